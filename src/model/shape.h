@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// How big is a transformer: parameters, FLOPs, bytes of each tensor. No tensors here.
+//
+// Letters of shapes used throughout: b sequences of a micro-batch, s tokens of a sequence, T tokens of a slice (b·s/n),
+// h hidden, f ffn, H query heads, K key-value heads, d head size, V vocabulary.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace penstock::model {
+
+enum class Precision : std::uint8_t {
+  F64,   // tests
+  F32,   // the weights are their own masters
+  BF16,  // bf16 weights and activations; f32 master weights, gradients, moments, norm statistics, loss
+};
+std::string_view name_of(Precision precision);
+Precision parse_precision(std::string_view name);  // "f64", "f32", "bf16"; InputError otherwise
+
+Bytes element_size(Precision precision);           // of weights and activations
+Bytes accumulator_size(Precision precision);       // of gradients, moments, statistics: 8 for f64, else 4
+
+// Rotary positions as Hugging Face's rope_scaling of type "llama3" changes them; factor 1: unchanged.
+struct RopeScaling {
+  double factor = 1.0;
+  double low_frequency_factor = 1.0;
+  double high_frequency_factor = 4.0;
+  std::int64_t original_positions = 8192;
+};
+
+// A Llama-shaped model. Checked by validate().
+struct Shape {
+  std::int64_t layers = 8;
+  std::int64_t hidden = 256;
+  std::int64_t ffn = 688;
+  std::int64_t heads = 8;
+  std::int64_t kv_heads = 8;
+  std::int64_t head_size = 0;  // 0: hidden / heads
+  std::int64_t vocab = 259;
+  double rope_theta = 10000.0;
+  RopeScaling rope_scaling;
+  double norm_epsilon = 1e-5;
+  bool tied_embeddings = false;
+
+  std::int64_t head_dim() const { return head_size > 0 ? head_size : hidden / heads; }
+  std::int64_t query_width() const { return heads * head_dim(); }
+  std::int64_t kv_width() const { return kv_heads * head_dim(); }
+};
+
+// Throws InputError naming the key, the value and what would be right (heads that do not divide hidden, ...).
+void validate(const Shape& shape);
+
+std::int64_t layer_parameters(const Shape& shape);   // matrices and norms of one layer
+std::int64_t total_parameters(const Shape& shape);   // a tied embedding counts once
+std::int64_t output_parameters(const Shape& shape);  // the output matrix and the final norm
+
+// Model FLOPs of one token, forward and backward: 6·(N − N_input_embedding) + 6·L·h·s, the causal half of attention
+// (the convention of SlimPipe and of Yuan et al. 2024). Norm weights count as parameters.
+Flops flops_per_token(const Shape& shape, std::int64_t seq_len);
+
+// Which layers each stage holds: [first, first + count).
+struct LayerRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  friend bool operator==(const LayerRange&, const LayerRange&) = default;
+};
+
+// Splits the layers over S stages in order. `wanted` gives counts per stage, or is empty for an even split in which
+// the output layer weighs as many layers as its FLOPs are worth. Every stage holds at least one layer, and the counts
+// add up to all layers; throws InputError otherwise.
+std::vector<LayerRange> split_layers(const Shape& shape, std::int64_t seq_len, int stages,
+                                     const std::vector<std::int64_t>& wanted = {});
+
+}  // namespace penstock::model

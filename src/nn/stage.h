@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stage computes: consecutive decoder layers, with the embedding in front on the first stage and the final norm,
+// the output matrix and the loss behind on the last. Explicit backward throughout; no autograd.
+//
+// T = tokens of one slice of each of the b sequences of a micro-batch; slices need not be equally long.
+// Everything saved for one (micro-batch, slice) is one record, owned by the stage from forward until backward (or until
+// backward_weight, as a weight record). The keys and values of a slice are part of its record and serve as context for
+// the later slices of the micro-batch. Legal order of calls is that of algorithms "Dependencies"; calls out of order are
+// broken invariants. One thread at a time.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/units.h"
+#include "model/shape.h"
+#include "nn/parameter.h"
+
+namespace penstock::nn {
+
+struct StageOptions {
+  model::Shape shape;
+  model::LayerRange layers;
+  bool first = true;                   // has the embedding
+  bool last = true;                    // has the output layer and the loss
+  model::Precision precision = model::Precision::F32;
+  std::uint64_t seed = 1;              // initial weights depend on the seed and the parameter's name alone
+  std::int64_t loss_tile_tokens = 512; // logits exist for so many tokens at a time
+  std::int64_t max_positions = 1024;   // rows of the rotary table: the sequence length
+};
+
+// Which part of the step's tokens a call works on.
+struct SliceKey {
+  int micro_batch = 0;
+  int slice = 0;
+  friend auto operator<=>(const SliceKey&, const SliceKey&) = default;
+};
+
+struct ForwardInput {
+  SliceKey key;
+  std::int64_t first_position = 0;  // of the slice in its sequence
+  at::Tensor tokens;                // [b, T] int64, first stage
+  at::Tensor hidden;                // [b, T, h] in the compute type, other stages
+  at::Tensor targets;               // [b, T] int64, last stage; -1: no target
+  double loss_scale = 1.0;          // last stage: 1 / number of targets of the whole step
+};
+
+struct ForwardOutput {
+  at::Tensor hidden;    // [b, T, h]; undefined on the last stage
+  double loss_sum = 0;  // last stage: sum over targets of -log p(target), unscaled
+};
+
+class Stage {
+ public:
+  explicit Stage(const StageOptions& options);
+  ~Stage();
+  Stage(Stage&&) noexcept;
+
+  // In the model's order; stable addresses.
+  std::vector<Parameter>& parameters();
+
+  ForwardOutput forward(const ForwardInput& input);
+
+  // Gradient of the stage's output [b, T, h] (undefined on the last stage, which formed it in forward) to the gradient
+  // of its input (undefined on the first stage, where the embedding's gradient is accumulated). The record becomes a
+  // weight record.
+  at::Tensor backward_input(SliceKey key, const at::Tensor& grad_output);
+
+  // Adds the weight gradients of the key's weight record and frees it.
+  void backward_weight(SliceKey key);
+
+  // Both at once, layer by layer; the same bits.
+  at::Tensor backward(SliceKey key, const at::Tensor& grad_output);
+
+  // Forward without a backward to come: keeps keys and values only, until forget(). No gradients are formed.
+  ForwardOutput evaluate(const ForwardInput& input);
+
+  // The logits [b, T, V] in f32 of evaluate()'s last hidden states, last stage; for sampling.
+  at::Tensor evaluate_logits(const ForwardInput& input);
+
+  void forget(int micro_batch);  // drops what evaluate kept
+
+  void zero_gradients();
+
+  // After the optimizer: weights from masters (a no-op unless bf16).
+  void weights_from_masters();
+
+  // Saved bytes of live records, storages counted once: activations (until backward), weight records, f32 gradients of
+  // keys and values, and the kept gradient of the loss (category logits).
+  struct SavedBytes {
+    Bytes activations = 0;
+    Bytes weight_records = 0;
+    Bytes kv_gradients = 0;
+    Bytes logits = 0;
+  };
+  SavedBytes saved_bytes() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace penstock::nn

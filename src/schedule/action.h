@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// One entry of a schedule: what to compute for one (stage, micro-batch, slice).
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace penstock::schedule {
+
+// Letters as in the zero-bubble papers and in PyTorch's pipeline CSV.
+enum class Kind : std::uint8_t {
+  Idle,             // an empty cell
+  Forward,          // F
+  Backward,         // B: for the input and for the weights
+  BackwardInput,    // I
+  BackwardWeight,   // W
+  ReduceGradients,  // REDUCE_GRAD: synchronise a stage's gradients; has no micro-batch
+};
+
+// Stages are numbered through the whole model, slices through one micro-batch; an unsliced micro-batch has
+// the one slice 0. Idle cells have all numbers 0.
+struct Action {
+  std::int32_t stage = 0;
+  std::int32_t micro_batch = 0;
+  std::int16_t slice = 0;
+  Kind kind = Kind::Idle;
+  bool overlaps_next = false;  // runs together with the action after it (PyTorch's OVERLAP_F_B)
+
+  friend auto operator<=>(const Action&, const Action&) = default;
+};
+static_assert(sizeof(Action) == 12);
+
+inline bool is_backward(Kind kind) { return kind == Kind::Backward || kind == Kind::BackwardInput; }
+inline bool is_compute(Kind kind) { return kind >= Kind::Forward && kind <= Kind::BackwardWeight; }
+
+inline Action forward(int stage, int micro_batch, int slice = 0) {
+  return {stage, micro_batch, static_cast<std::int16_t>(slice), Kind::Forward, false};
+}
+inline Action backward(int stage, int micro_batch, int slice = 0) {
+  return {stage, micro_batch, static_cast<std::int16_t>(slice), Kind::Backward, false};
+}
+inline Action backward_input(int stage, int micro_batch, int slice = 0) {
+  return {stage, micro_batch, static_cast<std::int16_t>(slice), Kind::BackwardInput, false};
+}
+inline Action backward_weight(int stage, int micro_batch, int slice = 0) {
+  return {stage, micro_batch, static_cast<std::int16_t>(slice), Kind::BackwardWeight, false};
+}
+
+}  // namespace penstock::schedule
+
+template <>
+struct std::hash<penstock::schedule::Action> {
+  std::size_t operator()(const penstock::schedule::Action& a) const noexcept {
+    std::uint64_t h = static_cast<std::uint64_t>(static_cast<std::uint32_t>(a.stage)) << 32 |
+                      static_cast<std::uint32_t>(a.micro_batch);
+    h ^= static_cast<std::uint64_t>(static_cast<std::uint16_t>(a.slice)) << 24 ^ static_cast<std::uint64_t>(a.kind) << 8;
+    h *= 0x9E3779B97F4A7C15ull;
+    return static_cast<std::size_t>(h ^ h >> 29);
+  }
+};

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program: what each device does, lowered from a schedule by the passes. The simulator and the trainer's
+// interpreter read the same program and obey nothing else.
+//
+// Each device has one issue-ordered list of ops. Every op runs on a lane; a lane is first-in-first-out and
+// asynchronous to the others. An op starts when the op before it on its lane has started (transfers) or finished
+// (compute, copies), and everything it names in `after` is done. Messages of one (source, destination, channel)
+// are matched in order; channels are independent of each other.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "schedule/action.h"
+#include "schedule/schedule.h"
+
+namespace penstock::schedule {
+
+enum class Lane : std::uint8_t { Compute, Send, Receive, CopyOut, CopyIn };
+
+enum class OpKind : std::uint8_t {
+  Forward,            // F  compute
+  Backward,           // B  compute
+  BackwardInput,      // I  compute
+  BackwardWeight,     // W  compute
+  SendForward,        // SEND_F: the stage's output of the key goes to the device of stage + 1
+  ReceiveForward,     // RECV_F: the stage's input of the key comes from the device of stage - 1
+  SendBackward,       // SEND_B: the gradient of the stage's input goes to the device of stage - 1
+  ReceiveBackward,    // RECV_B: the gradient of the stage's output comes from the device of stage + 1
+  Offload,            // OFFLOAD: the record of the key leaves the device (copy-out)
+  Reload,             // RELOAD: it comes back (copy-in)
+  ReduceGradients,    // REDUCE_GRAD compute: the stage's gradients are summed with its replicas' (peer)
+  OptimizerStep,      // STEP compute: every device, last
+};
+
+Lane lane_of(OpKind kind);
+
+// Messages that may overtake each other travel on different channels.
+enum class Channel : std::uint8_t { Forward, Backward, Gradients, Control };
+inline constexpr int kChannels = 4;
+
+// The stage, micro-batch and slice are the ones the op works for: the producer's for sends, the consumer's for
+// receives. Ops without a key (STEP) have zeros.
+struct Op {
+  OpKind kind = OpKind::Forward;
+  std::int16_t slice = 0;
+  std::int32_t stage = 0;
+  std::int32_t micro_batch = 0;
+  std::int32_t peer = -1;         // the other device of a transfer or reduction; -1: none
+  Bytes bytes = 0;                // moved by transfers and copies
+  std::uint32_t after_begin = 0;  // into DeviceProgram::after
+  std::uint32_t after_count = 0;
+
+  friend bool operator==(const Op&, const Op&) = default;
+};
+
+struct DeviceProgram {
+  std::vector<Op> ops;               // in issue order
+  std::vector<std::uint32_t> after;  // indices into ops of this device, earlier than the op that names them
+
+  std::span<const std::uint32_t> after_of(const Op& op) const { return {after.data() + op.after_begin, op.after_count}; }
+
+  // Appends an op that waits for `waits`; returns its index.
+  std::uint32_t append(Op op, std::span<const std::uint32_t> waits = {});
+
+  friend bool operator==(const DeviceProgram&, const DeviceProgram&) = default;
+};
+
+struct Program {
+  std::string name;
+  int stages = 0;
+  std::vector<int> slices;  // n of each micro-batch
+  std::vector<DeviceProgram> devices;
+
+  int device_count() const { return static_cast<int>(devices.size()); }
+  int micro_batches() const { return static_cast<int>(slices.size()); }
+
+  friend bool operator==(const Program&, const Program&) = default;
+};
+
+}  // namespace penstock::schedule

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ran when: written by the simulator and by the interpreter in the same form, so that prediction and
+// measurement are laid side by side by one tool.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "schedule/program.h"
+
+namespace penstock::schedule {
+
+// One op of one device. Times are seconds since the start of the step, on the clock all devices share.
+// A receive begins when it is posted and ends when its message has arrived.
+struct Event {
+  Seconds start = 0;
+  Seconds end = 0;
+  std::uint32_t op = 0;  // index into the device's ops
+};
+
+struct Timeline {
+  std::vector<std::vector<Event>> devices;  // each in issue order, one event per op
+
+  Seconds makespan() const {
+    Seconds last = 0;
+    for (const auto& events : devices) {
+      for (const Event& event : events) last = event.end > last ? event.end : last;
+    }
+    return last;
+  }
+};
+
+}  // namespace penstock::schedule
