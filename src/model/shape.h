@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -69,10 +70,13 @@ struct LayerRange {
   friend bool operator==(const LayerRange&, const LayerRange&) = default;
 };
 
-// Splits the layers over S stages in order. `wanted` gives counts per stage, or is empty for an even split in which
-// the output layer weighs as many layers as its FLOPs are worth. Every stage holds at least one layer, and the counts
-// add up to all layers; throws InputError otherwise.
-std::vector<LayerRange> split_layers(const Shape& shape, std::int64_t seq_len, int stages,
-                                     const std::vector<std::int64_t>& wanted = {});
+// Splits the layers over S stages in order. `wanted` gives the counts per stage, or is empty for an even split: stages
+// differ by at most one layer, and the last stages, behind which the output layer weighs, have the fewer ones. Every
+// stage holds at least one layer and the counts add up to all layers; throws InputError otherwise.
+std::vector<LayerRange> split_layers(std::int64_t layers, int stages, const std::vector<std::int64_t>& wanted = {});
+
+// Hugging Face's names of all parameters in the model's order; a tied embedding stands once. Sums over parameters are
+// formed in this order wherever the parameters live.
+std::vector<std::string> parameter_names(const Shape& shape);
 
 }  // namespace penstock::model

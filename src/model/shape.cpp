@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/shape.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::model {
+namespace {
+
+struct PrecisionName {
+  Precision precision;
+  std::string_view name;
+};
+constexpr PrecisionName kPrecisions[] = {
+    {Precision::F64, "f64"}, {Precision::F32, "f32"}, {Precision::BF16, "bf16"}};
+
+void require(bool good, const std::string& message) {
+  if (!good) throw InputError(message);
+}
+
+void require_positive(std::int64_t value, const std::string& key) {
+  require(value > 0, "model." + key + " = " + std::to_string(value) + " must be positive");
+}
+
+}  // namespace
+
+std::string_view name_of(Precision precision) {
+  for (const auto& [known, name] : kPrecisions) {
+    if (known == precision) return name;
+  }
+  return "?";
+}
+
+Precision parse_precision(std::string_view name) {
+  for (const auto& [precision, known] : kPrecisions) {
+    if (known == name) return precision;
+  }
+  throw InputError("precision \"" + printable(name) + "\" is unknown; choose f32, bf16 or f64");
+}
+
+Bytes element_size(Precision precision) {
+  return precision == Precision::F64 ? 8 : precision == Precision::F32 ? 4 : 2;
+}
+
+Bytes accumulator_size(Precision precision) { return precision == Precision::F64 ? 8 : 4; }
+
+void validate(const Shape& shape) {
+  require_positive(shape.layers, "layers");
+  require_positive(shape.hidden, "hidden");
+  require_positive(shape.ffn, "ffn");
+  require_positive(shape.heads, "heads");
+  require_positive(shape.kv_heads, "kv_heads");
+  require_positive(shape.vocab, "vocab");
+  const auto text = [](std::int64_t value) { return std::to_string(value); };
+  if (shape.head_size == 0) {
+    require(shape.hidden % shape.heads == 0, "model.heads = " + text(shape.heads) + " does not divide model.hidden = " +
+                                                 text(shape.hidden) + "; choose a divisor of it, or set head_size");
+  }
+  require(shape.head_size >= 0, "model.head_size = " + text(shape.head_size) + " must be positive, or 0 for hidden / heads");
+  require(shape.heads % shape.kv_heads == 0, "model.kv_heads = " + text(shape.kv_heads) +
+                                                 " does not divide model.heads = " + text(shape.heads) +
+                                                 "; choose a divisor of it");
+  require(shape.head_dim() % 2 == 0,
+          "the head size " + text(shape.head_dim()) + " is odd; rotary positions need it even");
+  require(std::isfinite(shape.rope_theta) && shape.rope_theta > 0,
+          "model.rope_theta = " + exact_number(shape.rope_theta) + " must be positive");
+}
+
+std::int64_t layer_parameters(const Shape& shape) {
+  const std::int64_t attention = 2 * shape.hidden * shape.query_width() + 2 * shape.hidden * shape.kv_width();
+  return attention + 3 * shape.hidden * shape.ffn + 2 * shape.hidden;
+}
+
+std::int64_t output_parameters(const Shape& shape) { return shape.vocab * shape.hidden + shape.hidden; }
+
+std::int64_t total_parameters(const Shape& shape) {
+  const std::int64_t embedding = shape.tied_embeddings ? 0 : shape.vocab * shape.hidden;
+  return shape.layers * layer_parameters(shape) + output_parameters(shape) + embedding;
+}
+
+Flops flops_per_token(const Shape& shape, std::int64_t seq_len) {
+  const auto multiplied = static_cast<double>(shape.layers * layer_parameters(shape) + output_parameters(shape));
+  const double attention = 6.0 * static_cast<double>(shape.layers) * static_cast<double>(shape.query_width()) *
+                           static_cast<double>(seq_len);
+  return 6.0 * multiplied + attention;
+}
+
+std::vector<LayerRange> split_layers(std::int64_t layers, int stages, const std::vector<std::int64_t>& wanted) {
+  require(stages <= layers, std::to_string(stages) + " stages need at least as many layers; model.layers = " +
+                                std::to_string(layers) + ": use fewer devices or chunks");
+  require(wanted.empty() || wanted.size() == static_cast<std::size_t>(stages),
+          "parallel.layers has " + std::to_string(wanted.size()) + " entries; there are " + std::to_string(stages) +
+              " stages");
+  std::vector<LayerRange> ranges;
+  std::int64_t first = 0;
+  for (int stage = 0; stage < stages; ++stage) {
+    const std::int64_t even = layers / stages + (stage < layers % stages ? 1 : 0);
+    const std::int64_t count = wanted.empty() ? even : wanted[static_cast<std::size_t>(stage)];
+    require(count > 0, "parallel.layers gives stage " + std::to_string(stage) + " " + std::to_string(count) +
+                           " layers; every stage needs at least one");
+    ranges.push_back({first, count});
+    first += count;
+  }
+  require(first == layers, "parallel.layers adds up to " + std::to_string(first) + "; model.layers = " +
+                               std::to_string(layers));
+  return ranges;
+}
+
+std::vector<std::string> parameter_names(const Shape& shape) {
+  std::vector<std::string> names{"model.embed_tokens.weight"};
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    const std::string prefix = "model.layers." + std::to_string(layer) + ".";
+    for (const char* part : {"input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+                             "self_attn.o_proj", "post_attention_layernorm", "mlp.gate_proj", "mlp.up_proj",
+                             "mlp.down_proj"}) {
+      names.push_back(prefix + part + ".weight");
+    }
+  }
+  names.emplace_back("model.norm.weight");
+  if (!shape.tied_embeddings) names.emplace_back("lm_head.weight");
+  return names;
+}
+
+}  // namespace penstock::model
