@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/forward_only.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "schedule/placement.h"
+
+namespace penstock::schedule {
+
+Schedule forward_only(const Schedule& like, int micro_batches) {
+  const Placement placement(like);
+  PENSTOCK_CHECK(!placement.has_replicas(), "an evaluation runs each stage in one place");
+  const int n = like.slices.front();
+  Schedule schedule{.name = like.name + " evaluation",
+                    .stages = like.stages,
+                    .slices = std::vector<int>(static_cast<std::size_t>(micro_batches), n),
+                    .devices = std::vector<std::vector<Action>>(like.devices.size())};
+  const int items = micro_batches * n;
+  const int group = like.device_count();
+  for (int begin = 0; begin < items; begin += group) {
+    for (int stage = 0; stage < like.stages; ++stage) {
+      auto& row = schedule.devices[static_cast<std::size_t>(placement.device_of(stage, 0))];
+      for (int item = begin; item < std::min(begin + group, items); ++item) {
+        row.push_back(forward(stage, item / n, item % n));
+      }
+    }
+  }
+  return schedule;
+}
+
+}  // namespace penstock::schedule

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/interpreter.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "train/tied_embeddings.h"
+
+namespace penstock::train {
+namespace {
+
+using schedule::Channel;
+using schedule::Op;
+using schedule::OpKind;
+
+std::span<std::byte> bytes_of_tensor(const at::Tensor& tensor) {
+  return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
+}
+
+int channel_of(OpKind kind) {
+  const bool forward = kind == OpKind::SendForward || kind == OpKind::ReceiveForward;
+  return static_cast<int>(forward ? Channel::Forward : Channel::Backward);
+}
+
+bool is_receive(OpKind kind) { return schedule::lane_of(kind) == schedule::Lane::Receive; }
+
+}  // namespace
+
+Interpreter::Interpreter(Setting setting)
+    : setting_(std::move(setting)), list_(setting_.program.devices.at(static_cast<std::size_t>(setting_.device))) {
+  for (const auto& ranges : setting_.slices) {
+    first_slot_.push_back(slots_per_stage_);
+    slots_per_stage_ += ranges.size();
+  }
+  const std::size_t slots = slots_per_stage_ * static_cast<std::size_t>(setting_.program.stages);
+  for (auto* tensors : {&inputs_, &outputs_, &output_gradients_, &input_gradients_}) tensors->resize(slots);
+}
+
+StepResult Interpreter::run(const StepTokens& step) {
+  step_ = &step;
+  result_.loss_sums.assign(slots_per_stage_, 0.0);
+  result_.events.assign(list_.ops.size(), {});
+  began_ = std::chrono::steady_clock::now();
+  for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
+    for (const std::uint32_t earlier : list_.after_of(list_.ops[index])) finish_receive(earlier);
+    result_.events[index] = {.start = now(), .end = 0, .op = index};
+    execute(index);
+    poll();
+  }
+  wait_for_sends();
+  PENSTOCK_CHECK(receiving_.empty(), "every message received is used by the step");
+  return std::move(result_);
+}
+
+void Interpreter::execute(std::uint32_t index) {
+  const Op& op = list_.ops[index];
+  const std::size_t here = slot(op.stage, op.micro_batch, op.slice);
+  switch (op.kind) {
+    case OpKind::Forward: forward(op); break;
+    case OpKind::Backward:
+    case OpKind::BackwardInput: backward(op); break;
+    case OpKind::BackwardWeight:
+      setting_.stages.at(op.stage).backward_weight({op.micro_batch, op.slice});
+      break;
+    case OpKind::SendForward: return send(index, std::exchange(outputs_[here], {}));
+    case OpKind::SendBackward: return send(index, std::exchange(input_gradients_[here], {}));
+    case OpKind::ReceiveForward:
+    case OpKind::ReceiveBackward: return receive(index);
+    case OpKind::ReduceGradients: reduce_tied_gradients(setting_.stages, op.peer, setting_.pipeline); break;
+    case OpKind::OptimizerStep: setting_.optimizer_step(); break;
+    case OpKind::Offload:
+    case OpKind::Reload: throw InputError("this program offloads records, which this trainer cannot do");
+  }
+  result_.events[index].end = now();
+}
+
+void Interpreter::forward(const Op& op) {
+  const auto& range = setting_.slices[static_cast<std::size_t>(op.micro_batch)][static_cast<std::size_t>(op.slice)];
+  const auto j = static_cast<std::size_t>(op.micro_batch);
+  const std::size_t here = slot(op.stage, op.micro_batch, op.slice);
+  const bool first = op.stage == 0;
+  const bool last = op.stage + 1 == setting_.program.stages;
+
+  nn::ForwardInput input{.key = {op.micro_batch, op.slice}, .first_position = range.begin};
+  if (first) input.tokens = step_->tokens[j].slice(1, range.begin, range.begin + range.length);
+  if (!first) input.hidden = std::exchange(inputs_[here], {});
+  if (last) {
+    input.targets = step_->targets[j].slice(1, range.begin, range.begin + range.length);
+    input.loss_scale = 1.0 / static_cast<double>(std::max<std::int64_t>(step_->target_count, 1));
+  }
+  nn::Stage& stage = setting_.stages.at(op.stage);
+  const bool evaluating = setting_.mode == Mode::Evaluate;
+  nn::ForwardOutput output = evaluating ? stage.evaluate(input) : stage.forward(input);
+  if (evaluating && range.begin + range.length == step_->tokens[j].size(1)) stage.forget(op.micro_batch);
+
+  if (last) {
+    result_.loss_sums[first_slot_[j] + static_cast<std::size_t>(op.slice)] = output.loss_sum;
+  } else if (setting_.stages.contains(op.stage + 1)) {
+    inputs_[slot(op.stage + 1, op.micro_batch, op.slice)] = std::move(output.hidden);
+  } else {
+    outputs_[here] = std::move(output.hidden);
+  }
+}
+
+void Interpreter::backward(const Op& op) {
+  const std::size_t here = slot(op.stage, op.micro_batch, op.slice);
+  const nn::SliceKey key{op.micro_batch, op.slice};
+  nn::Stage& stage = setting_.stages.at(op.stage);
+  const at::Tensor gradient = std::exchange(output_gradients_[here], {});
+  at::Tensor passed_on =
+      op.kind == OpKind::Backward ? stage.backward(key, gradient) : stage.backward_input(key, gradient);
+  if (op.stage == 0) return;
+  if (setting_.stages.contains(op.stage - 1)) {
+    output_gradients_[slot(op.stage - 1, op.micro_batch, op.slice)] = std::move(passed_on);
+  } else {
+    input_gradients_[here] = std::move(passed_on);
+  }
+}
+
+void Interpreter::send(std::uint32_t index, at::Tensor payload) {
+  const Op& op = list_.ops[index];
+  PENSTOCK_CHECK(payload.defined(), "a send follows the op that made its payload");
+  Flight flight{.op = index, .buffer = payload.contiguous(), .request = {}};
+  flight.request = setting_.pipeline.send(bytes_of_tensor(flight.buffer), op.peer, channel_of(op.kind));
+  sending_.push_back(std::move(flight));
+}
+
+void Interpreter::receive(std::uint32_t index) {
+  const Op& op = list_.ops[index];
+  Flight flight{.op = index, .buffer = empty_slice(op), .request = {}};
+  flight.request = setting_.pipeline.receive(bytes_of_tensor(flight.buffer), op.peer, channel_of(op.kind));
+  receiving_.push_back(std::move(flight));
+}
+
+// Other ops named in `after` are done already: this thread carries them out one by one.
+void Interpreter::finish_receive(std::uint32_t index) {
+  if (!is_receive(list_.ops[index].kind)) return;
+  const auto flight = std::ranges::find(receiving_, index, &Flight::op);
+  if (flight == receiving_.end()) return;
+  flight->request.wait();
+  deliver(*flight);
+  receiving_.erase(flight);
+}
+
+void Interpreter::deliver(Flight& flight) {
+  const Op& op = list_.ops[flight.op];
+  auto& tensors = op.kind == OpKind::ReceiveForward ? inputs_ : output_gradients_;
+  tensors[slot(op.stage, op.micro_batch, op.slice)] = std::move(flight.buffer);
+  result_.events[flight.op].end = now();
+}
+
+// Lets the transport make progress, frees what has been sent, and notes when messages arrived.
+void Interpreter::poll() {
+  std::erase_if(receiving_, [&](Flight& flight) {
+    if (!flight.request.test()) return false;
+    deliver(flight);
+    return true;
+  });
+  std::erase_if(sending_, [&](Flight& flight) {
+    if (!flight.request.test()) return false;
+    result_.events[flight.op].end = now();
+    return true;
+  });
+}
+
+void Interpreter::wait_for_sends() {
+  for (Flight& flight : sending_) {
+    flight.request.wait();
+    result_.events[flight.op].end = now();
+  }
+  sending_.clear();
+}
+
+at::Tensor Interpreter::empty_slice(const Op& op) const {
+  const auto& ranges = setting_.slices[static_cast<std::size_t>(op.micro_batch)];
+  const Tokens length = ranges[static_cast<std::size_t>(op.slice)].length;
+  return at::empty({setting_.sequences, length, setting_.hidden}, at::dtype(setting_.type));
+}
+
+std::size_t Interpreter::slot(int stage, int micro_batch, int slice) const {
+  return static_cast<std::size_t>(stage) * slots_per_stage_ + first_slot_[static_cast<std::size_t>(micro_batch)] +
+         static_cast<std::size_t>(slice);
+}
+
+Seconds Interpreter::now() const {
+  return std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began_).count();
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/tied_embeddings.h"
+
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty_like.h>
+
+#include "base/error.h"
+#include "schedule/program.h"
+
+namespace penstock::train {
+namespace {
+
+struct Sides {
+  nn::Parameter* input = nullptr;
+  nn::Parameter* output = nullptr;
+};
+
+Sides sides_on(std::map<int, nn::Stage>& stages) {
+  Sides sides;
+  for (auto& [number, stage] : stages) {
+    for (nn::Parameter& parameter : stage.parameters()) {
+      if (parameter.name != "model.embed_tokens.weight") continue;
+      (parameter.replica == nn::Replica::None ? sides.input : sides.output) = &parameter;
+    }
+  }
+  return sides;
+}
+
+std::span<std::byte> bytes_of_tensor(const at::Tensor& tensor) {
+  return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
+}
+
+}  // namespace
+
+void reduce_tied_gradients(std::map<int, nn::Stage>& stages, int peer, comm::Communicator& pipeline) {
+  const Sides sides = sides_on(stages);
+  if (peer < 0) {
+    PENSTOCK_CHECK(sides.input && sides.output, "a device that reduces alone has both sides of a tied embedding");
+    sides.input->gradient.add_(sides.output->gradient);
+    sides.output->gradient.copy_(sides.input->gradient);
+    return;
+  }
+  at::Tensor& mine = (sides.input ? sides.input : sides.output)->gradient;
+  at::Tensor theirs = at::empty_like(mine);
+  constexpr int channel = static_cast<int>(schedule::Channel::Gradients);
+  comm::Request received = pipeline.receive(bytes_of_tensor(theirs), peer, channel);
+  comm::Request sent = pipeline.send(bytes_of_tensor(mine), peer, channel);
+  received.wait();
+  sent.wait();
+  const bool input_side = sides.input != nullptr;
+  at::add_out(mine, input_side ? mine : theirs, input_side ? theirs : mine);
+}
+
+}  // namespace penstock::train
