@@ -3,9 +3,9 @@
 // interpreter read the same program and obey nothing else.
 //
 // Each device has one issue-ordered list of ops. Every op runs on a lane; a lane is first-in-first-out and
-// asynchronous to the others. An op starts when the op before it on its lane has started (transfers) or finished
-// (compute, copies), and everything it names in `after` is done. Messages of one (source, destination, channel)
-// are matched in order; channels are independent of each other.
+// asynchronous to the others. An op starts when the op before it on its lane has started (transfers) or
+// finished (compute, copies), and everything it names in `after` is done. Messages of one (source,
+// destination, channel) are matched in order; channels are independent of each other.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,39 @@ namespace penstock::schedule {
 enum class Lane : std::uint8_t { Compute, Send, Receive, CopyOut, CopyIn };
 
 enum class OpKind : std::uint8_t {
-  Forward,            // F  compute
-  Backward,           // B  compute
-  BackwardInput,      // I  compute
-  BackwardWeight,     // W  compute
-  SendForward,        // SEND_F: the stage's output of the key goes to the device of stage + 1
-  ReceiveForward,     // RECV_F: the stage's input of the key comes from the device of stage - 1
-  SendBackward,       // SEND_B: the gradient of the stage's input goes to the device of stage - 1
-  ReceiveBackward,    // RECV_B: the gradient of the stage's output comes from the device of stage + 1
-  Offload,            // OFFLOAD: the record of the key leaves the device (copy-out)
-  Reload,             // RELOAD: it comes back (copy-in)
-  ReduceGradients,    // REDUCE_GRAD compute: the stage's gradients are summed with its replicas' (peer)
-  OptimizerStep,      // STEP compute: every device, last
+  Forward,          // F  compute
+  Backward,         // B  compute
+  BackwardInput,    // I  compute
+  BackwardWeight,   // W  compute
+  SendForward,      // SEND_F: the stage's output of the key goes to the device of stage + 1
+  ReceiveForward,   // RECV_F: the stage's input of the key comes from the device of stage - 1
+  SendBackward,     // SEND_B: the gradient of the stage's input goes to the device of stage - 1
+  ReceiveBackward,  // RECV_B: the gradient of the stage's output comes from the device of stage + 1
+  Offload,          // OFFLOAD: the record of the key leaves the device (copy-out)
+  Reload,           // RELOAD: it comes back (copy-in)
+  ReduceGradients,  // REDUCE_GRAD compute: the stage's gradients are summed with its replicas' (peer)
+  OptimizerStep,    // STEP compute: every device, last
 };
 
 Lane lane_of(OpKind kind);
+
+// Runs an action of a schedule: F, B, I or W.
+inline bool is_action(OpKind kind) { return kind <= OpKind::BackwardWeight; }
+inline bool is_backward(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::BackwardInput; }
+inline bool is_send(OpKind kind) { return kind == OpKind::SendForward || kind == OpKind::SendBackward; }
+inline bool is_receive(OpKind kind) {
+  return kind == OpKind::ReceiveForward || kind == OpKind::ReceiveBackward;
+}
 
 // Messages that may overtake each other travel on different channels.
 enum class Channel : std::uint8_t { Forward, Backward, Gradients, Control };
 inline constexpr int kChannels = 4;
 
-// The stage, micro-batch and slice are the ones the op works for: the producer's for sends, the consumer's for
-// receives. Ops without a key (STEP) have zeros.
+// Of sends, receives and reductions.
+Channel channel_of(OpKind kind);
+
+// The stage, micro-batch and slice are the ones the op works for: the producer's for sends, the consumer's
+// for receives. Ops without a key (STEP) have zeros.
 struct Op {
   OpKind kind = OpKind::Forward;
   std::int16_t slice = 0;
@@ -61,7 +72,9 @@ struct DeviceProgram {
   std::vector<Op> ops;               // in issue order
   std::vector<std::uint32_t> after;  // indices into ops of this device, earlier than the op that names them
 
-  std::span<const std::uint32_t> after_of(const Op& op) const { return {after.data() + op.after_begin, op.after_count}; }
+  std::span<const std::uint32_t> after_of(const Op& op) const {
+    return {after.data() + op.after_begin, op.after_count};
+  }
 
   // Appends an op that waits for `waits`; returns its index.
   std::uint32_t append(Op op, std::span<const std::uint32_t> waits = {});

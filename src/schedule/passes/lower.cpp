@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/passes/lower.h"
+
+#include "schedule/passes/compute.h"
+#include "schedule/passes/optimizer.h"
+
+namespace penstock::schedule {
+
+Program lower(const Schedule& schedule, const Lowering& options) {
+  Program program = compute_only(schedule);
+  program = add_transfers(program, options.transfer_bytes, options.receive_lead);
+  program = add_gradient_sync(std::move(program), options.gradients);
+  if (options.optimizer_step) program = add_optimizer_step(std::move(program));
+  return program;
+}
+
+}  // namespace penstock::schedule

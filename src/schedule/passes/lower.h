@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a schedule to the program that is simulated and trained: all passes in their order. A new pass takes
+// its place here and its settings in Lowering.
+#pragma once
+
+#include "schedule/passes/gradients.h"
+#include "schedule/passes/transfers.h"
+#include "schedule/program.h"
+#include "schedule/schedule.h"
+
+namespace penstock::schedule {
+
+struct Lowering {
+  TransferBytes transfer_bytes;  // empty: transfers of 0 bytes
+  int receive_lead = 1;          // compute ops by which a receive is posted ahead of its consumer
+  GradientSync gradients;
+  bool optimizer_step = true;
+};
+
+// The schedule must be legal (check). Throws InputError as the passes do.
+Program lower(const Schedule& schedule, const Lowering& options = {});
+
+}  // namespace penstock::schedule

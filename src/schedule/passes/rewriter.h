@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a pass inserts ops into one device's list: ops of the source are kept in order, new ones go between
+// them, and what kept ops wait for moves along.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "schedule/program.h"
+
+namespace penstock::schedule {
+
+class Rewriter {
+ public:
+  // The source must outlive the rewriter.
+  explicit Rewriter(const DeviceProgram& source) : source_(source) { moved_to_.reserve(source.ops.size()); }
+
+  // Appends the next op of the source, waiting also for `extra` (indices of the result); returns its new
+  // index.
+  std::uint32_t keep_next(std::span<const std::uint32_t> extra = {});
+
+  // Appends a new op; `waits` are indices of the result.
+  std::uint32_t insert(const Op& op, std::span<const std::uint32_t> waits = {}) {
+    return result_.append(op, waits);
+  }
+
+  // Index in the result of an op already kept.
+  std::uint32_t moved_to(std::uint32_t source_index) const { return moved_to_[source_index]; }
+
+  std::uint32_t kept() const { return static_cast<std::uint32_t>(moved_to_.size()); }
+
+  DeviceProgram take() { return std::move(result_); }
+
+ private:
+  const DeviceProgram& source_;
+  DeviceProgram result_;
+  std::vector<std::uint32_t> moved_to_;  // [source index]
+  std::vector<std::uint32_t> waits_;     // scratch
+};
+
+}  // namespace penstock::schedule

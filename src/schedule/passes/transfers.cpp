@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/passes/transfers.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/error.h"
+#include "schedule/passes/rewriter.h"
+#include "schedule/program_index.h"
+
+namespace penstock::schedule {
+namespace {
+
+struct Message {
+  Op receive;
+  std::uint32_t consumer = 0;  // index into the receiver's ops
+  std::uint32_t post = 0;      // the receive is issued just before this op
+};
+
+// The messages into one device by (source, channel), in the order of their sends.
+using Inbox = std::map<std::pair<int, Channel>, std::vector<Message>>;
+
+// Where the op's result is needed on another device; nowhere when it stays.
+Place consumer_of(const ProgramIndex& index, const Op& op, int device) {
+  Place place;
+  if (op.kind == OpKind::Forward) place = index.forward(op.stage + 1, op.micro_batch, op.slice);
+  if (is_backward(op.kind)) place = index.backward(op.stage - 1, op.micro_batch, op.slice);
+  return place.device == device ? Place{} : place;
+}
+
+Op send_of(const Op& producer, int to, Bytes bytes) {
+  const OpKind kind = producer.kind == OpKind::Forward ? OpKind::SendForward : OpKind::SendBackward;
+  return {.kind = kind,
+          .slice = producer.slice,
+          .stage = producer.stage,
+          .micro_batch = producer.micro_batch,
+          .peer = to,
+          .bytes = bytes};
+}
+
+Op receive_of(const Op& send, int from) {
+  const bool forward = send.kind == OpKind::SendForward;
+  Op receive = send;
+  receive.kind = forward ? OpKind::ReceiveForward : OpKind::ReceiveBackward;
+  receive.stage = forward ? send.stage + 1 : send.stage - 1;
+  receive.peer = from;
+  return receive;
+}
+
+Bytes bytes_of(const TransferBytes& bytes, const Op& op) {
+  return bytes ? bytes(op.micro_batch, op.slice) : 0;
+}
+
+std::vector<Inbox> deliver(const Program& program, const ProgramIndex& index, const TransferBytes& bytes) {
+  std::vector<Inbox> inboxes(program.devices.size());
+  for (int device = 0; device < program.device_count(); ++device) {
+    for (const Op& op : program.devices[device].ops) {
+      const Place consumer = consumer_of(index, op, device);
+      if (!consumer.exists()) continue;
+      const Op send = send_of(op, consumer.device, bytes_of(bytes, op));
+      inboxes[consumer.device][{device, channel_of(send.kind)}].push_back(
+          {receive_of(send, device), consumer.op});
+    }
+  }
+  return inboxes;
+}
+
+// For each op, the compute op `lead` before it (the first one when there are fewer).
+std::vector<std::uint32_t> posting_points(const DeviceProgram& device, int lead) {
+  std::vector<std::uint32_t> compute;
+  std::vector<std::uint32_t> points;
+  points.reserve(device.ops.size());
+  for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
+    if (is_action(device.ops[i].kind)) compute.push_back(i);
+    const std::size_t ordinal = compute.empty() ? 0 : compute.size() - 1;
+    points.push_back(compute.empty() ? 0 : compute[ordinal - std::min<std::size_t>(ordinal, lead)]);
+  }
+  return points;
+}
+
+// Receives in order of posting. A message sent before another is posted no later than it, whoever is consumed
+// first.
+std::vector<Message> order_receives(Inbox& inbox, const DeviceProgram& device, int lead) {
+  const std::vector<std::uint32_t> points = posting_points(device, lead);
+  std::vector<Message> ordered;
+  for (auto& [source, messages] : inbox) {
+    std::uint32_t latest = static_cast<std::uint32_t>(device.ops.size());
+    for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
+      latest = std::min(latest, points[message->consumer]);
+      message->post = latest;
+    }
+    ordered.insert(ordered.end(), messages.begin(), messages.end());
+    std::vector<Message>().swap(messages);
+  }
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const Message& a, const Message& b) { return a.post < b.post; });
+  return ordered;
+}
+
+DeviceProgram with_transfers(const Program& program, const ProgramIndex& index, int device, Inbox& inbox,
+                             const TransferBytes& bytes, int lead) {
+  constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
+  const DeviceProgram& source = program.devices[device];
+  const std::vector<Message> receives = order_receives(inbox, source, lead);
+  std::vector<std::uint32_t> receive_for(source.ops.size(),
+                                         kNone);  // [consumer's old index] -> receive's new index
+  std::uint32_t last_action = kNone;              // new index
+  std::size_t next = 0;
+  Rewriter rewriter(source);
+  for (std::uint32_t i = 0; i < source.ops.size(); ++i) {
+    for (; next < receives.size() && receives[next].post == i; ++next) {
+      const std::span<const std::uint32_t> waits(&last_action, last_action == kNone ? 0 : 1);
+      receive_for[receives[next].consumer] = rewriter.insert(receives[next].receive, waits);
+    }
+    const std::uint32_t kept = rewriter.keep_next({&receive_for[i], receive_for[i] == kNone ? 0u : 1u});
+    if (!is_action(source.ops[i].kind)) continue;
+    last_action = kept;
+    const Place consumer = consumer_of(index, source.ops[i], device);
+    if (!consumer.exists()) continue;
+    rewriter.insert(send_of(source.ops[i], consumer.device, bytes_of(bytes, source.ops[i])), {&kept, 1});
+  }
+  return rewriter.take();
+}
+
+}  // namespace
+
+Program add_transfers(const Program& program, const TransferBytes& bytes, int lead) {
+  PENSTOCK_CHECK(lead >= 0, "a receive cannot be posted after its consumer");
+  const ProgramIndex index(program);
+  std::vector<Inbox> inboxes = deliver(program, index, bytes);
+  Program lowered{program.name, program.stages, program.slices, {}};
+  lowered.devices.reserve(program.devices.size());
+  for (int device = 0; device < program.device_count(); ++device) {
+    lowered.devices.push_back(with_transfers(program, index, device, inboxes[device], bytes, lead));
+  }
+  return lowered;
+}
+
+}  // namespace penstock::schedule

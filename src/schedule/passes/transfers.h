@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds the sends and receives between stages on different devices.
+#pragma once
+
+#include <functional>
+
+#include "base/units.h"
+#include "schedule/program.h"
+
+namespace penstock::schedule {
+
+// Bytes of a slice's hidden states; its gradient is as large. Empty: 0 bytes.
+using TransferBytes = std::function<Bytes(int micro_batch, int slice)>;
+
+// Law: every F whose next stage lives elsewhere is followed by its SEND_F, every B or I whose stage before
+// lives elsewhere by its SEND_B, and each is received once, before its consumer; per (source, channel) the
+// receives are in the order of the sends, even where consumers come in another order.
+//
+// A receive is posted when at most `lead` compute ops stand between it and its consumer, its own slot
+// included: lead 1 posts it as the compute op before the consumer begins. It waits for the op before that, so
+// what is on its way into a device stays bounded. A consumer waits for its receive, a send for its producer.
+// Between stages of one device nothing is sent: the order of the compute lane is enough.
+//
+// The program must be legal (check); a message without producer or without consumer is left out.
+Program add_transfers(const Program& program, const TransferBytes& bytes, int lead = 1);
+
+}  // namespace penstock::schedule

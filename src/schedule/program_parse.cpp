@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "schedule/program_text.h"
+#include "schedule/program_words.h"
+
+namespace penstock::schedule {
+namespace {
+
+constexpr std::int64_t kGreatest = std::numeric_limits<std::int32_t>::max();
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Splits "12SEND_F3.4" into "12", "SEND_F", "3.4".
+struct TokenParts {
+  std::string_view stage, word, rest;
+};
+
+TokenParts parts_of(std::string_view token) {
+  const std::size_t word = std::ranges::find_if_not(token, is_digit) - token.begin();
+  const std::size_t rest = std::find_if(token.begin() + word, token.end(), is_digit) - token.begin();
+  return {token.substr(0, word), token.substr(word, rest - word), token.substr(rest)};
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view origin) : lines_(split(text, '\n')), origin_(origin) {
+    if (!lines_.empty() && lines_.back().empty()) lines_.pop_back();
+  }
+
+  Program parse() {
+    if (next_line() != kProgramMagic) fail("expected \"" + std::string(kProgramMagic) + "\"");
+    program_.name = value_of("name");
+    program_.stages = static_cast<int>(number_in(value_of("stages"), 1, kGreatest, "number of stages"));
+    for (const std::string_view n : split(value_of("slices"), ',')) {
+      program_.slices.push_back(
+          static_cast<int>(number_in(n, 1, std::numeric_limits<std::int16_t>::max(), "number of slices")));
+      sliced_ |= program_.slices.back() != 1;
+    }
+    count_devices();
+    while (at_ < lines_.size()) parse_line(next_line());
+    return std::move(program_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(std::string(origin_) + ": line " + std::to_string(at_) + ": " + what);
+  }
+
+  std::string_view next_line() {
+    ++at_;
+    if (at_ > lines_.size()) fail("the text ends here; expected a program's head");
+    std::string_view line = lines_[at_ - 1];
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    return line;
+  }
+
+  std::string_view value_of(std::string_view key) {
+    const std::string_view line = next_line();
+    if (!line.starts_with(std::string(key) + " ")) {
+      fail("\"" + printable(line) + "\" found; expected \"" + std::string(key) + " ...\"");
+    }
+    return line.substr(key.size() + 1);
+  }
+
+  std::int64_t number_in(std::string_view text, std::int64_t least, std::int64_t greatest,
+                         const char* what) const {
+    const std::optional<std::int64_t> value = parse_integer(text);
+    if (!value || *value < least || *value > greatest) {
+      fail("\"" + printable(text) + "\" is no " + what + "; expected " + std::to_string(least) + " to " +
+           std::to_string(greatest));
+    }
+    return *value;
+  }
+
+  // Peers may be devices whose list comes later.
+  void count_devices() {
+    for (std::size_t i = at_; i < lines_.size(); ++i) device_count_ += lines_[i].starts_with("device ");
+  }
+
+  void parse_line(std::string_view line) {
+    const std::int64_t next_device = program_.device_count();
+    if (line.starts_with("device ")) {
+      number_in(line.substr(7), next_device, next_device, "next device");
+      program_.devices.emplace_back();
+      return;
+    }
+    if (program_.devices.empty()) fail("\"" + printable(line) + "\" found; expected \"device 0\"");
+    parse_op(split(line, ' '));
+  }
+
+  void parse_op(const std::vector<std::string_view>& words) {
+    DeviceProgram& device = program_.devices.back();
+    const auto index = static_cast<std::int64_t>(device.ops.size());
+    number_in(words[0], index, index, "number of this op");
+    if (words.size() < 2 || words.size() % 2 != 0)
+      fail("expected \"" + std::to_string(index) + " OP [NAME VALUE]...\"");
+    Op op = parse_key(words[1]);
+    std::vector<std::uint32_t> waits;
+    for (std::size_t i = 2; i < words.size(); i += 2) parse_field(op, waits, words[i], words[i + 1]);
+    device.append(op, waits);
+  }
+
+  Op parse_key(std::string_view token) const {
+    const TokenParts parts = parts_of(token);
+    const auto word = std::ranges::find(kOpWords, parts.word, &OpWord::text);
+    const bool has_stage = !parts.stage.empty();
+    if (word == kOpWords.end() || has_stage != (word->key != KeyForm::None) ||
+        parts.rest.empty() != (word->key != KeyForm::Full)) {
+      fail("\"" + printable(token) +
+           "\" is no op; expected one like 0F1, 0SEND_F1, 1RECV_F1, 0REDUCE_GRAD or STEP");
+    }
+    Op op{.kind = word->kind};
+    if (has_stage)
+      op.stage = static_cast<std::int32_t>(number_in(parts.stage, 0, program_.stages - 1, "stage"));
+    if (word->key == KeyForm::Full) parse_numbers(op, parts.rest);
+    return op;
+  }
+
+  void parse_numbers(Op& op, std::string_view text) const {
+    const std::size_t point = text.find('.');
+    op.micro_batch = static_cast<std::int32_t>(
+        number_in(text.substr(0, point), 0, program_.micro_batches() - 1, "micro-batch"));
+    if (sliced_ != (point != std::string_view::npos)) {
+      fail("\"" + printable(text) + "\" found; expected " +
+           (sliced_ ? "MICROBATCH.SLICE" : "a micro-batch alone"));
+    }
+    if (!sliced_) return;
+    op.slice = static_cast<std::int16_t>(
+        number_in(text.substr(point + 1), 0, program_.slices[op.micro_batch] - 1, "slice"));
+  }
+
+  void parse_field(Op& op, std::vector<std::uint32_t>& waits, std::string_view name,
+                   std::string_view value) const {
+    if (name == "to" || name == "from" || name == "with") {
+      op.peer = static_cast<std::int32_t>(number_in(value, 0, device_count_ - 1, "device"));
+    } else if (name == "bytes") {
+      op.bytes = number_in(value, 0, std::numeric_limits<std::int64_t>::max(), "number of bytes");
+    } else if (name == "after") {
+      const auto earlier = static_cast<std::int64_t>(program_.devices.back().ops.size()) - 1;
+      for (const std::string_view wait : split(value, ',')) {
+        waits.push_back(static_cast<std::uint32_t>(number_in(wait, 0, earlier, "earlier op")));
+      }
+    } else {
+      fail("\"" + printable(name) + "\" is no field of an op; expected to, from, with, bytes or after");
+    }
+  }
+
+  std::vector<std::string_view> lines_;
+  std::string_view origin_;
+  std::size_t at_ = 0;  // number of the line being read, 1 first
+  std::int64_t device_count_ = 0;
+  bool sliced_ = false;
+  Program program_;
+};
+
+}  // namespace
+
+Program parse_program(std::string_view text, std::string_view origin) { return Parser(text, origin).parse(); }
+
+}  // namespace penstock::schedule
