@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "train/tensor_bytes.h"
 #include "train/tied_embeddings.h"
 
 namespace penstock::train {
@@ -15,10 +16,6 @@ namespace {
 using schedule::Channel;
 using schedule::Op;
 using schedule::OpKind;
-
-std::span<std::byte> bytes_of_tensor(const at::Tensor& tensor) {
-  return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
-}
 
 int channel_of(OpKind kind) {
   const bool forward = kind == OpKind::SendForward || kind == OpKind::ReceiveForward;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "schedule/program.h"
+#include "train/tensor_bytes.h"
 
 namespace penstock::train {
 namespace {
@@ -24,10 +25,6 @@ Sides sides_on(std::map<int, nn::Stage>& stages) {
     }
   }
   return sides;
-}
-
-std::span<std::byte> bytes_of_tensor(const at::Tensor& tensor) {
-  return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function per command: it adds the command with its flags to the program, and sets `exit_code` when
+// carried out.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+
+namespace penstock::cli {
+
+void add_train_command(CLI::App& program, Exit& exit_code);
+void add_show_command(CLI::App& program, Exit& exit_code);
+void add_check_command(CLI::App& program, Exit& exit_code);
+void add_simulate_command(CLI::App& program, Exit& exit_code);
+
+}  // namespace penstock::cli

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/program.h"
+
+int main(int argc, char** argv) { return penstock::cli::run(argc, argv); }

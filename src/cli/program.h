@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program: its commands, and failures turned into one line of text and an exit code.
+#pragma once
+
+namespace penstock::cli {
+
+// Parses the command line and carries it out. Returns the exit code (base/error.h); errors go to stderr, one
+// line first. Never throws.
+int run(int argc, char** argv);
+
+}  // namespace penstock::cli

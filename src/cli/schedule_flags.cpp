@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/schedule_flags.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "schedule/generators/generator.h"
+#include "schedule/text.h"
+
+namespace penstock::cli {
+namespace {
+
+std::string known_schedules() {
+  std::string names;
+  for (const schedule::Generator& generator : schedule::generators()) {
+    names += (names.empty() ? "" : ", ") + std::string(generator.name);
+  }
+  return names;
+}
+
+void require_positive(int value, const char* flag, const char* meaning) {
+  if (value < 1) {
+    throw InputError(std::string(flag) + " " + std::to_string(value) + ": the number of " + meaning +
+                     " must be positive");
+  }
+}
+
+}  // namespace
+
+void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
+  command.add_option("file", flags.file, "a schedule as CSV, instead of --schedule");
+  command.add_option("--schedule", flags.name, "one of: " + known_schedules());
+  command.add_option("-p,--devices", flags.devices, "devices of the pipeline");
+  command.add_option("-m,--micro-batches", flags.micro_batches, "micro-batches of a step");
+  command.add_option("-n,--slices", flags.slices, "slices of a micro-batch; or a list, one for each: 8,4,16")
+      ->delimiter(',');
+  command.add_option("-v,--chunks", flags.chunks, "stages per device; default: the schedule's own");
+  command.add_option("--group", flags.group, "slices per group of interleaved slimpipe; 0: automatic");
+}
+
+schedule::Schedule make_schedule(const ScheduleFlags& flags) {
+  if (!flags.file.empty() && !flags.name.empty()) {
+    throw InputError("give either a file or --schedule, not both (\"" + flags.file + "\" and \"" +
+                     flags.name + "\")");
+  }
+  if (!flags.file.empty()) return schedule::parse_csv(read_text_file(flags.file), flags.file);
+  if (flags.name.empty())
+    throw InputError("which schedule? give a CSV file, or --schedule NAME -p DEVICES -m MICRO_BATCHES");
+  schedule::find_generator(flags.name);
+  require_positive(flags.devices, "-p", "devices");
+  const bool listed = flags.slices.size() > 1;
+  const int m =
+      flags.micro_batches == 0 && listed ? static_cast<int>(flags.slices.size()) : flags.micro_batches;
+  require_positive(m, "-m", "micro-batches");
+  for (const int n : flags.slices) require_positive(n, "-n", "slices");
+  if (listed && flags.slices.size() != static_cast<std::size_t>(m)) {
+    throw InputError("-n lists " + std::to_string(flags.slices.size()) + " micro-batches; -m " +
+                     std::to_string(m) + " needs as many, or one number for all");
+  }
+  schedule::Request request =
+      schedule::request(flags.devices, m, flags.slices.empty() ? 1 : flags.slices.front(), flags.chunks);
+  if (listed) request.slices = flags.slices;
+  request.group = flags.group;
+  return schedule::generate(flags.name, request);
+}
+
+std::string read_text_file(const std::string& path, std::size_t limit) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) throw InputError(path + ": is a folder, not a file");
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) throw InputError(path + ": " + std::strerror(errno));
+  const auto size = static_cast<std::size_t>(file.tellg());
+  if (size > limit) throw InputError(path + ": is larger than " + std::to_string(limit) + " bytes");
+  std::string text(size, '\0');
+  file.seekg(0);
+  file.read(text.data(), static_cast<std::streamsize>(size));
+  if (!file) throw InputError(path + ": could not be read: " + std::strerror(errno));
+  return text;
+}
+
+}  // namespace penstock::cli

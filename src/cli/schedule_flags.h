@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags that name a schedule, shared by show and simulate: --schedule with its sizes, or a file.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+#include "schedule/schedule.h"
+
+namespace penstock::cli {
+
+struct ScheduleFlags {
+  std::string file;         // a CSV of the text form; or
+  std::string name;         // a generator
+  int devices = 0;          // -p
+  int micro_batches = 0;    // -m
+  std::vector<int> slices;  // -n: one for all micro-batches, or one each
+  int chunks = 0;           // -v
+  int group = 0;
+};
+
+void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
+
+// Generates or reads what the flags name; throws InputError.
+schedule::Schedule make_schedule(const ScheduleFlags& flags);
+
+// The whole file as text; throws InputError naming the path and the reason. Refuses files beyond `limit`
+// bytes.
+std::string read_text_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
+
+}  // namespace penstock::cli

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/allocator.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <list>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "base/error.h"
+
+namespace penstock::nn {
+namespace {
+
+constexpr std::size_t kAlignment = 64;       // of the data, a cache line
+constexpr std::size_t kReused = 256 * 1024;  // blocks from this size on are cached; smaller ones malloc reuses well
+constexpr std::size_t kPage = 4096;
+
+thread_local Ledger* current_ledger = nullptr;
+thread_local Category current_category = Category::Transient;
+
+// Stands before the data of every block.
+struct alignas(kAlignment) Header {
+  Ledger* ledger;        // null: nobody's
+  Category category;
+  std::size_t requested;  // bytes the tensor asked for, which is what ledgers count
+  std::size_t capacity;   // bytes of the whole block, header included
+};
+static_assert(sizeof(Header) == kAlignment);
+
+Header* header_of(void* data) { return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - sizeof(Header)); }
+
+// Large blocks not in use, by capacity. Freed and mapped memory never exceeds a tenth more than the greatest use.
+class Cache {
+ public:
+  void* take(std::size_t capacity) {
+    const std::lock_guard lock(mutex_);
+    in_use_ += capacity;
+    most_in_use_ = std::max(most_in_use_, in_use_);
+    const auto found = blocks_.lower_bound(capacity);
+    // A block that is much too large would make the resident set grow beyond what ledgers know.
+    if (found == blocks_.end() || found->first > capacity + capacity / 8) return nullptr;
+    void* block = found->second->memory;
+    in_use_ += found->first - capacity;
+    forget(found);
+    return block;
+  }
+
+  void give(void* block, std::size_t capacity) {
+    const std::lock_guard lock(mutex_);
+    in_use_ -= capacity;
+    held_ += capacity;
+    oldest_first_.push_back({block, {}});
+    oldest_first_.back().place = blocks_.emplace(capacity, std::prev(oldest_first_.end()));
+    while (held_ + in_use_ > most_in_use_ + most_in_use_ / 10) drop_oldest();
+  }
+
+  std::size_t held() const {
+    const std::lock_guard lock(mutex_);
+    return held_;
+  }
+
+ private:
+  struct Block;
+  using Ages = std::list<Block>;
+  using Sizes = std::multimap<std::size_t, Ages::iterator>;
+  struct Block {
+    void* memory;
+    Sizes::iterator place;
+  };
+
+  void forget(Sizes::iterator place) {
+    held_ -= place->first;
+    oldest_first_.erase(place->second);
+    blocks_.erase(place);
+  }
+
+  void drop_oldest() {
+    const Block oldest = oldest_first_.front();
+    munmap(oldest.memory, oldest.place->first);
+    forget(oldest.place);
+  }
+
+  mutable std::mutex mutex_;
+  Ages oldest_first_;
+  Sizes blocks_;  // by capacity
+  std::size_t held_ = 0;
+  std::size_t in_use_ = 0;
+  std::size_t most_in_use_ = 0;
+};
+
+Cache& cache() {
+  static auto* const instance = new Cache;  // never destroyed: tensors with static lifetime are freed after it would be
+  return *instance;
+}
+
+std::size_t rounded(std::size_t bytes) {
+  const std::size_t unit = bytes < kReused ? kAlignment : bytes < 16 * kReused ? kPage : 16 * kPage;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+Header* map_block(std::size_t capacity) {
+  void* block = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
+  return new (block) Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity};
+}
+
+Header* obtain(std::size_t capacity) {
+  if (capacity >= kReused) {
+    void* block = cache().take(capacity);
+    return block ? static_cast<Header*>(block) : map_block(capacity);
+  }
+  void* block = std::aligned_alloc(kAlignment, capacity);
+  if (block == nullptr) throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
+  return new (block) Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity};
+}
+
+void release(void* data) {
+  if (data == nullptr) return;
+  Header* header = header_of(data);
+  if (header->ledger) header->ledger->remove(header->category, static_cast<Bytes>(header->requested));
+  if (header->capacity >= kReused) {
+    cache().give(header, header->capacity);
+  } else {
+    std::free(header);
+  }
+}
+
+class AccountingAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    const c10::Device cpu(c10::DeviceType::CPU);
+    if (bytes == 0) return {nullptr, nullptr, &release, cpu};
+    Header* header = obtain(rounded(bytes + sizeof(Header)));
+    header->ledger = current_ledger;
+    header->category = current_category;
+    header->requested = bytes;
+    if (header->ledger) header->ledger->add(header->category, static_cast<Bytes>(bytes));
+    void* data = header + 1;
+    return {data, data, &release, cpu};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+};
+
+}  // namespace
+
+void install_allocator() {
+  static AccountingAllocator allocator;
+  static std::once_flag once;
+  std::call_once(once, [] { c10::SetCPUAllocator(&allocator, 1); });
+}
+
+LedgerScope::LedgerScope(Ledger& ledger) : previous_(current_ledger) { current_ledger = &ledger; }
+LedgerScope::~LedgerScope() { current_ledger = previous_; }
+
+CategoryScope::CategoryScope(Category category) : previous_(current_category) { current_category = category; }
+CategoryScope::~CategoryScope() { current_category = previous_; }
+
+void recount(const at::Tensor& tensor, Category category) {
+  if (!tensor.defined() || tensor.storage().nbytes() == 0) return;
+  const c10::DataPtr& pointer = tensor.storage().data_ptr();
+  if (pointer.get_deleter() != &release) return;
+  Header* header = header_of(pointer.get_context());
+  if (header->ledger == nullptr || header->category == category) return;
+  header->ledger->remove(header->category, static_cast<Bytes>(header->requested));
+  header->category = category;
+  header->ledger->add(category, static_cast<Bytes>(header->requested));
+}
+
+Bytes cached_bytes() { return static_cast<Bytes>(cache().held()); }
+
+}  // namespace penstock::nn
