@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock {
+namespace {
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+// Names what went wrong with one value of one option, wherever it was found.
+struct Place {
+  const Option& option;
+  std::string shown;  // the value as it was written
+  std::string_view origin;
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(std::string(origin) + ": " + option.name() + " = " + shown + " " + what);
+  }
+};
+
+std::string real_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  const std::string text = exact_number(value);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+std::string bound_text(double bound) {
+  const bool whole = std::fabs(bound) < 1e15 && bound == std::floor(bound);
+  return whole ? number(bound, 0) : exact_number(bound);
+}
+
+// JSON's literal is TOML's too, but for the one control character that only TOML wants escaped.
+std::string quoted(std::string_view text) {
+  std::string literal;
+  for (const char c : json_quote(text)) literal += c == '\x7F' ? std::string("\\u007f") : std::string(1, c);
+  return literal;
+}
+
+std::string scalar_text(const Scalar& scalar) {
+  return std::visit(Overloaded{[](bool value) { return std::string(value ? "true" : "false"); },
+                               [](std::int64_t value) { return std::to_string(value); },
+                               [](double value) { return real_text(value); },
+                               [](const std::string& value) { return quoted(value); }},
+                    scalar);
+}
+
+template <class List>
+std::string list_text(const List& list) {
+  std::vector<std::string> parts;
+  for (const auto& element : list) parts.push_back(scalar_text(Scalar(element)));
+  return "[" + join(parts, ", ") + "]";
+}
+
+std::string shown(const Value& value) {
+  const std::string text =
+      std::visit(Overloaded{[](const std::vector<Scalar>& list) { return list_text(list); },
+                            [](const auto& scalar) { return scalar_text(Scalar(scalar)); }},
+                 value);
+  return printable(text, 100);
+}
+
+void check_number(const Place& place, double value) {
+  const Constraint& allowed = place.option.constraint;
+  const bool low = allowed.least_excluded ? value > allowed.least : value >= allowed.least;
+  const bool high = allowed.greatest_excluded ? value < allowed.greatest : value <= allowed.greatest;
+  if (!std::isfinite(value)) place.fail("is not a finite number");
+  if (!low || !high) place.fail("must be " + to_text(allowed));
+}
+
+void check_word(const Place& place, const std::string& word) {
+  constexpr std::string_view replaced = "\xEF\xBF\xBD";  // what json_quote puts where bytes are not UTF-8
+  const bool readable =
+      word.find('\0') == word.npos &&
+      (word.find(replaced) != word.npos || json_quote(word).find(replaced) == std::string::npos);
+  if (!readable) place.fail("must be UTF-8 text without NUL");
+  const auto& choices = place.option.constraint.choices;
+  if (choices.empty() || std::ranges::find(choices, word) != choices.end()) return;
+  place.fail("must be " + to_text(place.option.constraint) + "; did you mean \"" +
+             std::string(nearest(word, choices)) + "\"?");
+}
+
+// The readers of one scalar as T: nothing when the scalar is of another type.
+template <class T>
+std::optional<T> read(const Place& place, const Scalar& scalar) {
+  if constexpr (std::is_same_v<T, double>) {
+    const auto* whole = std::get_if<std::int64_t>(&scalar);
+    const auto* real = std::get_if<double>(&scalar);
+    if (whole == nullptr && real == nullptr) return std::nullopt;
+    const double value = whole != nullptr ? static_cast<double>(*whole) : *real;
+    check_number(place, value);
+    return value;
+  } else {
+    const auto* value = std::get_if<T>(&scalar);
+    if (value == nullptr) return std::nullopt;
+    if constexpr (std::is_same_v<T, std::int64_t>) check_number(place, static_cast<double>(*value));
+    if constexpr (std::is_same_v<T, std::string>) check_word(place, *value);
+    return *value;
+  }
+}
+
+[[noreturn]] void fail_type(const Place& place) {
+  const std::string allowed = to_text(place.option.constraint);
+  place.fail("is no " + std::string(type_name(place.option)) +
+             (allowed.empty() ? "" : "; it must be " + allowed));
+}
+
+std::optional<Scalar> scalar_of(const Value& value) {
+  return std::visit(Overloaded{[](const std::vector<Scalar>&) { return std::optional<Scalar>(); },
+                               [](const auto& scalar) { return std::optional<Scalar>(scalar); }},
+                    value);
+}
+
+template <class T>
+void store_scalar(const Place& place, const Value& value, T& target) {
+  const std::optional<Scalar> scalar = scalar_of(value);
+  const std::optional<T> read_value = scalar ? read<T>(place, *scalar) : std::nullopt;
+  if (!read_value) fail_type(place);
+  target = *read_value;
+}
+
+void store_number_or_word(const Place& place, const Value& value, NumberOrWord& target) {
+  const auto* word = std::get_if<std::string>(&value);
+  NumberOrWord stored;
+  if (word != nullptr) {
+    check_word(place, *word);
+    stored.word = *word;
+  } else {
+    store_scalar(place, value, stored.number);
+  }
+  target = stored;
+}
+
+template <class T>
+void store_list(const Place& place, const Value& value, std::vector<T>& target) {
+  const auto* list = std::get_if<std::vector<Scalar>>(&value);
+  if (list == nullptr) fail_type(place);
+  const std::size_t length = place.option.constraint.length;
+  if (length != 0 && list->size() != length) place.fail("must have " + std::to_string(length) + " elements");
+  std::vector<T> stored;
+  for (const Scalar& scalar : *list) {
+    const std::optional<T> element = read<T>(place, scalar);
+    if (!element) fail_type(place);
+    stored.push_back(*element);
+  }
+  target = std::move(stored);
+}
+
+// The scalar a command line means: a number or truth value where the text is one, else the text.
+Scalar guess(std::string_view text) {
+  text = trim(text);
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
+    return std::string(text.substr(1, text.size() - 2));
+  if (text == "true" || text == "false") return text == "true";
+  if (const auto whole = parse_integer(text)) return *whole;
+  if (const auto real = parse_number(text)) return *real;
+  return std::string(text);
+}
+
+std::vector<Scalar> guess_list(std::string_view text) {
+  text = trim(text);
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
+    text = trim(text.substr(1, text.size() - 2));
+  std::vector<Scalar> list;
+  if (text.empty()) return list;
+  for (const std::string_view part : split(text, ',')) list.push_back(guess(part));
+  return list;
+}
+
+[[noreturn]] void fail_unknown(std::string_view origin, const std::string& what, const std::string& known) {
+  throw InputError(std::string(origin) + ": unknown " + what + "; did you mean " + known + "?");
+}
+
+std::string known_like(const OptionTable& table, std::string_view section, std::string_view key) {
+  for (const Option& option : table) {
+    if (option.key == key) return option.name();
+  }
+  std::vector<std::string_view> keys;
+  for (const Option& option : table) {
+    if (section.empty() || option.section == section) keys.push_back(option.key);
+  }
+  const std::string_view like = nearest(key, keys);
+  return std::ranges::find_if(table,
+                              [&](const Option& option) {
+                                return option.key == like && (section.empty() || option.section == section);
+                              })
+      ->name();
+}
+
+}  // namespace
+
+Constraint positive() { return {.least = 0, .least_excluded = true}; }
+Constraint not_negative() { return {.least = 0}; }
+Constraint at_least(double least) { return {.least = least}; }
+Constraint from_to(double least, double greatest) { return {.least = least, .greatest = greatest}; }
+Constraint from_below(double least, double greatest) {
+  return {.least = least, .greatest = greatest, .greatest_excluded = true};
+}
+Constraint one_of(std::vector<std::string_view> choices) { return {.choices = std::move(choices)}; }
+
+std::string to_text(const Constraint& constraint) {
+  const Constraint free;
+  std::vector<std::string> parts;
+  const bool has_least = constraint.least > free.least;
+  if (has_least && constraint.greatest < free.greatest) {
+    parts.push_back("from " + bound_text(constraint.least) + " to " +
+                    (constraint.greatest_excluded ? "below " : "") + bound_text(constraint.greatest));
+  } else if (has_least && constraint.least_excluded) {
+    parts.push_back(constraint.least == 0 ? "positive" : "above " + bound_text(constraint.least));
+  } else if (has_least) {
+    parts.push_back(bound_text(constraint.least) + " or more");
+  }
+  for (const std::string_view choice : constraint.choices) parts.push_back("\"" + std::string(choice) + "\"");
+  if (parts.size() < 2) return join(parts, "");
+  const std::string last = parts.back();
+  parts.pop_back();
+  return join(parts, ", ") + " or " + last;
+}
+
+std::vector<std::string_view> sections(const OptionTable& table) {
+  std::vector<std::string_view> found;
+  for (const Option& option : table) {
+    if (found.empty() || found.back() != option.section) found.push_back(option.section);
+  }
+  return found;
+}
+
+void check_section(const OptionTable& table, std::string_view section, std::string_view origin) {
+  const auto known = sections(table);
+  if (std::ranges::find(known, section) != known.end()) return;
+  fail_unknown(origin, "section [" + printable(section) + "]",
+               "[" + std::string(nearest(section, known)) + "]");
+}
+
+const Option& find_option(const OptionTable& table, std::string_view section, std::string_view key,
+                          std::string_view origin) {
+  if (!section.empty()) check_section(table, section, origin);
+  for (const Option& option : table) {
+    if (option.section == section && option.key == key) return option;
+  }
+  const std::string written = (section.empty() ? "" : std::string(section) + ".") + std::string(key);
+  fail_unknown(origin, "key " + printable(written), known_like(table, section, key));
+}
+
+void assign(const Option& option, const Value& value, std::string_view origin) {
+  const Place place{option, shown(value), origin};
+  std::visit(Overloaded{[&](NumberOrWord* target) { store_number_or_word(place, value, *target); },
+                        [&]<class T>(std::vector<T>* target) { store_list(place, value, *target); },
+                        [&]<class T>(T* target) { store_scalar(place, value, *target); }},
+             option.target);
+}
+
+void assign_text(const Option& option, std::string_view text, std::string_view origin) {
+  if (std::holds_alternative<std::string*>(option.target)) return assign(option, std::string(text), origin);
+  const bool list = std::visit(
+      Overloaded{[]<class T>(const std::vector<T>*) { return true; }, [](const auto*) { return false; }},
+      option.target);
+  if (list) return assign(option, guess_list(text), origin);
+  std::visit([&](const auto& scalar) { assign(option, scalar, origin); }, guess(text));
+}
+
+std::string value_text(const Option& option) {
+  return std::visit(Overloaded{[](const NumberOrWord* target) {
+                                 return target->word.empty() ? real_text(target->number)
+                                                             : quoted(target->word);
+                               },
+                               []<class T>(const std::vector<T>* target) { return list_text(*target); },
+                               []<class T>(const T* target) { return scalar_text(Scalar(*target)); }},
+                    option.target);
+}
+
+bool is_given(const Option& option) {
+  const std::string value = value_text(option);
+  return option.shown_default.empty() || (value != "0" && value != "\"\"");
+}
+
+std::string_view type_name(const Option& option) {
+  constexpr std::string_view names[] = {"truth value (true or false)",
+                                        "integer",
+                                        "number",
+                                        "text",
+                                        "number or word",
+                                        "list of integers",
+                                        "list of numbers",
+                                        "list of words"};
+  return names[option.target.index()];
+}
+
+}  // namespace penstock

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/resolve.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/mapped_file.h"
+#include "model/slices.h"
+#include "schedule/check.h"
+#include "schedule/generators/generator.h"
+#include "schedule/text.h"
+#include "train/tokenizer.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr std::size_t kLongestSchedule = 256 << 20;
+constexpr std::int64_t kMostMicroBatches = 1'000'000;
+constexpr std::int64_t kDefaultSlices = 8;
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+void require(bool good, const std::string& message) {
+  if (!good) throw InputError(message);
+}
+
+std::string multiples_around(std::int64_t value, std::int64_t unit) {
+  const std::int64_t below = value / unit * unit;
+  return (below > 0 ? text(below) + " or " : "") + text(below + unit);
+}
+
+void refuse_what_is_not_there(const train::RunOptions& options) {
+  const auto require_one = [](std::int64_t value, const char* key) {
+    require(value == 1, "parallel." + std::string(key) + " = " + text(value) + " is not there yet; use 1");
+  };
+  require_one(options.parallel.dp, "dp");
+  require_one(options.parallel.cp, "cp");
+  require_one(options.parallel.tp, "tp");
+  const auto require_word = [](const std::string& value, const char* key, const std::string& word) {
+    require(value == word,
+            std::string(key) + " = " + json_quote(value) + " is not there yet; use " + json_quote(word));
+  };
+  require_word(options.schedule.exchange, "schedule.exchange", "off");
+  require(!options.schedule.vocabulary_parallel,
+          "schedule.vocabulary_parallel = true is not there yet; use false");
+  require_word(options.memory.policy, "memory.policy", "none");
+  require_word(options.memory.offload_to, "memory.offload_to", "host");
+  require_word(options.memory.limit, "memory.limit", "");
+  require_word(options.memory.offload.word, "memory.offload", "");
+  require(options.memory.offload.number == 0,
+          "memory.offload = " + exact_number(options.memory.offload.number) + " is not there yet; use 0.0");
+  require(options.memory.keep.empty(), "memory.keep is not there yet; use memory.policy = \"none\"");
+  require_word(options.data.megatron, "data.megatron", "");
+}
+
+void resolve_model(train::RunOptions& options) {
+  model::Shape& shape = options.model.shape;
+  require(options.model.config.empty(), "model.config = " + json_quote(options.model.config) +
+                                            " is not there yet; give the shape by its keys");
+  if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
+  if (shape.vocab == 0) shape.vocab = train::kByteVocabulary;
+  model::validate(shape);
+  require(shape.vocab >= train::kByteVocabulary,
+          "model.vocab = " + text(shape.vocab) + " is less than the " + text(train::kByteVocabulary) +
+              " tokens of the byte tokenizer; use " + text(train::kByteVocabulary) + " or more");
+}
+
+void check_training(const train::RunOptions& options) {
+  const train::TrainOptions& train = options.train;
+  require(!options.data.text.empty(), "data.text is missing; name a text file");
+  require(train.batch % train.micro_batch == 0,
+          "train.batch = " + text(train.batch) + " is no multiple of train.micro_batch = " +
+              text(train.micro_batch) + "; use " + multiples_around(train.batch, train.micro_batch));
+  require(train.micro_batches() <= kMostMicroBatches,
+          "train.batch = " + text(train.batch) + " makes " + text(train.micro_batches()) +
+              " micro-batches; at most " + text(kMostMicroBatches) +
+              " are possible: raise train.micro_batch");
+  require(train.min_lr <= train.lr, "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " +
+                                        exact_number(train.lr) + "; use at most that");
+  require(train.loss_targets == "s" || options.data.seq_len > 1,
+          "data.seq_len = 1 leaves no target with train.loss_targets = \"s-1\"; use 2 or more");
+  require(!options.output.dir.empty(), "output.dir is missing; name a directory");
+}
+
+schedule::Schedule generate_schedule(const train::RunOptions& options) {
+  schedule::Request request;
+  request.devices = static_cast<int>(options.parallel.pp);
+  request.slices.assign(static_cast<std::size_t>(options.train.micro_batches()),
+                        static_cast<int>(options.schedule.slices));
+  request.chunks = static_cast<int>(options.schedule.chunks);
+  request.group = static_cast<int>(options.schedule.group);
+  return schedule::generate(options.schedule.name, request);
+}
+
+// What the generator's own defaults make of the options; the schedule itself is not built yet.
+void choose_generator(train::RunOptions& options) {
+  schedule::ScheduleOptions& chosen = options.schedule;
+  if (chosen.name.empty()) chosen.name = "slimpipe";
+  const schedule::Generator& generator = schedule::find_generator(chosen.name);
+  const bool sliced = generator.sliced_sibling.empty();
+  if (chosen.slices == 0) chosen.slices = sliced ? std::min(kDefaultSlices, options.data.seq_len) : 1;
+  if (chosen.chunks == 0) chosen.chunks = generator.default_chunks;
+}
+
+void require_match(const std::string& file, const char* what, std::int64_t found, const std::string& key,
+                   std::int64_t wanted) {
+  require(found == wanted, "schedule.file = " + json_quote(file) + " has " + text(found) + " " + what +
+                               ", but " + key + " = " + text(wanted));
+}
+
+schedule::Schedule read_schedule(train::RunOptions& options) {
+  schedule::ScheduleOptions& chosen = options.schedule;
+  require(chosen.name.empty(), "schedule.name = " + json_quote(chosen.name) + " and schedule.file = " +
+                                   json_quote(chosen.file) + " are both given; keep one");
+  schedule::Schedule read = schedule::parse_csv(files::read_text(chosen.file, kLongestSchedule), chosen.file);
+  const auto findings = schedule::check(read, 1);
+  if (!findings.empty()) {
+    throw NoAnswer(chosen.file + ": not a legal schedule: " + findings.front().text + "; see penstock check");
+  }
+  require_match(chosen.file, "devices", read.device_count(), "parallel.pp", options.parallel.pp);
+  require_match(chosen.file, "micro-batches", read.micro_batches(), "train.batch / train.micro_batch",
+                options.train.micro_batches());
+  const auto [least, greatest] = std::ranges::minmax(read.slices);
+  if (chosen.slices != 0) {
+    require_match(chosen.file, "slices in some micro-batch", least == chosen.slices ? greatest : least,
+                  "schedule.slices", chosen.slices);
+  } else if (least == greatest) {
+    chosen.slices = least;
+  }
+  return read;
+}
+
+void check_stages(const train::RunOptions& options, const schedule::Schedule& schedule) {
+  const std::int64_t layers = options.model.shape.layers;
+  require(schedule.stages <= layers, "parallel.pp = " + text(options.parallel.pp) + " makes " +
+                                         text(schedule.stages) +
+                                         " stages, which need a layer each; model.layers = " + text(layers) +
+                                         ": use fewer devices or chunks, or more layers");
+}
+
+}  // namespace
+
+ResolvedRun resolve(train::RunOptions options) {
+  refuse_what_is_not_there(options);
+  resolve_model(options);
+  check_training(options);
+  ResolvedRun run;
+  if (options.schedule.file.empty()) {
+    choose_generator(options);
+    model::cut_into_slices(options.data.seq_len, static_cast<int>(options.schedule.slices));
+    run.schedule = generate_schedule(options);
+  } else {
+    run.schedule = read_schedule(options);
+    for (const int slices : run.schedule.slices) model::cut_into_slices(options.data.seq_len, slices);
+  }
+  check_stages(options, run.schedule);
+  run.layers = model::split_layers(options.model.shape.layers, run.schedule.stages, options.parallel.layers);
+  run.options = std::move(options);
+  return run;
+}
+
+void check_ranks(const schedule::ParallelOptions& parallel, std::int64_t ranks) {
+  const std::int64_t needed = parallel.dp * parallel.pp * parallel.cp * parallel.tp;
+  require(ranks == needed, text(ranks) + (ranks == 1 ? " rank was" : " ranks were") +
+                               " started, but parallel.pp = " + text(parallel.pp) + " needs " + text(needed) +
+                               "; start " + text(needed) + ", or set parallel.pp = " + text(ranks));
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place that checks what a run file's options say together, and fills in what they leave open.
+#pragma once
+
+#include <vector>
+
+#include "model/shape.h"
+#include "schedule/schedule.h"
+#include "train/options.h"
+
+namespace penstock::cli {
+
+struct ResolvedRun {
+  train::RunOptions options;    // every option given; printed and read again it resolves to itself
+  schedule::Schedule schedule;  // legal, for parallel.pp devices and batch / micro_batch micro-batches
+  std::vector<model::LayerRange> layers;  // of each stage
+};
+
+// Reads model.config and schedule.file where they are given, and generates the schedule. Throws InputError of
+// one line naming the option, its value and what would be right: heads that do not divide hidden, more
+// devices than layers, more slices than tokens, a batch that micro_batch does not divide, an unknown schedule
+// (naming the nearest), anything that is not there yet. Throws NoAnswer when schedule.file holds an illegal
+// schedule.
+ResolvedRun resolve(train::RunOptions options);
+
+// Throws InputError unless `ranks` processes or threads are what the mesh needs.
+void check_ranks(const schedule::ParallelOptions& parallel, std::int64_t ranks);
+
+}  // namespace penstock::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/options.h"
+
+namespace penstock::schedule {
+namespace {
+
+constexpr double kMostDevices = 65536;
+constexpr double kMostSlices = 32767;  // an action's slice is a 16-bit number
+
+}  // namespace
+
+void describe(ParallelOptions& options, OptionTable& table) {
+  const std::string_view section = "parallel";
+  const Constraint devices = from_to(1, kMostDevices);
+  table.push_back({section, "pp", &options.pp, "Pipeline devices.", devices});
+  table.push_back({section, "layers", &options.layers,
+                   "Layers of each stage, as in [7, 5]; empty: an even split.", positive()});
+  table.push_back({section, "dp", &options.dp, "Data-parallel replicas; only 1 so far.", devices});
+  table.push_back({section, "cp", &options.cp, "Context-parallel devices; only 1 so far.", devices});
+  table.push_back({section, "tp", &options.tp, "Tensor-parallel devices; only 1 so far.", devices});
+}
+
+void describe(ScheduleOptions& options, OptionTable& table) {
+  const std::string_view section = "schedule";
+  table.push_back({section,
+                   "name",
+                   &options.name,
+                   "The schedule, by its generator's name.",
+                   {},
+                   "\"slimpipe\""});
+  table.push_back(
+      {section, "file", &options.file, "A schedule of one's own in CSV form, instead of a name."});
+  table.push_back({section, "slices", &options.slices, "Slices of each sequence.", from_to(1, kMostSlices),
+                   "8; 1 for unsliced schedules"});
+  table.push_back({section, "chunks", &options.chunks, "Stages per device.", from_to(1, 4096),
+                   "the schedule's own, mostly 1"});
+  table.push_back({section, "group", &options.group,
+                   "Slices per group of interleaved slimpipe; 0: automatic.", from_to(0, kMostSlices)});
+  table.push_back({section, "exchange", &options.exchange,
+                   "Attention context exchange between devices; only off so far.",
+                   one_of({"off", "paired", "levelled", "auto"})});
+  table.push_back({section, "exchange_limit", &options.exchange_limit,
+                   "K,V slices that a device may send in one slot.", from_to(0, 1e9)});
+  table.push_back({section,
+                   "vocabulary_parallel",
+                   &options.vocabulary_parallel,
+                   "Shard the embedding and the output matrix over the pipeline; only false so far.",
+                   {}});
+}
+
+void describe(MemoryOptions& options, OptionTable& table) {
+  const std::string_view section = "memory";
+  table.push_back({section, "policy", &options.policy,
+                   "What is kept for the backward, the rest is recomputed; only none so far.",
+                   one_of({"none", "balanced", "balanced+fc1", "full", "auto"})});
+  table.push_back({section,
+                   "keep",
+                   &options.keep,
+                   "The tensors to keep, one by one, instead of a policy; not there yet.",
+                   {}});
+  Constraint fraction = from_to(0, 1);
+  fraction.choices = {"auto"};
+  table.push_back({section, "offload", &options.offload,
+                   "Fraction of each record that leaves the device; only 0 so far.", fraction});
+  table.push_back({section, "offload_to", &options.offload_to,
+                   "Where offloaded records go; only host so far.", one_of({"host", "disk"})});
+  table.push_back({section,
+                   "limit",
+                   &options.limit,
+                   "Most bytes per device, as in \"6 GiB\"; empty: none; not there yet.",
+                   {}});
+}
+
+}  // namespace penstock::schedule

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/resolve.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "cli/options_table.h"
+#include "failure.h"
+#include "schedule/generators/generator.h"
+#include "schedule/text.h"
+#include "scratch.h"
+
+namespace penstock::cli {
+namespace {
+
+// A legal run, changed by one line of a test.
+train::RunOptions changed(const std::function<void(train::RunOptions&)>& change) {
+  train::RunOptions options;
+  options.data.text = "corpus.txt";
+  options.parallel.pp = 2;
+  change(options);
+  return options;
+}
+
+std::string refusal(const std::function<void(train::RunOptions&)>& change) {
+  return failure<InputError>([&] { resolve(changed(change)); });
+}
+
+std::string printed(train::RunOptions options) { return print_toml(train::describe(options)); }
+
+TEST(Resolve, FillsWhatWasLeftOpen) {
+  const ResolvedRun run = resolve(changed([](auto& o) { o.model.shape.heads = 4; }));
+  EXPECT_EQ(run.options.model.shape.kv_heads, 4);
+  EXPECT_EQ(run.options.model.shape.vocab, 259);
+  EXPECT_EQ(run.options.schedule.name, "slimpipe");
+  EXPECT_EQ(run.options.schedule.slices, 8);
+  EXPECT_EQ(run.options.schedule.chunks, 1);
+  EXPECT_EQ(run.layers, (std::vector<model::LayerRange>{{0, 4}, {4, 4}}));
+  EXPECT_EQ(run.schedule, schedule::generate("slimpipe", schedule::request(2, 8, 8)));
+}
+
+TEST(Resolve, LeavesUnslicedSchedulesUnsliced) {
+  const ResolvedRun run = resolve(changed([](auto& o) { o.schedule.name = "1f1b"; }));
+  EXPECT_EQ(run.options.schedule.slices, 1);
+  EXPECT_EQ(resolve(changed([](auto& o) { o.data.seq_len = 3; })).options.schedule.slices, 3);
+}
+
+TEST(Resolve, ResolvesItsOwnResultToItself) {
+  const train::RunOptions once = resolve(changed([](auto&) {})).options;
+  EXPECT_EQ(printed(resolve(once).options), printed(once));
+}
+
+TEST(Resolve, RefusesHeadsThatDoNotDivide) {
+  EXPECT_NE(refusal([](auto& o) { o.model.shape.heads = 7; }).find("model.heads = 7"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.model.shape.kv_heads = 3; }).find("model.kv_heads = 3"),
+            std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.model.shape.vocab = 100; }).find("model.vocab = 100"), std::string::npos);
+}
+
+TEST(Resolve, RefusesMoreDevicesThanLayers) {
+  EXPECT_EQ(refusal([](auto& o) { o.parallel.pp = 9; }),
+            "parallel.pp = 9 makes 9 stages, which need a layer each; model.layers = 8: use fewer devices or "
+            "chunks, "
+            "or more layers");
+  EXPECT_NE(refusal([](auto& o) { o.parallel.layers = {7, 2}; }), "");
+}
+
+TEST(Resolve, RefusesMoreSlicesThanTokens) {
+  const std::string refused = refusal([](auto& o) {
+    o.data.seq_len = 4;
+    o.schedule.slices = 5;
+  });
+  EXPECT_NE(refused.find("schedule.slices = 5"), std::string::npos) << refused;
+}
+
+TEST(Resolve, RefusesABatchThatMicroBatchesDoNotDivide) {
+  EXPECT_EQ(refusal([](auto& o) { o.train.micro_batch = 3; }),
+            "train.batch = 8 is no multiple of train.micro_batch = 3; use 6 or 9");
+  EXPECT_EQ(refusal([](auto& o) { o.train.micro_batch = 16; }),
+            "train.batch = 8 is no multiple of train.micro_batch = 16; use 16");
+  EXPECT_NE(refusal([](auto& o) { o.train.batch = 2'000'000; }).find("2000000 micro-batches"),
+            std::string::npos);
+}
+
+TEST(Resolve, NamesTheNearestSchedule) {
+  EXPECT_NE(refusal([](auto& o) { o.schedule.name = "slimpip"; }).find("\"slimpipe\""), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) {
+              o.schedule.name = "1f1b";
+              o.schedule.slices = 4;
+            }).find("slimpipe"),
+            std::string::npos);
+}
+
+TEST(Resolve, RefusesByNameWhatIsNotThereYet) {
+  const std::pair<const char*, std::function<void(train::RunOptions&)>> cases[] = {
+      {"parallel.dp = 2", [](auto& o) { o.parallel.dp = 2; }},
+      {"parallel.cp = 2", [](auto& o) { o.parallel.cp = 2; }},
+      {"parallel.tp = 2", [](auto& o) { o.parallel.tp = 2; }},
+      {"schedule.exchange = \"paired\"", [](auto& o) { o.schedule.exchange = "paired"; }},
+      {"schedule.vocabulary_parallel = true", [](auto& o) { o.schedule.vocabulary_parallel = true; }},
+      {"memory.policy = \"full\"", [](auto& o) { o.memory.policy = "full"; }},
+      {"memory.keep", [](auto& o) { o.memory.keep = {"q"}; }},
+      {"memory.offload = 0.5", [](auto& o) { o.memory.offload.number = 0.5; }},
+      {"memory.offload = \"auto\"", [](auto& o) { o.memory.offload.word = "auto"; }},
+      {"memory.offload_to = \"disk\"", [](auto& o) { o.memory.offload_to = "disk"; }},
+      {"memory.limit = \"6 GiB\"", [](auto& o) { o.memory.limit = "6 GiB"; }},
+      {"data.megatron = \"x\"", [](auto& o) { o.data.megatron = "x"; }},
+  };
+  for (const auto& [start, change] : cases) {
+    EXPECT_TRUE(refusal(change).starts_with(start)) << start << " / " << refusal(change);
+    EXPECT_NE(refusal(change).find("not there yet; use "), std::string::npos) << refusal(change);
+  }
+}
+
+TEST(Resolve, RefusesWhatCannotTrain) {
+  EXPECT_EQ(refusal([](auto& o) { o.data.text.clear(); }), "data.text is missing; name a text file");
+  EXPECT_NE(refusal([](auto& o) { o.train.min_lr = 1; }).find("train.min_lr = 1"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.output.dir.clear(); }).find("output.dir"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) {
+              o.data.seq_len = 1;
+              o.train.loss_targets = "s-1";
+            }).find("data.seq_len = 1"),
+            std::string::npos);
+}
+
+TEST(Resolve, ReadsAScheduleFromAFile) {
+  const Scratch scratch;
+  const schedule::Schedule wanted = schedule::generate("slimpipe", schedule::request(2, 8, 4));
+  scratch.write("my.csv", schedule::to_csv(wanted));
+  const auto from_file = [&](train::RunOptions& o) { o.schedule.file = scratch / "my.csv"; };
+  const ResolvedRun run = resolve(changed(from_file));
+  EXPECT_EQ(run.schedule.devices, wanted.devices);
+  EXPECT_EQ(run.options.schedule.slices, 4);
+  EXPECT_EQ(printed(resolve(run.options).options), printed(run.options));
+}
+
+TEST(Resolve, RefusesAScheduleFileThatDoesNotFitTheRun) {
+  const Scratch scratch;
+  scratch.write("my.csv", schedule::to_csv(schedule::generate("slimpipe", schedule::request(2, 8, 4))));
+  const auto with = [&](auto change) {
+    return refusal([&](train::RunOptions& o) {
+      o.schedule.file = scratch / "my.csv";
+      change(o);
+    });
+  };
+  EXPECT_NE(with([](auto& o) { o.parallel.pp = 4; }).find("has 2 devices, but parallel.pp = 4"),
+            std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.train.batch = 4; }).find("has 8 micro-batches"), std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.schedule.slices = 8; }).find("schedule.slices = 8"), std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.schedule.name = "1f1b"; }).find("both given"), std::string::npos);
+  EXPECT_NE(with([&](auto& o) { o.schedule.file = scratch / "none.csv"; }).find("No such file"),
+            std::string::npos);
+}
+
+TEST(Resolve, AnswersNoToAnIllegalScheduleFile) {
+  const Scratch scratch;
+  scratch.write("my.csv", "0B0,0F0\n1F0,1B0\n");
+  const auto options = changed([&](auto& o) { o.schedule.file = scratch / "my.csv"; });
+  EXPECT_NE(failure<NoAnswer>([&] { resolve(options); }), "");
+}
+
+TEST(Resolve, WantsAsManyRanksAsTheMesh) {
+  EXPECT_EQ(failure<InputError>([] { check_ranks({.pp = 2}, 3); }),
+            "3 ranks were started, but parallel.pp = 2 needs 2; start 2, or set parallel.pp = 3");
+  EXPECT_NO_THROW(check_ranks({.pp = 2}, 2));
+}
+
+}  // namespace
+}  // namespace penstock::cli
