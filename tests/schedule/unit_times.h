@@ -162,4 +162,9 @@ inline bool has_fixed_gradient_order(const Schedule& schedule) {
   return true;
 }
 
+// All of it, given the evaluation.
+inline bool is_legal(const Schedule& schedule, const UnitTimes& times) {
+  return times.finished && is_complete(schedule) && has_fixed_gradient_order(schedule);
+}
+
 }  // namespace penstock::schedule

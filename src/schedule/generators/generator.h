@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of schedules. A generator says what to compute, never how to run it: it emits compute actions only.
-// Adding one = one file in this folder + one line in the list of generator.cpp; show, check, simulate, train, plan
-// and the law tests pick it up from there.
+// The list of schedules. A generator says what to compute, never how to run it: it emits compute actions
+// only. Adding one = one file in this folder + one line in the list of generator.cpp; show, check, simulate,
+// train, plan and the law tests pick it up from there.
 #pragma once
 
 #include <span>
@@ -16,10 +16,10 @@ namespace penstock::schedule {
 
 // What is asked of a generator. Symbols as in the papers.
 struct Request {
-  int devices = 1;              // p
-  std::vector<int> slices{1};   // n of each micro-batch; its size is m
-  int chunks = 0;               // v, stages per device; 0: the schedule's own default
-  int group = 0;                // slices per group of interleaved slimpipe; 0: automatic
+  int devices = 1;             // p
+  std::vector<int> slices{1};  // n of each micro-batch; its size is m
+  int chunks = 0;              // v, stages per device; 0: the schedule's own default
+  int group = 0;               // slices per group of interleaved slimpipe; 0: automatic
 
   int micro_batches() const { return static_cast<int>(slices.size()); }
 };
@@ -33,8 +33,9 @@ struct Generator {
   std::string_view sliced_sibling;  // for unsliced schedules: what to use with n > 1; empty: takes slices
   int default_chunks = 1;
   Schedule (*generate)(const Request&) = nullptr;
-  bool fixed_gradient_order = true;   // backwards of a stage ascend over micro-batches: bits equal 1f1b's
-  bool replicates_parameters = false; // each stage lives on two devices (dualpipe)
+  bool fixed_gradient_order = true;    // backwards of a stage ascend over micro-batches: bits equal 1f1b's
+  bool replicates_parameters = false;  // each stage lives on two devices (dualpipe)
+  bool any_chunks = false;             // takes any v; otherwise v = default_chunks
 };
 
 std::span<const Generator> generators();
@@ -42,8 +43,8 @@ std::span<const Generator> generators();
 // Throws InputError naming the nearest known name.
 const Generator& find_generator(std::string_view name);
 
-// Checks the request (p, m, n, v positive; slices refused by unsliced schedules, naming the sibling) and generates.
-// Throws InputError with the constraint and the nearest legal values.
+// Checks the request (p, m, n, v positive; slices refused by unsliced schedules, naming the sibling) and
+// generates. Throws InputError with the constraint and the nearest legal values.
 Schedule generate(std::string_view name, const Request& request);
 
 }  // namespace penstock::schedule

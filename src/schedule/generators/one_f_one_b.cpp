@@ -10,9 +10,9 @@ Schedule one_f_one_b(const Request& request) {
   const Units forwards = forward_units(request), backwards = backward_units(request);
   for (int rank = 0; rank < request.devices; ++rank) {
     const std::vector<int> stages{rank};
-    const std::vector<int> targets(request.micro_batches(), request.devices - rank);
     schedule.devices[rank] = one_forward_one_backward(forward_order(one_group(forwards), stages),
-                                                      backward_order(one_group(backwards), stages), targets);
+                                                      backward_order(one_group(backwards), stages),
+                                                      in_flight_targets(request, request.devices - rank - 1));
   }
   return schedule;
 }

@@ -92,12 +92,21 @@ Order backward_order(const Groups& groups, std::span<const int> stages) {
   return order_of(Kind::Backward, groups, std::vector<int>(stages.rbegin(), stages.rend()));
 }
 
-Order one_forward_one_backward(const Order& forwards, const Order& backwards, std::span<const int> targets) {
+std::vector<int> in_flight_targets(const Request& request, int lead) {
+  std::vector<int> targets = request.slices;
+  for (int& target : targets) target += lead;
+  return targets;
+}
+
+Order one_forward_one_backward(const Order& forwards, const Order& backwards, std::span<const int> targets,
+                               int early) {
   Order order;
   order.reserve(forwards.size() + backwards.size());
   int target = 0;
-  for (std::size_t f = 0, b = 0; b < backwards.size();) {
-    if (f < forwards.size()) target = std::max(target, targets[forwards[f].micro_batch]);
+  for (std::size_t f = 0, b = 0, opened = 0; b < backwards.size();) {
+    for (; opened < std::min(f + early + 1, forwards.size()); ++opened) {
+      target = std::max(target, targets[forwards[opened].micro_batch]);
+    }
     const bool room = static_cast<int>(f - b) < target;
     order.push_back(f < forwards.size() && room ? forwards[f++] : backwards[b++]);
   }
@@ -110,6 +119,22 @@ Order all_forwards_first(const Order& forwards, const Order& backwards) {
   order.insert(order.end(), forwards.begin(), forwards.end());
   order.insert(order.end(), backwards.begin(), backwards.end());
   return order;
+}
+
+Order split_backwards(const Order& order, int delay) {
+  Order split, weights;
+  split.reserve(order.size() / 2 * 3);
+  weights.reserve(order.size() / 2);
+  std::size_t paid = 0;
+  for (const Action& action : order) {
+    split.push_back(action);
+    if (action.kind != Kind::Backward) continue;
+    split.back().kind = Kind::BackwardInput;
+    weights.push_back(backward_weight(action.stage, action.micro_batch, action.slice));
+    if (weights.size() - paid > static_cast<std::size_t>(delay)) split.push_back(weights[paid++]);
+  }
+  split.insert(split.end(), weights.begin() + paid, weights.end());
+  return split;
 }
 
 }  // namespace penstock::schedule

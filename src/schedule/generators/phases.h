@@ -40,14 +40,23 @@ std::vector<int> looped_stages(int rank, int devices, int chunks);
 Order forward_order(const Groups& groups, std::span<const int> stages);
 Order backward_order(const Groups& groups, std::span<const int> stages);
 
+// Of each micro-batch: its n slices and `lead` more.
+std::vector<int> in_flight_targets(const Request& request, int lead);
+
 // 1. Warm-up: forwards until the target of in-flight entries (run forward, not yet backward) is reached.
 // 2. Steady phase: strictly one backward, one forward.
 // 3. Cool-down: the remaining backwards.
-// targets[j] holds from the moment micro-batch j is opened; the target never falls. A target beyond the
-// number of forwards means no steady phase.
-Order one_forward_one_backward(const Order& forwards, const Order& backwards, std::span<const int> targets);
+// targets[j] holds from the moment micro-batch j is opened and never falls; `early` forwards before that for
+// a device that must change pace together with device 0, which is that far ahead. A target beyond the number
+// of forwards means no steady phase.
+Order one_forward_one_backward(const Order& forwards, const Order& backwards, std::span<const int> targets,
+                               int early = 0);
 
 // All forwards, then all backwards.
 Order all_forwards_first(const Order& forwards, const Order& backwards);
+
+// Zero bubble: every B becomes an I and, as soon as more than `delay` of them are owed, the W of the oldest;
+// the W still owed come last.
+Order split_backwards(const Order& order, int delay);
 
 }  // namespace penstock::schedule

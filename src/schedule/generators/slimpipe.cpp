@@ -59,7 +59,7 @@ Schedule slimpipe(const Request& request) {
     for (const int n : request.slices) targets.push_back(n * v + 2 * (p - rank - 1));
     schedule.devices[rank] =
         one_forward_one_backward(forward_order(groups_of(forwards, sizes), stages),
-                                 backward_order(groups_of(backwards, sizes), stages), targets);
+                                 backward_order(groups_of(backwards, sizes), stages), targets, rank);
   }
   return schedule;
 }
