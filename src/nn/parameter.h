@@ -9,11 +9,13 @@
 
 namespace penstock::nn {
 
-// Tied embeddings exist on the first and on the last stage; each side accumulates into a gradient buffer of its own.
+// Tied embeddings exist on the first and on the last stage; each side accumulates into a gradient buffer of
+// its own.
 enum class Replica : std::uint8_t {
   None,   // the parameter itself
   Copy,   // the output side of a tied embedding whose owner is another stage: same values, own tensors
-  Alias,  // the same on the owner's own stage: weight and master are the owner's tensors, the gradient is its own
+  Alias,  // the same on the owner's own stage: weight and master are the owner's tensors, the gradient is its
+          // own
 };
 
 // Tensors are contiguous, in Hugging Face's shapes (matrices are [out, in]).

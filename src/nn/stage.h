@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stage computes: consecutive decoder layers, with the embedding in front on the first stage and the final norm,
-// the output matrix and the loss behind on the last. Explicit backward throughout; no autograd.
+// What a stage computes: consecutive decoder layers, with the embedding in front on the first stage and the
+// final norm, the output matrix and the loss behind on the last. Explicit backward throughout; no autograd.
 //
 // T = tokens of one slice of each of the b sequences of a micro-batch; slices need not be equally long.
-// Everything saved for one (micro-batch, slice) is one record, owned by the stage from forward until backward (or until
-// backward_weight, as a weight record). The keys and values of a slice are part of its record and serve as context for
-// the later slices of the micro-batch. Legal order of calls is that of algorithms "Dependencies"; calls out of order are
-// broken invariants. One thread at a time.
+// Everything saved for one (micro-batch, slice) is one record, owned by the stage from forward until backward
+// (or until backward_weight, as a weight record). The keys and values of a slice are part of its record and
+// serve as context for the later slices of the micro-batch. Legal order of calls is that of algorithms
+// "Dependencies"; calls out of order are broken invariants. One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,12 +24,12 @@ namespace penstock::nn {
 struct StageOptions {
   model::Shape shape;
   model::LayerRange layers;
-  bool first = true;                   // has the embedding
-  bool last = true;                    // has the output layer and the loss
+  bool first = true;  // has the embedding
+  bool last = true;   // has the output layer and the loss
   model::Precision precision = model::Precision::F32;
-  std::uint64_t seed = 1;              // initial weights depend on the seed and the parameter's name alone
-  std::int64_t loss_tile_tokens = 512; // logits exist for so many tokens at a time
-  std::int64_t max_positions = 1024;   // rows of the rotary table: the sequence length
+  std::uint64_t seed = 1;               // initial weights depend on the seed and the parameter's name alone
+  std::int64_t loss_tile_tokens = 512;  // logits exist for so many tokens at a time
+  std::int64_t max_positions = 1024;    // rows of the rotary table: the sequence length
 };
 
 // Which part of the step's tokens a call works on.
@@ -64,9 +64,9 @@ class Stage {
 
   ForwardOutput forward(const ForwardInput& input);
 
-  // Gradient of the stage's output [b, T, h] (undefined on the last stage, which formed it in forward) to the gradient
-  // of its input (undefined on the first stage, where the embedding's gradient is accumulated). The record becomes a
-  // weight record.
+  // Gradient of the stage's output [b, T, h] (undefined on the last stage, which formed it in forward) to the
+  // gradient of its input (undefined on the first stage, where the embedding's gradient is accumulated). The
+  // record becomes a weight record.
   at::Tensor backward_input(SliceKey key, const at::Tensor& grad_output);
 
   // Adds the weight gradients of the key's weight record and frees it.
@@ -88,8 +88,8 @@ class Stage {
   // After the optimizer: weights from masters (a no-op unless bf16).
   void weights_from_masters();
 
-  // Saved bytes of live records, storages counted once: activations (until backward), weight records, f32 gradients of
-  // keys and values, and the kept gradient of the loss (category logits).
+  // Saved bytes of live records, storages counted once: activations (until backward), weight records, f32
+  // gradients of keys and values, and the kept gradient of the loss (category logits).
   struct SavedBytes {
     Bytes activations = 0;
     Bytes weight_records = 0;

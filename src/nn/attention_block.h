@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causal self-attention with rotary positions and grouped queries over the slices of a sequence: products for
+// query, key and value, attention over chunks (the slice's own, then the earlier ones, newest first), the
+// output product.
+#pragma once
+
+#include <span>
+
+#include "nn/kernels/rope.h"
+#include "nn/record.h"
+
+namespace penstock::nn {
+
+struct AttentionBlock {
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  Parameter* query = nullptr;
+  Parameter* key = nullptr;
+  Parameter* value = nullptr;
+  Parameter* output = nullptr;
+  const kernels::RotaryTable* rotary = nullptr;
+};
+
+// Where a slice lies: b sequences, T tokens of each, from a position on.
+struct SlicePlace {
+  std::int64_t sequences = 1;
+  std::int64_t tokens = 1;
+  std::int64_t first_position = 0;
+};
+
+// The same layer's records of the earlier slices of the micro-batch, newest first.
+using EarlierSlices = std::span<LayerRecord* const>;
+
+// Reads Norm1Output; fills Query, Key, Value, AttentionOutput, LogSumExp; returns [N, h].
+at::Tensor attention_forward(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier,
+                             LayerRecord& record);
+
+// grad_output [N, h] → the gradient of Norm1Output [N, h]. All later slices must have been here. Adds to the
+// earlier slices' key and value gradients, consumes this slice's own, and appends the four weight products.
+at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlace& place,
+                                    const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
+                                    WeightRecord& pending);
+
+}  // namespace penstock::nn

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of parts in the accumulator type.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace penstock::nn::kernels {
+
+// sum += part. Equal shapes of up to four dimensions, last stride 1 in both; sum has the accumulator type of
+// part's type.
+void accumulate(at::Tensor& sum, const at::Tensor& part);
+
+// The same, and an undefined sum becomes the part (which must not be used otherwise afterwards).
+void accumulate_or_take(at::Tensor& sum, const at::Tensor& part);
+
+}  // namespace penstock::nn::kernels

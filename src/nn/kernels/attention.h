@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of one slice's queries over one chunk of keys and values, and its backward, by ATen's flash
+// kernel for CPUs (Dao 2023). Partial results over several chunks are put together by merge(); partial
+// backwards, given the merged output and log-sum-exp, simply add up.
+//
+// b sequences, H query heads, K key-value heads (H a multiple of K: head j reads key-value head j / (H/K)),
+// T queries, C keys, d head size. Scores are scaled by 1/√d.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace penstock::nn::kernels {
+
+enum class Mask : std::uint8_t {
+  None,    // an earlier chunk: every query sees every key
+  Causal,  // the slice's own chunk (C = T): query t sees keys 0..t
+};
+
+struct AttentionPart {
+  at::Tensor output;       // [b, H, T, d], last stride 1
+  at::Tensor log_sum_exp;  // [b, H, T] contiguous, accumulator type
+};
+
+// query [b, H, T, d] contiguous; key, value [b, K, C, d] with last stride 1.
+AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask);
+
+struct AttentionGradients {
+  at::Tensor query;  // [b, H, T, d]; all with last stride 1, in the compute type or its accumulator type
+  at::Tensor key;    // [b, K, C, d]
+  at::Tensor value;
+};
+
+// `merged` is the result over all chunks; grad_output [b, H, T, d]. With H > K, contiguous tensors are read
+// without copies.
+AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
+                                   const at::Tensor& key, const at::Tensor& value,
+                                   const AttentionPart& merged, Mask mask);
+
+}  // namespace penstock::nn::kernels

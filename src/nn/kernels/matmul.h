@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three products of a linear layer y = x · Wᵀ, W [out, in].
+//
+// In bf16 the weight gradient should be summed in f32 without rounding the product first, and what is fast
+// differs by machine; see Bf16Products. The choice depends on the machine alone, so bits repeat on it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace penstock::nn::kernels {
+
+enum class Bf16Products : std::uint8_t {
+  Mkl,      // weight gradients by MKL's bf16 product with an f32 sum (Intel with AVX-512 bf16 or AMX)
+  Native,   // ATen's bf16 products; weight gradients rounded to bf16 per call, then added in f32
+  Widened,  // no bf16 units: operands widened to f32
+};
+Bf16Products fastest_bf16_products();  // of this machine
+
+// x [N, in] → [N, out], in x's type.
+at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
+
+// The gradient of x: grad_output [N, out] → [N, in].
+at::Tensor product_backward(const at::Tensor& grad_output, const at::Tensor& weight);
+
+// sum [N, in] += the same.
+void add_product_backward(at::Tensor& sum, const at::Tensor& grad_output, const at::Tensor& weight);
+
+// grad [out, in] (accumulator type) += grad_outputᵀ · x. All contiguous.
+void accumulate_weight_gradient(at::Tensor& grad, const at::Tensor& grad_output, const at::Tensor& x,
+                                Bf16Products products = fastest_bf16_products());
+
+}  // namespace penstock::nn::kernels

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Root-mean-square normalisation (Zhang and Sennrich 2019): y = weight * x / sqrt(mean(x^2) + epsilon), row
+// by row.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace penstock::nn::kernels {
+
+struct Normed {
+  at::Tensor output;  // [N, h], type of x
+  at::Tensor scale;   // [N], 1 / sqrt(mean(x^2) + epsilon) in the accumulator type
+};
+
+// x [N, h] contiguous, weight [h] of the same type.
+Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
+// The gradient of x [N, h], with `residual` [N, h] (may be undefined) added before rounding; the weight's
+// gradient [h] is added to grad_weight, in the accumulator type.
+at::Tensor rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& x, const at::Tensor& weight,
+                             const at::Tensor& scale, const at::Tensor& residual, at::Tensor& grad_weight);
+
+}  // namespace penstock::nn::kernels

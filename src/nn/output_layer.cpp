@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/output_layer.h"
+
+#include <ATen/ops/empty_like.h>
+
+#include "nn/kernels/cross_entropy.h"
+#include "nn/kernels/element.h"
+#include "nn/kernels/matmul.h"
+#include "nn/kernels/rms_norm.h"
+
+namespace penstock::nn {
+namespace {
+
+// Calls work(first row, rows) for each tile.
+template <class Work>
+void for_tiles(std::int64_t tokens, std::int64_t tile, Work&& work) {
+  for (std::int64_t begin = 0; begin < tokens; begin += tile) work(begin, std::min(tile, tokens - begin));
+}
+
+}  // namespace
+
+OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
+                            double loss_scale) {
+  const auto [normed, scale] = kernels::rms_norm(hidden, layer.norm->weight, layer.norm_epsilon);
+  at::Tensor grad_normed = at::empty_like(normed);
+  OutputResult result;
+  for_tiles(hidden.size(0), layer.tile_tokens, [&](std::int64_t begin, std::int64_t rows) {
+    const at::Tensor tile = normed.narrow(0, begin, rows);
+    at::Tensor logits = kernels::product(tile, layer.matrix->weight);
+    result.loss_sum +=
+        kernels::cross_entropy_with_gradient(logits, targets.narrow(0, begin, rows), loss_scale);
+    grad_normed.narrow(0, begin, rows).copy_(kernels::product_backward(logits, layer.matrix->weight));
+    kernels::accumulate_weight_gradient(layer.matrix->gradient, logits, tile);
+  });
+  result.grad_hidden =
+      kernels::rms_norm_backward(grad_normed, hidden, layer.norm->weight, scale, {}, layer.norm->gradient);
+  return result;
+}
+
+double output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets) {
+  const at::Tensor normed = kernels::rms_norm(hidden, layer.norm->weight, layer.norm_epsilon).output;
+  double loss = 0;
+  for_tiles(hidden.size(0), layer.tile_tokens, [&](std::int64_t begin, std::int64_t rows) {
+    const at::Tensor logits = kernels::product(normed.narrow(0, begin, rows), layer.matrix->weight);
+    loss += kernels::cross_entropy(logits, targets.narrow(0, begin, rows));
+  });
+  return loss;
+}
+
+at::Tensor output_logits(const OutputLayer& layer, const at::Tensor& hidden) {
+  const at::Tensor normed = kernels::rms_norm(hidden, layer.norm->weight, layer.norm_epsilon).output;
+  const at::Tensor logits = kernels::product(normed, layer.matrix->weight);
+  return logits.to(kernels::accumulator_type(logits.scalar_type()));
+}
+
+}  // namespace penstock::nn

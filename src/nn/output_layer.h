@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The final norm, the output matrix and the loss. The scale of the loss is known before the step, so the
+// gradients are formed in the forward visit, tile by tile of tokens, and logits never outlive a tile
+// (algorithms, "The output layer and the loss").
+#pragma once
+
+#include "nn/parameter.h"
+
+namespace penstock::nn {
+
+struct OutputLayer {
+  Parameter* norm = nullptr;
+  Parameter* matrix = nullptr;
+  double norm_epsilon = 1e-5;
+  std::int64_t tile_tokens = 512;
+};
+
+struct OutputResult {
+  double loss_sum = 0;     // over the targets, unscaled
+  at::Tensor grad_hidden;  // [N, h], times loss_scale
+};
+
+// hidden [N, h], targets [N] int64 (-1: none). Adds the gradients of the norm and of the matrix.
+OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
+                            double loss_scale);
+
+// The loss alone.
+double output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets);
+
+// [N, V] in f32 (f64 for f64).
+at::Tensor output_logits(const OutputLayer& layer, const at::Tensor& hidden);
+
+}  // namespace penstock::nn

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole steps through stages against the plain autograd model, f64.
+#include "nn/stage.h"
+
+#include <gtest/gtest.h>
+
+#include "nn/plain_pipeline.h"
+
+namespace penstock::testing {
+namespace {
+
+using model::Precision;
+
+model::Shape small_shape() {
+  model::Shape shape{.layers = 4, .hidden = 24, .ffn = 40, .heads = 4, .kv_heads = 2, .vocab = 37};
+  shape.rope_scaling = {
+      .factor = 8, .low_frequency_factor = 1, .high_frequency_factor = 4, .original_positions = 16};
+  return shape;
+}
+
+void expect_close(const reference::Weights& got, const reference::Weights& wanted, double tolerance) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (const auto& [name, gradient] : wanted) {
+    const double difference = (got.at(name).to(at::kDouble) - gradient).abs().max().item<double>();
+    EXPECT_LT(difference, tolerance) << name;
+  }
+}
+
+void expect_equals_autograd(const model::Shape& shape, const Cut& cut, std::int64_t b) {
+  const std::int64_t s = std::accumulate(cut.slices.begin(), cut.slices.end(), std::int64_t{0});
+  std::vector<reference::MicroBatch> batches;
+  for (std::uint64_t micro_batch = 0; micro_batch < 3; ++micro_batch) {
+    batches.push_back(random_batch(shape, b, s, micro_batch));
+  }
+  auto stages = make_stages(shape, Precision::F64, cut.stages, s, 5);
+  const reference::Step wanted = reference::step(shape, weights_of(stages), batches, 0.25);
+  const Run run = run_step(stages, batches, cut, 0.25);
+  EXPECT_NEAR(run.loss, wanted.loss, 1e-10);
+  expect_close(run.gradients, wanted.gradients, 1e-10);
+}
+
+TEST(Stage, WholeStepEqualsAutogradForEveryNumberOfStages) {
+  for (int stages = 1; stages <= 4; ++stages) expect_equals_autograd(small_shape(), {stages, {7}}, 2);
+}
+
+TEST(Stage, SlicedStepEqualsAutogradEvenWhenSlicesDoNotDivide) {
+  for (const auto& slices :
+       std::vector<std::vector<std::int64_t>>{{4, 4}, {3, 3, 1}, {1, 2, 4, 6}, {1, 1, 1, 1, 1}}) {
+    for (int stages : {1, 3}) expect_equals_autograd(small_shape(), {stages, slices}, 2);
+  }
+}
+
+TEST(Stage, TiedEmbeddingsEqualAutograd) {
+  model::Shape shape = small_shape();
+  shape.tied_embeddings = true;
+  for (int stages : {1, 2, 4}) expect_equals_autograd(shape, {stages, {5, 2}}, 1);
+}
+
+TEST(Stage, SplitBackwardEqualsAutograd) {
+  for (const Backward how : {Backward::Split, Backward::SplitLate}) {
+    expect_equals_autograd(small_shape(), {2, {3, 4}, how}, 2);
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
