@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "failure.h"
+#include "scratch.h"
+#include "train/bigram.h"
+#include "train/tokenizer.h"
+
+namespace penstock::train {
+namespace {
+
+// A text whose byte i tells where it stands: 251 is prime, so samples of other lengths begin with different
+// bytes.
+std::string counting_text(std::size_t size) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) text += static_cast<char>(i % 251);
+  return text;
+}
+
+struct Setting {
+  Scratch scratch;
+  DataOptions data;
+  TrainOptions train;
+
+  explicit Setting(std::string_view text, Tokens seq_len = 10) {
+    scratch.write("corpus.txt", text);
+    data.text = scratch / "corpus.txt";
+    data.seq_len = seq_len;
+    data.validation_fraction = 0;
+    train.batch = 4;
+    train.micro_batch = 2;
+    train.shuffle = false;
+  }
+  TextData open() const { return TextData(data, train); }
+};
+
+std::vector<std::int64_t> row(const std::vector<at::Tensor>& micro_batches, std::int64_t index) {
+  const std::int64_t b = micro_batches.at(0).size(0), s = micro_batches.at(0).size(1);
+  const auto* first =
+      micro_batches.at(static_cast<std::size_t>(index / b)).const_data_ptr<std::int64_t>() + index % b * s;
+  return {first, first + s};
+}
+
+TEST(TextData, GivesEveryTokenTheNextOneAsItsTarget) {
+  const Setting setting(counting_text(101));
+  const StepTokens step = setting.open().training_batch(2);
+  EXPECT_EQ(step.tokens.size(), 2u);
+  EXPECT_EQ(step.target_count, 40);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    for (std::int64_t k = 0; k < 10; ++k) {
+      EXPECT_EQ(row(step.tokens, i)[k], (2 + i) * 10 + k);
+      EXPECT_EQ(row(step.targets, i)[k], (2 + i) * 10 + k + 1);
+    }
+  }
+}
+
+TEST(TextData, LeavesTheLastTokenWithoutTargetWhenScoredAsHuggingFaceDoes) {
+  Setting setting(counting_text(100));
+  setting.train.loss_targets = "s-1";
+  const TextData data = setting.open();
+  const StepTokens step = data.training_batch(0);
+  EXPECT_EQ(data.samples(), 10);
+  EXPECT_EQ(step.target_count, 36);
+  EXPECT_EQ(row(step.targets, 1), (std::vector<std::int64_t>{11, 12, 13, 14, 15, 16, 17, 18, 19, -1}));
+}
+
+TEST(TextData, CountsSamplesThatOverlapByOneToken) {
+  for (std::size_t size = 11; size < 60; ++size) {
+    const std::int64_t samples = Setting(counting_text(size)).open().samples();
+    EXPECT_LE(samples * 10 + 1, size);
+    EXPECT_GT((samples + 1) * 10 + 1, size);
+  }
+}
+
+TEST(TextData, DrawsEverySampleOnceAnEpochInANewOrder) {
+  Setting setting(counting_text(121));  // 12 samples, 3 batches an epoch
+  setting.train.shuffle = true;
+  const TextData data = setting.open();
+  std::set<std::vector<std::int64_t>> orders;
+  for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
+    std::vector<std::int64_t> order;
+    for (std::int64_t batch = 0; batch < 3; ++batch) {
+      const StepTokens step = data.training_batch(epoch * 12 + batch * 4);
+      for (std::int64_t i = 0; i < 4; ++i) order.push_back(row(step.tokens, i)[0]);
+    }
+    EXPECT_EQ(std::set(order.begin(), order.end()).size(), 12u);
+    orders.insert(order);
+  }
+  EXPECT_EQ(orders.size(), 5u);
+}
+
+TEST(TextData, GivesTheSameSamplesHoweverABatchIsCutIntoMicroBatches) {
+  Setting setting(counting_text(500));
+  setting.train.shuffle = true;
+  const StepTokens two = setting.open().training_batch(8);
+  setting.train.micro_batch = 4;
+  const StepTokens four = setting.open().training_batch(8);
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(row(two.tokens, i), row(four.tokens, i));
+  setting.train.seed = 2;
+  EXPECT_NE(row(setting.open().training_batch(8).tokens, 0), row(two.tokens, 0));
+}
+
+TEST(TextData, ContinuesFromAnySampleAsIfItHadNeverStopped) {
+  Setting setting(counting_text(1000));
+  setting.train.shuffle = true;
+  const TextData data = setting.open();
+  const StepTokens whole = data.training_batch(20), resumed = data.training_batch(22);
+  EXPECT_EQ(row(whole.tokens, 2), row(resumed.tokens, 0));
+  EXPECT_EQ(row(whole.targets, 3), row(resumed.targets, 1));
+}
+
+TEST(TextData, HoldsOutTheEndAndEvaluatesItInOrder) {
+  Setting setting(counting_text(200));
+  setting.data.validation_fraction = 0.305;  // 61 bytes: 6 samples, the second batch half padding
+  const TextData data = setting.open();
+  EXPECT_EQ(data.training_text().size(), 139u);
+  EXPECT_EQ(data.evaluation_batches(), 2);
+  EXPECT_EQ(data.evaluation_batch(0).target_count, 40);
+  const StepTokens last = data.evaluation_batch(1);
+  EXPECT_EQ(last.target_count, 20);
+  EXPECT_EQ(row(last.tokens, 1)[0], 139 + 50);
+  EXPECT_EQ(row(last.tokens, 2), std::vector<std::int64_t>(10, kPadding));
+  EXPECT_EQ(row(last.targets, 3), std::vector<std::int64_t>(10, -1));
+}
+
+TEST(TextData, NeverTrainsOnWhatItHoldsOut) {
+  Setting setting(std::string(500, 'a') + std::string(500, 'b'));
+  setting.data.validation_fraction = 0.5;
+  setting.train.shuffle = true;
+  const TextData data = setting.open();
+  for (std::int64_t first = 0; first < 200; first += 4) {
+    const StepTokens step = data.training_batch(first);
+    for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(row(step.targets, i), std::vector<std::int64_t>(10, 'a'));
+  }
+}
+
+TEST(TextData, EvaluatesAtMostAsManySequencesAsAsked) {
+  Setting setting(counting_text(2000));
+  setting.data.validation_fraction = 0.5;
+  setting.train.evaluate_sequences = 5;
+  const TextData data = setting.open();
+  EXPECT_EQ(data.evaluation_batches(), 2);
+  EXPECT_EQ(data.evaluation_batch(1).target_count, 10);
+  setting.data.validation_fraction = 0;
+  EXPECT_EQ(setting.open().evaluation_batches(), 0);
+}
+
+TEST(TextData, RefusesATextShorterThanOneSequence) {
+  for (const std::size_t size : {0u, 1u, 10u}) {
+    const Setting setting(counting_text(size));
+    const std::string refused = failure<InputError>([&] { setting.open(); });
+    EXPECT_NE(refused.find("has " + std::to_string(size) +
+                           " bytes to train on, fewer than one sample of 11 tokens"),
+              std::string::npos)
+        << refused;
+  }
+  EXPECT_EQ(Setting(counting_text(11)).open().samples(), 1);
+}
+
+TEST(TextData, RefusesAHeldOutPartShorterThanOneSequence) {
+  Setting setting(counting_text(500));
+  setting.data.validation_fraction = 0.01;
+  const std::string refused = failure<InputError>([&] { setting.open(); });
+  EXPECT_NE(refused.find("5 bytes held out by data.validation_fraction = 0.01"), std::string::npos)
+      << refused;
+}
+
+TEST(TextData, NamesAMissingText) {
+  Setting setting(counting_text(500));
+  setting.data.text += ".gz";
+  EXPECT_NE(failure<InputError>([&] { setting.open(); }).find("corpus.txt.gz"), std::string::npos);
+}
+
+TEST(TextData, OpensAHundredGigabytesAtOnce) {
+  Setting setting("");
+  std::filesystem::resize_file(setting.data.text, std::uintmax_t{100} << 30);
+  setting.train.shuffle = true;
+  const TextData data = setting.open();
+  EXPECT_EQ(data.samples(), ((std::int64_t{100} << 30) - 1) / 10);
+  EXPECT_EQ(row(data.training_batch(data.samples() - 1).tokens, 0), std::vector<std::int64_t>(10, 0));
+}
+
+TEST(Bigram, KnowsATextOfTwoLetters) {
+  // 'a' and 'b' take turns: after the 450 letters of the training part, 'b' has followed 'a' 225 times.
+  std::string text;
+  for (int i = 0; i < 250; ++i) text += "ab";
+  Setting setting(text, 49);
+  setting.data.validation_fraction = 0.1;
+  const double after_a = std::log((225.0 + 256) / 226), after_b = std::log((224.0 + 256) / 225);
+  EXPECT_NEAR(bigram_loss(setting.open()), (25 * after_a + 24 * after_b) / 49, 1e-12);
+}
+
+TEST(Tokenizer, TurnsBytesIntoTokensAndBack) {
+  std::string all;
+  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
+  std::vector<std::int64_t> tokens = encode_bytes(all);
+  EXPECT_EQ(decode_bytes(tokens), all);
+  tokens.insert(tokens.begin(), {kBeginOfText, kPadding, -1, 1000});
+  EXPECT_EQ(decode_bytes(tokens), all);
+}
+
+}  // namespace
+}  // namespace penstock::train

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/optimizer.h"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/random.h"
+
+namespace penstock::train {
+namespace {
+
+at::Tensor noise(std::vector<std::int64_t> shape, std::uint64_t key, at::ScalarType type = at::kFloat) {
+  at::Tensor values = at::full(shape, 0.0, at::kDouble);
+  auto* data = values.mutable_data_ptr<double>();
+  for (std::int64_t i = 0; i < values.numel(); ++i) data[i] = normal(key, static_cast<std::uint64_t>(i));
+  return values.to(type);
+}
+
+nn::Parameter parameter(const std::string& name, std::vector<std::int64_t> shape,
+                        at::ScalarType type = at::kFloat) {
+  nn::Parameter made{.name = name, .weight = noise(shape, hash(name), type)};
+  made.master = made.weight;
+  made.gradient = noise(shape, hash(name + " gradient"), type);
+  made.is_matrix = shape.size() == 2;
+  return made;
+}
+
+const std::vector<std::string> kNames{"a", "b", "c", "d"};
+
+// One parameter of the textbook's AdamW, element by element.
+struct Textbook {
+  double weight, first = 0, second = 0;
+  void update(double gradient, std::int64_t step, double lr, double decay, const TrainOptions& options) {
+    const double beta1 = options.betas[0], beta2 = options.betas[1];
+    weight -= lr * decay * weight;
+    first = beta1 * first + (1 - beta1) * gradient;
+    second = beta2 * second + (1 - beta2) * gradient * gradient;
+    const double mean = first / (1 - std::pow(beta1, step)), square = second / (1 - std::pow(beta2, step));
+    weight -= lr * mean / (std::sqrt(square) + options.eps);
+  }
+};
+
+TEST(LearningRate, RisesStraightFallsAsACosineAndEndsAtTheLeast) {
+  TrainOptions options;
+  options.steps = 110;
+  EXPECT_DOUBLE_EQ(learning_rate(options, 1), 3e-5);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 10), 3e-4);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 60), (3e-4 + 3e-5) / 2);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 110), 3e-5);
+  for (std::int64_t step = 11; step <= 110; ++step) {
+    EXPECT_LT(learning_rate(options, step), learning_rate(options, step - 1));
+  }
+}
+
+TEST(LearningRate, StaysWhenConstantAndNeedsNoWarmUp) {
+  TrainOptions options;
+  options.lr_schedule = "constant";
+  options.warmup_steps = 0;
+  for (std::int64_t step = 1; step < 200; ++step) EXPECT_EQ(learning_rate(options, step), options.lr);
+  options.lr_schedule = "cosine";
+  options.warmup_steps = options.steps;
+  EXPECT_EQ(learning_rate(options, options.steps), options.lr);
+}
+
+TEST(SquareSum, EqualsAPlainSumForAllSizes) {
+  for (const std::int64_t size : {0, 1, 7, 8, 9, 16383, 16384, 16385, 100001}) {
+    const at::Tensor values = noise({size}, 5);
+    long double sum = 0;
+    for (std::int64_t i = 0; i < size; ++i)
+      sum += std::pow(static_cast<long double>(values.const_data_ptr<float>()[i]), 2);
+    EXPECT_NEAR(square_sum(values), static_cast<double>(sum), 1e-12 * static_cast<double>(sum));
+    EXPECT_NEAR(square_sum(values.to(at::kDouble)), static_cast<double>(sum),
+                1e-12 * static_cast<double>(sum));
+  }
+}
+
+TEST(GradientNorm, TellsTheCallerWhenAGradientIsNotFinite) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    at::Tensor gradient = noise({100}, 1);
+    gradient.mutable_data_ptr<float>()[63] = bad;
+    EXPECT_FALSE(std::isfinite(gradient_norm({1.0, square_sum(gradient)})));
+  }
+  EXPECT_DOUBLE_EQ(gradient_norm({9.0, 16.0}), 5.0);
+}
+
+TEST(GradientNorm, IsCutToTheLimitAndNeverRaised) {
+  EXPECT_DOUBLE_EQ(clip_scale(4.0, 1.0), 0.25);
+  EXPECT_EQ(clip_scale(0.5, 1.0), 1.0);
+  EXPECT_EQ(clip_scale(0.0, 1.0), 1.0);
+  EXPECT_EQ(clip_scale(1e9, 0.0), 1.0) << "0 means off";
+}
+
+TEST(Optimizer, FollowsTheTextbookInF64) {
+  TrainOptions options;
+  nn::Parameter a = parameter("a", {3, 5}, at::kDouble);
+  Textbook expected{a.master.const_data_ptr<double>()[7]};
+  Optimizer optimizer({&a}, kNames, options);
+  for (std::int64_t step = 1; step <= 20; ++step) {
+    a.gradient.copy_(noise({3, 5}, static_cast<std::uint64_t>(step), at::kDouble));
+    const double gradient = a.gradient.const_data_ptr<double>()[7];
+    optimizer.update(1e-2, 0.5);
+    expected.update(gradient * 0.5, step, 1e-2, options.weight_decay, options);
+    EXPECT_NEAR(a.master.const_data_ptr<double>()[7], expected.weight, 1e-12);
+  }
+}
+
+TEST(Optimizer, LetsOnlyMatricesDecayUnlessToldOtherwise) {
+  for (const char* decay : {"matrices", "all"}) {
+    TrainOptions options;
+    options.decay = decay;
+    nn::Parameter matrix = parameter("a", {2, 2}), norm = parameter("b", {2});
+    matrix.gradient.zero_();
+    norm.gradient.zero_();
+    const at::Tensor before_matrix = matrix.master.clone(), before_norm = norm.master.clone();
+    Optimizer({&matrix, &norm}, kNames, options).update(1e-2, 1.0);
+    EXPECT_FALSE(at::equal(matrix.master, before_matrix));
+    EXPECT_EQ(at::equal(norm.master, before_norm), options.decay == "matrices");
+  }
+}
+
+TEST(Optimizer, GivesTheSameBitsHoweverParametersAreSpread) {
+  const TrainOptions options;
+  const std::vector<std::int64_t> shape{37, 53};
+  std::vector<nn::Parameter> together, apart;
+  for (const std::string& name : kNames) {
+    together.push_back(parameter(name, shape));
+    apart.push_back(parameter(name, shape));
+  }
+  Optimizer one({&together[0], &together[1], &together[2], &together[3]}, kNames, options);
+  Optimizer left({&apart[1], &apart[0]}, kNames, options), right({&apart[2], &apart[3]}, kNames, options);
+  for (int step = 0; step < 5; ++step) {
+    std::vector<double> sums = right.square_sums();
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += left.square_sums()[i];
+    EXPECT_EQ(gradient_norm(sums), gradient_norm(one.square_sums()));
+    one.update(1e-2, 0.7);
+    left.update(1e-2, 0.7);
+    right.update(1e-2, 0.7);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(at::equal(together[i].master, apart[i].master));
+  }
+}
+
+TEST(Optimizer, CountsTiedEmbeddingsOnceAndKeepsTheirCopiesEqual) {
+  nn::Parameter owner = parameter("a", {4, 3}), copy = parameter("a", {4, 3}), alias = owner;
+  copy.replica = nn::Replica::Copy;
+  alias.replica = nn::Replica::Alias;
+  Optimizer with_alias({&owner, &alias}, kNames, {}), with_copy({&copy}, kNames, {});
+  EXPECT_EQ(with_alias.entries().size(), 1u);
+  EXPECT_EQ(with_alias.square_sums(), (std::vector<double>{square_sum(owner.gradient), 0, 0, 0}));
+  EXPECT_EQ(with_copy.square_sums(), (std::vector<double>(4, 0.0)));
+  for (int step = 0; step < 3; ++step) {
+    with_alias.update(1e-2, 1.0);
+    with_copy.update(1e-2, 1.0);
+    EXPECT_TRUE(at::equal(owner.master, copy.master));
+  }
+}
+
+TEST(Optimizer, UpdatesMastersAndLeavesNarrowWeightsToTheStage) {
+  nn::Parameter narrow = parameter("a", {8, 8});
+  narrow.weight = narrow.master.to(at::kBFloat16);
+  const at::Tensor weight = narrow.weight.clone(), master = narrow.master.clone();
+  Optimizer({&narrow}, kNames, {}).update(1e-2, 1.0);
+  EXPECT_TRUE(at::equal(narrow.weight, weight));
+  EXPECT_FALSE(at::equal(narrow.master, master));
+}
+
+TEST(Optimizer, GoesOnFromItsMomentsAndCountAsIfNeverStopped) {
+  nn::Parameter whole = parameter("a", {5, 5}), halves = parameter("a", {5, 5});
+  Optimizer steady({&whole}, kNames, {}), first({&halves}, kNames, {});
+  for (int step = 0; step < 3; ++step) {
+    steady.update(1e-2, 1.0);
+    first.update(1e-2, 1.0);
+  }
+  Optimizer second({&halves}, kNames, {});
+  second.entries()[0].first_moment.copy_(first.entries()[0].first_moment);
+  second.entries()[0].second_moment.copy_(first.entries()[0].second_moment);
+  second.set_updates(first.updates());
+  for (int step = 0; step < 3; ++step) {
+    steady.update(1e-2, 1.0);
+    second.update(1e-2, 1.0);
+  }
+  EXPECT_TRUE(at::equal(whole.master, halves.master));
+}
+
+}  // namespace
+}  // namespace penstock::train
