@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "failure.h"
+#include "scratch.h"
+
+namespace penstock::files {
+namespace {
+
+std::size_t entries_of(const std::string& directory) {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++count;
+  return count;
+}
+
+TEST(AtomicFile, AppearsWholeOnCommit) {
+  const Scratch scratch;
+  scratch.write("x", "old");
+  AtomicFile file(scratch / "x");
+  file.write("ne");
+  file.write("w");
+  EXPECT_EQ(scratch.read("x"), "old");
+  file.commit();
+  EXPECT_EQ(scratch.read("x"), "new");
+  EXPECT_EQ(entries_of(scratch.path()), 1u);
+}
+
+TEST(AtomicFile, LeavesTheOldFileWithoutCommit) {
+  const Scratch scratch;
+  scratch.write("x", "old");
+  { AtomicFile(scratch / "x").write("new"); }
+  EXPECT_EQ(scratch.read("x"), "old");
+  EXPECT_EQ(entries_of(scratch.path()), 1u);
+}
+
+TEST(AtomicFile, NamesAPathThatCannotBeWritten) {
+  const Scratch scratch;
+  const std::string failed = failure<RunError>([&] { write_atomically(scratch / "none/x", "text"); });
+  EXPECT_NE(failed.find("none/x cannot be written: No such file"), std::string::npos) << failed;
+  std::filesystem::create_directories(scratch / "taken/inside");
+  EXPECT_NE(failure<RunError>([&] { write_atomically(scratch / "taken", "text"); }), "");
+  EXPECT_EQ(entries_of(scratch.path()), 1u) << "the temporary file stayed";
+}
+
+TEST(AtomicFile, NamesTheBytesWantedWhenTheDiskIsFull) {
+  const Scratch scratch;
+  scratch.write("x", "old");
+  // A limit on the size of files is the full disk that a test can have: the write is cut short, the next one
+  // fails.
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{.rlim_cur = 1000, .rlim_max = before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string failed =
+      failure<RunError>([&] { write_atomically(scratch / "x", std::string(1500, 'a')); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_NE(failed.find("500 bytes wanted"), std::string::npos) << failed;
+  EXPECT_EQ(scratch.read("x"), "old");
+  EXPECT_EQ(entries_of(scratch.path()), 1u);
+}
+
+}  // namespace
+}  // namespace penstock::files
