@@ -5,11 +5,14 @@
 #include <functional>
 
 #include "comm/communicator.h"
+#include "comm/ranks.h"
 
 namespace penstock::comm {
 
-// Runs body once per rank, each on its own thread, and joins them all. When a body throws, its rank aborts the group
-// with the exception's text, the others unwind, and the first failure is rethrown here.
-void run_ranks(int ranks, const std::function<void(Communicator&)>& body);
+// Runs body once per rank, each on its own thread, and joins them all. When a body throws, its rank aborts
+// the group with the exception's text, the others unwind with a PeerFailure, and the first failure is
+// rethrown here, as it was thrown. A body that called abort and returned counts as failed: RunError with its
+// reason.
+void run_ranks(int ranks, const std::function<void(Communicator&)>& body, const FailureReport& report = {});
 
 }  // namespace penstock::comm

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How to poll without starving the ranks that share the core: try again at once for a few microseconds, then
+// let others run, then sleep.
+#pragma once
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace penstock::comm {
+
+class Backoff {
+ public:
+  void pause() {
+    ++pauses_;
+    if (pauses_ > yields_until) {
+      ::usleep(20);  // some 70 microseconds with the kernel's timer slack
+    } else if (pauses_ > spins_until) {
+      ::sched_yield();
+    }
+  }
+  void restart() { pauses_ = 0; }
+
+ private:
+  static constexpr int spins_until = 30;
+  static constexpr int yields_until = 200;
+  int pauses_ = 0;
+};
+
+}  // namespace penstock::comm

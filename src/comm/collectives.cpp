@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collectives.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include "comm/message.h"
+#include "comm/reduce.h"
+
+namespace penstock::comm {
+namespace {
+
+constexpr std::size_t small_bytes = 8 * KiB;  // up to here latency decides, and one rank sums for all
+constexpr std::size_t block_bytes = 1 * MiB;  // per owner and turn: bounds the buffers of a reduction
+
+void wait_all(std::vector<Request>& requests) {
+  for (Request& request : requests) request.wait();
+}
+
+void copy(std::span<const std::byte> from, std::byte* to) {
+  if (!from.empty() && from.data() != to) std::memmove(to, from.data(), from.size());
+}
+
+// Part `index` of `parts` nearly equal ones, cut between values.
+std::span<std::byte> part_of(std::span<std::byte> values, std::size_t value_bytes, int index, int parts) {
+  const std::size_t count = values.size() / value_bytes;
+  const std::size_t begin = count * index / parts;
+  const std::size_t end = count * (index + 1) / parts;
+  return values.subspan(begin * value_bytes, (end - begin) * value_bytes);
+}
+
+}  // namespace
+
+Group group_of_all(int rank, int size) {
+  Group everyone{.rank = rank, .members = std::vector<int>(size)};
+  std::iota(everyone.members.begin(), everyone.members.end(), 0);
+  return everyone;
+}
+
+void Collectives::set_timeout(Seconds timeout) {
+  PENSTOCK_CHECK(timeout >= 0, "a timeout is a length of time");
+  group_.timeout = timeout;
+}
+
+Request Collectives::send(std::span<const std::byte> bytes, int to, int channel) {
+  PENSTOCK_CHECK(to >= 0 && to < size(), "messages go to ranks of the group");
+  PENSTOCK_CHECK(channel >= 0, "channels count from 0");
+  return post_send(bytes, to, channel);
+}
+
+Request Collectives::receive(std::span<std::byte> bytes, int from, int channel) {
+  PENSTOCK_CHECK(from >= 0 && from < size(), "messages come from ranks of the group");
+  PENSTOCK_CHECK(channel >= 0, "channels count from 0");
+  return post_receive(bytes, from, channel);
+}
+
+// Everyone hears from everyone, so each rank can name the one that is missing.
+void Collectives::barrier() { all_gather({}, {}); }
+
+std::vector<Request> Collectives::send_to_others(std::span<const std::byte> bytes) {
+  std::vector<Request> sends;
+  for (int to = 0; to < size(); ++to) {
+    if (to != rank()) sends.push_back(post_send(bytes, to, collective_channel));
+  }
+  return sends;
+}
+
+// A binomial tree over positions counted from the root: the parent of a position is found by clearing its
+// lowest bit.
+void Collectives::broadcast(std::span<std::byte> bytes, int root) {
+  PENSTOCK_CHECK(root >= 0 && root < size(), "the root is a rank of the group");
+  const int position = (rank() - root + size()) % size();
+  const auto rank_at = [&](int other) { return (other + root) % size(); };
+  const int reach =
+      position == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size()))) : position & -position;
+  if (position != 0) post_receive(bytes, rank_at(position - reach), collective_channel).wait();
+  std::vector<Request> sends;
+  for (int step = reach / 2; step > 0; step /= 2) {
+    if (position + step < size()) {
+      sends.push_back(post_send(bytes, rank_at(position + step), collective_channel));
+    }
+  }
+  wait_all(sends);
+}
+
+void Collectives::all_reduce(void* values, std::size_t count, Type type, Reduction reduction) {
+  const std::size_t piece = block_bytes * size();
+  std::span<std::byte> rest(static_cast<std::byte*>(values), count * size_of(type));
+  do {
+    const auto now = rest.first(std::min(piece, rest.size()));
+    reduce_piece(now, type, reduction);
+    rest = rest.subspan(now.size());
+  } while (!rest.empty());
+}
+
+// Each owner combines one block for all, then hands it out.
+void Collectives::reduce_piece(std::span<std::byte> values, Type type, Reduction reduction) {
+  const int owners = values.size() <= small_bytes ? 1 : size();
+  const auto block = [&](int owner) { return part_of(values, size_of(type), owner, owners); };
+  std::vector<Request> requests;
+  for (int owner = 0; owner < owners; ++owner) {
+    if (owner != rank()) requests.push_back(post_send(block(owner), owner, collective_channel));
+  }
+  if (rank() < owners) combine_everyones(block(rank()), block(rank()), type, reduction);
+  wait_all(requests);
+
+  requests.clear();
+  if (rank() < owners) requests = send_to_others(block(rank()));
+  for (int owner = 0; owner < owners; ++owner) {
+    if (owner != rank()) requests.push_back(post_receive(block(owner), owner, collective_channel));
+  }
+  wait_all(requests);
+}
+
+// Receives everyone's block and combines them with `mine` in rank order. `result` may be `mine`.
+void Collectives::combine_everyones(std::span<const std::byte> mine, std::span<std::byte> result, Type type,
+                                    Reduction reduction) {
+  std::vector<std::vector<std::byte>> blocks(size());
+  std::vector<Request> receives(size());
+  for (int from = 0; from < size(); ++from) {
+    if (from == rank()) {
+      blocks[from].assign(mine.begin(), mine.end());
+    } else {
+      blocks[from].resize(mine.size());
+      receives[from] = post_receive(blocks[from], from, collective_channel);
+    }
+  }
+  receives[0].wait();
+  for (int from = 1; from < size(); ++from) {
+    receives[from].wait();
+    combine(blocks[0].data(), blocks[from].data(), mine.size() / size_of(type), type, reduction);
+  }
+  copy(blocks[0], result.data());
+}
+
+void Collectives::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  PENSTOCK_CHECK(all.size() == mine.size() * size(), "there is room for one block of each rank");
+  std::vector<Request> requests;
+  for (int from = 0; from < size(); ++from) {
+    const auto block = all.subspan(from * mine.size(), mine.size());
+    if (from != rank()) requests.push_back(post_receive(block, from, collective_channel));
+  }
+  for (Request& send : send_to_others(mine)) requests.push_back(std::move(send));
+  copy(mine, all.data() + rank() * mine.size());
+  wait_all(requests);
+}
+
+void Collectives::reduce_scatter(const void* all, void* mine, std::size_t count, Type type) {
+  const std::size_t bytes = count * size_of(type);
+  const auto block = [&](int owner) {
+    return std::span(static_cast<const std::byte*>(all) + owner * bytes, bytes);
+  };
+  std::vector<Request> sends;
+  for (int owner = 0; owner < size(); ++owner) {
+    if (owner != rank()) sends.push_back(post_send(block(owner), owner, collective_channel));
+  }
+  combine_everyones(block(rank()), {static_cast<std::byte*>(mine), bytes}, type, Reduction::Sum);
+  wait_all(sends);
+}
+
+void Collectives::all_to_all(std::span<const std::byte> sent, std::span<std::byte> received) {
+  PENSTOCK_CHECK(sent.size() == received.size() && sent.size() % size() == 0, "one block for each rank");
+  const std::size_t bytes = sent.size() / size();
+  std::vector<Request> requests;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    requests.push_back(post_receive(received.subspan(peer * bytes, bytes), peer, collective_channel));
+    requests.push_back(post_send(sent.subspan(peer * bytes, bytes), peer, collective_channel));
+  }
+  copy(sent.subspan(rank() * bytes, bytes), received.data() + rank() * bytes);
+  wait_all(requests);
+}
+
+std::unique_ptr<Communicator> Collectives::split(int color, int key) {
+  struct Choice {
+    int color, key;
+  };
+  const Choice mine{color, key};
+  std::vector<Choice> choices(size());
+  all_gather(bytes_of(mine), std::as_writable_bytes(std::span(choices)));
+
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (choices[rank].color == color) ranks.push_back(rank);
+  }
+  const int leader = ranks.front();
+  std::ranges::stable_sort(ranks, {}, [&](int rank) { return choices[rank].key; });
+
+  Group part{.rank = static_cast<int>(std::ranges::find(ranks, rank()) - ranks.begin()),
+             .timeout = group_.timeout};
+  for (int rank : ranks) part.members.push_back(group_.members[rank]);
+  return subgroup(std::move(part), leader);
+}
+
+}  // namespace penstock::comm

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives, written once over point-to-point messages on a channel of their own, for every transport.
+// So a rank that is missing is named by whoever waits for it, timeouts and aborts work as in any other wait,
+// and sums have one order. A transport adds how a message is posted and how a sub-group gets lanes of its
+// own.
+#pragma once
+
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace penstock::comm {
+
+// Who belongs to a group, and which of them this rank is.
+struct Group {
+  int rank = 0;
+  std::vector<int> members;  // the world's rank of each rank of the group
+  Seconds timeout = 120;
+};
+
+Group group_of_all(int rank, int size);
+
+class Collectives : public Communicator {
+ public:
+  explicit Collectives(Group group) : group_(std::move(group)) {}
+
+  int rank() const final { return group_.rank; }
+  int size() const final { return static_cast<int>(group_.members.size()); }
+  void set_timeout(Seconds timeout) final;
+
+  Request send(std::span<const std::byte> bytes, int to, int channel) final;
+  Request receive(std::span<std::byte> bytes, int from, int channel) final;
+
+  void barrier() final;
+  void broadcast(std::span<std::byte> bytes, int root) final;
+  void all_reduce(void* values, std::size_t count, Type type, Reduction reduction) final;
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) final;
+  void reduce_scatter(const void* all, void* mine, std::size_t count, Type type) final;
+  void all_to_all(std::span<const std::byte> sent, std::span<std::byte> received) final;
+  std::unique_ptr<Communicator> split(int color, int key) final;
+
+ protected:
+  const Group& group() const { return group_; }
+
+  // Ranks are the group's; the channel is one of the callers' or collective_channel.
+  virtual Request post_send(std::span<const std::byte> bytes, int to, int channel) = 0;
+  virtual Request post_receive(std::span<std::byte> bytes, int from, int channel) = 0;
+  // The sub-group this rank belongs to. Called by all ranks of this group; `leader` is the lowest rank of
+  // this group in the sub-group, so ranks with the same leader belong together.
+  virtual std::unique_ptr<Communicator> subgroup(Group part, int leader) = 0;
+
+ private:
+  void reduce_piece(std::span<std::byte> values, Type type, Reduction reduction);
+  void combine_everyones(std::span<const std::byte> mine, std::span<std::byte> result, Type type,
+                         Reduction reduction);
+  std::vector<Request> send_to_others(std::span<const std::byte> bytes);
+
+  Group group_;
+};
+
+}  // namespace penstock::comm

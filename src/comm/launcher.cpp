@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/launcher.h"
+
+#include <cstdlib>
+#include <initializer_list>
+#include <optional>
+
+#include "base/text.h"
+#include "comm/mpi.h"
+
+namespace penstock::comm {
+namespace {
+
+std::optional<int> variable(const char* name) {
+  const char* value = std::getenv(name);
+  const auto number = value ? parse_integer(value) : std::nullopt;
+  return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
+}
+
+// The first of the variables that is there.
+int first_of(std::initializer_list<const char*> names, int otherwise) {
+  for (const char* name : names) {
+    if (const auto value = variable(name)) return *value;
+  }
+  return otherwise;
+}
+
+// SLURM_PROCID alone is also set in batch scripts, which are no ranks.
+bool launched_by_srun() {
+  return variable("SLURM_PROCID") && variable("SLURM_STEP_NUM_TASKS").value_or(1) > 1;
+}
+
+bool launched_by_mpirun() {
+  return variable("OMPI_COMM_WORLD_SIZE") || variable("PMI_SIZE") || variable("PMIX_RANK");
+}
+
+}  // namespace
+
+bool launched_by_mpi() { return launched_by_mpirun() || launched_by_srun(); }
+
+int launched_rank() {
+  if (!launched_by_mpi()) return 0;
+  return first_of({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, 0);
+}
+
+int launched_ranks() {
+  if (!launched_by_mpi()) return 1;
+  return first_of({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
+}
+
+int launched_local_ranks() {
+  if (!launched_by_mpi()) return 1;
+  return first_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1);
+}
+
+}  // namespace penstock::comm

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/mailbox.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/communicator.h"
+
+namespace penstock::comm {
+namespace {
+
+// Sides of different lengths pass nothing; the receiver reports it.
+void copy_between(const Side& sender, const Side& receiver) {
+  if (sender.bytes == receiver.bytes && sender.bytes > 0) {
+    std::memcpy(receiver.room, sender.source, sender.bytes);
+  }
+}
+
+}  // namespace
+
+void Mailbox::post(const Lane& lane, Side& side) {
+  std::unique_lock lock(mutex_);
+  std::deque<Side*>& waiting = waiting_[lane];
+  if (waiting.empty() || waiting.front()->sending == side.sending) {
+    waiting.push_back(&side);
+    return;
+  }
+  Side& other = *waiting.front();
+  waiting.pop_front();
+  other.phase = Side::Phase::Copying;
+  lock.unlock();  // other messages of this mailbox need not wait for the copy
+  side.sending ? copy_between(side, other) : copy_between(other, side);
+  lock.lock();
+  side.arrived = other.bytes;
+  other.arrived = side.bytes;
+  side.phase = other.phase = Side::Phase::Done;
+  changed_.notify_all();
+}
+
+bool Mailbox::done(const Side& side) {
+  std::lock_guard lock(mutex_);
+  return side.phase == Side::Phase::Done;
+}
+
+void Mailbox::wait(const Side& side, const Deadline& deadline, const std::atomic<bool>& stop) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] { return side.phase == Side::Phase::Done || stop; };
+  if (deadline.never()) {
+    changed_.wait(lock, ready);
+  } else {
+    changed_.wait_until(lock, deadline.end(), ready);
+  }
+}
+
+void Mailbox::wake() {
+  std::lock_guard lock(mutex_);  // so that nobody is between looking at `stop` and falling asleep
+  changed_.notify_all();
+}
+
+void Mailbox::withdraw(const Lane& lane, Side& side) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return side.phase != Side::Phase::Copying; });
+  if (side.phase == Side::Phase::Waiting) std::erase(waiting_[lane], &side);
+}
+
+int ThreadWorld::group_number(int parent, int split, int leader) {
+  std::lock_guard lock(mutex_);
+  const int next = static_cast<int>(groups_.size()) + 1;
+  return groups_.try_emplace({parent, split, leader}, next).first->second;
+}
+
+bool ThreadWorld::fail(int rank, const std::string& reason) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_) return false;
+    failure_ = Failure{rank, reason};
+    failed_ = true;
+  }
+  for (Mailbox& mailbox : mailboxes_) mailbox.wake();
+  return true;
+}
+
+std::optional<ThreadWorld::Failure> ThreadWorld::failure() {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void ThreadWorld::throw_if_failed() {
+  if (!failed_) return;
+  const Failure failure = *this->failure();
+  throw PeerFailure(failure.rank, failure.reason);
+}
+
+}  // namespace penstock::comm

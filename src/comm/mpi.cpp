@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/mpi.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <vector>
+
+#include "comm/backoff.h"
+#include "comm/collectives.h"
+#include "comm/launcher.h"
+#include "comm/message.h"
+#include "comm/notice.h"
+
+namespace penstock::comm {
+namespace {
+
+constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, so that progress shows
+constexpr Seconds farewell_time = 4;      // for ranks in the middle of a computation to hear of a failure
+constexpr Seconds last_resort = 1;        // then a rank that waits to be ended ends the job itself
+constexpr Seconds withdrawal_time = 0.5;  // for all messages that are given up
+constexpr auto notice_period = std::chrono::milliseconds(2);
+
+int local_size_of_world = 0;  // once MPI is initialised
+
+void check(int code, const char* what) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw RunError("MPI: " + std::string(what) + ": " + std::string(text, length));
+}
+
+void check(int code, const Message& message) {
+  if (code != MPI_SUCCESS) check(code, describe(message).c_str());
+}
+
+// MPI itself: its life, and the failures that ranks tell each other of.
+class World {
+ public:
+  World();
+  ~World();
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool failed() const { return failure_.has_value(); }
+  // Looks for notices every few milliseconds. PeerFailure when a rank has failed.
+  void poll();
+  [[noreturn]] void end(const Notice& own);
+  // Messages that are given up share one deadline.
+  bool may_still_wait() {
+    if (!withdrawal_) withdrawal_ = Deadline(withdrawal_time);
+    return !withdrawal_->passed();
+  }
+
+ private:
+  void read_notices();
+  void tell_others();
+  void hear_others();
+
+  int rank_ = 0, size_ = 1;
+  MPI_Comm notices_ = MPI_COMM_NULL;
+  std::vector<bool> has_ended_;  // by rank: its notice has come
+  std::optional<Notice> failure_;
+  std::optional<Deadline> withdrawal_;
+  std::chrono::steady_clock::time_point polled_{};
+};
+
+World::World() {
+  int initialised = 0;
+  MPI_Initialized(&initialised);
+  PENSTOCK_CHECK(!initialised, "MPI is initialised once in a process");
+  int level = MPI_THREAD_SINGLE;
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "initialising");
+  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "setting the error handler");
+  if (level < MPI_THREAD_FUNNELED) throw RunError("this MPI cannot be used in a program with threads");
+  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "asking for the rank");
+  check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "asking for the size");
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &notices_), "duplicating the world");
+  has_ended_.resize(size_);
+
+  MPI_Comm machine = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine), "splitting");
+  check(MPI_Comm_size(machine, &local_size_of_world), "asking for the machine's size");
+  MPI_Comm_free(&machine);
+}
+
+World::~World() {
+  if (failure_) end(*failure_);
+  if (std::uncaught_exceptions() > 0) end(make_notice(rank_, Exit::Failed, "an exception ended this rank"));
+  MPI_Comm_free(&notices_);
+  MPI_Finalize();
+}
+
+void World::poll() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - polled_ >= notice_period) {
+    polled_ = now;
+    read_notices();
+  }
+  if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
+}
+
+void World::read_notices() {
+  for (int arrived = 1; arrived;) {
+    MPI_Status status;
+    check(MPI_Iprobe(MPI_ANY_SOURCE, 0, notices_, &arrived, &status), "looking for notices");
+    if (!arrived) break;
+    Notice notice;
+    check(MPI_Recv(&notice, sizeof notice, MPI_BYTE, status.MPI_SOURCE, 0, notices_, &status), "notices");
+    has_ended_[status.MPI_SOURCE] = true;
+    if (!failure_) failure_ = notice;
+  }
+}
+
+void World::end(const Notice& own) {
+  if (!failure_) failure_ = own;
+  try {
+    tell_others();
+    hear_others();
+  } catch (const RunError&) {  // even MPI is broken: only the end of the job is left to do
+  }
+  std::fflush(nullptr);
+  if (failure_->rank != rank_) ::usleep(static_cast<useconds_t>(last_resort * 1e6));
+  MPI_Abort(MPI_COMM_WORLD, failure_->exit_code);
+  std::_Exit(failure_->exit_code);
+}
+
+void World::tell_others() {
+  for (int to = 0; to < size_; ++to) {
+    if (to == rank_) continue;
+    MPI_Request request;  // never waited for: its buffer lives until the process ends
+    check(MPI_Isend(&*failure_, sizeof(Notice), MPI_BYTE, to, 0, notices_, &request), "telling of a failure");
+  }
+}
+
+void World::hear_others() {
+  has_ended_[rank_] = true;
+  const Deadline deadline(farewell_time);
+  while (!deadline.passed() && std::ranges::find(has_ended_, false) != has_ended_.end()) {
+    read_notices();
+    ::usleep(1000);
+  }
+}
+
+class MpiRequest : public Request::State {
+ public:
+  MpiRequest(std::shared_ptr<World> world, Message message, Seconds timeout)
+      : world_(std::move(world)), message_(message), timeout_(timeout) {}
+  ~MpiRequest() override {
+    for (Piece& piece : pieces_) withdraw(piece);
+  }
+
+  // Long messages go in pieces; MPI keeps their order.
+  void post(std::byte* data, int peer, int tag, MPI_Comm comm) {
+    std::size_t rest = message_.bytes;
+    do {
+      const int bytes = static_cast<int>(std::min(rest, piece_bytes));
+      MPI_Request& request = pieces_.emplace_back(Piece{.bytes = bytes}).request;
+      check(message_.sending ? MPI_Isend(data, bytes, MPI_BYTE, peer, tag, comm, &request)
+                             : MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, comm, &request),
+            message_);
+      data += bytes;
+      rest -= bytes;
+    } while (rest > 0);
+  }
+
+  bool test() override {
+    world_->poll();
+    for (; next_ < pieces_.size(); ++next_) {
+      Piece& piece = pieces_[next_];
+      int done = 0;
+      MPI_Status status;
+      check(MPI_Test(&piece.request, &done, &status), message_);
+      if (!done) return false;
+      if (message_.sending) continue;
+      int arrived = 0;
+      check(MPI_Get_count(&status, MPI_BYTE, &arrived), message_);
+      if (arrived != piece.bytes) throw wrong_length(message_, next_ * piece_bytes + arrived);
+    }
+    return true;
+  }
+
+  void wait() override {
+    Deadline deadline(timeout_);
+    Backoff backoff;
+    for (std::size_t before = next_; !test(); backoff.pause()) {
+      if (next_ != before) {
+        before = next_;
+        deadline.restart();
+        backoff.restart();
+      } else if (deadline.passed()) {
+        throw timed_out(message_, timeout_);
+      }
+    }
+  }
+
+ private:
+  struct Piece {
+    MPI_Request request = MPI_REQUEST_NULL;
+    int bytes = 0;
+  };
+
+  // A receive that has not met its message is cancelled at once. What is under way gets a moment to complete,
+  // because its buffer may be freed after this.
+  void withdraw(Piece& piece) {
+    if (piece.request == MPI_REQUEST_NULL) return;
+    if (!message_.sending) MPI_Cancel(&piece.request);
+    const auto under_way = [&] {
+      int done = 0;
+      return MPI_Test(&piece.request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;
+    };
+    while (under_way() && world_->may_still_wait()) ::usleep(50);
+    if (piece.request != MPI_REQUEST_NULL) MPI_Request_free(&piece.request);
+  }
+
+  std::shared_ptr<World> world_;
+  Message message_;
+  Seconds timeout_;
+  std::vector<Piece> pieces_;
+  std::size_t next_ = 0;  // the first piece that is not known to be done
+};
+
+class MpiCommunicator : public Collectives {
+ public:
+  MpiCommunicator(std::shared_ptr<World> world, MPI_Comm comm, Group group)
+      : Collectives(std::move(group)), world_(std::move(world)), comm_(comm) {}
+  ~MpiCommunicator() override {
+    if (!world_->failed() && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
+  }
+
+  void abort(const std::string& why) override { world_->end(make_notice(world_->rank(), Exit::Failed, why)); }
+
+ protected:
+  Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
+    return post(true, const_cast<std::byte*>(bytes.data()), bytes.size(), to, channel);
+  }
+
+  Request post_receive(std::span<std::byte> bytes, int from, int channel) override {
+    return post(false, bytes.data(), bytes.size(), from, channel);
+  }
+
+  std::unique_ptr<Communicator> subgroup(Group part, int leader) override {
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(MPI_Comm_split(comm_, leader, part.rank, &comm), "splitting a group");
+    return std::make_unique<MpiCommunicator>(world_, comm, std::move(part));
+  }
+
+ private:
+  Request post(bool sending, std::byte* data, std::size_t bytes, int peer, int channel) {
+    world_->poll();
+    const Message message{sending, group().members[peer], channel, static_cast<Bytes>(bytes)};
+    auto state = std::make_unique<MpiRequest>(world_, message, group().timeout);
+    state->post(data, peer, channel - collective_channel, comm_);  // tags count from 0
+    return Request(std::move(state));
+  }
+
+  std::shared_ptr<World> world_;
+  MPI_Comm comm_;
+};
+
+std::unique_ptr<Communicator> make_group_of_all(std::shared_ptr<World> world) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "duplicating the world");
+  Group everyone = group_of_all(world->rank(), world->size());
+  return std::make_unique<MpiCommunicator>(std::move(world), comm, std::move(everyone));
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_mpi() { return make_group_of_all(std::make_shared<World>()); }
+
+void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report) {
+  const auto world = std::make_shared<World>();
+  const auto all = make_group_of_all(world);
+  const auto failed = [&](const std::exception& failure, Exit exit) {
+    report(all->rank(), failure);
+    world->end(make_notice(all->rank(), exit, failure.what()));
+  };
+  try {
+    body(*all);
+    all->barrier();
+  } catch (const InputError& failure) {
+    failed(failure, Exit::WrongInput);
+  } catch (const std::exception& failure) {
+    failed(failure, Exit::Failed);
+  } catch (...) {
+    failed(RunError("an exception that is no std::exception"), Exit::Failed);
+  }
+}
+
+int local_ranks() { return local_size_of_world > 0 ? local_size_of_world : launched_local_ranks(); }
+
+}  // namespace penstock::comm

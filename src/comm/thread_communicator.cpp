@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/thread_communicator.h"
+
+#include "comm/collectives.h"
+
+namespace penstock::comm {
+namespace {
+
+class ThreadRequest : public Request::State {
+ public:
+  ThreadRequest(std::shared_ptr<ThreadWorld> world, int receiver, Lane lane, Message message, Seconds timeout,
+                Side side)
+      : world_(std::move(world)),
+        mailbox_(world_->mailbox(receiver)),
+        lane_(lane),
+        message_(message),
+        timeout_(timeout),
+        to_itself_(receiver == lane.source),
+        side_(side) {
+    mailbox_.post(lane_, side_);
+  }
+  ~ThreadRequest() override { mailbox_.withdraw(lane_, side_); }
+
+  bool test() override {
+    world_->throw_if_failed();
+    if (!mailbox_.done(side_)) return false;
+    if (!message_.sending && side_.arrived != side_.bytes) throw wrong_length(message_, side_.arrived);
+    return true;
+  }
+
+  void wait() override {
+    if (test()) return;
+    if (to_itself_) throw RunError(describe(message_) + " cannot come to pass: this rank waits for itself");
+    mailbox_.wait(side_, Deadline(timeout_), world_->failed());
+    if (!test()) throw timed_out(message_, timeout_);
+  }
+
+ private:
+  std::shared_ptr<ThreadWorld> world_;
+  Mailbox& mailbox_;
+  Lane lane_;
+  Message message_;
+  Seconds timeout_;
+  bool to_itself_;
+  Side side_;
+};
+
+class ThreadCommunicator : public Collectives {
+ public:
+  ThreadCommunicator(std::shared_ptr<ThreadWorld> world, int number, Group group)
+      : Collectives(std::move(group)), world_(std::move(world)), number_(number) {}
+
+  void abort(const std::string& reason) override { world_->fail(world_rank(rank()), reason); }
+
+ protected:
+  Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
+    return post(to, world_rank(to), {number_, world_rank(rank()), channel},
+                {.sending = true, .source = bytes.data(), .bytes = bytes.size()});
+  }
+
+  Request post_receive(std::span<std::byte> bytes, int from, int channel) override {
+    return post(from, world_rank(rank()), {number_, world_rank(from), channel},
+                {.room = bytes.data(), .bytes = bytes.size()});
+  }
+
+  std::unique_ptr<Communicator> subgroup(Group part, int leader) override {
+    const int number = world_->group_number(number_, splits_++, leader);
+    return std::make_unique<ThreadCommunicator>(world_, number, std::move(part));
+  }
+
+ private:
+  int world_rank(int rank) const { return group().members[rank]; }
+
+  Request post(int peer, int receiver, Lane lane, Side side) {
+    world_->throw_if_failed();
+    const Message message{side.sending, world_rank(peer), lane.channel, static_cast<Bytes>(side.bytes)};
+    return Request(std::make_unique<ThreadRequest>(world_, receiver, lane, message, group().timeout, side));
+  }
+
+  std::shared_ptr<ThreadWorld> world_;
+  int number_;      // of this group
+  int splits_ = 0;  // done so far: as many on every rank of the group
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_thread_rank(std::shared_ptr<ThreadWorld> world, int rank) {
+  Group everyone = group_of_all(rank, world->size());
+  return std::make_unique<ThreadCommunicator>(std::move(world), 0, std::move(everyone));
+}
+
+}  // namespace penstock::comm

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/threads.h"
+
+#include <thread>
+#include <vector>
+
+#include "comm/thread_communicator.h"
+
+namespace penstock::comm {
+namespace {
+
+class RankThreads {
+ public:
+  RankThreads(int ranks, const std::function<void(Communicator&)>& body, const FailureReport& report)
+      : world_(std::make_shared<ThreadWorld>(ranks)), body_(body), report_(report) {}
+
+  void run() {
+    {
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < world_->size(); ++rank)
+        threads.emplace_back([this, rank] { run_rank(rank); });
+    }
+    if (first_) std::rethrow_exception(first_);
+    if (const auto failure = world_->failure()) throw PeerFailure(failure->rank, failure->reason);
+  }
+
+ private:
+  void run_rank(int rank) {
+    try {
+      body_(*make_thread_rank(world_, rank));
+    } catch (const std::exception& failure) {
+      failed(rank, failure);
+    } catch (...) {
+      failed(rank, RunError("an exception that is no std::exception"));
+    }
+  }
+
+  // Called inside a handler: the current exception is the failure.
+  void failed(int rank, const std::exception& failure) {
+    std::lock_guard lock(mutex_);
+    if (report_) report_(rank, failure);
+    world_->fail(rank, failure.what());
+    if (world_->failure()->rank == rank) first_ = std::current_exception();
+  }
+
+  std::shared_ptr<ThreadWorld> world_;
+  const std::function<void(Communicator&)>& body_;
+  const FailureReport& report_;
+  std::mutex mutex_;  // one report at a time
+  std::exception_ptr first_;
+};
+
+}  // namespace
+
+void run_ranks(int ranks, const std::function<void(Communicator&)>& body, const FailureReport& report) {
+  PENSTOCK_CHECK(ranks >= 1, "a group has a rank");
+  RankThreads(ranks, body, report).run();
+}
+
+}  // namespace penstock::comm

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract under mpirun: every rank runs this program.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "comm/contract.h"
+#include "comm/mpi.h"
+
+namespace penstock::comm {
+namespace {
+
+Communicator* world = nullptr;
+
+class Mpi : public testing::TestWithParam<Law> {};
+
+TEST_P(Mpi, Keeps) {
+  GetParam().holds(*world);
+  world->barrier();  // so that a law that leaves something behind is the one that fails
+}
+
+INSTANTIATE_TEST_SUITE_P(Contract, Mpi, testing::ValuesIn(contract()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(MpiWorld, IsWhatTheLauncherSaid) {
+  EXPECT_TRUE(launched_by_mpi());
+  EXPECT_EQ(world->rank(), launched_rank());
+  EXPECT_EQ(world->size(), launched_ranks());
+  EXPECT_EQ(world->size(), local_ranks()) << "this test runs on one machine";
+}
+
+TEST(MpiWorld, IsMadeOnce) { EXPECT_THROW(make_mpi(), std::logic_error); }
+
+TEST(MpiWorld, ErrorsOfMpiCarryItsText) {
+  std::vector<std::byte> written(10), text(5);
+  Request send = world->send(written, next_of(*world), 0);
+  Request receive = world->receive(text, previous_of(*world), 0);
+  const std::string told = failure<RunError>([&] { receive.wait(); });
+  send.wait();
+  EXPECT_TRUE(told.starts_with("MPI: the message from rank ")) << told;
+  EXPECT_NE(told.find("MPI_ERR_TRUNCATE"), std::string::npos) << told;
+  world->barrier();
+}
+
+// Other ranks than the first print what fails, and nothing else.
+class FailuresOnly : public testing::EmptyTestEventListener {
+  void OnTestPartResult(const testing::TestPartResult& part) override {
+    if (part.failed()) std::cerr << "rank " << world->rank() << ": " << part << std::endl;
+  }
+};
+
+int run_tests(Communicator& ranks) {
+  world = &ranks;
+  ranks.set_timeout(30);
+  if (ranks.rank() != 0) {
+    auto& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new FailuresOnly);
+  }
+  return RUN_ALL_TESTS();
+}
+
+}  // namespace
+}  // namespace penstock::comm
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int result = 0;
+  penstock::comm::run_mpi([&](auto& world) { result = penstock::comm::run_tests(world); },
+                          [](int rank, const std::exception& failure) {
+                            std::cerr << "rank " << rank << ": " << failure.what() << std::endl;
+                          });
+  return result;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that pass messages in a ring until one of them, the second, ends in the way named by the argument;
+// without argument they stop after a while and all is well. Each rank first prints its process number. See
+// mpirun_test.cpp.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "comm/message_laws.h"
+#include "comm/mpi.h"
+
+namespace penstock::comm {
+namespace {
+
+constexpr int culprit = 1;
+
+void sleep_for(Seconds time) { std::this_thread::sleep_for(std::chrono::duration<double>(time)); }
+
+// A large exchange of which the culprit does its half before it fails.
+void exchange(Communicator& world, const std::function<void()>& in_the_middle) {
+  std::vector<std::byte> mine(5'000'000), theirs(mine.size());
+  Request receive = world.receive(theirs, previous_of(world), 0);
+  Request send = world.send(mine, next_of(world), 0);
+  if (world.rank() == culprit) in_the_middle();
+  receive.wait();
+  send.wait();
+}
+
+void pass_messages(Communicator& world, const std::string& ending) {
+  for (int round = 0; round < 10; ++round) exchange(world, [] {});
+  exchange(world, [&] {
+    if (ending == "throw") throw RunError("the disk is full");
+    if (ending == "input") throw InputError("no such file");
+    if (ending == "kill") std::raise(SIGKILL);
+    if (ending == "abort") world.abort("this cannot go on");
+    if (ending == "hang") sleep_for(1000);
+  });
+  if (ending == "throw while others compute" && world.rank() == culprit) throw RunError("the disk is full");
+  if (ending == "throw while others compute") sleep_for(2);
+  if (ending == "throw at the end" && world.rank() == culprit) throw RunError("the disk is full");
+  if (ending == "all throw") throw InputError("the run file is empty");
+}
+
+void report(int rank, const std::exception& failure) {
+  std::cerr << "ranks: " + ("rank " + std::to_string(rank) + ": ") + failure.what() + "\n" << std::flush;
+}
+
+void run(const std::string& ending) {
+  run_mpi(
+      [&](Communicator& world) {
+        std::cout << "process " + std::to_string(getpid()) + "\n" << std::flush;
+        world.set_timeout(ending == "hang" ? 2 : 120);
+        pass_messages(world, ending);
+      },
+      report);
+}
+
+// What a main that handles no exceptions does: the world ends the job by itself.
+void run_without_handler() {
+  const auto world = make_mpi();
+  try {
+    const auto inner = world->split(0, 0);
+    exchange(*inner, [] { throw RunError("nobody catches this in time"); });
+    world->barrier();
+  } catch (const PeerFailure& failure) {
+    report(world->rank(), failure);
+    throw;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::comm
+
+int main(int argc, char** argv) {
+  const std::string ending = argc > 1 ? argv[1] : "well";
+  try {
+    ending == "unhandled" ? penstock::comm::run_without_handler() : penstock::comm::run(ending);
+  } catch (const std::exception&) {
+    return 77;  // never: the world has ended the process before
+  }
+}

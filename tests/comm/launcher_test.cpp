@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is concluded from the environments that launchers make.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "comm/mpi.h"
+
+namespace penstock::comm {
+namespace {
+
+// The launchers' variables as given, all others gone, until the end of the test.
+class Launcher : public testing::Test {
+ protected:
+  Launcher() {
+    for (const char* name : known) {
+      if (const char* value = std::getenv(name)) before_[name] = value;
+      unsetenv(name);
+    }
+  }
+  ~Launcher() override {
+    for (const char* name : known) unsetenv(name);
+    for (const auto& [name, value] : before_) setenv(name.c_str(), value.c_str(), 1);
+  }
+
+  struct Seen {
+    bool launched;
+    int rank, ranks, local;
+    bool operator==(const Seen&) const = default;
+  };
+  static Seen seen(const std::map<std::string, std::string>& variables) {
+    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+    const Seen result{launched_by_mpi(), launched_rank(), launched_ranks(), local_ranks()};
+    for (const auto& [name, value] : variables) unsetenv(name.c_str());
+    return result;
+  }
+
+ private:
+  static constexpr const char* known[] = {"OMPI_COMM_WORLD_SIZE",
+                                          "OMPI_COMM_WORLD_RANK",
+                                          "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                          "PMI_SIZE",
+                                          "PMI_RANK",
+                                          "MPI_LOCALNRANKS",
+                                          "PMIX_RANK",
+                                          "SLURM_PROCID",
+                                          "SLURM_STEP_NUM_TASKS"};
+  std::map<std::string, std::string> before_;
+};
+
+TEST_F(Launcher, NoneMeansOneRank) { EXPECT_EQ(seen({}), (Seen{false, 0, 1, 1})); }
+
+TEST_F(Launcher, OpenMpiTellsRankSizeAndLocalSize) {
+  EXPECT_EQ(seen({{"OMPI_COMM_WORLD_SIZE", "8"},
+                  {"OMPI_COMM_WORLD_RANK", "5"},
+                  {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}}),
+            (Seen{true, 5, 8, 4}));
+}
+
+TEST_F(Launcher, OneRankUnderMpirunIsLaunchedToo) {
+  EXPECT_EQ(seen({{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}}), (Seen{true, 0, 1, 1}));
+}
+
+TEST_F(Launcher, MpichTellsRankSizeAndLocalSize) {
+  EXPECT_EQ(seen({{"PMI_SIZE", "3"}, {"PMI_RANK", "2"}, {"MPI_LOCALNRANKS", "3"}}), (Seen{true, 2, 3, 3}));
+}
+
+TEST_F(Launcher, SrunTellsRankAndSize) {
+  EXPECT_EQ(seen({{"SLURM_PROCID", "6"}, {"SLURM_STEP_NUM_TASKS", "16"}}), (Seen{true, 6, 16, 1}));
+}
+
+TEST_F(Launcher, ABatchScriptOfSlurmIsNoRank) {
+  EXPECT_EQ(seen({{"SLURM_PROCID", "0"}}), (Seen{false, 0, 1, 1}));
+  EXPECT_EQ(seen({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}), (Seen{false, 0, 1, 1}));
+}
+
+TEST_F(Launcher, NonsenseIsNoRank) {
+  EXPECT_EQ(seen({{"OMPI_COMM_WORLD_SIZE", "many"}}), (Seen{false, 0, 1, 1}));
+}
+
+}  // namespace
+}  // namespace penstock::comm

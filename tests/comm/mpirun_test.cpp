@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is left when a rank fails under mpirun: one clear line a rank, exit code 3, no process. Runs
+// failing_rank_mpi.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/units.h"
+#include "scratch.h"
+
+namespace penstock::comm {
+namespace {
+
+const std::string program = PENSTOCK_BINARY_DIR "/bin/failing_rank_mpi";
+
+Seconds now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Running, not merely waiting for its parent to take note of its end.
+bool is_running(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string number, name, state;
+  return file >> number >> name >> state && state != "Z" && state != "X";
+}
+
+// One run of the program: how it ended, and what its ranks said.
+class Job {
+ public:
+  Job(int ranks, const std::string& ending) {
+    const Seconds begin = now();
+    const std::string command =
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 1 60 "
+        "mpirun --oversubscribe --bind-to none -np " +
+        std::to_string(ranks) + " " + program + " '" + ending + "' >" + scratch_ / "out" + " 2>" +
+        scratch_ / "err </dev/null";
+    const int status = std::system(command.c_str());
+    seconds = now() - begin;
+    exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    for (const std::string& line : starting_with("process ", "out")) processes.push_back(std::stoi(line));
+    lines = starting_with("ranks: ", "err");
+    std::ranges::sort(lines);
+    everything = scratch_.read("err");
+  }
+
+  // Those of the run's processes that are still there.
+  std::vector<int> left_running() const {
+    std::vector<int> left;
+    std::ranges::copy_if(processes, std::back_inserter(left), is_running);
+    return left;
+  }
+
+  int exit_code = -1;
+  Seconds seconds = 0;
+  std::vector<int> processes;
+  std::vector<std::string> lines;  // of our own, sorted
+  std::string everything;          // on stderr
+
+ private:
+  std::vector<std::string> starting_with(const std::string& start, const char* file) const {
+    std::vector<std::string> found;
+    std::istringstream text(scratch_.read(file));
+    for (std::string line; std::getline(text, line);) {
+      if (line.starts_with(start)) found.push_back(line.substr(start.size()));
+    }
+    return found;
+  }
+
+  Scratch scratch_;
+};
+
+// Rank 1 says why, the others that it was rank 1.
+std::vector<std::string> told_by_all(int ranks, const std::string& reason) {
+  std::vector<std::string> lines;
+  for (int rank = 0; rank < ranks; ++rank) {
+    lines.push_back("rank " + std::to_string(rank) + (rank == 1 ? ": " : ": rank 1 failed: ") + reason);
+  }
+  return lines;
+}
+
+class Mpirun : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(std::filesystem::exists(program)) << "build the target failing_rank_mpi first";
+  }
+
+  void expect_told_by_all(const std::string& ending, const std::string& reason, int exit_code) {
+    const Job run(GetParam(), ending);
+    EXPECT_EQ(run.lines, told_by_all(GetParam(), reason)) << run.everything;
+    EXPECT_EQ(run.exit_code, exit_code) << run.everything;
+    EXPECT_LT(run.seconds, 10);
+    EXPECT_EQ(run.left_running(), std::vector<int>{});
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Mpirun, testing::Values(2, 4));
+
+TEST_P(Mpirun, AllIsWellWithoutAFailure) {
+  const Job run(GetParam(), "well");
+  EXPECT_EQ(run.exit_code, 0) << run.everything;
+  EXPECT_EQ(run.processes.size(), GetParam());
+  EXPECT_TRUE(run.everything.empty()) << run.everything;
+}
+
+TEST_P(Mpirun, ARankThatThrowsInAnExchangeEndsAllWithOneLineEach) {
+  expect_told_by_all("throw", "the disk is full", 3);
+}
+
+TEST_P(Mpirun, ARankThatThrowsWhileOthersComputeIsHeardLater) {
+  expect_told_by_all("throw while others compute", "the disk is full", 3);
+}
+
+TEST_P(Mpirun, ARankThatThrowsWhenOthersAreDoneIsStillHeard) {
+  expect_told_by_all("throw at the end", "the disk is full", 3);
+}
+
+TEST_P(Mpirun, WrongInputOnOneRankEndsAllWithExitCodeTwo) { expect_told_by_all("input", "no such file", 2); }
+
+TEST_P(Mpirun, WrongInputOnAllRanksIsToldByEach) {
+  const Job run(GetParam(), "all throw");
+  EXPECT_EQ(run.lines.size(), GetParam()) << run.everything;
+  EXPECT_EQ(run.exit_code, 2) << run.everything;
+  EXPECT_LT(run.seconds, 10);
+}
+
+TEST_P(Mpirun, ARankThatAbortsIsNamedByTheOthers) {
+  const Job run(GetParam(), "abort");
+  auto others = told_by_all(GetParam(), "this cannot go on");
+  others.erase(others.begin() + 1);
+  EXPECT_EQ(run.lines, others) << run.everything;
+  EXPECT_EQ(run.exit_code, 3) << run.everything;
+  EXPECT_LT(run.seconds, 10);
+}
+
+TEST_P(Mpirun, ARankThatHangsIsNamedAndEnded) {
+  const Job run(GetParam(), "hang");
+  EXPECT_EQ(run.lines.size(), GetParam() - 1) << run.everything;
+  EXPECT_NE(run.everything.find("without progress; is rank 1 stuck?"), std::string::npos) << run.everything;
+  EXPECT_EQ(run.exit_code, 3) << run.everything;
+  EXPECT_LT(run.seconds, 10);
+  EXPECT_EQ(run.left_running(), std::vector<int>{});
+}
+
+TEST_P(Mpirun, ARankThatIsKilledLeavesNothingRunning) {
+  const Job run(GetParam(), "kill");
+  const Seconds begin = now();
+  while (!run.left_running().empty() && now() - begin < 10) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(run.processes.size(), GetParam()) << run.everything;
+  EXPECT_EQ(run.left_running(), std::vector<int>{});
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_LT(run.seconds, 10);
+}
+
+TEST_P(Mpirun, AnExceptionThatPassesTheWorldEndsTheJobToo) {
+  const Job run(GetParam(), "unhandled");
+  EXPECT_EQ(run.lines.size(), GetParam() - 1) << run.everything;
+  EXPECT_EQ(run.exit_code, 3) << run.everything;
+  EXPECT_LT(run.seconds, 10);
+}
+
+}  // namespace
+}  // namespace penstock::comm
