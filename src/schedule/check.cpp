@@ -3,7 +3,11 @@
 
 #include "schedule/check_complete.h"
 #include "schedule/check_deadlock.h"
+#include "schedule/check_messages.h"
+#include "schedule/check_ops.h"
 #include "schedule/check_order.h"
+#include "schedule/check_program_run.h"
+#include "schedule/check_waits.h"
 
 namespace penstock::schedule {
 
@@ -41,7 +45,27 @@ std::vector<Finding> check(const Schedule& schedule, std::size_t limit) {
   const bool is_ordered = findings.count() == before && !findings.full();
   if (is_ordered)
     find_deadlock(*table, findings);  // what is misordered waits for itself: one finding is enough
-  find_bad_reductions(*table, findings);
+  find_bad_reductions(*table, true, findings);
+  return findings.take();
+}
+
+std::vector<Finding> check(const Program& program, std::size_t limit) {
+  Findings findings(limit);
+  find_malformed(program, findings);
+  if (findings.count() > 0) return findings.take();
+  const Schedule actions = actions_of(program);
+  const std::optional<UnitTable> units = tabulate(actions, findings);
+  if (!units) return findings.take();
+  find_misordered(*units, findings);
+  find_bad_reductions(*units, false, findings);
+  find_bad_steps(program, findings);
+  if (findings.count() > 0) return findings.take();  // what follows takes the actions for granted
+  OpTable table(program, *units);
+  table.fill(findings);
+  if (findings.count() > 0) return findings.take();
+  const Partners partners = match_messages(table, findings);
+  find_unready(table, findings);
+  if (findings.count() == 0) find_program_deadlock(table, partners, findings);
   return findings.take();
 }
 

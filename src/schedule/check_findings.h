@@ -8,13 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "schedule/check.h"
 
 namespace penstock::schedule {
 
 class Findings {
  public:
-  explicit Findings(std::size_t limit) : limit_(limit) {}
+  explicit Findings(std::size_t limit) : limit_(limit) {
+    PENSTOCK_CHECK(limit > 0, "without room for a finding everything would look legal");
+  }
 
   bool full() const { return found_.size() >= limit_; }
   std::size_t count() const { return found_.size(); }

@@ -23,8 +23,12 @@ struct StageOnDevice {
 
 class Reductions {
  public:
-  Reductions(const UnitTable& table, Findings& findings)
-      : table_(table), wording_(table), findings_(findings), stages_(table.extent().stages) {}
+  Reductions(const UnitTable& table, bool every_stage, Findings& findings)
+      : table_(table),
+        wording_(table),
+        every_stage_(every_stage),
+        findings_(findings),
+        stages_(table.extent().stages) {}
 
   void find() {
     for (int device = 0; device < table_.schedule().device_count(); ++device) {
@@ -64,7 +68,7 @@ class Reductions {
     if (stage.last_backward == kNoCell) {
       tell(Rule::Home, stage.reduction, " reduces a stage of which this device runs no backward");
     } else if (stage.reduction == kNoCell) {
-      tell_missing(number, stage);
+      if (every_stage_) tell_missing(number, stage);
     } else if (stage.reduction < stage.last_backward) {
       tell(Rule::Order, stage.reduction,
            " runs before " + wording_.token(stage.last_backward) + " (" +
@@ -86,6 +90,7 @@ class Reductions {
 
   const UnitTable& table_;
   const Wording wording_;
+  const bool every_stage_;
   Findings& findings_;
   std::vector<StageOnDevice> stages_;
   std::vector<int> begun_;  // stages met on the present device
@@ -136,8 +141,8 @@ void find_bad_overlaps(const UnitTable& table, Findings& findings) {
   }
 }
 
-void find_bad_reductions(const UnitTable& table, Findings& findings) {
-  if (has_reductions(table.schedule())) Reductions(table, findings).find();
+void find_bad_reductions(const UnitTable& table, bool every_stage, Findings& findings) {
+  if (has_reductions(table.schedule())) Reductions(table, every_stage, findings).find();
 }
 
 }  // namespace penstock::schedule

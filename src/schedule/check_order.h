@@ -13,8 +13,8 @@ void find_misordered(const UnitTable& table, Findings& findings);
 // An overlapped pair is one forward and one backward, and neither needs the other.
 void find_bad_overlaps(const UnitTable& table, Findings& findings);
 
-// A REDUCE_GRAD comes once, after all backwards of its stage on the device; when the schedule has any, then
-// every stage on every device has one.
-void find_bad_reductions(const UnitTable& table, Findings& findings);
+// A REDUCE_GRAD comes once, after all backwards of its stage on the device. With `every_stage`, when the
+// schedule has any, then every stage on every device has one.
+void find_bad_reductions(const UnitTable& table, bool every_stage, Findings& findings);
 
 }  // namespace penstock::schedule

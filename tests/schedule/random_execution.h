@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// A deliberately dumb execution of a program: at every step one of the things that may happen next happens,
+// drawn by chance. Written apart from check(), to see what goes wrong at run time.
+#pragma once
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "schedule/program.h"
+
+namespace penstock::schedule {
+
+class RandomExecution {
+ public:
+  RandomExecution(const Program& program, unsigned seed) : program_(program), random_(seed) {
+    for (const DeviceProgram& device : program.devices)
+      states_.emplace_back(device.ops.size(), State::Waiting);
+  }
+
+  // "", or what went wrong: an op that used what was not there, or an execution that stuck.
+  std::string run() {
+    while (fault_.empty()) {
+      std::vector<std::pair<int, int>> possible;
+      for (int d = 0; d < program_.device_count(); ++d) {
+        for (int i = 0; i < std::ssize(states_[d]); ++i) {
+          if (may_move(d, i)) possible.emplace_back(d, i);
+        }
+      }
+      if (possible.empty()) break;
+      const auto [d, i] = possible[random_() % possible.size()];
+      move(d, i);
+    }
+    for (const auto& row : states_) {
+      for (const State state : row) {
+        if (state != State::Done && fault_.empty()) fault_ = "stuck";
+      }
+    }
+    return fault_;
+  }
+
+ private:
+  enum class State { Waiting, Started, Done };
+  using Item = std::tuple<int, OpKind, int, int, int>;  // device, what, stage, micro-batch, slice
+
+  const Op& op(int d, int i) const { return program_.devices[d].ops[i]; }
+
+  bool may_move(int d, int i) const {
+    if (states_[d][i] == State::Done) return false;
+    if (states_[d][i] == State::Started) return may_finish(d, i);
+    const Lane lane = lane_of(op(d, i).kind);
+    const bool in_order = lane != Lane::Send && lane != Lane::Receive;
+    for (int k = 0; k < i; ++k) {
+      if (lane_of(op(d, k).kind) != lane) continue;
+      if (states_[d][k] == State::Waiting || (in_order && states_[d][k] != State::Done)) return false;
+    }
+    for (const std::uint32_t earlier : program_.devices[d].after_of(op(d, i))) {
+      if (states_[d][earlier] != State::Done) return false;
+    }
+    return true;
+  }
+
+  // A transfer or reduction ends together with its partner, the one with the same count on the other device.
+  bool may_finish(int d, int i) const {
+    const auto [e, k] = partner(d, i);
+    return e < 0 || (k >= 0 && states_[e][k] != State::Waiting);
+  }
+
+  static OpKind opposite(OpKind kind) {
+    switch (kind) {
+      case OpKind::SendForward:
+        return OpKind::ReceiveForward;
+      case OpKind::ReceiveForward:
+        return OpKind::SendForward;
+      case OpKind::SendBackward:
+        return OpKind::ReceiveBackward;
+      case OpKind::ReceiveBackward:
+        return OpKind::SendBackward;
+      default:
+        return kind;
+    }
+  }
+
+  std::pair<int, int> partner(int d, int i) const {
+    const Op& own = op(d, i);
+    if (own.peer < 0) return {-1, -1};
+    int nth = 0;
+    for (int k = 0; k < i; ++k) nth += op(d, k).kind == own.kind && op(d, k).peer == own.peer;
+    for (int k = 0; k < std::ssize(states_[own.peer]); ++k) {
+      const Op& other = op(own.peer, k);
+      if (other.kind == opposite(own.kind) && other.peer == d && nth-- == 0) return {own.peer, k};
+    }
+    return {own.peer, -1};
+  }
+
+  void move(int d, int i) {
+    if (states_[d][i] == State::Waiting) {
+      states_[d][i] = State::Started;
+      use(d, op(d, i));
+      return;
+    }
+    states_[d][i] = State::Done;
+    const Op& own = op(d, i);
+    there_.insert(
+        {d, is_backward(own.kind) ? OpKind::Backward : own.kind, own.stage, own.micro_batch, own.slice});
+  }
+
+  void need(int d, const Op& o, std::initializer_list<OpKind> any_of, int stage) {
+    for (const OpKind kind : any_of) {
+      if (there_.contains({d, kind, stage, o.micro_batch, o.slice})) return;
+    }
+    fault_ = "used too early";
+  }
+
+  void use(int d, const Op& o) {
+    if (o.kind == OpKind::Forward && o.stage > 0)
+      need(d, o, {OpKind::ReceiveForward, OpKind::Forward}, o.stage - (has(d, o) ? 0 : 1));
+    if (is_backward(o.kind)) need(d, o, {OpKind::Forward}, o.stage);
+    if (is_backward(o.kind) && o.stage + 1 < program_.stages) {
+      const bool received = there_.contains({d, OpKind::ReceiveBackward, o.stage, o.micro_batch, o.slice});
+      if (!received) need(d, o, {OpKind::Backward}, o.stage + 1);
+    }
+    if (is_backward(o.kind) && there_.contains({d, OpKind::Offload, o.stage, o.micro_batch, o.slice})) {
+      need(d, o, {OpKind::Reload}, o.stage);
+    }
+    if (o.kind == OpKind::SendForward || o.kind == OpKind::Offload) need(d, o, {OpKind::Forward}, o.stage);
+    if (o.kind == OpKind::SendBackward) need(d, o, {OpKind::Backward}, o.stage);
+    if (o.kind == OpKind::Reload) need(d, o, {OpKind::Offload}, o.stage);
+  }
+
+  bool has(int d, const Op& o) const {
+    return there_.contains({d, OpKind::ReceiveForward, o.stage, o.micro_batch, o.slice});
+  }
+
+  const Program& program_;
+  std::mt19937 random_;
+  std::vector<std::vector<State>> states_;
+  std::set<Item> there_;
+  std::string fault_;
+};
+
+}  // namespace penstock::schedule
