@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run leaves for programs to read: metrics.jsonl, one JSON object a step, and summary.json at the end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+
+namespace penstock::train {
+
+struct StepMetrics {
+  std::int64_t step = 0;  // from 1
+  double loss = 0;        // nats per target
+  double grad_norm = 0;   // before clipping
+  double lr = 0;
+  Tokens tokens = 0;  // trained on since the run began
+  Seconds step_s = 0;
+  double tokens_per_second = 0;  // of this step
+  double mfu = 0;                // model FLOP/s beside the machine's measured matrix-product rate
+  double bubble_fraction = 0;
+  Bytes peak_bytes = 0;                   // of the fullest device
+  bool skipped = false;                   // loss or gradient was not finite: no update
+  std::optional<double> evaluation_loss;  // after this step's update
+};
+
+// One line without its end. Numbers read back to the same doubles; what is not finite is null.
+std::string to_json(const StepMetrics& metrics);
+
+// metrics.jsonl, with one line a step whatever happened before.
+class MetricsFile {
+ public:
+  // Goes on after `last_step`: lines of later steps and a half-written line are taken out first. 0: begins
+  // anew. Throws InputError when a line that stays is no metric, RunError when the file cannot be written.
+  MetricsFile(std::string path, std::int64_t last_step);
+  ~MetricsFile();
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+
+  // Appends one line; it has reached the system when this returns. Throws RunError naming the path.
+  void write(const StepMetrics& metrics);
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+using BytesByCategory = std::vector<std::pair<std::string, Bytes>>;  // in the order of printing
+
+struct DeviceSummary {
+  BytesByCategory predicted_bytes;
+  BytesByCategory measured_bytes;
+};
+
+struct Summary {
+  std::int64_t steps = 0;
+  Tokens tokens = 0;
+  Seconds wall_s = 0;
+  double tokens_per_second = 0;  // over all steps
+  double mfu = 0;
+  double loss = 0;                        // of the last step
+  std::optional<double> evaluation_loss;  // after the last step
+  std::optional<double> bigram_loss;      // of a table of byte pairs on the same held-out text
+  std::int64_t skipped_steps = 0;
+  std::string machine;
+  std::vector<DeviceSummary> devices;
+};
+
+std::string to_json(const Summary& summary);
+
+}  // namespace penstock::train

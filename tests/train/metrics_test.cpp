@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "failure.h"
+#include "scratch.h"
+
+namespace penstock::train {
+namespace {
+
+using nlohmann::json;
+
+void write_steps(const std::string& path, std::int64_t first, std::int64_t last) {
+  MetricsFile file(path, first - 1);
+  for (std::int64_t step = first; step <= last; ++step) file.write({.step = step, .loss = 1.0 / step});
+}
+
+std::vector<std::int64_t> steps_in(const std::string& text) {
+  std::vector<std::int64_t> steps;
+  for (const std::string_view line : split(text, '\n')) {
+    if (!line.empty()) steps.push_back(json::parse(line)["step"].get<std::int64_t>());
+  }
+  return steps;
+}
+
+TEST(Metrics, HaveTheKeysThatScriptsRelyOn) {
+  const json line =
+      json::parse(to_json(StepMetrics{.step = 3, .loss = 2.5, .tokens = 8192, .peak_bytes = 1 << 30}));
+  for (const char* key : {"step", "loss", "grad_norm", "lr", "tokens", "step_s", "tokens_per_second", "mfu",
+                          "bubble_fraction", "peak_bytes"}) {
+    EXPECT_TRUE(line.contains(key)) << key;
+  }
+  EXPECT_EQ(line["tokens"], 8192);
+  EXPECT_EQ(line["peak_bytes"], 1 << 30);
+  EXPECT_FALSE(line.contains("evaluation_loss"));
+  EXPECT_TRUE(json::parse(to_json(StepMetrics{.evaluation_loss = 2.0})).contains("evaluation_loss"));
+}
+
+TEST(Metrics, PrintLossesToTheLastBit) {
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const double loss = normal(1, i) * std::pow(10, normal(2, i) * 5);
+    EXPECT_EQ(json::parse(to_json(StepMetrics{.loss = loss}))["loss"].get<double>(), loss);
+  }
+}
+
+TEST(Metrics, StayJsonWhenALossIsNotFinite) {
+  StepMetrics metrics{.loss = std::numeric_limits<double>::quiet_NaN(),
+                      .grad_norm = std::numeric_limits<double>::infinity(),
+                      .skipped = true};
+  const json line = json::parse(to_json(metrics));
+  EXPECT_TRUE(line["loss"].is_null());
+  EXPECT_TRUE(line["grad_norm"].is_null());
+  EXPECT_EQ(line["skipped"], true);
+}
+
+TEST(MetricsFile, HasReachedTheFileAfterEveryStep) {
+  const Scratch scratch;
+  MetricsFile file(scratch / "metrics.jsonl", 0);
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    file.write({.step = step});
+    EXPECT_EQ(steps_in(scratch.read("metrics.jsonl")).size(), step);
+  }
+}
+
+TEST(MetricsFile, HasOneLineAStepAfterAResume) {
+  const Scratch scratch;
+  write_steps(scratch / "m", 1, 7);
+  scratch.write("m", scratch.read("m") + "{\"step\":8,\"lo");  // killed while writing
+  write_steps(scratch / "m", 5, 9);
+  EXPECT_EQ(steps_in(scratch.read("m")), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  write_steps(scratch / "m", 1, 2);
+  EXPECT_EQ(steps_in(scratch.read("m")), (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(MetricsFile, RefusesToGoOnAfterLinesThatAreNoMetrics) {
+  const Scratch scratch;
+  scratch.write("m", "{\"step\":1}\nnoise\n");
+  const std::string before = scratch.read("m");
+  EXPECT_NE(
+      failure<InputError>([&] { MetricsFile(scratch / "m", 1); }).find("\"noise\" is no step's metrics"),
+      std::string::npos);
+  EXPECT_EQ(scratch.read("m"), before);
+}
+
+TEST(MetricsFile, NamesAPathThatCannotBeWritten) {
+  const Scratch scratch;
+  EXPECT_NE(failure<RunError>([&] { MetricsFile(scratch / "none/m", 0); }).find("none/m cannot be written"),
+            std::string::npos);
+}
+
+TEST(Summary, HasTheMemoryOfEveryDeviceByCategory) {
+  Summary summary{.steps = 5, .wall_s = 2.5, .machine = "a \xff machine"};
+  summary.devices = {{{{"weights", 10}, {"total", 12}}, {{"weights", 11}, {"total", 13}}}, {}};
+  const json document = json::parse(to_json(summary));
+  EXPECT_EQ(document["wall_s"], 2.5);
+  EXPECT_EQ(document["devices"][0]["predicted_bytes"]["weights"], 10);
+  EXPECT_EQ(document["devices"][0]["measured_bytes"]["total"], 13);
+  EXPECT_EQ(document["devices"].size(), 2u);
+  EXPECT_TRUE(document["evaluation_loss"].is_null());
+}
+
+}  // namespace
+}  // namespace penstock::train

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_directory.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "failure.h"
+#include "scratch.h"
+
+namespace penstock::train {
+namespace {
+
+std::string refusal(const std::string& path, RunStart start = RunStart::New) {
+  return failure<InputError>([&] { RunDirectory(path, start); });
+}
+
+bool says(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+TEST(RunDirectory, IsMadeWithItsParents) {
+  const Scratch scratch;
+  const RunDirectory directory(scratch / "a/b/c", RunStart::New);
+  EXPECT_TRUE(std::filesystem::is_directory(scratch / "a/b/c"));
+  EXPECT_EQ(directory.metrics(), scratch / "a/b/c/metrics.jsonl");
+}
+
+TEST(RunDirectory, RefusesOneThatHoldsAnotherRunAndWritesNothing) {
+  for (const char* trace : {"run.toml", "metrics.jsonl", "summary.json", "report.html", "checkpoints"}) {
+    const Scratch scratch;
+    scratch.write(trace, "x");
+    const std::string refused = refusal(scratch.path());
+    EXPECT_TRUE(says(refused, "already holds a run (" + std::string(trace) + " is there)")) << refused;
+    EXPECT_FALSE(std::filesystem::exists(scratch / "lock"));
+    EXPECT_EQ(scratch.read(trace), "x");
+  }
+}
+
+TEST(RunDirectory, TakesOneThatHoldsOtherThings) {
+  const Scratch scratch;
+  scratch.write("notes.txt", "x");
+  EXPECT_EQ(refusal(scratch.path()), "");
+  EXPECT_EQ(refusal(scratch.path()), "") << "the lock of a run that never began is no run";
+}
+
+TEST(RunDirectory, IsLockedWhileItLives) {
+  const Scratch scratch;
+  {
+    const RunDirectory first(scratch / "run", RunStart::New);
+    EXPECT_TRUE(says(refusal(scratch / "run"), "is in use by another run"));
+  }
+  EXPECT_EQ(refusal(scratch / "run"), "");
+}
+
+TEST(RunDirectory, ResumesOnlyWhereARunIs) {
+  const Scratch scratch;
+  EXPECT_TRUE(says(refusal(scratch / "none", RunStart::Resume), "holds no run to resume"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "none"));
+  scratch.write("run.toml", "x");
+  EXPECT_EQ(refusal(scratch.path(), RunStart::Resume), "");
+}
+
+TEST(RunDirectory, RefusesWhatCannotBeWritten) {
+  const Scratch scratch;
+  scratch.write("file", "x");
+  EXPECT_TRUE(says(refusal(scratch / "file"), "is no directory")) << refusal(scratch / "file");
+  EXPECT_TRUE(says(refusal(scratch / "file/run"), "cannot be made")) << refusal(scratch / "file/run");
+  EXPECT_TRUE(says(refusal("/proc/penstock"), "output.dir = \"/proc/penstock\" cannot be made"));
+  EXPECT_TRUE(says(refusal("/proc"), "output.dir = \"/proc\" cannot be written")) << refusal("/proc");
+}
+
+}  // namespace
+}  // namespace penstock::train
