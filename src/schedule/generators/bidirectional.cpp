@@ -42,14 +42,17 @@ void steady_phase(TwoChunks& device, int rounds, int to_turn) {
   }
 }
 
-// 6. Backwards, from the middle on with their W owed. 7. The W fill what would be bubbles. 8. The rest of
-// them.
+// 6. Backwards, whole at first and then with their W owed. 7. W fill what would be bubbles. 8. The rest of
+// the W.
 void cool_down(TwoChunks& device, int rank, int to_turn) {
-  const auto backward = [&](int chunk, bool owe) {
-    owe ? device.backward_input(chunk) : device.backward(chunk);
-  };
-  const int half = 2 * ((rank + 1) / 2) + (rank % 2 == 0 ? 1 : 0);
-  for (int i = 0; i < 2 * (rank + 1); ++i) backward(i % 2 == 0 ? kOutward : kInward, i >= half);
+  for (int i = 0; i < 2 * (rank + 1); ++i) {
+    const int chunk = i % 2 == 0 ? kOutward : kInward;
+    if (i <= rank) {
+      device.backward(chunk);
+    } else {
+      device.backward_input(chunk);
+    }
+  }
   for (int i = 0; i < to_turn; ++i) {
     device.backward_weight();
     device.backward_input(kInward);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of schedules. A generator says what to compute, never how to run it: it emits compute actions
-// only. Adding one = one file in this folder + one line in the list of generator.cpp; show, check, simulate,
-// train, plan and the law tests pick it up from there.
+// only. Adding one = one file in this folder + one line in catalogue.inc; show, check, simulate, train, plan
+// and the law tests pick it up from there.
 #pragma once
 
 #include <span>
@@ -28,14 +28,14 @@ struct Request {
 Request request(int devices, int micro_batches, int slices = 1, int chunks = 0);
 
 struct Generator {
+  Schedule (*generate)(const Request&) = nullptr;
   std::string_view name;
   std::string_view summary;         // one line: what it is, and the paper
   std::string_view sliced_sibling;  // for unsliced schedules: what to use with n > 1; empty: takes slices
   int default_chunks = 1;
-  Schedule (*generate)(const Request&) = nullptr;
+  bool any_chunks = false;             // takes any v; otherwise v = default_chunks
   bool fixed_gradient_order = true;    // backwards of a stage ascend over micro-batches: bits equal 1f1b's
   bool replicates_parameters = false;  // each stage lives on two devices (dualpipe)
-  bool any_chunks = false;             // takes any v; otherwise v = default_chunks
 };
 
 std::span<const Generator> generators();
