@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/attention_block.h"
 
+#include "nn/allocator.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
 #include "nn/kernels/element.h"
@@ -53,7 +54,11 @@ at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& gr
   at::Tensor grad_query = add(record, Mask::Causal);
   if (earlier.empty()) return grad_query;
   grad_query = grad_query.to(kernels::accumulator_type(grad_query.scalar_type()));
-  for (LayerRecord* slice : earlier) kernels::accumulate(grad_query, add(*slice, Mask::None));
+  for (LayerRecord* slice : earlier) {
+    kernels::accumulate(grad_query, add(*slice, Mask::None));
+    recount(slice->key_gradient, Category::KvGradients);
+    recount(slice->value_gradient, Category::KvGradients);
+  }
   return grad_query;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/empty_like.h>
 
+#include "nn/allocator.h"
 #include "nn/kernels/cross_entropy.h"
 #include "nn/kernels/element.h"
 #include "nn/kernels/matmul.h"
@@ -17,6 +18,11 @@ void for_tiles(std::int64_t tokens, std::int64_t tile, Work&& work) {
   for (std::int64_t begin = 0; begin < tokens; begin += tile) work(begin, std::min(tile, tokens - begin));
 }
 
+at::Tensor tile_logits(const OutputLayer& layer, const at::Tensor& normed) {
+  const CategoryScope scope(Category::Logits);
+  return kernels::product(normed, layer.matrix->weight);
+}
+
 }  // namespace
 
 OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
@@ -26,7 +32,7 @@ OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, 
   OutputResult result;
   for_tiles(hidden.size(0), layer.tile_tokens, [&](std::int64_t begin, std::int64_t rows) {
     const at::Tensor tile = normed.narrow(0, begin, rows);
-    at::Tensor logits = kernels::product(tile, layer.matrix->weight);
+    at::Tensor logits = tile_logits(layer, tile);
     result.loss_sum +=
         kernels::cross_entropy_with_gradient(logits, targets.narrow(0, begin, rows), loss_scale);
     grad_normed.narrow(0, begin, rows).copy_(kernels::product_backward(logits, layer.matrix->weight));
@@ -41,7 +47,7 @@ double output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at:
   const at::Tensor normed = kernels::rms_norm(hidden, layer.norm->weight, layer.norm_epsilon).output;
   double loss = 0;
   for_tiles(hidden.size(0), layer.tile_tokens, [&](std::int64_t begin, std::int64_t rows) {
-    const at::Tensor logits = kernels::product(normed.narrow(0, begin, rows), layer.matrix->weight);
+    const at::Tensor logits = tile_logits(layer, normed.narrow(0, begin, rows));
     loss += kernels::cross_entropy(logits, targets.narrow(0, begin, rows));
   });
   return loss;

@@ -10,7 +10,7 @@
 namespace penstock::nn {
 
 // Tied embeddings exist on the first and on the last stage; each side accumulates into a gradient buffer of
-// its own.
+// its own. The output side is named lm_head.weight, as an untied output matrix is.
 enum class Replica : std::uint8_t {
   None,   // the parameter itself
   Copy,   // the output side of a tied embedding whose owner is another stage: same values, own tensors

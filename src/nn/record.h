@@ -54,6 +54,10 @@ struct PendingProduct {
 };
 using WeightRecord = std::vector<PendingProduct>;
 
+// Counts what is kept in the allocator's categories: activations, and weight records.
+void recount(const LayerRecord& record);
+void recount(const WeightRecord& record);
+
 // The bytes of storages behind tensors, each storage once: a view pins all of its storage.
 class StorageBytes {
  public:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "nn/allocator.h"
 #include "nn/decoder_layer.h"
 #include "nn/kernels/embedding.h"
 #include "nn/output_layer.h"
@@ -117,6 +118,7 @@ at::Tensor Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& sto
     const auto earlier = earlier_slices(store, input.key, layer);
     hidden = layer_forward(layers[layer], hidden, record.place, earlier, record.layers[layer]);
     if (!training) keep_keys_and_values(record.layers[layer]);
+    recount(record.layers[layer]);
   }
   return hidden;
 }
@@ -159,14 +161,17 @@ ForwardOutput Stage::forward(const ForwardInput& input) {
   if (!parts_->options.last) return {.hidden = as_slices(hidden, record.place)};
   auto [loss_sum, grad_hidden] =
       output_forward(parts_->output, hidden, input.targets.reshape(-1).contiguous(), input.loss_scale);
+  recount(grad_hidden, Category::Logits);
   record.grad_hidden = grad_hidden;
   return {.loss_sum = loss_sum};
 }
 
 at::Tensor Stage::backward_input(SliceKey key, const at::Tensor& grad_output) {
   std::vector<WeightRecord> pending(parts_->layers.size());
-  at::Tensor grad = parts_->run_backward(
-      key, grad_output, [&](std::size_t layer, WeightRecord record) { pending[layer] = std::move(record); });
+  at::Tensor grad = parts_->run_backward(key, grad_output, [&](std::size_t layer, WeightRecord record) {
+    recount(record);
+    pending[layer] = std::move(record);
+  });
   const bool fresh = parts_->weight_records.emplace(key, std::move(pending)).second;
   PENSTOCK_CHECK(fresh, "the weight gradients of an earlier use of this key are still to be formed");
   return grad;

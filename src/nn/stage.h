@@ -7,6 +7,11 @@
 // (or until backward_weight, as a weight record). The keys and values of a slice are part of its record and
 // serve as context for the later slices of the micro-batch. Legal order of calls is that of algorithms
 // "Dependencies"; calls out of order are broken invariants. One thread at a time.
+//
+// Tensors given to a call may be kept, not copied (hidden until the record is used up, grad_output until
+// backward_weight, tokens until the backward): the caller must not write to them afterwards. Norm and
+// embedding gradients are formed in backward_input, the output layer's in forward, all others in
+// backward_weight.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -78,7 +83,7 @@ class Stage {
   // Forward without a backward to come: keeps keys and values only, until forget(). No gradients are formed.
   ForwardOutput evaluate(const ForwardInput& input);
 
-  // The logits [b, T, V] in f32 of evaluate()'s last hidden states, last stage; for sampling.
+  // evaluate(), but the logits [b, T, V] in f32 (f64 for f64) instead of the loss, last stage; for sampling.
   at::Tensor evaluate_logits(const ForwardInput& input);
 
   void forget(int micro_batch);  // drops what evaluate kept

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "nn/allocator.h"
 
 namespace penstock::nn {
 namespace {
@@ -43,6 +44,9 @@ struct Maker {
   Parameter finished(Parameter parameter) const {
     parameter.weight = parameter.master.to(weight_type);
     parameter.gradient = at::zeros(parameter.master.sizes(), parameter.master.options());
+    recount(parameter.master, Category::Optimizer);
+    recount(parameter.weight, Category::Weights);  // the same tensor unless bf16
+    recount(parameter.gradient, Category::Gradients);
     return parameter;
   }
 
@@ -88,10 +92,12 @@ Parameter tied_output(const Maker& make, const StageOptions& options,
     return copy;
   }
   const Parameter& owner = parameters.front();
+  const at::Tensor gradient = at::zeros(owner.gradient.sizes(), owner.gradient.options());
+  recount(gradient, Category::Gradients);
   return {.name = kOutput,
           .weight = owner.weight,
           .master = owner.master,
-          .gradient = at::zeros(owner.gradient.sizes(), owner.gradient.options()),
+          .gradient = gradient,
           .is_matrix = true,
           .replica = Replica::Alias};
 }

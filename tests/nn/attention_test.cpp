@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention over chunks of keys, merged, against plain softmax attention over the whole sequence and its
+// autograd.
+#include "nn/kernels/attention.h"
+
+#include <gtest/gtest.h>
+
+#include "nn/kernels/accumulate.h"
+#include "nn/kernels/element.h"
+#include "nn/kernels/merge.h"
+#include "nn/reference_model.h"
+#include "nn/tensor_checks.h"
+
+namespace penstock::testing {
+namespace {
+
+namespace kernels = nn::kernels;
+using kernels::AttentionPart;
+using kernels::Mask;
+
+struct Sizes {
+  std::int64_t heads, kv_heads;
+  std::vector<std::int64_t> slices;
+};
+
+std::vector<Sizes> all_sizes() {
+  std::vector<Sizes> result;
+  for (const auto& [heads, kv_heads] : {std::pair{1, 1}, {5, 5}, {8, 2}, {4, 1}}) {
+    for (const auto& slices : std::vector<std::vector<std::int64_t>>{
+             {1}, {2}, {7}, {128}, {1, 1}, {3, 3, 1}, {2, 7, 1, 4}, {100, 28}}) {
+      result.push_back({heads, kv_heads, slices});
+    }
+  }
+  return result;
+}
+
+// Whole sequences [2, heads, s, 6] and the slices of them.
+struct Sequences {
+  at::Tensor query, key, value, grad_output;
+  std::vector<std::int64_t> begins, lengths;
+
+  Sequences(const Sizes& sizes, at::ScalarType type) : lengths(sizes.slices) {
+    std::int64_t tokens = 0;
+    for (const std::int64_t length : lengths) {
+      begins.push_back(tokens);
+      tokens += length;
+    }
+    query = random_tensor({2, sizes.heads, tokens, 6}, type, 1);
+    key = random_tensor({2, sizes.kv_heads, tokens, 6}, type, 2);
+    value = random_tensor({2, sizes.kv_heads, tokens, 6}, type, 3);
+    grad_output = random_tensor({2, sizes.heads, tokens, 6}, type, 4);
+  }
+  at::Tensor slice(const at::Tensor& x, std::size_t i) const {
+    return x.narrow(2, begins[i], lengths[i]).contiguous();
+  }
+};
+
+AttentionPart forward(const Sequences& all, std::size_t i) {
+  const at::Tensor query = all.slice(all.query, i);
+  AttentionPart total = kernels::attend(query, all.slice(all.key, i), all.slice(all.value, i), Mask::Causal);
+  total.output = total.output.to(kernels::accumulator_type(query.scalar_type()));
+  for (std::size_t j = i; j-- > 0;) {
+    kernels::merge(total, kernels::attend(query, all.slice(all.key, j), all.slice(all.value, j), Mask::None));
+  }
+  total.output = total.output.to(query.scalar_type());
+  return total;
+}
+
+struct Gradients {
+  std::vector<at::Tensor> query, key, value;
+};
+
+Gradients backward(const Sequences& all) {
+  const std::size_t n = all.lengths.size();
+  Gradients sums{std::vector<at::Tensor>(n), std::vector<at::Tensor>(n), std::vector<at::Tensor>(n)};
+  for (std::size_t i = n; i-- > 0;) {
+    const AttentionPart merged = forward(all, i);
+    for (std::size_t j = i + 1; j-- > 0;) {
+      const auto part = kernels::attend_backward(all.slice(all.grad_output, i), all.slice(all.query, i),
+                                                 all.slice(all.key, j), all.slice(all.value, j), merged,
+                                                 j == i ? Mask::Causal : Mask::None);
+      kernels::accumulate_or_take(sums.query[i], part.query);
+      kernels::accumulate_or_take(sums.key[j], part.key);
+      kernels::accumulate_or_take(sums.value[j], part.value);
+    }
+  }
+  return sums;
+}
+
+void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, double tolerance) {
+  const Sequences all(sizes, type);
+  const at::Tensor query = leaf(all.query), key = leaf(all.key), value = leaf(all.value);
+  const at::Tensor wanted = reference::attention(query, key, value);
+  const auto exact = torch::autograd::grad({wanted}, {query, key, value}, {all.grad_output.to(at::kDouble)});
+  std::vector<at::Tensor> outputs;
+  for (std::size_t i = 0; i < all.lengths.size(); ++i) outputs.push_back(forward(all, i).output);
+  const Gradients got = backward(all);
+  expect_near(at::cat(outputs, 2), wanted, tolerance, "output");
+  expect_near(at::cat(got.query, 2), exact[0], tolerance, "query");
+  expect_near(at::cat(got.key, 2), exact[1], tolerance, "key");
+  expect_near(at::cat(got.value, 2), exact[2], tolerance, "value");
+}
+
+TEST(Attention, OverChunksEqualsPlainAttentionAndItsAutograd) {
+  for (const Sizes& sizes : all_sizes()) expect_equals_autograd(sizes, at::kDouble, 1e-12);
+}
+
+TEST(Attention, InNarrowTypesIsAsGoodAsTheirRounding) {
+  for (const Sizes& sizes : all_sizes()) {
+    expect_equals_autograd(sizes, at::kFloat, 1e-5);
+    expect_equals_autograd(sizes, at::kBFloat16, 2e-2);
+  }
+}
+
+TEST(Attention, LogSumExpIsThatOfTheScoresSeen) {
+  const Sequences all({4, 2, {5, 3}}, at::kDouble);
+  const at::Tensor keys = all.key.repeat_interleave(2, 1);
+  const at::Tensor scores = at::matmul(all.query, keys.transpose(-1, -2)) / std::sqrt(6.0);
+  const at::Tensor hidden_from = at::ones({8, 8}, at::kBool).triu(1);
+  const at::Tensor wanted = scores.masked_fill(hidden_from, -INFINITY).logsumexp(-1);
+  expect_near(forward(all, 1).log_sum_exp, wanted.narrow(2, 5, 3), 1e-12, "log-sum-exp");
+}
+
+TEST(Merge, PartsOfVeryDifferentWeightStayFinite) {
+  AttentionPart total{random_tensor({1, 1, 1, 4}, at::kFloat, 1),
+                      at::zeros({1, 1, 1}, at::kFloat).fill_(-500.0)};
+  const AttentionPart heavy{random_tensor({1, 1, 1, 4}, at::kFloat, 2),
+                            at::zeros({1, 1, 1}, at::kFloat).fill_(500.0)};
+  kernels::merge(total, heavy);
+  expect_same_bits(total.output, heavy.output, "the heavy part is all that counts");
+  expect_same_bits(total.log_sum_exp, heavy.log_sum_exp, "and its log-sum-exp");
+}
+
+}  // namespace
+}  // namespace penstock::testing
