@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/drawing.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "report/palette.h"
+#include "schedule/program_text.h"
+#include "schedule/text.h"
+
+namespace penstock::report {
+namespace {
+
+using schedule::Kind;
+using schedule::Op;
+using schedule::OpKind;
+
+// Which of its device's chunks a stage is.
+class Chunks {
+ public:
+  void add(int stage) { stages_.insert(stage); }
+
+  double lightness(int stage) const {
+    const auto chunk = static_cast<int>(std::distance(stages_.begin(), stages_.find(stage)));
+    return chunk_lightness(chunk, static_cast<int>(stages_.size()));
+  }
+
+ private:
+  std::set<int> stages_;
+};
+
+OpKind op_kind(Kind kind) {
+  switch (kind) {
+    case Kind::Backward:
+      return OpKind::Backward;
+    case Kind::BackwardInput:
+      return OpKind::BackwardInput;
+    case Kind::BackwardWeight:
+      return OpKind::BackwardWeight;
+    case Kind::ReduceGradients:
+      return OpKind::ReduceGradients;
+    default:
+      return OpKind::Forward;
+  }
+}
+
+std::string label_of(int micro_batch, int slice, bool sliced) {
+  return sliced ? std::to_string(micro_batch) + '.' + std::to_string(slice) : std::to_string(micro_batch);
+}
+
+std::string row_name(int device) { return "device " + std::to_string(device); }
+
+std::string label_of(const Op& op, bool sliced) {
+  if (op.kind == OpKind::ReduceGradients) return "R";
+  return op.kind == OpKind::OptimizerStep ? "step" : label_of(op.micro_batch, op.slice, sliced);
+}
+
+Box box_of(int device, const Cell& cell, bool sliced, const Chunks& chunks) {
+  const schedule::Action& action = cell.action;
+  const bool reduces = action.kind == Kind::ReduceGradients;
+  return {.row = device,
+          .start = static_cast<double>(cell.start),
+          .end = static_cast<double>(cell.end),
+          .kind = op_kind(action.kind),
+          .lightness = chunks.lightness(action.stage),
+          .label = reduces ? "R" : label_of(action.micro_batch, action.slice, sliced),
+          .hint = to_token(action, sliced) + " on " + row_name(device) + ", " + std::to_string(cell.start) +
+                  " to " + std::to_string(cell.end)};
+}
+
+Box box_of(int device, const Op& op, const schedule::Event& event, bool sliced, const Chunks& chunks) {
+  return {.row = device,
+          .start = event.start,
+          .end = event.end,
+          .kind = op.kind,
+          .lightness = is_action(op.kind) ? chunks.lightness(op.stage) : 1,
+          .label = label_of(op, sliced),
+          .hint = to_token(op, sliced) + " on " + row_name(device) + ", from " + print_seconds(event.start) +
+                  " for " + print_seconds(event.end - event.start)};
+}
+
+}  // namespace
+
+Drawing draw(const schedule::Schedule& schedule, const UnitTimes& times) {
+  const Layout layout = lay_out(schedule, times);
+  Drawing drawing{.title = schedule.name, .end = static_cast<double>(layout.end)};
+  drawing.unit = layout.in_time ? "time units (" + describe(times) + ")" : "position in the row";
+  const bool sliced = is_sliced(schedule);
+  for (int device = 0; device < schedule.device_count(); ++device) {
+    drawing.rows.push_back(row_name(device));
+    Chunks chunks;
+    for (const Cell& cell : layout.devices[device]) chunks.add(cell.action.stage);
+    for (const Cell& cell : layout.devices[device])
+      drawing.boxes.push_back(box_of(device, cell, sliced, chunks));
+  }
+  return drawing;
+}
+
+Drawing draw(const schedule::Program& program, const schedule::Timeline& timeline) {
+  PENSTOCK_CHECK(timeline.devices.size() == program.devices.size(), "a timeline has a row for each device");
+  Drawing drawing{.title = program.name, .end = timeline.makespan(), .unit = "s"};
+  const bool sliced = std::ranges::any_of(program.slices, [](int n) { return n != 1; });
+  for (int device = 0; device < program.device_count(); ++device) {
+    drawing.rows.push_back(row_name(device));
+    const std::vector<Op>& ops = program.devices[device].ops;
+    Chunks chunks;
+    for (const Op& op : ops) {
+      if (is_action(op.kind)) chunks.add(op.stage);
+    }
+    for (const schedule::Event& event : timeline.devices[device]) {
+      const Op& op = ops[event.op];
+      if (lane_of(op.kind) != schedule::Lane::Compute) continue;
+      drawing.boxes.push_back(box_of(device, op, event, sliced, chunks));
+    }
+  }
+  return drawing;
+}
+
+}  // namespace penstock::report

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/grid.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/ansi.h"
+#include "report/palette.h"
+#include "schedule/text.h"
+
+namespace penstock::report {
+namespace {
+
+using schedule::Finding;
+using schedule::Kind;
+using schedule::Schedule;
+
+using Marks = std::set<std::pair<int, int>>;  // (device, position)
+
+// A device's line, before it is cut into blocks.
+struct Line {
+  std::string text;
+  std::vector<Kind> kinds;           // of each character; separators are idle
+  std::vector<std::int64_t> marked;  // where marked cells start
+};
+
+class Grid {
+ public:
+  // With marks given, blocks without any are left out.
+  Grid(const Schedule& schedule, Layout layout, std::optional<Marks> marks, const GridOptions& options)
+      : sliced_(is_sliced(schedule)),
+        layout_(std::move(layout)),
+        only_marked_(marks.has_value()),
+        marks_(std::move(marks).value_or(Marks{})),
+        options_(options) {
+    label_width_ = std::to_string(std::max(schedule.device_count() - 1, 0)).size() + 8;
+    unit_width_ = widest_unit() + 1;
+  }
+
+  std::string print() const {
+    std::vector<Line> lines;
+    for (int device = 0; device < std::ssize(layout_.devices); ++device) lines.push_back(line_of(device));
+    const std::int64_t units = units_per_block();
+    std::string text;
+    for (std::int64_t begin = 0; begin < layout_.end; begin += units) {
+      const std::int64_t end = std::min(begin + units, layout_.end);
+      if (!is_shown(lines, begin, end)) continue;
+      if (!text.empty()) text += '\n';
+      append_block(text, lines, begin, end);
+    }
+    return text;
+  }
+
+ private:
+  std::string token_of(int device, const Cell& cell) const {
+    const std::string token = to_token(cell.action, sliced_);
+    return marks_.contains({device, cell.position}) ? '>' + token + '<' : token;
+  }
+
+  // Room that a unit needs so that every token fits into its cell; into its first unit where lines are cut.
+  std::size_t widest_unit() const {
+    std::size_t widest = 1;
+    for (int device = 0; device < std::ssize(layout_.devices); ++device) {
+      for (const Cell& cell : layout_.devices[device]) {
+        const auto units = options_.most_columns > 0 ? 1 : static_cast<std::size_t>(cell.end - cell.start);
+        widest = std::max(widest, (token_of(device, cell).size() + units) / units - 1);
+      }
+    }
+    return widest;
+  }
+
+  Line line_of(int device) const {
+    const auto size = static_cast<std::size_t>(layout_.end) * unit_width_;
+    Line line{std::string(size, ' '), std::vector<Kind>(size, Kind::Idle), {}};
+    for (std::size_t at = 0; at < size; at += unit_width_) line.text[at] = '.';
+    for (const Cell& cell : layout_.devices[device]) {
+      const std::size_t begin = static_cast<std::size_t>(cell.start) * unit_width_;
+      const std::size_t width = static_cast<std::size_t>(cell.end - cell.start) * unit_width_ - 1;
+      const std::string token = token_of(device, cell);
+      std::fill_n(line.text.begin() + begin, width, cell.end - cell.start > 1 ? '=' : ' ');
+      line.text.replace(begin, token.size(), token);
+      std::fill_n(line.kinds.begin() + begin, width, cell.action.kind);
+      if (marks_.contains({device, cell.position})) line.marked.push_back(cell.start);
+    }
+    return line;
+  }
+
+  std::int64_t units_per_block() const {
+    if (options_.most_columns <= 0) return std::max<std::int64_t>(layout_.end, 1);
+    const std::int64_t room = options_.most_columns - static_cast<std::int64_t>(label_width_) - 1;
+    return std::max<std::int64_t>(room / static_cast<std::int64_t>(unit_width_), 1);
+  }
+
+  bool is_shown(const std::vector<Line>& lines, std::int64_t begin, std::int64_t end) const {
+    if (!only_marked_) return true;
+    if (marks_.empty()) return begin == 0;
+    return std::ranges::any_of(lines, [&](const Line& line) {
+      return std::ranges::any_of(line.marked, [&](std::int64_t unit) { return unit >= begin && unit < end; });
+    });
+  }
+
+  void append_block(std::string& text, const std::vector<Line>& lines, std::int64_t begin,
+                    std::int64_t end) const {
+    text += ruler(begin, end);
+    for (std::size_t device = 0; device < lines.size(); ++device) {
+      std::string label = "device " + std::to_string(device);
+      label.resize(label_width_, ' ');
+      text += label;
+      append_part(text, lines[device], static_cast<std::size_t>(begin) * unit_width_,
+                  static_cast<std::size_t>(end) * unit_width_);
+      text += '\n';
+    }
+  }
+
+  // The number of every fifth unit above it.
+  std::string ruler(std::int64_t begin, std::int64_t end) const {
+    std::string text = layout_.in_time ? "time" : "position";
+    text.resize(label_width_, ' ');
+    for (std::int64_t unit = (begin + 4) / 5 * 5; unit < end; unit += 5) {
+      const std::size_t at = label_width_ + static_cast<std::size_t>(unit - begin) * unit_width_;
+      if (text.size() > at) continue;  // the number before it is still being written
+      text.resize(at, ' ');
+      text += std::to_string(unit);
+    }
+    return text + '\n';
+  }
+
+  void append_part(std::string& text, const Line& line, std::size_t begin, std::size_t end) const {
+    const auto is_seen = [&](std::size_t at) { return options_.colour && line.kinds[at] != Kind::Idle; };
+    while (end > begin && line.text[end - 1] == ' ' && !is_seen(end - 1)) --end;
+    for (std::size_t at = begin; at < end;) {
+      std::size_t next = at + 1;
+      while (next < end && line.kinds[next] == line.kinds[at]) ++next;
+      const std::string_view part = std::string_view(line.text).substr(at, next - at);
+      text += is_seen(at) ? paint(colour_of(line.kinds[at]), part) : std::string(part);
+      at = next;
+    }
+  }
+
+  bool sliced_;
+  Layout layout_;
+  bool only_marked_;
+  Marks marks_;
+  GridOptions options_;
+  std::size_t label_width_ = 0;
+  std::size_t unit_width_ = 0;  // characters, separator included
+};
+
+}  // namespace
+
+std::string grid(const Schedule& schedule, const GridOptions& options) {
+  return Grid(schedule, lay_out(schedule, options.times), std::nullopt, options).print();
+}
+
+std::string marked_grid(const Schedule& schedule, std::span<const Finding> findings,
+                        const GridOptions& options) {
+  Marks marks;
+  for (const Finding& finding : findings) {
+    if (finding.position >= 0) marks.emplace(finding.device, finding.position);
+  }
+  return Grid(schedule, lay_out_by_position(schedule), std::move(marks), options).print();
+}
+
+}  // namespace penstock::report

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule as text: a line for each device, time to the right, tokens as in the CSV.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "report/layout.h"
+#include "schedule/check.h"
+#include "schedule/schedule.h"
+
+namespace penstock::report {
+
+struct GridOptions {
+  UnitTimes times;
+  bool colour = false;   // ANSI escapes: a background for each kind
+  int most_columns = 0;  // characters in a line; a longer grid goes on in further blocks. 0: no limit
+};
+
+// In time (layout.h), or by position when the schedule cannot run to its end. "." is an idle unit, "=" fills
+// an action of several units.
+std::string grid(const schedule::Schedule& schedule, const GridOptions& options = {});
+
+// By position, the findings' cells marked as in >3F2<. Of several blocks only those with a marked cell are
+// shown; the first one when no finding has a cell.
+std::string marked_grid(const schedule::Schedule& schedule, std::span<const schedule::Finding> findings,
+                        const GridOptions& options = {});
+
+}  // namespace penstock::report
