@@ -24,7 +24,7 @@ struct Cut {
   Backward backward = Backward::Whole;
 };
 
-struct Run {
+struct StepResult {
   double loss = 0;               // scaled
   reference::Weights gradients;  // tied: the two sides added
 };
@@ -126,9 +126,9 @@ inline reference::Weights gradients_of(std::vector<nn::Stage>& stages) {
 }
 
 // One step; the stages must be fresh.
-inline Run run_step(std::vector<nn::Stage>& stages, const std::vector<reference::MicroBatch>& batches,
-                    const Cut& cut, double loss_scale) {
-  Run run;
+inline StepResult run_step(std::vector<nn::Stage>& stages, const std::vector<reference::MicroBatch>& batches,
+                           const Cut& cut, double loss_scale) {
+  StepResult run;
   for (int micro_batch = 0; micro_batch < static_cast<int>(batches.size()); ++micro_batch) {
     const auto& batch = batches[static_cast<std::size_t>(micro_batch)];
     run.loss += forward_all(stages, batch, micro_batch, cut.slices, loss_scale);

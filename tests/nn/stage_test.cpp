@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/plain_pipeline.h"
+#include "nn/tensor_checks.h"
 
 namespace penstock::testing {
 namespace {
@@ -34,7 +35,7 @@ void expect_equals_autograd(const model::Shape& shape, const Cut& cut, std::int6
   }
   auto stages = make_stages(shape, Precision::F64, cut.stages, s, 5);
   const reference::Step wanted = reference::step(shape, weights_of(stages), batches, 0.25);
-  const Run run = run_step(stages, batches, cut, 0.25);
+  const StepResult run = run_step(stages, batches, cut, 0.25);
   EXPECT_NEAR(run.loss, wanted.loss, 1e-10);
   expect_close(run.gradients, wanted.gradients, 1e-10);
 }
@@ -59,6 +60,32 @@ TEST(Stage, TiedEmbeddingsEqualAutograd) {
 TEST(Stage, SplitBackwardEqualsAutograd) {
   for (const Backward how : {Backward::Split, Backward::SplitLate}) {
     expect_equals_autograd(small_shape(), {2, {3, 4}, how}, 2);
+  }
+}
+
+// The loss of the same micro-batch after a step of `distance` along the directions.
+double moved_loss(const reference::Weights& directions, const reference::MicroBatch& batch, double distance) {
+  auto stages = make_stages(small_shape(), Precision::F64, 2, 7);
+  for (nn::Stage& stage : stages) {
+    for (nn::Parameter& parameter : stage.parameters()) {
+      if (directions.contains(parameter.name)) parameter.weight.add_(directions.at(parameter.name), distance);
+    }
+  }
+  return forward_all(stages, batch, 0, {4, 3}, 1.0);
+}
+
+TEST(Stage, GradientsEqualFiniteDifferences) {
+  const auto batch = random_batch(small_shape(), 2, 7, 9);
+  auto stages = make_stages(small_shape(), Precision::F64, 2, 7);
+  const StepResult run = run_step(stages, {batch}, {2, {4, 3}}, 1.0);
+  std::uint64_t seed = 0;
+  for (const auto& [name, gradient] : run.gradients) {
+    const reference::Weights direction{{name, random_tensor(gradient.sizes(), at::kDouble, ++seed)}};
+    constexpr double kStep = 1e-5;
+    const double slope =
+        (moved_loss(direction, batch, kStep) - moved_loss(direction, batch, -kStep)) / (2 * kStep);
+    const double wanted = (gradient * direction.at(name)).sum().item<double>();
+    EXPECT_NEAR(slope, wanted, 1e-6 * std::max(1.0, std::abs(wanted))) << name;
   }
 }
 
