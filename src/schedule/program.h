@@ -36,7 +36,17 @@ enum class OpKind : std::uint8_t {
   OptimizerStep,    // STEP compute: every device, last
 };
 
-Lane lane_of(OpKind kind);
+inline Lane lane_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::SendForward:
+    case OpKind::SendBackward: return Lane::Send;
+    case OpKind::ReceiveForward:
+    case OpKind::ReceiveBackward: return Lane::Receive;
+    case OpKind::Offload: return Lane::CopyOut;
+    case OpKind::Reload: return Lane::CopyIn;
+    default: return Lane::Compute;
+  }
+}
 
 // Runs an action of a schedule: F, B, I or W.
 inline bool is_action(OpKind kind) { return kind <= OpKind::BackwardWeight; }
@@ -50,8 +60,12 @@ inline bool is_receive(OpKind kind) {
 enum class Channel : std::uint8_t { Forward, Backward, Gradients, Control };
 inline constexpr int kChannels = 4;
 
-// Of sends, receives and reductions.
-Channel channel_of(OpKind kind);
+// The channel of a send, receive or reduction.
+inline Channel channel_of(OpKind kind) {
+  const bool forward = kind == OpKind::SendForward || kind == OpKind::ReceiveForward;
+  if (forward) return Channel::Forward;
+  return kind == OpKind::ReduceGradients ? Channel::Gradients : Channel::Backward;
+}
 
 // The stage, micro-batch and slice are the ones the op works for: the producer's for sends, the consumer's
 // for receives. Ops without a key (STEP) have zeros.

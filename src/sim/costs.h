@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one question the simulator asks: how many seconds, how many bytes? Unit costs, tables, measurements and
+// the analytic model answer it; what-if overrides wrap another answer.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/units.h"
+#include "schedule/program.h"
+
+namespace penstock::sim {
+
+// How a message travels: it holds the link between the two devices for `occupied` (bytes / bandwidth), one
+// message after the other, and arrives `latency` after that.
+struct Transfer {
+  Seconds occupied = 0;
+  Seconds latency = 0;
+};
+
+// Memory of one (stage, micro-batch, slice).
+struct RecordBytes {
+  Bytes record = 0;         // saved by F until B, or until I
+  Bytes weight_record = 0;  // what W needs, from I to W
+  Bytes kv_gradient =
+      0;  // accumulators of K,V gradients, from the micro-batch's first backward to the slice's own
+};
+
+// Implementations answer with finite values that are not negative, and are called for every op: keep them
+// quick. `index` is the op's place among the device's ops.
+class Costs {
+ public:
+  virtual ~Costs() = default;
+  virtual Seconds seconds(int device, std::uint32_t index,
+                          const schedule::Op& op) const = 0;  // compute and copies
+  virtual Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const = 0;
+  virtual RecordBytes record(int stage, int micro_batch, int slice) const = 0;
+};
+
+// The value, when it is finite and not negative; throws InputError naming it otherwise.
+Seconds checked_seconds(std::string_view name, Seconds value);
+
+}  // namespace penstock::sim

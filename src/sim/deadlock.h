@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for a deadlock.
+#pragma once
+
+#include <vector>
+
+#include "sim/simulate.h"
+
+namespace penstock::sim {
+
+// Follows the first stalled device to the one it waits for, and so on until a device comes up twice or is
+// through.
+Deadlock describe(const schedule::Program& program, std::vector<Stall> stalls);
+
+}  // namespace penstock::sim

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/idle.h"
+
+#include <algorithm>
+
+#include "sim/mean_costs.h"
+#include "sim/messages.h"
+#include "sim/simulate.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::DeviceProgram;
+using schedule::Event;
+using schedule::Lane;
+using schedule::Op;
+using schedule::OpKind;
+
+// Walks the ops of one device and attributes the gaps of its compute lane.
+class Account {
+ public:
+  Account(const DeviceProgram& list, const std::vector<Event>& events, const std::vector<Seconds>& departures)
+      : list_(list), events_(events), departed_(list.ops.size()) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < list.ops.size(); ++i) {
+      if (is_receive(list.ops[i].kind)) departed_[i] = departures[next++];
+    }
+  }
+
+  DeviceTime finish(Seconds makespan) {
+    find_span();
+    for (std::size_t i = 0; i < list_.ops.size(); ++i) {
+      if (lane_of(list_.ops[i].kind) == Lane::Compute) visit(list_.ops[i], events_[i]);
+    }
+    time_.idle.ramp += makespan - previous_end_;
+    return time_;
+  }
+
+ private:
+  void find_span() {
+    bool first = true;
+    for (std::size_t i = 0; i < list_.ops.size(); ++i) {
+      if (!is_action(list_.ops[i].kind)) continue;
+      if (first) time_.first_start = events_[i].start;
+      time_.last_end = events_[i].end;
+      first = false;
+    }
+  }
+
+  void visit(const Op& op, const Event& event) {
+    time_.busy += event.end - event.start;
+    if (event.start > previous_end_) {
+      const bool outside = event.start <= time_.first_start || previous_end_ >= time_.last_end;
+      outside ? void(time_.idle.ramp += event.start - previous_end_)
+              : explain(op, previous_end_, event.start);
+    }
+    previous_end_ = std::max(previous_end_, event.end);
+  }
+
+  // The gap [begin, end) before an op: first producers are not done, then bytes fly, then a reload is
+  // missing.
+  void explain(const Op& op, Seconds begin, Seconds end) {
+    Seconds produced = begin;
+    Seconds arrived = begin;
+    Seconds reloaded = begin;
+    for (const std::uint32_t wait : list_.after_of(op)) {
+      const OpKind kind = list_.ops[wait].kind;
+      if (is_receive(kind)) {
+        produced = std::max(produced, departed_[wait]);
+        arrived = std::max(arrived, events_[wait].end);
+      } else if (kind == OpKind::Reload) {
+        reloaded = std::max(reloaded, events_[wait].end);
+      }
+    }
+    produced = std::min(produced, end);
+    arrived = std::clamp(arrived, produced, end);
+    reloaded = std::clamp(reloaded, arrived, end);
+    time_.idle.transfer += arrived - produced;
+    time_.idle.copy += reloaded - arrived;
+    time_.idle.dependency += (produced - begin) + (end - reloaded);
+  }
+
+  const DeviceProgram& list_;
+  const std::vector<Event>& events_;
+  std::vector<Seconds> departed_;  // [op]: of receives
+  DeviceTime time_;
+  Seconds previous_end_ = 0;
+};
+
+}  // namespace
+
+std::vector<DeviceTime> account_time(const schedule::Program& program, const schedule::Timeline& timeline) {
+  const std::vector<std::vector<Seconds>> departed = departures(program, timeline);
+  const Seconds makespan = timeline.makespan();
+  std::vector<DeviceTime> devices;
+  for (std::size_t d = 0; d < program.devices.size(); ++d) {
+    devices.push_back(Account(program.devices[d], timeline.devices[d], departed[d]).finish(makespan));
+  }
+  return devices;
+}
+
+void split_imbalance(std::vector<DeviceTime>& devices, const schedule::Program& program,
+                     const schedule::Timeline& timeline, const Costs& costs) {
+  const MeanCosts mean(program, timeline, costs);
+  if (mean.all_equal()) return;
+  const Simulation even = simulate(program, mean);
+  const std::vector<DeviceTime> even_devices = account_time(program, even.timeline);
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    IdleCauses& idle = devices[d].idle;
+    idle.imbalance = std::clamp(idle.dependency - even_devices[d].idle.dependency, 0.0, idle.dependency);
+    idle.dependency -= idle.imbalance;
+  }
+}
+
+}  // namespace penstock::sim

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/measured_costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/error.h"
+#include "schedule/program_text.h"
+#include "schedule/program_words.h"
+#include "sim/messages.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::Event;
+using schedule::Lane;
+using schedule::Op;
+using schedule::Program;
+using schedule::Timeline;
+
+void check_device(const Program& program, const Timeline& timeline, int device) {
+  const std::vector<Op>& ops = program.devices[device].ops;
+  const std::vector<Event>& events = timeline.devices[device];
+  const std::string who = "timeline of device " + std::to_string(device);
+  if (events.size() != ops.size()) {
+    throw InputError(who + ": " + std::to_string(events.size()) + " events; expected one for each of the " +
+                     std::to_string(ops.size()) + " ops of " + program.name);
+  }
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
+    const bool whole = std::isfinite(event.start) && std::isfinite(event.end) && 0 <= event.start &&
+                       event.start <= event.end;
+    if (whole) continue;
+    throw InputError(who + ": op " + std::to_string(i) + " (" + to_token(ops[i], true) + ") runs from " +
+                     std::to_string(event.start) + " to " + std::to_string(event.end) +
+                     " s; expected a start and a later end");
+  }
+}
+
+void check_match(const Program& program, const Timeline& timeline) {
+  if (timeline.devices.size() != program.devices.size()) {
+    throw InputError("timeline: " + std::to_string(timeline.devices.size()) + " devices; expected the " +
+                     std::to_string(program.devices.size()) + " of " + program.name);
+  }
+  for (int d = 0; d < program.device_count(); ++d) check_device(program, timeline, d);
+}
+
+}  // namespace
+
+MeasuredCosts::MeasuredCosts(const Program& program, const Timeline& timeline, const Costs& bytes)
+    : bytes_(bytes) {
+  check_match(program, timeline);
+  for (const std::vector<Event>& events : timeline.devices) {
+    std::vector<Seconds>& took = took_.emplace_back();
+    for (const Event& event : events) took.push_back(event.end - event.start);
+  }
+  measure_links(program, timeline);
+}
+
+void MeasuredCosts::measure_links(const Program& program, const Timeline& timeline) {
+  flights_.resize(program.devices.size());
+  const std::vector<std::vector<Seconds>> departed = departures(program, timeline);
+  for (int d = 0; d < program.device_count(); ++d) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < program.devices[d].ops.size(); ++i) {
+      const Op& op = program.devices[d].ops[i];
+      if (!is_receive(op.kind)) continue;
+      const Seconds took = std::max(0.0, timeline.devices[d][i].end - departed[d][next++]);
+      std::vector<Flight>& flights = flights_[op.peer];
+      const auto known = std::ranges::find_if(
+          flights, [&](const Flight& flight) { return flight.to == d && flight.bytes == op.bytes; });
+      if (known == flights.end()) {
+        flights.push_back({op.peer, d, op.bytes, took});
+      } else {
+        known->least = std::min(known->least, took);
+      }
+    }
+  }
+}
+
+Seconds MeasuredCosts::seconds(int device, std::uint32_t index, const Op&) const {
+  return took_[device][index];
+}
+
+Transfer MeasuredCosts::transfer(int device, std::uint32_t, const Op& send) const {
+  const auto flight = std::ranges::find_if(flights_[device], [&](const Flight& known) {
+    return known.to == send.peer && known.bytes == send.bytes;
+  });
+  PENSTOCK_CHECK(flight != flights_[device].end(),
+                 "measured costs belong to the program they were measured on");
+  return {0, flight->least};
+}
+
+RecordBytes MeasuredCosts::record(int stage, int micro_batch, int slice) const {
+  return bytes_.record(stage, micro_batch, slice);
+}
+
+CostTable average(const Program& program, const Timeline& timeline) {
+  const TableExtent extent = extent_of(program);
+  CostTable table(extent);
+  const MeasuredCosts measured(program, timeline, table);
+  struct Sum {
+    Seconds seconds = 0;
+    int count = 0;
+  };
+  std::vector<Sum> sums(schedule::kOpWords.size() * static_cast<std::size_t>(extent.stages) * extent.slices);
+  for (int d = 0; d < program.device_count(); ++d) {
+    for (std::uint32_t i = 0; i < program.devices[d].ops.size(); ++i) {
+      const Op& op = program.devices[d].ops[i];
+      if (is_send(op.kind)) table.set_link(d, op.peer, {.latency = measured.transfer(d, i, op).latency});
+      if (is_send(op.kind) || is_receive(op.kind)) continue;
+      const std::size_t row = static_cast<std::size_t>(op.kind) * extent.stages + op.stage;
+      Sum& sum = sums[row * extent.slices + op.slice];
+      sum.seconds += measured.seconds(d, i, op);
+      table.set_seconds(op.kind, op.stage, op.slice, sum.seconds / ++sum.count);
+    }
+  }
+  return table;
+}
+
+}  // namespace penstock::sim

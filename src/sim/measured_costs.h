@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's own times as costs: of the same program op by op, or averaged for others.
+#pragma once
+
+#include <vector>
+
+#include "schedule/timeline.h"
+#include "sim/cost_table.h"
+#include "sim/costs.h"
+
+namespace penstock::sim {
+
+// Every compute and copy op takes what it took in the run. A message takes the least time that any message as
+// large took on its link in the run, from the start of its send to its arrival: later arrivals were noticed
+// late, by a receiver that was computing. Record bytes are `bytes`' answers, which must outlive this.
+class MeasuredCosts final : public Costs {
+ public:
+  // Throws InputError when the timeline is not of the program: another number of devices or ops, or an op
+  // that has no end or ends before it starts.
+  MeasuredCosts(const schedule::Program& program, const schedule::Timeline& timeline, const Costs& bytes);
+
+  Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
+  Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
+  RecordBytes record(int stage, int micro_batch, int slice) const override;
+
+ private:
+  void measure_links(const schedule::Program& program, const schedule::Timeline& timeline);
+
+  struct Flight {
+    int from, to;
+    Bytes bytes;
+    Seconds least;
+  };
+
+  std::vector<std::vector<Seconds>> took_;    // [device][op]
+  std::vector<std::vector<Flight>> flights_;  // [device]: outgoing; few sizes and peers each
+  const Costs& bytes_;
+};
+
+// Mean seconds per (kind, stage, slice), and each link's least message time as its latency: for simulating
+// other schedules, micro-batches or placements of the same stages. Kinds that the program lacks stay missing.
+CostTable average(const schedule::Program& program, const schedule::Timeline& timeline);
+
+}  // namespace penstock::sim

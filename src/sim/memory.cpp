@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/memory.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace penstock::sim {
+namespace {
+
+using schedule::DeviceProgram;
+using schedule::Event;
+using schedule::Op;
+using schedule::OpKind;
+
+struct Change {
+  Seconds time = 0;
+  Bytes bytes = 0;
+  Category category = Category::Records;
+};
+
+// Collects what one device's ops allocate and free.
+class Ledger {
+ public:
+  Ledger(const schedule::Program& program, const schedule::Timeline& timeline, int device, const Costs& costs)
+      : program_(program), list_(program.devices[device]), events_(timeline.devices[device]), costs_(costs) {}
+
+  std::vector<Change> finish() {
+    for (std::uint32_t i = 0; i < list_.ops.size(); ++i) visit(list_.ops[i], events_[i]);
+    return std::move(changes_);
+  }
+
+ private:
+  void add(Seconds time, Bytes bytes, Category category) {
+    if (bytes != 0) changes_.push_back({time, bytes, category});
+  }
+
+  void hold(Seconds from, Seconds until, Bytes bytes, Category category) {
+    if (from >= until) return;
+    add(from, bytes, category);
+    add(until, -bytes, category);
+  }
+
+  void visit(const Op& op, const Event& event) {
+    if (is_action(op.kind)) {
+      visit_action(op, event, costs_.record(op.stage, op.micro_batch, op.slice));
+      empty_queues(op, event.start);
+    }
+    if (is_send(op.kind) || is_receive(op.kind)) hold(event.start, event.end, op.bytes, Category::Buffers);
+    if (op.kind == OpKind::Offload) add(event.end, -op.bytes, Category::Records);
+    if (op.kind == OpKind::Reload) add(event.start, op.bytes, Category::Records);
+  }
+
+  void visit_action(const Op& op, const Event& event, const RecordBytes& bytes) {
+    if (op.kind == OpKind::Forward) add(event.start, bytes.record, Category::Records);
+    if (op.kind == OpKind::BackwardWeight) add(event.end, -bytes.weight_record, Category::WeightRecords);
+    if (!is_backward(op.kind)) return;
+    if (begun_.insert({op.stage, op.micro_batch}).second) begin_kv_gradients(op, event.start);
+    add(event.end, -bytes.kv_gradient, Category::KvGradients);
+    add(event.end, -bytes.record, Category::Records);
+    if (op.kind == OpKind::BackwardInput) add(event.end, bytes.weight_record, Category::WeightRecords);
+  }
+
+  // The last slice's backward contributes to the keys and values of all slices before it.
+  void begin_kv_gradients(const Op& op, Seconds start) {
+    for (int slice = 0; slice < program_.slices[op.micro_batch]; ++slice) {
+      add(start, costs_.record(op.stage, op.micro_batch, slice).kv_gradient, Category::KvGradients);
+    }
+  }
+
+  void empty_queues(const Op& op, Seconds start) {
+    for (const std::uint32_t wait : list_.after_of(op)) {
+      if (is_receive(list_.ops[wait].kind))
+        hold(events_[wait].end, start, list_.ops[wait].bytes, Category::Queues);
+    }
+  }
+
+  const schedule::Program& program_;
+  const DeviceProgram& list_;
+  const std::vector<Event>& events_;
+  const Costs& costs_;
+  std::vector<Change> changes_;
+  std::set<std::pair<int, int>> begun_;  // (stage, micro-batch) whose backward has begun
+};
+
+}  // namespace
+
+std::string_view name_of(Category category) {
+  constexpr std::array<std::string_view, kCategories> names{"records", "weight_records", "kv_gradients",
+                                                            "queues", "buffers"};
+  return names[static_cast<std::size_t>(category)];
+}
+
+Bytes total(const CategoryBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{0}); }
+
+DeviceMemory account_memory(const schedule::Program& program, const schedule::Timeline& timeline, int device,
+                            const Costs& costs, bool keep_samples) {
+  std::vector<Change> changes = Ledger(program, timeline, device, costs).finish();
+  std::ranges::sort(changes, {}, &Change::time);
+  DeviceMemory memory;
+  CategoryBytes& now = memory.at_end;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    now[static_cast<std::size_t>(changes[i].category)] += changes[i].bytes;
+    if (i + 1 < changes.size() && changes[i + 1].time == changes[i].time) continue;
+    if (total(now) > memory.peak) {
+      memory.peak = total(now);
+      memory.at_peak = now;
+    }
+    for (std::size_t c = 0; c < now.size(); ++c) memory.peaks[c] = std::max(memory.peaks[c], now[c]);
+    if (keep_samples) memory.samples.push_back({changes[i].time, now});
+  }
+  return memory;
+}
+
+}  // namespace penstock::sim

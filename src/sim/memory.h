@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes of a device over time, by category. Weights, gradients and optimizer state do not change during a
+// step and are not counted here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "schedule/timeline.h"
+#include "sim/costs.h"
+
+namespace penstock::sim {
+
+enum class Category : std::uint8_t {
+  Records,  // from the start of F to the end of B or I; without what is offloaded, from the end of the copy
+            // out to the start of the copy in
+  WeightRecords,  // from the end of I to the end of W
+  KvGradients,    // of slice k: from the start of the micro-batch's first backward on the stage to the end of
+                  // k's own
+  Queues,         // messages that have arrived, until their consumer starts
+  Buffers,        // messages sent and not yet arrived, at both ends: from the start of the send, and from the
+                  // posting of the receive
+};
+inline constexpr int kCategories = 5;
+std::string_view name_of(
+    Category category);  // "records", "weight_records", "kv_gradients", "queues", "buffers"
+
+using CategoryBytes = std::array<Bytes, kCategories>;  // [category]
+Bytes total(const CategoryBytes& bytes);
+
+// From this time on, until the next sample.
+struct MemorySample {
+  Seconds time = 0;
+  CategoryBytes bytes{};
+};
+
+struct DeviceMemory {
+  Bytes peak = 0;           // greatest total
+  CategoryBytes at_peak{};  // what it is made of; the first time it is reached
+  CategoryBytes peaks{};    // of each category by itself
+  CategoryBytes at_end{};   // all 0 when the program is legal
+  std::vector<MemorySample> samples;
+};
+
+// One device of a program and its timeline, simulated or measured. What comes and goes at the same instant
+// does not count. Samples are left out unless asked for: they are many.
+DeviceMemory account_memory(const schedule::Program& program, const schedule::Timeline& timeline, int device,
+                            const Costs& costs, bool keep_samples = false);
+
+}  // namespace penstock::sim

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/model_costs.h"
+
+#include <cmath>
+#include <string>
+
+#include "base/error.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::Op;
+using schedule::OpKind;
+
+void require_positive(const char* name, double value) {
+  if (std::isfinite(value) && value > 0) return;
+  throw InputError(std::string(name) + " = " + std::to_string(value) + "; expected a finite number above 0");
+}
+
+// Parameters of a layer's matrices that a token meets.
+double matrix_parameters(const model::Shape& shape) {
+  return static_cast<double>(attention_parameters(shape) + router_parameters(shape) +
+                             expert_parameters(shape) * shape.experts_per_token);
+}
+
+// Pairs (query, key) of one sequence's slice: every earlier token, and its own causal triangle.
+double attention_pairs(const model::TokenRange& slice) {
+  const auto length = static_cast<double>(slice.length);
+  return length * static_cast<double>(slice.begin) + length * (length + 1) / 2;
+}
+
+}  // namespace
+
+ModelCosts::ModelCosts(const ModelCostsOptions& options) : options_(options) {
+  require_positive("flops_per_second", options.flops_per_second);
+  require_positive("attention_flops_per_second", options.attention_flops_per_second);
+  require_positive("copy_bytes_per_second", options.copy_bytes_per_second);
+  if (options.link.bytes_per_second != std::numeric_limits<double>::infinity()) {
+    require_positive("link bytes_per_second", options.link.bytes_per_second);
+  }
+  checked_seconds("link latency", options.link.latency);
+  checked_seconds("attention_factor", options.attention_factor);
+}
+
+double ModelCosts::tokens(int micro_batch, int slice) const {
+  return static_cast<double>(options_.slices[micro_batch][slice].length * options_.sequences);
+}
+
+ModelCosts::Work ModelCosts::work(int stage, int micro_batch, int slice) const {
+  const model::Shape& shape = options_.shape;
+  const auto layers = static_cast<double>(options_.layers[stage].count);
+  const double pairs =
+      attention_pairs(options_.slices[micro_batch][slice]) * static_cast<double>(options_.sequences);
+  const double products = 2 * layers * matrix_parameters(shape) * tokens(micro_batch, slice);
+  const double attention = 4 * layers * static_cast<double>(shape.query_width()) * pairs;
+  return {products / options_.flops_per_second,
+          attention * options_.attention_factor / options_.attention_flops_per_second};
+}
+
+Seconds ModelCosts::seconds(int, std::uint32_t, const Op& op) const {
+  if (op.kind == OpKind::Offload || op.kind == OpKind::Reload) {
+    return static_cast<double>(op.bytes) / options_.copy_bytes_per_second;
+  }
+  if (!is_action(op.kind)) return 0;
+  constexpr double kAttentionBackward = 2.5;
+  const Work forward = work(op.stage, op.micro_batch, op.slice);
+  const bool last = op.stage + 1 == static_cast<int>(options_.layers.size());
+  const double output_flops = 6.0 * static_cast<double>(options_.shape.vocab * options_.shape.hidden) *
+                              tokens(op.micro_batch, op.slice);
+  const Seconds output = last ? output_flops / options_.flops_per_second : 0;
+  switch (op.kind) {
+    case OpKind::Forward:
+      return forward.products + forward.attention + output;
+    case OpKind::BackwardInput:
+      return forward.products + kAttentionBackward * forward.attention;
+    case OpKind::BackwardWeight:
+      return forward.products;
+    default:
+      return 2 * forward.products + kAttentionBackward * forward.attention;
+  }
+}
+
+Transfer ModelCosts::transfer(int, std::uint32_t, const Op& send) const {
+  return {static_cast<double>(send.bytes) / options_.link.bytes_per_second, options_.link.latency};
+}
+
+RecordBytes ModelCosts::record(int stage, int micro_batch, int slice) const {
+  const model::Shape& shape = options_.shape;
+  const Bytes element = element_size(options_.precision);
+  const Bytes accumulator = accumulator_size(options_.precision);
+  const bool sliced = options_.slices[micro_batch].size() > 1;
+  const Bytes token_layers = static_cast<Bytes>(tokens(micro_batch, slice)) * options_.layers[stage].count;
+  const Bytes everything = kept_bytes(shape, keep_of(model::Policy::None), element);
+  RecordBytes bytes;
+  bytes.record = token_layers * (kept_bytes(shape, options_.keep, element, sliced) + statistics_bytes(shape));
+  if (stage + 1 == static_cast<int>(options_.layers.size())) bytes.record += hidden_bytes(micro_batch, slice);
+  bytes.weight_record = token_layers * everything;
+  if (sliced) bytes.kv_gradient = token_layers * 2 * shape.kv_width() * accumulator;
+  return bytes;
+}
+
+Bytes ModelCosts::hidden_bytes(int micro_batch, int slice) const {
+  return static_cast<Bytes>(tokens(micro_batch, slice)) * options_.shape.hidden *
+         element_size(options_.precision);
+}
+
+}  // namespace penstock::sim

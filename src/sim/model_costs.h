@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs from a model's shape and a few speeds: a plain analytic model. Matrix products and attention run at
+// one rate each, everything else is free; recomputation is not counted.
+#pragma once
+
+#include <vector>
+
+#include "model/memory_policy.h"
+#include "model/shape.h"
+#include "model/slices.h"
+#include "sim/cost_table.h"
+#include "sim/costs.h"
+
+namespace penstock::sim {
+
+struct ModelCostsOptions {
+  model::Shape shape;
+  std::vector<model::LayerRange> layers;               // of each stage
+  std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
+  std::int64_t sequences = 1;                          // b, of a micro-batch
+  model::Precision precision = model::Precision::BF16;
+  model::KeepSet keep = model::keep_of(model::Policy::None);
+  double flops_per_second = 1e12;  // of matrix products
+  double attention_flops_per_second = 1e12;
+  Link link;                            // between any two devices
+  double copy_bytes_per_second = 1e10;  // of offloading, each way
+  double attention_factor = 1;          // what if attention took so many times as long
+};
+
+// F and B of a stage: its matrices' products (forward 2 FLOPs a parameter and token, backward 4: 2 each for
+// the input and the weights) and causal attention over the slice and all earlier ones (forward 4·H·d FLOPs a
+// pair of tokens, backward 10: flash attention forms the scores again). I has the attention and half of the
+// products, W the rest. The last stage's F has the output matrix's three products: the loss is formed and
+// differentiated there.
+class ModelCosts final : public Costs {
+ public:
+  // Throws InputError naming a speed that is not positive and finite, or a factor that is negative.
+  explicit ModelCosts(const ModelCostsOptions& options);
+
+  Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
+  Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
+  RecordBytes record(int stage, int micro_batch, int slice) const override;
+
+  // Of a slice's hidden states, which transfers carry.
+  Bytes hidden_bytes(int micro_batch, int slice) const;
+
+ private:
+  struct Work {
+    Seconds products = 0;   // of one forward
+    Seconds attention = 0;  // of one forward
+  };
+  Work work(int stage, int micro_batch, int slice) const;
+  double tokens(int micro_batch, int slice) const;  // of all sequences
+
+  ModelCostsOptions options_;
+};
+
+}  // namespace penstock::sim

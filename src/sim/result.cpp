@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/result.h"
+
+namespace penstock::sim {
+namespace {
+
+double fraction(Seconds part, Seconds whole) { return whole > 0 ? part / whole : 0; }
+
+void add_bubbles(Result& result) {
+  Seconds busy = 0;
+  double span_fractions = 0;
+  for (const DeviceResult& device : result.devices) {
+    busy += device.time.busy;
+    span_fractions += fraction(device.time.idle_in_span(), device.time.span());
+  }
+  const auto devices = static_cast<double>(result.devices.size());
+  result.bubble_fraction = fraction(result.makespan * devices - busy, result.makespan * devices);
+  result.span_bubble_fraction = fraction(span_fractions, devices);
+}
+
+}  // namespace
+
+Result account(const schedule::Program& program, schedule::Timeline timeline, const Costs& costs,
+               const ResultOptions& options) {
+  Result result;
+  result.name = program.name;
+  result.makespan = timeline.makespan();
+  std::vector<DeviceTime> times = account_time(program, timeline);
+  if (options.imbalance) split_imbalance(times, program, timeline, costs);
+  for (int d = 0; d < program.device_count(); ++d) {
+    result.devices.push_back({times[d], count_in_flight(program.devices[d]), {}});
+    if (!options.memory) continue;
+    result.devices[d].memory = account_memory(program, timeline, d, costs, options.memory_samples);
+  }
+  add_bubbles(result);
+  result.timeline = std::move(timeline);
+  return result;
+}
+
+Result evaluate(const schedule::Program& program, const Costs& costs, const ResultOptions& options) {
+  Simulation simulation = simulate(program, costs);
+  if (!simulation.deadlock) return account(program, std::move(simulation.timeline), costs, options);
+  Result result;
+  result.name = program.name;
+  result.deadlock = std::move(simulation.deadlock);
+  return result;
+}
+
+}  // namespace penstock::sim

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/simulate.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+
+#include "base/error.h"
+#include "sim/channel_table.h"
+#include "sim/deadlock.h"
+#include "sim/fifo.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::Channel;
+using schedule::Event;
+using schedule::Lane;
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+constexpr Seconds kPending = -1;  // end of an op that has not ended (yet); times are never negative
+constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
+constexpr int kLanes = 5;
+
+// Messages from one source on one channel: either some have arrived or some receives wait, never both.
+struct Mailbox {
+  Fifo<Seconds> arrivals;
+  Fifo<std::uint32_t> waiting;  // ops
+};
+
+struct Link {
+  Seconds free = 0;
+};
+
+struct Device {
+  int number = 0;
+  const schedule::DeviceProgram* list = nullptr;
+  Event* events = nullptr;                           // one per op
+  std::uint32_t next = 0;                            // first op not looked at yet
+  std::uint32_t open = 0;                            // receives and reductions begun and not ended
+  std::uint32_t blocker = kNone;                     // the op whose end the next one waits for
+  bool queued = true;                                // in the list of devices to advance
+  bool wide = false;                                 // lanes go on past a stalled op of another lane
+  std::array<Seconds, kLanes> ready{};               // when the lane takes its next op; kPending: not known
+  std::array<Fifo<std::uint32_t>, kLanes> deferred;  // wide: ops looked at that wait, per lane
+  ChannelTable<Mailbox> mailboxes;
+  ChannelTable<Link> links;  // outgoing; channels share the link, so all use one key
+};
+
+class Run {
+ public:
+  Run(const Program& program, const Costs& costs)
+      : program_(program), costs_(costs), devices_(program.devices.size()) {
+    events_.resize(program.devices.size());
+    for (std::size_t d = 0; d < events_.size(); ++d) {
+      events_[d].resize(program.devices[d].ops.size(), Event{0, kPending, 0});
+      devices_[d].number = static_cast<int>(d);
+      devices_[d].list = &program.devices[d];
+      devices_[d].events = events_[d].data();
+      to_advance_.push_back(static_cast<int>(d));
+    }
+  }
+
+  Simulation finish() {
+    advance_all();
+    if (!stalls().empty()) {
+      widen();
+      advance_all();
+    }
+    Simulation simulation;
+    if (auto stalled = stalls(); !stalled.empty())
+      simulation.deadlock = describe(program_, std::move(stalled));
+    simulation.timeline.devices = std::move(events_);
+    return simulation;
+  }
+
+ private:
+  void advance_all() {
+    while (!to_advance_.empty()) {
+      Device& device = devices_[to_advance_.front()];
+      to_advance_.pop_front();
+      device.queued = false;
+      device.wide ? advance_lanes(device) : advance(device);
+    }
+  }
+
+  // The quick way: ops in issue order until one must wait.
+  void advance(Device& device) {
+    const auto count = static_cast<std::uint32_t>(device.list->ops.size());
+    std::uint32_t next = device.next;
+    while (next < count && try_run(device, next)) ++next;
+    device.next = next;
+  }
+
+  // The thorough way, needed only when no device gets on by the quick one: lanes overtake each other.
+  void advance_lanes(Device& device) {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (auto& lane : device.deferred) {
+        while (!lane.empty() && try_run(device, lane.front())) {
+          lane.pop_front();
+          progress = true;
+        }
+      }
+    }
+    const std::vector<Op>& ops = device.list->ops;
+    for (; device.next < ops.size(); ++device.next) {
+      auto& lane = device.deferred[static_cast<int>(lane_of(ops[device.next].kind))];
+      if (!lane.empty() || !try_run(device, device.next)) lane.push_back(device.next);
+    }
+  }
+
+  void widen() {
+    for (Device& device : devices_) {
+      device.wide = true;
+      wake(device);
+    }
+  }
+
+  void wake(Device& device) {
+    if (device.queued) return;
+    device.queued = true;
+    to_advance_.push_back(device.number);
+  }
+
+  // Runs the op if everything it waits for has ended; otherwise notes what it waits for.
+  bool try_run(Device& device, std::uint32_t index) {
+    const Op& op = device.list->ops[index];
+    const Lane lane = lane_of(op.kind);
+    Seconds& lane_ready = device.ready[static_cast<int>(lane)];
+    Seconds start = lane_ready;
+    if (start < 0) return false;  // behind an open reduction, which is the blocker already
+    for (const std::uint32_t wait : device.list->after_of(op)) {
+      const Seconds end = device.events[wait].end;
+      if (end < 0) {
+        device.blocker = wait;
+        return false;
+      }
+      start = std::max(start, end);
+    }
+    lane_ready = run(device, index, op, lane, start);
+    return true;
+  }
+
+  // Carries out an op that may start at `start`; returns when its lane takes the next one.
+  Seconds run(Device& device, std::uint32_t index, const Op& op, Lane lane, Seconds start) {
+    Event& event = device.events[index];
+    event.start = start;
+    event.op = index;
+    if (lane == Lane::Send) {
+      event.end = send(device, index, op, start);
+      return start;
+    }
+    if (lane == Lane::Receive) {
+      receive(device, index, op, event);
+      return start;
+    }
+    if (op.kind == OpKind::ReduceGradients && op.peer >= 0) return reduce(device, index, op, event);
+    event.end = start + costs_.seconds(device.number, index, op);
+    return event.end;
+  }
+
+  Seconds send(Device& device, std::uint32_t index, const Op& op, Seconds start) {
+    PENSTOCK_CHECK(op.peer >= 0 && op.peer < program_.device_count(),
+                   "a send goes to a device of the program");
+    const Transfer transfer = costs_.transfer(device.number, index, op);
+    Seconds& free = device.links.at(op.peer, Channel::Control).free;
+    free = std::max(free, start) + transfer.occupied;
+    const Seconds arrival = free + transfer.latency;
+    Device& peer = devices_[op.peer];
+    Mailbox& mailbox = peer.mailboxes.at(device.number, channel_of(op.kind));
+    if (mailbox.waiting.empty()) {
+      mailbox.arrivals.push_back(arrival);
+    } else {
+      const std::uint32_t receive = mailbox.waiting.front();
+      mailbox.waiting.pop_front();
+      end_op(peer, receive, std::max(peer.events[receive].start, arrival));
+    }
+    return arrival;
+  }
+
+  void receive(Device& device, std::uint32_t index, const Op& op, Event& event) {
+    Mailbox& mailbox = device.mailboxes.at(op.peer, channel_of(op.kind));
+    if (mailbox.arrivals.empty()) {
+      mailbox.waiting.push_back(index);
+      ++device.open;
+      return;
+    }
+    event.end = std::max(event.start, mailbox.arrivals.front());
+    mailbox.arrivals.pop_front();
+  }
+
+  // The first of the two devices to come waits in its own mailbox.
+  Seconds reduce(Device& device, std::uint32_t index, const Op& op, Event& event) {
+    PENSTOCK_CHECK(op.peer < program_.device_count(), "a reduction is with a device of the program");
+    Device& peer = devices_[op.peer];
+    Mailbox& theirs = peer.mailboxes.at(device.number, Channel::Gradients);
+    if (theirs.waiting.empty()) {
+      device.mailboxes.at(op.peer, Channel::Gradients).waiting.push_back(index);
+      device.blocker = index;
+      ++device.open;
+      return kPending;
+    }
+    const std::uint32_t partner = theirs.waiting.front();
+    theirs.waiting.pop_front();
+    Event& other = peer.events[partner];
+    event.start = other.start = std::max(event.start, other.start);
+    event.end = event.start + std::max(costs_.seconds(device.number, index, op),
+                                       costs_.seconds(peer.number, partner, peer.list->ops[partner]));
+    peer.ready[static_cast<int>(Lane::Compute)] = event.end;
+    end_op(peer, partner, event.end);
+    return event.end;
+  }
+
+  void end_op(Device& device, std::uint32_t index, Seconds end) {
+    device.events[index].end = end;
+    --device.open;
+    if (!device.wide && device.blocker != index) return;
+    device.blocker = kNone;
+    wake(device);
+  }
+
+  std::vector<Stall> stalls() const {
+    std::vector<Stall> found;
+    for (int d = 0; d < program_.device_count(); ++d) {
+      const std::uint32_t first = first_stalled(d);
+      if (first != kNone) found.push_back({d, first, blocker_of(d, first)});
+    }
+    return found;
+  }
+
+  std::uint32_t first_stalled(int d) const {
+    const Device& device = devices_[d];
+    std::uint32_t first = device.next < events_[d].size() ? device.next : kNone;
+    for (const auto& lane : device.deferred) {
+      if (!lane.empty()) first = std::min(first, lane.front());
+    }
+    if (first != kNone || device.open == 0) return first;
+    const auto open = std::ranges::find(events_[d], kPending, &Event::end);
+    return static_cast<std::uint32_t>(open - events_[d].begin());
+  }
+
+  std::uint32_t blocker_of(int d, std::uint32_t index) const {
+    const schedule::DeviceProgram& list = program_.devices[d];
+    for (const std::uint32_t wait : list.after_of(list.ops[index])) {
+      if (events_[d][wait].end == kPending) return wait;
+    }
+    if (is_receive(list.ops[index].kind)) return index;
+    for (std::uint32_t i = index; i > 0; --i) {  // an open reduction before it on its lane
+      const bool same_lane = lane_of(list.ops[i - 1].kind) == lane_of(list.ops[index].kind);
+      if (same_lane) return events_[d][i - 1].end == kPending ? i - 1 : index;
+    }
+    return index;
+  }
+
+  const Program& program_;
+  const Costs& costs_;
+  std::vector<Device> devices_;
+  std::vector<std::vector<Event>> events_;
+  std::deque<int> to_advance_;
+};
+
+}  // namespace
+
+Simulation simulate(const Program& program, const Costs& costs) { return Run(program, costs).finish(); }
+
+}  // namespace penstock::sim

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/table.h"
+
+#include <algorithm>
+
+namespace penstock::sim {
+
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (c > 0) text += "  ";
+      text += std::string(widths[c] - row[c].size(), ' ') + row[c];
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace penstock::sim

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "schedule/generators/generator.h"
+#include "schedule/passes/lower.h"
+#include "sim/cost_table.h"
+#include "sim/measured_costs.h"
+#include "sim/model_costs.h"
+#include "sim/random_costs.h"
+#include "sim/result.h"
+#include "sim/unit_costs.h"
+#include "sim/what_if.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::OpKind;
+using schedule::Program;
+
+constexpr TableExtent kExtent{.stages = 4, .slices = 2, .devices = 2};
+
+std::string error_of(auto action) {
+  try {
+    action();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string parse_error(const std::string& text) {
+  return error_of([&] { parse_cost_table(text, "my.costs", kExtent); });
+}
+
+Program one_f_one_b(int p, int m) {
+  return lower(schedule::generate("1f1b", schedule::request(p, m)),
+               {.transfer_bytes = [](int, int) { return 1000; }});
+}
+
+TEST(UnitCosts, RefusesTimesThatAreNone) {
+  EXPECT_EQ(error_of([] { UnitCosts({.backward = -1}); }),
+            "--backward: -1.000000 is no time; expected finite seconds, zero or more");
+  EXPECT_NE(error_of([] { UnitCosts({.transfer = NAN}); }).find("--transfer: nan"), std::string::npos);
+  EXPECT_NE(error_of([] { UnitCosts({.weight = INFINITY}); }).find("--weight: inf"), std::string::npos);
+}
+
+TEST(CostTable, LaterLinesOverrideAndStarsStandForAll) {
+  const CostTable table = parse_cost_table(
+      "# times\nF * * 0.5\nF 3 * 1.5 # slower\nF 3 1 2\nB * * 1\n\nlink * * 1e-3 1000\nlink 0 1 0 "
+      "inf\nrecord 2 * 7 8 9\n",
+      "my.costs", kExtent);
+  const auto forward = [&](int stage, int slice) {
+    return table.seconds(
+        0, 0, {.kind = OpKind::Forward, .slice = static_cast<std::int16_t>(slice), .stage = stage});
+  };
+  EXPECT_EQ(forward(0, 1), 0.5);
+  EXPECT_EQ(forward(3, 0), 1.5);
+  EXPECT_EQ(forward(3, 1), 2);
+  const schedule::Op send{.kind = OpKind::SendForward, .peer = 0, .bytes = 500};
+  EXPECT_EQ(table.transfer(1, 0, send).occupied, 0.5);
+  EXPECT_EQ(table.transfer(1, 0, send).latency, 1e-3);
+  EXPECT_EQ(table.record(2, 5, 1).weight_record, 8);
+  EXPECT_EQ(table.record(1, 5, 1).record, 0);
+}
+
+TEST(CostTable, WrongEntriesAreNamed) {
+  EXPECT_EQ(parse_error("F * * 1\nF 0 * -2\n"),
+            "my.costs: line 2: \"-2\" is no time in seconds; expected a finite number, zero or more");
+  EXPECT_EQ(parse_error("F 4 0 1"), "my.costs: line 1: \"4\" is no stage; expected 0 to 3, or * for all");
+  for (const char* line :
+       {"F * * nan", "F * * inf", "F * * 1s", "F * *", "F * * 1 2", "G * * 1", "SEND_F * * 1", "F -1 * 1",
+        "F * 2 1", "link * * 1", "link * * 0 0", "link 2 0 0 1", "link * * -1 5", "record * * 1 2",
+        "record * * 1 2 -3", "record * * 1 2 1.5"}) {
+    EXPECT_EQ(parse_error(line).rfind("my.costs: line 1: ", 0), 0u) << line;
+  }
+}
+
+TEST(CostTable, AMissingTimeIsNamed) {
+  const Program program = one_f_one_b(2, 2);
+  const CostTable table = parse_cost_table("F * * 1\nB 0 * 1\n", "x", extent_of(program));
+  EXPECT_EQ(error_of([&] { table.require_complete(program); }),
+            "cost table: no time for B of stage 1, slice 0; add a line \"B 1 0 SECONDS\"");
+}
+
+TEST(MeasuredCosts, ReplayingASimulationGivesItsTimesAgain) {
+  const Program program = one_f_one_b(4, 8);
+  const RandomCosts costs(5, {.latency = 0.25});
+  const Simulation run = simulate(program, costs);
+  const Simulation replay = simulate(program, MeasuredCosts(program, run.timeline, costs));
+  for (int d = 0; d < 4; ++d) {
+    for (std::size_t i = 0; i < program.devices[d].ops.size(); ++i) {
+      EXPECT_NEAR(replay.timeline.devices[d][i].end, run.timeline.devices[d][i].end, 1e-9);
+    }
+  }
+}
+
+TEST(MeasuredCosts, AveragesHoldForAnotherNumberOfMicroBatches) {
+  const Program measured = one_f_one_b(3, 4), other = one_f_one_b(3, 50);
+  CostTable costs(extent_of(measured));
+  for (int stage = 0; stage < 3; ++stage) {
+    costs.set_seconds(OpKind::Forward, stage, 0, 1 + stage);
+    costs.set_seconds(OpKind::Backward, stage, 0, 3 - stage);
+  }
+  costs.set_link(0, 1, {.latency = 0.125});
+  const CostTable averages = average(measured, simulate(measured, costs).timeline);
+  averages.require_complete(other);
+  EXPECT_NEAR(simulate(other, averages).timeline.makespan(), simulate(other, costs).timeline.makespan(),
+              1e-9);
+}
+
+TEST(MeasuredCosts, ATimelineThatIsIncompleteIsRefused) {
+  const Program program = one_f_one_b(2, 2);
+  const UnitCosts costs;
+  const schedule::Timeline whole = simulate(program, costs).timeline;
+  schedule::Timeline cut = whole, open = whole, short_of = whole;
+  cut.devices.pop_back();
+  open.devices[1][3].end = -1;
+  short_of.devices[1].pop_back();
+  EXPECT_EQ(error_of([&] { MeasuredCosts(program, cut, costs); }),
+            "timeline: 1 devices; expected the 2 of 1f1b");
+  EXPECT_NE(error_of([&] { MeasuredCosts(program, open, costs); }).find("timeline of device 1: op 3"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { MeasuredCosts(program, short_of, costs); }).find("device 1"), std::string::npos);
+}
+
+TEST(WhatIf, ASlowerDeviceHoldsUpThePipelineByItsOwnWork) {
+  const Program program = one_f_one_b(4, 64);
+  const UnitCosts base;
+  const std::vector<Override> slower{parse_override("device:2=2", 4)};
+  const Result after = evaluate(program, WhatIf(base, slower, 4));
+  EXPECT_EQ(after.devices[2].time.busy, 2 * 64 * 3);
+  EXPECT_EQ(after.devices[1].time.busy, 64 * 3);
+  // Two forwards come before it, two backwards after it, and it waits one unit for the first gradient.
+  EXPECT_EQ(after.makespan, 2 * 1 + 2 * 64 * 3 + 1 + 2 * 2);
+}
+
+TEST(WhatIf, FactorsOfKindsAndLinksMultiply) {
+  const UnitCosts base({.transfer = 3});
+  const std::vector<Override> overrides{parse_override("kind:W=0.5", 2), parse_override("kind:W=4", 2),
+                                        parse_override("device:1=3", 2), parse_override("link:0-1=10", 2)};
+  const WhatIf changed(base, overrides, 2);
+  EXPECT_EQ(changed.seconds(1, 0, {.kind = OpKind::BackwardWeight}), 6);
+  EXPECT_EQ(changed.seconds(0, 0, {.kind = OpKind::Forward}), 1);
+  EXPECT_EQ(changed.transfer(0, 0, {.kind = OpKind::SendForward, .peer = 1}).latency, 30);
+  EXPECT_EQ(changed.transfer(1, 0, {.kind = OpKind::SendBackward, .peer = 0}).latency, 3);
+}
+
+TEST(WhatIf, WrongOverridesAreNamed) {
+  for (const char* text : {"", "device", "device:1", "device:4=2", "device:x=2", "kind:X=2", "kind:SEND_F=2",
+                           "link:1=2", "link:0-9=2", "planet:1=2", "device:1=-1", "device:1=nan", "=:"}) {
+    EXPECT_EQ(error_of([&] { parse_override(text, 4); }).rfind("what-if \"", 0), 0u) << text;
+  }
+}
+
+ModelCostsOptions small_model(int n) {
+  ModelCostsOptions options;
+  options.shape.layers = 4;
+  options.layers = model::split_layers(4, 2);
+  options.slices = {model::cut_into_slices(1024, n)};
+  options.sequences = 3;
+  return options;
+}
+
+Seconds whole_step(const ModelCosts& costs, int n, OpKind kind) {
+  Seconds seconds = 0;
+  for (int stage = 0; stage < 2; ++stage) {
+    for (int i = 0; i < n; ++i) {
+      seconds += costs.seconds(0, 0, {.kind = kind, .slice = static_cast<std::int16_t>(i), .stage = stage});
+    }
+  }
+  return seconds;
+}
+
+TEST(ModelCosts, SlicingMovesWorkButMakesNone) {
+  const ModelCosts whole(small_model(1));
+  for (const int n : {2, 3, 8}) {
+    const ModelCosts sliced(small_model(n));
+    for (const OpKind kind :
+         {OpKind::Forward, OpKind::Backward, OpKind::BackwardInput, OpKind::BackwardWeight}) {
+      EXPECT_NEAR(whole_step(sliced, n, kind), whole_step(whole, 1, kind), 1e-12);
+    }
+    EXPECT_NEAR(whole_step(sliced, n, OpKind::BackwardInput) + whole_step(sliced, n, OpKind::BackwardWeight),
+                whole_step(sliced, n, OpKind::Backward), 1e-12);
+    EXPECT_GT(sliced.seconds(0, 0, {.kind = OpKind::Forward, .slice = 1}),
+              sliced.seconds(0, 0, {.kind = OpKind::Forward, .slice = 0}));
+  }
+}
+
+TEST(ModelCosts, WithoutAttentionTheFlopsAreTheModels) {
+  ModelCostsOptions options = small_model(4);
+  options.attention_factor = 0;
+  const ModelCosts costs(options);
+  const double tokens = 3 * 1024;
+  const auto norms = static_cast<double>((2 * options.shape.layers + 1) * options.shape.hidden);
+  const double expected = tokens * (flops_per_token(options.shape, 0) - 6 * norms);
+  const double flops =
+      (whole_step(costs, 4, OpKind::Forward) + whole_step(costs, 4, OpKind::Backward)) * 1e12;
+  EXPECT_NEAR(flops / expected, 1.0, 1e-12);
+}
+
+TEST(ModelCosts, RecordsAreTheTableOfSavedTensors) {
+  ModelCostsOptions options = small_model(4);
+  options.shape.kv_heads = 2;
+  const ModelCosts costs(options);
+  const Bytes h = options.shape.hidden, f = options.shape.ffn, kv = options.shape.kv_width();
+  const Bytes token_layers = 3 * 256 * 2;
+  const Bytes statistics = model::statistics_bytes(options.shape);
+  EXPECT_EQ(costs.record(0, 0, 0).record, token_layers * (12 * h + 4 * kv + 6 * f + statistics));
+  EXPECT_EQ(costs.record(1, 0, 0).record - costs.record(0, 0, 0).record, 3 * 256 * h * 2);
+  EXPECT_EQ(costs.record(0, 0, 0).kv_gradient, token_layers * 8 * kv);
+  EXPECT_EQ(ModelCosts(small_model(1)).record(0, 0, 0).kv_gradient, 0);
+}
+
+TEST(ModelCosts, SpeedsThatAreNoneAreRefused) {
+  ModelCostsOptions options = small_model(1);
+  options.flops_per_second = 0;
+  EXPECT_NE(error_of([&] { ModelCosts{options}; }).find("flops_per_second = 0"), std::string::npos);
+  options = small_model(1);
+  options.link.latency = -1;
+  EXPECT_NE(error_of([&] { ModelCosts{options}; }).find("link latency: -1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock::sim
