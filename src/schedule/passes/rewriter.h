@@ -13,8 +13,11 @@ namespace penstock::schedule {
 
 class Rewriter {
  public:
-  // The source must outlive the rewriter.
-  explicit Rewriter(const DeviceProgram& source) : source_(source) { moved_to_.reserve(source.ops.size()); }
+  // The source must outlive the rewriter. At most about `inserted` ops come new.
+  Rewriter(const DeviceProgram& source, std::size_t inserted) : source_(source) {
+    moved_to_.reserve(source.ops.size());
+    result_.ops.reserve(source.ops.size() + inserted);
+  }
 
   // Appends the next op of the source, waiting also for `extra` (indices of the result); returns its new
   // index.

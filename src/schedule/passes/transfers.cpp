@@ -107,7 +107,7 @@ DeviceProgram with_transfers(const Program& program, const ProgramIndex& index, 
                                          kNone);  // [consumer's old index] -> receive's new index
   std::uint32_t last_action = kNone;              // new index
   std::size_t next = 0;
-  Rewriter rewriter(source);
+  Rewriter rewriter(source, receives.size() + source.ops.size());
   for (std::uint32_t i = 0; i < source.ops.size(); ++i) {
     for (; next < receives.size() && receives[next].post == i; ++next) {
       const std::span<const std::uint32_t> waits(&last_action, last_action == kNone ? 0 : 1);
