@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/mapped_file.h"
+#include "files/model_config.h"
 #include "model/slices.h"
 #include "schedule/check.h"
 #include "schedule/generators/generator.h"
@@ -54,10 +55,25 @@ void refuse_what_is_not_there(const train::RunOptions& options) {
   require_word(options.data.megatron, "data.megatron", "");
 }
 
+// A shape comes from one place: a key that was given beside model.config would be lost.
+void require_no_shape_keys(train::RunOptions& options) {
+  train::RunOptions fresh;
+  const OptionTable given = train::describe(options), defaults = train::describe(fresh);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i].section != "model" || given[i].key == "config") continue;
+    require(value_text(given[i]) == value_text(defaults[i]),
+            given[i].name() + " = " + value_text(given[i]) +
+                " and model.config = " + json_quote(options.model.config) + " are both given; keep one");
+  }
+}
+
 void resolve_model(train::RunOptions& options) {
   model::Shape& shape = options.model.shape;
-  require(options.model.config.empty(), "model.config = " + json_quote(options.model.config) +
-                                            " is not there yet; give the shape by its keys");
+  if (!options.model.config.empty()) {
+    require_no_shape_keys(options);
+    shape = files::read_model_config(options.model.config);
+    options.model.config.clear();  // its keys stand in the resolved file themselves
+  }
   if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
   if (shape.vocab == 0) shape.vocab = train::kByteVocabulary;
   model::validate(shape);

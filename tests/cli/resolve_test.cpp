@@ -59,6 +59,24 @@ TEST(Resolve, RefusesHeadsThatDoNotDivide) {
   EXPECT_NE(refusal([](auto& o) { o.model.shape.vocab = 100; }).find("model.vocab = 100"), std::string::npos);
 }
 
+TEST(Resolve, TakesTheShapeFromAConfigFile) {
+  const Scratch scratch;
+  scratch.write("config.json",
+                R"({"model_type": "llama", "num_hidden_layers": 3, "hidden_size": 64, "vocab_size": 300,
+    "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
+    "rope_scaling": {"rope_type": "llama3", "factor": 8.0}})");
+  const auto from_file = [&](train::RunOptions& o) { o.model.config = scratch / "config.json"; };
+  const train::RunOptions options = resolve(changed(from_file)).options;
+  EXPECT_EQ(options.model.shape.kv_heads, 2);
+  EXPECT_EQ(options.model.shape.rope_scaling.factor, 8.0);
+  EXPECT_EQ(printed(resolve(options).options), printed(options)) << "the resolved file needs no other";
+  EXPECT_NE(refusal([&](auto& o) {
+              from_file(o);
+              o.model.shape.ffn = 100;
+            }).find("model.ffn = 100 and model.config"),
+            std::string::npos);
+}
+
 TEST(Resolve, RefusesMoreDevicesThanLayers) {
   EXPECT_EQ(refusal([](auto& o) { o.parallel.pp = 9; }),
             "parallel.pp = 9 makes 9 stages, which need a layer each; model.layers = 8: use fewer devices or "

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
@@ -86,7 +87,7 @@ TEST(Safetensors, ReadsBackWhatItWrote) {
     ASSERT_NE(read, nullptr) << tensor.name;
     EXPECT_EQ(read->shape, tensor.shape);
     EXPECT_EQ(read->type, tensor.type);
-    EXPECT_EQ(std::memcmp(read->bytes.data(), tensor.bytes.data(), tensor.bytes.size()), 0);
+    EXPECT_TRUE(std::ranges::equal(read->bytes, tensor.bytes));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(read->bytes.data()) % size_of(tensor.type), 0u)
         << "not aligned";
   }

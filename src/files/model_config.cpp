@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/model_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/mapped_file.h"
+
+namespace penstock::files {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLongestFile = 1 << 20;
+constexpr std::int64_t kMostWidth = 1 << 24;
+
+// Settings that change nothing about what one forward pass computes.
+constexpr std::array<std::string_view, 19> kPassedOver{"_name_or_path",
+                                                       "architectures",
+                                                       "attention_dropout",
+                                                       "bos_token_id",
+                                                       "dtype",
+                                                       "eos_token_id",
+                                                       "id2label",
+                                                       "initializer_range",
+                                                       "label2id",
+                                                       "max_position_embeddings",
+                                                       "model_type",
+                                                       "pad_token_id",
+                                                       "pretraining_tp",
+                                                       "transformers_version",
+                                                       "torch_dtype",
+                                                       "use_cache",
+                                                       "rope_type",
+                                                       "type",
+                                                       "return_dict",
+                                                       "output_hidden_states"};
+
+// One JSON object whose members are taken out by name; what is left over at the end was not understood.
+class Members {
+ public:
+  Members(const json& object, std::string origin) : object_(object), origin_(std::move(origin)) {
+    if (!object.is_object()) fail("is no JSON object");
+  }
+
+  std::int64_t count(const char* key) { return count(key, -1); }
+  std::int64_t count(const char* key, std::int64_t otherwise) {
+    const json* value = take(key);
+    if (value == nullptr && otherwise >= 0) return otherwise;
+    if (value == nullptr) fail("has no " + std::string(key));
+    const bool good = value->is_number_integer() && *value >= 1 && *value <= kMostWidth;
+    if (!good) fail(said(key, *value) + " must be an integer from 1 to " + std::to_string(kMostWidth));
+    return value->get<std::int64_t>();
+  }
+
+  double number(const char* key, double otherwise) {
+    const json* value = take(key);
+    if (value == nullptr) return otherwise;
+    const bool good = value->is_number() && std::isfinite(value->get<double>()) && value->get<double>() > 0;
+    if (!good) fail(said(key, *value) + " must be a positive number");
+    return value->get<double>();
+  }
+
+  bool flag(const char* key, bool otherwise) {
+    const json* value = take(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_boolean()) fail(said(key, *value) + " must be true or false");
+    return value->get<bool>();
+  }
+
+  // The member must be missing, null, or one of the given values.
+  void require(const char* key, std::initializer_list<json> allowed) {
+    const json* value = take(key);
+    if (value == nullptr || std::ranges::find(allowed, *value) != allowed.end()) return;
+    fail(said(key, *value) + " is not supported; expected " + allowed.begin()->dump());
+  }
+
+  // nullptr when missing or null.
+  const json* take(const char* key) {
+    taken_.emplace_back(key);
+    const auto found = object_.find(key);
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void refuse_the_rest() const {
+    for (const auto& [key, value] : object_.items()) {
+      const bool known = std::ranges::find(taken_, key) != taken_.end() ||
+                         std::ranges::find(kPassedOver, key) != kPassedOver.end();
+      const bool off = value.is_null() || value == false;
+      if (!known && !off) fail(said(key, value) + " is not known, and might change what the model computes");
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& what) const { throw InputError(origin_ + ": " + what); }
+
+ private:
+  static std::string said(const std::string& key, const json& value) {
+    return printable(key) + " = " + printable(value.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
+
+  const json& object_;
+  std::string origin_;
+  std::vector<std::string> taken_;
+};
+
+// rope_scaling before version 5 of transformers; rope_parameters, with rope_theta inside, since.
+void read_rope(const json& object, const std::string& origin, model::Shape& shape) {
+  Members rope(object, origin);
+  shape.rope_theta = rope.number("rope_theta", shape.rope_theta);
+  const json* type = rope.take("rope_type");
+  if (type == nullptr) type = rope.take("type");
+  if (type == nullptr || *type == "default") return rope.refuse_the_rest();
+  if (*type != "llama3")
+    rope.fail("the rotary scaling " + printable(type->dump()) + " is not supported; expected \"llama3\"");
+  shape.rope_scaling.factor = rope.number("factor", 8.0);
+  shape.rope_scaling.low_frequency_factor = rope.number("low_freq_factor", 1.0);
+  shape.rope_scaling.high_frequency_factor = rope.number("high_freq_factor", 4.0);
+  shape.rope_scaling.original_positions = rope.count("original_max_position_embeddings", 8192);
+  rope.refuse_the_rest();
+}
+
+json parse(std::string_view text, std::string_view origin) {
+  try {
+    return json::parse(text);
+  } catch (const json::exception& error) {
+    throw InputError(std::string(origin) + ": is not JSON: " + printable(error.what(), 200));
+  }
+}
+
+}  // namespace
+
+model::Shape parse_model_config(std::string_view text, std::string_view origin) {
+  const json document = parse(text, origin);
+  Members members(document, std::string(origin));
+  members.require("model_type", {"llama"});
+  members.require("hidden_act", {"silu"});
+  for (const char* key : {"attention_bias", "mlp_bias"}) members.require(key, {false});
+  for (const char* key : {"sliding_window", "quantization_config"}) members.require(key, {nullptr});
+  members.require("partial_rotary_factor", {1.0});
+  members.require("attention_dropout", {0.0});
+  model::Shape shape;
+  shape.layers = members.count("num_hidden_layers");
+  shape.hidden = members.count("hidden_size");
+  shape.ffn = members.count("intermediate_size");
+  shape.heads = members.count("num_attention_heads");
+  shape.kv_heads = members.count("num_key_value_heads", shape.heads);
+  shape.head_size = members.count("head_dim", 0);
+  shape.vocab = members.count("vocab_size");
+  shape.norm_epsilon = members.number("rms_norm_eps", 1e-6);
+  shape.tied_embeddings = members.flag("tie_word_embeddings", false);
+  shape.rope_theta = members.number("rope_theta", 10000.0);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (const json* rope = members.take(key)) read_rope(*rope, std::string(origin) + ": " + key, shape);
+  }
+  members.refuse_the_rest();
+  try {
+    model::validate(shape);
+  } catch (const InputError& error) {
+    throw InputError(std::string(origin) + ": " + error.what());
+  }
+  return shape;
+}
+
+model::Shape read_model_config(const std::string& path) {
+  return parse_model_config(read_text(path, kLongestFile), printable(path, 500));
+}
+
+}  // namespace penstock::files

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "failure.h"
+
+namespace penstock::files {
+namespace {
+
+using nlohmann::json;
+
+// As published with Llama 3.1 8B.
+json llama31() {
+  return json::parse(R"({
+    "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 128000, "eos_token_id": [128001, 128008], "hidden_act": "silu", "hidden_size": 4096,
+    "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 131072, "mlp_bias": false,
+    "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+    "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 8192, "rope_type": "llama3"},
+    "rope_theta": 500000.0, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
+    "transformers_version": "4.42.3", "use_cache": true, "vocab_size": 128256})");
+}
+
+std::string refusal(const json& config) {
+  return failure<InputError>([&] { parse_model_config(config.dump(), "config.json"); });
+}
+std::string refusal(const char* key, const json& value) {
+  json config = llama31();
+  config[key] = value;
+  return refusal(config);
+}
+
+TEST(ModelConfig, ReadsThePublishedLlama) {
+  const model::Shape shape = parse_model_config(llama31().dump(), "config.json");
+  EXPECT_EQ(model::total_parameters(shape), 8'030'261'248);
+  EXPECT_EQ(shape.rope_theta, 500000.0);
+  EXPECT_EQ(shape.rope_scaling.factor, 8.0);
+  EXPECT_EQ(shape.rope_scaling.original_positions, 8192);
+  EXPECT_EQ(shape.norm_epsilon, 1e-5);
+  EXPECT_FALSE(shape.tied_embeddings);
+}
+
+TEST(ModelConfig, ReadsRotarySettingsWhereNewerFilesHaveThem) {
+  json config = llama31();
+  config["rope_parameters"] = config["rope_scaling"];
+  config["rope_parameters"]["rope_theta"] = 250000.0;
+  config.erase("rope_scaling");
+  config.erase("rope_theta");
+  EXPECT_EQ(parse_model_config(config.dump(), "").rope_theta, 250000.0);
+  config["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 3e4}};
+  EXPECT_EQ(parse_model_config(config.dump(), "").rope_scaling.factor, 1.0);
+}
+
+TEST(ModelConfig, HasTheFormatsDefaults) {
+  json config = llama31();
+  for (const char* key : {"num_key_value_heads", "rope_theta", "rms_norm_eps", "tie_word_embeddings"})
+    config.erase(key);
+  config["rope_scaling"] = nullptr;
+  const model::Shape shape = parse_model_config(config.dump(), "");
+  EXPECT_EQ(shape.kv_heads, 32);
+  EXPECT_EQ(shape.rope_theta, 10000.0);
+  EXPECT_EQ(shape.norm_epsilon, 1e-6);
+}
+
+TEST(ModelConfig, RefusesByNameWhatChangesTheMathematics) {
+  const std::pair<const char*, json> cases[] = {
+      {"model_type", "gemma"},     {"hidden_act", "gelu"},         {"attention_bias", true},
+      {"mlp_bias", true},          {"sliding_window", 4096},       {"quantization_config", json::object()},
+      {"logit_softcapping", 30.0}, {"partial_rotary_factor", 0.5}, {"attention_dropout", 0.1}};
+  for (const auto& [key, value] : cases) {
+    EXPECT_TRUE(refusal(key, value).starts_with("config.json: " + std::string(key) + " = "))
+        << key << refusal(key, value);
+  }
+  EXPECT_NE(refusal("rope_scaling", {{"type", "yarn"}, {"factor", 2.0}}).find("\"yarn\" is not supported"),
+            std::string::npos);
+  EXPECT_NE(refusal("rope_scaling", {{"type", "llama3"}, {"surprise", 2.0}}).find("surprise"),
+            std::string::npos);
+  EXPECT_EQ(refusal("sliding_window", nullptr), "");
+  EXPECT_EQ(refusal("new_flag_that_is_off", false), "");
+}
+
+TEST(ModelConfig, RefusesMissingAndAbsurdValues) {
+  for (const char* key :
+       {"num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "vocab_size"}) {
+    json config = llama31();
+    config.erase(key);
+    EXPECT_EQ(refusal(config), "config.json: has no " + std::string(key));
+    for (const json& absurd :
+         {json(0), json(-1), json(1.5), json("4"), json(std::int64_t{1} << 60), json(~0ull), json::array()}) {
+      EXPECT_NE(refusal(key, absurd).find(key), std::string::npos) << key << absurd;
+    }
+  }
+  EXPECT_NE(refusal("rms_norm_eps", 0.0), "");
+  EXPECT_NE(refusal("tie_word_embeddings", "yes"), "");
+  EXPECT_NE(refusal("num_attention_heads", 31).find("config.json: model.heads = 31"), std::string::npos);
+}
+
+TEST(ModelConfig, RefusesWhatIsNoJson) {
+  const auto refused = [](std::string_view text) {
+    return failure<InputError>([&] { parse_model_config(text, "config.json"); });
+  };
+  EXPECT_NE(refused("").find("is not JSON"), std::string::npos);
+  EXPECT_NE(refused("{\"hidden_size\":").find("is not JSON"), std::string::npos);
+  EXPECT_NE(refused("[]").find("is no JSON object"), std::string::npos);
+  EXPECT_NE(refused(std::string(1 << 19, '[')), "");
+}
+
+}  // namespace
+}  // namespace penstock::files
