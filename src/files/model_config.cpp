@@ -2,8 +2,8 @@
 #include "files/model_config.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -19,26 +19,26 @@ constexpr std::size_t kLongestFile = 1 << 20;
 constexpr std::int64_t kMostWidth = 1 << 24;
 
 // Settings that change nothing about what one forward pass computes.
-constexpr std::array<std::string_view, 19> kPassedOver{"_name_or_path",
-                                                       "architectures",
-                                                       "attention_dropout",
-                                                       "bos_token_id",
-                                                       "dtype",
-                                                       "eos_token_id",
-                                                       "id2label",
-                                                       "initializer_range",
-                                                       "label2id",
-                                                       "max_position_embeddings",
-                                                       "model_type",
-                                                       "pad_token_id",
-                                                       "pretraining_tp",
-                                                       "transformers_version",
-                                                       "torch_dtype",
-                                                       "use_cache",
-                                                       "rope_type",
-                                                       "type",
-                                                       "return_dict",
-                                                       "output_hidden_states"};
+constexpr std::string_view kPassedOver[]{"_name_or_path",
+                                         "architectures",
+                                         "attention_dropout",
+                                         "bos_token_id",
+                                         "dtype",
+                                         "eos_token_id",
+                                         "id2label",
+                                         "initializer_range",
+                                         "label2id",
+                                         "max_position_embeddings",
+                                         "model_type",
+                                         "pad_token_id",
+                                         "pretraining_tp",
+                                         "transformers_version",
+                                         "torch_dtype",
+                                         "use_cache",
+                                         "rope_type",
+                                         "type",
+                                         "return_dict",
+                                         "output_hidden_states"};
 
 // One JSON object whose members are taken out by name; what is left over at the end was not understood.
 class Members {
@@ -89,7 +89,7 @@ class Members {
   void refuse_the_rest() const {
     for (const auto& [key, value] : object_.items()) {
       const bool known = std::ranges::find(taken_, key) != taken_.end() ||
-                         std::ranges::find(kPassedOver, key) != kPassedOver.end();
+                         std::ranges::find(kPassedOver, key) != std::end(kPassedOver);
       const bool off = value.is_null() || value == false;
       if (!known && !off) fail(said(key, value) + " is not known, and might change what the model computes");
     }
