@@ -144,6 +144,21 @@ TEST(Optimizer, GivesTheSameBitsHoweverParametersAreSpread) {
   }
 }
 
+TEST(Optimizer, GivesTheSameBitsAtEveryAddress) {
+  nn::Parameter plain = parameter("a", {1003});
+  Optimizer reference({&plain}, kNames, {});
+  const at::Tensor start = plain.master.clone();
+  reference.update(1e-2, 1.0);
+  for (std::int64_t offset = 1; offset < 16; ++offset) {
+    nn::Parameter moved = parameter("a", {1003});
+    const at::Tensor room = at::full({1100}, 0.0, at::kFloat);
+    moved.master = room.narrow(0, offset, 1003).copy_(start);
+    Optimizer({&moved}, kNames, {}).update(1e-2, 1.0);
+    EXPECT_TRUE(at::equal(moved.master, plain.master)) << offset;
+    EXPECT_EQ(square_sum(moved.master), square_sum(plain.master));
+  }
+}
+
 TEST(Optimizer, CountsTiedEmbeddingsOnceAndKeepsTheirCopiesEqual) {
   nn::Parameter owner = parameter("a", {4, 3}), copy = parameter("a", {4, 3}), alias = owner;
   copy.replica = nn::Replica::Copy;
