@@ -52,11 +52,8 @@ class World {
   // Looks for notices every few milliseconds. PeerFailure when a rank has failed.
   void poll();
   [[noreturn]] void end(const Notice& own);
-  // Messages that are given up share one deadline.
-  bool may_still_wait() {
-    if (!withdrawal_) withdrawal_ = Deadline(withdrawal_time);
-    return !withdrawal_->passed();
-  }
+  // Ends a message that is given up.
+  void withdraw(MPI_Request& request);
 
  private:
   void read_notices();
@@ -67,7 +64,8 @@ class World {
   MPI_Comm notices_ = MPI_COMM_NULL;
   std::vector<bool> has_ended_;  // by rank: its notice has come
   std::optional<Notice> failure_;
-  std::optional<Deadline> withdrawal_;
+  int patience_ = 5000;  // tests left for messages that are given up: about half a second
+  bool silent_ = false;  // a message is under way whose buffer may be gone: MPI must move no data any more
   std::chrono::steady_clock::time_point polled_{};
 };
 
@@ -92,18 +90,29 @@ World::World() {
 
 World::~World() {
   if (failure_) end(*failure_);
-  if (std::uncaught_exceptions() > 0) end(make_notice(rank_, Exit::Failed, "an exception ended this rank"));
+  if (silent_ || std::uncaught_exceptions() > 0)
+    end(make_notice(rank_, Exit::Failed, "an exception ended this rank"));
   MPI_Comm_free(&notices_);
   MPI_Finalize();
 }
 
 void World::poll() {
+  if (silent_) throw RunError("this rank gave up a message that is under way, and can send no other");
   const auto now = std::chrono::steady_clock::now();
   if (now - polled_ >= notice_period) {
     polled_ = now;
     read_notices();
   }
   if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
+}
+
+void World::withdraw(MPI_Request& request) {
+  int done = 0;
+  while (!silent_ && MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+    silent_ = --patience_ <= 0;
+    ::usleep(50);
+  }
+  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
 
 void World::read_notices() {
@@ -143,7 +152,7 @@ void World::hear_others() {
   has_ended_[rank_] = true;
   const Deadline deadline(farewell_time);
   while (!deadline.passed() && std::ranges::find(has_ended_, false) != has_ended_.end()) {
-    read_notices();
+    if (!silent_) read_notices();
     ::usleep(1000);
   }
 }
@@ -152,36 +161,38 @@ class MpiRequest : public Request::State {
  public:
   MpiRequest(std::shared_ptr<World> world, Message message, Seconds timeout)
       : world_(std::move(world)), message_(message), timeout_(timeout) {}
+  // A receive that has not met its message is cancelled at once. What is under way gets a moment to complete,
+  // because its buffer may be freed after this.
   ~MpiRequest() override {
-    for (Piece& piece : pieces_) withdraw(piece);
+    for (MPI_Request& piece : pieces_) {
+      if (piece == MPI_REQUEST_NULL) continue;
+      if (!message_.sending) MPI_Cancel(&piece);
+      world_->withdraw(piece);
+    }
   }
 
   // Long messages go in pieces; MPI keeps their order.
   void post(std::byte* data, int peer, int tag, MPI_Comm comm) {
-    std::size_t rest = message_.bytes;
-    do {
-      const int bytes = static_cast<int>(std::min(rest, piece_bytes));
-      MPI_Request& request = pieces_.emplace_back(Piece{.bytes = bytes}).request;
-      check(message_.sending ? MPI_Isend(data, bytes, MPI_BYTE, peer, tag, comm, &request)
-                             : MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, comm, &request),
+    pieces_.assign(std::max<std::size_t>(1, (message_.bytes + piece_bytes - 1) / piece_bytes),
+                   MPI_REQUEST_NULL);
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      std::byte* const start = data + i * piece_bytes;
+      check(message_.sending ? MPI_Isend(start, length(i), MPI_BYTE, peer, tag, comm, &pieces_[i])
+                             : MPI_Irecv(start, length(i), MPI_BYTE, peer, tag, comm, &pieces_[i]),
             message_);
-      data += bytes;
-      rest -= bytes;
-    } while (rest > 0);
+    }
   }
 
   bool test() override {
     world_->poll();
     for (; next_ < pieces_.size(); ++next_) {
-      Piece& piece = pieces_[next_];
-      int done = 0;
+      int done = 0, arrived = 0;
       MPI_Status status;
-      check(MPI_Test(&piece.request, &done, &status), message_);
+      check(MPI_Test(&pieces_[next_], &done, &status), message_);
       if (!done) return false;
       if (message_.sending) continue;
-      int arrived = 0;
       check(MPI_Get_count(&status, MPI_BYTE, &arrived), message_);
-      if (arrived != piece.bytes) throw wrong_length(message_, next_ * piece_bytes + arrived);
+      if (arrived != length(next_)) throw wrong_length(message_, next_ * piece_bytes + arrived);
     }
     return true;
   }
@@ -201,28 +212,14 @@ class MpiRequest : public Request::State {
   }
 
  private:
-  struct Piece {
-    MPI_Request request = MPI_REQUEST_NULL;
-    int bytes = 0;
-  };
-
-  // A receive that has not met its message is cancelled at once. What is under way gets a moment to complete,
-  // because its buffer may be freed after this.
-  void withdraw(Piece& piece) {
-    if (piece.request == MPI_REQUEST_NULL) return;
-    if (!message_.sending) MPI_Cancel(&piece.request);
-    const auto under_way = [&] {
-      int done = 0;
-      return MPI_Test(&piece.request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;
-    };
-    while (under_way() && world_->may_still_wait()) ::usleep(50);
-    if (piece.request != MPI_REQUEST_NULL) MPI_Request_free(&piece.request);
+  int length(std::size_t piece) const {
+    return static_cast<int>(std::min(piece_bytes, message_.bytes - piece * piece_bytes));
   }
 
   std::shared_ptr<World> world_;
   Message message_;
   Seconds timeout_;
-  std::vector<Piece> pieces_;
+  std::vector<MPI_Request> pieces_;
   std::size_t next_ = 0;  // the first piece that is not known to be done
 };
 

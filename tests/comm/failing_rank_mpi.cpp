@@ -33,6 +33,17 @@ void exchange(Communicator& world, const std::function<void()>& in_the_middle) {
   send.wait();
 }
 
+// The culprit's buffer is gone when the next rank comes to fetch the message.
+void fail_with_a_send_under_way(Communicator& world) {
+  std::vector<std::byte> text(100'000'000);
+  if (world.rank() == culprit) {
+    Request send = world.send(text, next_of(world), 0);
+    throw RunError("the disk is full");
+  }
+  sleep_for(1.5);
+  if (previous_of(world) == culprit) world.receive(text, culprit, 0).wait();
+}
+
 void pass_messages(Communicator& world, const std::string& ending) {
   for (int round = 0; round < 10; ++round) exchange(world, [] {});
   exchange(world, [&] {
@@ -45,6 +56,7 @@ void pass_messages(Communicator& world, const std::string& ending) {
   if (ending == "throw while others compute" && world.rank() == culprit) throw RunError("the disk is full");
   if (ending == "throw while others compute") sleep_for(2);
   if (ending == "throw at the end" && world.rank() == culprit) throw RunError("the disk is full");
+  if (ending == "throw with a send under way") fail_with_a_send_under_way(world);
   if (ending == "all throw") throw InputError("the run file is empty");
 }
 
