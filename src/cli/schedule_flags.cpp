@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/schedule_flags.h"
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-
 #include "base/error.h"
+#include "files/mapped_file.h"
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
 
@@ -46,7 +42,8 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
     throw InputError("give either a file or --schedule, not both (\"" + flags.file + "\" and \"" +
                      flags.name + "\")");
   }
-  if (!flags.file.empty()) return schedule::parse_csv(read_text_file(flags.file), flags.file);
+  if (!flags.file.empty())
+    return schedule::parse_csv(files::read_text(flags.file, kLongestSchedule), flags.file);
   if (flags.name.empty())
     throw InputError("which schedule? give a CSV file, or --schedule NAME -p DEVICES -m MICRO_BATCHES");
   schedule::find_generator(flags.name);
@@ -65,20 +62,6 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
   if (listed) request.slices = flags.slices;
   request.group = flags.group;
   return schedule::generate(flags.name, request);
-}
-
-std::string read_text_file(const std::string& path, std::size_t limit) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) throw InputError(path + ": is a folder, not a file");
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) throw InputError(path + ": " + std::strerror(errno));
-  const auto size = static_cast<std::size_t>(file.tellg());
-  if (size > limit) throw InputError(path + ": is larger than " + std::to_string(limit) + " bytes");
-  std::string text(size, '\0');
-  file.seekg(0);
-  file.read(text.data(), static_cast<std::streamsize>(size));
-  if (!file) throw InputError(path + ": could not be read: " + std::strerror(errno));
-  return text;
 }
 
 }  // namespace penstock::cli

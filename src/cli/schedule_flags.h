@@ -11,6 +11,9 @@
 
 namespace penstock::cli {
 
+// Files of schedules and programs are read up to this many bytes.
+inline constexpr std::size_t kLongestSchedule = std::size_t{256} << 20;
+
 struct ScheduleFlags {
   std::string file;         // a CSV of the text form; or
   std::string name;         // a generator
@@ -25,9 +28,5 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 
 // Generates or reads what the flags name; throws InputError.
 schedule::Schedule make_schedule(const ScheduleFlags& flags);
-
-// The whole file as text; throws InputError naming the path and the reason. Refuses files beyond `limit`
-// bytes.
-std::string read_text_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
 
 }  // namespace penstock::cli

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kChannel = static_cast<int>(schedule::Channel::Control);
 
-// What the first rank must know before the values: [rank of the tensor, dimension 0, dimension 1, element type].
+// What the first rank must know before the values: [rank of the tensor, dimension 0, dimension 1, element
+// type].
 using Description = std::array<std::int64_t, 4>;
 
 Description describe(const at::Tensor& tensor) {
@@ -64,7 +65,8 @@ void gather_weights(const std::vector<std::string>& names, std::map<int, nn::Sta
     PENSTOCK_CHECK(owner[i] >= 0, "every parameter lives on some rank");
     const bool here = owner[i] == pipeline.rank();
     if (here && pipeline.rank() != 0) send_tensor(mine.at(names[i]), pipeline);
-    if (pipeline.rank() == 0) visit(names[i], here ? mine.at(names[i]) : receive_tensor(static_cast<int>(owner[i]), pipeline));
+    if (pipeline.rank() == 0)
+      visit(names[i], here ? mine.at(names[i]) : receive_tensor(static_cast<int>(owner[i]), pipeline));
   }
 }
 

@@ -14,9 +14,9 @@
 
 namespace penstock::train {
 
-// Visits every parameter's master weights on rank 0, in the order of `names`, wherever its stage lives; one parameter
-// at a time is in flight, so rank 0 needs memory for one. Tied embeddings come once. Collective; `visit` is called on
-// rank 0 alone and must not keep the tensor's memory.
+// Visits every parameter's master weights on rank 0, in the order of `names`, wherever its stage lives; one
+// parameter at a time is in flight. The tensors of local stages are the masters themselves, the others
+// copies. Tied embeddings come once. Collective; `visit` is called on rank 0 alone.
 void gather_weights(const std::vector<std::string>& names, std::map<int, nn::Stage>& stages,
                     comm::Communicator& pipeline,
                     const std::function<void(const std::string&, const at::Tensor&)>& visit);

@@ -13,21 +13,14 @@
 namespace penstock::train {
 namespace {
 
-using schedule::Channel;
 using schedule::Op;
 using schedule::OpKind;
-
-int channel_of(OpKind kind) {
-  const bool forward = kind == OpKind::SendForward || kind == OpKind::ReceiveForward;
-  return static_cast<int>(forward ? Channel::Forward : Channel::Backward);
-}
-
-bool is_receive(OpKind kind) { return schedule::lane_of(kind) == schedule::Lane::Receive; }
 
 }  // namespace
 
 Interpreter::Interpreter(Setting setting)
-    : setting_(std::move(setting)), list_(setting_.program.devices.at(static_cast<std::size_t>(setting_.device))) {
+    : setting_(std::move(setting)),
+      list_(setting_.program.devices.at(static_cast<std::size_t>(setting_.device))) {
   for (const auto& ranges : setting_.slices) {
     first_slot_.push_back(slots_per_stage_);
     slots_per_stage_ += ranges.size();
@@ -56,26 +49,39 @@ void Interpreter::execute(std::uint32_t index) {
   const Op& op = list_.ops[index];
   const std::size_t here = slot(op.stage, op.micro_batch, op.slice);
   switch (op.kind) {
-    case OpKind::Forward: forward(op); break;
+    case OpKind::Forward:
+      forward(op);
+      break;
     case OpKind::Backward:
-    case OpKind::BackwardInput: backward(op); break;
+    case OpKind::BackwardInput:
+      backward(op);
+      break;
     case OpKind::BackwardWeight:
       setting_.stages.at(op.stage).backward_weight({op.micro_batch, op.slice});
       break;
-    case OpKind::SendForward: return send(index, std::exchange(outputs_[here], {}));
-    case OpKind::SendBackward: return send(index, std::exchange(input_gradients_[here], {}));
+    case OpKind::SendForward:
+      return send(index, std::exchange(outputs_[here], {}));
+    case OpKind::SendBackward:
+      return send(index, std::exchange(input_gradients_[here], {}));
     case OpKind::ReceiveForward:
-    case OpKind::ReceiveBackward: return receive(index);
-    case OpKind::ReduceGradients: reduce_tied_gradients(setting_.stages, op.peer, setting_.pipeline); break;
-    case OpKind::OptimizerStep: setting_.optimizer_step(); break;
+    case OpKind::ReceiveBackward:
+      return receive(index);
+    case OpKind::ReduceGradients:
+      reduce_tied_gradients(setting_.stages, op.peer, setting_.pipeline);
+      break;
+    case OpKind::OptimizerStep:
+      setting_.optimizer_step(result_.loss_sums);
+      break;
     case OpKind::Offload:
-    case OpKind::Reload: throw InputError("this program offloads records, which this trainer cannot do");
+    case OpKind::Reload:
+      throw InputError("this program offloads records, which this trainer cannot do");
   }
   result_.events[index].end = now();
 }
 
 void Interpreter::forward(const Op& op) {
-  const auto& range = setting_.slices[static_cast<std::size_t>(op.micro_batch)][static_cast<std::size_t>(op.slice)];
+  const auto& range =
+      setting_.slices[static_cast<std::size_t>(op.micro_batch)][static_cast<std::size_t>(op.slice)];
   const auto j = static_cast<std::size_t>(op.micro_batch);
   const std::size_t here = slot(op.stage, op.micro_batch, op.slice);
   const bool first = op.stage == 0;
@@ -121,20 +127,22 @@ void Interpreter::send(std::uint32_t index, at::Tensor payload) {
   const Op& op = list_.ops[index];
   PENSTOCK_CHECK(payload.defined(), "a send follows the op that made its payload");
   Flight flight{.op = index, .buffer = payload.contiguous(), .request = {}};
-  flight.request = setting_.pipeline.send(bytes_of_tensor(flight.buffer), op.peer, channel_of(op.kind));
+  flight.request = setting_.pipeline.send(bytes_of_tensor(flight.buffer), op.peer,
+                                          static_cast<int>(schedule::channel_of(op.kind)));
   sending_.push_back(std::move(flight));
 }
 
 void Interpreter::receive(std::uint32_t index) {
   const Op& op = list_.ops[index];
   Flight flight{.op = index, .buffer = empty_slice(op), .request = {}};
-  flight.request = setting_.pipeline.receive(bytes_of_tensor(flight.buffer), op.peer, channel_of(op.kind));
+  flight.request = setting_.pipeline.receive(bytes_of_tensor(flight.buffer), op.peer,
+                                             static_cast<int>(schedule::channel_of(op.kind)));
   receiving_.push_back(std::move(flight));
 }
 
 // Other ops named in `after` are done already: this thread carries them out one by one.
 void Interpreter::finish_receive(std::uint32_t index) {
-  if (!is_receive(list_.ops[index].kind)) return;
+  if (!schedule::is_receive(list_.ops[index].kind)) return;
   const auto flight = std::ranges::find(receiving_, index, &Flight::op);
   if (flight == receiving_.end()) return;
   flight->request.wait();
@@ -178,8 +186,8 @@ at::Tensor Interpreter::empty_slice(const Op& op) const {
 }
 
 std::size_t Interpreter::slot(int stage, int micro_batch, int slice) const {
-  return static_cast<std::size_t>(stage) * slots_per_stage_ + first_slot_[static_cast<std::size_t>(micro_batch)] +
-         static_cast<std::size_t>(slice);
+  return static_cast<std::size_t>(stage) * slots_per_stage_ +
+         first_slot_[static_cast<std::size_t>(micro_batch)] + static_cast<std::size_t>(slice);
 }
 
 Seconds Interpreter::now() const {

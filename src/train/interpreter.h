@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries out one device's list of a program: a loop and a switch. It obeys the program and nothing else.
 //
-// Compute ops run at once on the calling thread. Sends and receives are posted without blocking and polled between ops;
-// a compute op waits for the receives it names. Every op leaves one event in the timeline.
+// Compute ops run at once on the calling thread. Sends and receives are posted without blocking and polled
+// between ops; a compute op waits for the receives it names. Every op leaves one event in the timeline.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +20,8 @@
 
 namespace penstock::train {
 
-// The tokens of one step of one pipeline: m micro-batches of b sequences of s tokens. Every device has all of them.
+// The tokens of one step of one pipeline: m micro-batches of b sequences of s tokens. Every device has all of
+// them.
 struct StepTokens {
   std::vector<at::Tensor> tokens;   // m × [b, s] int64
   std::vector<at::Tensor> targets;  // m × [b, s] int64; -1: no target
@@ -30,7 +31,8 @@ struct StepTokens {
 enum class Mode { Train, Evaluate };
 
 struct StepResult {
-  // Unscaled loss of each (micro-batch, slice) in ascending order; all 0 except on the device of the last stage.
+  // Unscaled loss of each (micro-batch, slice) in ascending order; all 0 except on the device of the last
+  // stage.
   std::vector<double> loss_sums;
   std::vector<schedule::Event> events;  // one per op, seconds since the step began here
 };
@@ -41,14 +43,15 @@ class Interpreter {
   struct Setting {
     const schedule::Program& program;
     int device = 0;
-    std::map<int, nn::Stage>& stages;                     // by number: the ones on this device
-    comm::Communicator& pipeline;                         // rank = device
-    std::vector<std::vector<model::TokenRange>> slices;   // of each micro-batch
-    std::int64_t sequences = 1;                           // b
-    std::int64_t hidden = 0;                              // width of what travels between stages
-    at::ScalarType type = at::kFloat;                     // its element type
+    std::map<int, nn::Stage>& stages;                    // by number: the ones on this device
+    comm::Communicator& pipeline;                        // rank = device
+    std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
+    std::int64_t sequences = 1;                          // b
+    std::int64_t hidden = 0;                             // width of what travels between stages
+    at::ScalarType type = at::kFloat;                    // its element type
     Mode mode = Mode::Train;
-    std::function<void()> optimizer_step;                 // carries out STEP; may be empty when evaluating
+    // Carries out STEP, given this device's loss sums of the step; may be empty when evaluating.
+    std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
   };
   explicit Interpreter(Setting setting);
 

@@ -17,8 +17,8 @@ struct Machine {
 };
 Machine this_machine();
 
-// Rate of a product of two square matrices in the given precision on this thread's share of the cores: the limit that
-// model FLOP/s are shown beside. Takes about a fifth of a second.
+// Rate of a product of two square matrices in the given precision on this thread's share of the cores: the
+// limit that model FLOP/s are shown beside. Takes about a fifth of a second.
 Flops measure_matmul_rate(model::Precision precision);
 
 }  // namespace penstock::train

@@ -32,14 +32,16 @@ std::int64_t pick(std::span<const float> logits, double temperature, double draw
 
 }  // namespace
 
-std::vector<std::int64_t> sample_text(nn::Stage& model, std::vector<std::int64_t> prompt, const Sampling& sampling) {
+std::vector<std::int64_t> sample_text(nn::Stage& model, std::vector<std::int64_t> prompt,
+                                      const Sampling& sampling) {
   PENSTOCK_CHECK(!prompt.empty(), "sampling continues a prompt");
   const std::size_t given = prompt.size();
   std::vector<std::int64_t>& text = prompt;
   for (std::int64_t i = 0; i < sampling.tokens; ++i) {
     // The whole text again for each token: a sample is short, and nothing has to be kept between the calls.
     nn::ForwardInput input{.key = {0, 0}};
-    input.tokens = at::from_blob(text.data(), {1, static_cast<std::int64_t>(text.size())}, at::dtype(at::kLong));
+    input.tokens =
+        at::from_blob(text.data(), {1, static_cast<std::int64_t>(text.size())}, at::dtype(at::kLong));
     const at::Tensor logits = model.evaluate_logits(input);
     model.forget(0);
     const std::int64_t vocab = logits.size(-1);

@@ -10,13 +10,14 @@
 namespace penstock::train {
 
 struct Sampling {
-  std::int64_t tokens = 300;    // to draw
-  double temperature = 0.8;     // of the softmax; smaller is bolder
-  std::uint64_t seed = 1;       // token i depends on the seed and on i
+  std::int64_t tokens = 300;  // to draw
+  double temperature = 0.8;   // of the softmax; smaller is bolder
+  std::uint64_t seed = 1;     // token i depends on the seed and on i
 };
 
-// Continues `prompt` (not empty) by drawing tokens one by one. `model` is the whole model in one stage. The prompt and
-// the tokens drawn must fit the model's positions. Returns the drawn tokens alone.
-std::vector<std::int64_t> sample_text(nn::Stage& model, std::vector<std::int64_t> prompt, const Sampling& sampling);
+// Continues `prompt` (not empty) by drawing tokens one by one. `model` is the whole model in one stage. The
+// prompt and the tokens drawn must fit the model's positions. Returns the drawn tokens alone.
+std::vector<std::int64_t> sample_text(nn::Stage& model, std::vector<std::int64_t> prompt,
+                                      const Sampling& sampling);
 
 }  // namespace penstock::train

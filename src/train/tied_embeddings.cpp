@@ -20,8 +20,8 @@ Sides sides_on(std::map<int, nn::Stage>& stages) {
   Sides sides;
   for (auto& [number, stage] : stages) {
     for (nn::Parameter& parameter : stage.parameters()) {
-      if (parameter.name != "model.embed_tokens.weight") continue;
-      (parameter.replica == nn::Replica::None ? sides.input : sides.output) = &parameter;
+      if (parameter.replica != nn::Replica::None) sides.output = &parameter;
+      if (parameter.name == "model.embed_tokens.weight") sides.input = &parameter;
     }
   }
   return sides;
@@ -32,7 +32,8 @@ Sides sides_on(std::map<int, nn::Stage>& stages) {
 void reduce_tied_gradients(std::map<int, nn::Stage>& stages, int peer, comm::Communicator& pipeline) {
   const Sides sides = sides_on(stages);
   if (peer < 0) {
-    PENSTOCK_CHECK(sides.input && sides.output, "a device that reduces alone has both sides of a tied embedding");
+    PENSTOCK_CHECK(sides.input && sides.output,
+                   "a device that reduces alone has both sides of a tied embedding");
     sides.input->gradient.add_(sides.output->gradient);
     sides.output->gradient.copy_(sides.input->gradient);
     return;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_outputs.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "files/atomic_file.h"
+#include "report/trace.h"
+
+namespace penstock::cli {
+namespace {
+
+Bytes total_of(const train::BytesByCategory& bytes) {
+  const auto found = std::ranges::find(bytes, "total", &std::pair<std::string, Bytes>::first);
+  return found == bytes.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+void write_outputs(const train::RunPlan& plan, const train::RunOutcome& outcome,
+                   const train::RunDirectory& directory) {
+  if (outcome.timelines.empty()) return;
+  const report::TraceProcess trace{
+      .prefix = "", .program = plan.program, .timeline = outcome.timelines.back().timeline};
+  files::write_atomically(directory.file("trace.json"), report::chrome_trace(trace));
+}
+
+std::string memory_comparison(const train::Summary& summary) {
+  std::ostringstream text;
+  text << "memory    peak of each device\n";
+  for (std::size_t device = 0; device < summary.devices.size(); ++device) {
+    const Bytes predicted = total_of(summary.devices[device].predicted_bytes);
+    const Bytes measured = total_of(summary.devices[device].measured_bytes);
+    text << "  device " << device << "  measured " << print_bytes(measured) << ", predicted "
+         << print_bytes(predicted) << " ("
+         << number(100.0 * (static_cast<double>(predicted) / static_cast<double>(measured) - 1.0), 1)
+         << " %)\n";
+  }
+  return text.str();
+}
+
+std::string list_outputs(const train::RunDirectory& directory) {
+  return directory.path() + ": run.toml, metrics.jsonl, summary.json, weights.safetensors, trace.json\n";
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock show: draw a schedule.
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/schedule_flags.h"
+#include "report/drawing.h"
+#include "report/grid.h"
+#include "report/svg.h"
+#include "report/trace.h"
+#include "schedule/generators/generator.h"
+#include "schedule/passes/lower.h"
+#include "schedule/placement.h"
+#include "schedule/program_text.h"
+#include "schedule/text.h"
+#include "sim/result.h"
+#include "sim/unit_costs.h"
+#include "train/progress.h"
+
+namespace penstock::cli {
+namespace {
+
+struct ShowFlags {
+  ScheduleFlags schedule;
+  std::string format = "grid";
+  bool program = false;
+  bool colour = false;
+};
+
+std::string describe(const schedule::Schedule& schedule) {
+  std::string text = schedule.name + ": " + std::to_string(schedule.device_count()) + " devices, " +
+                     std::to_string(schedule.stages) + " stages, " +
+                     std::to_string(schedule.micro_batches()) + " micro-batches";
+  if (schedule::Placement(schedule).has_replicas())
+    text += "; every stage lives on two devices: two copies of the parameters";
+  return text + "\n";
+}
+
+std::string notes(const ShowFlags& flags) {
+  if (flags.schedule.name.empty()) return {};
+  const schedule::Generator& generator = schedule::find_generator(flags.schedule.name);
+  if (generator.fixed_gradient_order) return {};
+  return "adds weight gradients in another micro-batch order than 1f1b: equal to it to a tolerance, not in "
+         "every bit\n";
+}
+
+std::string trace_of(const schedule::Schedule& schedule) {
+  const schedule::Program program = schedule::lower(schedule);
+  const sim::Result result = sim::evaluate(program, sim::UnitCosts());
+  return report::chrome_trace({.prefix = "", .program = program, .timeline = result.timeline});
+}
+
+std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  return describe(schedule) + notes(flags) +
+         report::grid(schedule, {.colour = terminal || flags.colour,
+                                 .most_columns = terminal ? train::terminal_width() : 0});
+}
+
+std::string show(const ShowFlags& flags) {
+  const schedule::Schedule schedule = make_schedule(flags.schedule);
+  if (flags.program) return schedule::to_text(schedule::lower(schedule));
+  if (flags.format == "csv") return schedule::to_csv(schedule);
+  if (flags.format == "json") return schedule::to_json(schedule) + "\n";
+  if (flags.format == "svg") return report::svg(report::draw(schedule));
+  if (flags.format == "trace") return trace_of(schedule);
+  return grid_of(flags, schedule);
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& program, Exit& exit_code) {
+  const auto flags = std::make_shared<ShowFlags>();
+  CLI::App* command = program.add_subcommand("show", "Draw a schedule, or print it for another program.");
+  add_schedule_flags(*command, flags->schedule);
+  command->add_option("--format", flags->format, "grid, csv, json, svg or trace")
+      ->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}));
+  command->add_flag("--program", flags->program,
+                    "the lowered program instead: transfers and optimizer step added");
+  command->add_flag("--colour", flags->colour, "colours in a pipe too");
+  command->callback([flags, &exit_code] {
+    std::cout << show(*flags);
+    exit_code = Exit::Done;
+  });
+}
+
+}  // namespace penstock::cli

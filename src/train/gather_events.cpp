@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/gather_events.h"
+
+#include <array>
+#include <string>
+
+#include "base/error.h"
+
+namespace penstock::train {
+
+schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
+                                 comm::Communicator& pipeline) {
+  constexpr int channel = static_cast<int>(schedule::Channel::Control);
+  if (pipeline.rank() != 0) {
+    pipeline.send(std::as_bytes(std::span(mine)), 0, channel).wait();
+    return {};
+  }
+  schedule::Timeline timeline;
+  timeline.devices.push_back(mine);
+  for (int rank = 1; rank < pipeline.size(); ++rank) {
+    std::vector<schedule::Event> events(program.devices[static_cast<std::size_t>(rank)].ops.size());
+    pipeline.receive(std::as_writable_bytes(std::span(events)), rank, channel).wait();
+    timeline.devices.push_back(std::move(events));
+  }
+  return timeline;
+}
+
+std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, comm::Communicator& pipeline) {
+  using Peaks = std::array<std::int64_t, nn::kCategories + 1>;
+  Peaks own{};
+  for (int i = 0; i < nn::kCategories; ++i)
+    own[static_cast<std::size_t>(i)] = mine.peak(static_cast<nn::Category>(i));
+  own.back() = mine.peak_total();
+  std::vector<Peaks> all(static_cast<std::size_t>(pipeline.size()));
+  pipeline.all_gather(comm::bytes_of(own), std::as_writable_bytes(std::span(all)));
+
+  std::vector<BytesByCategory> peaks;
+  for (const Peaks& rank : all) {
+    BytesByCategory named;
+    for (int i = 0; i < nn::kCategories; ++i) {
+      named.emplace_back(nn::name_of(static_cast<nn::Category>(i)), rank[static_cast<std::size_t>(i)]);
+    }
+    named.emplace_back("total", rank.back());
+    peaks.push_back(std::move(named));
+  }
+  return peaks;
+}
+
+}  // namespace penstock::train

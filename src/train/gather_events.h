@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every rank measured, brought together on rank 0.
+#pragma once
+
+#include <vector>
+
+#include "comm/communicator.h"
+#include "nn/ledger.h"
+#include "schedule/program.h"
+#include "schedule/timeline.h"
+#include "train/metrics.h"
+
+namespace penstock::train {
+
+// The timeline of one step on rank 0, from each rank's own events (one per op of its list); empty on the
+// others. Collective.
+schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
+                                 comm::Communicator& pipeline);
+
+// Peak bytes of each rank by category, and "total" last: the greatest sum at one time. On all ranks.
+// Collective.
+std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, comm::Communicator& pipeline);
+
+}  // namespace penstock::train

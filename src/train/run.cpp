@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run.h"
+
+#include <chrono>
+#include <deque>
+
+#include "base/error.h"
+#include "files/atomic_file.h"
+#include "train/bigram.h"
+#include "train/gather_events.h"
+#include "train/machine.h"
+#include "train/sample_text.h"
+#include "train/tokenizer.h"
+#include "train/trainer.h"
+#include "train/weights_file.h"
+
+namespace penstock::train {
+namespace {
+
+constexpr std::size_t kKeptTimelines = 3;
+constexpr int kMostSkippedInARow = 3;
+
+BytesByCategory predicted_bytes(const model::DeviceMemory& memory) {
+  BytesByCategory named;
+  for (const auto& [name, bytes] : model::categories(memory)) named.emplace_back(name, bytes);
+  named.emplace_back("total", memory.total());
+  return named;
+}
+
+// One run under way. Every rank goes through the same calls; what only rank 0 does hangs on its directory.
+class Run {
+ public:
+  Run(const RunPlan& plan, const TextData& data, comm::Communicator& pipeline, const RunDirectory* directory,
+      const RunObserver& observer)
+      : plan_(plan),
+        data_(data),
+        pipeline_(pipeline),
+        directory_(directory),
+        observer_(observer),
+        trainer_(plan, pipeline) {
+    if (directory_) metrics_.emplace(directory_->metrics(), 0);
+    machine_flops_ = measure_matmul_rate(plan.precision());
+    pipeline_.all_reduce(&machine_flops_, 1, comm::Type::F64, comm::Reduction::Sum);
+    if (directory_ && data_.evaluation_batches() > 0) summary_.bigram_loss = bigram_loss(data_);
+  }
+
+  RunOutcome carry_out() {
+    began_ = Clock::now();
+    for (std::int64_t number = 1; number <= steps(); ++number) one_step(number);
+    return finish();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::int64_t steps() const { return plan_.options.train.steps; }
+  Tokens tokens_per_step() const { return plan_.options.train.batch * plan_.options.data.seq_len; }
+  Seconds elapsed() const { return std::chrono::duration<Seconds>(Clock::now() - began_).count(); }
+  Flops model_flops(double tokens_per_second) const {
+    return tokens_per_second * model::flops_per_token(plan_.shape(), plan_.options.data.seq_len);
+  }
+
+  void one_step(std::int64_t number) {
+    const StepTokens tokens = data_.training_batch((number - 1) * plan_.options.train.batch);
+    const StepReport report = trainer_.step(number, tokens);
+    kept_.emplace_back(number, trainer_.events());
+    if (kept_.size() > kKeptTimelines) kept_.pop_front();
+    watch_for_numbers(number, report);
+    const bool evaluate_now = number == steps() || (plan_.options.train.evaluate_every > 0 &&
+                                                    number % plan_.options.train.evaluate_every == 0);
+    std::optional<double> evaluation;
+    if (evaluate_now && data_.evaluation_batches() > 0) evaluation = evaluate();
+    if (directory_) note(number, report, evaluation);
+  }
+
+  void watch_for_numbers(std::int64_t number, const StepReport& report) {
+    skipped_in_a_row_ = report.skipped ? skipped_in_a_row_ + 1 : 0;
+    if (!report.skipped) return;
+    ++summary_.skipped_steps;
+    if (directory_) {
+      observer_.say("step " + std::to_string(number) +
+                    ": the loss or the gradient is not finite; the step is skipped");
+    }
+    if (skipped_in_a_row_ == kMostSkippedInARow) {
+      throw RunError("three steps in a row had a loss or gradient that is not finite, the last one step " +
+                     std::to_string(number) + "; a smaller train.lr may help");
+    }
+  }
+
+  double evaluate() {
+    double sum = 0;
+    double targets = 0;
+    for (std::int64_t index = 0; index < data_.evaluation_batches(); ++index) {
+      const StepTokens batch = data_.evaluation_batch(index);
+      sum += trainer_.evaluate(batch) * static_cast<double>(batch.target_count);
+      targets += static_cast<double>(batch.target_count);
+    }
+    return sum / targets;
+  }
+
+  void note(std::int64_t number, const StepReport& report, std::optional<double> evaluation) {
+    const double rate = static_cast<double>(tokens_per_step()) / report.seconds;
+    metrics_->write({.step = number,
+                     .loss = report.loss,
+                     .grad_norm = report.grad_norm,
+                     .lr = report.lr,
+                     .tokens = number * tokens_per_step(),
+                     .step_s = report.seconds,
+                     .tokens_per_second = rate,
+                     .mfu = model_flops(rate) / machine_flops_,
+                     .bubble_fraction = report.bubble_fraction,
+                     .peak_bytes = report.peak_bytes,
+                     .skipped = report.skipped,
+                     .evaluation_loss = evaluation});
+    if (evaluation) summary_.evaluation_loss = evaluation;
+    summary_.loss = report.loss;
+    observer_.progress({.step = number,
+                        .steps = steps(),
+                        .loss = report.loss,
+                        .evaluation_loss = summary_.evaluation_loss,
+                        .tokens_per_second = rate,
+                        .model_flops = model_flops(rate),
+                        .machine_flops = machine_flops_,
+                        .remaining = -1});
+  }
+
+  RunOutcome finish() {
+    RunOutcome outcome;
+    summary_.wall_s = elapsed();
+    for (const auto& [number, events] : kept_) {
+      outcome.timelines.push_back({number, gather_events(plan_.program, events, pipeline_)});
+    }
+    const auto measured = gather_peaks(trainer_.ledger(), pipeline_);
+    const std::string path = directory_ ? directory_->file("weights.safetensors") : "";
+    write_weights(path, plan_.shape(), trainer_.stages(), pipeline_);
+    if (!directory_) return {};
+    summarise(measured);
+    files::write_atomically(directory_->summary(), to_json(summary_) + "\n");
+    outcome.summary = summary_;
+    outcome.weights_file = path;
+    return outcome;
+  }
+
+  void summarise(const std::vector<BytesByCategory>& measured) {
+    summary_.steps = steps();
+    summary_.tokens = steps() * tokens_per_step();
+    summary_.tokens_per_second = static_cast<double>(summary_.tokens) / summary_.wall_s;
+    summary_.mfu = model_flops(summary_.tokens_per_second) / machine_flops_;
+    const Machine machine = this_machine();
+    summary_.machine = machine.processor + ", " + machine.instructions;
+    for (std::size_t device = 0; device < measured.size(); ++device) {
+      summary_.devices.push_back({predicted_bytes(plan_.predicted[device]), measured[device]});
+    }
+  }
+
+  const RunPlan& plan_;
+  const TextData& data_;
+  comm::Communicator& pipeline_;
+  const RunDirectory* directory_;
+  const RunObserver& observer_;
+  Trainer trainer_;
+  std::optional<MetricsFile> metrics_;
+  Flops machine_flops_ = 0;
+  Clock::time_point began_;
+  int skipped_in_a_row_ = 0;
+  std::deque<std::pair<std::int64_t, std::vector<schedule::Event>>> kept_;
+  Summary summary_;
+};
+
+}  // namespace
+
+RunOutcome run(const RunPlan& plan, const TextData& data, comm::Communicator& pipeline,
+               const RunDirectory* directory, const RunObserver& observer) {
+  return Run(plan, data, pipeline, directory, observer).carry_out();
+}
+
+std::string sample_of(const RunPlan& plan, const TextData& data, const std::string& weights_file,
+                      std::int64_t tokens) {
+  nn::Stage model({.shape = plan.shape(),
+                   .layers = {0, plan.shape().layers},
+                   .precision = plan.precision(),
+                   .max_positions = plan.options.data.seq_len});
+  read_weights(weights_file, model);
+  constexpr std::size_t kPrompt = 64;
+  const std::string_view text = data.held_out_text().empty() ? data.training_text() : data.held_out_text();
+  const std::string_view prompt = text.substr(0, kPrompt);
+  const auto room = plan.options.data.seq_len - static_cast<std::int64_t>(prompt.size());
+  const Sampling sampling{.tokens = std::min(tokens, room),
+                          .seed = static_cast<std::uint64_t>(plan.options.train.seed)};
+  return std::string(prompt) + decode_bytes(sample_text(model, encode_bytes(prompt), sampling));
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole run on one rank: step after step, evaluations, and what is left behind.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "schedule/timeline.h"
+#include "train/data.h"
+#include "train/metrics.h"
+#include "train/progress.h"
+#include "train/run_directory.h"
+#include "train/run_plan.h"
+
+namespace penstock::train {
+
+// What the caller does with news of the run; called on rank 0 alone, on the thread of the run.
+struct RunObserver {
+  std::function<void(const ProgressState&)> progress;  // after each step
+  std::function<void(const std::string&)> say;         // a line worth reading: a skipped step, an evaluation
+};
+
+// The measured timeline of one step.
+struct StepTimeline {
+  std::int64_t step = 0;
+  schedule::Timeline timeline;
+};
+
+// What rank 0 has in hand after a run; empty on the others.
+struct RunOutcome {
+  Summary summary;
+  std::vector<StepTimeline> timelines;  // of the last few steps
+  std::string weights_file;
+};
+
+// Carries out the plan. On rank 0 `directory` receives metrics.jsonl, summary.json and weights.safetensors;
+// elsewhere it is null. Collective. Throws RunError on failures, among them three steps in a row whose loss
+// or gradient is not finite.
+RunOutcome run(const RunPlan& plan, const TextData& data, comm::Communicator& pipeline,
+               const RunDirectory* directory, const RunObserver& observer);
+
+// Text that continues the beginning of the held-out text, drawn from the weights that a run wrote. On one
+// rank.
+std::string sample_of(const RunPlan& plan, const TextData& data, const std::string& weights_file,
+                      std::int64_t tokens);
+
+}  // namespace penstock::train

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run with nothing left open: what cli resolved and lowered, and every rank carries out its part of.
+#pragma once
+
+#include <vector>
+
+#include "model/memory_table.h"
+#include "model/shape.h"
+#include "model/slices.h"
+#include "schedule/program.h"
+#include "train/options.h"
+
+namespace penstock::train {
+
+struct RunPlan {
+  RunOptions options;                     // every option given
+  std::vector<model::LayerRange> layers;  // of each stage
+  std::vector<int> device_of_stage;
+  schedule::Program program;                                      // one training step
+  schedule::Program evaluation;                                   // forwards of one batch
+  std::vector<std::vector<model::TokenRange>> slices;             // of each micro-batch of a training step
+  std::vector<std::vector<model::TokenRange>> evaluation_slices;  // of each micro-batch of an evaluation
+  model::MemoryTable predicted;                                   // of each device
+
+  const model::Shape& shape() const { return options.model.shape; }
+  model::Precision precision() const { return model::parse_precision(options.train.precision); }
+  int stages() const { return static_cast<int>(layers.size()); }
+};
+
+}  // namespace penstock::train

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iterator>
+
+#include "base/error.h"
+#include "nn/allocator.h"
+#include "nn/stage_parameters.h"
+
+namespace penstock::train {
+namespace {
+
+std::map<int, nn::Stage> make_stages(const RunPlan& plan, int device) {
+  std::map<int, nn::Stage> stages;
+  for (int number = 0; number < plan.stages(); ++number) {
+    if (plan.device_of_stage[static_cast<std::size_t>(number)] != device) continue;
+    stages.emplace(number, nn::Stage({.shape = plan.shape(),
+                                      .layers = plan.layers[static_cast<std::size_t>(number)],
+                                      .first = number == 0,
+                                      .last = number + 1 == plan.stages(),
+                                      .precision = plan.precision(),
+                                      .seed = static_cast<std::uint64_t>(plan.options.train.seed),
+                                      .loss_tile_tokens = plan.options.train.loss_tile_tokens,
+                                      .max_positions = plan.options.data.seq_len}));
+  }
+  return stages;
+}
+
+Seconds compute_seconds(const schedule::DeviceProgram& list, const std::vector<schedule::Event>& events) {
+  Seconds busy = 0;
+  for (const schedule::Event& event : events) {
+    if (schedule::lane_of(list.ops[event.op].kind) == schedule::Lane::Compute)
+      busy += event.end - event.start;
+  }
+  return busy;
+}
+
+std::vector<nn::Parameter*> all_parameters(std::map<int, nn::Stage>& stages) {
+  std::vector<nn::Parameter*> parameters;
+  for (auto& [number, stage] : stages) {
+    for (nn::Parameter& parameter : stage.parameters()) parameters.push_back(&parameter);
+  }
+  return parameters;
+}
+
+}  // namespace
+
+Trainer::Trainer(const RunPlan& plan, comm::Communicator& pipeline) : plan_(plan), pipeline_(pipeline) {
+  nn::install_allocator();
+  const nn::LedgerScope counted(ledger_);
+  stages_ = make_stages(plan, pipeline.rank());
+  {
+    const nn::CategoryScope moments(nn::Category::Optimizer);
+    optimizer_ = std::make_unique<Optimizer>(all_parameters(stages_), model::parameter_names(plan.shape()),
+                                             plan.options.train);
+  }
+  training_ = make_interpreter(plan.program, Mode::Train);
+  evaluating_ = make_interpreter(plan.evaluation, Mode::Evaluate);
+}
+
+StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
+  const nn::LedgerScope counted(ledger_);
+  report_ = {.lr = learning_rate(plan_.options.train, step)};
+  targets_ = tokens.target_count;
+  pipeline_.barrier();
+  const auto began = std::chrono::steady_clock::now();
+  events_ = training_->run(tokens).events;
+  gather_facts(std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began).count());
+  return report_;
+}
+
+double Trainer::evaluate(const StepTokens& tokens) {
+  const nn::LedgerScope counted(ledger_);
+  return mean_loss(evaluating_->run(tokens).loss_sums, tokens.target_count);
+}
+
+// Sums are zero on all ranks but one, so adding them over the ranks changes no bit.
+double Trainer::mean_loss(std::vector<double> loss_sums, std::int64_t targets) {
+  pipeline_.all_reduce(loss_sums.data(), loss_sums.size(), comm::Type::F64, comm::Reduction::Sum);
+  double sum = 0;
+  for (const double part : loss_sums) sum += part;
+  return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
+}
+
+void Trainer::update(const std::vector<double>& loss_sums) {
+  report_.loss = mean_loss(loss_sums, targets_);
+  std::vector<double> square_sums = optimizer_->square_sums();
+  pipeline_.all_reduce(square_sums.data(), square_sums.size(), comm::Type::F64, comm::Reduction::Sum);
+  report_.grad_norm = gradient_norm(square_sums);
+  report_.skipped = !std::isfinite(report_.loss) || !std::isfinite(report_.grad_norm);
+  if (!report_.skipped)
+    optimizer_->update(report_.lr, clip_scale(report_.grad_norm, plan_.options.train.clip));
+  for (auto& [number, stage] : stages_) {
+    if (!report_.skipped) stage.weights_from_masters();
+    stage.zero_gradients();
+  }
+}
+
+void Trainer::gather_facts(Seconds seconds) {
+  const auto& list = plan_.program.devices[static_cast<std::size_t>(pipeline_.rank())];
+  double busy = compute_seconds(list, events_);
+  double facts[] = {seconds, static_cast<double>(ledger_.peak_total())};
+  pipeline_.all_reduce(&busy, 1, comm::Type::F64, comm::Reduction::Sum);
+  pipeline_.all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
+  report_.seconds = facts[0];
+  report_.peak_bytes = static_cast<Bytes>(facts[1]);
+  report_.bubble_fraction = 1.0 - busy / (static_cast<double>(pipeline_.size()) * report_.seconds);
+}
+
+std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& program, Mode mode) {
+  return std::make_unique<Interpreter>(Interpreter::Setting{
+      .program = program,
+      .device = pipeline_.rank(),
+      .stages = stages_,
+      .pipeline = pipeline_,
+      .slices = mode == Mode::Train ? plan_.slices : plan_.evaluation_slices,
+      .sequences = plan_.options.train.micro_batch,
+      .hidden = plan_.shape().hidden,
+      .type = nn::compute_type(plan_.precision()),
+      .mode = mode,
+      .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }});
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a run: its stages, its optimizer, and one step after another.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "nn/ledger.h"
+#include "nn/stage.h"
+#include "train/interpreter.h"
+#include "train/optimizer.h"
+#include "train/run_plan.h"
+
+namespace penstock::train {
+
+// What one step came to, the same on every rank.
+struct StepReport {
+  double loss = 0;       // mean over the step's targets, nats
+  double grad_norm = 0;  // before clipping
+  double lr = 0;
+  bool skipped = false;        // loss or gradient was not finite: nothing was changed
+  Seconds seconds = 0;         // of the slowest rank
+  double bubble_fraction = 0;  // 1 − compute time / (ranks · seconds)
+  Bytes peak_bytes = 0;        // greatest over the ranks, since the run began
+};
+
+class Trainer {
+ public:
+  // The plan and the communicator outlive the trainer. Makes the stages that live on this rank.
+  Trainer(const RunPlan& plan, comm::Communicator& pipeline);
+
+  // One optimizer step, number `step` from 1, over the same tokens on every rank. Collective.
+  StepReport step(std::int64_t step, const StepTokens& tokens);
+
+  // Mean loss over the targets; changes nothing. Collective.
+  double evaluate(const StepTokens& tokens);
+
+  // The latest step of this rank.
+  const std::vector<schedule::Event>& events() const { return events_; }
+  std::map<int, nn::Stage>& stages() { return stages_; }
+  Optimizer& optimizer() { return *optimizer_; }
+  const nn::Ledger& ledger() const { return ledger_; }
+
+ private:
+  std::unique_ptr<Interpreter> make_interpreter(const schedule::Program& program, Mode mode);
+  double mean_loss(std::vector<double> loss_sums, std::int64_t targets);
+  void update(const std::vector<double>& loss_sums);
+  void gather_facts(Seconds seconds);
+
+  const RunPlan& plan_;
+  comm::Communicator& pipeline_;
+  nn::Ledger ledger_;  // before the tensors that count in it
+  std::map<int, nn::Stage> stages_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Interpreter> training_;
+  std::unique_ptr<Interpreter> evaluating_;
+  std::vector<schedule::Event> events_;
+  StepReport report_;         // of the step under way
+  std::int64_t targets_ = 0;  // of the step under way
+};
+
+}  // namespace penstock::train

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's weights as a safetensors file with Hugging Face's names.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "comm/communicator.h"
+#include "model/shape.h"
+#include "nn/stage.h"
+
+namespace penstock::train {
+
+// Writes the master weights of all stages of a pipeline, from rank 0, atomically; the file does not depend on
+// where the stages live. `path` counts on rank 0. Collective.
+void write_weights(const std::string& path, const model::Shape& shape, std::map<int, nn::Stage>& stages,
+                   comm::Communicator& pipeline);
+
+// Sets the weights of a stage from the file. Throws InputError when one is missing or has another shape or
+// type.
+void read_weights(const std::string& path, nn::Stage& stage);
+
+}  // namespace penstock::train
