@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report as the JSON value that a page's script draws.
+//
+// {"title", "kinds": [{"word", "key", "lane", "colour"}], "compute": [kind..], "lanes", "series": [colour..],
+//  "lines": [colour..],
+//  "runs": [{"name", "stages", "slices", "configuration", "notes", "tables", "metrics",
+//            "program": see html_program.h, null when no timeline of it is drawn op by op,
+//            "tracks": [{"label", "measured", "makespan", "tick", "events" | "shares" and "slots",
+//                        "busy": [device][compute kind] seconds, "counts": likewise, "memory", "idle"}]}]}
+#pragma once
+
+#include <string>
+
+#include "report/html.h"
+#include "report/report.h"
+
+namespace penstock::report {
+
+std::string report_json(const Report& report, const HtmlLimits& limits);
+
+}  // namespace penstock::report

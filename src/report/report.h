@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person is shown: one or more runs with what was predicted and measured of them. Plain values,
+// filled by the caller from a simulation or a run directory; html.h and trace.h draw them. All text is
+// untrusted and may hold anything.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "schedule/program.h"
+#include "schedule/timeline.h"
+
+namespace penstock::report {
+
+// Bytes that one device holds, by category, as steps over time.
+struct MemorySeries {
+  std::vector<std::string> categories;    // "weights", "activations", ...
+  std::vector<Seconds> times;             // ascending; entry i holds from times[i] until times[i + 1]
+  std::vector<std::vector<Bytes>> bytes;  // [category][time]
+};
+
+// Seconds that each device was idle for one reason ("ramp", "transfer wait", ...).
+struct IdleCause {
+  std::string cause;
+  std::vector<Seconds> devices;
+};
+
+// One execution of a program, simulated or measured. The timeline has the devices of the program and, in the
+// order of its ops, one event per op.
+struct Track {
+  std::string label;  // "predicted", "step 12"
+  schedule::Timeline timeline;
+  std::vector<MemorySeries> memory;  // one per device; empty: unknown
+  std::vector<IdleCause> idle;       // empty: unknown
+};
+
+// A quantity over the steps of a run: loss, tokens per second.
+struct Metric {
+  std::string name;  // runs that share a name share a chart
+  std::string unit;  // "tokens/s"; may be empty
+  std::vector<double> steps;
+  std::vector<double> values;  // as many; what is not finite leaves a gap
+};
+
+struct Table {
+  std::string title;
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+};
+
+struct Run {
+  std::string name;
+  schedule::Program program;
+  std::optional<Track> predicted;
+  std::vector<Track> measured;  // steps of which a timeline was kept, in order
+  std::vector<Metric> metrics;
+  std::vector<Table> tables;  // the accounting of memory and time
+  std::string configuration;  // as text; empty: none
+  std::vector<std::string> notes;
+};
+
+struct Report {
+  std::string title;
+  std::vector<Run> runs;
+};
+
+}  // namespace penstock::report
