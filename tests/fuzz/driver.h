@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small mutational fuzzer, deterministic for a given seed.
+//
+// To add a target: a fuzz_<name>.cpp whose main() calls fuzz_main(), a line in CMakeLists.txt, and a few
+// small seeds under corpus/<name>/. The input of a fixed defect stays there.
+#pragma once
+
+#include <string_view>
+
+namespace penstock::fuzz {
+
+// Must take any bytes. False: the input was refused, as unreadable input should be. Whatever else goes wrong
+// (an exception, a sanitizer's report, more than ten seconds) is a defect.
+using Target = bool (*)(std::string_view input);
+
+// fuzz_<name> CORPUS_DIRECTORY [--seconds N] [--seed N] [--save FILE]
+//
+// Runs every file of the corpus, then mutations of them and of what the target accepted until N seconds
+// (default 10) are over. Prints one line and returns 0; on a defect writes the input to FILE (default
+// fuzz-failure.bin), says what happened and returns 1, or leaves the process to the sanitizer. A corpus that
+// cannot be read returns 2.
+int fuzz_main(int argc, char** argv, Target target);
+
+}  // namespace penstock::fuzz
