@@ -30,6 +30,7 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   Exit exit_code = Exit::Done;
   add_train_command(program, exit_code);
+  add_simulate_command(program, exit_code);
   add_show_command(program, exit_code);
   add_check_command(program, exit_code);
   try {

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "files/atomic_file.h"
 #include "report/trace.h"
+#include "schedule/program_text.h"
 
 namespace penstock::cli {
 namespace {
@@ -22,6 +23,8 @@ Bytes total_of(const train::BytesByCategory& bytes) {
 void write_outputs(const train::RunPlan& plan, const train::RunOutcome& outcome,
                    const train::RunDirectory& directory) {
   if (outcome.timelines.empty()) return;
+  files::write_atomically(directory.file("program.txt"), schedule::to_text(plan.program));
+  files::write_atomically(directory.timeline(), train::to_json(outcome.timelines));
   const report::TraceProcess trace{
       .prefix = "", .program = plan.program, .timeline = outcome.timelines.back().timeline};
   files::write_atomically(directory.file("trace.json"), report::chrome_trace(trace));
@@ -42,7 +45,9 @@ std::string memory_comparison(const train::Summary& summary) {
 }
 
 std::string list_outputs(const train::RunDirectory& directory) {
-  return directory.path() + ": run.toml, metrics.jsonl, summary.json, weights.safetensors, trace.json\n";
+  return directory.path() +
+         ": run.toml, metrics.jsonl, summary.json, weights.safetensors, program.txt, timeline.json, "
+         "trace.json\n";
 }
 
 }  // namespace penstock::cli

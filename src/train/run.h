@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "schedule/timeline.h"
 #include "train/data.h"
 #include "train/metrics.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
 #include "train/run_plan.h"
+#include "train/step_timeline.h"
 
 namespace penstock::train {
 
@@ -21,12 +21,6 @@ namespace penstock::train {
 struct RunObserver {
   std::function<void(const ProgressState&)> progress;  // after each step
   std::function<void(const std::string&)> say;         // a line worth reading: a skipped step, an evaluation
-};
-
-// The measured timeline of one step.
-struct StepTimeline {
-  std::int64_t step = 0;
-  schedule::Timeline timeline;
 };
 
 // What rank 0 has in hand after a run; empty on the others.

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock simulate: how long does a program take, how much memory does it need, and why does a device wait?
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/plan_run.h"
+#include "cli/run_costs.h"
+#include "cli/run_file.h"
+#include "cli/schedule_flags.h"
+#include "cli/simulated_track.h"
+#include "cli/simulation.h"
+#include "files/atomic_file.h"
+#include "files/mapped_file.h"
+#include "report/html.h"
+#include "report/terminal.h"
+#include "report/trace.h"
+#include "sim/print.h"
+#include "train/progress.h"
+
+namespace penstock::cli {
+namespace {
+
+report::Report report_of(const Simulated& simulated) {
+  report::Run run{.name = simulated.program.name, .program = simulated.program};
+  run.predicted = track_of(simulated.measured ? "simulated" : "predicted", simulated.result);
+  if (simulated.measured) run.measured.push_back(track_of(simulated.measured_label, *simulated.measured));
+  run.tables.push_back(device_table("Simulated", simulated.result));
+  if (simulated.measured) run.tables.push_back(device_table("Measured", *simulated.measured));
+  return {.title = "penstock simulate: " + simulated.program.name, .runs = {run}};
+}
+
+void print_for_people(const Simulated& simulated) {
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  std::cout << sim::to_table(simulated.result) << "\n"
+            << report::terminal_timeline(
+                   simulated.program, simulated.result.timeline,
+                   {.width = terminal ? train::terminal_width() : 100, .colour = terminal});
+  if (simulated.measured) {
+    std::cout << "\nmeasured (" << simulated.measured_label << ") beside simulated\n"
+              << sim::to_comparison(*simulated.measured, simulated.result);
+  }
+}
+
+Exit carry_out(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  const Simulated simulated = simulate_source(flags, overrides);
+  if (simulated.result.deadlock) {
+    throw NoAnswer(simulated.program.name + ": does not run to its end: " + simulated.result.deadlock->text);
+  }
+  if (flags.json) {
+    std::cout << sim::to_json(simulated.result) << "\n";
+  } else {
+    print_for_people(simulated);
+  }
+  if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(report_of(simulated)));
+  if (!flags.trace.empty()) files::write_atomically(flags.trace, report::chrome_trace(report_of(simulated)));
+  return Exit::Done;
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& program, Exit& exit_code) {
+  const auto flags = std::make_shared<SimulateFlags>();
+  CLI::App* command = program.add_subcommand(
+      "simulate", "Simulate a schedule, a run file, or a finished run beside what it measured.");
+  add_schedule_flags(*command, flags->schedule);
+  command->get_option("file")->description("a schedule (CSV), a run file (TOML), or a run directory");
+  command->add_option("--forward", flags->times.forward, "seconds of an F");
+  command->add_option("--backward", flags->times.backward, "seconds of a B");
+  command->add_option("--input", flags->times.input, "seconds of an I");
+  command->add_option("--weight", flags->times.weight, "seconds of a W");
+  command->add_option("--transfer", flags->times.transfer, "seconds from device to device; occupies nothing");
+  command->add_option("--costs", flags->costs,
+                      "a table of costs: seconds by kind, stage and slice; links; bytes");
+  command->add_option("--change", flags->changes,
+                      "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long)");
+  command->add_option("--attention", flags->attention,
+                      "what if attention took so many times as long; run files");
+  command->add_flag("--json", flags->json, "the result as JSON on stdout");
+  command->add_option("--report", flags->report, "write an HTML report there");
+  command->add_option("--trace", flags->trace, "write a Chrome trace there");
+  command->allow_extras();
+  command->callback([command, flags, &exit_code] { exit_code = carry_out(*flags, command->remaining()); });
+}
+
+}  // namespace penstock::cli

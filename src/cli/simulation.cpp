@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/simulation.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "base/error.h"
+#include "cli/plan_run.h"
+#include "cli/run_costs.h"
+#include "cli/run_file.h"
+#include "files/mapped_file.h"
+#include "schedule/check.h"
+#include "schedule/program_text.h"
+#include "sim/cost_table.h"
+#include "sim/measured_costs.h"
+#include "sim/what_if.h"
+#include "train/step_timeline.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr std::size_t kLongestTimeline = std::size_t{1} << 30;
+
+sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs& costs,
+                             const SimulateFlags& flags) {
+  std::vector<sim::Override> overrides;
+  for (const std::string& change : flags.changes) {
+    overrides.push_back(sim::parse_override(change, program.device_count()));
+  }
+  const sim::WhatIf changed(costs, overrides, program.device_count());
+  return sim::evaluate(program, changed, {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
+}
+
+void require_legal(const schedule::Schedule& schedule) {
+  const auto findings = schedule::check(schedule, 1);
+  if (!findings.empty()) {
+    throw NoAnswer(schedule.name + ": not a legal schedule: " + findings.front().text +
+                   "; see penstock check");
+  }
+}
+
+Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
+  if (!extras.empty())
+    throw InputError("\"" + extras.front() + "\" is no flag of simulate; keys of a run file need one");
+  const schedule::Schedule schedule = make_schedule(flags.schedule);
+  require_legal(schedule);
+  Simulated simulated{.program = schedule::lower(schedule)};
+  if (flags.costs.empty()) {
+    simulated.result = evaluate_changed(simulated.program, sim::UnitCosts(flags.times), flags);
+    return simulated;
+  }
+  sim::CostTable table = sim::parse_cost_table(files::read_text(flags.costs, kLongestSchedule), flags.costs,
+                                               sim::extent_of(simulated.program));
+  table.require_complete(simulated.program);
+  simulated.result = evaluate_changed(simulated.program, table, flags);
+  return simulated;
+}
+
+Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  const ResolvedRun run = resolve(read_run_file(flags.schedule.file, overrides));
+  Simulated simulated{.program = schedule::lower(run.schedule, lowering_of(run))};
+  const RunCosts costs(run, {.attention_factor = flags.attention});
+  simulated.result = evaluate_changed(simulated.program, costs.costs(), flags);
+  return simulated;
+}
+
+// The step that took the middle time: one that a busy neighbour disturbed is passed over.
+const train::StepTimeline& typical_step(std::vector<train::StepTimeline>& steps) {
+  std::ranges::sort(steps, {}, [](const train::StepTimeline& step) { return step.timeline.makespan(); });
+  return steps[(steps.size() - 1) / 2];
+}
+
+Simulated simulate_run_directory(const SimulateFlags& flags) {
+  const std::filesystem::path folder = flags.schedule.file;
+  const auto file = [&](const char* name) { return (folder / name).string(); };
+  const ResolvedRun run = resolve(read_run_file(file("run.toml"), {}));
+  Simulated simulated{.program = schedule::parse_program(
+                          files::read_text(file("program.txt"), kLongestSchedule), file("program.txt"))};
+  auto steps = train::parse_timelines(files::read_text(file("timeline.json"), kLongestTimeline),
+                                      simulated.program, file("timeline.json"));
+  const train::StepTimeline& step = typical_step(steps);
+  const RunCosts bytes(run);
+  const sim::MeasuredCosts costs(simulated.program, step.timeline, bytes.costs());
+  simulated.result = evaluate_changed(simulated.program, costs, flags);
+  simulated.measured = sim::account(simulated.program, step.timeline, bytes.costs(),
+                                    {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
+  simulated.measured_label = "step " + std::to_string(step.step);
+  return simulated;
+}
+
+}  // namespace
+
+Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  std::error_code error;
+  if (std::filesystem::is_directory(flags.schedule.file, error)) return simulate_run_directory(flags);
+  if (flags.schedule.file.ends_with(".toml")) return simulate_run_file(flags, overrides);
+  return simulate_schedule(flags, overrides);
+}
+
+}  // namespace penstock::cli

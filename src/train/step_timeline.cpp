@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/step_timeline.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::train {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string place_of(std::string_view origin, std::int64_t step, std::size_t rank) {
+  return std::string(origin) + ": step " + std::to_string(step) + ", rank " + std::to_string(rank);
+}
+
+schedule::Event parse_event(const Json& pair, std::uint32_t op, const std::string& place) {
+  const bool numbers = pair.is_array() && pair.size() == 2 && pair[0].is_number() && pair[1].is_number();
+  if (!numbers) throw InputError(place + ": op " + std::to_string(op) + " has no start and end");
+  const schedule::Event event{.start = pair[0].get<double>(), .end = pair[1].get<double>(), .op = op};
+  if (!std::isfinite(event.start) || !std::isfinite(event.end) || event.end < event.start) {
+    throw InputError(place + ": op " + std::to_string(op) + " ends before it starts");
+  }
+  return event;
+}
+
+std::vector<schedule::Event> parse_rank(const Json& pairs, std::size_t ops, const std::string& place) {
+  const std::size_t found = pairs.is_array() ? pairs.size() : 0;
+  if (found != ops) {
+    throw InputError(place + ": is missing: " + std::to_string(found) + " of " + std::to_string(ops) +
+                     " ops are there");
+  }
+  std::vector<schedule::Event> events;
+  for (std::uint32_t op = 0; op < ops; ++op) events.push_back(parse_event(pairs[op], op, place));
+  return events;
+}
+
+StepTimeline parse_step(const Json& entry, const schedule::Program& program, std::string_view origin) {
+  if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) {
+    throw InputError(std::string(origin) + ": a step has no number \"step\"");
+  }
+  StepTimeline step{.step = entry["step"].get<std::int64_t>(), .timeline = {}};
+  const Json devices = entry.value("devices", Json::array());
+  for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
+    const Json& pairs = devices.is_array() && rank < devices.size() ? devices[rank] : Json();
+    step.timeline.devices.push_back(
+        parse_rank(pairs, program.devices[rank].ops.size(), place_of(origin, step.step, rank)));
+  }
+  return step;
+}
+
+}  // namespace
+
+std::string to_json(const std::vector<StepTimeline>& steps) {
+  std::string text = "{\"steps\": [";
+  for (const StepTimeline& step : steps) {
+    text += (&step == steps.data() ? "\n" : ",\n") + std::string("{\"step\": ") + std::to_string(step.step) +
+            ", \"devices\": [";
+    for (std::size_t rank = 0; rank < step.timeline.devices.size(); ++rank) {
+      text += rank ? ",\n[" : "\n[";
+      for (const schedule::Event& event : step.timeline.devices[rank]) {
+        if (text.back() != '[') text += ",";
+        text += "[" + exact_number(event.start) + "," + exact_number(event.end) + "]";
+      }
+      text += "]";
+    }
+    text += "]}";
+  }
+  return text + "]}\n";
+}
+
+std::vector<StepTimeline> parse_timelines(std::string_view json, const schedule::Program& program,
+                                          std::string_view origin) {
+  const Json document = Json::parse(json, nullptr, false);
+  if (!document.is_object() || !document.contains("steps") || !document["steps"].is_array()) {
+    throw InputError(std::string(origin) + ": is no timeline; expected {\"steps\": [...]}");
+  }
+  std::vector<StepTimeline> steps;
+  for (const Json& entry : document["steps"]) steps.push_back(parse_step(entry, program, origin));
+  if (steps.empty()) throw InputError(std::string(origin) + ": holds no step");
+  return steps;
+}
+
+}  // namespace penstock::train

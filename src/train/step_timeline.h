@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measured timelines of a run's last steps, as the run directory holds them.
+//
+// timeline.json: {"steps": [{"step": 12, "devices": [[[start, end], ...], ...]}, ...]}, seconds since the
+// step began, one pair per op of the device's list in program.txt.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/program.h"
+#include "schedule/timeline.h"
+
+namespace penstock::train {
+
+struct StepTimeline {
+  std::int64_t step = 0;
+  schedule::Timeline timeline;
+};
+
+std::string to_json(const std::vector<StepTimeline>& steps);
+
+// Throws InputError that begins with `origin`: no JSON of this form, a step or a rank whose ops are not all
+// there (named), times that are not finite or run backwards.
+std::vector<StepTimeline> parse_timelines(std::string_view json, const schedule::Program& program,
+                                          std::string_view origin);
+
+}  // namespace penstock::train
