@@ -50,5 +50,3 @@ BENCHMARK_CAPTURE(simulate_program, Large_p256_m2048_n8_v4, "seq1f1b-interleaved
 
 }  // namespace
 }  // namespace penstock::sim
-
-BENCHMARK_MAIN();

@@ -39,12 +39,17 @@ enum class OpKind : std::uint8_t {
 inline Lane lane_of(OpKind kind) {
   switch (kind) {
     case OpKind::SendForward:
-    case OpKind::SendBackward: return Lane::Send;
+    case OpKind::SendBackward:
+      return Lane::Send;
     case OpKind::ReceiveForward:
-    case OpKind::ReceiveBackward: return Lane::Receive;
-    case OpKind::Offload: return Lane::CopyOut;
-    case OpKind::Reload: return Lane::CopyIn;
-    default: return Lane::Compute;
+    case OpKind::ReceiveBackward:
+      return Lane::Receive;
+    case OpKind::Offload:
+      return Lane::CopyOut;
+    case OpKind::Reload:
+      return Lane::CopyIn;
+    default:
+      return Lane::Compute;
   }
 }
 
