@@ -55,10 +55,16 @@ void validate(const Shape& shape) {
   require_positive(shape.vocab, "vocab");
   const auto text = [](std::int64_t value) { return std::to_string(value); };
   if (shape.head_size == 0) {
-    require(shape.hidden % shape.heads == 0, "model.heads = " + text(shape.heads) + " does not divide model.hidden = " +
-                                                 text(shape.hidden) + "; choose a divisor of it, or set head_size");
+    require(shape.hidden % shape.heads == 0, "model.heads = " + text(shape.heads) +
+                                                 " does not divide model.hidden = " + text(shape.hidden) +
+                                                 "; choose a divisor of it, or set head_size");
   }
-  require(shape.head_size >= 0, "model.head_size = " + text(shape.head_size) + " must be positive, or 0 for hidden / heads");
+  require_positive(shape.experts, "experts");
+  require(shape.experts_per_token >= 1 && shape.experts_per_token <= shape.experts,
+          "model.experts_per_token = " + text(shape.experts_per_token) +
+              " must be from 1 to model.experts = " + text(shape.experts));
+  require(shape.head_size >= 0,
+          "model.head_size = " + text(shape.head_size) + " must be positive, or 0 for hidden / heads");
   require(shape.heads % shape.kv_heads == 0, "model.kv_heads = " + text(shape.kv_heads) +
                                                  " does not divide model.heads = " + text(shape.heads) +
                                                  "; choose a divisor of it");
@@ -68,9 +74,19 @@ void validate(const Shape& shape) {
           "model.rope_theta = " + exact_number(shape.rope_theta) + " must be positive");
 }
 
+std::int64_t attention_parameters(const Shape& shape) {
+  return 2 * shape.hidden * shape.query_width() + 2 * shape.hidden * shape.kv_width();
+}
+
+std::int64_t expert_parameters(const Shape& shape) { return 3 * shape.hidden * shape.ffn; }
+
+std::int64_t router_parameters(const Shape& shape) {
+  return shape.experts > 1 ? shape.hidden * shape.experts : 0;
+}
+
 std::int64_t layer_parameters(const Shape& shape) {
-  const std::int64_t attention = 2 * shape.hidden * shape.query_width() + 2 * shape.hidden * shape.kv_width();
-  return attention + 3 * shape.hidden * shape.ffn + 2 * shape.hidden;
+  return attention_parameters(shape) + shape.experts * expert_parameters(shape) + router_parameters(shape) +
+         2 * shape.hidden;
 }
 
 std::int64_t output_parameters(const Shape& shape) { return shape.vocab * shape.hidden + shape.hidden; }
@@ -81,18 +97,21 @@ std::int64_t total_parameters(const Shape& shape) {
 }
 
 Flops flops_per_token(const Shape& shape, std::int64_t seq_len) {
-  const auto multiplied = static_cast<double>(shape.layers * layer_parameters(shape) + output_parameters(shape));
-  const double attention = 6.0 * static_cast<double>(shape.layers) * static_cast<double>(shape.query_width()) *
-                           static_cast<double>(seq_len);
+  const std::int64_t idle = (shape.experts - shape.experts_per_token) * expert_parameters(shape);
+  const auto multiplied =
+      static_cast<double>(shape.layers * (layer_parameters(shape) - idle) + output_parameters(shape));
+  const double attention = 6.0 * static_cast<double>(shape.layers) *
+                           static_cast<double>(shape.query_width()) * static_cast<double>(seq_len);
   return 6.0 * multiplied + attention;
 }
 
-std::vector<LayerRange> split_layers(std::int64_t layers, int stages, const std::vector<std::int64_t>& wanted) {
+std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
+                                     const std::vector<std::int64_t>& wanted) {
   require(stages <= layers, std::to_string(stages) + " stages need at least as many layers; model.layers = " +
                                 std::to_string(layers) + ": use fewer devices or chunks");
   require(wanted.empty() || wanted.size() == static_cast<std::size_t>(stages),
-          "parallel.layers has " + std::to_string(wanted.size()) + " entries; there are " + std::to_string(stages) +
-              " stages");
+          "parallel.layers has " + std::to_string(wanted.size()) + " entries; there are " +
+              std::to_string(stages) + " stages");
   std::vector<LayerRange> ranges;
   std::int64_t first = 0;
   for (int stage = 0; stage < stages; ++stage) {
@@ -103,8 +122,8 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages, const std:
     ranges.push_back({first, count});
     first += count;
   }
-  require(first == layers, "parallel.layers adds up to " + std::to_string(first) + "; model.layers = " +
-                               std::to_string(layers));
+  require(first == layers, "parallel.layers adds up to " + std::to_string(first) +
+                               "; model.layers = " + std::to_string(layers));
   return ranges;
 }
 
@@ -112,9 +131,9 @@ std::vector<std::string> parameter_names(const Shape& shape) {
   std::vector<std::string> names{"model.embed_tokens.weight"};
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
     const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-    for (const char* part : {"input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-                             "self_attn.o_proj", "post_attention_layernorm", "mlp.gate_proj", "mlp.up_proj",
-                             "mlp.down_proj"}) {
+    for (const char* part :
+         {"input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+          "post_attention_layernorm", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
       names.push_back(prefix + part + ".weight");
     }
   }

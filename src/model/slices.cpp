@@ -12,7 +12,8 @@ std::vector<TokenRange> cut_into_slices(Tokens tokens, int n, Tokens unit) {
   const Tokens units = (tokens + unit - 1) / unit;
   if (n > units) {
     throw InputError("schedule.slices = " + std::to_string(n) + " is more than the " + std::to_string(units) +
-                     (unit == 1 ? " tokens" : " units of " + std::to_string(unit) + " tokens") + " of a sequence");
+                     (unit == 1 ? " tokens" : " units of " + std::to_string(unit) + " tokens") +
+                     " of a sequence");
   }
   std::vector<TokenRange> ranges;
   Tokens begin = 0;

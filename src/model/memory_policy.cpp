@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/memory_policy.h"
+
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::model {
+namespace {
+
+constexpr KeepSet set_of(std::initializer_list<SavedTensor> tensors) {
+  KeepSet set;
+  for (const SavedTensor tensor : tensors) set = set.with(tensor);
+  return set;
+}
+
+constexpr KeepSet kFull = set_of({SavedTensor::LayerInput});
+constexpr KeepSet kBalancedFc1 = set_of({SavedTensor::LayerInput, SavedTensor::Query, SavedTensor::KeyValue,
+                                         SavedTensor::AttentionOutput, SavedTensor::NormTwoInput});
+constexpr KeepSet kBalanced = kBalancedFc1.with(SavedTensor::GateUp);
+constexpr KeepSet kNone =
+    kBalanced.with(SavedTensor::NormOneOutput).with(SavedTensor::NormTwoOutput).with(SavedTensor::Product);
+constexpr std::array kKeepOfPolicy{kNone.with(SavedTensor::SiluGate), kNone, kBalanced, kBalancedFc1, kFull};
+
+template <std::size_t N>
+std::size_t index_of(std::string_view name, const std::array<std::string_view, N>& names,
+                     const char* option) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return i;
+  }
+  throw InputError(std::string(option) + " \"" + printable(name) + "\" is unknown; did you mean \"" +
+                   std::string(nearest(name, names)) + "\"?");
+}
+
+}  // namespace
+
+Policy parse_policy(std::string_view name) {
+  return static_cast<Policy>(index_of(name, kPolicyNames, "memory.policy"));
+}
+
+KeepSet keep_of(Policy policy) { return kKeepOfPolicy[static_cast<std::size_t>(policy)]; }
+
+KeepSet parse_keep(const Words& names) {
+  KeepSet keep;
+  for (const std::string& name : names) {
+    keep = keep.with(static_cast<SavedTensor>(index_of(name, kSavedTensorNames, "memory.keep")));
+  }
+  if (!keep.has(SavedTensor::LayerInput)) {
+    throw InputError("memory.keep lacks \"input\": the rest of a layer is computed from it");
+  }
+  return keep;
+}
+
+std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor) {
+  switch (tensor) {
+    case SavedTensor::Query:
+    case SavedTensor::AttentionOutput:
+      return shape.query_width();
+    case SavedTensor::KeyValue:
+      return 2 * shape.kv_width();
+    case SavedTensor::GateUp:
+      return 2 * shape.experts_per_token * shape.ffn;
+    case SavedTensor::SiluGate:
+    case SavedTensor::Product:
+      return shape.experts_per_token * shape.ffn;
+    case SavedTensor::LayerInput:
+    case SavedTensor::NormOneOutput:
+    case SavedTensor::NormTwoInput:
+    case SavedTensor::NormTwoOutput:
+      return shape.hidden;
+  }
+  PENSTOCK_CHECK(false, "every saved tensor has a size");
+}
+
+Bytes kept_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached) {
+  if (keys_cached) keep = keep.with(SavedTensor::KeyValue);
+  std::int64_t numbers = 0;
+  for (std::size_t i = 0; i < kSavedTensors; ++i) {
+    const auto tensor = static_cast<SavedTensor>(i);
+    if (keep.has(tensor)) numbers += numbers_per_token(shape, tensor);
+  }
+  return numbers * element;
+}
+
+Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached) {
+  if (keys_cached) keep = keep.with(SavedTensor::KeyValue);
+  std::int64_t numbers = 0;
+  for (std::size_t i = 0; i < kSavedTensors; ++i) {
+    const auto tensor = static_cast<SavedTensor>(i);
+    if (kNone.has(tensor) && !keep.has(tensor)) numbers += numbers_per_token(shape, tensor);
+  }
+  return numbers * element;
+}
+
+Bytes key_value_bytes(const Shape& shape, Bytes element) {
+  return numbers_per_token(shape, SavedTensor::KeyValue) * element;
+}
+
+Bytes statistics_bytes(const Shape& shape) { return 4 * shape.heads + 2 * 4; }
+
+}  // namespace penstock::model

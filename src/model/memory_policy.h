@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a layer saves between forward and backward, and what it computes again (algorithms: "Saved activations
+// and recomputation"). A policy is a set of tensors to keep, not a special case: any set that holds the
+// layer's input is legal, since everything else can be computed from it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "base/options.h"
+#include "model/shape.h"
+
+namespace penstock::model {
+
+enum class SavedTensor : std::uint8_t {
+  LayerInput,       // also norm 1's input
+  NormOneOutput,    // input of Q, K, V
+  Query,            // after the rotation
+  KeyValue,         // both; with slices they stay as the cache in any case
+  AttentionOutput,  // input of O
+  NormTwoInput,     // after the residual
+  NormTwoOutput,    // input of gate and up
+  GateUp,           // fc1's output
+  SiluGate,         // kept by ATC'24's engine alone
+  Product,          // input of down
+};
+inline constexpr std::size_t kSavedTensors = 10;
+inline constexpr std::array<std::string_view, kSavedTensors> kSavedTensorNames{
+    "input",       "norm1", "query",   "key_value", "attention",
+    "norm2_input", "norm2", "gate_up", "silu",      "product"};
+
+struct KeepSet {
+  std::uint16_t bits = 0;
+
+  constexpr bool has(SavedTensor tensor) const { return bits >> static_cast<int>(tensor) & 1; }
+  constexpr KeepSet with(SavedTensor tensor) const {
+    return {static_cast<std::uint16_t>(bits | 1u << static_cast<int>(tensor))};
+  }
+  friend constexpr bool operator==(KeepSet, KeepSet) = default;
+};
+
+// The presets, from most memory to least. `Engine24` is ATC'24's "no recomputation", which keeps silu(gate)
+// too.
+enum class Policy : std::uint8_t { Engine24, None, Balanced, BalancedFc1, Full };
+inline constexpr std::array<std::string_view, 5> kPolicyNames{"none+silu", "none", "balanced", "balanced+fc1",
+                                                              "full"};
+
+constexpr std::string_view name_of(Policy policy) { return kPolicyNames[static_cast<std::size_t>(policy)]; }
+Policy parse_policy(std::string_view name);  // InputError names the nearest
+KeepSet keep_of(Policy policy);
+
+// The set of the given names; throws InputError for unknown names and for sets without the layer's input.
+KeepSet parse_keep(const Words& names);
+
+// Numbers of a tensor per token, before dividing by t·c.
+std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor);
+
+// Bytes per token of one layer, before dividing by t·c: of the kept tensors, and of those that must be formed
+// again. K,V count as kept in both when `keys_cached` (slices: they stay as the cache).
+Bytes kept_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
+Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
+
+// K and V alone, and the f32 log-sum-exp (one a head) and norm statistics (one a norm).
+Bytes key_value_bytes(const Shape& shape, Bytes element);
+Bytes statistics_bytes(const Shape& shape);
+
+}  // namespace penstock::model

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kind of machine and the cluster built of it: what a hardware file (hardware/*.toml) says. Units are in
+// the names: tflops 1e12 FLOP/s, gbps 1e9 bytes/s, gb 1e9 bytes. Rates are the vendor's; what is achieved of
+// them are efficiencies, properties of the machine with its libraries, each with its source in the file.
+#pragma once
+
+#include <string>
+
+#include "base/options.h"
+#include "base/units.h"
+
+namespace penstock::plan {
+
+struct Device {
+  std::string name = "unnamed";
+  std::string peak = "bf16";  // which rate MFU refers to
+  double bf16_tflops = 0;     // dense matrix products
+  double f32_tflops = 0;
+  double memory_gb = 0;
+  double reserved_gb = 0;  // out of a trainer's reach: context, communication buffers, holes between blocks
+  double memory_gbps = 0;
+};
+
+struct Efficiency {
+  double matrix = 0.8;               // of the peak rate, for large matrix products
+  double matrix_traffic = 0.4;       // share of a product's memory traffic that its arithmetic does not hide
+  double attention = 0.5;            // of the peak rate, flash attention forward
+  double attention_backward = 0.85;  // relative to forward
+  double plain_attention = 0.4;  // of the peak rate, batched products of attention with its scores in memory
+  double memory = 0.9;           // of the memory rate, for elementwise work
+  double tensor_exposed =
+      0.4;  // share of tensor-parallel traffic not hidden behind the products it overlaps with
+  double pipeline_exposed =
+      1.0;  // of transfers between stages that wait for each other: times their bare duration
+};
+
+struct Kernels {
+  double gap_us = 4;             // between two kernels
+  double layer_dispatch_ms = 0;  // least time in which the host issues a layer's forward
+  double step_ms = 0;            // fixed time of a step
+};
+
+struct Node {
+  std::int64_t gpus = 8;
+  double link_gbps = 0;  // per GPU and direction, between GPUs of the node
+  double link_efficiency = 0.8;
+  double link_latency_us = 5;  // of one step of a ring
+  double host_link_gbps = 0;   // per GPU and direction
+  double host_link_efficiency = 0.8;
+  double host_memory_gb = 0;
+  double host_memory_gbps = 0;  // shared by all copies of the node
+};
+
+struct Network {
+  double gbps_per_gpu = 0;  // the GPU's share of the node's network, per direction
+  double efficiency = 0.9;
+  double gradient_efficiency = 0.8;  // in the sums of gradients over data-parallel groups
+  double latency_us = 20;
+};
+
+// Measured curves; where given they replace the efficiency of the same name. Points ascend.
+struct Measured {
+  Numbers matrix_gflop;      // work of one product
+  Numbers matrix_tflops;     // its rate
+  Numbers attention_tokens;  // length of the keys
+  Numbers attention_tflops;
+};
+
+struct Hardware {
+  Device device;
+  Efficiency efficiency;
+  Kernels kernels;
+  Node node;
+  Network network;
+  Measured measured;
+
+  double peak() const { return (device.peak == "f32" ? device.f32_tflops : device.bf16_tflops) * 1e12; }
+  double memory_rate() const { return device.memory_gbps * 1e9 * efficiency.memory; }
+  double link_rate() const { return node.link_gbps * 1e9 * node.link_efficiency; }
+  double network_rate() const { return network.gbps_per_gpu * 1e9 * network.efficiency; }
+  double usable_bytes() const { return (device.memory_gb - device.reserved_gb) * 1e9; }
+};
+
+// The table that reads, prints and documents a hardware file.
+void describe(Hardware& hardware, OptionTable& table);
+
+// What the table's ranges cannot say: rates that must be given, curves of equal length that ascend, memory
+// beyond what is reserved. Throws InputError that begins with `origin` and names the key.
+void validate(const Hardware& hardware, std::string_view origin);
+
+}  // namespace penstock::plan

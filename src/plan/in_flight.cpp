@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/in_flight.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::plan {
+namespace {
+
+bool takes_chunks(ScheduleKind kind) {
+  return kind == ScheduleKind::Interleaved || kind == ScheduleKind::BreadthFirst ||
+         kind == ScheduleKind::SlimPipe;
+}
+
+bool whole_rounds(const PipelineShape& shape) {
+  return shape.micro_batches % std::max(1, shape.micro_batches / shape.devices) == 0;
+}
+
+// Micro-batches of one round of interleaved 1F1B: p when m is a multiple of p.
+int round_size(const PipelineShape& shape) {
+  return shape.micro_batches / std::max(1, shape.micro_batches / shape.devices);
+}
+
+}  // namespace
+
+ScheduleKind parse_schedule(std::string_view name) {
+  const auto found = std::find(kScheduleNames.begin(), kScheduleNames.end(), name);
+  if (found != kScheduleNames.end()) return static_cast<ScheduleKind>(found - kScheduleNames.begin());
+  throw InputError("schedule \"" + printable(name) + "\" is none that can be planned; did you mean \"" +
+                   std::string(nearest(name, kScheduleNames)) + "\"?");
+}
+
+bool is_sliced(ScheduleKind kind) {
+  return kind == ScheduleKind::TeraPipe || kind == ScheduleKind::Seq1F1B || kind == ScheduleKind::SlimPipe;
+}
+
+bool is_v_shaped(ScheduleKind kind) {
+  return kind == ScheduleKind::ZbV || kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin;
+}
+
+bool splits_backward(ScheduleKind kind) {
+  return is_v_shaped(kind) || kind == ScheduleKind::ZbH1 || kind == ScheduleKind::ZbH2;
+}
+
+bool takes(ScheduleKind kind, const PipelineShape& shape) {
+  if (shape.slices > 1 && !is_sliced(kind)) return false;
+  if (is_v_shaped(kind)) return shape.chunks == 2;
+  if (shape.chunks > 1 && !takes_chunks(kind)) return false;
+  if (shape.chunks == 1 && (kind == ScheduleKind::Interleaved || kind == ScheduleKind::BreadthFirst))
+    return false;
+  if (kind == ScheduleKind::SlimPipe && shape.chunks > 1) return shape.slices >= shape.devices;
+  return kind != ScheduleKind::Interleaved || whole_rounds(shape);
+}
+
+double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank) {
+  const double p = shape.devices, n = shape.slices, v = shape.chunks, after = p - rank - 1;
+  const double all = static_cast<double>(shape.micro_batches) * n * v;
+  switch (kind) {
+    case ScheduleKind::GPipe:
+    case ScheduleKind::TeraPipe:
+    case ScheduleKind::BreadthFirst:
+      return all;
+    case ScheduleKind::OneFOneB:
+    case ScheduleKind::Seq1F1B:
+      return std::min(all, n + after);
+    case ScheduleKind::Interleaved:
+      return std::min(all, (v - 1) * round_size(shape) + 2 * after + 1);
+    case ScheduleKind::SlimPipe:
+      return std::min(all, n * v + 2 * after);
+    case ScheduleKind::ZbH1:
+      return std::min(all, 1 + after);
+    case ScheduleKind::ZbH2:
+      return std::min(all, 2 * after + 1);
+    case ScheduleKind::ZbV:
+      return std::min(all, 2 * p);
+    case ScheduleKind::VHalf:
+      return std::min(all, 2 * (static_cast<double>(shape.devices / 2) + 1));
+    case ScheduleKind::VMin:
+      return std::min(all, 2 * static_cast<double>((shape.devices + 4) / 3));
+  }
+  PENSTOCK_CHECK(false, "every schedule has a form");
+}
+
+double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank) {
+  const double all = static_cast<double>(shape.micro_batches) * shape.chunks;
+  switch (kind) {
+    case ScheduleKind::ZbH1: return std::min(all, 1.0 + rank);
+    case ScheduleKind::ZbH2:
+    case ScheduleKind::ZbV: return std::min(all, 1.0 + 2 * rank);
+    case ScheduleKind::VHalf:
+    case ScheduleKind::VMin: return records_in_flight(kind, shape, rank);
+    default: return 0.0;
+  }
+}
+
+double ramp_slots(ScheduleKind kind, const PipelineShape& shape) {
+  const double p = shape.devices;
+  switch (kind) {
+    case ScheduleKind::ZbH1:
+      return (p - 1) * 2 / 3;
+    case ScheduleKind::ZbH2:
+    case ScheduleKind::ZbV:
+      return (p - 1) / 3;
+    case ScheduleKind::VHalf:
+      return p - 1;
+    case ScheduleKind::VMin:
+      return (4 * p - 5) / 3;
+    default:
+      return p - 1;
+  }
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many slice-chunks a schedule keeps in flight on each device, and the bubble it leaves, in closed form
+// (algorithms: "SlimPipe", the comparison of schedules). Tests hold each form to the generated schedule.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace penstock::plan {
+
+enum class ScheduleKind : std::uint8_t {
+  GPipe,
+  TeraPipe,
+  OneFOneB,
+  Seq1F1B,
+  Interleaved,
+  BreadthFirst,
+  SlimPipe,
+  ZbH1,
+  ZbH2,
+  ZbV,
+  VHalf,
+  VMin,
+};
+inline constexpr std::array<std::string_view, 12> kScheduleNames{
+    "gpipe",    "terapipe", "1f1b",  "seq1f1b", "interleaved", "breadth-first",
+    "slimpipe", "zb-h1",    "zb-h2", "zb-v",    "v-half",      "v-min"};
+
+constexpr std::string_view name_of(ScheduleKind kind) {
+  return kScheduleNames[static_cast<std::size_t>(kind)];
+}
+ScheduleKind parse_schedule(std::string_view name);  // InputError names the nearest
+
+struct PipelineShape {
+  int devices = 1;        // p
+  int micro_batches = 1;  // m
+  int slices = 1;         // n
+  int chunks = 1;         // v
+};
+
+// Can the schedule run this shape? Sliced ones take n > 1, looped ones v > 1, V shapes v = 2 alone;
+// interleaved slimpipe wants n >= p; interleaved wants m divisible by max(1, m / p) rounds.
+bool takes(ScheduleKind kind, const PipelineShape& shape);
+
+bool splits_backward(ScheduleKind kind);  // I and W instead of B
+bool is_v_shaped(ScheduleKind kind);      // the last stage lives on device 0
+bool is_sliced(ScheduleKind kind);        // takes n > 1
+
+// Records from F until B or I, and weight records from I until W, at most on device r, in slice-chunks. Exact
+// for gpipe, terapipe, 1f1b, seq1f1b, interleaved (m a multiple of p), breadth-first and slimpipe; bounds for
+// the others.
+double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
+double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
+
+// Idle time of a device over the whole step, in forwards-and-backwards of one slice-chunk at F = I = W: p − 1
+// for 1f1b and its kin, whose bubble is (p − 1)/(m·n·v + p − 1) of the step.
+double ramp_slots(ScheduleKind kind, const PipelineShape& shape);
+
+}  // namespace penstock::plan

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/step_cost.h"
+
+#include <algorithm>
+
+#include "model/memory_device.h"
+#include "plan/groups.h"
+#include "plan/kernel_cost.h"
+
+namespace penstock::plan {
+namespace {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+struct Case {
+  const Workload& workload;
+  const Layout& layout;
+  const Hardware& hardware;
+  const Engine& engine;
+
+  const model::Shape& shape() const { return workload.model.shape; }
+  double t() const { return layout.spread.tensor; }
+  double p() const { return layout.spread.pipeline; }
+  double m() const { return as_double(micro_batches(workload, layout)); }
+  double units() const { return m() * layout.slices * layout.chunks; }  // slice-chunks a step on a device
+  double tokens() const { return group_tokens(workload, layout); }
+  double vocab() const { return as_double(padded_vocabulary(shape().vocab, layout.spread.tensor)); }
+};
+
+// Parameters of the heaviest device: its layers and one matrix of V·h.
+double local_parameters(const Case& c) {
+  const auto& shape = c.shape();
+  const double layers = as_double(chunk_layers(c.workload, c.layout)) * c.layout.chunks;
+  const double mlp = as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn * shape.experts);
+  const double attention = as_double(model::attention_parameters(shape) + model::router_parameters(shape));
+  const double shards = c.layout.vocabulary_parallel ? c.p() : 1.0;
+  return (layers * (attention + mlp / c.layout.spread.expert) +
+          c.vocab() * as_double(shape.hidden) / shards) /
+         c.t();
+}
+
+Seconds hidden_pass(const Case& c) {
+  if (c.layout.spread.tensor == 1) return 0;
+  const double exposed = c.engine.tensor_overlap ? c.hardware.efficiency.tensor_exposed : 1.0;
+  const Placement group = tensor_group(c.layout.spread, c.hardware.node.gpus);
+  return exposed * ring_pass(c.hardware, group, 2.0 * c.tokens() * as_double(c.shape().hidden));
+}
+
+// Output layer and loss of one slice, forward and backward: the product three times, and the logits read and
+// written in 16 and 32 bits (32 bytes a number), with the hidden state gathered and its gradient scattered.
+Seconds output_slice(const Case& c, double shards) {
+  const double h = as_double(c.shape().hidden), columns = c.vocab() / c.t() / shards;
+  const Seconds products =
+      matrix_product(c.hardware, c.tokens(), columns, h) +
+      matrix_product_backward(c.hardware, c.tokens(), columns, h, c.engine.accumulate_bytes);
+  return products + elementwise(c.hardware, 32.0 * c.tokens() * columns) + 3 * hidden_pass(c);
+}
+
+// Rows of the embedding read, summed over t and added to their gradients.
+Seconds embedding_slice(const Case& c) {
+  const double h = as_double(c.shape().hidden);
+  return elementwise(c.hardware, 10.0 * c.tokens() * h) +
+         (c.engine.sequence_parallel ? 1 : 2) * hidden_pass(c);
+}
+
+// Under vocabulary parallelism every device has 1/p of the columns, and hidden states and their f32 gradients
+// travel between the last stage and all.
+Seconds edges_of_step(const Case& c) {
+  const double slices = c.m() * c.layout.slices;
+  if (c.layout.vocabulary_parallel && c.p() > 1) {
+    const double bytes = 6.0 * c.tokens() / c.t() * as_double(c.shape().hidden);
+    return slices * (output_slice(c, c.p()) + stage_transfer(c.hardware, c.layout.spread, bytes));
+  }
+  const Seconds output = output_slice(c, 1), embedding = embedding_slice(c);
+  return slices * (c.layout.spread.pipeline == 1 ? output + embedding : std::max(output, embedding));
+}
+
+// Mean over the slots of the slowest device's attention, over the mean: without exchange about 1 + (p−1)/n,
+// paired about 1 + 1/n, levelled 1 (tables of algorithms.md, "Attention context exchange").
+double attention_imbalance(const Layout& layout) {
+  if (layout.slices == 1 || layout.spread.pipeline == 1) return 0;
+  if (layout.exchange == Exchange::Off) return 0.95 * (layout.spread.pipeline - 1.0) / layout.slices;
+  return layout.exchange == Exchange::Paired ? 1.25 / layout.slices : 0.0;
+}
+
+double transfer_bytes(const Case& c) { return 2.0 * c.tokens() / c.t() * as_double(c.shape().hidden); }
+
+// Transfers that run behind compute show in warm-up and cool-down alone, once for every boundary a
+// micro-batch crosses (slimpipe with groups larger than p: p − 1 of them). Those that do not add to every
+// slot; without sequence parallelism each also gathers what travelled in t parts.
+Seconds transfers_of_step(const Case& c) {
+  const auto& layout = c.layout;
+  if (layout.spread.pipeline == 1) return 0;
+  const Seconds one = stage_transfer(c.hardware, layout.spread, transfer_bytes(c));
+  if (c.engine.pipeline_overlap) {
+    const int group = model::slice_group(layout.slices, layout.spread.pipeline, layout.chunks);
+    const bool slack = layout.slices > 1 && (layout.chunks == 1 || group > layout.spread.pipeline);
+    const double hops = slack ? c.p() - 1 : c.p() * layout.chunks - 1;
+    return c.hardware.efficiency.pipeline_exposed * 2 * hops * one;
+  }
+  const Seconds gather = c.engine.sequence_parallel ? 0 : hidden_pass(c);
+  return (c.units() + c.p() - 1) * 2 * c.hardware.efficiency.pipeline_exposed * (one + gather);
+}
+
+// Sharded: a reduce-scatter of the gradients and an all-gather of the 16-bit weights. Replicated: an
+// all-reduce. Tied embeddings on two stages: an all-reduce of their gradient between them.
+Seconds gradients_of_step(const Case& c) {
+  const auto& spread = c.layout.spread;
+  const Placement group = gradient_group(spread, c.hardware.node.gpus);
+  const double count = local_parameters(c);
+  const double bytes =
+      count * (c.engine.shards_optimizer ? c.engine.gradient_bytes + 2 : 2 * c.engine.gradient_bytes);
+  Seconds seconds = c.engine.gradient_overlap ? 0 : ring_pass(c.hardware, group, bytes, /*gradients=*/true);
+  if (c.shape().tied_embeddings && spread.pipeline > 1 && !c.layout.vocabulary_parallel) {
+    seconds += 2 * stage_transfer(c.hardware, spread, 4.0 * c.vocab() * as_double(c.shape().hidden) / c.t());
+  }
+  return seconds;
+}
+
+Seconds optimizer_of_step(const Case& c) {
+  const double shards =
+      c.engine.shards_optimizer ? static_cast<double>(c.layout.spread.data) * c.layout.spread.context : 1.0;
+  const double bytes = c.engine.gradient_passes + c.engine.optimizer_bytes / shards;
+  return elementwise(c.hardware, local_parameters(c) * bytes);
+}
+
+// A record's copy has the time of one F + B in the steady state and of one F in warm-up.
+Seconds copies_of_step(const Case& c, Seconds forward, Seconds backward) {
+  if (c.layout.offload <= 0) return 0;
+  model::MemoryPlan plan{.shape = c.shape(), .spread = c.layout.spread, .seq_len = c.workload.seq_len};
+  plan.micro_batch = c.layout.micro_batch;
+  plan.slices = c.layout.slices;
+  plan.keep = c.layout.keep;
+  const double bytes =
+      c.layout.offload * model::record_size(plan, as_double(chunk_layers(c.workload, c.layout))).leaving;
+  const Seconds copy = bytes / copy_rate(c.hardware);
+  const double warm_up = records_in_flight(c.layout.schedule, pipeline_shape(c.workload, c.layout), 0);
+  const double steady = std::max(0.0, c.units() - warm_up);
+  return steady * std::max(0.0, copy - forward - backward) +
+         warm_up * (std::max(0.0, copy - forward) + std::max(0.0, copy - backward));
+}
+
+LayerTerms times(LayerTerms terms, double factor) {
+  return {terms.matrix * factor,  terms.attention * factor, terms.elementwise * factor, terms.tensor * factor,
+          terms.context * factor, terms.expert * factor,    terms.gaps * factor};
+}
+
+}  // namespace
+
+double copy_rate(const Hardware& hardware) {
+  const double link = hardware.node.host_link_gbps * hardware.node.host_link_efficiency;
+  const double share = hardware.node.host_memory_gbps / (2.0 * static_cast<double>(hardware.node.gpus));
+  return 1e9 * std::min(link, share);
+}
+
+StepCost step_cost(const Workload& workload, const Layout& layout, const Hardware& hardware,
+                   const Engine& engine) {
+  const Case c{workload, layout, hardware, engine};
+  const LayerCost layer = layer_cost(workload, layout, hardware, engine);
+  const double layers = as_double(chunk_layers(workload, layout));
+  LayerTerms both = layer.forward;
+  both += layer.backward;
+
+  StepCost cost;
+  cost.forward_slot = layers * layer.forward.total();
+  cost.backward_slot = layers * (layer.backward.total() + layer.recompute.total());
+  cost.work = times(both, layers * c.units());
+  cost.recomputation = layers * c.units() * layer.recompute.total();
+  cost.output_layer = edges_of_step(c);
+  cost.imbalance =
+      attention_imbalance(layout) * (cost.work.attention + layers * c.units() * layer.recompute.attention);
+  cost.bubble = ramp_slots(layout.schedule, pipeline_shape(workload, layout)) *
+                (cost.forward_slot + cost.backward_slot);
+  cost.transfers = transfers_of_step(c);
+  cost.copies = copies_of_step(c, cost.forward_slot, cost.backward_slot);
+  cost.gradients = gradients_of_step(c);
+  cost.optimizer = optimizer_of_step(c);
+  cost.fixed = 1e-3 * hardware.kernels.step_ms;
+  return cost;
+}
+
+std::array<std::pair<std::string_view, Seconds>, 16> terms_of(const StepCost& cost) {
+  return {{{"matrix products", cost.work.matrix},
+           {"attention", cost.work.attention},
+           {"elementwise", cost.work.elementwise},
+           {"tensor-parallel traffic", cost.work.tensor},
+           {"context-parallel traffic", cost.work.context},
+           {"expert traffic", cost.work.expert},
+           {"gaps between kernels", cost.work.gaps},
+           {"recomputation", cost.recomputation},
+           {"output layer and loss", cost.output_layer},
+           {"unequal slices", cost.imbalance},
+           {"bubble", cost.bubble},
+           {"transfers", cost.transfers},
+           {"offloading copies", cost.copies},
+           {"gradient sums", cost.gradients},
+           {"optimizer", cost.optimizer},
+           {"fixed", cost.fixed}}};
+}
+
+Flops model_flops(const Workload& workload) {
+  const auto& shape = workload.model.shape;
+  const double tokens = as_double(workload.global_batch * workload.seq_len);
+  const double gelu = workload.model.family == Family::Gpt
+                          ? 6.0 * as_double(shape.layers * shape.hidden * shape.ffn * shape.experts_per_token)
+                          : 0.0;
+  return tokens * (model::flops_per_token(shape, workload.seq_len) - gelu);
+}
+
+}  // namespace penstock::plan

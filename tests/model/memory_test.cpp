@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "model/memory_device.h"
+
+namespace penstock::model {
+namespace {
+
+Shape mixtral() {
+  return {.layers = 32,
+          .hidden = 4096,
+          .ffn = 14336,
+          .heads = 32,
+          .kv_heads = 8,
+          .vocab = 32000,
+          .experts = 8,
+          .experts_per_token = 2};
+}
+
+Shape llama() {
+  return {.layers = 32, .hidden = 4096, .ffn = 11008, .heads = 32, .kv_heads = 8, .vocab = 32000};
+}
+
+TEST(Experts, CountThePublishedParametersOfMixtral) {
+  EXPECT_EQ(total_parameters(mixtral()), 46'702'792'704);
+  Shape active = mixtral();
+  active.experts = 2;
+  const auto without_routers = flops_per_token(active, 0) - 6.0 * 32 * 4096 * 2;
+  EXPECT_DOUBLE_EQ(flops_per_token(mixtral(), 0) - 6.0 * 32 * 4096 * 8, without_routers);
+}
+
+TEST(Experts, MoreOfThemForATokenThanThereAreIsRefused) {
+  Shape shape = mixtral();
+  shape.experts_per_token = 9;
+  EXPECT_THROW(validate(shape), InputError);
+}
+
+TEST(Policy, PresetsKeepTheBytesOfTheirFormulas) {
+  for (const Shape& shape : {llama(), mixtral()}) {
+    const std::int64_t h = shape.hidden, kf = shape.experts_per_token * shape.ffn,
+                       keys = 4 * shape.kv_width();
+    EXPECT_EQ(kept_bytes(shape, keep_of(Policy::Engine24), 2), 12 * h + keys + 8 * kf);
+    EXPECT_EQ(kept_bytes(shape, keep_of(Policy::None), 2), 12 * h + keys + 6 * kf);
+    EXPECT_EQ(kept_bytes(shape, keep_of(Policy::Balanced), 2), 8 * h + keys + 4 * kf);
+    EXPECT_EQ(kept_bytes(shape, keep_of(Policy::BalancedFc1), 2), 8 * h + keys);
+    EXPECT_EQ(kept_bytes(shape, keep_of(Policy::Full), 2), 2 * h);
+    EXPECT_EQ(kept_bytes(shape, keep_of(Policy::Full), 2, /*keys_cached=*/true), 2 * h + keys);
+  }
+}
+
+TEST(Policy, WhatIsKeptAndWhatIsRecomputedMakeUpAWholeRecord) {
+  const Bytes whole = kept_bytes(llama(), keep_of(Policy::None), 2);
+  for (unsigned bits = 0; bits < 1u << kSavedTensors; ++bits) {
+    KeepSet keep{static_cast<std::uint16_t>(bits)};
+    if (keep.has(SavedTensor::SiluGate)) continue;
+    for (const bool cached : {false, true}) {
+      EXPECT_EQ(kept_bytes(llama(), keep, 2, cached) + recomputed_bytes(llama(), keep, 2, cached), whole);
+    }
+  }
+}
+
+TEST(Policy, NamesParseBackAndUnknownOnesNameTheNearest) {
+  for (const auto name : kPolicyNames) EXPECT_EQ(name_of(parse_policy(name)), name);
+  try {
+    parse_policy("balance");
+    FAIL() << "balance is no policy";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("\"balanced\""), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(parse_keep({"input"}), keep_of(Policy::Full));
+  EXPECT_THROW(parse_keep({"query"}), InputError) << "nothing can be recomputed without the input";
+}
+
+TEST(DeviceMemory, StatesOfOneDeviceAddUpToSixteenBytesAParameterAndNothingIsLostBySpreading) {
+  MemoryPlan plan{.shape = llama(), .seq_len = 4096, .keep = keep_of(Policy::None)};
+  const DeviceMemory one = device_memory(plan, {.layers = 32, .embeddings = 2, .last = true, .records = 1});
+  const std::int64_t without_final_norm = total_parameters(plan.shape) - plan.shape.hidden;
+  EXPECT_EQ(one.weights + one.gradients + one.optimizer, 18 * without_final_norm);
+  plan.spread.data = 4;
+  const DeviceMemory sharded =
+      device_memory(plan, {.layers = 32, .embeddings = 2, .last = true, .records = 1});
+  EXPECT_EQ(4 * sharded.optimizer, one.optimizer);
+  EXPECT_EQ(sharded.weights, one.weights);
+  EXPECT_EQ(largest_category(one).first, "optimizer");
+}
+
+TEST(DeviceMemory, ExpertsHaveFewerReplicasToSpreadTheirOptimizerOver) {
+  Spread spread{.expert = 4, .data = 8};
+  const LocalParameters local = local_parameters(mixtral(), spread, 32, 0, false);
+  EXPECT_DOUBLE_EQ(local.expert, 32.0 * 8 * 3 * 4096 * 14336 / 4);
+  EXPECT_DOUBLE_EQ(optimizer_bytes(local, spread, Precision::BF16),
+                   12 * (local.dense / 8 + local.expert / 2));
+}
+
+TEST(DeviceMemory, IsALineInTheOffloadedShareAndWhatLeavesIsOnTheHost) {
+  for (const int slices : {1, 8}) {
+    MemoryPlan plan{.shape = llama(), .seq_len = 32768, .slices = slices, .keep = keep_of(Policy::None)};
+    const DeviceLoad load{.layers = 8, .embeddings = 1, .records = 20};
+    const DeviceMemory none = device_memory(plan, load);
+    for (const double ratio : {0.25, 0.5, 1.0}) {
+      plan.offload = ratio;
+      const DeviceMemory some = device_memory(plan, load);
+      EXPECT_NEAR(some.total() + some.host, none.total(), 4);
+      EXPECT_NEAR(some.host, ratio * 16 * record_size(plan, 8).leaving, 2);
+    }
+  }
+}
+
+TEST(DeviceMemory, KeysAndValuesOfSlicesStayAtHome) {
+  MemoryPlan plan{
+      .shape = llama(), .seq_len = 32768, .slices = 8, .keep = keep_of(Policy::Full), .offload = 1};
+  const RecordSize sliced = record_size(plan, 1);
+  plan.slices = 1;
+  const RecordSize whole = record_size(plan, 1);
+  EXPECT_DOUBLE_EQ(sliced.leaving * 8, whole.leaving);
+  EXPECT_DOUBLE_EQ(sliced.staying * 8 - whole.staying, 32768.0 * 4 * llama().kv_width());
+}
+
+TEST(DeviceMemory, AccumulatorsOfKeyGradientsAreThoseOfOneGroupAndTheOtherChunks) {
+  EXPECT_EQ(slice_group(12, 4, 2), 4);
+  EXPECT_EQ(slice_group(10, 4, 2), 5);
+  EXPECT_EQ(slice_group(12, 4, 1), 12);
+  EXPECT_EQ(kv_gradient_slices(12, 1, 12), 12);
+  EXPECT_EQ(kv_gradient_slices(12, 2, 4), 20);
+  EXPECT_EQ(kv_gradient_slices(1, 2, 1), 0);
+}
+
+}  // namespace
+}  // namespace penstock::model

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Closed forms against generated schedules, counted by walking each row.
+#include "plan/in_flight.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "schedule/generators/generator.h"
+
+namespace penstock::plan {
+namespace {
+
+struct Peaks {
+  int until_input = 0;
+  int until_weight = 0;  // weight records
+};
+
+Peaks count(const std::vector<schedule::Action>& row) {
+  int records = 0, weights = 0;
+  Peaks peaks;
+  for (const schedule::Action& action : row) {
+    if (action.kind == schedule::Kind::Forward) ++records;
+    if (schedule::is_backward(action.kind)) --records;
+    if (action.kind == schedule::Kind::BackwardInput) ++weights;
+    if (action.kind == schedule::Kind::BackwardWeight) --weights;
+    peaks.until_input = std::max(peaks.until_input, records);
+    peaks.until_weight = std::max(peaks.until_weight, weights);
+  }
+  return peaks;
+}
+
+bool is_exact(ScheduleKind kind, const PipelineShape& shape) {
+  if (kind == ScheduleKind::Interleaved) return shape.micro_batches % shape.devices == 0;
+  return kind <= ScheduleKind::SlimPipe;
+}
+
+void check(ScheduleKind kind, const PipelineShape& shape) {
+  const auto generated = schedule::generate(
+      name_of(kind), schedule::request(shape.devices, shape.micro_batches, shape.slices, shape.chunks));
+  for (int rank = 0; rank < shape.devices; ++rank) {
+    const Peaks peaks = count(generated.devices[rank]);
+    const std::string where = std::string(name_of(kind)) + " p" + std::to_string(shape.devices) + " m" +
+                              std::to_string(shape.micro_batches) + " n" + std::to_string(shape.slices) +
+                              " v" + std::to_string(shape.chunks) + " device " + std::to_string(rank);
+    if (is_exact(kind, shape)) {
+      EXPECT_EQ(records_in_flight(kind, shape, rank), peaks.until_input) << where;
+    } else {
+      EXPECT_GE(records_in_flight(kind, shape, rank), peaks.until_input) << where;
+      EXPECT_GE(weight_records_in_flight(kind, shape, rank), peaks.until_weight) << where;
+    }
+  }
+}
+
+TEST(InFlight, ClosedFormsAreThoseOfTheGeneratedSchedules) {
+  int checked = 0;
+  for (std::size_t i = 0; i < kScheduleNames.size(); ++i) {
+    const auto kind = static_cast<ScheduleKind>(i);
+    for (const int p : {1, 2, 3, 4, 8}) {
+      for (const int m : {1, 2, 3, 8, 16}) {
+        for (const int n : {1, 2, 4, 8}) {
+          for (const int v : {1, 2, 3}) {
+            const PipelineShape shape{p, m, n, v};
+            if (!takes(kind, shape)) continue;
+            check(kind, shape);
+            ++checked;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 600);
+}
+
+TEST(InFlight, ScheduleNamesAreThoseOfTheGenerators) {
+  for (const auto name : kScheduleNames) {
+    EXPECT_EQ(schedule::find_generator(name).name, name);
+    EXPECT_EQ(name_of(parse_schedule(name)), name);
+  }
+  EXPECT_THROW(parse_schedule("slimpip"), InputError);
+}
+
+}  // namespace
+}  // namespace penstock::plan
