@@ -68,12 +68,18 @@ std::string head_of(const Result& result) {
          " of the step, " + percent(result.span_bubble_fraction) + " of the devices' spans\n";
 }
 
-std::vector<std::string> cells_of(const DeviceResult& device) {
+// Sums of times are exact to rounding alone; a wait of 1e-13 s is none.
+std::string settled(Seconds seconds, Seconds makespan) {
+  constexpr double kRounding = 1e-9;
+  return print_seconds(seconds < kRounding * makespan ? 0 : seconds);
+}
+
+std::vector<std::string> cells_of(const DeviceResult& device, Seconds makespan) {
   const IdleCauses& idle = device.time.idle;
   std::vector<std::string> cells;
   for (const Seconds seconds : {device.time.busy, idle.total(), idle.ramp, idle.transfer, idle.copy,
                                 idle.imbalance, idle.dependency}) {
-    cells.push_back(print_seconds(seconds));
+    cells.push_back(settled(seconds, makespan));
   }
   cells.push_back(std::to_string(device.in_flight.peak));
   cells.push_back(print_bytes(device.memory.peak));
@@ -100,7 +106,7 @@ std::string to_table(const Result& result) {
   if (result.deadlock) return result.name + ": " + result.deadlock->text + "\n";
   std::vector<std::vector<std::string>> rows{kColumns};
   for (std::size_t d = 0; d < result.devices.size(); ++d) {
-    rows.push_back(cells_of(result.devices[d]));
+    rows.push_back(cells_of(result.devices[d], result.makespan));
     rows.back().insert(rows.back().begin(), std::to_string(d));
   }
   return head_of(result) + aligned(rows);
@@ -111,7 +117,7 @@ std::string to_comparison(const Result& measured, const Result& simulated) {
   for (std::size_t d = 0; d < measured.devices.size(); ++d) {
     for (const auto& [name, result] :
          {std::pair{"measured", &measured}, std::pair{"simulated", &simulated}}) {
-      rows.push_back(cells_of(result->devices.at(d)));
+      rows.push_back(cells_of(result->devices.at(d), result->makespan));
       rows.back().insert(rows.back().begin(), std::to_string(d) + " " + name);
     }
   }

@@ -86,6 +86,18 @@ TEST(Greedy, IsNeverSlowerThanAPatternThatHoldsNoMore) {
   }
 }
 
+TEST(Greedy, FindsZbVWithoutIdleTimeInTheSpansAtUnitTimes) {
+  const Times times = times_of(
+      Placing::V, 4,
+      [](int) {
+        return std::array{1.0, 1.0, 1.0};
+      },
+      0);
+  const Result made = run(greedy(schedule::request(4, 12), times.options), times.table);
+  EXPECT_EQ(made.span_bubble_fraction, 0);
+  EXPECT_EQ(made.makespan, 2 * 12 * 3 + 3);
+}
+
 TEST(Greedy, SchedulesAreLegalAndWithinTheirLimitForAnyTimes) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> time(0.0, 4.0);

@@ -42,6 +42,13 @@ TEST(PrintResult, TheTableLooksLikeThis) {
       "     1  6.00 s  3.00 s  3.00 s       0 s   0 s        0 s         0 s          1         64 B\n");
 }
 
+TEST(PrintResult, WaitsThatAreRoundingShowAsNone) {
+  const schedule::Program program = lower(schedule::generate("1f1b", schedule::request(4, 8)));
+  const std::string table =
+      to_table(evaluate(program, UnitCosts({.forward = 0.1, .backward = 0.3, .transfer = 0.7})));
+  EXPECT_EQ(table.find("0.00 us"), std::string::npos) << table;
+}
+
 TEST(PrintResult, ADeadlockIsItsSentence) {
   const schedule::Program program = schedule::parse_program(
       "penstock program 1\nname x\nstages 2\nslices 1\ndevice 0\n0 0F0\ndevice 1\n0 1RECV_F0 from 0\n1 1F0 "

@@ -78,13 +78,21 @@ std::vector<Order> split(const Schedule& schedule) {
   return rows;
 }
 
+// Of equally long schedules the one whose devices begin later or end earlier: the next step may use the
+// corners.
+bool shorter(const ListResult& a, const ListResult& b) {
+  constexpr double kRounding = 1e-12;
+  if (std::abs(a.makespan - b.makespan) > kRounding * b.makespan) return a.makespan < b.makespan;
+  return a.spans < b.spans;
+}
+
 class Search {
  public:
   explicit Search(const ListProblem& problem) : problem_(problem) {}
 
   void try_rule(const ListRule& rule) {
     std::optional<ListResult> result = list_schedule(problem_, rule);
-    if (result && (!best_ || result->makespan < best_->makespan)) best_ = std::move(result);
+    if (result && (!best_ || shorter(*result, *best_))) best_ = std::move(result);
   }
 
   void try_priorities() {

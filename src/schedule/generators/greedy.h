@@ -2,8 +2,8 @@
 // Greedy: a schedule made for given times. Long context makes F, I and W unequal (attention has no weights),
 // and then patterns drawn for F = I = W leave bubbles. A list scheduler (list_scheduler.h) tries priority
 // rules, and the F and I of every fixed pattern that fits the memory, with W filling the bubbles anew and as
-// the pattern has them; the shortest of all is returned. So it is never slower than those patterns at these
-// times.
+// the pattern has them; the shortest of all is returned, of several the one with the shortest spans. So it is
+// never slower than those patterns at these times.
 #pragma once
 
 #include <vector>

@@ -12,6 +12,7 @@ constexpr Seconds kNever = std::numeric_limits<Seconds>::infinity();
 
 struct Device {
   std::vector<int> stages;
+  Seconds begin = 0;  // of its first action
   Seconds free = 0;
   Bytes held = 0;
   std::vector<Action> owed;  // W, from `paid` on
@@ -59,6 +60,7 @@ class ListScheduler {
     ListResult result;
     for (Device& device : devices_) {
       result.makespan = std::max(result.makespan, device.free);
+      result.spans += device.free - device.begin;
       result.rows.push_back(std::move(device.row));
     }
     return result;
@@ -156,10 +158,10 @@ class ListScheduler {
   void start(int number, const Action& action, Seconds now) {
     Device& device = devices_[number];
     const bool is_forward = action.kind == Kind::Forward;
-    const Seconds end = now + (is_forward ? problem_.forward : problem_.input)[action.stage];
     device.latest = action.kind;
     ++device.guided;
-    occupy(number, action, end);
+    occupy(number, action, now, (is_forward ? problem_.forward : problem_.input)[action.stage]);
+    const Seconds end = device.free;
     if (is_forward) {
       device.held += problem_.record[action.stage];
       next_forward_[action.stage] = action.micro_batch + 1;
@@ -178,14 +180,16 @@ class ListScheduler {
         rule_.weights_in_place ? (*rule_.guide)[number][device.guided++] : device.owed[device.paid];
     ++device.paid;
     device.held -= problem_.record[action.stage];
-    occupy(number, action, now + problem_.weight[action.stage]);
+    occupy(number, action, now, problem_.weight[action.stage]);
   }
 
-  void occupy(int number, const Action& action, Seconds until) {
-    devices_[number].row.push_back(action);
-    devices_[number].free = until;
+  void occupy(int number, const Action& action, Seconds from, Seconds seconds) {
+    Device& device = devices_[number];
+    if (device.row.empty()) device.begin = from;
+    device.row.push_back(action);
+    device.free = from + seconds;
     --left_;
-    wake(number, until);
+    wake(number, device.free);
   }
 
   void hand_over(std::vector<std::vector<Seconds>>& ready, const Action& action, int stage, Seconds when) {

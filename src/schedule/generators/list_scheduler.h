@@ -34,6 +34,7 @@ struct ListRule {
 
 struct ListResult {
   Seconds makespan = 0;
+  Seconds spans = 0;  // sum over devices, from the first action's start to the last one's end
   std::vector<Order> rows;
 };
 
