@@ -245,7 +245,7 @@ std::string to_json(const Schedule& schedule) {
     }
     text += ']';
   }
-  return text + "]}\n";
+  return text + "]}";
 }
 
 }  // namespace penstock::schedule

@@ -34,7 +34,7 @@ std::string to_csv(const Schedule& schedule);
 // (a file name): "my.csv: row 2, column 5: "3X1" is no action; expected ...". Throws InputError.
 Schedule parse_csv(std::string_view text, std::string_view origin);
 
-// One object with a line for each device, cells as in the CSV:
+// One object with a line for each device and no newline at its end, cells as in the CSV:
 // {"schedule","stages","slices":[..],"devices":[["0F0",..],..]}
 std::string to_json(const Schedule& schedule);
 

@@ -204,7 +204,7 @@ TEST(Text, JsonHasTheCellsOfTheCsv) {
   EXPECT_EQ(to_json(schedule),
             "{\"schedule\":\"a \\\"file\\\"\",\"stages\":2,\"slices\":[1,1],\"devices\":[\n"
             "[\"0F0\",\"\",\"(0F1;0B0)OVERLAP_F_B\",\"0B1\"],\n"
-            "[\"1F0\"]]}\n");
+            "[\"1F0\"]]}");
 }
 
 }  // namespace
