@@ -32,7 +32,7 @@ struct Engine {
   double optimizer_bytes = 46;    // traffic of a step per parameter whose states are on the device
   double gradient_passes = 12;    // traffic of zeroing, scaling and norms per local parameter
   double unfused_passes = 0;      // extra passes of 2h bytes a token and layer, each way: norms in f32 as
-                              // separate operations are 12 each, a rotation in parts 8 on Q and 8 on K
+                                  // separate operations are 12 each, a rotation in parts 8 on Q and 8 on K
 };
 
 inline constexpr Engine kPenstock{.name = "penstock", .tensor_overlap = false, .queries_travel = true};

@@ -87,12 +87,16 @@ double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank
 double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank) {
   const double all = static_cast<double>(shape.micro_batches) * shape.chunks;
   switch (kind) {
-    case ScheduleKind::ZbH1: return std::min(all, 1.0 + rank);
+    case ScheduleKind::ZbH1:
+      return std::min(all, 1.0 + rank);
     case ScheduleKind::ZbH2:
-    case ScheduleKind::ZbV: return std::min(all, 1.0 + 2 * rank);
+    case ScheduleKind::ZbV:
+      return std::min(all, 1.0 + 2 * rank);
     case ScheduleKind::VHalf:
-    case ScheduleKind::VMin: return records_in_flight(kind, shape, rank);
-    default: return 0.0;
+    case ScheduleKind::VMin:
+      return records_in_flight(kind, shape, rank);
+    default:
+      return 0.0;
   }
 }
 
