@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/program.h"
 
-#include <cstdio>
 #include <exception>
+#include <string>
 
 #include "cli/commands.h"
+#include "cli/tell.h"
 
 namespace penstock::cli {
 namespace {
 
-int fail(const char* kind, const char* text, Exit exit_code) {
-  std::fprintf(stderr, "penstock: %s%s\n", kind, text);
+int refuse(const std::string& text, Exit exit_code) {
+  tell_once(text);
   return static_cast<int>(exit_code);
+}
+
+int fail(const std::exception& error) {
+  tell(error.what());
+  return static_cast<int>(Exit::Failed);
 }
 
 // CLI11 reports --help as an exception too; its text goes to stdout and is no failure.
 int stop_parsing(const CLI::App& program, const CLI::ParseError& stop) {
   if (stop.get_exit_code() == 0) return program.exit(stop);
-  return fail("", (std::string(stop.what()) + " (see penstock --help)").c_str(), Exit::WrongInput);
+  return refuse(std::string(stop.what()) + " (see penstock --help)", Exit::WrongInput);
 }
 
 }  // namespace
@@ -33,19 +39,18 @@ int run(int argc, char** argv) {
   add_simulate_command(program, exit_code);
   add_show_command(program, exit_code);
   add_check_command(program, exit_code);
+  add_report_command(program, exit_code);
   try {
     program.parse(argc, argv);
     return static_cast<int>(exit_code);
   } catch (const CLI::ParseError& stop) {
     return stop_parsing(program, stop);
   } catch (const InputError& error) {
-    return fail("", error.what(), Exit::WrongInput);
+    return refuse(error.what(), Exit::WrongInput);
   } catch (const NoAnswer& error) {
-    return fail("", error.what(), Exit::No);
-  } catch (const RunError& error) {
-    return fail("", error.what(), Exit::Failed);
+    return refuse(error.what(), Exit::No);
   } catch (const std::exception& error) {
-    return fail("", error.what(), Exit::Failed);
+    return fail(error);
   }
 }
 

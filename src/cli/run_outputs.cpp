@@ -6,7 +6,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/run_report.h"
 #include "files/atomic_file.h"
+#include "report/html.h"
 #include "report/trace.h"
 #include "schedule/program_text.h"
 
@@ -25,9 +27,9 @@ void write_outputs(const train::RunPlan& plan, const train::RunOutcome& outcome,
   if (outcome.timelines.empty()) return;
   files::write_atomically(directory.file("program.txt"), schedule::to_text(plan.program));
   files::write_atomically(directory.timeline(), train::to_json(outcome.timelines));
-  const report::TraceProcess trace{
-      .prefix = "", .program = plan.program, .timeline = outcome.timelines.back().timeline};
-  files::write_atomically(directory.file("trace.json"), report::chrome_trace(trace));
+  const report::Report report{.title = "penstock train", .runs = {run_of_directory(directory.path())}};
+  files::write_atomically(directory.file("trace.json"), report::chrome_trace(report));
+  files::write_atomically(directory.report(), report::html_page(report));
 }
 
 std::string memory_comparison(const train::Summary& summary) {
@@ -46,8 +48,10 @@ std::string memory_comparison(const train::Summary& summary) {
 
 std::string list_outputs(const train::RunDirectory& directory) {
   return directory.path() +
-         ": run.toml, metrics.jsonl, summary.json, weights.safetensors, program.txt, timeline.json, "
-         "trace.json\n";
+         ": run.toml, metrics.jsonl, summary.json, weights.safetensors,\n          program.txt, "
+         "timeline.json, "
+         "trace.json (for Perfetto)\nreport    " +
+         directory.report() + "\n";
 }
 
 }  // namespace penstock::cli

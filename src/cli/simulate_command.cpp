@@ -2,22 +2,13 @@
 // penstock simulate: how long does a program take, how much memory does it need, and why does a device wait?
 #include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
-#include <optional>
 
-#include "base/text.h"
 #include "cli/commands.h"
-#include "cli/plan_run.h"
-#include "cli/run_costs.h"
-#include "cli/run_file.h"
-#include "cli/schedule_flags.h"
-#include "cli/simulated_track.h"
+#include "cli/run_report.h"
 #include "cli/simulation.h"
 #include "files/atomic_file.h"
-#include "files/mapped_file.h"
 #include "report/html.h"
 #include "report/terminal.h"
 #include "report/trace.h"
@@ -27,25 +18,25 @@
 namespace penstock::cli {
 namespace {
 
-report::Report report_of(const Simulated& simulated) {
-  report::Run run{.name = simulated.program.name, .program = simulated.program};
-  run.predicted = track_of(simulated.measured ? "simulated" : "predicted", simulated.result);
-  if (simulated.measured) run.measured.push_back(track_of(simulated.measured_label, *simulated.measured));
-  run.tables.push_back(device_table("Simulated", simulated.result));
-  if (simulated.measured) run.tables.push_back(device_table("Measured", *simulated.measured));
-  return {.title = "penstock simulate: " + simulated.program.name, .runs = {run}};
-}
-
 void print_for_people(const Simulated& simulated) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   std::cout << sim::to_table(simulated.result) << "\n"
             << report::terminal_timeline(
                    simulated.program, simulated.result.timeline,
                    {.width = terminal ? train::terminal_width() : 100, .colour = terminal});
-  if (simulated.measured) {
-    std::cout << "\nmeasured (" << simulated.measured_label << ") beside simulated\n"
-              << sim::to_comparison(*simulated.measured, simulated.result);
-  }
+  if (simulated.measured.empty()) return;
+  const MeasuredStep& step = simulated.measured[simulated.typical];
+  std::cout << "\n"
+            << step.label << " measured, beside simulated from its own action times\n"
+            << sim::to_comparison(step.result, simulated.result);
+}
+
+// Of a run directory the result has one more key, "measured", with the same keys inside.
+std::string json_of(const Simulated& simulated) {
+  std::string json = sim::to_json(simulated.result);
+  if (simulated.measured.empty()) return json;
+  json.pop_back();
+  return json + ",\"measured\":" + sim::to_json(simulated.measured[simulated.typical].result) + "}";
 }
 
 Exit carry_out(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
@@ -54,12 +45,16 @@ Exit carry_out(const SimulateFlags& flags, const std::vector<std::string>& overr
     throw NoAnswer(simulated.program.name + ": does not run to its end: " + simulated.result.deadlock->text);
   }
   if (flags.json) {
-    std::cout << sim::to_json(simulated.result) << "\n";
+    std::cout << json_of(simulated) << "\n";
   } else {
     print_for_people(simulated);
   }
-  if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(report_of(simulated)));
-  if (!flags.trace.empty()) files::write_atomically(flags.trace, report::chrome_trace(report_of(simulated)));
+  if (!flags.report.empty() || !flags.trace.empty()) {
+    const report::Report report{.title = "penstock simulate: " + simulated.program.name,
+                                .runs = {run_of(simulated)}};
+    if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(report));
+    if (!flags.trace.empty()) files::write_atomically(flags.trace, report::chrome_trace(report));
+  }
   return Exit::Done;
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
+#include <numeric>
 
 #include "base/error.h"
 #include "cli/plan_run.h"
@@ -66,30 +66,39 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
 }
 
 // The step that took the middle time: one that a busy neighbour disturbed is passed over.
-const train::StepTimeline& typical_step(std::vector<train::StepTimeline>& steps) {
-  std::ranges::sort(steps, {}, [](const train::StepTimeline& step) { return step.timeline.makespan(); });
-  return steps[(steps.size() - 1) / 2];
+std::size_t typical_step(const std::vector<train::StepTimeline>& steps) {
+  std::vector<std::size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](std::size_t step) { return steps[step].timeline.makespan(); });
+  return order[(order.size() - 1) / 2];
 }
 
 Simulated simulate_run_directory(const SimulateFlags& flags) {
   const std::filesystem::path folder = flags.schedule.file;
   const auto file = [&](const char* name) { return (folder / name).string(); };
-  const ResolvedRun run = resolve(read_run_file(file("run.toml"), {}));
+  const ResolvedRun run = resolved_run_of(flags.schedule.file);
   Simulated simulated{.program = schedule::parse_program(
                           files::read_text(file("program.txt"), kLongestSchedule), file("program.txt"))};
-  auto steps = train::parse_timelines(files::read_text(file("timeline.json"), kLongestTimeline),
-                                      simulated.program, file("timeline.json"));
-  const train::StepTimeline& step = typical_step(steps);
+  const auto steps = train::parse_timelines(files::read_text(file("timeline.json"), kLongestTimeline),
+                                            simulated.program, file("timeline.json"));
+  simulated.typical = typical_step(steps);
   const RunCosts bytes(run);
-  const sim::MeasuredCosts costs(simulated.program, step.timeline, bytes.costs());
+  const sim::MeasuredCosts costs(simulated.program, steps[simulated.typical].timeline, bytes.costs());
   simulated.result = evaluate_changed(simulated.program, costs, flags);
-  simulated.measured = sim::account(simulated.program, step.timeline, bytes.costs(),
-                                    {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
-  simulated.measured_label = "step " + std::to_string(step.step);
+  const bool samples = !flags.report.empty() || !flags.trace.empty();
+  for (const train::StepTimeline& step : steps) {
+    simulated.measured.push_back(
+        {"step " + std::to_string(step.step),
+         sim::account(simulated.program, step.timeline, bytes.costs(), {.memory_samples = samples})});
+  }
   return simulated;
 }
 
 }  // namespace
+
+ResolvedRun resolved_run_of(const std::string& directory) {
+  return resolve(read_run_file((std::filesystem::path(directory) / "run.toml").string(), {}));
+}
 
 Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   std::error_code error;

@@ -2,10 +2,10 @@
 // What `simulate` simulates, from whichever source: flags, a schedule file, a run file, a run directory.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/resolve.h"
 #include "cli/schedule_flags.h"
 #include "schedule/program.h"
 #include "sim/result.h"
@@ -20,16 +20,25 @@ struct SimulateFlags {
   std::vector<std::string> changes;  // sim/what_if.h
   double attention = 1;
   bool json = false;
-  std::string report;
+  std::string report;  // files to write; with either, memory is sampled over time
   std::string trace;
+};
+
+// A step that a run measured.
+struct MeasuredStep {
+  std::string label;  // "step 12"
+  sim::Result result;
 };
 
 struct Simulated {
   schedule::Program program;
   sim::Result result;
-  std::optional<sim::Result> measured;  // of a run directory
-  std::string measured_label;           // "step 12"
+  std::vector<MeasuredStep> measured;  // of a run directory
+  std::size_t typical = 0;             // the measured step whose times the simulation took
 };
+
+// The options that a run directory was made with.
+ResolvedRun resolved_run_of(const std::string& directory);
 
 // Throws InputError for unreadable sources and costs, NoAnswer for illegal schedules. `overrides` are of a
 // run file.

@@ -4,16 +4,19 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <thread>
 
 #include "base/text.h"
+#include "cli/agree.h"
 #include "cli/commands.h"
 #include "cli/options_table.h"
 #include "cli/plan_run.h"
 #include "cli/run_file.h"
 #include "cli/run_outputs.h"
+#include "cli/tell.h"
 #include "comm/mpi.h"
 #include "comm/single.h"
 #include "comm/threads.h"
@@ -41,6 +44,12 @@ int threads_of_rank(std::int64_t wanted, int ranks_here) {
   return bound && comm::launched_by_mpi() ? usable : std::max(1, usable / ranks_here);
 }
 
+// A launcher hides the terminal from its ranks; it says so in PENSTOCK_PROGRESS=live when there is one.
+bool draws_on_terminal() {
+  const char* progress = std::getenv("PENSTOCK_PROGRESS");
+  return isatty(STDERR_FILENO) == 1 || (progress && std::string_view(progress) == "live");
+}
+
 Seconds steady_now() {
   return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -52,20 +61,20 @@ struct Prepared {
   std::unique_ptr<train::RunDirectory> directory;  // rank 0
 };
 
-Prepared prepare(const TrainFlags& flags, const ResolvedRun& resolved, int rank, int ranks) {
+Prepared prepare(const ResolvedRun& resolved, int ranks) {
   check_ranks(resolved.options.parallel, ranks);
   Prepared prepared{.plan = plan_run(resolved)};
   prepared.data = std::make_unique<train::TextData>(resolved.options.data, resolved.options.train);
-  if (rank == 0 && !flags.dry_run) {
-    prepared.directory =
-        std::make_unique<train::RunDirectory>(resolved.options.output.dir, train::RunStart::New);
-  }
   return prepared;
 }
 
-void write_config(const train::RunDirectory& directory, train::RunOptions options) {
-  files::write_atomically(directory.config(), print_toml(train::describe(options)));
+// Comes last: whoever finds something wrong before has written nothing.
+void open_directory(Prepared& prepared) {
+  prepared.directory =
+      std::make_unique<train::RunDirectory>(prepared.plan.options.output.dir, train::RunStart::New);
 }
+
+std::string configuration_of(train::RunOptions options) { return print_toml(train::describe(options)); }
 
 void show_result(const train::Summary& summary, const Prepared& prepared, const std::string& sample) {
   std::cout << "trained   " << summary.steps << " steps, " << print_count(static_cast<double>(summary.tokens))
@@ -86,7 +95,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
   world.set_timeout(prepared.plan.options.train.timeout);
   const bool talks = world.rank() == 0;
   train::Progress progress({.stream = std::cerr,
-                            .terminal = isatty(STDERR_FILENO) == 1,
+                            .terminal = draws_on_terminal(),
                             .width = train::terminal_width,
                             .now = steady_now});
   const train::RunObserver observer{
@@ -96,7 +105,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
     const train::Machine machine = train::this_machine();
     std::cout << start_table(prepared.plan, machine.processor + " (" + machine.instructions + ")", threads)
               << std::flush;
-    write_config(*prepared.directory, prepared.plan.options);
+    files::write_atomically(prepared.directory->config(), configuration_of(prepared.plan.options));
   }
   const train::RunOutcome outcome =
       train::run(prepared.plan, *prepared.data, world, talks ? prepared.directory.get() : nullptr, observer);
@@ -110,40 +119,29 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
 }
 
 void report_failure(int rank, const std::exception& failure) {
-  std::cerr << "penstock: rank " + std::to_string(rank) + ": " + failure.what() + "\n" << std::flush;
+  tell("rank " + std::to_string(rank) + ": " + failure.what());
 }
 
-// Wrong input is found by all ranks alike, and then told once, by rank 0, before any rank begins to work.
-struct Refusal {
-  std::string text;
-  Exit exit_code = Exit::Done;
-};
+void refuse_threads(const TrainFlags& flags) {
+  if (flags.ranks == 1) return;
+  throw InputError("--ranks " + std::to_string(flags.ranks) +
+                   " starts threads of one process, but mpirun has started the ranks; leave it out");
+}
 
-template <class Work>
-Refusal refusal_of(Work&& work) {
-  try {
-    work();
-    return {};
-  } catch (const InputError& error) {
-    return {error.what(), Exit::WrongInput};
-  } catch (const NoAnswer& error) {
-    return {error.what(), Exit::No};
+// What rank 0 alone would refuse too is told once, by rank 0, before any rank begins to work.
+Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Prepared& prepared) {
+  const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
+  Refusal refusal = together([&] {
+    refuse_threads(flags);
+    prepared = prepare(resolve(read_run_file(flags.file, flags.overrides)), world.size());
+  });
+  if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.plan.options), world); });
+  if (!refusal) {
+    refusal = together([&] {
+      if (world.rank() == 0) open_directory(prepared);
+    });
   }
-}
-
-// The refusal of the lowest rank that has one, on all ranks.
-Refusal agree(const Refusal& mine, comm::Communicator& world) {
-  std::int64_t refusing = mine.text.empty() ? -1 : world.size() - world.rank();
-  world.all_reduce(&refusing, 1, comm::Type::I64, comm::Reduction::Max);
-  if (refusing < 0) return {};
-  const int speaker = world.size() - static_cast<int>(refusing);
-  std::int64_t facts[] = {static_cast<std::int64_t>(mine.text.size()),
-                          static_cast<std::int64_t>(mine.exit_code)};
-  world.broadcast(std::as_writable_bytes(std::span(facts)), speaker);
-  std::string text =
-      world.rank() == speaker ? mine.text : std::string(static_cast<std::size_t>(facts[0]), '\0');
-  world.broadcast(std::as_writable_bytes(std::span(text)), speaker);
-  return {text, static_cast<Exit>(facts[1])};
+  return refusal;
 }
 
 Exit train_under_mpi(const TrainFlags& flags) {
@@ -151,14 +149,10 @@ Exit train_under_mpi(const TrainFlags& flags) {
   comm::run_mpi(
       [&](comm::Communicator& world) {
         Prepared prepared;
-        Refusal refusal = refusal_of([&] {
-          prepared =
-              prepare(flags, resolve(read_run_file(flags.file, flags.overrides)), world.rank(), world.size());
-        });
-        refusal = agree(refusal, world);
-        if (!refusal.text.empty()) {
-          if (world.rank() == 0) std::cerr << "penstock: " << refusal.text << "\n" << std::flush;
-          exit_code = refusal.exit_code;
+        const Refusal refusal = prepare_together(flags, world, prepared);
+        exit_code = refusal.exit_code;
+        if (refusal) {
+          if (world.rank() == 0) tell(refusal.text);
           return;
         }
         const int threads = threads_of_rank(prepared.plan.options.train.threads, comm::local_ranks());
@@ -170,12 +164,8 @@ Exit train_under_mpi(const TrainFlags& flags) {
 
 void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
   const int threads = threads_of_rank(resolved.options.train.threads, flags.ranks);
-  Prepared prepared = prepare(flags, resolved, 0, flags.ranks);
-  if (flags.dry_run) {
-    const train::Machine machine = train::this_machine();
-    std::cout << start_table(prepared.plan, machine.processor + " (" + machine.instructions + ")", threads);
-    return;
-  }
+  Prepared prepared = prepare(resolved, flags.ranks);
+  open_directory(prepared);
   if (flags.ranks == 1) {
     const auto alone = comm::make_single();
     return train_as_rank(flags, prepared, threads, *alone);
@@ -184,15 +174,25 @@ void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
                   [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
 }
 
+// What a run would be, told by the first rank of a launcher; the ranks exchange no messages.
+std::string describe_run(const TrainFlags& flags, const ResolvedRun& resolved) {
+  if (flags.print_config) return configuration_of(resolved.options);
+  const int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
+  const int threads = threads_of_rank(resolved.options.train.threads, ranks);
+  const train::Machine machine = train::this_machine();
+  return start_table(prepare(resolved, ranks).plan, machine.processor + " (" + machine.instructions + ")",
+                     threads);
+}
+
 Exit train(const TrainFlags& flags) {
-  const bool alone = flags.print_config || flags.dry_run || !comm::launched_by_mpi();
-  if (!alone) return train_under_mpi(flags);
-  ResolvedRun resolved = resolve(read_run_file(flags.file, flags.overrides));
-  if (flags.print_config) {
-    std::cout << print_toml(train::describe(resolved.options));
-    return Exit::Done;
+  const bool describes = flags.print_config || flags.dry_run;
+  if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
+  const ResolvedRun resolved = resolve(read_run_file(flags.file, flags.overrides));
+  if (!describes) {
+    train_here(flags, resolved);
+  } else if (const std::string text = describe_run(flags, resolved); comm::launched_rank() == 0) {
+    std::cout << text;
   }
-  train_here(flags, resolved);
   return Exit::Done;
 }
 

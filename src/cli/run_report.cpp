@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_report.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "files/mapped_file.h"
+
+namespace penstock::cli {
+namespace {
+
+report::MemorySeries memory_series(const sim::DeviceMemory& memory) {
+  report::MemorySeries series;
+  for (int i = 0; i < sim::kCategories; ++i) {
+    series.categories.emplace_back(sim::name_of(static_cast<sim::Category>(i)));
+    series.bytes.emplace_back();
+  }
+  for (const sim::MemorySample& sample : memory.samples) {
+    series.times.push_back(sample.time);
+    for (std::size_t i = 0; i < sample.bytes.size(); ++i) series.bytes[i].push_back(sample.bytes[i]);
+  }
+  return series;
+}
+
+struct NamedCause {
+  const char* name;
+  Seconds sim::IdleCauses::*seconds;
+};
+constexpr NamedCause kCauses[] = {{"ramp", &sim::IdleCauses::ramp},
+                                  {"transfer wait", &sim::IdleCauses::transfer},
+                                  {"copy wait", &sim::IdleCauses::copy},
+                                  {"imbalance", &sim::IdleCauses::imbalance},
+                                  {"dependency", &sim::IdleCauses::dependency}};
+
+std::string percent(double share) { return number(100.0 * share, 1) + " %"; }
+
+// Timeline, idle time by cause, and memory over time when the result has samples.
+report::Track track_of(std::string label, const sim::Result& result) {
+  report::Track track{.label = std::move(label), .timeline = result.timeline};
+  for (const NamedCause& cause : kCauses) {
+    track.idle.push_back({.cause = cause.name});
+    for (const sim::DeviceResult& device : result.devices) {
+      track.idle.back().devices.push_back(device.time.idle.*cause.seconds);
+    }
+  }
+  for (const sim::DeviceResult& device : result.devices) {
+    if (!device.memory.samples.empty()) track.memory.push_back(memory_series(device.memory));
+  }
+  if (track.memory.size() != result.devices.size()) track.memory.clear();
+  return track;
+}
+
+// Totals of a result: a row per device.
+report::Table device_table(std::string title, const sim::Result& result) {
+  report::Table table{.title = std::move(title),
+                      .header = {"device", "busy", "idle", "in flight", "until input", "peak saved"}};
+  for (std::size_t device = 0; device < result.devices.size(); ++device) {
+    const sim::DeviceResult& row = result.devices[device];
+    const double busy = result.makespan > 0 ? row.time.busy / result.makespan : 0.0;
+    table.rows.push_back({std::to_string(device), print_seconds(row.time.busy), percent(1.0 - busy),
+                          std::to_string(row.in_flight.peak), std::to_string(row.in_flight.peak_until_input),
+                          print_bytes(row.memory.peak)});
+  }
+  return table;
+}
+
+constexpr std::size_t kLongestMetrics = std::size_t{1} << 30;
+using Json = nlohmann::json;
+
+struct MetricKey {
+  const char* key;
+  const char* name;
+  const char* unit;
+};
+constexpr MetricKey kMetrics[] = {{"loss", "loss", "nats"},
+                                  {"evaluation_loss", "loss on held-out data", "nats"},
+                                  {"tokens_per_second", "throughput", "tokens/s"}};
+
+// A curve for each metric that some line has; lines that are no JSON are passed over (a run may still be
+// writing).
+std::vector<report::Metric> read_metrics(const std::string& path) {
+  std::vector<report::Metric> metrics;
+  for (const MetricKey& metric : kMetrics) metrics.push_back({.name = metric.name, .unit = metric.unit});
+  const std::string text = files::read_text(path, kLongestMetrics);
+  for (const std::string_view line : split(text, '\n')) {
+    const Json entry = Json::parse(line, nullptr, false);
+    if (!entry.is_object() || !entry.contains("step")) continue;
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      const auto value = entry.find(kMetrics[i].key);
+      if (value == entry.end() || !value->is_number()) continue;
+      metrics[i].steps.push_back(entry["step"].get<double>());
+      metrics[i].values.push_back(value->get<double>());
+    }
+  }
+  std::erase_if(metrics, [](const report::Metric& metric) { return metric.values.empty(); });
+  return metrics;
+}
+
+// Predicted beside measured bytes of one device, a row per category.
+report::Table memory_table(std::size_t device, const Json& summary) {
+  report::Table table{.title = "Memory of device " + std::to_string(device),
+                      .header = {"category", "predicted", "measured"}};
+  const Json predicted = summary.value("predicted_bytes", Json::object());
+  const Json measured = summary.value("measured_bytes", Json::object());
+  const auto cell = [](const Json& bytes, const std::string& key) {
+    const auto found = bytes.find(key);
+    return found != bytes.end() && found->is_number() ? print_bytes(found->get<Bytes>()) : std::string("-");
+  };
+  for (const auto& [key, value] : predicted.items()) {
+    table.rows.push_back({key, cell(predicted, key), cell(measured, key)});
+  }
+  return table;
+}
+
+}  // namespace
+
+report::Run run_of(const Simulated& simulated) {
+  report::Run run{.name = simulated.program.name, .program = simulated.program};
+  run.predicted = track_of(simulated.measured.empty() ? "predicted" : "simulated", simulated.result);
+  run.tables.push_back(device_table("Simulated", simulated.result));
+  for (const MeasuredStep& step : simulated.measured) {
+    run.measured.push_back(track_of(step.label, step.result));
+    run.tables.push_back(device_table("Measured, " + step.label, step.result));
+  }
+  return run;
+}
+
+report::Run run_of_directory(const std::string& directory) {
+  const std::filesystem::path folder = directory;
+  const auto file = [&](const char* name) { return (folder / name).string(); };
+  SimulateFlags flags;
+  flags.schedule.file = directory;
+  flags.report = "samples wanted";
+  const Simulated simulated = simulate_source(flags, {});
+  report::Run run = run_of(simulated);
+  run.name = directory + " (" + simulated.program.name + ")";
+  run.configuration = files::read_text(file("run.toml"), kLongestMetrics);
+  run.metrics = read_metrics(file("metrics.jsonl"));
+  const Json summary = Json::parse(files::read_text(file("summary.json"), kLongestMetrics), nullptr, false);
+  if (!summary.is_object()) throw InputError(file("summary.json") + ": is no summary of a run");
+  const Json devices = summary.value("devices", Json::array());
+  for (std::size_t device = 0; device < devices.size(); ++device) {
+    run.tables.push_back(memory_table(device, devices[device]));
+  }
+  run.notes.push_back("The simulation takes the action times of " +
+                      simulated.measured[simulated.typical].label +
+                      " as measured; where they differ, overlap and waiting differ.");
+  return run;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulations and finished runs as the report shows them.
+#pragma once
+
+#include <string>
+
+#include "cli/simulation.h"
+#include "report/report.h"
+
+namespace penstock::cli {
+
+// Timelines, idle time by cause, memory over time where the results have samples, and a table of the devices.
+report::Run run_of(const Simulated& simulated);
+
+// A run directory: its last steps measured and simulated, loss and throughput, memory predicted and measured,
+// the configuration. Throws InputError naming the file when the directory holds no finished run.
+report::Run run_of_directory(const std::string& directory);
+
+}  // namespace penstock::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/tell.h"
+
+#include <iostream>
+
+#include "base/error.h"
+#include "comm/mpi.h"
+
+namespace penstock::cli {
+
+void tell(const std::string& text) {
+  std::cerr << "penstock: " + text.substr(0, text.find('\n')) + "\n" << std::flush;
+}
+
+void tell_once(const std::string& text) try {
+  if (!comm::launched_by_mpi()) return tell(text);
+  comm::run_mpi(
+      [&](comm::Communicator& world) {
+        if (world.rank() == 0) tell(text);
+      },
+      [](int, const std::exception& failure) { tell(failure.what()); });
+} catch (const RunError&) {  // no MPI to be had: better told by every rank than by none
+  tell(text);
+}
+
+}  // namespace penstock::cli
