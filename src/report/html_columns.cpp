@@ -12,6 +12,19 @@ void Columns::add_signed(std::int64_t value) {
   add(static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63));
 }
 
+void Columns::add_differences(std::span<const std::int64_t> values) {
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    add_signed(values[i] - before);
+    if (values[i] == before) {
+      const std::size_t first = i;
+      while (i + 1 < values.size() && values[i + 1] == before) ++i;
+      add(i - first);
+    }
+    before = values[i];
+  }
+}
+
 std::string Columns::base64() const { return report::base64(bytes_); }
 
 std::string base64(std::string_view bytes) {

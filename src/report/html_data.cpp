@@ -62,7 +62,10 @@ class Plan {
  public:
   Plan(const Report& report, const HtmlLimits& limits) : limits_(limits) {
     for (const Run& run : report.runs) {
-      for (const Track* track : tracks_of(run)) {
+      auto tracks = tracks_of(run);
+      std::reverse(tracks.begin() + (run.predicted ? 1 : 0),
+                   tracks.end());  // the page opens with the last step
+      for (const Track* track : tracks) {
         check_track(run, *track);
         choose(*track);
         for (const MemorySeries& memory : track->memory) curves_ += memory.categories.size();

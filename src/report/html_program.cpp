@@ -33,12 +33,9 @@ std::map<Bytes, std::size_t> distinct_sizes(const schedule::Program& program) {
 
 template <class Value>
 void add_differences(Columns& columns, const std::vector<Op>& ops, Value value) {
-  std::int64_t before = 0;
-  for (const Op& op : ops) {
-    const std::int64_t now = value(op);
-    columns.add_signed(now - before);
-    before = now;
-  }
+  std::vector<std::int64_t> values;
+  for (const Op& op : ops) values.push_back(value(op));
+  columns.add_differences(values);
 }
 
 std::string device_columns(const schedule::DeviceProgram& device, const std::map<Bytes, std::size_t>& sizes) {
@@ -177,19 +174,13 @@ std::string memory_json(const MemorySeries& memory, Seconds tick, std::size_t po
   const Bytes unit = memory_unit(memory);
   Columns columns;
   columns.add(kept.size());
-  std::int64_t before = 0;
-  for (const std::size_t entry : kept) {
-    const std::int64_t now = ticks(memory.times[entry], tick);
-    columns.add_signed(now - before);
-    before = now;
-  }
+  std::vector<std::int64_t> values;
+  for (const std::size_t entry : kept) values.push_back(ticks(memory.times[entry], tick));
+  columns.add_differences(values);
   for (const auto& category : memory.bytes) {
-    before = 0;
-    for (const std::size_t entry : kept) {
-      const std::int64_t now = (category[entry] + unit / 2) / unit;
-      columns.add_signed(now - before);
-      before = now;
-    }
+    values.clear();
+    for (const std::size_t entry : kept) values.push_back((category[entry] + unit / 2) / unit);
+    columns.add_differences(values);
   }
   return JsonObject()
       .add("categories", categories.text())

@@ -14,8 +14,8 @@
 namespace penstock::report {
 
 // {"sizes":[..],"devices":["base64",..]}; sizes are the distinct byte counts. The columns of a device follow
-// one another: count; kind; stage, micro-batch and slice (each as difference from the op before); peer + 1;
-// index of its bytes in sizes; number of waits; for each wait the distance back to the op waited for.
+// one another: count; kind; stage, micro-batch and slice (each by Columns::add_differences); peer + 1; index of
+// its bytes in sizes; number of waits; for each wait the distance back to the op waited for.
 std::string program_json(const schedule::Program& program);
 
 // ["base64",..], one of each device: per op, in issue order, its start (as difference from the end of the op
@@ -30,7 +30,7 @@ std::string shares_json(const schedule::Program& program, const schedule::Timeli
 // The kinds of ops that run on the compute lane.
 std::vector<schedule::OpKind> compute_kinds();
 
-// {"categories":[..],"unit":bytes,"data":"base64"}: count; times in ticks (differences); then each category's
+// {"categories":[..],"unit":bytes,"data":"base64"}: count; times in ticks; then each category's
 // values in units (differences). Of more than `points` entries the greatest total and the last of each equal
 // part of the time are kept.
 std::string memory_json(const MemorySeries& memory, Seconds tick, std::size_t points);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "report/html_json.h"
 
 namespace penstock::report {
@@ -34,6 +36,12 @@ TEST(Columns, WriteLargeNumbersLowBitsFirst) {
   columns.add_signed(-150);
   columns.add(std::uint64_t{1} << 40);
   EXPECT_EQ(columns.base64(), base64("\xAC\x02\xAB\x02\x80\x80\x80\x80\x80\x20"));
+}
+
+TEST(Columns, CountDifferencesOfZero) {
+  Columns columns;
+  columns.add_differences(std::vector<std::int64_t>{0, 0, 0, 5, 5, 4});
+  EXPECT_EQ(columns.base64(), base64(std::string("\x00\x02\x0A\x00\x00\x01", 6)));
 }
 
 TEST(PageJson, HasNoByteThatMarkupNeeds) {

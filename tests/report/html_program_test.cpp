@@ -38,7 +38,12 @@ class ColumnReader {
   std::vector<std::int64_t> sums(std::size_t count) {
     std::vector<std::int64_t> values(count);
     std::int64_t sum = 0;
-    for (auto& value : values) value = sum += next_signed();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t difference = next_signed();
+      const std::size_t repeats = difference == 0 ? next() : 0;
+      values[i] = sum += difference;
+      for (std::size_t k = 0; k < repeats; ++k) values.at(++i) = sum;
+    }
     return values;
   }
   std::vector<std::int64_t> plain(std::size_t count) {

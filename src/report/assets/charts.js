@@ -12,18 +12,34 @@ function metricGroups() {
   const groups = new Map();
   data.runs.forEach((run, r) => run.metrics.forEach((metric) => {
     if (!groups.has(metric.name)) groups.set(metric.name, []);
-    groups.get(metric.name).push({ ...metric, run, colour: data.lines[r % data.lines.length], dash: r >= data.lines.length ? "5 3" : undefined });
+    groups.get(metric.name).push({
+      ...metric,
+      run,
+      colour: data.lines[r % data.lines.length],
+      dash: r >= data.lines.length ? '5 3' : undefined
+    });
   }));
   return groups;
 }
 
-const CURVE = { width: 480, height: 230, left: 58, right: 470, top: 12, bottom: 200 };
+const CURVE = {
+  width: 480,
+  height: 230,
+  left: 58,
+  right: 470,
+  top: 12,
+  bottom: 200
+};
 
 function curveScales(curves) {
-  const steps = curves.flatMap((curve) => curve.steps), [low, high] = clipToData(curves.flatMap((curve) => curve.values));
+  const steps = curves.flatMap((curve) => curve.steps),
+        [low, high] = clipToData(curves.flatMap((curve) => curve.values));
   const first = Math.min(...steps), last = Math.max(...steps, first + 1e-9);
   return {
-    low, high, first, last,
+    low,
+    high,
+    first,
+    last,
     x: (step) => CURVE.left + (step - first) / (last - first) * (CURVE.right - CURVE.left),
     y: (value) => CURVE.bottom - (value - low) / (high - low) * (CURVE.bottom - CURVE.top),
   };
@@ -31,25 +47,34 @@ function curveScales(curves) {
 
 // A path that leaves a gap where a value is missing.
 function curvePath(curve, scales) {
-  let pen = "M";
-  return curve.values.map((value, i) => {
-    if (value === null) { pen = "M"; return ""; }
-    const text = pen + scales.x(curve.steps[i]).toFixed(1) + " " + scales.y(value).toFixed(1);
-    pen = "L";
-    return text;
-  }).join("");
+  let pen = 'M';
+  return curve.values
+      .map((value, i) => {
+        if (value === null) {
+          pen = 'M';
+          return '';
+        }
+        const text = pen + scales.x(curve.steps[i]).toFixed(1) + ' ' + scales.y(value).toFixed(1);
+        pen = 'L';
+        return text;
+      })
+      .join('');
 }
 
 function curveAxes(scales) {
   const parts = [];
   for (const value of axisTicks(scales.low, scales.high, 5).values) {
-    parts.push(svg("line", { class: "grid", x1: CURVE.left, x2: CURVE.right, y1: scales.y(value), y2: scales.y(value) }));
-    parts.push(svg("text", { x: CURVE.left - 6, y: scales.y(value) + 4, "text-anchor": "end" }, printNumber(value)));
+    parts.push(svg(
+        'line', {class: 'grid', x1: CURVE.left, x2: CURVE.right, y1: scales.y(value), y2: scales.y(value)}));
+    parts.push(
+        svg('text', {x: CURVE.left - 6, y: scales.y(value) + 4, 'text-anchor': 'end'}, printNumber(value)));
   }
   for (const value of axisTicks(scales.first, scales.last, 6).values) {
-    parts.push(svg("text", { x: scales.x(value), y: CURVE.bottom + 16, "text-anchor": "middle" }, printNumber(value)));
+    parts.push(
+        svg('text', {x: scales.x(value), y: CURVE.bottom + 16, 'text-anchor': 'middle'}, printNumber(value)));
   }
-  parts.push(svg("text", { x: (CURVE.left + CURVE.right) / 2, y: CURVE.height - 4, "text-anchor": "middle" }, "step"));
+  parts.push(
+      svg('text', {x: (CURVE.left + CURVE.right) / 2, y: CURVE.height - 4, 'text-anchor': 'middle'}, 'step'));
   return parts;
 }
 
@@ -59,34 +84,52 @@ function nearestPoint(curve, step) {
 }
 
 function followPointer(drawing, curves, scales, cursor, said) {
-  drawing.addEventListener("pointermove", (event) => {
+  drawing.addEventListener('pointermove', (event) => {
     const box = drawing.getBoundingClientRect();
     const x = (event.clientX - box.left) / box.width * CURVE.width;
     const step = scales.first + (x - CURVE.left) / (CURVE.right - CURVE.left) * (scales.last - scales.first);
     const at = curves.map((curve) => [curve, nearestPoint(curve, step)]);
-    cursor.setAttribute("visibility", "visible");
-    cursor.setAttribute("d", "M" + scales.x(at[0][0].steps[at[0][1]]) + " " + CURVE.top + "V" + CURVE.bottom);
-    said.textContent = at.map(([curve, i]) => (curves.length > 1 ? curve.run.name + " " : "") + "step " + curve.steps[i] + ": " +
-      (curve.values[i] === null ? "none" : Number(curve.values[i].toPrecision(6)))).join(" \u00b7 ");
+    cursor.setAttribute('visibility', 'visible');
+    cursor.setAttribute('d', 'M' + scales.x(at[0][0].steps[at[0][1]]) + ' ' + CURVE.top + 'V' + CURVE.bottom);
+    said.textContent =
+        at.map(
+              ([curve, i]) => (curves.length > 1 ? curve.run.name + ' ' : '') + 'step ' + curve.steps[i] +
+                  ': ' + (curve.values[i] === null ? 'none' : Number(curve.values[i].toPrecision(6))))
+            .join(' \u00b7 ');
   });
-  drawing.addEventListener("pointerleave", () => { cursor.setAttribute("visibility", "hidden"); said.textContent = "\u00a0"; });
+  drawing.addEventListener('pointerleave', () => {
+    cursor.setAttribute('visibility', 'hidden');
+    said.textContent = '\u00a0';
+  });
 }
 
 function curveChart(name, curves) {
-  const scales = curveScales(curves), said = element("p", { class: "said" }, "\u00a0");
-  const cursor = svg("path", { class: "cursor", visibility: "hidden" });
-  const lines = curves.map((curve) => svg("path", { class: "curve", d: curvePath(curve, scales), stroke: curve.colour, "stroke-dasharray": curve.dash }));
-  const drawing = svg("svg", { viewBox: "0 0 " + CURVE.width + " " + CURVE.height, role: "img", "aria-label": name }, ...curveAxes(scales), ...lines, cursor);
+  const scales = curveScales(curves), said = element('p', {class: 'said'}, '\u00a0');
+  const cursor = svg('path', {class: 'cursor', visibility: 'hidden'});
+  const lines = curves.map((curve) => svg('path', {
+                             class: 'curve',
+                             d: curvePath(curve, scales),
+                             stroke: curve.colour,
+                             'stroke-dasharray': curve.dash
+                           }));
+  const drawing =
+      svg('svg', {viewBox: '0 0 ' + CURVE.width + ' ' + CURVE.height, role: 'img', 'aria-label': name},
+          ...curveAxes(scales), ...lines, cursor);
   followPointer(drawing, curves, scales, cursor, said);
-  const unit = curves[0].unit ? " (" + curves[0].unit + ")" : "";
-  const legend = curves.length < 2 ? [] : curves.map((curve) => element("span", { class: "key" }, swatch(curve.colour), curve.run.name));
-  return element("figure", {}, element("figcaption", {}, name + unit, ...legend), drawing, said);
+  const unit = curves[0].unit ? ' (' + curves[0].unit + ')' : '';
+  const legend = curves.length < 2 ?
+      [] :
+      curves.map((curve) => element('span', {class: 'key'}, swatch(curve.colour), curve.run.name));
+  return element('figure', {}, element('figcaption', {}, name + unit, ...legend), drawing, said);
 }
 
 function curvesSection() {
-  const charts = [...metricGroups()].map(([name, curves]) => [name, curves.filter((curve) => curve.values.some((v) => v !== null))])
-    .filter(([, curves]) => curves.length > 0).map(([name, curves]) => curveChart(name, curves));
-  return charts.length > 0 ? section("Over the steps", element("div", { class: "charts" }, ...charts)) : null;
+  const charts =
+      [...metricGroups()]
+          .map(([name, curves]) => [name, curves.filter((curve) => curve.values.some((v) => v !== null))])
+          .filter(([, curves]) => curves.length > 0)
+          .map(([name, curves]) => curveChart(name, curves));
+  return charts.length > 0 ? section('Over the steps', element('div', {class: 'charts'}, ...charts)) : null;
 }
 
 const busyOf = (track, d) => track.busy[d].reduce((a, b) => a + b, 0);
@@ -95,25 +138,43 @@ const busyOf = (track, d) => track.busy[d].reduce((a, b) => a + b, 0);
 function idleParts(track) {
   const devices = track.busy.map((_, d) => d);
   if (track.idle.length > 0) return track.idle;
-  return [{ cause: "idle", devices: devices.map((d) => Math.max(0, track.makespan - busyOf(track, d))) }];
+  return [{cause: 'idle', devices: devices.map((d) => Math.max(0, track.makespan - busyOf(track, d)))}];
 }
 
 function idleBars(track, parts, longest) {
   const count = track.busy.length, pitch = count <= 16 ? 18 : count <= 64 ? 8 : 4, width = 520, left = 62;
   const bars = [];
-  const rect = (x, d, share, colour, title) => svg("rect", { x, y: d * pitch, width: Math.max(0, share * (width - left)), height: pitch - (pitch > 6 ? 2 : 0.5), fill: colour }, svg("title", {}, title));
+  const rect = (x, d, share, colour, title) =>
+      svg('rect', {
+        x,
+        y: d * pitch,
+        width: Math.max(0, share * (width - left)),
+        height: pitch - (pitch > 6 ? 2 : 0.5),
+        fill: colour
+      },
+          svg('title', {}, title));
   for (let d = 0; d < count; ++d) {
     let x = left;
     const add = (name, seconds, colour) => {
       const share = seconds / longest;
-      bars.push(rect(x, d, share, colour, "device " + d + ", " + name + ": " + printSeconds(seconds)));
+      bars.push(rect(x, d, share, colour, 'device ' + d + ', ' + name + ': ' + printSeconds(seconds)));
       x += share * (width - left);
     };
     parts.forEach((part, p) => add(part.cause, part.devices[d], causeColour(p)));
-    add("busy", busyOf(track, d), "var(--busy)");
-    if (d % Math.ceil(14 / pitch) === 0) bars.push(svg("text", { x: left - 6, y: d * pitch + Math.min(pitch, 14) - 3, "text-anchor": "end" }, "device " + d));
+    add('busy', busyOf(track, d), 'var(--busy)');
+    if (d % Math.ceil(14 / pitch) === 0)
+      bars.push(
+          svg('text', {x: left - 6, y: d * pitch + Math.min(pitch, 14) - 3, 'text-anchor': 'end'},
+              'device ' + d));
   }
-  return svg("svg", { class: "bars", viewBox: "0 0 " + width + " " + count * pitch, role: "img", "aria-label": "idle time by cause" }, ...bars);
+  return svg(
+      'svg', {
+        class: 'bars',
+        viewBox: '0 0 ' + width + ' ' + count * pitch,
+        role: 'img',
+        'aria-label': 'idle time by cause'
+      },
+      ...bars);
 }
 
 // From the other end than memory, so that causes are not taken for categories.
@@ -122,23 +183,34 @@ const causeColour = (index) => data.series[[2, 1, 3, 4, 5, 7, 6, 8, 0][index % 9
 function idleTable(track, parts) {
   const rows = track.busy.map((_, d) => {
     const idle = parts.reduce((sum, part) => sum + part.devices[d], 0);
-    return ["device " + d, printSeconds(busyOf(track, d)), ...parts.map((part) => printSeconds(part.devices[d])),
-      ...(parts.length > 1 ? [printSeconds(idle)] : []), track.makespan > 0 ? printShare(idle / track.makespan) : ""];
+    return [
+      'device ' + d, printSeconds(busyOf(track, d)), ...parts.map((part) => printSeconds(part.devices[d])),
+      ...(parts.length > 1 ? [printSeconds(idle)] : []),
+      track.makespan > 0 ? printShare(idle / track.makespan) : ''
+    ];
   });
-  return table({ header: ["", "busy", ...parts.map((part) => part.cause), ...(parts.length > 1 ? ["all idle"] : []), "of the step"], rows });
+  return table({
+    header: [
+      '', 'busy', ...parts.map((part) => part.cause), ...(parts.length > 1 ? ['all idle'] : []), 'of the step'
+    ],
+    rows
+  });
 }
 
 function idleBlock(track, longest) {
   const parts = idleParts(track);
-  const keys = parts.map((part, p) => element("span", { class: "key" }, swatch(causeColour(p)), part.cause));
-  const name = (data.runs.length > 1 ? track.run.name + ": " : "") + track.label;
-  return element("div", { class: "block" }, element("h3", {}, name),
-    element("p", { class: "keys" }, ...keys, element("span", { class: "key" }, swatch("var(--busy)"), "busy")),
-    idleBars(track, parts, longest), element("div", { class: "scroll tall" }, idleTable(track, parts)));
+  const keys = parts.map((part, p) => element('span', {class: 'key'}, swatch(causeColour(p)), part.cause));
+  const name = (data.runs.length > 1 ? track.run.name + ': ' : '') + track.label;
+  return element(
+      'div', {class: 'block'}, element('h3', {}, name),
+      element('p', {class: 'keys'}, ...keys, element('span', {class: 'key'}, swatch('var(--busy)'), 'busy')),
+      idleBars(track, parts, longest), element('div', {class: 'scroll tall'}, idleTable(track, parts)));
 }
 
 function idleSection() {
   const tracks = state.panels.map((panel) => panel.track);
   const longest = Math.max(...tracks.map((track) => track.makespan)) || 1;
-  return section("Idle time by cause", element("div", { class: "blocks" }, ...tracks.map((track) => idleBlock(track, longest))));
+  return section(
+      'Idle time by cause',
+      element('div', {class: 'blocks'}, ...tracks.map((track) => idleBlock(track, longest))));
 }

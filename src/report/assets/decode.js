@@ -20,12 +20,19 @@ function columnReader(base64) {
     const value = next();
     return value % 2 ? -(value + 1) / 2 : value / 2;
   };
-  return { next, signed };
+  return {next, signed};
 }
 
 function readSums(reader, column) {
-  let sum = 0;
-  for (let i = 0; i < column.length; ++i) column[i] = sum += reader.signed();
+  let sum = 0, zeros = 0;
+  for (let i = 0; i < column.length; ++i) {
+    const difference = zeros > 0 ? 0 : reader.signed();
+    if (zeros > 0)
+      --zeros;
+    else if (difference === 0)
+      zeros = reader.next();
+    column[i] = sum += difference;
+  }
   return column;
 }
 
@@ -33,7 +40,7 @@ function decodeDevice(base64, sizes) {
   const reader = columnReader(base64);
   const count = reader.next();
   const plain = (column) => column.map(() => reader.next());
-  const device = { count };
+  const device = {count};
   device.kind = plain(new Uint8Array(count));
   device.stage = readSums(reader, new Int32Array(count));
   device.microBatch = readSums(reader, new Int32Array(count));
@@ -41,7 +48,7 @@ function decodeDevice(base64, sizes) {
   device.peer = plain(new Int32Array(count)).map((peer) => peer - 1);
   device.bytes = plain(new Float64Array(count)).map((index) => sizes[index]);
   const waits = plain(new Int32Array(count));
-  device.after = Array.from(waits, (n, i) => Array.from({ length: n }, () => i - reader.next()));
+  device.after = Array.from(waits, (n, i) => Array.from({length: n}, () => i - reader.next()));
   return device;
 }
 
@@ -54,14 +61,16 @@ function matchMessages(devices, kinds) {
       if (word.startsWith(prefix)) act(d, device.peer[i], word.slice(prefix.length), i);
     }
   });
-  devices.forEach((device) => { device.partner = new Int32Array(device.count).fill(-1); });
-  visit("RECV_", (d, peer, channel, i) => {
-    const route = peer + ">" + d + channel;
-    if (!routes.has(route)) routes.set(route, { ops: [], next: 0 });
+  devices.forEach((device) => {
+    device.partner = new Int32Array(device.count).fill(-1);
+  });
+  visit('RECV_', (d, peer, channel, i) => {
+    const route = peer + '>' + d + channel;
+    if (!routes.has(route)) routes.set(route, {ops: [], next: 0});
     routes.get(route).ops.push(i);
   });
-  visit("SEND_", (d, peer, channel, i) => {
-    const route = routes.get(d + ">" + peer + channel);
+  visit('SEND_', (d, peer, channel, i) => {
+    const route = routes.get(d + '>' + peer + channel);
     if (!route || route.next >= route.ops.length) return;
     const receive = route.ops[route.next++];
     devices[d].partner[i] = receive;
@@ -73,7 +82,7 @@ function decodeProgram(json, kinds) {
   const devices = json.devices.map((base64) => decodeDevice(base64, json.sizes));
   matchMessages(devices, kinds);
   for (const device of devices) {
-    const stages = [...new Set(device.stage.filter((_, i) => kinds[device.kind[i]].key === "full"))];
+    const stages = [...new Set(device.stage.filter((_, i) => kinds[device.kind[i]].key === 'full'))];
     stages.sort((a, b) => a - b);
     device.chunks = stages.length;
     device.chunkOf = new Map(stages.map((stage, chunk) => [stage, chunk]));
@@ -86,11 +95,12 @@ function lanesOf(device, start, end, kinds) {
   const lanes = new Map();
   for (let i = 0; i < device.count; ++i) {
     const lane = kinds[device.kind[i]].lane;
-    if (!lanes.has(lane)) lanes.set(lane, { ops: [] });
+    if (!lanes.has(lane)) lanes.set(lane, {ops: []});
     lanes.get(lane).ops.push(i);
   }
   for (const lane of lanes.values()) {
-    if (lane.ops.some((op, i) => i > 0 && start[op] < start[lane.ops[i - 1]])) lane.ops.sort((a, b) => start[a] - start[b] || a - b);
+    if (lane.ops.some((op, i) => i > 0 && start[op] < start[lane.ops[i - 1]]))
+      lane.ops.sort((a, b) => start[a] - start[b] || a - b);
     let latest = -Infinity;
     lane.latest = Float64Array.from(lane.ops, (op) => (latest = Math.max(latest, end[op])));
   }
@@ -109,16 +119,17 @@ function decodeEvents(base64, device, tick, kinds) {
     start[i] = from * tick;
     end[i] = to * tick;
   }
-  return { start, end, lanes: lanesOf(device, start, end, kinds) };
+  return {start, end, lanes: lanesOf(device, start, end, kinds)};
 }
 
 function decodeMemory(json, tick) {
   const reader = columnReader(json.data);
   const count = reader.next();
   const times = readSums(reader, new Float64Array(count)).map((t) => t * tick);
-  const bytes = json.categories.map(() => readSums(reader, new Float64Array(count)).map((v) => v * json.unit));
+  const bytes =
+      json.categories.map(() => readSums(reader, new Float64Array(count)).map((v) => v * json.unit));
   const total = times.map((_, i) => bytes.reduce((sum, column) => sum + column[i], 0));
-  return { categories: json.categories, times, bytes, total, peak: total.reduce((a, b) => Math.max(a, b), 0) };
+  return {categories: json.categories, times, bytes, total, peak: total.reduce((a, b) => Math.max(a, b), 0)};
 }
 
 function decodeReport(json) {
@@ -128,7 +139,7 @@ function decodeReport(json) {
     for (const track of run.tracks) {
       track.run = run;
       track.devices = track.events &&
-        track.events.map((base64, d) => decodeEvents(base64, run.ops[d], track.tick, json.kinds));
+          track.events.map((base64, d) => decodeEvents(base64, run.ops[d], track.tick, json.kinds));
       track.shares = track.shares && track.shares.map(bytesOf);
       track.memory = track.memory.map((memory) => decodeMemory(memory, track.tick));
       track.peak = track.memory.reduce((peak, memory) => Math.max(peak, memory.peak), 0);

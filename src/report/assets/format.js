@@ -2,57 +2,64 @@
 // Numbers and names as a person reads them, and page elements that show text as text.
 
 const WORDS = {
-  F: "forward", B: "backward", I: "backward for the input", W: "backward for the weights",
-  SEND_F: "sends activations", RECV_F: "receives activations",
-  SEND_B: "sends gradients", RECV_B: "receives gradients",
-  OFFLOAD: "copies a record out", RELOAD: "copies a record back",
-  REDUCE_GRAD: "sums gradients of replicas", STEP: "optimizer step",
+  F: 'forward',
+  B: 'backward',
+  I: 'backward for the input',
+  W: 'backward for the weights',
+  SEND_F: 'sends activations',
+  RECV_F: 'receives activations',
+  SEND_B: 'sends gradients',
+  RECV_B: 'receives gradients',
+  OFFLOAD: 'copies a record out',
+  RELOAD: 'copies a record back',
+  REDUCE_GRAD: 'sums gradients of replicas',
+  STEP: 'optimizer step',
 };
-const LANES = ["compute", "send", "receive", "copy out", "copy in"];
+const LANES = ['compute', 'send', 'receive', 'copy out', 'copy in'];
 
 function significant(value, digits) {
-  if (value === 0) return "0";
+  if (value === 0) return '0';
   const places = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value)) + 1e-9));
   return value.toFixed(Math.min(places, 12));
 }
 
 function printSeconds(exact, digits = 4) {
   const t = Number(exact.toPrecision(digits)), size = Math.abs(t);
-  if (size < 1e-10) return "0 s";  // what sums of rounded times leave
-  if (size < 1e-3) return significant(t * 1e6, digits) + " \u00b5s";
-  if (size < 1) return significant(t * 1e3, digits) + " ms";
-  return significant(t, digits) + " s";
+  if (size < 1e-10) return '0 s';  // what sums of rounded times leave
+  if (size < 1e-3) return significant(t * 1e6, digits) + ' \u00b5s';
+  if (size < 1) return significant(t * 1e3, digits) + ' ms';
+  return significant(t, digits) + ' s';
 }
 
 function printBytes(bytes) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let value = bytes, unit = 0;
   for (; Math.abs(value) >= 1024 && unit + 1 < units.length; ++unit) value /= 1024;
-  return (unit === 0 ? String(value) : significant(value, 3)) + " " + units[unit];
+  return (unit === 0 ? String(value) : significant(value, 3)) + ' ' + units[unit];
 }
 
 function printNumber(value) {
   const size = Math.abs(value);
   if (size >= 1e12 || (size > 0 && size < 1e-3)) return value.toExponential(2);
-  const scales = [[1e9, " G"], [1e6, " M"], [1e4, " K", 1e3]];
+  const scales = [[1e9, ' G'], [1e6, ' M'], [1e4, ' K', 1e3]];
   for (const [from, suffix, scale] of scales) {
     if (size >= from) return significant(value / (scale || from), 3) + suffix;
   }
   return String(Number(value.toPrecision(4)));
 }
 
-const printShare = (share) => (100 * share).toFixed(1) + " %";
-const signed = (text, value) => (value > 0 ? "+" : "") + text;
+const printShare = (share) => (100 * share).toFixed(1) + ' %';
+const signed = (text, value) => (value > 0 ? '+' : '') + text;
 
 // "3F2.1" as in schedules; in a bar only "2.1".
 function keyText(run, device, op) {
-  return device.microBatch[op] + (run.sliced ? "." + device.slice[op] : "");
+  return device.microBatch[op] + (run.sliced ? '.' + device.slice[op] : '');
 }
 
 function token(run, d, op) {
   const device = run.ops[d], kind = data.kinds[device.kind[op]];
-  if (kind.key === "none") return kind.word;
-  return device.stage[op] + kind.word + (kind.key === "full" ? keyText(run, device, op) : "");
+  if (kind.key === 'none') return kind.word;
+  return device.stage[op] + kind.word + (kind.key === 'full' ? keyText(run, device, op) : '');
 }
 
 // element("td", { class: "number" }, "text", childElement): strings become text nodes, never markup.
@@ -61,20 +68,22 @@ function element(tag, attributes = {}, ...children) {
 }
 
 function svg(tag, attributes = {}, ...children) {
-  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 }
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "on") for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
-    else if (value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
+    if (name === 'on')
+      for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
+    else if (value !== undefined && value !== false)
+      node.setAttribute(name, value === true ? '' : value);
   }
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
 }
 
 const swatch = (colour) => {
-  const square = element("span", { class: "swatch" });
+  const square = element('span', {class: 'swatch'});
   square.style.background = colour;
   return square;
 };
@@ -82,17 +91,17 @@ const swatch = (colour) => {
 // Round positions of an axis: about `wanted` of them, 1, 2 or 5 times a power of ten apart.
 function axisTicks(from, to, wanted) {
   const rough = (to - from) / Math.max(wanted, 1);
-  if (!(rough > 0) || !isFinite(rough)) return { step: 1, values: [from] };
+  if (!(rough > 0) || !isFinite(rough)) return {step: 1, values: [from]};
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5].find((m) => m * power >= rough * 0.999) || 10);
   const values = [];
   for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; ++i) values.push(i * step);
-  return { step, values };
+  return {step, values};
 }
 
 // One unit for a whole axis, with as many decimals as its steps need.
 function axisSeconds(value, step, greatest) {
-  const [unit, scale] = greatest < 1e-3 ? ["\u00b5s", 1e6] : greatest < 1 ? ["ms", 1e3] : ["s", 1];
+  const [unit, scale] = greatest < 1e-3 ? ['\u00b5s', 1e6] : greatest < 1 ? ['ms', 1e3] : ['s', 1];
   const decimals = Math.max(0, -Math.floor(Math.log10(step * scale) + 1e-9));
-  return (value * scale).toFixed(Math.min(decimals, 9)) + " " + unit;
+  return (value * scale).toFixed(Math.min(decimals, 9)) + ' ' + unit;
 }

@@ -8,11 +8,12 @@ function entryAt(memory, time) {
   return Math.max(0, firstWhere(memory.times.length, (i) => memory.times[i] > time) - 1);
 }
 
-const predictionOf = (track) => (track.measured && track.devices ? track.run.shown.find((t) => !t.measured && t.devices) : null);
+const predictionOf = (track) =>
+    (track.measured && track.devices ? track.run.shown.find((t) => !t.measured && t.devices) : null);
 
 function layoutLag(panel, y) {
   if (!state.difference || !predictionOf(panel.track)) return y;
-  panel.regions.push({ type: "lag", y: y + 8, height: LAG });
+  panel.regions.push({type: 'lag', y: y + 8, height: LAG});
   return y + LAG + 14;
 }
 
@@ -20,8 +21,8 @@ function layoutLag(panel, y) {
 function memoryDevices(track) {
   const all = track.memory.map((_, d) => d);
   if (!state.memory || all.length === 0) return [];
-  if (state.memoryOf === "all" || (state.memoryOf === "auto" && all.length <= 8)) return all;
-  if (state.memoryOf !== "auto") return all.filter((d) => d === Number(state.memoryOf));
+  if (state.memoryOf === 'all' || (state.memoryOf === 'auto' && all.length <= 8)) return all;
+  if (state.memoryOf !== 'auto') return all.filter((d) => d === Number(state.memoryOf));
   return [all.reduce((most, d) => (track.memory[d].peak > track.memory[most].peak ? d : most), 0)];
 }
 
@@ -29,7 +30,7 @@ function layoutMemory(panel, y) {
   const devices = memoryDevices(panel.track);
   if (devices.length > 0) y += 8;
   for (const device of devices) {
-    panel.regions.push({ type: "memory", device, y, height: MEMORY });
+    panel.regions.push({type: 'memory', device, y, height: MEMORY});
     y += MEMORY + 6;
   }
   return y;
@@ -57,10 +58,18 @@ function drawGround(panel, g, region) {
 // One category's area between two step functions, from right to left along the lower one.
 function fillSteps(panel, g, memory, first, last, lower, upper, y) {
   const left = (i) => Math.max(panel.left, panel.x(memory.times[i]));
-  const right = (i) => (i + 1 < memory.times.length ? Math.min(panel.right, panel.x(memory.times[i + 1])) : Math.min(panel.right, panel.x(panel.track.makespan)));
+  const right = (i) =>
+      (i + 1 < memory.times.length ? Math.min(panel.right, panel.x(memory.times[i + 1])) :
+                                     Math.min(panel.right, panel.x(panel.track.makespan)));
   g.beginPath();
-  for (let i = first; i <= last; ++i) { g.lineTo(left(i), y(upper[i])); g.lineTo(right(i), y(upper[i])); }
-  for (let i = last; i >= first; --i) { g.lineTo(right(i), y(lower[i])); g.lineTo(left(i), y(lower[i])); }
+  for (let i = first; i <= last; ++i) {
+    g.lineTo(left(i), y(upper[i]));
+    g.lineTo(right(i), y(upper[i]));
+  }
+  for (let i = last; i >= first; --i) {
+    g.lineTo(right(i), y(lower[i]));
+    g.lineTo(left(i), y(lower[i]));
+  }
   g.fill();
 }
 
@@ -79,21 +88,22 @@ function drawMemory(panel, g, region, most) {
     lower = upper;
   });
   const peak = lower.reduce((a, b) => Math.max(a, b), 0);
-  g.textAlign = "right";
+  g.textAlign = 'right';
   g.fillStyle = panel.ink.text;
-  g.fillText(panel.narrow ? String(region.device) : "device " + region.device, panel.left - 7, region.y + 9);
-  g.fillText(panel.narrow ? printBytes(peak).replace("iB", "") : printBytes(peak), panel.left - 7, region.y + 24);
+  g.fillText(panel.narrow ? String(region.device) : 'device ' + region.device, panel.left - 7, region.y + 9);
+  g.fillText(
+      panel.narrow ? printBytes(peak).replace('iB', '') : printBytes(peak), panel.left - 7, region.y + 24);
   g.fillStyle = panel.ink.faint;
-  if (!panel.narrow) g.fillText("peak", panel.left - 7, region.y + 38);
+  if (!panel.narrow) g.fillText('peak', panel.left - 7, region.y + 38);
   if (end > panel.left) g.fillRect(panel.left, Math.round(y(peak)), end - panel.left, 1);
 }
 
 // Seconds by which each compute op ended later than predicted, one line per device.
 function lagPoints(panel) {
-  const { track } = panel, prediction = predictionOf(track);
+  const {track} = panel, prediction = predictionOf(track);
   if (panel.lag) return panel.lag;
   panel.lag = track.devices.map((events, d) => {
-    const lane = events.lanes.get(0) || { ops: [] };
+    const lane = events.lanes.get(0) || {ops: []};
     return lane.ops.map((op) => [events.end[op], events.end[op] - prediction.devices[d].end[op]]);
   });
   const values = panel.lag.flat().map((point) => point[1]);
@@ -129,15 +139,20 @@ function drawLag(panel, g, region) {
 
 function drawLagLabels(panel, g, region, y) {
   const [low, high] = panel.lagRange;
-  g.textAlign = "right";
+  g.textAlign = 'right';
   g.fillStyle = panel.ink.text;
-  g.fillText(panel.narrow ? "late" : "later by", panel.left - 7, region.y + region.height / 2);
-  if (!panel.narrow && high > 0) g.fillText(signed(printSeconds(high, 3), high), panel.left - 7, region.y + 7);
-  if (!panel.narrow && low < 0 && y(low) - y(high) > 30) g.fillText(printSeconds(low, 3), panel.left - 7, region.y + region.height - 6);
+  g.fillText(panel.narrow ? 'late' : 'later by', panel.left - 7, region.y + region.height / 2);
+  if (!panel.narrow && high > 0)
+    g.fillText(signed(printSeconds(high, 3), high), panel.left - 7, region.y + 7);
+  if (!panel.narrow && low < 0 && y(low) - y(high) > 30)
+    g.fillText(printSeconds(low, 3), panel.left - 7, region.y + region.height - 6);
 }
 
 function explainLag(panel, time) {
   const nearest = (points) => points[Math.max(0, firstWhere(points.length, (i) => points[i][0] > time) - 1)];
-  const lines = lagPoints(panel).map((points, d) => ["device " + d, points.length > 0 ? signed(printSeconds(nearest(points)[1]), nearest(points)[1]) : ""]);
-  return { title: "measured minus predicted end, at " + printSeconds(time), lines: lines.slice(0, 24) };
+  const lines = lagPoints(panel).map(
+      (points, d) =>
+          ['device ' + d,
+           points.length > 0 ? signed(printSeconds(nearest(points)[1]), nearest(points)[1]) : '']);
+  return {title: 'measured minus predicted end, at ' + printSeconds(time), lines: lines.slice(0, 24)};
 }

@@ -22,7 +22,13 @@ function layoutRows(panel, y) {
   const bar = barHeight(panel.track.run.devices), thin = bar >= 14 ? 4 : 2;
   const lanes = transferLanes(panel.track);
   for (let device = 0; device < panel.track.run.devices; ++device) {
-    const row = { type: "row", device, y, bar, lanes: lanes.map((lane, i) => ({ lane, y: y + bar + 1 + i * (thin + 1), height: thin })) };
+    const row = {
+      type: 'row',
+      device,
+      y,
+      bar,
+      lanes: lanes.map((lane, i) => ({lane, y: y + bar + 1 + i * (thin + 1), height: thin}))
+    };
     row.height = bar + (lanes.length > 0 ? 1 + lanes.length * (thin + 1) : 0);
     panel.regions.push(row);
     y += row.height + GAP;
@@ -34,7 +40,10 @@ function firstWhere(length, holds) {
   let low = 0, high = length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (holds(middle)) high = middle; else low = middle + 1;
+    if (holds(middle))
+      high = middle;
+    else
+      low = middle + 1;
   }
   return low;
 }
@@ -42,12 +51,13 @@ function firstWhere(length, holds) {
 // A receive is shown from when its message was sent: before that it was only posted.
 function shownStart(track, d, op) {
   const device = track.run.ops[d], start = track.devices[d].start[op];
-  if (device.partner[op] < 0 || !data.kinds[device.kind[op]].word.startsWith("RECV_")) return start;
-  return Math.min(track.devices[d].end[op], Math.max(start, track.devices[device.peer[op]].start[device.partner[op]]));
+  if (device.partner[op] < 0 || !data.kinds[device.kind[op]].word.startsWith('RECV_')) return start;
+  return Math.min(
+      track.devices[d].end[op], Math.max(start, track.devices[device.peer[op]].start[device.partner[op]]));
 }
 
 function visibleOps(events, lane, from, to, act) {
-  const { ops, latest } = events.lanes.get(lane) || { ops: [], latest: [] };
+  const {ops, latest} = events.lanes.get(lane) || {ops: [], latest: []};
   for (let i = firstWhere(ops.length, (k) => latest[k] >= from); i < ops.length; ++i) {
     if (events.start[ops[i]] > to) return;
     act(ops[i]);
@@ -56,17 +66,17 @@ function visibleOps(events, lane, from, to, act) {
 
 const shades = new Map();
 function shade(hex, chunk, chunks) {
-  const key = hex + chunk + "/" + chunks;
+  const key = hex + chunk + '/' + chunks;
   if (!shades.has(key)) {
     const light = chunks <= 1 ? 1 : 1 - 0.25 * chunk / (chunks - 1);  // chunk_lightness() of palette.h
     const parts = [1, 3, 5].map((i) => Math.round(parseInt(hex.slice(i, i + 2), 16) * light));
-    shades.set(key, "rgb(" + parts.join(",") + ")");
+    shades.set(key, 'rgb(' + parts.join(',') + ')');
   }
   return shades.get(key);
 }
 
 function drawBars(panel, g, row) {
-  const { track, x } = panel, d = row.device, device = track.run.ops[d], events = track.devices[d];
+  const {track, x} = panel, d = row.device, device = track.run.ops[d], events = track.devices[d];
   const labels = [];
   visibleOps(events, 0, state.from, state.to, (op) => {
     const left = Math.max(x(events.start[op]), panel.left), right = Math.min(x(events.end[op]), panel.right);
@@ -75,20 +85,21 @@ function drawBars(panel, g, row) {
     g.fillRect(left, row.y, Math.max(width > 4 ? width - 1 : width, 0.3), row.bar);
     if (width > 12 && row.bar >= 12) labels.push([op, (left + right) / 2, width]);
   });
-  g.fillStyle = "#1a1a1a";
+  g.fillStyle = '#1a1a1a';
   for (const [op, middle, width] of labels) {
     const kind = data.kinds[device.kind[op]];
-    const text = kind.key === "full" ? keyText(track.run, device, op) : kind.word;
-    if (text.length * 6.2 + 3 < width) g.fillText(text, middle, row.y + row.bar / 2 + 0.5);
+    const text = kind.key === 'full' ? keyText(track.run, device, op) : kind.word;
+    if (text.length * 5.6 + 2 < width) g.fillText(text, middle, row.y + row.bar / 2 + 0.5);
   }
 }
 
 function drawTransfers(panel, g, row) {
-  const { track, x } = panel, d = row.device, device = track.run.ops[d], events = track.devices[d];
-  for (const { lane, y, height } of row.lanes) {
+  const {track, x} = panel, d = row.device, device = track.run.ops[d], events = track.devices[d];
+  for (const {lane, y, height} of row.lanes) {
     let drawn = -Infinity;
     visibleOps(events, lane, state.from, state.to, (op) => {
-      const left = Math.max(x(shownStart(track, d, op)), panel.left), right = Math.min(x(events.end[op]), panel.right);
+      const left = Math.max(x(shownStart(track, d, op)), panel.left),
+            right = Math.min(x(events.end[op]), panel.right);
       if (right < Math.max(left, drawn + 0.3)) return;  // would show nothing new
       g.fillStyle = data.kinds[device.kind[op]].colour;
       g.fillRect(left, y, Math.max(right - left, 1), height);
@@ -99,7 +110,7 @@ function drawTransfers(panel, g, row) {
 
 // A timeline too large for single actions: in each slot of time the kinds' shares, stacked.
 function drawShares(panel, g, row) {
-  const { track, x } = panel, shares = track.shares[row.device], kinds = data.compute;
+  const {track, x} = panel, shares = track.shares[row.device], kinds = data.compute;
   const width = track.makespan / track.slots;
   const last = Math.min(track.slots - 1, Math.floor(state.to / width));
   for (let slot = Math.max(0, Math.floor(state.from / width)); slot <= last; ++slot) {
@@ -116,27 +127,34 @@ function drawShares(panel, g, row) {
 }
 
 function drawRows(panel, g) {
-  const rows = panel.regions.filter((region) => region.type === "row");
+  const rows = panel.regions.filter((region) => region.type === 'row');
   const every = Math.ceil(11 / (rows[0].height + GAP));
-  g.font = "11px system-ui, sans-serif";
-  g.textBaseline = "middle";
+  g.font = '11px system-ui, sans-serif';
+  g.textBaseline = 'middle';
   for (const row of rows) {
     g.fillStyle = panel.ink.row;
     const end = Math.min(panel.right, panel.x(panel.track.makespan));
     if (end > panel.left) g.fillRect(panel.left, row.y, end - panel.left, row.bar);
-    g.textAlign = "center";
-    if (panel.track.devices) { drawBars(panel, g, row); drawTransfers(panel, g, row); } else drawShares(panel, g, row);
-    g.textAlign = "right";
+    g.textAlign = 'center';
+    if (panel.track.devices) {
+      drawBars(panel, g, row);
+      drawTransfers(panel, g, row);
+    } else
+      drawShares(panel, g, row);
+    g.textAlign = 'right';
     g.fillStyle = panel.ink.text;
-    if (row.device % every === 0) g.fillText(panel.narrow ? String(row.device) : "device " + row.device, panel.left - 7, row.y + row.bar / 2 + 0.5);
+    if (row.device % every === 0)
+      g.fillText(
+          panel.narrow ? String(row.device) : 'device ' + row.device, panel.left - 7,
+          row.y + row.bar / 2 + 0.5);
   }
 }
 
 function drawAxis(panel, g) {
-  const { step, values } = axisTicks(state.from, state.to, (panel.right - panel.left) / 110);
-  g.font = "11px system-ui, sans-serif";
-  g.textBaseline = "middle";
-  g.textAlign = "left";
+  const {step, values} = axisTicks(state.from, state.to, (panel.right - panel.left) / 110);
+  g.font = '11px system-ui, sans-serif';
+  g.textBaseline = 'middle';
+  g.textAlign = 'left';
   for (const value of values) {
     const x = Math.round(panel.x(value)) + 0.5;
     g.fillStyle = panel.ink.grid;
@@ -149,7 +167,7 @@ function drawAxis(panel, g) {
 
 // The op under a point of a row, or -1. Thin bars may be missed by two pixels.
 function opAt(panel, row, px, py) {
-  const { track } = panel, events = track.devices[row.device];
+  const {track} = panel, events = track.devices[row.device];
   const thin = row.lanes.find((lane) => py >= lane.y - 0.5 && py < lane.y + lane.height + 0.5);
   const lane = thin ? thin.lane : py <= row.y + row.bar ? 0 : -1;
   const time = panel.time(px), slack = 2 * (state.to - state.from) / (panel.right - panel.left);
@@ -157,7 +175,10 @@ function opAt(panel, row, px, py) {
   visibleOps(events, lane, time - slack, time + slack, (op) => {
     const from = shownStart(track, row.device, op), to = events.end[op];
     const away = Math.max(0, from - time, time - to) + (to - from) * 1e-6;
-    if (Math.max(from - time, time - to) <= slack && away < nearest) { nearest = away; best = op; }
+    if (Math.max(from - time, time - to) <= slack && away < nearest) {
+      nearest = away;
+      best = op;
+    }
   });
   return best;
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the pages that the browser test opens: make_reports DIRECTORY.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "report/example_reports.h"
+#include "report/html.h"
+#include "report/trace.h"
+
+namespace {
+
+using namespace penstock::report;
+
+const std::string kMarkup =
+    "</script><script>window.hacked=1</script><img src=x onerror=\"window.hacked=1\">&amp;'\"`${1}<!-- ]]>";
+
+Report small_report() {
+  return {"slimpipe on 4 devices", {example_run("slimpipe", example_program("slimpipe", 4, 2, 4), 3)}};
+}
+
+// 16 devices x 2 micro-batches x 312 slices x 2 = 19,968 actions, predicted and measured.
+Report large_report() {
+  return {"20,000 actions", {example_run("large", example_program("slimpipe", 16, 2, 312), 1)}};
+}
+
+Report several_runs() {
+  Report report{"Three schedules", {}};
+  report.runs.push_back(example_run("slimpipe", example_program("slimpipe", 4, 2, 4), 1));
+  report.runs.push_back(example_run("1f1b", example_program("1f1b", 4, 8, 1), 0));
+  report.runs.push_back(example_run("gpipe", example_program("gpipe", 4, 8, 1), 0));
+  return report;
+}
+
+// Every text of a report is markup.
+Report hostile_report() {
+  Report report{kMarkup, {example_run(kMarkup, example_program("slimpipe", 2, 1, 2), 2)}};
+  Run& run = report.runs[0];
+  run.program.name = run.predicted->label = run.measured[0].label = run.measured[1].label = kMarkup;
+  for (Track* track : {&*run.predicted, &run.measured[0], &run.measured[1]}) {
+    for (auto& memory : track->memory) memory.categories[0] = kMarkup;
+    track->idle[0].cause = kMarkup;
+  }
+  run.metrics[0].name = run.metrics[0].unit = kMarkup;
+  run.tables = {{kMarkup, {kMarkup, kMarkup}, {{kMarkup, kMarkup}}}};
+  run.configuration = kMarkup + "\n" + kMarkup;
+  run.notes = {kMarkup};
+  return report;
+}
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::fputs("usage: make_reports DIRECTORY\n", stderr);
+    return 2;
+  }
+  const std::filesystem::path directory = arguments[1];
+  std::filesystem::create_directories(directory);
+  write(directory / "small.html", html_page(small_report()));
+  write(directory / "large.html", html_page(large_report()));
+  write(directory / "shares.html", html_page(large_report(), {.detailed_ops = 0}));
+  write(directory / "several.html", html_page(several_runs()));
+  write(directory / "hostile.html", html_page(hostile_report()));
+  write(directory / "empty.html", html_page({"Nothing yet", {}}));
+  write(directory / "small.trace.json", chrome_trace(small_report()));
+}
