@@ -61,7 +61,7 @@ Exit check_schedule(const std::string& text, const std::string& path, bool json)
               << schedule.micro_batches() << " micro-batches\n";
   } else {
     print(findings);
-    std::cout << "\n" << report::marked_grid(schedule, findings);
+    std::cout << "\n" << report::marked_grid(schedule, findings, {.most_columns = 160});
   }
   return findings.empty() ? Exit::Done : Exit::No;
 }

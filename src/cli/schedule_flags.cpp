@@ -3,7 +3,9 @@
 
 #include "base/error.h"
 #include "files/mapped_file.h"
+#include "schedule/check.h"
 #include "schedule/generators/generator.h"
+#include "schedule/passes/lower.h"
 #include "schedule/text.h"
 
 namespace penstock::cli {
@@ -62,6 +64,15 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
   if (listed) request.slices = flags.slices;
   request.group = flags.group;
   return schedule::generate(flags.name, request);
+}
+
+schedule::Program lower_legal(const schedule::Schedule& schedule) {
+  const auto findings = schedule::check(schedule, 1);
+  if (!findings.empty()) {
+    throw NoAnswer(schedule.name + ": not a legal schedule: " + findings.front().text +
+                   "; see penstock check");
+  }
+  return schedule::lower(schedule);
 }
 
 }  // namespace penstock::cli

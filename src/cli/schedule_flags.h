@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/program.h"
 #include "schedule/schedule.h"
 
 namespace penstock::cli {
@@ -28,5 +29,8 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 
 // Generates or reads what the flags name; throws InputError.
 schedule::Schedule make_schedule(const ScheduleFlags& flags);
+
+// The program of a schedule. Throws NoAnswer with the first finding when it is not legal.
+schedule::Program lower_legal(const schedule::Schedule& schedule);
 
 }  // namespace penstock::cli

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/compare_schedules.h"
 #include "cli/schedule_flags.h"
 #include "report/drawing.h"
 #include "report/grid.h"
@@ -14,7 +15,6 @@
 #include "report/trace.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
-#include "schedule/placement.h"
 #include "schedule/program_text.h"
 #include "schedule/text.h"
 #include "sim/result.h"
@@ -29,27 +29,31 @@ struct ShowFlags {
   std::string format = "grid";
   bool program = false;
   bool colour = false;
+  bool compare = false;
 };
 
 std::string describe(const schedule::Schedule& schedule) {
-  std::string text = schedule.name + ": " + std::to_string(schedule.device_count()) + " devices, " +
-                     std::to_string(schedule.stages) + " stages, " +
-                     std::to_string(schedule.micro_batches()) + " micro-batches";
-  if (schedule::Placement(schedule).has_replicas())
-    text += "; every stage lives on two devices: two copies of the parameters";
-  return text + "\n";
+  return schedule.name + ": " + std::to_string(schedule.device_count()) + " devices, " +
+         std::to_string(schedule.stages) + " stages, " + std::to_string(schedule.micro_batches()) +
+         " micro-batches\n";
 }
 
 std::string notes(const ShowFlags& flags) {
   if (flags.schedule.name.empty()) return {};
   const schedule::Generator& generator = schedule::find_generator(flags.schedule.name);
-  if (generator.fixed_gradient_order) return {};
-  return "adds weight gradients in another micro-batch order than 1f1b: equal to it to a tolerance, not in "
-         "every bit\n";
+  std::string text;
+  if (generator.replicates_parameters)
+    text += "every stage lives on two devices: two copies of the parameters\n";
+  if (!generator.fixed_gradient_order) {
+    text +=
+        "adds weight gradients in another micro-batch order than 1f1b: equal to it to a tolerance, not in "
+        "every bit\n";
+  }
+  return text;
 }
 
 std::string trace_of(const schedule::Schedule& schedule) {
-  const schedule::Program program = schedule::lower(schedule);
+  const schedule::Program program = lower_legal(schedule);
   const sim::Result result = sim::evaluate(program, sim::UnitCosts());
   return report::chrome_trace({.prefix = "", .program = program, .timeline = result.timeline});
 }
@@ -62,8 +66,9 @@ std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) 
 }
 
 std::string show(const ShowFlags& flags) {
+  if (flags.compare) return compare_schedules(flags.schedule);
   const schedule::Schedule schedule = make_schedule(flags.schedule);
-  if (flags.program) return schedule::to_text(schedule::lower(schedule));
+  if (flags.program) return schedule::to_text(lower_legal(schedule));
   if (flags.format == "csv") return schedule::to_csv(schedule);
   if (flags.format == "json") return schedule::to_json(schedule) + "\n";
   if (flags.format == "svg") return report::svg(report::draw(schedule));
@@ -81,6 +86,8 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
       ->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}));
   command->add_flag("--program", flags->program,
                     "the lowered program instead: transfers and optimizer step added");
+  command->add_flag("--compare", flags->compare,
+                    "a table of all schedules at the size given by -p, -m and -n");
   command->add_flag("--colour", flags->colour, "colours in a pipe too");
   command->callback([flags, &exit_code] {
     std::cout << show(*flags);

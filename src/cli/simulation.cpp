@@ -10,7 +10,6 @@
 #include "cli/run_costs.h"
 #include "cli/run_file.h"
 #include "files/mapped_file.h"
-#include "schedule/check.h"
 #include "schedule/program_text.h"
 #include "sim/cost_table.h"
 #include "sim/measured_costs.h"
@@ -32,20 +31,10 @@ sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs&
   return sim::evaluate(program, changed, {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
 }
 
-void require_legal(const schedule::Schedule& schedule) {
-  const auto findings = schedule::check(schedule, 1);
-  if (!findings.empty()) {
-    throw NoAnswer(schedule.name + ": not a legal schedule: " + findings.front().text +
-                   "; see penstock check");
-  }
-}
-
 Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
   if (!extras.empty())
     throw InputError("\"" + extras.front() + "\" is no flag of simulate; keys of a run file need one");
-  const schedule::Schedule schedule = make_schedule(flags.schedule);
-  require_legal(schedule);
-  Simulated simulated{.program = schedule::lower(schedule)};
+  Simulated simulated{.program = lower_legal(make_schedule(flags.schedule))};
   if (flags.costs.empty()) {
     simulated.result = evaluate_changed(simulated.program, sim::UnitCosts(flags.times), flags);
     return simulated;
