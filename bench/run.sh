@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The benchmarks, all or one by name; each prints the machine first, and what it prints is kept in bench/results/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+program=build/release/penstock
+bin=build/release/bin
+
+machine() {
+  printf '%s, %s cores, %s\n\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
+    "$(grep -o -w -m 1 -E 'amx_bf16|avx512_bf16|avx512f|avx2' /proc/cpuinfo | head -n 1)"
+}
+
+generators() { "$bin/generators_benchmark" --benchmark_min_time=0.2 2>/dev/null; }
+simulate() { "$bin/simulate_benchmark" 2>/dev/null; }
+reality() { python3 bench/reality.py "$program"; }
+schedules() { bench/schedules.sh; }
+
+names="generators simulate reality schedules"
+wanted=${*:-$names}
+mkdir -p bench/results
+for name in $wanted; do
+  [[ " $names " == *" $name "* ]] || { echo "no benchmark is called \"$name\"; there are: $names" >&2; exit 2; }
+  printf '== %s\n' "$name"
+  if [ "$name" = schedules ]; then schedules > docs/schedules.md; echo "written: docs/schedules.md"; continue; fi
+  { machine; "$name"; } | tee "bench/results/$name.txt"
+done
