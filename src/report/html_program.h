@@ -14,8 +14,8 @@
 namespace penstock::report {
 
 // {"sizes":[..],"devices":["base64",..]}; sizes are the distinct byte counts. The columns of a device follow
-// one another: count; kind; stage, micro-batch and slice (each by Columns::add_differences); peer + 1; index of
-// its bytes in sizes; number of waits; for each wait the distance back to the op waited for.
+// one another: count; kind; stage, micro-batch and slice (each by Columns::add_differences); peer + 1; index
+// of its bytes in sizes; number of waits; for each wait the distance back to the op waited for.
 std::string program_json(const schedule::Program& program);
 
 // ["base64",..], one of each device: per op, in issue order, its start (as difference from the end of the op
