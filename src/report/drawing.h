@@ -13,15 +13,6 @@
 
 namespace penstock::report {
 
-enum class Look : std::uint8_t {
-  Forward,
-  Backward,
-  BackwardInput,
-  BackwardWeight,
-  ReduceGradients,
-  OptimizerStep
-};
-
 struct Box {
   int row = 0;
   double start = 0;

@@ -38,7 +38,7 @@ bool is_elsewhere(const UnitTable& table, Cell cell, int device) {
   return cell < table.row_begin(device) || cell >= table.row_end(device);
 }
 
-bool has_other_action_on(const UnitTable& table, Unit unit, Kind but, int device) {
+bool has_other_action_on(const UnitTable& table, TableEntry unit, Kind but, int device) {
   unit.of(but) = kNoCell;
   return std::ranges::any_of(
       std::array{unit.forward, unit.backward, unit.input, unit.weight},
@@ -50,7 +50,7 @@ struct Absent {
   Cell witness = kNoCell;  // runs on the device that ought to run it
 };
 
-std::optional<Absent> first_absent(const Unit& unit, int stage, int j, int i) {
+std::optional<Absent> first_absent(const TableEntry& unit, int stage, int j, int i) {
   const bool split = unit.input != kNoCell || unit.weight != kNoCell;
   if (unit.forward == kNoCell) return Absent{forward(stage, j, i), split ? unit.input : unit.backward};
   if (unit.backward != kNoCell) return std::nullopt;
@@ -99,7 +99,7 @@ bool find_sparse(const Schedule& schedule, const Extent& extent, Findings& findi
 void find_duplicates(UnitTable& table, Findings& findings) {
   const Wording wording(table);
   for_each_contained(table, findings, [&](const Action& action, int device, Cell cell) {
-    Unit& unit = table.unit(action);
+    TableEntry& unit = table.unit(action);
     Cell& kept = unit.of(action.kind);
     if (kept != cell) {
       if (is_elsewhere(table, kept, device) && has_other_action_on(table, unit, action.kind, device)) {
@@ -120,7 +120,7 @@ void find_strays(const UnitTable& table, Findings& findings) {
   const Extent& extent = table.extent();
   std::vector<Cell> homes(static_cast<std::size_t>(extent.stages) * extent.micro_batches(), kNoCell);
   for_each_contained(table, findings, [&](const Action& action, int device, Cell cell) {
-    Unit unit = table.unit(action.stage, action.micro_batch, action.slice);
+    TableEntry unit = table.unit(action.stage, action.micro_batch, action.slice);
     if (unit.of(action.kind) != cell) return;  // a duplicate has been told of
     Cell& home = homes[static_cast<std::size_t>(action.stage) * extent.micro_batches() + action.micro_batch];
     if (home == kNoCell) home = cell;

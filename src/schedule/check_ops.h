@@ -48,7 +48,7 @@ class OpTable {
 
   // Of an op whose key is the schedule's.
   const UnitOps& ops(const Op& op) const { return ops_[index(op)]; }
-  const Unit& unit(const Op& op) const { return units_.unit(op.stage, op.micro_batch, op.slice); }
+  const TableEntry& unit(const Op& op) const { return units_.unit(op.stage, op.micro_batch, op.slice); }
 
   // The device that runs the stage for the op's micro-batch; -1 for a stage that is none.
   int home(int stage, const Op& op) const;

@@ -21,7 +21,7 @@ struct CellPlace {
 };
 
 // The cells of one (stage, micro-batch, slice); of duplicates the first.
-struct Unit {
+struct TableEntry {
   Cell forward = kNoCell;
   Cell backward = kNoCell;
   Cell input = kNoCell;
@@ -45,10 +45,10 @@ class UnitTable {
   const Extent& extent() const { return extent_; }
 
   bool contains(const Action& action) const { return is_compute(action.kind) && extent_.contains(action); }
-  const Unit& unit(int stage, int micro_batch, int slice) const {
+  const TableEntry& unit(int stage, int micro_batch, int slice) const {
     return units_[index(stage, micro_batch, slice)];
   }
-  Unit& unit(const Action& action) { return units_[index(action.stage, action.micro_batch, action.slice)]; }
+  TableEntry& unit(const Action& action) { return units_[index(action.stage, action.micro_batch, action.slice)]; }
 
   Cell row_begin(int device) const { return row_begin_[device]; }
   Cell row_end(int device) const { return row_begin_[device + 1]; }
@@ -67,7 +67,7 @@ class UnitTable {
   const Schedule& schedule_;
   Extent extent_;
   std::vector<Cell> row_begin_;  // [device]; one more at the end
-  std::vector<Unit> units_;
+  std::vector<TableEntry> units_;
 };
 
 }  // namespace penstock::schedule
