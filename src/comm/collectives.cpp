@@ -46,13 +46,13 @@ void Collectives::set_timeout(Seconds timeout) {
 
 Request Collectives::send(std::span<const std::byte> bytes, int to, int channel) {
   PENSTOCK_CHECK(to >= 0 && to < size(), "messages go to ranks of the group");
-  PENSTOCK_CHECK(channel >= 0, "channels count from 0");
+  PENSTOCK_CHECK(channel >= 0 && channel < channel_limit, "channels are 0 to 254");
   return post_send(bytes, to, channel);
 }
 
 Request Collectives::receive(std::span<std::byte> bytes, int from, int channel) {
   PENSTOCK_CHECK(from >= 0 && from < size(), "messages come from ranks of the group");
-  PENSTOCK_CHECK(channel >= 0, "channels count from 0");
+  PENSTOCK_CHECK(channel >= 0 && channel < channel_limit, "channels are 0 to 254");
   return post_receive(bytes, from, channel);
 }
 

@@ -64,7 +64,7 @@ class Communicator {
   virtual int size() const = 0;
 
   // Messages of 0 bytes are messages. Lengths of both sides must agree (else the receiver's wait throws
-  // RunError). Neither call waits for the other side. Channels count from 0.
+  // RunError). Neither call waits for the other side. Channels are 0 to 254.
   virtual Request send(std::span<const std::byte> bytes, int to, int channel) = 0;
   virtual Request receive(std::span<std::byte> bytes, int from, int channel) = 0;
 

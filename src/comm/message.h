@@ -10,8 +10,9 @@
 
 namespace penstock::comm {
 
-// The channel of the messages inside collectives; those of callers count from 0.
+// The channel of the messages inside collectives; those of callers count from 0 and stay below the limit.
 inline constexpr int collective_channel = -1;
+inline constexpr int channel_limit = 255;
 
 // One side of a message, as this rank sees it.
 struct Message {

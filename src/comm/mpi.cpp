@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, so that progress shows
 constexpr Seconds farewell_time = 4;      // for ranks in the middle of a computation to hear of a failure
 constexpr Seconds last_resort = 1;        // then a rank that waits to be ended ends the job itself
-constexpr Seconds withdrawal_time = 0.5;  // for all messages that are given up
+constexpr Seconds withdrawal_time = 0.5;  // for all messages that are given up to complete
 constexpr auto notice_period = std::chrono::milliseconds(2);
 
 int local_size_of_world = 0;  // once MPI is initialised
@@ -48,6 +48,7 @@ class World {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  int tags_per_channel() const { return tags_per_channel_; }
   bool failed() const { return failure_.has_value(); }
   // Looks for notices every few milliseconds. PeerFailure when a rank has failed.
   void poll();
@@ -56,15 +57,15 @@ class World {
   void withdraw(MPI_Request& request);
 
  private:
-  void read_notices();
+  void read_notice();
   void tell_others();
   void hear_others();
 
-  int rank_ = 0, size_ = 1;
+  int rank_ = 0, size_ = 1, tags_per_channel_ = 0;
   MPI_Comm notices_ = MPI_COMM_NULL;
   std::vector<bool> has_ended_;  // by rank: its notice has come
   std::optional<Notice> failure_;
-  int patience_ = 5000;  // tests left for messages that are given up: about half a second
+  std::optional<Deadline> withdrawal_;
   bool silent_ = false;  // a message is under way whose buffer may be gone: MPI must move no data any more
   std::chrono::steady_clock::time_point polled_{};
 };
@@ -81,6 +82,9 @@ World::World() {
   check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "asking for the size");
   check(MPI_Comm_dup(MPI_COMM_WORLD, &notices_), "duplicating the world");
   has_ended_.resize(size_);
+  int known = 0, *largest_tag = nullptr;
+  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest_tag, &known), "asking for the largest tag");
+  tags_per_channel_ = *largest_tag / (channel_limit + 1);
 
   MPI_Comm machine = MPI_COMM_NULL;
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine), "splitting");
@@ -101,7 +105,7 @@ void World::poll() {
   const auto now = std::chrono::steady_clock::now();
   if (now - polled_ >= notice_period) {
     polled_ = now;
-    read_notices();
+    read_notice();
   }
   if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
 }
@@ -109,22 +113,22 @@ void World::poll() {
 void World::withdraw(MPI_Request& request) {
   int done = 0;
   while (!silent_ && MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
-    silent_ = --patience_ <= 0;
+    if (!withdrawal_) withdrawal_ = Deadline(withdrawal_time);
+    silent_ = withdrawal_->passed();
     ::usleep(50);
   }
   if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
 
-void World::read_notices() {
-  for (int arrived = 1; arrived;) {
-    MPI_Status status;
-    check(MPI_Iprobe(MPI_ANY_SOURCE, 0, notices_, &arrived, &status), "looking for notices");
-    if (!arrived) break;
-    Notice notice;
-    check(MPI_Recv(&notice, sizeof notice, MPI_BYTE, status.MPI_SOURCE, 0, notices_, &status), "notices");
-    has_ended_[status.MPI_SOURCE] = true;
-    if (!failure_) failure_ = notice;
-  }
+void World::read_notice() {
+  int arrived = 0;
+  MPI_Status status;
+  check(MPI_Iprobe(MPI_ANY_SOURCE, 0, notices_, &arrived, &status), "looking for notices");
+  if (!arrived) return;
+  Notice notice;
+  check(MPI_Recv(&notice, sizeof notice, MPI_BYTE, status.MPI_SOURCE, 0, notices_, &status), "notices");
+  has_ended_[status.MPI_SOURCE] = true;
+  if (!failure_) failure_ = notice;
 }
 
 void World::end(const Notice& own) {
@@ -152,47 +156,43 @@ void World::hear_others() {
   has_ended_[rank_] = true;
   const Deadline deadline(farewell_time);
   while (!deadline.passed() && std::ranges::find(has_ended_, false) != has_ended_.end()) {
-    if (!silent_) read_notices();
+    if (!silent_) read_notice();
     ::usleep(1000);
   }
 }
 
+// A message is first its length, then its bytes in pieces. Open MPI (4.1) writes past the end of a receive
+// that meets a longer message, so they must not meet: the tag of the pieces depends on the length too.
 class MpiRequest : public Request::State {
  public:
   MpiRequest(std::shared_ptr<World> world, Message message, Seconds timeout)
       : world_(std::move(world)), message_(message), timeout_(timeout) {}
-  // A receive that has not met its message is cancelled at once. What is under way gets a moment to complete,
-  // because its buffer may be freed after this.
+
+  // What is under way gets a moment to complete, because its buffer may be freed after this.
   ~MpiRequest() override {
-    for (MPI_Request& piece : pieces_) {
-      if (piece == MPI_REQUEST_NULL) continue;
-      if (!message_.sending) MPI_Cancel(&piece);
-      world_->withdraw(piece);
+    for (MPI_Request& part : parts_) {
+      if (!message_.sending && part != MPI_REQUEST_NULL) MPI_Cancel(&part);
+      world_->withdraw(part);
     }
   }
 
-  // Long messages go in pieces; MPI keeps their order.
-  void post(std::byte* data, int peer, int tag, MPI_Comm comm) {
-    pieces_.assign(std::max<std::size_t>(1, (message_.bytes + piece_bytes - 1) / piece_bytes),
-                   MPI_REQUEST_NULL);
-    for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      std::byte* const start = data + i * piece_bytes;
-      check(message_.sending ? MPI_Isend(start, length(i), MPI_BYTE, peer, tag, comm, &pieces_[i])
-                             : MPI_Irecv(start, length(i), MPI_BYTE, peer, tag, comm, &pieces_[i]),
-            message_);
+  void post(std::byte* data, int peer, MPI_Comm comm) {
+    const std::size_t bytes = length_ = message_.bytes;
+    const int tags = world_->tags_per_channel(), tag = (message_.channel - collective_channel) * tags;
+    post_part(&length_, sizeof length_, peer, tag, comm);
+    for (std::size_t begin = 0; begin < bytes; begin += piece_bytes) {
+      const int piece = static_cast<int>(std::min(piece_bytes, bytes - begin));
+      post_part(data + begin, piece, peer, tag + 1 + static_cast<int>(bytes % (tags - 1)), comm);
     }
   }
 
   bool test() override {
     world_->poll();
-    for (; next_ < pieces_.size(); ++next_) {
-      int done = 0, arrived = 0;
-      MPI_Status status;
-      check(MPI_Test(&pieces_[next_], &done, &status), message_);
+    for (; next_ < parts_.size(); ++next_) {
+      int done = 0;
+      check(MPI_Test(&parts_[next_], &done, MPI_STATUS_IGNORE), message_);
       if (!done) return false;
-      if (message_.sending) continue;
-      check(MPI_Get_count(&status, MPI_BYTE, &arrived), message_);
-      if (arrived != length(next_)) throw wrong_length(message_, next_ * piece_bytes + arrived);
+      if (length_ != message_.bytes) throw wrong_length(message_, length_);
     }
     return true;
   }
@@ -212,15 +212,19 @@ class MpiRequest : public Request::State {
   }
 
  private:
-  int length(std::size_t piece) const {
-    return static_cast<int>(std::min(piece_bytes, message_.bytes - piece * piece_bytes));
+  void post_part(void* data, int bytes, int peer, int tag, MPI_Comm comm) {
+    MPI_Request& part = parts_.emplace_back(MPI_REQUEST_NULL);
+    check(message_.sending ? MPI_Isend(data, bytes, MPI_BYTE, peer, tag, comm, &part)
+                           : MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, comm, &part),
+          message_);
   }
 
   std::shared_ptr<World> world_;
   Message message_;
   Seconds timeout_;
-  std::vector<MPI_Request> pieces_;
-  std::size_t next_ = 0;  // the first piece that is not known to be done
+  Bytes length_ = 0;  // of the sender's message, once the first part is done
+  std::vector<MPI_Request> parts_;
+  std::size_t next_ = 0;  // the first part that is not known to be done
 };
 
 class MpiCommunicator : public Collectives {
@@ -253,7 +257,7 @@ class MpiCommunicator : public Collectives {
     world_->poll();
     const Message message{sending, group().members[peer], channel, static_cast<Bytes>(bytes)};
     auto state = std::make_unique<MpiRequest>(world_, message, group().timeout);
-    state->post(data, peer, channel - collective_channel, comm_);  // tags count from 0
+    state->post(data, peer, comm_);
     return Request(std::move(state));
   }
 
@@ -261,11 +265,10 @@ class MpiCommunicator : public Collectives {
   MPI_Comm comm_;
 };
 
-std::unique_ptr<Communicator> make_group_of_all(std::shared_ptr<World> world) {
+std::unique_ptr<Communicator> make_group_of_all(const std::shared_ptr<World>& world) {
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "duplicating the world");
-  Group everyone = group_of_all(world->rank(), world->size());
-  return std::make_unique<MpiCommunicator>(std::move(world), comm, std::move(everyone));
+  return std::make_unique<MpiCommunicator>(world, comm, group_of_all(world->rank(), world->size()));
 }
 
 }  // namespace

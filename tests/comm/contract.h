@@ -3,6 +3,7 @@
 // group at once and leaves nothing behind, so that the next can follow on the same group.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct Law {
   std::string name;
   void (*holds)(Communicator&);
 };
+
+inline std::ostream& operator<<(std::ostream& out, const Law& law) { return out << law.name; }
 
 inline std::vector<Law> contract() {
   return {

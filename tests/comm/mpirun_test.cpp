@@ -37,7 +37,6 @@ bool is_running(int process) {
 class Job {
  public:
   Job(int ranks, const std::string& ending) {
-    const Seconds begin = now();
     // Open MPI's own leaks would change the exit code under the address sanitizer.
     const std::string command =
         "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 1 "
@@ -46,23 +45,28 @@ class Job {
         std::to_string(ranks) + " " + program + " '" + ending + "' >" + scratch_ / "out" + " 2>" +
         scratch_ / "err </dev/null";
     const int status = std::system(command.c_str());
-    seconds = now() - begin;
+    const Seconds end = now();
     exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     for (const std::string& line : starting_with("process ", "out")) processes.push_back(std::stoi(line));
+    for (const std::string& line : starting_with("failing at ", "out")) seconds = end - std::stod(line);
     lines = starting_with("ranks: ", "err");
     std::ranges::sort(lines);
     everything = scratch_.read("err");
   }
 
-  // Those of the run's processes that are still there.
+  // Those of the run's processes that are still there when 10 seconds have passed since its end.
   std::vector<int> left_running() const {
+    const Seconds begin = now();
+    while (std::ranges::any_of(processes, is_running) && now() - begin < 10) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
     std::vector<int> left;
     std::ranges::copy_if(processes, std::back_inserter(left), is_running);
     return left;
   }
 
   int exit_code = -1;
-  Seconds seconds = 0;
+  Seconds seconds = 1e9;  // from the failure to mpirun's end
   std::vector<int> processes;
   std::vector<std::string> lines;  // of our own, sorted
   std::string everything;          // on stderr
@@ -129,6 +133,18 @@ TEST_P(Mpirun, ABufferThatIsGoneIsNotTouched) {
   expect_told_by_all("throw with a send under way", "the disk is full", 3);
 }
 
+TEST_P(Mpirun, AMessageThatIsTooLongIsToldByItsReceiver) {
+  const Job run(GetParam(), "send too much");
+  const std::string line =
+      "rank " + std::to_string(2 % GetParam()) +
+      ": the message from rank 1 on channel 0 (4.77 MiB) arrived with another length: 5000001 "
+      "bytes instead of 5000000";
+  EXPECT_EQ(std::ranges::count(run.lines, line), 1) << run.everything;
+  EXPECT_EQ(run.lines.size(), GetParam()) << run.everything;
+  EXPECT_EQ(run.exit_code, 3) << run.everything;
+  EXPECT_LT(run.seconds, 10);
+}
+
 TEST_P(Mpirun, WrongInputOnOneRankEndsAllWithExitCodeTwo) { expect_told_by_all("input", "no such file", 2); }
 
 TEST_P(Mpirun, WrongInputOnAllRanksIsToldByEach) {
@@ -158,10 +174,6 @@ TEST_P(Mpirun, ARankThatHangsIsNamedAndEnded) {
 
 TEST_P(Mpirun, ARankThatIsKilledLeavesNothingRunning) {
   const Job run(GetParam(), "kill");
-  const Seconds begin = now();
-  while (!run.left_running().empty() && now() - begin < 10) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
   EXPECT_EQ(run.processes.size(), GetParam()) << run.everything;
   EXPECT_EQ(run.left_running(), std::vector<int>{});
   EXPECT_NE(run.exit_code, 0);
@@ -169,7 +181,7 @@ TEST_P(Mpirun, ARankThatIsKilledLeavesNothingRunning) {
 }
 
 TEST_P(Mpirun, AnExceptionThatPassesTheWorldEndsTheJobToo) {
-  const Job run(GetParam(), "unhandled");
+  const Job run(GetParam(), "uncaught");
   EXPECT_EQ(run.lines.size(), GetParam() - 1) << run.everything;
   EXPECT_EQ(run.exit_code, 3) << run.everything;
   EXPECT_LT(run.seconds, 10);
