@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/run_report.h"
 #include "cli/simulation.h"
+#include "cli/sweep.h"
 #include "files/atomic_file.h"
 #include "report/html.h"
 #include "report/terminal.h"
@@ -39,7 +40,15 @@ std::string json_of(const Simulated& simulated) {
   return json + ",\"measured\":" + sim::to_json(simulated.measured[simulated.typical].result) + "}";
 }
 
+Exit carry_out_sweep(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  const Sweep swept = sweep(flags, overrides, flags.sweep);
+  std::cout << (flags.json ? to_json(swept) + "\n" : to_table(swept));
+  if (!flags.plot.empty()) files::write_atomically(flags.plot, to_svg(swept));
+  return Exit::Done;
+}
+
 Exit carry_out(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  if (!flags.sweep.empty()) return carry_out_sweep(flags, overrides);
   const Simulated simulated = simulate_source(flags, overrides);
   if (simulated.result.deadlock) {
     throw NoAnswer(simulated.program.name + ": does not run to its end: " + simulated.result.deadlock->text);
@@ -77,6 +86,8 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
                       "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long)");
   command->add_option("--attention", flags->attention,
                       "what if attention took so many times as long; run files");
+  command->add_option("--sweep", flags->sweep, "a table over values of one key: slices=1,2,4,8,16");
+  command->add_option("--plot", flags->plot, "with --sweep: draw makespan and peak memory there (SVG)");
   command->add_flag("--json", flags->json, "the result as JSON on stdout");
   command->add_option("--report", flags->report, "write an HTML report there");
   command->add_option("--trace", flags->trace, "write a Chrome trace there");

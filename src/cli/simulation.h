@@ -20,6 +20,8 @@ struct SimulateFlags {
   std::vector<std::string> changes;  // sim/what_if.h
   double attention = 1;
   bool json = false;
+  std::string sweep;   // sweep.h
+  std::string plot;    // a file to draw the sweep to
   std::string report;  // files to write; with either, memory is sampled over time
   std::string trace;
 };

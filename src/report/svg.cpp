@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "report/palette.h"
+#include "report/svg_text.h"
 
 namespace penstock::report {
 namespace {
@@ -44,39 +45,6 @@ std::string shaded(const Colour& colour, double lightness) {
     text += "0123456789abcdef"[value % 16];
   }
   return text;
-}
-
-// Of any bytes: json_quote replaces what is not UTF-8 and spells control characters out as \uXXXX.
-std::string escape(std::string_view text) {
-  const std::string quoted = json_quote(text);
-  std::string escaped;
-  for (std::size_t i = 1; i + 1 < quoted.size(); ++i) {
-    if (quoted[i] == '\\' && quoted[++i] == 'u') {
-      escaped += ' ';
-      i += 4;
-      continue;
-    }
-    switch (quoted[i]) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      default:
-        escaped += quoted[i];
-    }
-  }
-  return escaped;
-}
-
-std::string pixels(double value) {
-  const std::string text = number(value, 2);
-  const std::size_t last = text.find_last_not_of('0');
-  return text.substr(0, text[last] == '.' ? last : last + 1);
 }
 
 double text_width(std::string_view text) { return static_cast<double>(text.size()) * kCharacter; }

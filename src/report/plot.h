@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small plot of curves over one axis of values, as an SVG file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace penstock::report {
+
+struct Curve {
+  std::string name;
+  std::string unit;            // behind the labels of its axis; may be empty
+  std::vector<double> values;  // one per position; not negative, what is not finite leaves a gap
+};
+
+struct Plot {
+  std::string title;
+  std::string axis;                    // what the positions are values of
+  std::vector<std::string> positions;  // their labels, evenly spaced
+  std::vector<Curve> curves;           // each in a panel of its own, from zero up
+};
+
+// Text is escaped; colours as in palette.h, other text follows the viewer's light or dark scheme.
+std::string svg(const Plot& plot);
+
+}  // namespace penstock::report

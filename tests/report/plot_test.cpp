@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/plot.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace penstock::report {
+namespace {
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(Plot, DrawsAPointForEveryValueAndLeavesAGapForWhatIsNotFinite) {
+  const Plot plot{
+      .title = "t", .axis = "n", .positions = {"1", "2", "4"}, .curves = {{"makespan", "s", {3, NAN, 1}}}};
+  const std::string drawn = svg(plot);
+  EXPECT_EQ(count(drawn, "<circle"), 2u);
+  EXPECT_EQ(count(drawn, "M"), 3u) << "the axis, and one beginning on each side of the gap";
+}
+
+TEST(Plot, EscapesTextFromOutside) {
+  const Plot plot{.title = "<script>", .axis = "&", .positions = {"\"<"}, .curves = {{"<b>", "", {1}}}};
+  const std::string drawn = svg(plot);
+  EXPECT_EQ(drawn.find("<script>"), std::string::npos);
+  EXPECT_EQ(drawn.find("<b>"), std::string::npos);
+  EXPECT_NE(drawn.find("&lt;script&gt;"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock::report
