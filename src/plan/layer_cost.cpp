@@ -210,6 +210,7 @@ LayerCost layer_cost(const Workload& workload, const Layout& layout, const Hardw
                   group_tokens(workload, layout),
                   static_cast<double>(layout.spread.tensor)};
   LayerCost cost{forward_terms(site), backward_terms(site), recompute_terms(site)};
+  cost.weights = 0.5 * cost.backward.matrix;
   // A host that issues kernels more slowly than they run sets the pace; a backward has twice a forward's.
   const Seconds floor = 1e-3 * hardware.kernels.layer_dispatch_ms;
   cost.forward.gaps += std::max(0.0, floor - cost.forward.total());

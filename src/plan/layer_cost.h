@@ -25,6 +25,7 @@ struct LayerCost {
   LayerTerms forward;
   LayerTerms backward;   // without recomputation
   LayerTerms recompute;  // what the policy forms again
+  Seconds weights = 0;   // of the backward, the products for the weights' gradients: what W does
 };
 
 // Attention of an average slice: causal, half of all keys.

@@ -83,7 +83,19 @@ double attention_imbalance(const Layout& layout) {
   return layout.exchange == Exchange::Paired ? 1.25 / layout.slices : 0.0;
 }
 
-double transfer_bytes(const Case& c) { return 2.0 * c.tokens() / c.t() * as_double(c.shape().hidden); }
+// K and V of about (p−1)/6 slices a slot and layer when paired, a third more when levelled, and Q and O of
+// the slice (2h bytes a token each, in parts): it hides behind the layer's attention.
+Seconds exchange_of_step(const Case& c, Seconds attention) {
+  const auto& layout = c.layout;
+  if (layout.exchange == Exchange::Off) return 0;
+  const double slices = (c.p() - 1) / 6 * (layout.exchange == Exchange::Levelled ? 4.0 / 3 : 1.0);
+  const double keys = as_double(model::key_value_bytes(c.shape(), 2)),
+               queries = 4.0 * as_double(c.shape().query_width());
+  const double bytes = c.tokens() / c.t() * (slices * keys + queries);
+  const double layers = as_double(chunk_layers(c.workload, layout));
+  return c.units() * layers * 3 *
+         std::max(0.0, stage_transfer(c.hardware, layout.spread, bytes) - attention / 3);
+}
 
 // Transfers that run behind compute show in warm-up and cool-down alone, once for every boundary a
 // micro-batch crosses (slimpipe with groups larger than p: p − 1 of them). Those that do not add to every
@@ -91,7 +103,7 @@ double transfer_bytes(const Case& c) { return 2.0 * c.tokens() / c.t() * as_doub
 Seconds transfers_of_step(const Case& c) {
   const auto& layout = c.layout;
   if (layout.spread.pipeline == 1) return 0;
-  const Seconds one = stage_transfer(c.hardware, layout.spread, transfer_bytes(c));
+  const Seconds one = stage_transfer(c.hardware, layout.spread, hidden_state_bytes(c.workload, c.layout));
   if (c.engine.pipeline_overlap) {
     const int group = model::slice_group(layout.slices, layout.spread.pipeline, layout.chunks);
     const bool slack = layout.slices > 1 && (layout.chunks == 1 || group > layout.spread.pipeline);
@@ -169,6 +181,7 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const Hardwar
   cost.output_layer = edges_of_step(c);
   cost.imbalance =
       attention_imbalance(layout) * (cost.work.attention + layers * c.units() * layer.recompute.attention);
+  cost.exchange = exchange_of_step(c, both.attention);
   cost.bubble = ramp_slots(layout.schedule, pipeline_shape(workload, layout)) *
                 (cost.forward_slot + cost.backward_slot);
   cost.transfers = transfers_of_step(c);
@@ -179,7 +192,7 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const Hardwar
   return cost;
 }
 
-std::array<std::pair<std::string_view, Seconds>, 16> terms_of(const StepCost& cost) {
+std::array<std::pair<std::string_view, Seconds>, 17> terms_of(const StepCost& cost) {
   return {{{"matrix products", cost.work.matrix},
            {"attention", cost.work.attention},
            {"elementwise", cost.work.elementwise},
@@ -190,12 +203,22 @@ std::array<std::pair<std::string_view, Seconds>, 16> terms_of(const StepCost& co
            {"recomputation", cost.recomputation},
            {"output layer and loss", cost.output_layer},
            {"unequal slices", cost.imbalance},
+           {"context exchange", cost.exchange},
            {"bubble", cost.bubble},
            {"transfers", cost.transfers},
            {"offloading copies", cost.copies},
            {"gradient sums", cost.gradients},
            {"optimizer", cost.optimizer},
            {"fixed", cost.fixed}}};
+}
+
+Seconds output_layer_slice(const Workload& workload, const Layout& layout, const Hardware& hardware,
+                           const Engine& engine, double shards) {
+  return output_slice({workload, layout, hardware, engine}, shards);
+}
+
+double hidden_state_bytes(const Workload& workload, const Layout& layout) {
+  return 2.0 * group_tokens(workload, layout) / layout.spread.tensor * as_double(workload.model.shape.hidden);
 }
 
 Flops model_flops(const Workload& workload) {

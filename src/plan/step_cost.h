@@ -18,6 +18,7 @@ struct StepCost {
   Seconds recomputation = 0;
   Seconds output_layer = 0;  // output layer, loss and embedding, on the device that has most of them
   Seconds imbalance = 0;     // slices of unequal length of attention
+  Seconds exchange = 0;      // traffic that levels them, as far as it shows
   Seconds bubble = 0;
   Seconds transfers = 0;  // between stages, as far as they show
   Seconds copies = 0;     // of offloading, as far as they show
@@ -29,8 +30,8 @@ struct StepCost {
   Seconds backward_slot = 0;  // B, recomputation included
 
   Seconds total() const {
-    return work.total() + recomputation + output_layer + imbalance + bubble + transfers + copies + gradients +
-           optimizer + fixed;
+    return work.total() + recomputation + output_layer + imbalance + exchange + bubble + transfers + copies +
+           gradients + optimizer + fixed;
   }
   double bubble_fraction() const { return bubble / total(); }
 };
@@ -39,7 +40,13 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const Hardwar
                    const Engine& engine);
 
 // The terms by name, for tables; they add up to total().
-std::array<std::pair<std::string_view, Seconds>, 16> terms_of(const StepCost& cost);
+std::array<std::pair<std::string_view, Seconds>, 17> terms_of(const StepCost& cost);
+
+// Seconds of the output layer and loss of one slice where `shards` devices share its columns, forward and
+// backward; and one hidden state of a slice, in bytes.
+Seconds output_layer_slice(const Workload& workload, const Layout& layout, const Hardware& hardware,
+                           const Engine& engine, double shards);
+double hidden_state_bytes(const Workload& workload, const Layout& layout);
 
 // Model FLOPs of a step by the convention of model::flops_per_token (a GELU MLP has two matrices).
 Flops model_flops(const Workload& workload);

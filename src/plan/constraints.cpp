@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/constraints.h"
+
+namespace penstock::plan {
+namespace {
+
+bool heads_divide(const model::Shape& shape, int tensor) {
+  if (shape.heads % tensor != 0) return false;
+  return shape.kv_heads % tensor == 0 || tensor % shape.kv_heads == 0;
+}
+
+// Slices, chunks and devices in step: only slimpipe has slots in which all devices do the same kind of work.
+bool has_slots(const Layout& layout) { return layout.schedule == ScheduleKind::SlimPipe; }
+
+bool tokens_divide(const Workload& workload, const Layout& layout) {
+  const std::int64_t parts =
+      static_cast<std::int64_t>(layout.slices) * layout.spread.context * layout.spread.tensor;
+  const bool long_enough = layout.slices == 1 || workload.seq_len / layout.slices >= kShortestSlice;
+  return long_enough && workload.seq_len % parts == 0;
+}
+
+}  // namespace
+
+std::string_view sentence_of(Rejection rejection) {
+  constexpr std::array<std::string_view, kRejections> kSentences{
+      "tp must divide the heads, and divide the key-value heads or be a multiple of them",
+      "tp must divide the devices of a node",
+      "ep must divide the experts and dp·cp",
+      "dp·micro_batch must divide the global batch",
+      "pp·chunks must divide the layers",
+      "slices·cp·tp must divide the sequence, in slices of at least 256 tokens",
+      "the schedule takes other micro-batches, slices and chunks, and chunks need a pipeline",
+      "slices need a micro-batch of one sequence",
+      "context exchange needs slimpipe's slots, slices and a pipeline",
+      "vocabulary parallelism needs slimpipe's slots and a pipeline",
+      "the device's memory is too small, whatever is offloaded",
+      "the host's memory is too small for what must be offloaded"};
+  return kSentences[static_cast<std::size_t>(rejection)];
+}
+
+std::optional<Rejection> reject_mesh(const Workload& workload, const model::Spread& spread,
+                                     std::int64_t gpus_per_node) {
+  const model::Shape& shape = workload.model.shape;
+  if (!heads_divide(shape, spread.tensor)) return Rejection::Heads;
+  if (gpus_per_node % spread.tensor != 0) return Rejection::TensorInNode;
+  if (shape.experts % spread.expert != 0) return Rejection::Experts;
+  const std::int64_t replicas = static_cast<std::int64_t>(spread.data) * spread.context;
+  if (replicas % spread.expert != 0) return Rejection::Experts;
+  if (shape.layers % spread.pipeline != 0) return Rejection::Layers;
+  return std::nullopt;
+}
+
+std::optional<Rejection> reject_batch(const Workload& workload, const model::Spread& spread,
+                                      int micro_batch) {
+  if (workload.global_batch % (static_cast<std::int64_t>(spread.data) * micro_batch) != 0)
+    return Rejection::Batch;
+  return std::nullopt;
+}
+
+std::optional<Rejection> reject_layout(const Workload& workload, const Layout& layout) {
+  const int p = layout.spread.pipeline;
+  if (workload.model.shape.layers % (static_cast<std::int64_t>(p) * layout.chunks) != 0)
+    return Rejection::Layers;
+  if (layout.slices > 1 && layout.micro_batch > 1) return Rejection::SlicesOfBatch;
+  if (!tokens_divide(workload, layout)) return Rejection::Tokens;
+  if (p == 1 && layout.chunks > 1) return Rejection::Schedule;
+  if (!takes(layout.schedule, pipeline_shape(workload, layout))) return Rejection::Schedule;
+  const bool grid = has_slots(layout) && p > 1;
+  if (layout.exchange != Exchange::Off && (!grid || layout.slices == 1)) return Rejection::Exchange;
+  if (layout.vocabulary_parallel && !grid) return Rejection::Vocabulary;
+  return std::nullopt;
+}
+
+std::optional<Rejection> reject(const Workload& workload, const Layout& layout, std::int64_t gpus_per_node) {
+  if (const auto why = reject_mesh(workload, layout.spread, gpus_per_node)) return why;
+  if (const auto why = reject_batch(workload, layout.spread, layout.micro_batch)) return why;
+  return reject_layout(workload, layout);
+}
+
+}  // namespace penstock::plan

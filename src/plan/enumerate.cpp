@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/enumerate.h"
+
+#include <algorithm>
+
+namespace penstock::plan {
+namespace {
+
+std::vector<int> divisors(std::int64_t value) {
+  std::vector<int> low, high;
+  for (std::int64_t i = 1; i * i <= value; ++i) {
+    if (value % i != 0) continue;
+    low.push_back(static_cast<int>(i));
+    if (i != value / i) high.push_back(static_cast<int>(value / i));
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+std::vector<int> wanted_or(const std::vector<int>& wanted, std::vector<int> all) {
+  return wanted.empty() ? all : wanted;
+}
+
+}  // namespace
+
+std::vector<model::Spread> all_meshes(const Workload& workload, const Cluster& cluster,
+                                      const SearchSpace& space) {
+  std::vector<model::Spread> meshes;
+  const auto experts = wanted_or(space.expert, divisors(workload.model.shape.experts));
+  for (const int t : wanted_or(space.tensor, divisors(cluster.gpus))) {
+    if (cluster.gpus % t != 0) continue;
+    for (const int c : wanted_or(space.context, divisors(cluster.gpus / t))) {
+      if (cluster.gpus / t % c != 0) continue;
+      for (const int p : wanted_or(space.pipeline, divisors(cluster.gpus / t / c))) {
+        if (cluster.gpus / t / c % p != 0) continue;
+        for (const int e : experts)
+          meshes.push_back({t, c, e, static_cast<int>(cluster.gpus / t / c / p), p});
+      }
+    }
+  }
+  return meshes;
+}
+
+std::vector<int> chunks_to_try(const Workload& workload, const model::Spread& spread,
+                               const SearchSpace& space) {
+  return wanted_or(space.chunks,
+                   divisors(std::max<std::int64_t>(1, workload.model.shape.layers / spread.pipeline)));
+}
+
+std::vector<int> slices_to_try(const model::Spread& spread, const SearchSpace& space) {
+  std::vector<int> slices{1, 2, 4, 8, 16, 32, 64, 128, 256};
+  for (const int multiple : {1, 2, 4}) slices.push_back(multiple * spread.pipeline);
+  std::sort(slices.begin(), slices.end());
+  slices.erase(std::unique(slices.begin(), slices.end()), slices.end());
+  return wanted_or(space.slices, std::move(slices));
+}
+
+std::vector<int> micro_batches_to_try(const SearchSpace& space) {
+  return wanted_or(space.micro_batch, {1, 2, 4, 8});
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "plan/plan_print.h"
+
+namespace penstock::plan {
+namespace {
+
+std::string line(const std::string& name, const std::string& value, const std::string& rest = "") {
+  return "  " + name + std::string(name.size() < 28 ? 28 - name.size() : 1, ' ') +
+         std::string(value.size() < 12 ? 12 - value.size() : 0, ' ') + value + rest + "\n";
+}
+
+std::string print_terms(const StepCost& cost) {
+  std::string text;
+  for (const auto& [name, seconds] : terms_of(cost)) {
+    if (seconds == 0) continue;
+    text += line(std::string(name), number(seconds, 4) + " s",
+                 "  " + number(100 * seconds / cost.total(), 1) + " %");
+  }
+  return text + line("step, closed form", number(cost.total(), 4) + " s");
+}
+
+std::string print_device(const model::DeviceMemory& memory, const std::string& name, double limit) {
+  std::string text = "  device " + name + ": " + number(static_cast<double>(memory.total()) / 1e9, 2) +
+                     " of " + number(limit / 1e9, 2) + " GB =";
+  for (const auto& [category, bytes] : model::categories(memory)) {
+    if (bytes > 0) text += " " + std::string(category) + " " + number(static_cast<double>(bytes) / 1e9, 2);
+  }
+  if (memory.host > 0) text += "; on the host " + number(static_cast<double>(memory.host) / 1e9, 2);
+  return text + "\n";
+}
+
+// Devices that hold the same are one line.
+std::string print_memory(const model::MemoryTable& table, double limit, bool ends_only) {
+  std::string text;
+  for (std::size_t first = 0; first < table.size();) {
+    std::size_t last = first;
+    while (last + 1 < table.size() && table[last + 1] == table[first]) ++last;
+    const bool shown = !ends_only || first == 0 || last + 1 == table.size();
+    const std::string name = std::to_string(first) + (last > first ? "-" + std::to_string(last) : "");
+    if (shown) text += print_device(table[first], name, limit);
+    first = last + 1;
+  }
+  return text;
+}
+
+double peak(const Workload& workload, const Layout& layout) {
+  return static_cast<double>(fit_memory(workload, layout, 1e30, /*fixed=*/true).fullest.total());
+}
+
+}  // namespace
+
+std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Layout& layout) {
+  const double limit = cluster.limit;
+  std::vector<std::string> ways;
+  const FittedMemory offloaded = fit_memory(workload, layout, limit, /*fixed=*/false);
+  if (offloaded.fits) ways.push_back("offload " + number(100 * offloaded.offload, 0) + " % of the records");
+  for (const auto policy : {model::Policy::Balanced, model::Policy::BalancedFc1, model::Policy::Full}) {
+    Layout other = layout;
+    other.keep = model::keep_of(policy);
+    if (peak(workload, other) <= limit) {
+      ways.push_back("policy " + std::string(model::name_of(policy)));
+      break;
+    }
+  }
+  for (int factor = 2; factor <= 64; factor *= 2) {
+    Layout other = layout;
+    other.spread.context *= factor;
+    if (peak(workload, other) > limit) continue;
+    ways.push_back("cp " + std::to_string(other.spread.context) + " on " + std::to_string(factor) +
+                   " times the devices");
+    break;
+  }
+  const double reserved = cluster.hardware.device.reserved_gb;
+  ways.push_back("devices of " + number(std::ceil(peak(workload, layout) / 1e9 + reserved), 0) + " GB");
+  return join(ways, ", or ");
+}
+
+std::string explain(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
+                    bool ends_only) {
+  const StepCost& cost = candidate.cost;
+  const PipelineShape shape = pipeline_shape(workload, candidate.layout);
+  std::string text = "  " + print_layout(candidate.layout) + ": m = " + std::to_string(shape.micro_batches) +
+                     ", F = " + number(1e3 * cost.forward_slot, 3) +
+                     " ms and B = " + number(1e3 * cost.backward_slot, 3) + " ms of a slice-chunk of " +
+                     std::to_string(chunk_layers(workload, candidate.layout)) + " layers\n";
+  text += print_terms(cost);
+  if (candidate.simulated) text += line("step, simulated", number(*candidate.simulated, 4) + " s");
+  const Seconds step = candidate.step();
+  text += line("tokens/s/GPU", number(tokens_per_second_per_gpu(workload, cluster, step), 1));
+  text += line("MFU", number(100 * model_flops_utilization(workload, cluster, step), 2) + " %");
+  text += print_memory(layout_memory(workload, candidate.layout), cluster.limit, ends_only);
+  if (!candidate.memory.fits) {
+    text += "  does not fit; would fit with: " + what_would_fit(workload, cluster, candidate.layout) + "\n";
+  }
+  return text;
+}
+
+std::string print_nearest_miss(const Plan& plan) {
+  const SearchResult& result = plan.result;
+  if (!result.nearest_miss)
+    return "nothing can be run: every candidate breaks a constraint other than memory";
+  const Candidate& miss = *result.nearest_miss;
+  const auto largest = model::largest_category(miss.memory.fullest);
+  return "nothing fits in " + number(plan.cluster.limit / 1e9, 2) + " GB; nearest is " +
+         print_layout(miss.layout) + " with " +
+         number(static_cast<double>(miss.memory.fullest.total()) / 1e9, 2) + " GB, of which " +
+         std::string(largest.first) + " " + number(static_cast<double>(largest.second) / 1e9, 2) +
+         "; it would fit with: " + what_would_fit(plan.workload, plan.cluster, miss.layout);
+}
+
+}  // namespace penstock::plan

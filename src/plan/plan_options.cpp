@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/plan_options.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::plan {
+namespace {
+
+const std::vector<std::string_view> kEngineNames{"penstock", "kwai", "megatron-2024"};
+const std::vector<std::string_view> kAnswers{"off", "on"};
+
+void describe_model(PlanOptions::ModelKeys& keys, OptionTable& table) {
+  const std::string_view section = "model";
+  model::Shape& shape = keys.shape;
+  table.push_back({section, "name", &keys.name, "A known model, instead of its sizes.", {}});
+  table.push_back({section, "layers", &shape.layers, "Layers.", positive()});
+  table.push_back({section, "hidden", &shape.hidden, "Width of the hidden state.", positive()});
+  table.push_back({section, "ffn", &shape.ffn, "Width of an MLP.", positive()});
+  table.push_back({section, "heads", &shape.heads, "Query heads.", positive()});
+  table.push_back({section, "kv_heads", &shape.kv_heads, "Key-value heads.", positive(), "as many as heads"});
+  table.push_back({section, "vocab", &shape.vocab, "Tokens of the vocabulary.", positive()});
+  table.push_back({section, "experts", &shape.experts, "MLPs of a layer.", positive()});
+  table.push_back(
+      {section, "experts_per_token", &shape.experts_per_token, "Of them for each token.", positive()});
+  table.push_back(
+      {section, "tied_embeddings", &shape.tied_embeddings, "One matrix for input and output.", {}});
+}
+
+void describe_cluster(PlanOptions& options, OptionTable& table) {
+  table.push_back({"workload", "seq_len", &options.workload.seq_len, "Tokens of a sequence.", positive()});
+  table.push_back(
+      {"workload", "global_batch", &options.workload.global_batch, "Sequences of a step.", positive()});
+  table.push_back({"workload", "text", &options.workload.text, "Text of the run files.", {}});
+  table.push_back({"cluster", "hardware", &options.cluster.hardware, "A file of hardware/, or a path.", {}});
+  table.push_back({"cluster", "gpus", &options.cluster.gpus, "Devices in all.", from_to(1, 1 << 20)});
+  table.push_back(
+      {"cluster", "engine", &options.cluster.engine, "Whose habits of overlapping.", one_of(kEngineNames)});
+  table.push_back({"memory", "limit", &options.memory.limit, "Most bytes of a device, as in \"70 GB\".", {}});
+  Constraint fraction = from_to(0, 1);
+  fraction.choices = {"auto"};
+  table.push_back({"memory", "offload", &options.memory.offload, "Share of records that leaves.", fraction});
+}
+
+void describe_search(PlanOptions::SearchKeys& keys, OptionTable& table) {
+  const std::string_view section = "search";
+  const Constraint sizes = from_to(1, 1 << 20);
+  table.push_back({section, "tp", &keys.tp, "Tensor-parallel sizes; empty: all that divide.", sizes});
+  table.push_back({section, "cp", &keys.cp, "Context-parallel sizes.", sizes});
+  table.push_back({section, "ep", &keys.ep, "Expert-parallel sizes.", sizes});
+  table.push_back({section, "pp", &keys.pp, "Pipeline sizes.", sizes});
+  table.push_back({section, "chunks", &keys.chunks, "Stages per device.", sizes});
+  table.push_back({section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, 32767)});
+  table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences of a micro-batch.", sizes});
+  Constraint schedules = one_of({kScheduleNames.begin(), kScheduleNames.end()});
+  table.push_back({section, "schedules", &keys.schedules, "Schedules; empty: the usual ones.", schedules});
+  Constraint policies = one_of({model::kPolicyNames.begin() + 1, model::kPolicyNames.end()});
+  table.push_back({section, "policies", &keys.policies, "Policies of recomputation; empty: all.", policies});
+  table.push_back(
+      {section, "vocabulary_parallel", &keys.vocabulary_parallel, "Empty: both.", one_of(kAnswers)});
+  Constraint exchanges = one_of({kExchangeNames.begin(), kExchangeNames.end()});
+  table.push_back({section, "exchanges", &keys.exchanges, "Context exchange; empty: all.", exchanges});
+  table.push_back({section, "best", &keys.best, "How many to show.", from_to(1, 1000)});
+  table.push_back({section, "simulate", &keys.simulate, "How many of them to simulate.", from_to(0, 1000)});
+}
+
+void describe_layout(PlanOptions::LayoutKeys& keys, OptionTable& table) {
+  const std::string_view section = "layout";
+  const Constraint sizes = from_to(1, 1 << 20);
+  table.push_back(
+      {section, "tp", &keys.tp, "The configuration that --explain explains: tensor parallel.", sizes});
+  table.push_back({section, "cp", &keys.cp, "Context parallel.", sizes});
+  table.push_back({section, "ep", &keys.ep, "Expert parallel.", sizes});
+  table.push_back({section, "pp", &keys.pp, "Pipeline parallel.", sizes});
+  table.push_back({section, "dp", &keys.dp, "Data parallel.", sizes, "what is left of the GPUs"});
+  table.push_back({section, "chunks", &keys.chunks, "Stages per device.", sizes});
+  table.push_back({section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, 32767)});
+  table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences of a micro-batch.", sizes});
+  table.push_back({section, "schedule", &keys.schedule, "The schedule.",
+                   one_of({kScheduleNames.begin(), kScheduleNames.end()})});
+  table.push_back({section, "policy", &keys.policy, "What is kept.",
+                   one_of({model::kPolicyNames.begin() + 1, model::kPolicyNames.end()})});
+  table.push_back(
+      {section, "vocabulary_parallel", &keys.vocabulary_parallel, "Output layer over the pipeline.", {}});
+  table.push_back({section, "exchange", &keys.exchange, "Context exchange.",
+                   one_of({kExchangeNames.begin(), kExchangeNames.end()})});
+}
+
+void require_given(std::int64_t value, const char* key) {
+  if (value < 1) throw InputError(std::string(key) + " is missing; it must be a positive integer");
+}
+
+std::vector<int> sizes_of(const Integers& values) { return {values.begin(), values.end()}; }
+
+Exchange exchange_of(std::string_view name) {
+  const auto found = std::find(kExchangeNames.begin(), kExchangeNames.end(), name);
+  return static_cast<Exchange>(found - kExchangeNames.begin());
+}
+
+Engine engine_of(std::string_view name) {
+  return name == "kwai" ? kKwaiEngine : name == "megatron-2024" ? kMegatron2024 : kPenstock;
+}
+
+}  // namespace
+
+void describe(PlanOptions& options, OptionTable& table) {
+  describe_model(options.model, table);
+  describe_cluster(options, table);
+  describe_search(options.search, table);
+  describe_layout(options.layout, table);
+}
+
+Workload workload_of(const PlanOptions& options) {
+  Workload workload;
+  if (options.model.name.empty()) {
+    const std::pair<const char*, std::int64_t> sizes[] = {{"model.layers", options.model.shape.layers},
+                                                          {"model.hidden", options.model.shape.hidden},
+                                                          {"model.ffn", options.model.shape.ffn},
+                                                          {"model.heads", options.model.shape.heads},
+                                                          {"model.vocab", options.model.shape.vocab}};
+    for (const auto& [key, value] : sizes) {
+      if (value < 1) throw InputError(std::string(key) + " is missing; give it, or model.name");
+    }
+    workload.model.name = "custom";
+    workload.model.shape = options.model.shape;
+    if (workload.model.shape.kv_heads == 0) workload.model.shape.kv_heads = workload.model.shape.heads;
+  } else {
+    workload.model = find_model(options.model.name);
+  }
+  model::validate(workload.model.shape);
+  require_given(options.workload.seq_len, "workload.seq_len");
+  require_given(options.workload.global_batch, "workload.global_batch");
+  workload.seq_len = options.workload.seq_len;
+  workload.global_batch = options.workload.global_batch;
+  return workload;
+}
+
+Cluster cluster_of(const PlanOptions& options, const Hardware& hardware) {
+  require_given(options.cluster.gpus, "cluster.gpus");
+  Cluster cluster;
+  cluster.hardware = hardware;
+  cluster.gpus = options.cluster.gpus;
+  cluster.engine = engine_of(options.cluster.engine);
+  cluster.limit = options.memory.limit.empty() ? hardware.usable_bytes()
+                                               : static_cast<double>(parse_bytes(options.memory.limit));
+  check_cluster(cluster);
+  return cluster;
+}
+
+SearchSpace space_of(const PlanOptions& options) {
+  const PlanOptions::SearchKeys& keys = options.search;
+  SearchSpace space;
+  space.tensor = sizes_of(keys.tp);
+  space.context = sizes_of(keys.cp);
+  space.expert = sizes_of(keys.ep);
+  space.pipeline = sizes_of(keys.pp);
+  space.chunks = sizes_of(keys.chunks);
+  space.slices = sizes_of(keys.slices);
+  space.micro_batch = sizes_of(keys.micro_batch);
+  if (!keys.schedules.empty()) space.schedules.clear();
+  for (const auto& name : keys.schedules) space.schedules.push_back(parse_schedule(name));
+  if (!keys.policies.empty()) space.policies.clear();
+  for (const auto& name : keys.policies) space.policies.push_back(model::parse_policy(name));
+  if (!keys.vocabulary_parallel.empty()) space.vocabulary_parallel.clear();
+  for (const auto& name : keys.vocabulary_parallel) space.vocabulary_parallel.push_back(name == "on");
+  if (!keys.exchanges.empty()) space.exchanges.clear();
+  for (const auto& name : keys.exchanges) space.exchanges.push_back(exchange_of(name));
+  if (options.memory.offload.word.empty()) space.offload = options.memory.offload.number;
+  return space;
+}
+
+Layout layout_of(const PlanOptions& options, const Workload& workload, const Cluster& cluster) {
+  const PlanOptions::LayoutKeys& keys = options.layout;
+  const std::int64_t others = keys.tp * keys.cp * keys.pp;
+  const std::int64_t dp = keys.dp > 0 ? keys.dp : cluster.gpus / others;
+  if (dp < 1 || dp * others != cluster.gpus) {
+    throw InputError("[layout] has tp·cp·pp·dp = " + std::to_string(others * std::max<std::int64_t>(1, dp)) +
+                     " devices; cluster.gpus = " + std::to_string(cluster.gpus));
+  }
+  Layout layout;
+  layout.spread = {static_cast<int>(keys.tp), static_cast<int>(keys.cp), static_cast<int>(keys.ep),
+                   static_cast<int>(dp), static_cast<int>(keys.pp)};
+  layout.schedule = parse_schedule(keys.schedule);
+  layout.micro_batch = static_cast<int>(keys.micro_batch);
+  layout.slices = static_cast<int>(keys.slices);
+  layout.chunks = static_cast<int>(keys.chunks);
+  layout.keep = model::keep_of(model::parse_policy(keys.policy));
+  layout.vocabulary_parallel = keys.vocabulary_parallel;
+  layout.exchange = exchange_of(keys.exchange);
+  if (const auto why = reject(workload, layout, cluster.hardware.node.gpus)) {
+    throw InputError("[layout] is impossible: " + std::string(sentence_of(*why)));
+  }
+  return layout;
+}
+
+}  // namespace penstock::plan

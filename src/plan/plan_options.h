@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan file (PLAN.toml) says, and the questions that follow from it.
+#pragma once
+
+#include <string>
+
+#include "base/options.h"
+#include "plan/search.h"
+
+namespace penstock::plan {
+
+struct PlanOptions {
+  struct ModelKeys {
+    std::string name;  // a known model; else the sizes below
+    model::Shape shape{.layers = 0, .hidden = 0, .ffn = 0, .heads = 0, .kv_heads = 0, .vocab = 0};
+  } model;
+  struct WorkloadKeys {
+    std::int64_t seq_len = 0;
+    std::int64_t global_batch = 0;  // sequences
+    std::string text;               // of the run files
+  } workload;
+  struct ClusterKeys {
+    std::string hardware = "h800";
+    std::int64_t gpus = 0;
+    std::string engine = "penstock";
+  } cluster;
+  struct MemoryKeys {
+    std::string limit;  // empty: the device's memory without what is reserved
+    NumberOrWord offload{0, "auto"};
+  } memory;
+  struct SearchKeys {
+    Integers tp, cp, ep, pp, chunks, slices, micro_batch;
+    Words schedules, policies, vocabulary_parallel, exchanges;
+    std::int64_t best = 10;
+    std::int64_t simulate = 6;
+  } search;
+  struct LayoutKeys {
+    std::int64_t tp = 1, cp = 1, ep = 1, pp = 1, dp = 0;  // dp 0: what is left of the GPUs
+    std::int64_t chunks = 1, slices = 1, micro_batch = 1;
+    std::string schedule = "slimpipe";
+    std::string policy = "none";
+    bool vocabulary_parallel = false;
+    std::string exchange = "off";
+  } layout;
+};
+
+void describe(PlanOptions& options, OptionTable& table);
+
+// Each throws InputError naming the key, the value and what would be right.
+Workload workload_of(const PlanOptions& options);
+Cluster cluster_of(const PlanOptions& options, const Hardware& hardware);
+SearchSpace space_of(const PlanOptions& options);
+
+// The one configuration of [layout], for --explain: legal, its share of offloading as memory.offload says.
+Layout layout_of(const PlanOptions& options, const Workload& workload, const Cluster& cluster);
+
+}  // namespace penstock::plan

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/plan_print.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "plan/score_tables.h"
+
+namespace penstock::plan {
+namespace {
+
+std::string left(std::string text, std::size_t width) {
+  text.resize(std::max(width, text.size()), ' ');
+  return text;
+}
+std::string right(const std::string& text, std::size_t width) {
+  return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
+}
+std::string percent(double share) { return number(100 * share, 1) + " %"; }
+std::string gigabytes(double bytes) { return number(bytes / 1e9, 1); }
+
+std::string row_of(const Plan& plan, const Candidate& candidate) {
+  const Seconds step = candidate.step();
+  const auto& memory = candidate.memory;
+  return left(print_layout(candidate.layout), 66) + right(number(step, 2), 9) +
+         right(candidate.simulated ? "sim" : "", 5) +
+         right(number(tokens_per_second_per_gpu(plan.workload, plan.cluster, step), 0), 9) +
+         right(percent(model_flops_utilization(plan.workload, plan.cluster, step)), 8) +
+         right(gigabytes(static_cast<double>(memory.fullest.total())), 8) +
+         right(gigabytes(static_cast<double>(memory.host_total) / candidate.layout.spread.pipeline), 9) +
+         right(percent(candidate.cost.bubble_fraction()), 8) + "  " +
+         std::string(largest_overhead(candidate.cost).first) + "\n";
+}
+
+std::string heading() {
+  return left("", 66) + right("step s", 9) + right("", 5) + right("tok/s/GPU", 9) + right("MFU", 8) +
+         right("GB", 8) + right("host GB", 9) + right("bubble", 8) + "  what limits it\n";
+}
+
+std::string print_rejections(const SearchResult& result) {
+  std::string text;
+  for (std::size_t i = 0; i < kRejections; ++i) {
+    if (result.rejected[i] == 0) continue;
+    const auto why = static_cast<Rejection>(i);
+    text += right(std::to_string(result.rejected[i]), 12) + "  " + std::string(sentence_of(why)) + "\n";
+  }
+  return text;
+}
+
+std::string json_layout(const Layout& layout) {
+  return "\"tp\":" + std::to_string(layout.spread.tensor) +
+         ",\"cp\":" + std::to_string(layout.spread.context) +
+         ",\"ep\":" + std::to_string(layout.spread.expert) +
+         ",\"pp\":" + std::to_string(layout.spread.pipeline) +
+         ",\"dp\":" + std::to_string(layout.spread.data) + ",\"chunks\":" + std::to_string(layout.chunks) +
+         ",\"slices\":" + std::to_string(layout.slices) +
+         ",\"micro_batch\":" + std::to_string(layout.micro_batch) +
+         ",\"schedule\":" + json_quote(name_of(layout.schedule)) +
+         ",\"policy\":" + json_quote(policy_text(layout.keep)) +
+         ",\"offload_ratio\":" + exact_number(layout.offload) +
+         ",\"vocabulary_parallel\":" + (layout.vocabulary_parallel ? "true" : "false") +
+         ",\"exchange\":" + json_quote(kExchangeNames[static_cast<std::size_t>(layout.exchange)]);
+}
+
+std::string json_candidate(const Plan& plan, const Candidate& candidate) {
+  const Seconds step = candidate.step();
+  std::vector<std::string> terms, memory;
+  for (const auto& [name, seconds] : terms_of(candidate.cost)) {
+    terms.push_back(json_quote(name) + ":" + exact_number(seconds));
+  }
+  for (const auto& [name, bytes] : model::categories(candidate.memory.fullest)) {
+    memory.push_back(json_quote(name) + ":" + std::to_string(bytes));
+  }
+  return "{" + json_layout(candidate.layout) + ",\"step_s\":" + exact_number(step) +
+         ",\"closed_form_s\":" + exact_number(candidate.cost.total()) +
+         ",\"simulated\":" + (candidate.simulated ? "true" : "false") + ",\"tokens_per_s_per_gpu\":" +
+         exact_number(tokens_per_second_per_gpu(plan.workload, plan.cluster, step)) +
+         ",\"mfu\":" + exact_number(model_flops_utilization(plan.workload, plan.cluster, step)) +
+         ",\"bubble_fraction\":" + exact_number(candidate.cost.bubble_fraction()) +
+         ",\"peak_bytes\":" + std::to_string(candidate.memory.fullest.total()) +
+         ",\"host_bytes\":" + std::to_string(candidate.memory.host_total / candidate.layout.spread.pipeline) +
+         ",\"terms_s\":{" + join(terms, ",") + "},\"memory_bytes\":{" + join(memory, ",") + "}}";
+}
+
+std::string json_list(const Plan& plan, const std::vector<Candidate>& candidates) {
+  std::vector<std::string> list;
+  for (const Candidate& candidate : candidates) list.push_back(json_candidate(plan, candidate));
+  return "[" + join(list, ",") + "]";
+}
+
+}  // namespace
+
+std::string policy_text(model::KeepSet keep) {
+  for (const auto name : model::kPolicyNames) {
+    if (model::keep_of(model::parse_policy(name)) == keep) return std::string(name);
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < model::kSavedTensors; ++i) {
+    if (keep.has(static_cast<model::SavedTensor>(i))) names.emplace_back(model::kSavedTensorNames[i]);
+  }
+  return join(names, "+");
+}
+
+std::string print_layout(const Layout& layout) {
+  std::string text = print_spread(layout.spread) + " " + std::string(name_of(layout.schedule));
+  if (layout.slices > 1) text += " n" + std::to_string(layout.slices);
+  if (layout.chunks > 1) text += " v" + std::to_string(layout.chunks);
+  if (layout.micro_batch > 1) text += " b" + std::to_string(layout.micro_batch);
+  text += " " + policy_text(layout.keep);
+  if (layout.offload > 0) text += " offload " + number(100 * layout.offload, 0) + "%";
+  if (layout.vocabulary_parallel) text += " vocab";
+  if (layout.exchange != Exchange::Off)
+    text += " " + std::string(kExchangeNames[static_cast<int>(layout.exchange)]);
+  return text;
+}
+
+std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost) {
+  const auto terms = terms_of(cost);  // the first two are the model's own arithmetic
+  return *std::max_element(terms.begin() + 2, terms.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
+std::string print_plan(const Plan& plan) {
+  const SearchResult& result = plan.result;
+  std::string text = std::string(plan.workload.model.name) + ", " +
+                     std::to_string(plan.workload.global_batch) + " sequences of " +
+                     std::to_string(plan.workload.seq_len) + " tokens on " +
+                     std::to_string(plan.cluster.gpus) + " " + plan.cluster.hardware.device.name + ", " +
+                     gigabytes(plan.cluster.limit) + " GB a device, engine " +
+                     std::string(plan.cluster.engine.name) + "\n\n" + heading();
+  for (const Candidate& candidate : result.best) text += row_of(plan, candidate);
+  text += "\nMFU: 6·(N − N_input_embedding) + 6·L·h·s FLOPs a token (causal half of attention) of the " +
+          plan.cluster.hardware.device.peak + " peak. sim: simulated, else in closed form.\n";
+  if (!result.best.empty())
+    text += "\nThe first, term by term\n" +
+            explain(plan.workload, plan.cluster, result.best[0], /*ends_only=*/true);
+  text += "\nLeast time by memory (Pareto)\n" + heading();
+  for (const Candidate& candidate : result.pareto) text += row_of(plan, candidate);
+  text += "\nRejected\n" + print_rejections(result);
+  text += "\n" + std::to_string(result.candidates) + " candidates, " + std::to_string(result.judged()) +
+          " judged by memory, " + std::to_string(result.fitting()) + " fit and are timed; " +
+          number(result.seconds, 3) + " s, " +
+          number(static_cast<double>(result.judged()) / result.seconds, 0) + " judged/s\n";
+  return text;
+}
+
+std::string print_plan_json(const Plan& plan) {
+  const SearchResult& result = plan.result;
+  std::vector<std::string> rejected;
+  for (std::size_t i = 0; i < kRejections; ++i) {
+    rejected.push_back(json_quote(kRejectionNames[i]) + ":" + std::to_string(result.rejected[i]));
+  }
+  return "{\"candidates\":" + std::to_string(result.candidates) +
+         ",\"judged\":" + std::to_string(result.judged()) +
+         ",\"fitting\":" + std::to_string(result.fitting()) + ",\"rejected\":{" + join(rejected, ",") +
+         "},\"best\":" + json_list(plan, result.best) + ",\"pareto\":" + json_list(plan, result.pareto) +
+         ",\"search_s\":" + exact_number(result.seconds) +
+         ",\"candidates_per_s\":" + exact_number(static_cast<double>(result.judged()) / result.seconds) +
+         "}\n";
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "base/error.h"
+#include "plan/enumerate.h"
+
+namespace penstock::plan {
+namespace {
+
+bool quicker(const Candidate& a, const Candidate& b) {
+  if (a.step() != b.step()) return a.step() < b.step();
+  return a.memory.fullest.total() < b.memory.fullest.total();
+}
+
+// The quickest candidate of each narrow band of memory: enough for a front, and small.
+class Front {
+ public:
+  explicit Front(double limit) : limit_(limit) {}
+
+  void add(const Candidate& candidate) {
+    const double share = static_cast<double>(candidate.memory.fullest.total()) / limit_;
+    auto& place = bands_[std::min(kBands - 1, static_cast<std::size_t>(share * kBands))];
+    if (!place || quicker(candidate, *place)) place = candidate;
+  }
+  void add(const Front& other) {
+    for (const auto& band : other.bands_) {
+      if (band) add(*band);
+    }
+  }
+  std::vector<Candidate> ascending() const {
+    std::vector<Candidate> front;
+    for (const auto& band : bands_) {
+      if (band && (front.empty() || band->step() < front.back().step())) front.push_back(*band);
+    }
+    return front;
+  }
+
+ private:
+  static constexpr std::size_t kBands = 64;
+  double limit_;
+  std::array<std::optional<Candidate>, kBands> bands_;
+};
+
+// One thread's part of the search.
+class Worker {
+ public:
+  Worker(const Workload& workload, const Cluster& cluster, const SearchSpace& space, std::size_t keep)
+      : workload_(workload), cluster_(cluster), space_(space), keep_(keep), front_(cluster.limit) {}
+
+  void visit(const model::Spread& spread);
+  void add_to(SearchResult& result, Front& front) const;
+  const std::vector<Candidate>& best() const { return best_; }
+
+ private:
+  void visit_batch(Layout layout, const std::vector<int>& chunks, const std::vector<int>& slices);
+  void visit_options(const Layout& layout);
+  void judge(Layout layout);
+  void count(Rejection why, std::int64_t candidates = 1) {
+    candidates_ += candidates;
+    rejected_[static_cast<std::size_t>(why)] += candidates;
+  }
+  std::int64_t option_count() const {
+    return static_cast<std::int64_t>(space_.policies.size() * space_.vocabulary_parallel.size() *
+                                     space_.exchanges.size());
+  }
+  bool host_holds(const FittedMemory& memory, int devices) const;
+  void remember(const Candidate& candidate);
+
+  const Workload& workload_;
+  const Cluster& cluster_;
+  const SearchSpace& space_;
+  std::size_t keep_;
+  std::int64_t candidates_ = 0;
+  std::array<std::int64_t, kRejections> rejected_{};
+  std::vector<Candidate> best_;
+  std::optional<Candidate> nearest_miss_;
+  Front front_;
+};
+
+void Worker::visit(const model::Spread& spread) {
+  const auto chunks = chunks_to_try(workload_, spread, space_);
+  const auto slices = slices_to_try(spread, space_);
+  const auto micro_batches = micro_batches_to_try(space_);
+  const auto inner =
+      static_cast<std::int64_t>(space_.schedules.size() * chunks.size() * slices.size()) * option_count();
+  if (const auto why = reject_mesh(workload_, spread, cluster_.hardware.node.gpus)) {
+    return count(*why, inner * static_cast<std::int64_t>(micro_batches.size()));
+  }
+  for (const int micro_batch : micro_batches) {
+    if (const auto why = reject_batch(workload_, spread, micro_batch)) {
+      count(*why, inner);
+      continue;
+    }
+    Layout layout;
+    layout.spread = spread;
+    layout.micro_batch = micro_batch;
+    visit_batch(layout, chunks, slices);
+  }
+}
+
+void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const std::vector<int>& slices) {
+  for (const ScheduleKind schedule : space_.schedules) {
+    layout.schedule = schedule;
+    for (const int v : chunks) {
+      layout.chunks = v;
+      for (const int n : slices) {
+        layout.slices = n;
+        if (const auto why = reject_layout(workload_, layout)) {
+          count(*why, option_count());
+        } else {
+          visit_options(layout);
+        }
+      }
+    }
+  }
+}
+
+void Worker::visit_options(const Layout& base) {
+  Layout layout = base;
+  for (const bool vocabulary : space_.vocabulary_parallel) {
+    layout.vocabulary_parallel = vocabulary;
+    for (const Exchange exchange : space_.exchanges) {
+      layout.exchange = exchange;
+      if (const auto why = reject_layout(workload_, layout)) {
+        count(*why, static_cast<std::int64_t>(space_.policies.size()));
+        continue;
+      }
+      for (const model::Policy policy : space_.policies) {
+        layout.keep = model::keep_of(policy);
+        judge(layout);
+      }
+    }
+  }
+}
+
+bool Worker::host_holds(const FittedMemory& memory, int devices) const {
+  const double per_node = static_cast<double>(memory.host_total) / devices *
+                          static_cast<double>(std::min(cluster_.gpus, cluster_.hardware.node.gpus));
+  return per_node <= cluster_.hardware.node.host_memory_gb * 1e9;
+}
+
+void Worker::judge(Layout layout) {
+  layout.offload = space_.offload.value_or(0.0);
+  Candidate candidate;
+  candidate.memory = fit_memory(workload_, layout, cluster_.limit, space_.offload.has_value());
+  candidate.layout = layout;
+  candidate.layout.offload = candidate.memory.offload;
+  if (!candidate.memory.fits) {
+    const bool nearer =
+        !nearest_miss_ || candidate.memory.fullest.total() < nearest_miss_->memory.fullest.total();
+    if (nearer) nearest_miss_ = candidate;
+    return count(Rejection::DeviceMemory);
+  }
+  if (!host_holds(candidate.memory, layout.spread.pipeline)) return count(Rejection::HostMemory);
+  ++candidates_;
+  candidate.cost = step_cost(workload_, candidate.layout, cluster_.hardware, cluster_.engine);
+  remember(candidate);
+}
+
+void Worker::remember(const Candidate& candidate) {
+  front_.add(candidate);
+  if (best_.size() == keep_ && !quicker(candidate, best_.back())) return;
+  best_.insert(std::upper_bound(best_.begin(), best_.end(), candidate, quicker), candidate);
+  if (best_.size() > keep_) best_.pop_back();
+}
+
+void Worker::add_to(SearchResult& result, Front& front) const {
+  result.candidates += candidates_;
+  for (std::size_t i = 0; i < kRejections; ++i) result.rejected[i] += rejected_[i];
+  result.best.insert(result.best.end(), best_.begin(), best_.end());
+  front.add(front_);
+  const auto& miss = result.nearest_miss;
+  if (nearest_miss_ && (!miss || nearest_miss_->memory.fullest.total() < miss->memory.fullest.total())) {
+    result.nearest_miss = nearest_miss_;
+  }
+}
+
+}  // namespace
+
+std::int64_t SearchResult::fitting() const {
+  return candidates - std::accumulate(rejected.begin(), rejected.end(), std::int64_t{0});
+}
+
+std::int64_t SearchResult::judged() const {
+  return fitting() + rejected[static_cast<std::size_t>(Rejection::DeviceMemory)] +
+         rejected[static_cast<std::size_t>(Rejection::HostMemory)];
+}
+
+void check_cluster(const Cluster& cluster) {
+  const std::int64_t node = cluster.hardware.node.gpus;
+  if (cluster.gpus < 1)
+    throw InputError("cluster.gpus = " + std::to_string(cluster.gpus) + " must be at least 1");
+  if (cluster.gpus > node && cluster.gpus % node != 0) {
+    const std::int64_t below = cluster.gpus / node * node;
+    throw InputError("cluster.gpus = " + std::to_string(cluster.gpus) + " does not fill nodes of " +
+                     std::to_string(node) + "; nearest are " + std::to_string(below) + " and " +
+                     std::to_string(below + node));
+  }
+  if (!(cluster.limit > 0)) throw InputError("memory.limit must be positive");
+}
+
+SearchResult search(const Workload& workload, const Cluster& cluster, const SearchSpace& space,
+                    std::size_t keep) {
+  check_cluster(cluster);
+  const auto start = std::chrono::steady_clock::now();
+  const auto meshes = all_meshes(workload, cluster, space);
+  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
+  std::vector<Worker> workers(threads, Worker(workload, cluster, space, keep));
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&](Worker& worker) {
+    for (std::size_t i = next++; i < meshes.size(); i = next++) worker.visit(meshes[i]);
+  };
+  std::vector<std::thread> running;
+  for (unsigned i = 1; i < threads; ++i) running.emplace_back(work, std::ref(workers[i]));
+  work(workers[0]);
+  for (std::thread& thread : running) thread.join();
+
+  SearchResult result;
+  Front front(cluster.limit);
+  for (const Worker& worker : workers) worker.add_to(result, front);
+  std::sort(result.best.begin(), result.best.end(), quicker);
+  if (result.best.size() > keep) result.best.resize(keep);
+  result.pareto = front.ascending();
+  if (!result.best.empty()) result.nearest_miss.reset();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+double tokens_per_second_per_gpu(const Workload& workload, const Cluster& cluster, Seconds step) {
+  const double tokens = static_cast<double>(workload.global_batch) * static_cast<double>(workload.seq_len);
+  return tokens / step / static_cast<double>(cluster.gpus);
+}
+
+double model_flops_utilization(const Workload& workload, const Cluster& cluster, Seconds step) {
+  return model_flops(workload) / step / (static_cast<double>(cluster.gpus) * cluster.hardware.peak());
+}
+
+}  // namespace penstock::plan

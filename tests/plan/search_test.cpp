@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "plan/plan_print.h"
+#include "plan/run_file.h"
+#include "plan/simulated_step.h"
+#include "reference.h"
+
+namespace penstock::plan {
+namespace {
+
+Workload workload(const char* model, Tokens seq_len, std::int64_t batch) {
+  return {find_model(model), seq_len, batch};
+}
+
+Cluster cluster(std::int64_t gpus, const char* hardware = "h800") {
+  Cluster cluster{read_hardware(hardware), gpus, 0, kPenstock};
+  cluster.limit = cluster.hardware.usable_bytes();
+  return cluster;
+}
+
+// A small space, for comparing with a plain walk through all of it.
+SearchSpace small_space() {
+  SearchSpace space;
+  space.tensor = {1, 2, 4, 8, 16};
+  space.context = {1, 2};
+  space.expert = {1};
+  space.pipeline = {1, 2, 4, 5};
+  space.chunks = {1, 2, 5};
+  space.slices = {1, 4, 8};
+  space.micro_batch = {1, 2};
+  return space;
+}
+
+template <class Visit>
+void for_each_layout(const Cluster& on, const SearchSpace& space, Visit visit) {
+  for (const int t : space.tensor)
+    for (const int c : space.context)
+      for (const int p : space.pipeline) {
+        if (on.gpus % (t * c * p) != 0) continue;
+        for (const int b : space.micro_batch)
+          for (const auto schedule : space.schedules)
+            for (const int v : space.chunks)
+              for (const int n : space.slices)
+                for (const bool vocabulary : space.vocabulary_parallel)
+                  for (const auto exchange : space.exchanges)
+                    for (const auto policy : space.policies) {
+                      Layout layout;
+                      layout.spread = {t, c, 1, static_cast<int>(on.gpus / (t * c * p)), p};
+                      layout.schedule = schedule;
+                      layout.micro_batch = b;
+                      layout.slices = n;
+                      layout.chunks = v;
+                      layout.keep = model::keep_of(policy);
+                      layout.vocabulary_parallel = vocabulary;
+                      layout.exchange = exchange;
+                      visit(layout);
+                    }
+      }
+}
+
+TEST(Search, FindsWhatAPlainWalkThroughAllCandidatesFindsAndCountsTheSame) {
+  const Workload w = workload("llama-70b-gqa", 32768, 64);
+  const Cluster on = cluster(40);
+  const SearchSpace space = small_space();
+  std::int64_t candidates = 0;
+  std::array<std::int64_t, kRejections> rejected{};
+  double quickest = INFINITY;
+  for_each_layout(on, space, [&](Layout layout) {
+    ++candidates;
+    auto why = reject(w, layout, on.hardware.node.gpus);
+    const FittedMemory memory = why ? FittedMemory{} : fit_memory(w, layout, on.limit, false);
+    if (!why && !memory.fits) why = Rejection::DeviceMemory;
+    const double host = static_cast<double>(memory.host_total) / layout.spread.pipeline * 8;
+    if (!why && host > on.hardware.node.host_memory_gb * 1e9) why = Rejection::HostMemory;
+    if (why) {
+      ++rejected[static_cast<std::size_t>(*why)];
+      return;
+    }
+    layout.offload = memory.offload;
+    quickest = std::min(quickest, step_cost(w, layout, on.hardware, on.engine).total());
+  });
+  const SearchResult found = search(w, on, space);
+  EXPECT_EQ(found.candidates, candidates);
+  EXPECT_EQ(found.rejected, rejected);
+  ASSERT_FALSE(found.best.empty());
+  EXPECT_DOUBLE_EQ(found.best[0].cost.total(), quickest);
+}
+
+TEST(Search, TheBestAreLegalFitAndAscendInTime) {
+  const Workload w = workload("mixtral-8x7b", 65536, 64);
+  const Cluster on = cluster(64);
+  const SearchResult found = search(w, on, {}, 20);
+  ASSERT_EQ(found.best.size(), 20u);
+  for (std::size_t i = 0; i < found.best.size(); ++i) {
+    const Candidate& candidate = found.best[i];
+    EXPECT_FALSE(reject(w, candidate.layout, 8)) << print_layout(candidate.layout);
+    for (const auto& memory : layout_memory(w, candidate.layout)) EXPECT_LE(memory.total(), on.limit);
+    if (i > 0) EXPECT_GE(candidate.step(), found.best[i - 1].step());
+  }
+}
+
+TEST(Search, TheFrontAscendsInMemoryAndFallsInTimeAndEndsWithTheBest) {
+  const SearchResult found = search(workload("llama-70b-gqa", 131072, 32), cluster(128), {});
+  ASSERT_GT(found.pareto.size(), 3u);
+  for (std::size_t i = 1; i < found.pareto.size(); ++i) {
+    EXPECT_LT(found.pareto[i].step(), found.pareto[i - 1].step());
+    EXPECT_GE(found.pareto[i].memory.fullest.total(), found.pareto[i - 1].memory.fullest.total());
+  }
+  EXPECT_DOUBLE_EQ(found.pareto.back().step(), found.best[0].step());
+}
+
+TEST(Search, TheLeastShareThatFitsIsOffloaded) {
+  const Workload w = workload("llama-70b-gqa", 131072, 32);
+  Layout layout;
+  layout.spread = {1, 1, 1, 8, 16};
+  layout.slices = 64;
+  layout.chunks = 5;
+  layout.keep = model::keep_of(model::Policy::Balanced);
+  const FittedMemory fitted = fit_memory(w, layout, 75e9, false);
+  ASSERT_TRUE(fitted.fits);
+  ASSERT_GT(fitted.offload, 0.01);
+  layout.offload = fitted.offload - 0.01;
+  EXPECT_FALSE(fit_memory(w, layout, 75e9, true).fits);
+}
+
+TEST(Search, ANearestMissNamesItsLargestCategoryAndWhatWouldMakeItFit) {
+  Plan plan{workload("llama-175b", 131072, 8), cluster(8), {}};
+  plan.result = search(plan.workload, plan.cluster, {});
+  EXPECT_TRUE(plan.result.best.empty());
+  const std::string text = print_nearest_miss(plan);
+  EXPECT_NE(text.find("optimizer"), std::string::npos) << text;
+  EXPECT_NE(text.find("devices of"), std::string::npos) << text;
+}
+
+TEST(Search, ImpossibleClustersAreRefusedByName) {
+  const Workload w = workload("llama-7b", 4096, 8);
+  EXPECT_THROW(search(w, cluster(0), {}), InputError);
+  EXPECT_THROW(search(w, cluster(12), {}), InputError) << "12 devices do not fill nodes of 8";
+  EXPECT_NO_THROW(search(w, cluster(4), {})) << "a part of one node";
+}
+
+TEST(SimulatedStep, AgreesWithTheClosedFormWithinFourPercent) {
+  const Workload w = workload("llama-70b-gqa", 32768, 256);
+  const Cluster on = cluster(128);
+  for (const auto kind :
+       {ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::SlimPipe, ScheduleKind::ZbH1}) {
+    SearchSpace space;
+    space.schedules = {kind};
+    space.pipeline = {4};
+    const SearchResult found = search(w, on, space, 1);
+    ASSERT_FALSE(found.best.empty()) << name_of(kind);
+    const Candidate& best = found.best[0];
+    EXPECT_NEAR(simulated_step(w, on, best) / best.cost.total(), 1.0, 0.04) << print_layout(best.layout);
+  }
+}
+
+TEST(StepCost, TermsAddUpToTheStepAndNoneIsNegative) {
+  const Workload w = workload("mixtral-8x22b", 65536, 64);
+  const SearchResult found = search(w, cluster(128), {}, 50);
+  for (const Candidate& candidate : found.best) {
+    double sum = 0;
+    for (const auto& [name, seconds] : terms_of(candidate.cost)) {
+      EXPECT_GE(seconds, 0) << name;
+      sum += seconds;
+    }
+    EXPECT_NEAR(sum, candidate.cost.total(), 1e-9 * sum);
+  }
+}
+
+TEST(RunFile, OfAMeshBeyondThePipelineSaysFirstThatItCannotBeTrainedYet) {
+  const Workload w = workload("llama-7b", 4096, 8);
+  const Cluster on = cluster(8);
+  Candidate candidate;
+  candidate.layout.spread = {1, 1, 1, 1, 8};
+  candidate.layout.keep = model::keep_of(model::Policy::None);
+  candidate.cost = step_cost(w, candidate.layout, on.hardware, on.engine);
+  EXPECT_TRUE(run_file(w, on, candidate, "text.txt", "runs/x").starts_with("# t1 p8"));
+  candidate.layout.spread = {2, 1, 1, 1, 4};
+  EXPECT_TRUE(run_file(w, on, candidate, "", "runs/x")
+                  .starts_with("# the trainer cannot run this yet: it needs tp = 2"));
+}
+
+TEST(PlanJson, HasTheKeysThatScriptsRelyOn) {
+  Plan plan{workload("llama-70b-gqa", 131072, 32), cluster(128), {}};
+  plan.result = search(plan.workload, plan.cluster, {}, 2);
+  const std::string json = print_plan_json(plan);
+  for (const char* key : {"candidates", "rejected", "best", "search_s", "tp", "cp", "ep", "pp", "dp",
+                          "chunks", "slices", "schedule", "policy", "offload_ratio", "step_s",
+                          "tokens_per_s_per_gpu", "mfu", "peak_bytes", "host_bytes"}) {
+    EXPECT_NE(json.find("\"" + std::string(key) + "\":"), std::string::npos) << key;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::plan
