@@ -77,6 +77,9 @@ SweepRow row_of(const std::string& value, const Simulated& simulated) {
     row.peak_in_flight = std::max(row.peak_in_flight, device.in_flight.peak);
     row.peak_bytes = std::max(row.peak_bytes, device.memory.peak);
   }
+  const schedule::Program& program = simulated.program;
+  const double chunks = static_cast<double>(program.stages) / program.device_count();
+  row.micro_batches = row.peak_in_flight / (chunks * std::ranges::max(program.slices));
   return row;
 }
 
@@ -109,8 +112,8 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
 }
 
 std::string to_table(const Sweep& sweep) {
-  std::vector<std::vector<std::string>> rows{
-      {sweep.key, "makespan", "bubble of the step", "of the spans", "in flight", "peak memory"}};
+  std::vector<std::vector<std::string>> rows{{sweep.key, "makespan", "bubble of the step", "of the spans",
+                                              "in flight", "micro-batches", "peak memory"}};
   std::string refusals;
   for (const SweepRow& row : sweep.rows) {
     if (!row.refusal.empty()) {
@@ -138,6 +141,7 @@ std::string to_json(const Sweep& sweep) {
             ",\"bubble_fraction\":" + exact_number(row.bubble_fraction) +
             ",\"span_bubble_fraction\":" + exact_number(row.span_bubble_fraction) +
             ",\"peak_in_flight\":" + std::to_string(row.peak_in_flight) +
+            ",\"peak_in_flight_micro_batches\":" + exact_number(row.micro_batches) +
             ",\"peak_bytes\":" + std::to_string(row.peak_bytes) + "}";
   }
   return json + "\n]}";
@@ -148,7 +152,7 @@ std::string to_svg(const Sweep& sweep) {
       .title = sweep.name + " over " + sweep.key, .axis = sweep.key, .positions = {}, .curves = {}};
   report::Curve makespan{.name = "makespan", .unit = "s", .values = {}};
   report::Curve bytes{.name = "peak memory", .unit = "MiB", .values = {}};
-  report::Curve records{.name = "peak in flight", .unit = "slice-chunks", .values = {}};
+  report::Curve records{.name = "peak in flight", .unit = "micro-batches", .values = {}};
   bool known_bytes = false;
   for (const SweepRow& row : sweep.rows) {
     const bool possible = row.refusal.empty();
@@ -158,7 +162,7 @@ std::string to_svg(const Sweep& sweep) {
     plot.positions.push_back(row.value);
     makespan.values.push_back(or_gap(row.makespan));
     bytes.values.push_back(or_gap(static_cast<double>(row.peak_bytes) / MiB));
-    records.values.push_back(or_gap(row.peak_in_flight));
+    records.values.push_back(or_gap(row.micro_batches));
     known_bytes |= row.peak_bytes > 0;
   }
   plot.curves = {makespan, known_bytes ? bytes : records};

@@ -15,7 +15,8 @@ struct SweepRow {
   Seconds makespan = 0;
   double bubble_fraction = 0;
   double span_bubble_fraction = 0;
-  int peak_in_flight = 0;  // of the fullest device
+  int peak_in_flight = 0;    // slice-chunks of the fullest device
+  double micro_batches = 0;  // the same in micro-batches through one device's share of the layers
   Bytes peak_bytes = 0;
 };
 

@@ -88,14 +88,16 @@ RecordBytes ModelCosts::record(int stage, int micro_batch, int slice) const {
   const model::Shape& shape = options_.shape;
   const Bytes element = element_size(options_.precision);
   const Bytes accumulator = accumulator_size(options_.precision);
-  const bool sliced = options_.slices[micro_batch].size() > 1;
+  const int slices = static_cast<int>(options_.slices[micro_batch].size());
+  const bool sliced = slices > 1;
   const Bytes token_layers = static_cast<Bytes>(tokens(micro_batch, slice)) * options_.layers[stage].count;
   const Bytes everything = kept_bytes(shape, keep_of(model::Policy::None), element);
   RecordBytes bytes;
   bytes.record = token_layers * (kept_bytes(shape, options_.keep, element, sliced) + statistics_bytes(shape));
   if (stage + 1 == static_cast<int>(options_.layers.size())) bytes.record += hidden_bytes(micro_batch, slice);
   bytes.weight_record = token_layers * everything;
-  if (sliced) bytes.kv_gradient = token_layers * 2 * shape.kv_width() * accumulator;
+  // No later slice adds to the last one's keys and values, so it has no accumulator.
+  if (slice + 1 < slices) bytes.kv_gradient = token_layers * 2 * shape.kv_width() * accumulator;
   return bytes;
 }
 

@@ -211,6 +211,7 @@ TEST(ModelCosts, RecordsAreTheTableOfSavedTensors) {
   EXPECT_EQ(costs.record(0, 0, 0).record, token_layers * (12 * h + 4 * kv + 6 * f + statistics));
   EXPECT_EQ(costs.record(1, 0, 0).record - costs.record(0, 0, 0).record, 3 * 256 * h * 2);
   EXPECT_EQ(costs.record(0, 0, 0).kv_gradient, token_layers * 8 * kv);
+  EXPECT_EQ(costs.record(0, 0, 3).kv_gradient, 0) << "no later slice adds to the last one's";
   EXPECT_EQ(ModelCosts(small_model(1)).record(0, 0, 0).kv_gradient, 0);
 }
 
