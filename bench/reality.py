@@ -34,7 +34,7 @@ def train(program, name, slices, chunks):
 
 def saved_bytes(run, key, device):
     summary = json.loads((run / "summary.json").read_text())["devices"][device][key]
-    return sum(summary[category] for category in ("activations", "weight_records", "kv_gradients"))
+    return sum(summary[category] for category in ("activations", "weight_records", "kv_gradients", "logits"))
 
 
 def row(program, name, slices, chunks):

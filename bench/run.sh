@@ -7,8 +7,9 @@ program=build/release/penstock
 bin=build/release/bin
 
 machine() {
-  printf '%s, %s cores, %s\n\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
-    "$(grep -o -w -m 1 -E 'amx_bf16|avx512_bf16|avx512f|avx2' /proc/cpuinfo | head -n 1)"
+  local flag best=none
+  for flag in avx2 avx512f avx512_bf16 amx_bf16; do grep -qw "$flag" /proc/cpuinfo && best=$flag; done
+  printf '%s, %s cores, %s\n\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$best"
 }
 
 generators() { "$bin/generators_benchmark" --benchmark_min_time=0.2 2>/dev/null; }

@@ -30,7 +30,8 @@ std::string in_micro_batches(int peak, int units) { return number(static_cast<do
 std::string row_of(const schedule::Generator& generator, const ScheduleFlags& flags) {
   const bool sliced = generator.sliced_sibling.empty();
   const int n = sliced && !flags.slices.empty() ? flags.slices.front() : 1;
-  const std::string head = "| " + std::string(generator.name) + " | " + std::to_string(n) + " | ";
+  const std::string twice = generator.replicates_parameters ? " (parameters twice)" : "";
+  const std::string head = "| " + std::string(generator.name) + twice + " | " + std::to_string(n) + " | ";
   try {
     const schedule::Program program = schedule::lower(
         schedule::generate(generator.name, schedule::request(flags.devices, flags.micro_batches, n)));
@@ -42,8 +43,7 @@ std::string row_of(const schedule::Generator& generator, const ScheduleFlags& fl
       peak = std::max(peak, device.in_flight.peak);
       until_input = std::max(until_input, device.in_flight.peak_until_input);
     }
-    // DualPipe's stages live twice: a device has two of them, though there are only p.
-    const int chunks = generator.replicates_parameters ? 2 : program.stages / program.device_count();
+    const int chunks = program.stages / program.device_count();
     const int units = n * chunks;
     return head + std::to_string(chunks) + " | " + in_micro_batches(peak, units) + " | " +
            in_micro_batches(until_input, units) + " | " + percent(result.bubble_fraction) + " | " +

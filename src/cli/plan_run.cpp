@@ -44,7 +44,10 @@ model::DeviceMemory standing_memory(const ResolvedRun& run, const std::vector<in
                                .slices = std::ranges::max(run.schedule.slices),
                                .keep = model::keep_of(model::Policy::None),
                                .loss_tile = run.options.train.loss_tile_tokens};
-  return model::device_memory(plan, load);
+  model::DeviceMemory memory = model::device_memory(plan, load);
+  // The kept gradient of the loss is part of the simulated records; here only the tile of logits remains.
+  if (load.last) memory.logits -= hidden_bytes(run, run.options.data.seq_len);
+  return memory;
 }
 
 }  // namespace

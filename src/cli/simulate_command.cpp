@@ -36,7 +36,7 @@ void print_for_people(const Simulated& simulated) {
 std::string json_of(const Simulated& simulated) {
   std::string json = sim::to_json(simulated.result);
   if (simulated.measured.empty()) return json;
-  json.pop_back();
+  json.erase(json.rfind('}'));
   return json + ",\"measured\":" + sim::to_json(simulated.measured[simulated.typical].result) + "}";
 }
 
