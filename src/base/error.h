@@ -3,8 +3,8 @@
 //
 // Wrong input is an InputError, thrown at the boundary where the input is read. A failure of the world while
 // running (a peer died, a disk is full) is a RunError. A question ("is this legal?") returns findings and
-// throws nothing. A broken invariant of our own is a PENSTOCK_CHECK. Only main turns failures into text and an
-// exit code; the library never prints and never exits.
+// throws nothing. A broken invariant of our own is a PENSTOCK_CHECK. Only main turns failures into text and
+// an exit code; the library never prints and never exits.
 #pragma once
 
 #include <stdexcept>

@@ -98,7 +98,8 @@ std::optional<double> parse_number(std::string_view text) {
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
   PENSTOCK_CHECK(!candidates.empty(), "nearest() needs something to choose from");
-  return *std::ranges::min_element(candidates, {}, [&](std::string_view c) { return edit_distance(word, c); });
+  return *std::ranges::min_element(candidates, {},
+                                   [&](std::string_view c) { return edit_distance(word, c); });
 }
 
 std::string number(double value, int decimals) {

@@ -50,7 +50,8 @@ std::string print_seconds(Seconds seconds) {
 std::string print_count(double count) {
   const double size = std::fabs(count);
   if (size < 1000 && count == std::floor(count)) return std::to_string(static_cast<long long>(count));
-  constexpr std::pair<double, const char*> scales[] = {{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "K"}};
+  constexpr std::pair<double, const char*> scales[] = {
+      {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "K"}};
   for (const auto& [scale, unit] : scales) {
     if (size >= scale) return with_unit(count / scale, unit);
   }
@@ -61,7 +62,8 @@ std::string print_count(double count) {
 
 Bytes parse_bytes(std::string_view text) {
   const auto fail = [&]() -> Bytes {
-    throw InputError("\"" + std::string(text) + "\" is no size; write a number and a unit, as in \"6 GiB\" or \"512 MiB\"");
+    throw InputError("\"" + std::string(text) +
+                     "\" is no size; write a number and a unit, as in \"6 GiB\" or \"512 MiB\"");
   };
   double value = 0;
   const char* end = text.data() + text.size();
@@ -69,9 +71,16 @@ Bytes parse_bytes(std::string_view text) {
   if (error != std::errc() || !(value >= 0)) return fail();
   std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
-  constexpr std::pair<std::string_view, double> units[] = {
-      {"", 1}, {"B", 1}, {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.}, {"TiB", 1099511627776.},
-      {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+  constexpr std::pair<std::string_view, double> units[] = {{"", 1},
+                                                           {"B", 1},
+                                                           {"KiB", 1024.},
+                                                           {"MiB", 1048576.},
+                                                           {"GiB", 1073741824.},
+                                                           {"TiB", 1099511627776.},
+                                                           {"KB", 1e3},
+                                                           {"MB", 1e6},
+                                                           {"GB", 1e9},
+                                                           {"TB", 1e12}};
   for (const auto& [name, scale] : units) {
     if (unit != name) continue;
     if (value * scale > 9e18) return fail();

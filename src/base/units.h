@@ -10,16 +10,16 @@ namespace penstock {
 
 using Bytes = std::int64_t;  // exact: a byte count is never a float
 using Seconds = double;
-using Flops = double;   // floating-point operations
+using Flops = double;  // floating-point operations
 using Tokens = std::int64_t;
 
 inline constexpr Bytes KiB = 1024;
 inline constexpr Bytes MiB = 1024 * KiB;
 inline constexpr Bytes GiB = 1024 * MiB;
 
-std::string print_bytes(Bytes bytes);          // "512 B", "1.50 MiB", "6.00 GiB"
-std::string print_seconds(Seconds seconds);    // "12.3 us", "4.56 ms", "7.89 s", "2 min 05 s"
-std::string print_count(double count);         // "950", "12.3 K", "1.02 M", "70.6 G"
+std::string print_bytes(Bytes bytes);        // "512 B", "1.50 MiB", "6.00 GiB"
+std::string print_seconds(Seconds seconds);  // "12.3 us", "4.56 ms", "7.89 s", "2 min 05 s"
+std::string print_count(double count);       // "950", "12.3 K", "1.02 M", "70.6 G"
 
 // "6 GiB", "80GB", "1536 MiB", "123" (bytes). Throws InputError on anything else, negatives included.
 Bytes parse_bytes(std::string_view text);

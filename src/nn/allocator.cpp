@@ -18,8 +18,9 @@
 namespace penstock::nn {
 namespace {
 
-constexpr std::size_t kAlignment = 64;       // of the data, a cache line
-constexpr std::size_t kReused = 256 * 1024;  // blocks from this size on are cached; smaller ones malloc reuses well
+constexpr std::size_t kAlignment = 64;  // of the data, a cache line
+constexpr std::size_t kReused =
+    256 * 1024;  // blocks from this size on are cached; smaller ones malloc reuses well
 constexpr std::size_t kPage = 4096;
 
 thread_local Ledger* current_ledger = nullptr;
@@ -27,16 +28,19 @@ thread_local Category current_category = Category::Transient;
 
 // Stands before the data of every block.
 struct alignas(kAlignment) Header {
-  Ledger* ledger;        // null: nobody's
+  Ledger* ledger;  // null: nobody's
   Category category;
   std::size_t requested;  // bytes the tensor asked for, which is what ledgers count
   std::size_t capacity;   // bytes of the whole block, header included
 };
 static_assert(sizeof(Header) == kAlignment);
 
-Header* header_of(void* data) { return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - sizeof(Header)); }
+Header* header_of(void* data) {
+  return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - sizeof(Header));
+}
 
-// Large blocks not in use, by capacity. Freed and mapped memory never exceeds a tenth more than the greatest use.
+// Large blocks not in use, by capacity. Freed and mapped memory never exceeds a tenth more than the greatest
+// use.
 class Cache {
  public:
   void* take(std::size_t capacity) {
@@ -96,7 +100,8 @@ class Cache {
 };
 
 Cache& cache() {
-  static auto* const instance = new Cache;  // never destroyed: tensors with static lifetime are freed after it would be
+  static auto* const instance =
+      new Cache;  // never destroyed: tensors with static lifetime are freed after it would be
   return *instance;
 }
 
@@ -107,8 +112,10 @@ std::size_t rounded(std::size_t bytes) {
 
 Header* map_block(std::size_t capacity) {
   void* block = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (block == MAP_FAILED) throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
-  return new (block) Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity};
+  if (block == MAP_FAILED)
+    throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
+  return new (block)
+      Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity};
 }
 
 Header* obtain(std::size_t capacity) {
@@ -117,8 +124,10 @@ Header* obtain(std::size_t capacity) {
     return block ? static_cast<Header*>(block) : map_block(capacity);
   }
   void* block = std::aligned_alloc(kAlignment, capacity);
-  if (block == nullptr) throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
-  return new (block) Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity};
+  if (block == nullptr)
+    throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
+  return new (block)
+      Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity};
 }
 
 void release(void* data) {
@@ -146,7 +155,9 @@ class AccountingAllocator final : public c10::Allocator {
     return {data, data, &release, cpu};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
-  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
 };
 
 }  // namespace

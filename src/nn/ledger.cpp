@@ -13,9 +13,9 @@ void raise_to(std::atomic<Bytes>& peak, Bytes value) {
 }  // namespace
 
 std::string_view name_of(Category category) {
-  constexpr std::string_view names[kCategories] = {"weights",        "gradients",    "optimizer",
-                                                   "activations",    "weight_records", "kv_gradients",
-                                                   "logits",         "transfers",    "transient"};
+  constexpr std::string_view names[kCategories] = {"weights",     "gradients",      "optimizer",
+                                                   "activations", "weight_records", "kv_gradients",
+                                                   "logits",      "transfers",      "transient"};
   return names[static_cast<std::size_t>(category)];
 }
 

@@ -55,7 +55,8 @@ struct std::hash<penstock::schedule::Action> {
   std::size_t operator()(const penstock::schedule::Action& a) const noexcept {
     std::uint64_t h = static_cast<std::uint64_t>(static_cast<std::uint32_t>(a.stage)) << 32 |
                       static_cast<std::uint32_t>(a.micro_batch);
-    h ^= static_cast<std::uint64_t>(static_cast<std::uint16_t>(a.slice)) << 24 ^ static_cast<std::uint64_t>(a.kind) << 8;
+    h ^= static_cast<std::uint64_t>(static_cast<std::uint16_t>(a.slice)) << 24 ^
+         static_cast<std::uint64_t>(a.kind) << 8;
     h *= 0x9E3779B97F4A7C15ull;
     return static_cast<std::size_t>(h ^ h >> 29);
   }

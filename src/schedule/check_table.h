@@ -48,7 +48,9 @@ class UnitTable {
   const TableEntry& unit(int stage, int micro_batch, int slice) const {
     return units_[index(stage, micro_batch, slice)];
   }
-  TableEntry& unit(const Action& action) { return units_[index(action.stage, action.micro_batch, action.slice)]; }
+  TableEntry& unit(const Action& action) {
+    return units_[index(action.stage, action.micro_batch, action.slice)];
+  }
 
   Cell row_begin(int device) const { return row_begin_[device]; }
   Cell row_end(int device) const { return row_begin_[device + 1]; }

@@ -6,9 +6,9 @@
 
 namespace penstock::schedule {
 
-// `micro_batches` forwards through all stages of `like`, each in as many slices as the first micro-batch there. Items
-// go in groups of as many as there are devices, stage after stage: a legal order for every placement that keeps all
-// devices of a loop busy. Every stage must live on one device.
+// `micro_batches` forwards through all stages of `like`, each in as many slices as the first micro-batch
+// there. Items go in groups of as many as there are devices, stage after stage: a legal order for every
+// placement that keeps all devices of a loop busy. Every stage must live on one device.
 Schedule forward_only(const Schedule& like, int micro_batches);
 
 }  // namespace penstock::schedule

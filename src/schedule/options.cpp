@@ -22,12 +22,8 @@ void describe(ParallelOptions& options, OptionTable& table) {
 
 void describe(ScheduleOptions& options, OptionTable& table) {
   const std::string_view section = "schedule";
-  table.push_back({section,
-                   "name",
-                   &options.name,
-                   "The schedule, by its generator's name.",
-                   {},
-                   "\"slimpipe\""});
+  table.push_back(
+      {section, "name", &options.name, "The schedule, by its generator's name.", {}, "\"slimpipe\""});
   table.push_back(
       {section, "file", &options.file, "A schedule of one's own in CSV form, instead of a name."});
   table.push_back({section, "slices", &options.slices, "Slices of each sequence.", from_to(1, kMostSlices),

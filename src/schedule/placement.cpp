@@ -12,7 +12,8 @@ Placement::Placement(const Schedule& schedule)
       if (!is_compute(action.kind)) continue;
       if (action.stage < 0 || action.stage >= stages_) continue;
       if (action.micro_batch < 0 || action.micro_batch >= micro_batches_) continue;
-      std::int32_t& home = device_of_[static_cast<std::size_t>(action.stage) * micro_batches_ + action.micro_batch];
+      std::int32_t& home =
+          device_of_[static_cast<std::size_t>(action.stage) * micro_batches_ + action.micro_batch];
       if (home == kNowhere) home = device;
     }
   }

@@ -26,7 +26,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"train", {"base", "model", "files", "schedule", "comm", "nn"}},
     {"profile", {"base", "model", "comm", "nn"}},
     {"report", {"base", "model", "schedule"}},
-    {"cli", {"base", "model", "files", "schedule", "sim", "plan", "comm", "nn", "train", "profile", "report"}},
+    {"cli",
+     {"base", "model", "files", "schedule", "sim", "plan", "comm", "nn", "train", "profile", "report"}},
 };
 
 const std::set<std::string> kPure{"base", "model", "schedule", "sim", "plan", "report"};
@@ -40,14 +41,16 @@ void for_each_include(Visit visit) {
     std::ifstream file(entry.path());
     std::smatch match;
     for (std::string line; std::getline(file, line);) {
-      if (std::regex_search(line, match, include)) visit(entry.path(), folder, match[2].str(), match[1] == "<");
+      if (std::regex_search(line, match, include))
+        visit(entry.path(), folder, match[2].str(), match[1] == "<");
     }
   }
 }
 
 TEST(Layering, EveryFolderIncludesOnlyWhatTheTableAllows) {
   int seen = 0;
-  for_each_include([&](const fs::path& file, const std::string& folder, const std::string& target, bool system) {
+  for_each_include([&](const fs::path& file, const std::string& folder, const std::string& target,
+                       bool system) {
     if (system) return;
     ++seen;
     const std::string other = target.substr(0, target.find('/'));
@@ -58,10 +61,11 @@ TEST(Layering, EveryFolderIncludesOnlyWhatTheTableAllows) {
 }
 
 TEST(Layering, ThePureHalfUsesTheStandardLibraryAlone) {
-  for_each_include([&](const fs::path& file, const std::string& folder, const std::string& target, bool system) {
-    if (!system || !kPure.contains(folder)) return;
-    EXPECT_EQ(target.find_first_of("./"), std::string::npos) << file << " includes <" << target << ">";
-  });
+  for_each_include(
+      [&](const fs::path& file, const std::string& folder, const std::string& target, bool system) {
+        if (!system || !kPure.contains(folder)) return;
+        EXPECT_EQ(target.find_first_of("./"), std::string::npos) << file << " includes <" << target << ">";
+      });
 }
 
 TEST(Layering, TransportsAndTensorsStayInTheirFolders) {
@@ -69,7 +73,8 @@ TEST(Layering, TransportsAndTensorsStayInTheirFolders) {
     if (target == "mpi.h") {
       EXPECT_EQ(file.filename(), "mpi.cpp");
     }
-    const bool tensors = target.starts_with("ATen/") || target.starts_with("c10/") || target.starts_with("torch/");
+    const bool tensors =
+        target.starts_with("ATen/") || target.starts_with("c10/") || target.starts_with("torch/");
     const std::set<std::string> device_half{"nn", "train", "profile", "cli"};
     if (tensors) {
       EXPECT_TRUE(device_half.contains(folder)) << file << " includes " << target;
