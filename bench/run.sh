@@ -15,9 +15,10 @@ machine() {
 generators() { "$bin/generators_benchmark" --benchmark_min_time=0.2 2>/dev/null; }
 simulate() { "$bin/simulate_benchmark" 2>/dev/null; }
 reality() { python3 bench/reality.py "$program"; }
+reference() { bash bench/reference.sh "$program"; }
 schedules() { bench/schedules.sh; }
 
-names="generators simulate reality schedules"
+names="generators simulate reality reference schedules"
 wanted=${*:-$names}
 mkdir -p bench/results
 for name in $wanted; do

@@ -30,6 +30,15 @@ struct RunError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What work() returns. Wrong input that it finds is told with the key whose value led there:
+// "data.text: none.txt: cannot be opened".
+template <class Work>
+auto on_behalf_of(const std::string& key, Work&& work) try {
+  return work();
+} catch (const InputError& error) {
+  throw InputError(key + ": " + error.what());
+}
+
 [[noreturn]] void broken_invariant(const char* condition, const char* reason, const char* file, int line);
 
 }  // namespace penstock

@@ -136,9 +136,12 @@ std::string json_quote(std::string_view text) {
 
 std::string printable(std::string_view text, std::size_t limit) {
   std::string shown;
-  for (const char c : text.substr(0, limit)) {
-    const auto byte = static_cast<unsigned char>(c);
-    shown += byte < 0x20 || byte == 0x7F ? escaped(byte, "\\x%02x") : std::string(1, c);
+  for (std::size_t at = 0; at < std::min(text.size(), limit);) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const std::size_t length = utf8_length(text.substr(at));
+    const bool plain = length > 0 && byte >= 0x20 && byte != 0x7F;
+    shown += plain ? std::string(text.substr(at, length)) : escaped(byte, "\\x%02x");
+    at += std::max<std::size_t>(length, 1);
   }
   return text.size() > limit ? shown + "..." : shown;
 }

@@ -31,7 +31,8 @@ std::string exact_number(double value);
 // A JSON string literal, quotes included. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quote(std::string_view text);
 
-// Text from outside, safe to print in one line of an error: control bytes escaped, long text shortened.
+// Text from outside, safe to print in one line of an error: control bytes and what is no
+// UTF-8 escaped, long text shortened after about `limit` bytes.
 std::string printable(std::string_view text, std::size_t limit = 60);
 
 }  // namespace penstock

@@ -17,13 +17,13 @@ std::vector<fs::path> folders(const std::string& beside) {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const fs::path here = beside.empty() ? fs::path(".") : fs::path(beside);
-  return {"hardware", here, here / "hardware", here / ".." / "hardware", program / ".." / ".." / "hardware"};
+  return {"hardware", here / "hardware", here / ".." / "hardware", program / ".." / ".." / "hardware"};
 }
 
 std::vector<std::string> known_names(const std::string& beside) {
   std::vector<std::string> names;
   for (const fs::path& folder : folders(beside)) {
-    if (folder.filename() != "hardware" || !fs::is_directory(folder)) continue;
+    if (!fs::is_directory(folder)) continue;
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
     }

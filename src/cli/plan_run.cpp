@@ -37,13 +37,16 @@ model::DeviceMemory standing_memory(const ResolvedRun& run, const std::vector<in
     load.embeddings += stage == last_stage && !alias ? 1.0 : 0.0;
     load.last |= stage == last_stage;
   }
+  // No tile has more rows than the longest slice.
+  const Tokens longest = cut(run, std::ranges::min(run.schedule.slices)).front().length;
+  const Tokens tile = std::min(run.options.train.loss_tile_tokens, run.options.train.micro_batch * longest);
   const model::MemoryPlan plan{.shape = run.options.model.shape,
                                .precision = model::parse_precision(run.options.train.precision),
                                .seq_len = run.options.data.seq_len,
                                .micro_batch = static_cast<int>(run.options.train.micro_batch),
                                .slices = std::ranges::max(run.schedule.slices),
                                .keep = model::keep_of(model::Policy::None),
-                               .loss_tile = run.options.train.loss_tile_tokens};
+                               .loss_tile = tile};
   model::DeviceMemory memory = model::device_memory(plan, load);
   // The kept gradient of the loss is part of the simulated records; here only the tile of logits remains.
   if (load.last) memory.logits -= hidden_bytes(run, run.options.data.seq_len);
@@ -86,7 +89,9 @@ model::MemoryTable predict_memory(const ResolvedRun& run, const schedule::Progra
 train::RunPlan plan_run(const ResolvedRun& run) {
   const schedule::Placement placement(run.schedule);
   if (placement.has_replicas()) {
-    throw InputError("schedule.name = " + json_quote(run.schedule.name) +
+    const schedule::ScheduleOptions& chosen = run.options.schedule;
+    throw InputError((chosen.file.empty() ? "schedule.name = " + json_quote(chosen.name)
+                                          : "schedule.file = " + json_quote(chosen.file)) +
                      " keeps two copies of the parameters, which train does not; use dualpipe-v");
   }
   train::RunPlan plan{.options = run.options, .layers = run.layers};

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/program.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/text.h"
 #include "cli/commands.h"
+#include "cli/plan_command.h"
+#include "cli/standard_streams.h"
 #include "cli/tell.h"
 
 namespace penstock::cli {
@@ -22,13 +28,44 @@ int fail(const std::exception& error) {
 
 // CLI11 reports --help as an exception too; its text goes to stdout and is no failure.
 int stop_parsing(const CLI::App& program, const CLI::ParseError& stop) {
-  if (stop.get_exit_code() == 0) return program.exit(stop);
+  if (stop.get_exit_code() == 0) {
+    program.exit(stop);
+    require_printed();
+    return static_cast<int>(Exit::Done);
+  }
   return refuse(std::string(stop.what()) + " (see penstock --help)", Exit::WrongInput);
+}
+
+std::vector<std::string> names_of_commands(const CLI::App& program) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// CLI11 would only say that a command is required.
+void require_command(const CLI::App& program, int argc, char** argv) {
+  const std::vector<std::string> names = names_of_commands(program);
+  if (argc < 2) throw InputError("a command is missing; use one of " + join(names, ", "));
+  const std::string_view word = argv[1];
+  if (word.starts_with('-') || std::ranges::find(names, word) != names.end()) return;
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  throw InputError("unknown command \"" + printable(word) + "\"; did you mean " +
+                   std::string(nearest(word, candidates)) + "?");
+}
+
+int parse_and_carry_out(CLI::App& program, const Exit& exit_code, int argc, char** argv) try {
+  require_command(program, argc, argv);
+  program.parse(argc, argv);
+  require_printed();
+  return static_cast<int>(exit_code);
+} catch (const CLI::ParseError& stop) {
+  return stop_parsing(program, stop);
 }
 
 }  // namespace
 
 int run(int argc, char** argv) {
+  occupy_closed_streams();
   CLI::App program(
       "Trains long-context transformers with pipelines of sequence slices, and tells beforehand how long a "
       "run takes and how much memory it needs.",
@@ -36,15 +73,13 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   Exit exit_code = Exit::Done;
   add_train_command(program, exit_code);
+  add_plan_command(program, exit_code);
   add_simulate_command(program, exit_code);
   add_show_command(program, exit_code);
   add_check_command(program, exit_code);
   add_report_command(program, exit_code);
   try {
-    program.parse(argc, argv);
-    return static_cast<int>(exit_code);
-  } catch (const CLI::ParseError& stop) {
-    return stop_parsing(program, stop);
+    return parse_and_carry_out(program, exit_code, argc, argv);
   } catch (const InputError& error) {
     return refuse(error.what(), Exit::WrongInput);
   } catch (const NoAnswer& error) {

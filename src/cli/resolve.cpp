@@ -71,7 +71,7 @@ void resolve_model(train::RunOptions& options) {
   model::Shape& shape = options.model.shape;
   if (!options.model.config.empty()) {
     require_no_shape_keys(options);
-    shape = files::read_model_config(options.model.config);
+    shape = on_behalf_of("model.config", [&] { return files::read_model_config(options.model.config); });
     options.model.config.clear();  // its keys stand in the resolved file themselves
   }
   if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
@@ -129,7 +129,9 @@ schedule::Schedule read_schedule(train::RunOptions& options) {
   schedule::ScheduleOptions& chosen = options.schedule;
   require(chosen.name.empty(), "schedule.name = " + json_quote(chosen.name) + " and schedule.file = " +
                                    json_quote(chosen.file) + " are both given; keep one");
-  schedule::Schedule read = schedule::parse_csv(files::read_text(chosen.file, kLongestSchedule), chosen.file);
+  schedule::Schedule read = on_behalf_of("schedule.file", [&] {
+    return schedule::parse_csv(files::read_text(chosen.file, kLongestSchedule), chosen.file);
+  });
   const auto findings = schedule::check(read, 1);
   if (!findings.empty()) {
     throw NoAnswer(chosen.file + ": not a legal schedule: " + findings.front().text + "; see penstock check");

@@ -2,6 +2,7 @@
 #include "cli/schedule_flags.h"
 
 #include "base/error.h"
+#include "cli/number_flags.h"
 #include "files/mapped_file.h"
 #include "schedule/check.h"
 #include "schedule/generators/generator.h"
@@ -19,11 +20,8 @@ std::string known_schedules() {
   return names;
 }
 
-void require_positive(int value, const char* flag, const char* meaning) {
-  if (value < 1) {
-    throw InputError(std::string(flag) + " " + std::to_string(value) + ": the number of " + meaning +
-                     " must be positive");
-  }
+void require_given(int value, const char* flag, const char* meaning) {
+  if (value < 1) throw InputError(std::string(flag) + " is missing; give the number of " + meaning);
 }
 
 }  // namespace
@@ -31,12 +29,17 @@ void require_positive(int value, const char* flag, const char* meaning) {
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
   command.add_option("file", flags.file, "a schedule as CSV, instead of --schedule");
   command.add_option("--schedule", flags.name, "one of: " + known_schedules());
-  command.add_option("-p,--devices", flags.devices, "devices of the pipeline");
-  command.add_option("-m,--micro-batches", flags.micro_batches, "micro-batches of a step");
+  command.add_option("-p,--devices", flags.devices, "devices of the pipeline")->check(whole_number_from(1));
+  command.add_option("-m,--micro-batches", flags.micro_batches, "micro-batches of a step")
+      ->check(whole_number_from(1));
   command.add_option("-n,--slices", flags.slices, "slices of a micro-batch; or a list, one for each: 8,4,16")
-      ->delimiter(',');
-  command.add_option("-v,--chunks", flags.chunks, "stages per device; default: the schedule's own");
-  command.add_option("--group", flags.group, "slices per group of interleaved slimpipe; 0: automatic");
+      ->delimiter(',')
+      ->allow_extra_args(false)  // the word after the list is the file
+      ->check(whole_number_from(1));
+  command.add_option("-v,--chunks", flags.chunks, "stages per device; default: the schedule's own")
+      ->check(whole_number_from(1));
+  command.add_option("--group", flags.group, "slices per group of interleaved slimpipe; 0: automatic")
+      ->check(whole_number_from(0));
 }
 
 schedule::Schedule make_schedule(const ScheduleFlags& flags) {
@@ -49,12 +52,11 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
   if (flags.name.empty())
     throw InputError("which schedule? give a CSV file, or --schedule NAME -p DEVICES -m MICRO_BATCHES");
   schedule::find_generator(flags.name);
-  require_positive(flags.devices, "-p", "devices");
+  require_given(flags.devices, "-p", "devices");
   const bool listed = flags.slices.size() > 1;
   const int m =
       flags.micro_batches == 0 && listed ? static_cast<int>(flags.slices.size()) : flags.micro_batches;
-  require_positive(m, "-m", "micro-batches");
-  for (const int n : flags.slices) require_positive(n, "-n", "slices");
+  require_given(m, "-m", "micro-batches");
   if (listed && flags.slices.size() != static_cast<std::size_t>(m)) {
     throw InputError("-n lists " + std::to_string(flags.slices.size()) + " micro-batches; -m " +
                      std::to_string(m) + " needs as many, or one number for all");

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/run_report.h"
 #include "cli/simulation.h"
@@ -47,7 +48,15 @@ Exit carry_out_sweep(const SimulateFlags& flags, const std::vector<std::string>&
   return Exit::Done;
 }
 
+void refuse_idle_flags(const SimulateFlags& flags) {
+  if (flags.sweep.empty() && !flags.plot.empty())
+    throw InputError("--plot draws a sweep; give --sweep KEY=V1,V2,... too");
+  if (!flags.sweep.empty() && (!flags.report.empty() || !flags.trace.empty()))
+    throw InputError("--report and --trace show one simulation; use --plot with --sweep");
+}
+
 Exit carry_out(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  refuse_idle_flags(flags);
   if (!flags.sweep.empty()) return carry_out_sweep(flags, overrides);
   const Simulated simulated = simulate_source(flags, overrides);
   if (simulated.result.deadlock) {

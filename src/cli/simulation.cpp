@@ -2,10 +2,12 @@
 #include "cli/simulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/plan_run.h"
 #include "cli/run_costs.h"
 #include "cli/run_file.h"
@@ -28,12 +30,36 @@ sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs&
     overrides.push_back(sim::parse_override(change, program.device_count()));
   }
   const sim::WhatIf changed(costs, overrides, program.device_count());
-  return sim::evaluate(program, changed, {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
+  sim::Result result =
+      sim::evaluate(program, changed, {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
+  if (!std::isfinite(result.makespan))
+    throw InputError("the costs add up to more seconds than a number can hold; expected smaller ones");
+  return result;
+}
+
+// Flags that the source has no use for are refused: with them ignored, the answer would be to another
+// question.
+void refuse_seconds(const SimulateFlags& flags) {
+  const std::string of_schedules = " is of schedules; \"" + printable(flags.schedule.file) +
+                                   "\" brings costs of its own, which --change scales";
+  if (!flags.schedule.name.empty())
+    throw InputError("give either a file or --schedule, not both (\"" + printable(flags.schedule.file) +
+                     "\" and \"" + printable(flags.schedule.name) + "\")");
+  if (!flags.costs.empty()) throw InputError("--costs" + of_schedules);
+  if (flags.times != sim::UnitTimes{})
+    throw InputError("--forward, --backward, --input, --weight, --transfer:" + of_schedules);
+}
+
+void refuse_attention(const SimulateFlags& flags) {
+  if (flags.attention != 1)
+    throw InputError("--attention " + number(flags.attention, 3) +
+                     ": only a run file (TOML) says what share of the time attention takes");
 }
 
 Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
   if (!extras.empty())
     throw InputError("\"" + extras.front() + "\" is no flag of simulate; keys of a run file need one");
+  refuse_attention(flags);
   Simulated simulated{.program = lower_legal(make_schedule(flags.schedule))};
   if (flags.costs.empty()) {
     simulated.result = evaluate_changed(simulated.program, sim::UnitCosts(flags.times), flags);
@@ -47,6 +73,7 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
 }
 
 Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  refuse_seconds(flags);
   const ResolvedRun run = resolve(read_run_file(flags.schedule.file, overrides));
   Simulated simulated{.program = schedule::lower(run.schedule, lowering_of(run))};
   const RunCosts costs(run, {.attention_factor = flags.attention});
@@ -62,7 +89,12 @@ std::size_t typical_step(const std::vector<train::StepTimeline>& steps) {
   return order[(order.size() - 1) / 2];
 }
 
-Simulated simulate_run_directory(const SimulateFlags& flags) {
+Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  refuse_seconds(flags);
+  refuse_attention(flags);
+  if (!overrides.empty())
+    throw InputError("\"" + printable(overrides.front()) +
+                     "\": a finished run is as it was; simulate its run.toml to change a key");
   const std::filesystem::path folder = flags.schedule.file;
   const auto file = [&](const char* name) { return (folder / name).string(); };
   const ResolvedRun run = resolved_run_of(flags.schedule.file);
@@ -91,7 +123,8 @@ ResolvedRun resolved_run_of(const std::string& directory) {
 
 Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   std::error_code error;
-  if (std::filesystem::is_directory(flags.schedule.file, error)) return simulate_run_directory(flags);
+  if (std::filesystem::is_directory(flags.schedule.file, error))
+    return simulate_run_directory(flags, overrides);
   if (flags.schedule.file.ends_with(".toml")) return simulate_run_file(flags, overrides);
   return simulate_schedule(flags, overrides);
 }

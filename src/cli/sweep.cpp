@@ -56,6 +56,10 @@ Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> ov
                          const std::string& key, const std::string& value, const std::string& setting) {
   const SweptKey* known = find_key(key);
   if (flags.schedule.name.empty()) {
+    if (!flags.schedule.file.ends_with(".toml")) {
+      throw InputError("--sweep " + setting + ": needs --schedule or a run file (TOML), not \"" +
+                       printable(flags.schedule.file) + "\"");
+    }
     overrides.push_back("--" + (known ? std::string(known->option) : key) + "=" + value);
     return simulate_source(flags, overrides);
   }
@@ -122,7 +126,7 @@ std::string to_table(const Sweep& sweep) {
     }
     rows.push_back({row.value, print_seconds(row.makespan), percent(row.bubble_fraction),
                     percent(row.span_bubble_fraction), std::to_string(row.peak_in_flight),
-                    print_bytes(row.peak_bytes)});
+                    number(row.micro_batches, 2), print_bytes(row.peak_bytes)});
   }
   return sweep.name + "\n" + sim::aligned(rows) + refusals;
 }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/commands.h"
+#include "cli/number_flags.h"
 #include "cli/options_table.h"
 #include "cli/plan_run.h"
 #include "cli/run_file.h"
@@ -61,9 +62,18 @@ struct Prepared {
   std::unique_ptr<train::RunDirectory> directory;  // rank 0
 };
 
-Prepared prepare(const ResolvedRun& resolved, int ranks) {
-  check_ranks(resolved.options.parallel, ranks);
+void check_sample(const TrainFlags& flags, Tokens seq_len) {
+  const Tokens room = seq_len - train::prompt_bytes(seq_len);
+  if (flags.sample <= room) return;
+  throw InputError("--sample " + std::to_string(flags.sample) +
+                   ": a sequence of data.seq_len = " + std::to_string(seq_len) + " has room for " +
+                   std::to_string(room) + " tokens after the prompt; use at most that");
+}
+
+Prepared prepare(const TrainFlags& flags, const ResolvedRun& resolved, int ranks) {
   Prepared prepared{.plan = plan_run(resolved)};
+  check_ranks(resolved.options.parallel, ranks);
+  check_sample(flags, resolved.options.data.seq_len);
   prepared.data = std::make_unique<train::TextData>(resolved.options.data, resolved.options.train);
   return prepared;
 }
@@ -86,7 +96,12 @@ void show_result(const train::Summary& summary, const Prepared& prepared, const 
               << " nats a byte; a table of byte pairs has " << number(*summary.bigram_loss, 4) << "\n";
   }
   std::cout << memory_comparison(summary);
-  if (!sample.empty()) std::cout << "sample    after the first 64 bytes held out\n\n" << sample << "\n\n";
+  if (!sample.empty()) {
+    const train::DataOptions& data = prepared.plan.options.data;
+    std::cout << "sample    after the first " << train::prompt_bytes(data.seq_len) << " bytes "
+              << (data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"
+              << sample << "\n\n";
+  }
   std::cout << "files     " << list_outputs(*prepared.directory);
 }
 
@@ -133,7 +148,7 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
   Refusal refusal = together([&] {
     refuse_threads(flags);
-    prepared = prepare(resolve(read_run_file(flags.file, flags.overrides)), world.size());
+    prepared = prepare(flags, resolve(read_run_file(flags.file, flags.overrides)), world.size());
   });
   if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.plan.options), world); });
   if (!refusal) {
@@ -164,7 +179,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
 
 void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
   const int threads = threads_of_rank(resolved.options.train.threads, flags.ranks);
-  Prepared prepared = prepare(resolved, flags.ranks);
+  Prepared prepared = prepare(flags, resolved, flags.ranks);
   open_directory(prepared);
   if (flags.ranks == 1) {
     const auto alone = comm::make_single();
@@ -180,8 +195,8 @@ std::string describe_run(const TrainFlags& flags, const ResolvedRun& resolved) {
   const int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
   const int threads = threads_of_rank(resolved.options.train.threads, ranks);
   const train::Machine machine = train::this_machine();
-  return start_table(prepare(resolved, ranks).plan, machine.processor + " (" + machine.instructions + ")",
-                     threads);
+  return start_table(prepare(flags, resolved, ranks).plan,
+                     machine.processor + " (" + machine.instructions + ")", threads);
 }
 
 Exit train(const TrainFlags& flags) {
@@ -205,11 +220,11 @@ void add_train_command(CLI::App& program, Exit& exit_code) {
   command
       ->add_option("--ranks", flags->ranks,
                    "start so many ranks as threads of this process; not under mpirun")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number_from(1));
   command
       ->add_option("--sample", flags->sample,
                    "at the end, draw so many tokens of text from the trained weights")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number_from(0));
   command->add_flag("--print-config", flags->print_config, "print the resolved run file and end");
   command->add_flag("--dry-run", flags->dry_run, "check everything, print the start table and end");
   command->allow_extras();

@@ -69,7 +69,8 @@ void validate(const Shape& shape) {
                                                  " does not divide model.heads = " + text(shape.heads) +
                                                  "; choose a divisor of it");
   require(shape.head_dim() % 2 == 0,
-          "the head size " + text(shape.head_dim()) + " is odd; rotary positions need it even");
+          (shape.head_size > 0 ? "model.head_size = " : "model.hidden / model.heads = ") +
+              text(shape.head_dim()) + " is odd; rotary positions need an even size");
   require(std::isfinite(shape.rope_theta) && shape.rope_theta > 0,
           "model.rope_theta = " + exact_number(shape.rope_theta) + " must be positive");
 }

@@ -13,7 +13,7 @@ std::vector<TokenRange> cut_into_slices(Tokens tokens, int n, Tokens unit) {
   if (n > units) {
     throw InputError("schedule.slices = " + std::to_string(n) + " is more than the " + std::to_string(units) +
                      (unit == 1 ? " tokens" : " units of " + std::to_string(unit) + " tokens") +
-                     " of a sequence");
+                     " of a sequence; use at most " + std::to_string(units));
   }
   std::vector<TokenRange> ranges;
   Tokens begin = 0;

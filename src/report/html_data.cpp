@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "report/check_timeline.h"
 #include "report/html_json.h"
 #include "report/html_program.h"
-#include "report/messages.h"
 #include "report/palette.h"
 #include "schedule/program_words.h"
 

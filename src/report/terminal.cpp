@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "report/ansi.h"
-#include "report/messages.h"
+#include "report/check_timeline.h"
 #include "report/palette.h"
 #include "schedule/program_words.h"
 

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "report/messages.h"
+#include "report/check_timeline.h"
+#include "schedule/messages.h"
 #include "schedule/program_text.h"
 
 namespace penstock::report {
@@ -46,7 +47,7 @@ class TraceWriter {
   void place_threads(int device);
   void add_device(int device);
   void add_op(int device, std::uint32_t op);
-  void add_flow(const Message& message);
+  void add_flow(const schedule::Message& message);
   void add_memory(int device);
   void name_thread(int device, int thread);
   std::string place(int device, int thread) const;
@@ -59,7 +60,7 @@ class TraceWriter {
   std::int64_t flows_ = 0;
   bool sliced_ = false;
   const TraceProcess* process_ = nullptr;
-  std::vector<Message> messages_;
+  std::vector<schedule::Message> messages_;
   std::vector<std::vector<Span>> spans_;  // [device][op]
 };
 
@@ -76,13 +77,13 @@ void TraceWriter::add(const TraceProcess& process) {
   sliced_ = std::ranges::any_of(process.program.slices, [](int n) { return n != 1; });
   first_process_ = processes_;
   processes_ += process.program.device_count();
-  messages_ = match_messages(process.program);
+  messages_ = schedule::messages_of(process.program);
   place_spans();
   for (int device = 0; device < process.program.device_count(); ++device) {
     place_threads(device);
     add_device(device);
   }
-  for (const Message& message : messages_) add_flow(message);
+  for (const schedule::Message& message : messages_) add_flow(message);
 }
 
 void TraceWriter::place_spans() {
@@ -94,7 +95,7 @@ void TraceWriter::place_spans() {
       spans_[d][event.op] = {start, std::max(start, nanoseconds(event.end)), 0};
     }
   }
-  for (const Message& message : messages_) {
+  for (const schedule::Message& message : messages_) {
     Span& receive = spans_[message.destination][message.receive];
     Span& send = spans_[message.source][message.send];
     receive.start = std::clamp(send.start, receive.start, receive.end);
@@ -177,7 +178,7 @@ std::string TraceWriter::arguments(int device, std::uint32_t index) const {
 }
 
 // A flow's ends bind to the events that are under way at their times.
-void TraceWriter::add_flow(const Message& message) {
+void TraceWriter::add_flow(const schedule::Message& message) {
   const Span& send = spans_[message.source][message.send];
   const Span& receive = spans_[message.destination][message.receive];
   const std::string head =

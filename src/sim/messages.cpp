@@ -1,37 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/messages.h"
 
-#include "base/error.h"
-#include "sim/channel_table.h"
+#include "schedule/messages.h"
 
 namespace penstock::sim {
-namespace {
-
-// Start times of the messages of one source on one channel, and how many have been received.
-struct Flow {
-  std::vector<Seconds> sent;
-  std::size_t received = 0;
-};
-
-}  // namespace
 
 std::vector<std::vector<Seconds>> departures(const schedule::Program& program,
                                              const schedule::Timeline& timeline) {
-  std::vector<ChannelTable<Flow>> inbox(program.devices.size());
-  for (int d = 0; d < program.device_count(); ++d) {
-    const std::vector<schedule::Op>& ops = program.devices[d].ops;
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (!is_send(ops[i].kind)) continue;
-      inbox[ops[i].peer].at(d, channel_of(ops[i].kind)).sent.push_back(timeline.devices[d][i].start);
-    }
+  std::vector<std::vector<Seconds>> by_op;
+  for (const schedule::DeviceProgram& device : program.devices) by_op.emplace_back(device.ops.size());
+  for (const schedule::Message& message : schedule::messages_of(program)) {
+    by_op[message.destination][message.receive] = timeline.devices[message.source][message.send].start;
   }
   std::vector<std::vector<Seconds>> result(program.devices.size());
   for (int d = 0; d < program.device_count(); ++d) {
-    for (const schedule::Op& op : program.devices[d].ops) {
-      if (!is_receive(op.kind)) continue;
-      Flow& flow = inbox[d].at(op.peer, channel_of(op.kind));
-      PENSTOCK_CHECK(flow.received < flow.sent.size(), "a program that ran to its end sent every message");
-      result[d].push_back(flow.sent[flow.received++]);
+    const std::vector<schedule::Op>& ops = program.devices[d].ops;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (is_receive(ops[i].kind)) result[d].push_back(by_op[d][i]);
     }
   }
   return result;

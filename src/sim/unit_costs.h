@@ -12,6 +12,8 @@ struct UnitTimes {
   Seconds input = 1;
   Seconds weight = 1;
   Seconds transfer = 0;  // a pure delay between devices: it occupies nothing
+
+  bool operator==(const UnitTimes&) const = default;
 };
 
 class UnitCosts final : public Costs {

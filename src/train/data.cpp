@@ -44,7 +44,7 @@ void fill_row(std::string_view source, std::int64_t offset, Tokens seq_len, bool
 }  // namespace
 
 TextData::TextData(const DataOptions& data, const TrainOptions& train)
-    : file_(data.text),
+    : file_(on_behalf_of("data.text", [&] { return files::MappedFile(data.text); })),
       seq_len_(data.seq_len),
       full_targets_(train.loss_targets == "s"),
       batch_(train.batch),

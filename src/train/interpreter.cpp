@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "nn/allocator.h"
 #include "train/tensor_bytes.h"
 #include "train/tied_embeddings.h"
 
@@ -127,6 +128,7 @@ void Interpreter::send(std::uint32_t index, at::Tensor payload) {
   const Op& op = list_.ops[index];
   PENSTOCK_CHECK(payload.defined(), "a send follows the op that made its payload");
   Flight flight{.op = index, .buffer = payload.contiguous(), .request = {}};
+  nn::recount(flight.buffer, nn::Category::Transfers);
   flight.request = setting_.pipeline.send(bytes_of_tensor(flight.buffer), op.peer,
                                           static_cast<int>(schedule::channel_of(op.kind)));
   sending_.push_back(std::move(flight));
@@ -135,6 +137,7 @@ void Interpreter::send(std::uint32_t index, at::Tensor payload) {
 void Interpreter::receive(std::uint32_t index) {
   const Op& op = list_.ops[index];
   Flight flight{.op = index, .buffer = empty_slice(op), .request = {}};
+  nn::recount(flight.buffer, nn::Category::Transfers);
   flight.request = setting_.pipeline.receive(bytes_of_tensor(flight.buffer), op.peer,
                                              static_cast<int>(schedule::channel_of(op.kind)));
   receiving_.push_back(std::move(flight));

@@ -112,9 +112,9 @@ void describe_upkeep(TrainOptions& options, OptionTable& table) {
   table.push_back({section, "evaluate_sequences", &options.evaluate_sequences,
                    "Most sequences of an evaluation.", from_to(1, 1e9)});
   table.push_back({section, "checkpoint_every", &options.checkpoint_every,
-                   "Steps between checkpoints; 0: only at the end.", steps});
+                   "Steps between checkpoints; 0: only at the end. Not there yet: none is written.", steps});
   table.push_back({section, "keep_checkpoints", &options.keep_checkpoints,
-                   "Newest checkpoints that are kept.", from_to(1, 1e6)});
+                   "Newest checkpoints that are kept; not there yet.", from_to(1, 1e6)});
 }
 
 }  // namespace

@@ -174,6 +174,8 @@ RunOutcome run(const RunPlan& plan, const TextData& data, comm::Communicator& pi
   return Run(plan, data, pipeline, directory, observer).carry_out();
 }
 
+Tokens prompt_bytes(Tokens seq_len) { return std::min<Tokens>(64, seq_len / 2); }
+
 std::string sample_of(const RunPlan& plan, const TextData& data, const std::string& weights_file,
                       std::int64_t tokens) {
   nn::Stage model({.shape = plan.shape(),
@@ -181,12 +183,10 @@ std::string sample_of(const RunPlan& plan, const TextData& data, const std::stri
                    .precision = plan.precision(),
                    .max_positions = plan.options.data.seq_len});
   read_weights(weights_file, model);
-  constexpr std::size_t kPrompt = 64;
   const std::string_view text = data.held_out_text().empty() ? data.training_text() : data.held_out_text();
-  const std::string_view prompt = text.substr(0, kPrompt);
-  const auto room = plan.options.data.seq_len - static_cast<std::int64_t>(prompt.size());
-  const Sampling sampling{.tokens = std::min(tokens, room),
-                          .seed = static_cast<std::uint64_t>(plan.options.train.seed)};
+  const auto length = static_cast<std::size_t>(prompt_bytes(plan.options.data.seq_len));
+  const std::string_view prompt = text.substr(0, length);
+  const Sampling sampling{.tokens = tokens, .seed = static_cast<std::uint64_t>(plan.options.train.seed)};
   return std::string(prompt) + decode_bytes(sample_text(model, encode_bytes(prompt), sampling));
 }
 

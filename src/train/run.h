@@ -36,7 +36,11 @@ struct RunOutcome {
 RunOutcome run(const RunPlan& plan, const TextData& data, comm::Communicator& pipeline,
                const RunDirectory* directory, const RunObserver& observer);
 
-// Text that continues the beginning of the held-out text, drawn from the weights that a run wrote. On one
+// Bytes of the prompt that sample_of continues: 64, or half a sequence where sequences are shorter.
+Tokens prompt_bytes(Tokens seq_len);
+
+// Text that continues the beginning of the held-out text (the training text when none is held out), prompt
+// included, drawn from the weights that a run wrote. Prompt and tokens together fit one sequence. On one
 // rank.
 std::string sample_of(const RunPlan& plan, const TextData& data, const std::string& weights_file,
                       std::int64_t tokens);

@@ -54,7 +54,7 @@ void RunDirectory::refuse_unless(RunStart start) const {
     if (!fs::exists(trace, error)) continue;
     if (start == RunStart::Resume) return;
     fail(path_, "already holds a run (" + fs::path(trace).filename().string() +
-                    " is there); name another directory, or go on with --resume");
+                    " is there); name another directory");
   }
   if (start == RunStart::Resume) fail(path_, "holds no run to resume; leave out --resume");
 }

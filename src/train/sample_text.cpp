@@ -42,7 +42,7 @@ std::vector<std::int64_t> sample_text(nn::Stage& model, std::vector<std::int64_t
     nn::ForwardInput input{.key = {0, 0}};
     input.tokens =
         at::from_blob(text.data(), {1, static_cast<std::int64_t>(text.size())}, at::dtype(at::kLong));
-    const at::Tensor logits = model.evaluate_logits(input);
+    const at::Tensor logits = model.evaluate_logits(input).to(at::kFloat);  // f64 models give f64
     model.forget(0);
     const std::int64_t vocab = logits.size(-1);
     const float* last = logits.const_data_ptr<float>() + logits.numel() - vocab;

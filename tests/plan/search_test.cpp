@@ -101,7 +101,9 @@ TEST(Search, TheBestAreLegalFitAndAscendInTime) {
     const Candidate& candidate = found.best[i];
     EXPECT_FALSE(reject(w, candidate.layout, 8)) << print_layout(candidate.layout);
     for (const auto& memory : layout_memory(w, candidate.layout)) EXPECT_LE(memory.total(), on.limit);
-    if (i > 0) EXPECT_GE(candidate.step(), found.best[i - 1].step());
+    if (i > 0) {
+      EXPECT_GE(candidate.step(), found.best[i - 1].step());
+    }
   }
 }
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "report/messages.h"
 #include "report/report.h"
 #include "schedule/generators/generator.h"
+#include "schedule/messages.h"
 #include "schedule/passes/lower.h"
 
 namespace penstock::report {
@@ -52,7 +52,7 @@ class PaperClock {
     }
     next_.assign(program.devices.size(), {});
     free_.assign(program.devices.size(), {});
-    for (const Message& m : match_messages(program))
+    for (const schedule::Message& m : schedule::messages_of(program))
       send_of_[{m.destination, m.receive}] = {m.source, m.send};
   }
 

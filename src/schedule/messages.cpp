@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/messages.h"
+#include "schedule/messages.h"
 
 #include <cstddef>
 #include <map>
 #include <tuple>
 
-#include "base/error.h"
-
-namespace penstock::report {
+namespace penstock::schedule {
 namespace {
 
-using Route = std::tuple<int, int, schedule::Channel>;  // source, destination, channel
+using Route = std::tuple<int, int, Channel>;  // source, destination, channel
 
-std::map<Route, std::vector<std::uint32_t>> receives_by_route(const schedule::Program& program) {
+std::map<Route, std::vector<std::uint32_t>> receives_by_route(const Program& program) {
   std::map<Route, std::vector<std::uint32_t>> receives;
   for (int device = 0; device < program.device_count(); ++device) {
     const auto& ops = program.devices[device].ops;
@@ -26,7 +24,7 @@ std::map<Route, std::vector<std::uint32_t>> receives_by_route(const schedule::Pr
 
 }  // namespace
 
-std::vector<Message> match_messages(const schedule::Program& program) {
+std::vector<Message> messages_of(const Program& program) {
   const auto receives = receives_by_route(program);
   std::map<Route, std::size_t> taken;
   std::vector<Message> messages;
@@ -44,16 +42,4 @@ std::vector<Message> match_messages(const schedule::Program& program) {
   return messages;
 }
 
-void check_timeline(const schedule::Program& program, const schedule::Timeline& timeline) {
-  PENSTOCK_CHECK(timeline.devices.size() == program.devices.size(),
-                 "a timeline has the devices of its program");
-  for (std::size_t d = 0; d < program.devices.size(); ++d) {
-    const auto& events = timeline.devices[d];
-    PENSTOCK_CHECK(events.size() == program.devices[d].ops.size(), "a timeline has one event per op");
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      PENSTOCK_CHECK(events[i].op == i, "a timeline is in the order of the ops");
-    }
-  }
-}
-
-}  // namespace penstock::report
+}  // namespace penstock::schedule

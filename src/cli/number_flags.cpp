@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/number_flags.h"
+
+#include <limits>
+
+#include "base/text.h"
+
+namespace penstock::cli {
+
+CLI::Validator whole_number_from(int least) {
+  constexpr int most = std::numeric_limits<int>::max();
+  const auto complaint = [=](const std::string& value) -> std::string {
+    const auto number = parse_integer(value);
+    if (number && *number >= least && *number <= most) return {};
+    return "\"" + printable(value) + "\" must be a whole number from " + std::to_string(least) + " to " +
+           std::to_string(most);
+  };
+  return CLI::Validator(complaint, "");
+}
+
+}  // namespace penstock::cli

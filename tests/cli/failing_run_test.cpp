@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is left of a run whose rank fails, hangs or is killed: one clear line a rank, exit code 3, and nothing
+// running.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "cli/run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Seconds kPatience = 10;  // of the other ranks
+
+std::vector<int> children_of(int process) {
+  std::vector<int> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string name, state;
+    int child = 0, parent = 0;
+    if (file >> child >> name >> state >> parent && parent == process) found.push_back(child);
+  }
+  return found;
+}
+
+// The rank that mpirun gave to the process; -1 when it is no rank.
+int rank_of(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/environ", std::ios::binary);
+  const std::string key = "OMPI_COMM_WORLD_RANK=";
+  for (std::string entry; std::getline(file, entry, '\0');) {
+    if (entry.starts_with(key)) return std::stoi(entry.substr(key.size()));
+  }
+  return -1;
+}
+
+// A run of two ranks under mpirun that goes on for ever, past its first steps.
+class LongRun {
+ public:
+  explicit LongRun(const Arguments& settings = {}) {
+    scratch_.write("run.toml", small_run_file(scratch_));
+    Arguments arguments{"train", scratch_ / "run.toml", "--train.steps", "1000000"};
+    arguments.insert(arguments.end(), settings.begin(), settings.end());
+    Arguments command = with_mpirun(2, arguments);
+    // Ranks that write past a limit of file size get an error then, and no signal.
+    const Arguments shell{"sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""};
+    command.insert(std::ranges::find(command, PENSTOCK_PROGRAM), shell.begin(), shell.end());
+    program_.emplace(command);
+    const Seconds until = seconds_now() + 60;
+    while (lines_of(scratch_.read("run/metrics.jsonl")).size() < 3 && seconds_now() < until) sleep_a_little();
+    ranks_ = children_of(program_->process());
+    std::erase_if(ranks_, [](int process) { return rank_of(process) < 0; });
+    std::ranges::sort(ranks_, {}, rank_of);
+  }
+  // A failed test leaves nothing running either.
+  ~LongRun() {
+    for (const int process : ranks_) {
+      if (is_running(process) && rank_of(process) >= 0) kill(process, SIGKILL);
+    }
+  }
+
+  const std::vector<int>& ranks() const { return ranks_; }
+
+  // How the run ends after something was done to it; `seconds` counts from here.
+  Ending end() {
+    const Seconds begin = seconds_now();
+    Ending ending = program_->wait(3 * kPatience);
+    ending.seconds = seconds_now() - begin;
+    return ending;
+  }
+
+  bool nothing_left() const { return std::ranges::none_of(ranks_, is_running); }
+
+ private:
+  Scratch scratch_;
+  std::optional<RunningProgram> program_;
+  std::vector<int> ranks_;
+};
+
+void expect_failure(const Ending& ending, const Arguments& says) {
+  EXPECT_EQ(ending.exit_code, 3) << ending.err;
+  auto lines = ending.complaints();
+  std::ranges::sort(lines);
+  ASSERT_EQ(lines.size(), says.size()) << ending.err;
+  for (std::size_t i = 0; i < says.size(); ++i)
+    EXPECT_NE(lines[i].find(says[i]), std::string::npos) << ending.err;
+}
+
+TEST(FailingRank, WhoseDiskIsFullIsNamedByTheOthers) {
+  LongRun run;
+  ASSERT_EQ(run.ranks().size(), 2u);
+  const rlimit nothing{0, 0};
+  ASSERT_EQ(prlimit(run.ranks()[0], RLIMIT_FSIZE, &nothing, nullptr), 0);
+  const Ending ending = run.end();
+  expect_failure(ending, {"rank 0: ", "rank 1: rank 0 failed: "});
+  for (const std::string& line : ending.complaints()) {
+    EXPECT_NE(line.find("metrics.jsonl cannot be written: File too large"), std::string::npos) << line;
+  }
+  EXPECT_LT(ending.seconds, kPatience);
+  EXPECT_TRUE(run.nothing_left());
+}
+
+TEST(FailingRank, ThatHangsIsNamedWhenTheTimeIsUp) {
+  LongRun run({"--train.timeout", "2"});
+  ASSERT_EQ(run.ranks().size(), 2u);
+  kill(run.ranks()[1], SIGSTOP);
+  const Ending ending = run.end();
+  expect_failure(ending, {"is rank 1 stuck?"});
+  EXPECT_LT(ending.seconds, kPatience);
+  EXPECT_TRUE(run.nothing_left());
+}
+
+void expect_nothing_after(std::size_t rank, int signal_number) {
+  LongRun run;
+  ASSERT_EQ(run.ranks().size(), 2u);
+  kill(run.ranks()[rank], signal_number);
+  const Ending ending = run.end();
+  EXPECT_GT(ending.exit_code, 0);
+  EXPECT_LT(ending.seconds, kPatience);
+  EXPECT_TRUE(run.nothing_left());
+}
+
+TEST(FailingRank, ThatIsKilledLeavesNothingRunning) {
+  expect_nothing_after(0, SIGSEGV);
+  expect_nothing_after(1, SIGKILL);
+}
+
+// Runs the small file with the output directory prepared by the caller.
+Ending run_in(const Scratch& scratch, bool mpirun, const Arguments& settings = {}) {
+  scratch.write("run.toml", small_run_file(scratch));
+  Arguments arguments{"train", scratch / "run.toml"};
+  arguments.insert(arguments.end(), settings.begin(), settings.end());
+  return run_program(mpirun ? with_mpirun(2, arguments) : with_threads(2, arguments), 60);
+}
+
+TEST(FailingRank, BeforeTheFirstStepEndsAll) {
+  for (const bool mpirun : {false, true}) {
+    const Scratch scratch;
+    fs::create_directory(scratch / "run");
+    fs::create_symlink(scratch / "nowhere/metrics.jsonl", scratch / "run/metrics.jsonl");
+    const std::string why = "metrics.jsonl cannot be written: No such file or directory";
+    expect_failure(
+        run_in(scratch, mpirun),
+        mpirun ? Arguments{"rank 0: " + scratch / "run/" + why, "rank 1: rank 0 failed: "} : Arguments{why});
+  }
+}
+
+TEST(FailingRank, AfterTheLastStepEndsAll) {
+  for (const bool mpirun : {false, true}) {
+    const Scratch scratch;
+    fs::create_directories(scratch / "run/weights.safetensors");
+    const std::string why = "weights.safetensors cannot be renamed to its name: ";
+    expect_failure(
+        run_in(scratch, mpirun),
+        mpirun ? Arguments{"rank 0: " + scratch / "run/" + why, "rank 1: rank 0 failed: "} : Arguments{why});
+  }
+}
+
+TEST(FailingRank, WithNumbersThatAreNotFiniteGivesUpAfterThreeSteps) {
+  for (const bool mpirun : {false, true}) {
+    const Scratch scratch;
+    const Ending ending = run_in(scratch, mpirun, {"--train.lr", "1e38", "--train.warmup_steps", "0"});
+    const std::string why = "three steps in a row had a loss or gradient that is not finite";
+    expect_failure(ending, mpirun ? Arguments{"rank 0: " + why, "rank 1: " + why} : Arguments{why});
+  }
+}
+
+TEST(FailingRank, ThatRunsOutOfMemorySaysSoInOneLine) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the address sanitizer needs more address space than the test leaves";
+#endif
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const std::string limited = "ulimit -v 6000000; exec \"$0\" \"$@\"";
+  Arguments command{"sh", "-c", limited};
+  for (const std::string& word :
+       with_threads(2, {"train", scratch / "run.toml", "--model.hidden", "2048", "--model.ffn", "1048576"})) {
+    command.push_back(word);
+  }
+  const Ending ending = run_program(command, 60);
+  EXPECT_EQ(ending.exit_code, 3) << ending.err;
+  EXPECT_EQ(lines_of(ending.err).size(), 1u) << ending.err;
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "cli/hardware_file.h"
+
+namespace penstock::cli {
+namespace {
+
+const std::string kSource = PENSTOCK_SOURCE_DIR;
+
+// Reads a checked-in plan with overrides; the message of its refusal, or "".
+std::string refusal(const std::vector<std::string>& overrides) {
+  try {
+    read_plan_file(kSource + "/plans/mixtral-8x7b.toml", overrides);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+TEST(PlanFile, EveryCheckedInPlanAndHardwareFileReads) {
+  int plans = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kSource + "/plans")) {
+    EXPECT_NO_THROW(read_plan_file(entry.path())) << entry.path();
+    ++plans;
+  }
+  EXPECT_GE(plans, 4);
+  const auto hardware = read_hardware_folder(kSource + "/hardware");
+  for (const char* name : {"a100", "a800", "h800", "h100", "h200", "this-machine"}) {
+    ASSERT_TRUE(hardware.contains(name));
+    EXPECT_EQ(hardware.at(name).device.name, name);
+  }
+}
+
+TEST(PlanFile, ImpossibleClustersAndUnknownKeysAreRefusedNamingTheKey) {
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_NE(refusal({"--cluster.gpus", "0"}).find("cluster.gpus"), std::string::npos);
+  EXPECT_NE(refusal({"--cluster.gpus", "12"}).find("nearest are 8 and 16"), std::string::npos);
+  EXPECT_NE(refusal({"--cluster.gpu", "8"}).find("cluster.gpus"), std::string::npos);
+  EXPECT_NE(refusal({"--cluster.hardware", "h900"}).find("h800"), std::string::npos);
+  EXPECT_NE(refusal({"--model.name", "mixtral"}).find("mixtral-8x7b"), std::string::npos);
+  EXPECT_NE(refusal({"--workload.seq_len", "-5"}).find("workload.seq_len"), std::string::npos);
+}
+
+TEST(HardwareFile, NegativeAndMissingRatesAreRefusedNamingTheKey) {
+  const auto folder = std::filesystem::temp_directory_path() / "penstock_hardware_test";
+  std::filesystem::create_directories(folder);
+  const auto refused = [&](const std::string& text) {
+    std::ofstream(folder / "x.toml") << text;
+    try {
+      read_hardware_file(folder / "x.toml");
+      return std::string();
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_NE(refused("[device]\nmemory_gb = -3.0\n").find("x.toml:2: device.memory_gb"), std::string::npos);
+  EXPECT_NE(refused("[device]\nmemory_gb = 80.0\n").find("device.bf16_tflops is missing"), std::string::npos);
+  EXPECT_NE(refused("[device]\nmemory_bg = 80.0\n").find("device.memory_gb"), std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace penstock::cli

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs programs as a shell would, with a limit of time, and tells how they ended.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/units.h"
+#include "scratch.h"
+
+namespace penstock::testing {
+
+using Arguments = std::vector<std::string>;
+
+inline Seconds seconds_now() {
+  return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+inline void sleep_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// How a program ended; 128 + the signal when by one, -1 when it had to be ended because its time was up.
+struct Ending {
+  int exit_code = -1;
+  Seconds seconds = 0;
+  std::string out, err;
+
+  // The program's own lines on stderr; mpirun has a say of its own there.
+  std::vector<std::string> complaints() const {
+    std::vector<std::string> found;
+    for (const std::string& line : lines_of(err)) {
+      if (line.starts_with("penstock: ")) found.push_back(line.substr(10));
+    }
+    return found;
+  }
+};
+
+// A program under way, in a process group of its own.
+class RunningProgram {
+ public:
+  explicit RunningProgram(const Arguments& arguments) : began_(seconds_now()) {
+    std::vector<char*> words;
+    for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+    words.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 1, (output_ / "out").c_str(), O_WRONLY | O_CREAT, 0666);
+    posix_spawn_file_actions_addopen(&files, 2, (output_ / "err").c_str(), O_WRONLY | O_CREAT, 0666);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    if (posix_spawnp(&process_, words[0], &files, &attributes, words.data(), environ) != 0) process_ = -1;
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  ~RunningProgram() {
+    if (process_ > 0) end();
+  }
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  int process() const { return process_; }
+
+  Ending wait(Seconds limit) {
+    int status = 0;
+    Ending ending;
+    const Seconds until = seconds_now() + limit;
+    while (process_ > 0 && waitpid(process_, &status, WNOHANG) == 0) {
+      if (seconds_now() > until) {
+        end();
+        break;
+      }
+      sleep_a_little();
+    }
+    if (process_ > 0) ending.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    process_ = -1;
+    ending.seconds = seconds_now() - began_;
+    ending.out = output_.read("out");
+    ending.err = output_.read("err");
+    return ending;
+  }
+
+ private:
+  void end() {
+    kill(-process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+    process_ = -1;
+  }
+
+  Scratch output_;
+  Seconds began_;
+  pid_t process_ = -1;
+};
+
+inline Ending run_program(const Arguments& arguments, Seconds limit = 120) {
+  return RunningProgram(arguments).wait(limit);
+}
+
+// Running, not merely waiting for its parent to take note of its end.
+inline bool is_running(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string number, name, state;
+  return file >> number >> name >> state && state != "Z" && state != "X";
+}
+
+// The command that starts penstock with so many ranks, as processes of mpirun or as threads of one.
+inline Arguments with_mpirun(int ranks, Arguments arguments) {
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  setenv("ASAN_OPTIONS", "detect_leaks=0", 0);  // Open MPI's own leaks would change the exit code
+  Arguments all{"mpirun", "--oversubscribe",     "--bind-to",     "none",
+                "-np",    std::to_string(ranks), PENSTOCK_PROGRAM};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
+
+inline Arguments with_threads(int ranks, Arguments arguments) {
+  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
+  if (ranks > 1) arguments.insert(arguments.end(), {"--ranks", std::to_string(ranks)});
+  return arguments;
+}
+
+// A small legal run file for text in the same directory, which is written too.
+inline std::string small_run_file(const Scratch& scratch) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "line " + std::to_string(i * i) + " of a text\n";
+  scratch.write("corpus.txt", text);
+  return R"([model]
+layers = 4
+hidden = 16
+ffn = 24
+heads = 4
+kv_heads = 2
+[data]
+text = ")" +
+         scratch / "corpus.txt" + R"("
+seq_len = 30
+validation_fraction = 0.1
+[parallel]
+pp = 2
+[schedule]
+name = "slimpipe"
+slices = 4
+[train]
+steps = 5
+batch = 4
+threads = 1
+evaluate_sequences = 4
+[output]
+dir = ")" +
+         scratch / "run" + "\"\n";
+}
+
+}  // namespace penstock::testing

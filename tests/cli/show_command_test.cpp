@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock show and check, and what they say of command lines that are wrong.
+#include <gtest/gtest.h>
+
+#include "cli/run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+Ending show(Arguments arguments) {
+  arguments.insert(arguments.begin(), {PENSTOCK_PROGRAM, "show"});
+  return run_program(arguments, 60);
+}
+
+void expect_refusal(const Ending& ending, const std::string& says) {
+  EXPECT_EQ(ending.exit_code, 2) << ending.out;
+  EXPECT_EQ(lines_of(ending.err).size(), 1u) << ending.err;
+  EXPECT_NE(ending.err.find(says), std::string::npos) << ending.err;
+  EXPECT_EQ(ending.out, "");
+}
+
+TEST(ShowCommand, PrintsSchedulesThatCheckFindsLegal) {
+  const Scratch scratch;
+  for (const std::string& slices : {std::string("4"), std::string("8,4,16")}) {
+    const Ending shown =
+        show({"--schedule", "slimpipe", "-p", "4", "-m", "3", "-n", slices, "--format", "csv"});
+    ASSERT_EQ(shown.exit_code, 0) << shown.err;
+    scratch.write("schedule.csv", shown.out);
+    const Ending checked = run_program({PENSTOCK_PROGRAM, "check", scratch / "schedule.csv"});
+    EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  }
+}
+
+TEST(ShowCommand, TakesAFileAfterItsFlags) {
+  const Scratch scratch;
+  scratch.write("mine.csv", "0F0,0B0\n");
+  const Ending both = show({"--schedule", "slimpipe", "-p", "2", "-m", "2", "-n", "8", scratch / "mine.csv"});
+  expect_refusal(both, "give either a file or --schedule, not both");
+}
+
+TEST(ShowCommand, NamesTheNumberThatIsNone) {
+  const auto with = [](const std::string& flag, const std::string& value) {
+    return show({"--schedule", "slimpipe", "-p", "2", "-m", "2", flag, value});
+  };
+  for (const char* flag : {"-p", "-m", "-n", "-v"}) {
+    for (const char* value : {"0", "-3", "1.5", "1e9", "nan", "two", "99999999999999999999"}) {
+      expect_refusal(with(flag, value), "\"" + std::string(value) + "\" must be a whole number from 1 to ");
+    }
+  }
+  expect_refusal(with("--group", "-1"), "\"-1\" must be a whole number from 0 to ");
+  expect_refusal(with("-n", "8,0"), "\"0\" must be a whole number from 1 to ");
+}
+
+TEST(ShowCommand, NamesTheFlagThatIsMissing) {
+  expect_refusal(show({"--schedule", "slimpipe"}), "-p is missing; give the number of devices");
+  expect_refusal(show({"--schedule", "slimpipe", "-p", "2"}), "-m is missing; give the number of micro-bat");
+}
+
+TEST(CheckCommand, ShowsNoByteOfABinaryFileAsItIs) {
+  const Scratch scratch;
+  scratch.write("binary.csv", std::string("\x7F"
+                                          "ELF\xE0\x61\0\xFF",
+                                          8));
+  const Ending ending = run_program({PENSTOCK_PROGRAM, "check", scratch / "binary.csv"});
+  expect_refusal(ending, "\"\\x7fELF\\xe0a\\x00\\xff\" is no action");
+}
+
+TEST(Program, NamesTheNearestCommand) {
+  expect_refusal(run_program({PENSTOCK_PROGRAM, "trian", "run.toml"}),
+                 "unknown command \"trian\"; did you mean train?");
+  expect_refusal(run_program({PENSTOCK_PROGRAM}), "a command is missing; use one of train, ");
+}
+
+}  // namespace
+}  // namespace penstock::testing

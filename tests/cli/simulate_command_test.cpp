@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock simulate as a shell sees it: what it refuses, and what its tables and its JSON hold.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/run_program.h"
+
+namespace penstock::cli {
+namespace {
+
+using penstock::testing::Arguments;
+using penstock::testing::Ending;
+using penstock::testing::lines_of;
+using penstock::testing::small_run_file;
+using Json = nlohmann::json;
+
+Ending simulate(Arguments arguments) {
+  arguments.insert(arguments.begin(), {PENSTOCK_PROGRAM, "simulate"});
+  return penstock::testing::run_program(arguments);
+}
+
+Ending simulate_schedule(const Arguments& more) {
+  Arguments arguments{"--schedule", "slimpipe", "-p", "2", "-m", "2"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return simulate(arguments);
+}
+
+void expect_refused(const Ending& ending, const std::string& part) {
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_EQ(ending.out, "");
+  ASSERT_EQ(ending.complaints().size(), 1) << ending.err;
+  EXPECT_NE(ending.complaints().front().find(part), std::string::npos) << ending.err;
+}
+
+TEST(SimulateCommand, PrintsOneJsonObjectWithTheKeysOfEachDeviceAndNothingElse) {
+  const Ending ending = simulate_schedule({"-n", "4", "--json"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const Json result = Json::parse(ending.out);
+  EXPECT_EQ(result["makespan_s"], 2 * 4 * 3 + 3);  // m n (F + B) + (p - 1) (F + B)
+  EXPECT_DOUBLE_EQ(result["bubble_fraction"], 1.0 / 9);
+  EXPECT_TRUE(result["span_bubble_fraction"].is_number());
+  ASSERT_EQ(result["devices"].size(), 2);
+  for (const char* key : {"busy_s", "peak_in_flight", "peak_in_flight_until_input", "peak_bytes"}) {
+    EXPECT_TRUE(result["devices"][1][key].is_number()) << key;
+  }
+}
+
+TEST(SimulateCommand, RefusesTimesThatAddUpToInfinity) {
+  expect_refused(simulate_schedule({"--forward", "1e308"}), "more seconds than a number can hold");
+  expect_refused(simulate_schedule({"--transfer", "1e308"}), "more seconds than a number can hold");
+}
+
+TEST(SimulateCommand, RefusesFlagsThatItWouldHaveNoUseFor) {
+  expect_refused(simulate_schedule({"--attention", "2"}), "--attention");
+  expect_refused(simulate_schedule({"--plot", "plot.svg"}), "--sweep");
+  expect_refused(simulate_schedule({"--sweep", "slices=1,2", "--report", "page.html"}), "--plot");
+}
+
+TEST(SimulateCommand, RefusesSecondsForARunFileAndSweepsOfWhatHasNoSettings) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  scratch.write("one.csv", "0F0,0B0\n");
+  const std::string run_file = scratch / "run.toml";
+  expect_refused(simulate({run_file, "--forward", "2"}), "--forward");
+  expect_refused(simulate({run_file, "--costs", "costs.json"}), "--costs");
+  expect_refused(simulate({run_file, "--schedule", "1f1b"}), "not both");
+  expect_refused(simulate({scratch / "one.csv", "--sweep", "slices=1,2"}), "--sweep");
+}
+
+TEST(SimulateCommand, GivesEachRowOfASweepACellForEachColumn) {
+  const Ending ending = simulate_schedule({"--sweep", "slices=2,4"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const std::vector<std::string> lines = lines_of(ending.out);
+  ASSERT_EQ(lines.size(), 4) << ending.out;
+  // In flight at n = 4: n + 2(p - 1) slices, which are 1.5 micro-batches.
+  EXPECT_NE(lines[3].find(" 6           1.50          0 B"), std::string::npos) << ending.out;
+}
+
+}  // namespace
+}  // namespace penstock::cli

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run that ends well prints and leaves.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TrainCommand : public ::testing::Test {
+ protected:
+  void SetUp() override { scratch_.write("run.toml", small_run_file(scratch_)); }
+
+  Ending train(const Arguments& settings) {
+    Arguments arguments{"train", scratch_ / "run.toml"};
+    arguments.insert(arguments.end(), settings.begin(), settings.end());
+    return run_program(with_threads(2, arguments));
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(TrainCommand, LeavesItsConfigurationMetricsSummaryAndWeights) {
+  const Ending ending = train({"--train.evaluate_every", "2"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const auto steps = lines_of(scratch_.read("run/metrics.jsonl"));
+  ASSERT_EQ(steps.size(), 5u);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto step = nlohmann::json::parse(steps[i]);
+    EXPECT_EQ(step.at("step"), i + 1);
+    EXPECT_EQ(step.at("tokens"), (i + 1) * 120);
+    EXPECT_EQ(step.contains("evaluation_loss"), i % 2 == 1 || i == 4);
+  }
+  const auto summary = nlohmann::json::parse(scratch_.read("run/summary.json"));
+  EXPECT_EQ(summary.at("devices").size(), 2u);
+  EXPECT_EQ(summary.at("loss"), nlohmann::json::parse(steps.back()).at("loss"));
+  for (const char* file : {"run/weights.safetensors", "run/program.txt", "run/timeline.json"}) {
+    EXPECT_GT(fs::file_size(scratch_ / file), 0u) << file;
+  }
+}
+
+TEST_F(TrainCommand, LeavesAConfigurationThatTrainsTheSame) {
+  ASSERT_EQ(train({}).exit_code, 0);
+  const Ending again =
+      run_program(with_threads(2, {"train", scratch_ / "run/run.toml", "--output.dir", scratch_ / "again"}));
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(scratch_.read("run/weights.safetensors") == scratch_.read("again/weights.safetensors"));
+}
+
+TEST_F(TrainCommand, NeverWritesIntoAFinishedRun) {
+  ASSERT_EQ(train({}).exit_code, 0);
+  const std::string before = scratch_.read("run/metrics.jsonl");
+  EXPECT_EQ(train({}).exit_code, 2);
+  EXPECT_EQ(scratch_.read("run/metrics.jsonl"), before);
+}
+
+TEST_F(TrainCommand, PrintsItsConfigurationAndEndsOnRequest) {
+  const Ending printed = train({"--print-config"});
+  EXPECT_EQ(printed.exit_code, 0) << printed.err;
+  scratch_.write("resolved.toml", printed.out);
+  EXPECT_EQ(run_program(with_threads(2, {"train", scratch_ / "resolved.toml", "--print-config"})).out,
+            printed.out);
+  EXPECT_FALSE(fs::exists(scratch_ / "run"));
+}
+
+TEST_F(TrainCommand, DrawsTextFromWeightsOfEveryPrecision) {
+  for (const char* precision : {"f64", "f32", "bf16"}) {
+    const Ending ending = train({"--train.precision", precision, "--sample", "5", "--data.seq_len", "80",
+                                 "--output.dir", scratch_ / precision});
+    EXPECT_EQ(ending.exit_code, 0) << precision << ": " << ending.err;
+    EXPECT_NE(ending.out.find("sample    after the first "), std::string::npos) << ending.out;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank holds between steps and at its peak, for every schedule: nothing of a step outlives it, and the
+// records peak where the plan says, to the byte.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "schedule/generators/generator.h"
+#include "train/small_run.h"
+
+namespace penstock::testing {
+namespace {
+
+using nn::Category;
+
+constexpr Category kOfAStep[] = {Category::Activations, Category::WeightRecords, Category::KvGradients,
+                                 Category::Logits, Category::Transfers};
+
+void expect_nothing_kept(train::Trainer& trainer) {
+  for (const Category category : kOfAStep) {
+    EXPECT_EQ(trainer.ledger().live(category), 0) << nn::name_of(category);
+  }
+  for (auto& [number, stage] : trainer.stages()) {
+    const auto saved = stage.saved_bytes();
+    EXPECT_EQ(saved.activations + saved.weight_records + saved.kv_gradients + saved.logits, 0) << number;
+  }
+}
+
+// The plan counts the gradient of the loss that the last stage keeps as part of its records, the ledger as
+// logits.
+void expect_predicted_peaks(train::Trainer& trainer, const train::RunPlan& plan, int device) {
+  const nn::Ledger& ledger = trainer.ledger();
+  const model::DeviceMemory& predicted = plan.predicted[static_cast<std::size_t>(device)];
+  const bool last = trainer.stages().contains(plan.stages() - 1);
+  EXPECT_GE(predicted.activations, ledger.peak(Category::Activations));
+  EXPECT_LE(predicted.activations,
+            ledger.peak(Category::Activations) + (last ? ledger.peak(Category::Logits) : Bytes{0}));
+  EXPECT_EQ(ledger.peak(Category::WeightRecords), predicted.weight_records);
+  EXPECT_EQ(ledger.peak(Category::KvGradients), predicted.kv_gradients);
+}
+
+// Calls `look` on every rank after each of two steps and an evaluation.
+void watch(const train::RunOptions& options,
+           const std::function<void(train::Trainer&, const train::RunPlan&, int device)>& look) {
+  const train::RunPlan plan = planned(options);
+  on_ranks(plan, [&](comm::Communicator& world) {
+    train::Trainer trainer(plan, world);
+    for (std::int64_t step = 1; step <= 2; ++step) {
+      const auto tokens = tokens_of(drawn_batches(plan, static_cast<std::uint64_t>(step)));
+      trainer.step(step, tokens);
+      look(trainer, plan, world.rank());
+      if (step < 2) continue;
+      trainer.evaluate(tokens);
+      look(trainer, plan, world.rank());
+    }
+  });
+}
+
+void for_every_schedule(const std::function<void(const train::RunOptions&)>& body) {
+  for (const schedule::Generator& generator : schedule::generators()) {
+    if (generator.replicates_parameters) continue;
+    for (const int devices : {1, 2, 4}) {
+      SCOPED_TRACE(std::string(generator.name) + ", " + std::to_string(devices) + " devices");
+      body(small_options(std::string(generator.name), devices, generator.sliced_sibling.empty() ? 4 : 1,
+                         "bf16"));
+    }
+  }
+}
+
+TEST(MemoryOfASchedule, IsGivenBackAtTheEndOfEveryStepAndPeaksAsPredicted) {
+  for_every_schedule([](const train::RunOptions& options) {
+    watch(options, [](train::Trainer& trainer, const train::RunPlan& plan, int device) {
+      expect_nothing_kept(trainer);
+      expect_predicted_peaks(trainer, plan, device);
+    });
+  });
+}
+
+TEST(MemoryOfASchedule, DoesNotGrowFromStepToStep) {
+  for (const char* schedule : {"slimpipe", "seq1f1b-interleaved"}) {
+    std::mutex mutex;
+    std::map<const train::Trainer*, std::set<Bytes>> totals;
+    watch(small_options(schedule, 2, 4, "bf16"), [&](train::Trainer& trainer, const train::RunPlan&, int) {
+      const std::lock_guard lock(mutex);
+      totals[&trainer].insert(trainer.ledger().live_total());
+    });
+    for (const auto& [trainer, seen] : totals) EXPECT_EQ(seen.size(), 1u);
+  }
+}
+
+TEST(MemoryOfASchedule, CountsMessagesOfADeviceThatHasNeighbours) {
+  watch(small_options("slimpipe", 2, 4, "bf16"), [](train::Trainer& trainer, const train::RunPlan&, int) {
+    EXPECT_GT(trainer.ledger().peak(Category::Transfers), 0);
+  });
+}
+
+}  // namespace
+}  // namespace penstock::testing

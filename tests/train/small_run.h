@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs small enough for laws over many schedules: planned as the program plans them, carried out over
+// threads, on tokens that are drawn.
+#pragma once
+
+#include <ATen/Parallel.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cli/plan_run.h"
+#include "comm/single.h"
+#include "comm/threads.h"
+#include "nn/plain_pipeline.h"
+#include "train/trainer.h"
+
+namespace penstock::testing {
+
+// Eight layers are a stage each for two chunks on each of four devices.
+inline train::RunOptions small_options(const std::string& schedule, int devices, int slices,
+                                       const std::string& precision) {
+  train::RunOptions options;
+  options.model.shape = {.layers = 8, .hidden = 16, .ffn = 24, .heads = 4, .kv_heads = 2};
+  options.data.text = "no file";
+  options.data.seq_len = 14;
+  options.parallel.pp = devices;
+  options.schedule.name = schedule;
+  options.schedule.slices = slices;
+  options.train.batch = 8;
+  options.train.precision = precision;
+  options.train.lr = 1e-2;
+  options.train.warmup_steps = 2;
+  options.train.timeout = 60;
+  return options;
+}
+
+inline train::RunPlan planned(const train::RunOptions& options) {
+  return cli::plan_run(cli::resolve(options));
+}
+
+// Micro-batches of one step; another seed, other tokens.
+inline std::vector<reference::MicroBatch> drawn_batches(const train::RunPlan& plan, std::uint64_t seed) {
+  std::vector<reference::MicroBatch> batches;
+  const train::TrainOptions& train = plan.options.train;
+  for (std::int64_t j = 0; j < train.micro_batches(); ++j) {
+    const std::uint64_t key = stream_key(seed, static_cast<std::uint64_t>(j));
+    batches.push_back(random_batch(plan.shape(), train.micro_batch, plan.options.data.seq_len, key));
+  }
+  return batches;
+}
+
+inline train::StepTokens tokens_of(const std::vector<reference::MicroBatch>& batches) {
+  train::StepTokens step;
+  for (const reference::MicroBatch& batch : batches) {
+    step.tokens.push_back(batch.tokens);
+    step.targets.push_back(batch.targets);
+    step.target_count += batch.targets.ge(0).sum().item<std::int64_t>();
+  }
+  return step;
+}
+
+// The body on every rank of the plan, with one thread each.
+inline void on_ranks(const train::RunPlan& plan, const std::function<void(comm::Communicator&)>& body) {
+  const auto with_one_thread = [&](comm::Communicator& world) {
+    at::set_num_threads(1);
+    body(world);
+  };
+  const int ranks = plan.program.device_count();
+  if (ranks > 1) return comm::run_ranks(ranks, with_one_thread);
+  with_one_thread(*comm::make_single());
+}
+
+// What a run came to.
+struct Trained {
+  std::vector<double> losses;
+  std::vector<double> norms;
+  reference::Weights weights;  // masters by name; the output side of tied embeddings is lm_head.weight
+};
+
+// So many steps; `prepare` may change the stages of each rank before the first.
+inline Trained train_steps(const train::RunPlan& plan, std::int64_t steps,
+                           const std::function<void(std::map<int, nn::Stage>&)>& prepare = {}) {
+  Trained trained;
+  std::mutex mutex;
+  on_ranks(plan, [&](comm::Communicator& world) {
+    train::Trainer trainer(plan, world);
+    if (prepare) prepare(trainer.stages());
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      const auto batches = drawn_batches(plan, static_cast<std::uint64_t>(step));
+      const train::StepReport report = trainer.step(step, tokens_of(batches));
+      if (world.rank() != 0) continue;
+      trained.losses.push_back(report.loss);
+      trained.norms.push_back(report.grad_norm);
+    }
+    const std::lock_guard lock(mutex);
+    for (auto& [number, stage] : trainer.stages()) {
+      for (const nn::Parameter& parameter : stage.parameters()) {
+        trained.weights[parameter.name] = parameter.master.clone();
+      }
+    }
+  });
+  return trained;
+}
+
+}  // namespace penstock::testing

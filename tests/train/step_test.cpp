@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole optimizer step over threads, in f64, against the plain loop over micro-batches with autograd.
+#include <gtest/gtest.h>
+
+#include "nn/tensor_checks.h"
+#include "schedule/generators/generator.h"
+#include "train/small_run.h"
+
+namespace penstock::testing {
+namespace {
+
+constexpr double kTolerance = 1e-10;
+constexpr double kRate = 1.0;
+constexpr double kEpsilon = 1.0;
+
+// Three micro-batches of two sequences; no decay and no clipping, so that an update tells the gradient.
+train::RunOptions step_options(const std::string& schedule, int devices, int slices, bool tied) {
+  train::RunOptions options = small_options(schedule, devices, slices, "f64");
+  options.model.shape.tied_embeddings = tied;
+  options.train.micro_batch = 2;
+  options.train.batch = 6;
+  options.train.warmup_steps = 0;
+  options.train.lr = options.train.min_lr = kRate;
+  options.train.eps = kEpsilon;
+  options.train.weight_decay = 0;
+  options.train.clip = 0;
+  return options;
+}
+
+// Initial weights are small; with larger ones attention has something to choose.
+void enlarge(std::map<int, nn::Stage>& stages) {
+  for (auto& [number, stage] : stages) {
+    for (nn::Parameter& parameter : stage.parameters()) {
+      if (parameter.is_matrix && parameter.replica != nn::Replica::Alias) parameter.master.mul_(10);
+    }
+  }
+}
+
+struct Oracle {
+  reference::Step step;
+  double norm = 0;
+  reference::Weights updated;  // AdamW's first update is lr·g / (|g| + eps): its corrections cancel
+};
+
+Oracle make_oracle(bool tied) {
+  const train::RunPlan plan = planned(step_options("1f1b", 1, 1, tied));
+  const reference::Weights weights = train_steps(plan, 0, enlarge).weights;
+  reference::Weights owners = weights;
+  if (tied) owners.erase("lm_head.weight");
+  const auto batches = drawn_batches(plan, 1);
+  const double scale = 1.0 / static_cast<double>(tokens_of(batches).target_count);
+  Oracle oracle{.step = reference::step(plan.shape(), owners, batches, scale)};
+  for (const auto& [name, gradient] : oracle.step.gradients) {
+    oracle.norm = std::hypot(oracle.norm, gradient.norm().item<double>());
+    oracle.updated[name] = owners.at(name) - gradient * kRate / (gradient.abs() + kEpsilon);
+  }
+  if (tied) oracle.updated["lm_head.weight"] = oracle.updated.at("model.embed_tokens.weight");
+  return oracle;
+}
+
+const Oracle& oracle(bool tied) {
+  static const Oracle untied_one = make_oracle(false), tied_one = make_oracle(true);
+  return tied ? tied_one : untied_one;
+}
+
+void expect_the_plain_step(const train::RunOptions& options) {
+  const Oracle& wanted = oracle(options.model.shape.tied_embeddings);
+  const Trained got = train_steps(planned(options), 1, enlarge);
+  EXPECT_NEAR(got.losses.at(0), wanted.step.loss, kTolerance);
+  EXPECT_NEAR(got.norms.at(0), wanted.norm, kTolerance * wanted.norm);
+  ASSERT_EQ(got.weights.size(), wanted.updated.size());
+  for (const auto& [name, weight] : wanted.updated)
+    expect_near(got.weights.at(name), weight, kTolerance, name);
+}
+
+void expect_plain_steps(const std::string& schedule, int devices, int slices) {
+  for (const bool tied : {false, true}) {
+    SCOPED_TRACE(schedule + ", " + std::to_string(devices) + " devices" + (tied ? ", tied" : ""));
+    expect_the_plain_step(step_options(schedule, devices, slices, tied));
+  }
+}
+
+TEST(WholeStep, OfTheOracleIsNoSmallMatter) {
+  for (const auto& [name, gradient] : oracle(false).step.gradients) {
+    EXPECT_GT(gradient.abs().max().item<double>(), 1e-5) << name;
+  }
+}
+
+TEST(WholeStep, OfSlimpipeIsThatOfThePlainLoop) {
+  for (const int devices : {1, 2, 3, 4}) expect_plain_steps("slimpipe", devices, 4);
+}
+
+TEST(WholeStep, OfGpipeAndOneForwardOneBackwardIsThatOfThePlainLoop) {
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    for (const int devices : {1, 2, 3, 4}) expect_plain_steps(schedule, devices, 1);
+  }
+}
+
+TEST(WholeStep, OfEveryOtherScheduleIsThatOfThePlainLoop) {
+  for (const schedule::Generator& generator : schedule::generators()) {
+    if (generator.replicates_parameters) continue;
+    const int slices = generator.sliced_sibling.empty() ? 4 : 1;
+    for (const int devices : {2, 4}) expect_plain_steps(std::string(generator.name), devices, slices);
+  }
+}
+
+TEST(WholeStep, OfInterleavedSlimpipeIsThatOfThePlainLoop) {
+  for (const int devices : {1, 2, 4}) {
+    train::RunOptions options = step_options("slimpipe", devices, 4, true);
+    options.schedule.chunks = 2;
+    expect_the_plain_step(options);
+  }
+}
+
+TEST(WholeStep, WithLayersSpreadUnevenlyIsThatOfThePlainLoop) {
+  train::RunOptions options = step_options("slimpipe", 3, 5, false);
+  options.parallel.layers = {5, 1, 2};
+  expect_the_plain_step(options);
+}
+
+TEST(WholeStep, ClipsTheWholeGradient) {
+  train::RunOptions options = step_options("slimpipe", 2, 4, true);
+  options.train.clip = 0.1;
+  const Oracle& wanted = oracle(true);
+  ASSERT_GT(wanted.norm, 0.2);
+  const train::RunPlan plan = planned(options);
+  const reference::Weights before = train_steps(plan, 0, enlarge).weights;
+  const Trained got = train_steps(plan, 1, enlarge);
+  EXPECT_NEAR(got.norms.at(0), wanted.norm, kTolerance * wanted.norm);
+  for (const auto& [name, gradient] : wanted.step.gradients) {
+    const at::Tensor clipped = gradient * (0.1 / wanted.norm);
+    const at::Tensor updated = before.at(name) - clipped * kRate / (clipped.abs() + kEpsilon);
+    expect_near(got.weights.at(name), updated, kTolerance, name);
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
