@@ -38,3 +38,6 @@ target_link_libraries(penstock_libtorch INTERFACE torch_cpu c10)
 target_link_options(penstock_libtorch INTERFACE "LINKER:-rpath,${torch_home}/lib"
                     # The wheel's libraries find their own CUDA stubs at run time through their own rpath.
                     "LINKER:--allow-shlib-undefined")
+# at::parallel_for is a template that runs in parallel only where OpenMP is on; the library is the wheel's own libgomp.
+target_compile_options(penstock_libtorch INTERFACE -fopenmp)
+target_link_options(penstock_libtorch INTERFACE -fopenmp)
