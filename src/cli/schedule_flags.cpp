@@ -69,12 +69,11 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
 }
 
 schedule::Program lower_legal(const schedule::Schedule& schedule) {
-  const auto findings = schedule::check(schedule, 1);
-  if (!findings.empty()) {
-    throw NoAnswer(schedule.name + ": not a legal schedule: " + findings.front().text +
-                   "; see penstock check");
-  }
-  return schedule::lower(schedule);
+  const auto findings = schedule::check(schedule);
+  if (findings.empty()) return schedule::lower(schedule);
+  std::string message = schedule.name + ": not a legal schedule: " + findings.front().text;
+  for (std::size_t i = 1; i < findings.size(); ++i) message += "\n  " + findings[i].text;
+  throw NoAnswer(message);
 }
 
 }  // namespace penstock::cli

@@ -30,7 +30,7 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 // Generates or reads what the flags name; throws InputError.
 schedule::Schedule make_schedule(const ScheduleFlags& flags);
 
-// The program of a schedule. Throws NoAnswer with the first finding when it is not legal.
+// The program of a schedule. Throws NoAnswer with the findings, one a line, when it is not legal.
 schedule::Program lower_legal(const schedule::Schedule& schedule);
 
 }  // namespace penstock::cli

@@ -52,7 +52,9 @@ TEST(ProgressLine, FitsEveryWidth) {
   for (int width = -1; width < 200; ++width) {
     const std::string line = progress_line(kHalf, width);
     EXPECT_LE(static_cast<int>(line.size()), std::max(0, width)) << line;
-    if (width >= 11) EXPECT_NE(line.find("step 50/100"), std::string::npos) << width;
+    if (width >= 11) {
+      EXPECT_NE(line.find("step 50/100"), std::string::npos) << width;
+    }
   }
   EXPECT_EQ(progress_line(kHalf, 30), "step 50/100  loss 2.1235");
 }
