@@ -45,7 +45,8 @@ RecordSize record_size(const MemoryPlan& plan, double layers_per_chunk) {
   const bool cached = plan.slices > 1;
   const double unit = layers_per_chunk * slice_tokens(plan);
   const double keys = cached ? as_double(key_value_bytes(plan.shape, element)) : 0.0;
-  const double statistics = as_double(statistics_bytes(plan.shape));
+  const double statistics =
+      as_double(statistics_bytes(plan.shape, plan.keep, accumulator_size(plan.precision)));
   return {(as_double(kept_bytes(plan.shape, plan.keep, element, cached)) - keys) * unit,
           (keys + statistics) * unit};
 }

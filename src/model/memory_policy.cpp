@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/memory_policy.h"
 
-#include <span>
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -26,12 +27,30 @@ constexpr std::array kKeepOfPolicy{kNone.with(SavedTensor::SiluGate), kNone, kBa
 
 template <std::size_t N>
 std::size_t index_of(std::string_view name, const std::array<std::string_view, N>& names,
-                     const char* option) {
+                     std::string_view option) {
   for (std::size_t i = 0; i < N; ++i) {
     if (names[i] == name) return i;
   }
   throw InputError(std::string(option) + " \"" + printable(name) + "\" is unknown; did you mean \"" +
                    std::string(nearest(name, names)) + "\"?");
+}
+
+KeepSet add_named(KeepSet keep, std::string_view name, std::string_view option) {
+  const auto tensor = static_cast<SavedTensor>(index_of(name, kSavedTensorNames, option));
+  if (tensor == SavedTensor::SiluGate) {
+    throw InputError(std::string(option) + " names \"silu\", which the fused gate never forms; use \"" +
+                     std::string(kSavedTensorNames[static_cast<std::size_t>(SavedTensor::Product)]) + "\"");
+  }
+  if (keep.has(tensor)) {
+    throw InputError(std::string(option) + " names \"" + std::string(name) + "\" twice; name it once");
+  }
+  return keep.with(tensor);
+}
+
+KeepSet checked(KeepSet keep, std::string_view option) {
+  if (keep.has(SavedTensor::LayerInput)) return keep;
+  throw InputError(std::string(option) +
+                   " lacks \"layer_input\": nothing else gives it, and the rest is computed from it");
 }
 
 }  // namespace
@@ -42,15 +61,37 @@ Policy parse_policy(std::string_view name) {
 
 KeepSet keep_of(Policy policy) { return kKeepOfPolicy[static_cast<std::size_t>(policy)]; }
 
-KeepSet parse_keep(const Words& names) {
+KeepSet parse_keep(const Words& names, std::string_view option) {
   KeepSet keep;
-  for (const std::string& name : names) {
-    keep = keep.with(static_cast<SavedTensor>(index_of(name, kSavedTensorNames, "memory.keep")));
+  for (const std::string& name : names) keep = add_named(keep, name, option);
+  return checked(keep, option);
+}
+
+std::string policy_text(KeepSet keep) {
+  for (std::size_t i = 0; i < kPolicyNames.size(); ++i) {
+    if (kKeepOfPolicy[i] == keep) return std::string(kPolicyNames[i]);
   }
-  if (!keep.has(SavedTensor::LayerInput)) {
-    throw InputError("memory.keep lacks \"input\": the rest of a layer is computed from it");
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kSavedTensors; ++i) {
+    if (keep.has(static_cast<SavedTensor>(i))) names.emplace_back(kSavedTensorNames[i]);
   }
-  return keep;
+  return join(names, "+");
+}
+
+KeepSet parse_policy_text(std::string_view text, std::string_view option) {
+  for (const Policy policy : {Policy::None, Policy::Balanced, Policy::BalancedFc1, Policy::Full}) {
+    if (name_of(policy) == text) return keep_of(policy);
+  }
+  const auto names = split(text, '+');
+  const bool tensor = std::ranges::find(kSavedTensorNames, names.front()) != kSavedTensorNames.end();
+  if (names.size() == 1 && !tensor) {
+    throw InputError(std::string(option) + " \"" + printable(text) +
+                     "\" is no policy; use none, balanced, balanced+fc1, full, or names of tensors as in "
+                     "\"layer_input+q+kv\"");
+  }
+  KeepSet keep;
+  for (const std::string_view name : names) keep = add_named(keep, name, option);
+  return checked(keep, option);
 }
 
 std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor) {
@@ -98,6 +139,12 @@ Bytes key_value_bytes(const Shape& shape, Bytes element) {
   return numbers_per_token(shape, SavedTensor::KeyValue) * element;
 }
 
-Bytes statistics_bytes(const Shape& shape) { return 4 * shape.heads + 2 * 4; }
+Bytes statistics_bytes(const Shape& shape, KeepSet keep, Bytes accumulator) {
+  std::int64_t numbers = 0;
+  if (keep.has(SavedTensor::NormOneOutput)) numbers += 1;
+  if (keep.has(SavedTensor::AttentionOutput)) numbers += shape.heads;
+  if (keep.has(SavedTensor::NormTwoOutput)) numbers += 1;
+  return numbers * accumulator;
+}
 
 }  // namespace penstock::model

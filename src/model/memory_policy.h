@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a layer saves between forward and backward, and what it computes again (algorithms: "Saved activations
 // and recomputation"). A policy is a set of tensors to keep, not a special case: any set that holds the
-// layer's input is legal, since everything else can be computed from it.
+// layer's input is legal, since everything else can be computed from it, and nothing else gives that input.
+// This is the one place that names the tensors; nn/record.h says which finer tensors belong to each.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/options.h"
@@ -27,8 +29,8 @@ enum class SavedTensor : std::uint8_t {
 };
 inline constexpr std::size_t kSavedTensors = 10;
 inline constexpr std::array<std::string_view, kSavedTensors> kSavedTensorNames{
-    "input",       "norm1", "query",   "key_value", "attention",
-    "norm2_input", "norm2", "gate_up", "silu",      "product"};
+    "layer_input", "norm1_output", "q",   "kv",   "attention_output",
+    "norm2_input", "norm2_output", "fc1", "silu", "product"};
 
 struct KeepSet {
   std::uint16_t bits = 0;
@@ -36,6 +38,9 @@ struct KeepSet {
   constexpr bool has(SavedTensor tensor) const { return bits >> static_cast<int>(tensor) & 1; }
   constexpr KeepSet with(SavedTensor tensor) const {
     return {static_cast<std::uint16_t>(bits | 1u << static_cast<int>(tensor))};
+  }
+  constexpr KeepSet without(SavedTensor tensor) const {
+    return {static_cast<std::uint16_t>(bits & ~(1u << static_cast<int>(tensor)))};
   }
   friend constexpr bool operator==(KeepSet, KeepSet) = default;
 };
@@ -50,8 +55,14 @@ constexpr std::string_view name_of(Policy policy) { return kPolicyNames[static_c
 Policy parse_policy(std::string_view name);  // InputError names the nearest
 KeepSet keep_of(Policy policy);
 
-// The set of the given names; throws InputError for unknown names and for sets without the layer's input.
-KeepSet parse_keep(const Words& names);
+// The set of the given names. Throws InputError for unknown names (naming the nearest), for a name given
+// twice, for "silu", which our engine never forms, and for sets without the layer's input, naming it.
+KeepSet parse_keep(const Words& names, std::string_view option = "memory.keep");
+
+// A preset's name, or names of tensors joined by "+", as in "layer_input+q+kv"; and back, with the same
+// refusals.
+std::string policy_text(KeepSet keep);
+KeepSet parse_policy_text(std::string_view text, std::string_view option);
 
 // Numbers of a tensor per token, before dividing by t·c.
 std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor);
@@ -61,8 +72,11 @@ std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor);
 Bytes kept_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
 Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
 
-// K and V alone, and the f32 log-sum-exp (one a head) and norm statistics (one a norm).
+// K and V alone.
 Bytes key_value_bytes(const Shape& shape, Bytes element);
-Bytes statistics_bytes(const Shape& shape);
+
+// Per token of one layer, in the accumulator type, kept with the tensor they belong to: a norm's scale with
+// its output, the log-sum-exp (one a head) with the attention output.
+Bytes statistics_bytes(const Shape& shape, KeepSet keep, Bytes accumulator);
 
 }  // namespace penstock::model

@@ -64,15 +64,23 @@ at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& gr
 
 }  // namespace
 
-at::Tensor attention_forward(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier,
-                             LayerRecord& record) {
+void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier,
+            LayerRecord& record) {
   const at::Tensor& input = record[Saved::Norm1Output];
-  record[Saved::Query] = rotated(block, place, *block.query, block.heads, input);
-  record[Saved::Key] = rotated(block, place, *block.key, block.kv_heads, input);
-  record[Saved::Value] = by_head(kernels::product(input, block.value->weight), place, block.kv_heads);
+  if (!record[Saved::Query].defined()) {
+    record[Saved::Query] = rotated(block, place, *block.query, block.heads, input);
+  }
+  if (!record[Saved::Key].defined()) {
+    record[Saved::Key] = rotated(block, place, *block.key, block.kv_heads, input);
+    record[Saved::Value] = by_head(kernels::product(input, block.value->weight), place, block.kv_heads);
+  }
+  if (record[Saved::AttentionOutput].defined()) return;
   const AttentionPart merged = attend_all(record, earlier);
   record[Saved::AttentionOutput] = by_token(merged.output, input.scalar_type());
   record[Saved::LogSumExp] = merged.log_sum_exp;
+}
+
+at::Tensor attention_output(const AttentionBlock& block, const LayerRecord& record) {
   return kernels::product(record[Saved::AttentionOutput], block.output->weight);
 }
 

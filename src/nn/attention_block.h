@@ -31,12 +31,16 @@ struct SlicePlace {
 // The same layer's records of the earlier slices of the micro-batch, newest first.
 using EarlierSlices = std::span<LayerRecord* const>;
 
-// Reads Norm1Output; fills Query, Key, Value, AttentionOutput, LogSumExp; returns [N, h].
-at::Tensor attention_forward(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier,
-                             LayerRecord& record);
+// Forms what the record lacks of Query, Key, Value, AttentionOutput and LogSumExp from Norm1Output and the
+// earlier slices' keys and values: all of it in the forward, what was not kept in the backward.
+void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record);
 
-// grad_output [N, h] → the gradient of Norm1Output [N, h]. All later slices must have been here. Adds to the
-// earlier slices' key and value gradients, consumes this slice's own, and appends the four weight products.
+// The output product of AttentionOutput, [N, h].
+at::Tensor attention_output(const AttentionBlock& block, const LayerRecord& record);
+
+// grad_output [N, h] → the gradient of Norm1Output [N, h]. Reads the whole record. All later slices must have
+// been here. Adds to the earlier slices' key and value gradients, consumes this slice's own, and appends the
+// four weight products.
 at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlace& place,
                                     const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
                                     WeightRecord& pending);

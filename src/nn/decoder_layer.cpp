@@ -3,28 +3,51 @@
 
 #include <ATen/ops/add.h>
 
+#include <utility>
+
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/rms_norm.h"
 
 namespace penstock::nn {
 
+namespace {
+
+void normalise(const Parameter& norm, double epsilon, const at::Tensor& input, at::Tensor& output,
+               at::Tensor& scale) {
+  if (output.defined()) return;
+  auto normed = kernels::rms_norm(input, norm.weight, epsilon);
+  output = std::move(normed.output);
+  scale = std::move(normed.scale);
+}
+
+// Forms what the record lacks, from LayerInput to Gate and Up: everything in the forward, in the backward
+// what the policy did not keep. The same operations on the same values give the same bits.
+void complete(const DecoderLayer& layer, const SlicePlace& place, EarlierSlices earlier,
+              LayerRecord& record) {
+  normalise(*layer.input_norm, layer.norm_epsilon, record[Saved::LayerInput], record[Saved::Norm1Output],
+            record[Saved::Norm1Scale]);
+  attend(layer.attention, place, earlier, record);
+  if (!record[Saved::Norm2Input].defined()) {
+    record[Saved::Norm2Input] = at::add(record[Saved::LayerInput], attention_output(layer.attention, record));
+  }
+  normalise(*layer.post_attention_norm, layer.norm_epsilon, record[Saved::Norm2Input],
+            record[Saved::Norm2Output], record[Saved::Norm2Scale]);
+  expand(layer.feed_forward, record);
+}
+
+}  // namespace
+
 at::Tensor layer_forward(const DecoderLayer& layer, const at::Tensor& input, const SlicePlace& place,
                          EarlierSlices earlier, LayerRecord& record) {
   record[Saved::LayerInput] = input;
-  const auto norm1 = kernels::rms_norm(input, layer.input_norm->weight, layer.norm_epsilon);
-  record[Saved::Norm1Output] = norm1.output;
-  record[Saved::Norm1Scale] = norm1.scale;
-  const at::Tensor middle = at::add(input, attention_forward(layer.attention, place, earlier, record));
-  record[Saved::Norm2Input] = middle;
-  const auto norm2 = kernels::rms_norm(middle, layer.post_attention_norm->weight, layer.norm_epsilon);
-  record[Saved::Norm2Output] = norm2.output;
-  record[Saved::Norm2Scale] = norm2.scale;
-  return at::add(middle, feed_forward(layer.feed_forward, record));
+  complete(layer, place, earlier, record);
+  return at::add(record[Saved::Norm2Input], feed_forward_output(layer.feed_forward, record));
 }
 
 at::Tensor layer_backward_input(const DecoderLayer& layer, const at::Tensor& grad_output,
                                 const SlicePlace& place, EarlierSlices earlier, LayerRecord record,
                                 WeightRecord& pending) {
+  complete(layer, place, earlier, record);
   const at::Tensor grad_norm2 = feed_forward_backward_input(layer.feed_forward, grad_output, record, pending);
   const at::Tensor grad_middle =
       kernels::rms_norm_backward(grad_norm2, record[Saved::Norm2Input], layer.post_attention_norm->weight,

@@ -21,7 +21,9 @@ at::Tensor layer_forward(const DecoderLayer& layer, const at::Tensor& input, con
                          EarlierSlices earlier, LayerRecord& record);
 
 // grad_output [N, h] → the gradient of the input. Adds the gradients of the norms' weights, and appends the
-// products that give the matrices' gradients; the record is used up. grad_output is kept by `pending`.
+// products that give the matrices' gradients; the record is used up. Tensors that were dropped from it are
+// formed again first, against the earlier slices' keys and values, which are alive since slices go backward
+// last to first. grad_output is kept by `pending`.
 at::Tensor layer_backward_input(const DecoderLayer& layer, const at::Tensor& grad_output,
                                 const SlicePlace& place, EarlierSlices earlier, LayerRecord record,
                                 WeightRecord& pending);

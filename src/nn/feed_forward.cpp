@@ -6,19 +6,23 @@
 
 namespace penstock::nn {
 
-at::Tensor feed_forward(const FeedForward& block, LayerRecord& record) {
+void expand(const FeedForward& block, LayerRecord& record) {
+  if (record[Saved::Gate].defined()) return;
   const at::Tensor& input = record[Saved::Norm2Output];
   record[Saved::Gate] = kernels::product(input, block.gate->weight);
   record[Saved::Up] = kernels::product(input, block.up->weight);
+}
+
+at::Tensor feed_forward_output(const FeedForward& block, LayerRecord& record) {
   record[Saved::Product] = kernels::swiglu(record[Saved::Gate], record[Saved::Up]);
   return kernels::product(record[Saved::Product], block.down->weight);
 }
 
 at::Tensor feed_forward_backward_input(const FeedForward& block, const at::Tensor& grad_output,
-                                       const LayerRecord& record, WeightRecord& pending) {
+                                       LayerRecord& record, WeightRecord& pending) {
   const at::Tensor grad_product = kernels::product_backward(grad_output, block.down->weight);
   const auto [grad_gate, grad_up] =
-      kernels::swiglu_backward(grad_product, record[Saved::Gate], record[Saved::Up]);
+      kernels::swiglu_backward(grad_product, record[Saved::Gate], record[Saved::Up], record[Saved::Product]);
   at::Tensor grad_input = kernels::product_backward(grad_gate, block.gate->weight);
   kernels::add_product_backward(grad_input, grad_up, block.up->weight);
   pending.push_back({block.down, grad_output, record[Saved::Product]});

@@ -12,11 +12,15 @@ struct FeedForward {
   Parameter* down = nullptr;
 };
 
-// Reads Norm2Output; fills Gate, Up, Product; returns [N, h].
-at::Tensor feed_forward(const FeedForward& block, LayerRecord& record);
+// Forms Gate and Up from Norm2Output where the record lacks them.
+void expand(const FeedForward& block, LayerRecord& record);
 
-// grad_output [N, h] → the gradient of Norm2Output [N, h]; appends the three weight products.
+// Forms Product from Gate and Up, and the down product of it, [N, h].
+at::Tensor feed_forward_output(const FeedForward& block, LayerRecord& record);
+
+// grad_output [N, h] → the gradient of Norm2Output [N, h]; appends the three weight products. Reads Gate, Up
+// and Norm2Output, and Product, which is formed in the same pass as the gradients where the record lacks it.
 at::Tensor feed_forward_backward_input(const FeedForward& block, const at::Tensor& grad_output,
-                                       const LayerRecord& record, WeightRecord& pending);
+                                       LayerRecord& record, WeightRecord& pending);
 
 }  // namespace penstock::nn

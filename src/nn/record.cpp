@@ -1,9 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/record.h"
 
+#include "base/error.h"
 #include "nn/allocator.h"
 
 namespace penstock::nn {
+
+model::SavedTensor part_of(Saved name) {
+  using Part = model::SavedTensor;
+  switch (name) {
+    case Saved::LayerInput:
+      return Part::LayerInput;
+    case Saved::Norm1Scale:
+    case Saved::Norm1Output:
+      return Part::NormOneOutput;
+    case Saved::Query:
+      return Part::Query;
+    case Saved::Key:
+    case Saved::Value:
+      return Part::KeyValue;
+    case Saved::AttentionOutput:
+    case Saved::LogSumExp:
+      return Part::AttentionOutput;
+    case Saved::Norm2Input:
+      return Part::NormTwoInput;
+    case Saved::Norm2Scale:
+    case Saved::Norm2Output:
+      return Part::NormTwoOutput;
+    case Saved::Gate:
+    case Saved::Up:
+      return Part::GateUp;
+    case Saved::Product:
+      return Part::Product;
+  }
+  PENSTOCK_CHECK(false, "every saved tensor is part of a policy's");
+}
+
+void drop_unless(model::KeepSet keep, LayerRecord& record) {
+  for (std::size_t i = 0; i < kSavedCount; ++i) {
+    if (!keep.has(part_of(static_cast<Saved>(i)))) record.tensors[i].reset();
+  }
+}
 
 void recount(const LayerRecord& record) {
   for (const at::Tensor& tensor : record.tensors) recount(tensor, Category::Activations);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept between forward and backward: named tensors per layer, so that a policy can say which stay.
+// What is kept between forward and backward: named tensors per layer, of which a policy says which stay
+// (model/memory_policy.h). What does not stay is formed again inside the backward, by the operations of the
+// forward on the same values.
 //
 // N = b·T tokens of one slice of a micro-batch; see model/shape.h for the other letters.
 #pragma once
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/memory_policy.h"
 #include "nn/parameter.h"
 
 namespace penstock::nn {
@@ -33,6 +36,10 @@ enum class Saved : std::uint8_t {
 };
 inline constexpr std::size_t kSavedCount = 14;
 
+// The policy's tensor that each belongs to: keys and values are one, so are gate and up; a norm's scale stays
+// with its output, the log-sum-exp with the attention output.
+model::SavedTensor part_of(Saved name);
+
 // What one layer saves of one slice.
 struct LayerRecord {
   std::array<at::Tensor, kSavedCount> tensors;
@@ -53,6 +60,9 @@ struct PendingProduct {
   at::Tensor input;        // [N, in]
 };
 using WeightRecord = std::vector<PendingProduct>;
+
+// Drops the tensors that `keep` lacks.
+void drop_unless(model::KeepSet keep, LayerRecord& record);
 
 // Counts what is kept in the allocator's categories: activations, and weight records.
 void recount(const LayerRecord& record);

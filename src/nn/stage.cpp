@@ -38,11 +38,7 @@ SlicePlace place_of(const ForwardInput& input) {
   return {given.size(0), given.size(1), input.first_position};
 }
 
-void keep_keys_and_values(LayerRecord& record) {
-  LayerRecord kept;
-  for (const Saved name : {Saved::Key, Saved::Value}) kept[name] = record[name];
-  record = std::move(kept);
-}
+constexpr model::KeepSet kKeysAndValues = model::KeepSet{}.with(model::SavedTensor::KeyValue);
 
 at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
 
@@ -84,6 +80,7 @@ struct Stage::Parts {
   std::map<SliceKey, std::vector<WeightRecord>> weight_records;  // per layer
 
   explicit Parts(const StageOptions& given);
+  model::KeepSet kept_of(std::size_t layer) const;
   at::Tensor run_layers(const ForwardInput& input, SliceRecords& store, bool training);
   SliceRecord take_record(SliceKey key);
   template <class Consume>
@@ -94,6 +91,8 @@ Stage::Parts::Parts(const StageOptions& given)
     : options(given),
       parameters(make_parameters(given)),
       rotary(kernels::rotary_table(given.shape, given.max_positions, compute_type(given.precision))) {
+  PENSTOCK_CHECK(given.keep.empty() || given.keep.size() == static_cast<std::size_t>(given.layers.count),
+                 "a policy for each layer");
   for (std::int64_t layer = 0; layer < given.layers.count; ++layer) {
     layers.push_back(bind_layer(parameters, given.shape, given.layers.first + layer, &rotary));
   }
@@ -103,6 +102,10 @@ Stage::Parts::Parts(const StageOptions& given)
               &parameter_named(parameters, "lm_head.weight"), given.shape.norm_epsilon,
               given.loss_tile_tokens};
   }
+}
+
+model::KeepSet Stage::Parts::kept_of(std::size_t layer) const {
+  return options.keep.empty() ? keep_of(model::Policy::None) : options.keep[layer];
 }
 
 // The last layer's output [N, h].
@@ -117,7 +120,7 @@ at::Tensor Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& sto
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     const auto earlier = earlier_slices(store, input.key, layer);
     hidden = layer_forward(layers[layer], hidden, record.place, earlier, record.layers[layer]);
-    if (!training) keep_keys_and_values(record.layers[layer]);
+    drop_unless(training ? kept_of(layer) : kKeysAndValues, record.layers[layer]);
     recount(record.layers[layer]);
   }
   return hidden;

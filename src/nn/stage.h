@@ -4,7 +4,8 @@
 //
 // T = tokens of one slice of each of the b sequences of a micro-batch; slices need not be equally long.
 // Everything saved for one (micro-batch, slice) is one record, owned by the stage from forward until backward
-// (or until backward_weight, as a weight record). The keys and values of a slice are part of its record and
+// (or until backward_weight, as a weight record). A policy may keep less of it: the backward forms the rest
+// again, with the same bits. The keys and values of a slice are part of its record and
 // serve as context for the later slices of the micro-batch. Legal order of calls is that of algorithms
 // "Dependencies"; calls out of order are broken invariants. One thread at a time.
 //
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/memory_policy.h"
 #include "model/shape.h"
 #include "nn/parameter.h"
 
@@ -35,6 +37,9 @@ struct StageOptions {
   std::uint64_t seed = 1;               // initial weights depend on the seed and the parameter's name alone
   std::int64_t loss_tile_tokens = 512;  // logits exist for so many tokens at a time
   std::int64_t max_positions = 1024;    // rows of the rotary table: the sequence length
+  // What each of its layers keeps for the backward; empty: everything. With slices each keeps kv: the later
+  // slices read them.
+  std::vector<model::KeepSet> keep;
 };
 
 // Which part of the step's tokens a call works on.

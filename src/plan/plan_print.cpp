@@ -56,7 +56,7 @@ std::string json_layout(const Layout& layout) {
          ",\"slices\":" + std::to_string(layout.slices) +
          ",\"micro_batch\":" + std::to_string(layout.micro_batch) +
          ",\"schedule\":" + json_quote(name_of(layout.schedule)) +
-         ",\"policy\":" + json_quote(policy_text(layout.keep)) +
+         ",\"policy\":" + json_quote(model::policy_text(layout.keep)) +
          ",\"offload_ratio\":" + exact_number(layout.offload) +
          ",\"vocabulary_parallel\":" + (layout.vocabulary_parallel ? "true" : "false") +
          ",\"exchange\":" + json_quote(kExchangeNames[static_cast<std::size_t>(layout.exchange)]);
@@ -90,23 +90,12 @@ std::string json_list(const Plan& plan, const std::vector<Candidate>& candidates
 
 }  // namespace
 
-std::string policy_text(model::KeepSet keep) {
-  for (const auto name : model::kPolicyNames) {
-    if (model::keep_of(model::parse_policy(name)) == keep) return std::string(name);
-  }
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < model::kSavedTensors; ++i) {
-    if (keep.has(static_cast<model::SavedTensor>(i))) names.emplace_back(model::kSavedTensorNames[i]);
-  }
-  return join(names, "+");
-}
-
 std::string print_layout(const Layout& layout) {
   std::string text = print_spread(layout.spread) + " " + std::string(name_of(layout.schedule));
   if (layout.slices > 1) text += " n" + std::to_string(layout.slices);
   if (layout.chunks > 1) text += " v" + std::to_string(layout.chunks);
   if (layout.micro_batch > 1) text += " b" + std::to_string(layout.micro_batch);
-  text += " " + policy_text(layout.keep);
+  text += " " + model::policy_text(layout.keep);
   if (layout.offload > 0) text += " offload " + number(100 * layout.offload, 0) + "%";
   if (layout.vocabulary_parallel) text += " vocab";
   if (layout.exchange != Exchange::Off)

@@ -27,9 +27,8 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
 // When nothing fits: the nearest miss, its largest category, and what would make it fit. One line.
 std::string print_nearest_miss(const Plan& plan);
 
-// A layout in one line, and the policy's name, or the kept tensors where it is no preset.
+// A layout in one line.
 std::string print_layout(const Layout& layout);
-std::string policy_text(model::KeepSet keep);
 
 // The largest term that is not model arithmetic: what to work on.
 std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost);

@@ -36,7 +36,7 @@ std::string model_section(const model::Shape& shape) {
 
 // Keys that the trainer leaves at their defaults are left out.
 std::string memory_section(const Layout& layout) {
-  std::string text = "\n[memory]\n" + entry("policy", policy_text(layout.keep));
+  std::string text = "\n[memory]\n" + entry("policy", model::policy_text(layout.keep));
   if (layout.offload > 0) text += "offload = " + exact_number(layout.offload) + "\n";
   return text;
 }

@@ -84,16 +84,28 @@ Transfer ModelCosts::transfer(int, std::uint32_t, const Op& send) const {
   return {static_cast<double>(send.bytes) / options_.link.bytes_per_second, options_.link.latency};
 }
 
+Bytes ModelCosts::saved_per_token(int stage) const {
+  const auto [first, count] = options_.layers[stage];
+  Bytes bytes = 0;
+  for (std::int64_t layer = first; layer < first + count; ++layer) {
+    const model::KeepSet keep =
+        options_.keep.empty() ? keep_of(model::Policy::None) : options_.keep[static_cast<std::size_t>(layer)];
+    bytes += kept_bytes(options_.shape, keep, element_size(options_.precision)) +
+             statistics_bytes(options_.shape, keep, accumulator_size(options_.precision));
+  }
+  return bytes;
+}
+
 RecordBytes ModelCosts::record(int stage, int micro_batch, int slice) const {
   const model::Shape& shape = options_.shape;
   const Bytes element = element_size(options_.precision);
   const Bytes accumulator = accumulator_size(options_.precision);
   const int slices = static_cast<int>(options_.slices[micro_batch].size());
-  const bool sliced = slices > 1;
-  const Bytes token_layers = static_cast<Bytes>(tokens(micro_batch, slice)) * options_.layers[stage].count;
+  const auto count = static_cast<Bytes>(tokens(micro_batch, slice));
+  const Bytes token_layers = count * options_.layers[stage].count;
   const Bytes everything = kept_bytes(shape, keep_of(model::Policy::None), element);
   RecordBytes bytes;
-  bytes.record = token_layers * (kept_bytes(shape, options_.keep, element, sliced) + statistics_bytes(shape));
+  bytes.record = count * saved_per_token(stage);
   if (stage + 1 == static_cast<int>(options_.layers.size())) bytes.record += hidden_bytes(micro_batch, slice);
   bytes.weight_record = token_layers * everything;
   // No later slice adds to the last one's keys and values, so it has no accumulator.

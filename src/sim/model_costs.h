@@ -19,7 +19,8 @@ struct ModelCostsOptions {
   std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
   std::int64_t sequences = 1;                          // b, of a micro-batch
   model::Precision precision = model::Precision::BF16;
-  model::KeepSet keep = model::keep_of(model::Policy::None);
+  // Of each layer of the model; empty: everything. With slices each holds kv, the cache.
+  std::vector<model::KeepSet> keep;
   double flops_per_second = 1e12;  // of matrix products
   double attention_flops_per_second = 1e12;
   Link link;                            // between any two devices
@@ -51,6 +52,7 @@ class ModelCosts final : public Costs {
   };
   Work work(int stage, int micro_batch, int slice) const;
   double tokens(int micro_batch, int slice) const;  // of all sequences
+  Bytes saved_per_token(int stage) const;
 
   ModelCostsOptions options_;
 };

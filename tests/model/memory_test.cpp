@@ -68,8 +68,34 @@ TEST(Policy, NamesParseBackAndUnknownOnesNameTheNearest) {
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("\"balanced\""), std::string::npos) << error.what();
   }
-  EXPECT_EQ(parse_keep({"input"}), keep_of(Policy::Full));
-  EXPECT_THROW(parse_keep({"query"}), InputError) << "nothing can be recomputed without the input";
+  EXPECT_EQ(parse_keep({"layer_input"}), keep_of(Policy::Full));
+}
+
+TEST(Policy, SetsThatCannotGiveTheRestAreRefusedByTheMissingTensor) {
+  const auto refusal = [](const Words& names) {
+    try {
+      parse_keep(names);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_NE(refusal({"q", "kv", "fc1"}).find("lacks \"layer_input\""), std::string::npos);
+  EXPECT_NE(refusal({}).find("lacks \"layer_input\""), std::string::npos);
+  EXPECT_NE(refusal({"layer_input", "kvs"}).find("did you mean \"kv\""), std::string::npos);
+  EXPECT_NE(refusal({"layer_input", "q", "q"}).find("\"q\" twice"), std::string::npos);
+  EXPECT_NE(refusal({"layer_input", "silu"}).find("never forms"), std::string::npos);
+}
+
+TEST(Policy, TextOfEveryLegalSetParsesBack) {
+  for (unsigned bits = 0; bits < 1u << kSavedTensors; ++bits) {
+    const KeepSet keep{static_cast<std::uint16_t>(bits)};
+    if (keep.has(SavedTensor::SiluGate) || !keep.has(SavedTensor::LayerInput)) continue;
+    EXPECT_EQ(parse_policy_text(policy_text(keep), "memory.layers"), keep) << policy_text(keep);
+  }
+  EXPECT_THROW(parse_policy_text("ful", "memory.layers"), InputError);
+  EXPECT_THROW(parse_policy_text("q+kv", "memory.layers"), InputError);
+  EXPECT_THROW(parse_policy_text("", "memory.layers"), InputError);
 }
 
 TEST(DeviceMemory, StatesOfOneDeviceAddUpToSixteenBytesAParameterAndNothingIsLostBySpreading) {

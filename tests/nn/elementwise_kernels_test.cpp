@@ -94,7 +94,9 @@ TEST(Swiglu, OutputAndGradientsEqualAutograd) {
   for (const at::ScalarType type : kComputeTypes) {
     const at::Tensor gate = random_tensor({17, 43}, type, 1).mul(4), up = random_tensor({17, 43}, type, 2);
     const at::Tensor grad = random_tensor({17, 43}, type, 3);
-    const auto gradients = kernels::swiglu_backward(grad, gate, up);
+    at::Tensor product;
+    const auto gradients = kernels::swiglu_backward(grad, gate, up, product);
+    expect_same_bits(product, kernels::swiglu(gate, up), "the product formed beside the gradients");
     const at::Tensor exact_gate = leaf(gate), exact_up = leaf(up);
     const at::Tensor wanted = at::silu(exact_gate) * exact_up;
     const auto exact = torch::autograd::grad({wanted}, {exact_gate, exact_up}, {grad.to(at::kDouble)});

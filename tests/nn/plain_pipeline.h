@@ -29,8 +29,15 @@ struct StepResult {
   reference::Weights gradients;  // tied: the two sides added
 };
 
+inline std::vector<model::KeepSet> part_of_layers(const std::vector<model::KeepSet>& keep, std::int64_t first,
+                                                  std::int64_t count) {
+  return keep.empty() ? keep : std::vector(keep.begin() + first, keep.begin() + first + count);
+}
+
+// `keep` is what each layer of the model keeps; empty: everything.
 inline std::vector<nn::Stage> make_stages(const model::Shape& shape, model::Precision precision, int stages,
-                                          std::int64_t max_positions, std::int64_t tile = 512) {
+                                          std::int64_t max_positions, std::int64_t tile = 512,
+                                          const std::vector<model::KeepSet>& keep = {}) {
   std::vector<nn::Stage> result;
   std::int64_t first = 0;
   for (int s = 0; s < stages; ++s) {
@@ -42,7 +49,8 @@ inline std::vector<nn::Stage> make_stages(const model::Shape& shape, model::Prec
                                          .precision = precision,
                                          .seed = 7,
                                          .loss_tile_tokens = tile,
-                                         .max_positions = max_positions});
+                                         .max_positions = max_positions,
+                                         .keep = part_of_layers(keep, first, count)});
     first += count;
   }
   return result;

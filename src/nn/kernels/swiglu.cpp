@@ -14,6 +14,30 @@ Number sigmoid(Number x) {
   return Number(1) / (Number(1) + exponential(-x));
 }
 
+constexpr std::int64_t kBlock = 4096;  // elements
+
+template <class Element>
+struct GatePass {
+  using Number = Accumulator<Element>;
+  const Element* gate;
+  const Element* up;
+
+  void forward(std::int64_t begin, std::int64_t end, Element* y) const {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Number x = Number(gate[i]);
+      y[i] = static_cast<Element>(x * sigmoid(x) * Number(up[i]));
+    }
+  }
+
+  void backward(std::int64_t begin, std::int64_t end, const Element* dy, Element* dg, Element* du) const {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Number x = Number(gate[i]), s = sigmoid(x), d = Number(dy[i]);
+      dg[i] = static_cast<Element>(d * Number(up[i]) * s * (Number(1) + x * (Number(1) - s)));
+      du[i] = static_cast<Element>(d * x * s);
+    }
+  }
+};
+
 }  // namespace
 
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
@@ -21,40 +45,37 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
   at::Tensor result = at::empty_like(gate);
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
-    using Number = Accumulator<Element>;
-    const Element* g = gate.const_data_ptr<Element>();
-    const Element* u = up.const_data_ptr<Element>();
+    const GatePass<Element> pass{gate.const_data_ptr<Element>(), up.const_data_ptr<Element>()};
     Element* y = result.data_ptr<Element>();
-    at::parallel_for(0, gate.numel(), rows_per_task(1), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const Number x = Number(g[i]);
-        y[i] = static_cast<Element>(x * sigmoid(x) * Number(u[i]));
-      }
-    });
+    at::parallel_for(0, gate.numel(), rows_per_task(1),
+                     [&](std::int64_t begin, std::int64_t end) { pass.forward(begin, end, y); });
   });
   return result;
 }
 
-SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate, const at::Tensor& up) {
+SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate, const at::Tensor& up,
+                                at::Tensor& result) {
   PENSTOCK_CHECK(grad_output.is_contiguous(), "kernels read contiguous rows");
-  SwigluGradients result{at::empty_like(gate), at::empty_like(up)};
+  const bool lacking = !result.defined();
+  if (lacking) result = at::empty_like(gate);
+  SwigluGradients gradients{at::empty_like(gate), at::empty_like(up)};
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
-    using Number = Accumulator<Element>;
+    const GatePass<Element> pass{gate.const_data_ptr<Element>(), up.const_data_ptr<Element>()};
     const Element* dy = grad_output.const_data_ptr<Element>();
-    const Element* g = gate.const_data_ptr<Element>();
-    const Element* u = up.const_data_ptr<Element>();
-    Element* dg = result.gate.data_ptr<Element>();
-    Element* du = result.up.data_ptr<Element>();
+    Element* dg = gradients.gate.data_ptr<Element>();
+    Element* du = gradients.up.data_ptr<Element>();
+    Element* y = lacking ? result.data_ptr<Element>() : nullptr;
     at::parallel_for(0, gate.numel(), rows_per_task(1), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const Number x = Number(g[i]), s = sigmoid(x), d = Number(dy[i]);
-        dg[i] = static_cast<Element>(d * Number(u[i]) * s * (Number(1) + x * (Number(1) - s)));
-        du[i] = static_cast<Element>(d * x * s);
+      // In blocks that stay in the cache, so that gate and up come from memory once.
+      for (std::int64_t first = begin; first < end; first += kBlock) {
+        const std::int64_t last = std::min(end, first + kBlock);
+        if (y) pass.forward(first, last, y);
+        pass.backward(first, last, dy, dg, du);
       }
     });
   });
-  return result;
+  return gradients;
 }
 
 }  // namespace penstock::nn::kernels

@@ -13,6 +13,9 @@ struct SwigluGradients {
   at::Tensor gate;  // [N, f]
   at::Tensor up;
 };
-SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate, const at::Tensor& up);
+
+// `result` is formed in the same pass where it is undefined, with the bits of swiglu().
+SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate, const at::Tensor& up,
+                                at::Tensor& result);
 
 }  // namespace penstock::nn::kernels
