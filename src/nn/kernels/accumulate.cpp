@@ -2,12 +2,13 @@
 #include "nn/kernels/accumulate.h"
 
 #include "nn/kernels/head_rows.h"
+#include "nn/kernels/vectorised.h"
 
 namespace penstock::nn::kernels {
 namespace {
 
 template <class Number, class Element>
-void add_row(Number* sum, const Element* part, std::int64_t count) {
+PENSTOCK_VECTORISED void add_row(Number* sum, const Element* part, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) sum[i] += Number(part[i]);
 }
 

@@ -7,6 +7,7 @@
 
 #include "nn/kernels/element.h"
 #include "nn/kernels/exponential.h"
+#include "nn/kernels/vectorised.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -19,8 +20,8 @@ struct RowSums {
 
 // Leaves exp(logit − maximum) in `exponentials`.
 template <class Element>
-RowSums<Accumulator<Element>> exponentiate(const Element* logits, std::int64_t vocabulary,
-                                           Accumulator<Element>* exponentials) {
+PENSTOCK_VECTORISED RowSums<Accumulator<Element>> exponentiate(const Element* logits, std::int64_t vocabulary,
+                                                               Accumulator<Element>* exponentials) {
   using Number = Accumulator<Element>;
   Number maximum = Number(logits[0]), sum = 0;
 #pragma omp simd reduction(max : maximum)
@@ -36,12 +37,13 @@ RowSums<Accumulator<Element>> exponentiate(const Element* logits, std::int64_t v
 }
 
 template <class Element>
-void gradient_row(const Accumulator<Element>* exponentials, Accumulator<Element> sum, std::int64_t target,
-                  double scale, std::int64_t vocabulary, Element* gradient) {
+PENSTOCK_VECTORISED void gradient_row(const Accumulator<Element>* exponentials, Accumulator<Element> sum,
+                                      std::int64_t target, double scale, std::int64_t vocabulary,
+                                      Element* gradient) {
   using Number = Accumulator<Element>;
   const Number factor = Number(scale) / sum;
-  for (std::int64_t i = 0; i < vocabulary; ++i) gradient[i] = static_cast<Element>(exponentials[i] * factor);
-  gradient[target] = static_cast<Element>(exponentials[target] * factor - Number(scale));
+  for (std::int64_t i = 0; i < vocabulary; ++i) gradient[i] = narrowed<Element>(exponentials[i] * factor);
+  gradient[target] = narrowed<Element>(exponentials[target] * factor - Number(scale));
 }
 
 // The loss of each row; with `gradient` (the logits themselves) also its gradient.

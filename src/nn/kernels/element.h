@@ -11,6 +11,7 @@
 #include <c10/util/BFloat16.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "base/error.h"
@@ -30,6 +31,19 @@ using Accumulator = typename AccumulatorOf<Element>::type;
 
 inline at::ScalarType accumulator_type(at::ScalarType type) {
   return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+// The nearest value of the narrower type, ties to even. c10's conversion tests for NaN by a branch, which
+// keeps loops from being vectorised; here it is a choice.
+template <class Element, class Number>
+inline Element narrowed(Number value) {
+  return static_cast<Element>(value);
+}
+template <>
+inline c10::BFloat16 narrowed<c10::BFloat16, float>(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+  return {static_cast<std::uint16_t>(value == value ? rounded : 0x7FC0u), c10::BFloat16::from_bits()};
 }
 
 // Calls work(Element{}) with the C++ type of a tensor's elements.

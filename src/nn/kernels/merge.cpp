@@ -4,16 +4,22 @@
 #include <cmath>
 
 #include "nn/kernels/head_rows.h"
+#include "nn/kernels/vectorised.h"
 
 namespace penstock::nn::kernels {
 namespace {
+
+template <class Number, class Element>
+PENSTOCK_VECTORISED void weigh(Number keep, Number take, const Element* part, std::int64_t d, Number* total) {
+  for (std::int64_t i = 0; i < d; ++i) total[i] = keep * total[i] + take * Number(part[i]);
+}
 
 template <class Number, class Element>
 void merge_row(Number* total, Number& total_lse, const Element* part, Number part_lse, std::int64_t d) {
   const Number greater = std::max(total_lse, part_lse), less = std::min(total_lse, part_lse);
   const Number lse = greater + std::log1p(std::exp(less - greater));
   const Number keep = std::exp(total_lse - lse), take = std::exp(part_lse - lse);
-  for (std::int64_t i = 0; i < d; ++i) total[i] = keep * total[i] + take * Number(part[i]);
+  weigh(keep, take, part, d, total);
   total_lse = lse;
 }
 

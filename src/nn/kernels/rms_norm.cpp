@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "nn/kernels/element.h"
+#include "nn/kernels/vectorised.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -25,21 +26,21 @@ Accumulator<Element> sum_of_squares(const Element* x, std::int64_t h) {
 }
 
 template <class Element>
-void norm_row(const Element* x, const Element* weight, std::int64_t h, double epsilon, Element* output,
-              Accumulator<Element>* scale) {
+PENSTOCK_VECTORISED void norm_row(const Element* x, const Element* weight, std::int64_t h, double epsilon,
+                                  Element* output, Accumulator<Element>* scale) {
   using Number = Accumulator<Element>;
   const Number factor = Number(1) / std::sqrt(sum_of_squares(x, h) / Number(h) + Number(epsilon));
   for (std::int64_t i = 0; i < h; ++i) {
-    output[i] = static_cast<Element>(Number(weight[i]) * (Number(x[i]) * factor));
+    output[i] = narrowed<Element>(Number(weight[i]) * (Number(x[i]) * factor));
   }
   *scale = factor;
 }
 
 // dx = r·(w·dy) − x·r³/h·Σ(w·dy·x) + residual; the weight's part r·x·dy goes to weight_sums.
 template <class Element>
-void norm_row_backward(const Element* dy, const Element* x, const Element* weight, Accumulator<Element> r,
-                       const Element* residual, std::int64_t h, Element* dx,
-                       Accumulator<Element>* weight_sums) {
+PENSTOCK_VECTORISED void norm_row_backward(const Element* dy, const Element* x, const Element* weight,
+                                           Accumulator<Element> r, const Element* residual, std::int64_t h,
+                                           Element* dx, Accumulator<Element>* weight_sums) {
   using Number = Accumulator<Element>;
   Number dot = 0;
 #pragma omp simd reduction(+ : dot)
@@ -51,7 +52,7 @@ void norm_row_backward(const Element* dy, const Element* x, const Element* weigh
   const Number pull = dot * r * r * r / Number(h);
   for (std::int64_t i = 0; i < h; ++i) {
     const Number gradient = r * Number(weight[i]) * Number(dy[i]) - pull * Number(x[i]);
-    dx[i] = static_cast<Element>(residual ? gradient + Number(residual[i]) : gradient);
+    dx[i] = narrowed<Element>(residual ? gradient + Number(residual[i]) : gradient);
   }
 }
 

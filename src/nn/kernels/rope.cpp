@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/kernels/head_rows.h"
+#include "nn/kernels/vectorised.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -36,12 +37,12 @@ std::vector<double> frequencies(const model::Shape& shape) {
 
 // Turns the pairs of one head by the angle (backward: by its negative, through `sign`).
 template <class In, class Out, class Number>
-void turn_row(const In* in, const Number* cosine, const Number* sine, Number sign, std::int64_t half,
-              Out* out) {
+PENSTOCK_VECTORISED void turn_row(const In* in, const Number* cosine, const Number* sine, Number sign,
+                                  std::int64_t half, Out* out) {
   for (std::int64_t i = 0; i < half; ++i) {
     const Number first = Number(in[i]), second = Number(in[half + i]), s = sign * sine[i];
-    out[i] = static_cast<Out>(first * cosine[i] - second * s);
-    out[half + i] = static_cast<Out>(second * cosine[i] + first * s);
+    out[i] = narrowed<Out>(first * cosine[i] - second * s);
+    out[half + i] = narrowed<Out>(second * cosine[i] + first * s);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "nn/kernels/element.h"
 #include "nn/kernels/exponential.h"
+#include "nn/kernels/vectorised.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -22,18 +23,19 @@ struct GatePass {
   const Element* gate;
   const Element* up;
 
-  void forward(std::int64_t begin, std::int64_t end, Element* y) const {
+  PENSTOCK_VECTORISED void forward(std::int64_t begin, std::int64_t end, Element* y) const {
     for (std::int64_t i = begin; i < end; ++i) {
       const Number x = Number(gate[i]);
-      y[i] = static_cast<Element>(x * sigmoid(x) * Number(up[i]));
+      y[i] = narrowed<Element>(x * sigmoid(x) * Number(up[i]));
     }
   }
 
-  void backward(std::int64_t begin, std::int64_t end, const Element* dy, Element* dg, Element* du) const {
+  PENSTOCK_VECTORISED void backward(std::int64_t begin, std::int64_t end, const Element* dy, Element* dg,
+                                    Element* du) const {
     for (std::int64_t i = begin; i < end; ++i) {
       const Number x = Number(gate[i]), s = sigmoid(x), d = Number(dy[i]);
-      dg[i] = static_cast<Element>(d * Number(up[i]) * s * (Number(1) + x * (Number(1) - s)));
-      du[i] = static_cast<Element>(d * x * s);
+      dg[i] = narrowed<Element>(d * Number(up[i]) * s * (Number(1) + x * (Number(1) - s)));
+      du[i] = narrowed<Element>(d * x * s);
     }
   }
 };
