@@ -27,9 +27,26 @@ void write_outputs(const train::RunPlan& plan, const train::RunOutcome& outcome,
   if (outcome.timelines.empty()) return;
   files::write_atomically(directory.file("program.txt"), schedule::to_text(plan.program));
   files::write_atomically(directory.timeline(), train::to_json(outcome.timelines));
+  if (!outcome.profiles.empty()) {
+    files::write_atomically(directory.file("profile.json"), train::to_json(outcome.profiles));
+  }
   const report::Report report{.title = "penstock train", .runs = {run_of_directory(directory.path())}};
   files::write_atomically(directory.file("trace.json"), report::chrome_trace(report));
   files::write_atomically(directory.report(), report::html_page(report));
+}
+
+std::string profile_of(const schedule::Program& program, const train::RunOutcome& outcome) {
+  Seconds compute = 0;
+  for (const train::StepTimeline& step : outcome.timelines) {
+    for (std::size_t device = 0; device < step.timeline.devices.size(); ++device) {
+      for (const schedule::Event& event : step.timeline.devices[device]) {
+        const schedule::OpKind kind = program.devices[device].ops[event.op].kind;
+        if (lane_of(kind) == schedule::Lane::Compute) compute += event.end - event.start;
+      }
+    }
+  }
+  return "compute time of a step, all devices together (mean of the last " +
+         std::to_string(outcome.profiles.size()) + ")\n" + profile_table(outcome.profiles, compute);
 }
 
 std::string memory_comparison(const train::Summary& summary) {

@@ -12,9 +12,13 @@
 
 namespace penstock::cli {
 
-// Writes the program, the measured timeline, a trace of it for Perfetto, and report.html.
+// Writes the program, the measured timeline, the profile if there is one, a trace of them for Perfetto, and
+// report.html.
 void write_outputs(const train::RunPlan& plan, const train::RunOutcome& outcome,
                    const train::RunDirectory& directory);
+
+// Where the compute time of the kept steps went: a table, its heading first.
+std::string profile_of(const schedule::Program& program, const train::RunOutcome& outcome);
 
 // A line for each device: predicted beside measured peak.
 std::string memory_comparison(const train::Summary& summary);

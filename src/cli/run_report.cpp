@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_report.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "files/mapped_file.h"
+#include "train/step_profile.h"
 
 namespace penstock::cli {
 namespace {
@@ -99,6 +101,22 @@ std::vector<report::Metric> read_metrics(const std::string& path) {
   return metrics;
 }
 
+// The kernels of the steps that were profiled, to the steps of those names.
+void add_kernels(const std::string& path, report::Run& run) {
+  if (!std::filesystem::exists(path)) return;
+  for (const train::NamedProfile& profile :
+       train::parse_profiles(files::read_text(path, kLongestMetrics), path)) {
+    const std::string label = "step " + std::to_string(profile.step);
+    const auto track = std::ranges::find(run.measured, label, &report::Track::label);
+    if (track == run.measured.end() || profile.devices.size() != run.program.devices.size()) continue;
+    for (const auto& calls : profile.devices) {
+      auto& spans = track->kernels.emplace_back();
+      for (const train::NamedCall& call : calls)
+        spans.push_back({call.kernel, call.block, call.start, call.end});
+    }
+  }
+}
+
 // Predicted beside measured bytes of one device, a row per category.
 report::Table memory_table(std::size_t device, const Json& summary) {
   report::Table table{.title = "Memory of device " + std::to_string(device),
@@ -139,6 +157,7 @@ report::Run run_of_directory(const std::string& directory) {
   run.name = directory + " (" + simulated.program.name + ")";
   run.configuration = files::read_text(file("run.toml"), kLongestMetrics);
   run.metrics = read_metrics(file("metrics.jsonl"));
+  add_kernels(file("profile.json"), run);
   const Json summary = Json::parse(files::read_text(file("summary.json"), kLongestMetrics), nullptr, false);
   if (!summary.is_object()) throw InputError(file("summary.json") + ": is no summary of a run");
   const Json devices = summary.value("devices", Json::array());

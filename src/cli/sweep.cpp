@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/plot.h"
-#include "sim/table.h"
+#include "base/aligned.h"
 
 namespace penstock::cli {
 namespace {
@@ -128,7 +128,7 @@ std::string to_table(const Sweep& sweep) {
                     percent(row.span_bubble_fraction), std::to_string(row.peak_in_flight),
                     number(row.micro_batches, 2), print_bytes(row.peak_bytes)});
   }
-  return sweep.name + "\n" + sim::aligned(rows) + refusals;
+  return sweep.name + "\n" + aligned(rows) + refusals;
 }
 
 std::string to_json(const Sweep& sweep) {

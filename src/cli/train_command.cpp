@@ -33,6 +33,7 @@ struct TrainFlags {
   int ranks = 1;
   bool print_config = false;
   bool dry_run = false;
+  bool profile = false;
   std::int64_t sample = 0;
   std::vector<std::string> overrides;
 };
@@ -72,6 +73,7 @@ void check_sample(const TrainFlags& flags, Tokens seq_len) {
 
 Prepared prepare(const TrainFlags& flags, const ResolvedRun& resolved, int ranks) {
   Prepared prepared{.plan = plan_run(resolved)};
+  prepared.plan.profile = flags.profile;
   check_ranks(resolved.options.parallel, ranks);
   check_sample(flags, resolved.options.data.seq_len);
   prepared.data = std::make_unique<train::TextData>(resolved.options.data, resolved.options.train);
@@ -131,6 +133,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
       flags.sample > 0 ? train::sample_of(prepared.plan, *prepared.data, outcome.weights_file, flags.sample)
                        : std::string();
   show_result(outcome.summary, prepared, sample);
+  if (flags.profile) std::cout << "profile   " << profile_of(prepared.plan.program, outcome);
 }
 
 void report_failure(int rank, const std::exception& failure) {
@@ -225,6 +228,8 @@ void add_train_command(CLI::App& program, Exit& exit_code) {
       ->add_option("--sample", flags->sample,
                    "at the end, draw so many tokens of text from the trained weights")
       ->check(whole_number_from(0));
+  command->add_flag("--profile", flags->profile,
+                    "time every kernel of the last steps: a table, profile.json, and in the trace");
   command->add_flag("--print-config", flags->print_config, "print the resolved run file and end");
   command->add_flag("--dry-run", flags->dry_run, "check everything, print the start table and end");
   command->allow_extras();

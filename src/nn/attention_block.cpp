@@ -7,6 +7,7 @@
 #include "nn/kernels/element.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/merge.h"
+#include "nn/profile.h"
 
 namespace penstock::nn {
 namespace {
@@ -66,6 +67,7 @@ at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& gr
 
 void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier,
             LayerRecord& record) {
+  const BlockScope scope(Block::Attention);
   const at::Tensor& input = record[Saved::Norm1Output];
   if (!record[Saved::Query].defined()) {
     record[Saved::Query] = rotated(block, place, *block.query, block.heads, input);
@@ -81,12 +83,14 @@ void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices 
 }
 
 at::Tensor attention_output(const AttentionBlock& block, const LayerRecord& record) {
+  const BlockScope scope(Block::Attention);
   return kernels::product(record[Saved::AttentionOutput], block.output->weight);
 }
 
 at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlace& place,
                                     const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
                                     WeightRecord& pending) {
+  const BlockScope scope(Block::Attention);
   const at::ScalarType type = grad_output.scalar_type();
   const at::Tensor grad_rows = kernels::product_backward(grad_output, block.output->weight);
   AttentionPart merged{by_head(record[Saved::AttentionOutput], place, block.heads), record[Saved::LogSumExp]};

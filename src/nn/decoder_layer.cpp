@@ -7,6 +7,7 @@
 
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/rms_norm.h"
+#include "nn/profile.h"
 
 namespace penstock::nn {
 
@@ -59,6 +60,7 @@ at::Tensor layer_backward_input(const DecoderLayer& layer, const at::Tensor& gra
 }
 
 void layer_backward_weight(WeightRecord pending) {
+  const BlockScope scope(Block::WeightGradients);
   for (PendingProduct& product : pending) {
     kernels::accumulate_weight_gradient(product.weight->gradient, product.grad_output, product.input);
     product.grad_output.reset();

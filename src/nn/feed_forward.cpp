@@ -3,10 +3,12 @@
 
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/swiglu.h"
+#include "nn/profile.h"
 
 namespace penstock::nn {
 
 void expand(const FeedForward& block, LayerRecord& record) {
+  const BlockScope scope(Block::FeedForward);
   if (record[Saved::Gate].defined()) return;
   const at::Tensor& input = record[Saved::Norm2Output];
   record[Saved::Gate] = kernels::product(input, block.gate->weight);
@@ -14,12 +16,14 @@ void expand(const FeedForward& block, LayerRecord& record) {
 }
 
 at::Tensor feed_forward_output(const FeedForward& block, LayerRecord& record) {
+  const BlockScope scope(Block::FeedForward);
   record[Saved::Product] = kernels::swiglu(record[Saved::Gate], record[Saved::Up]);
   return kernels::product(record[Saved::Product], block.down->weight);
 }
 
 at::Tensor feed_forward_backward_input(const FeedForward& block, const at::Tensor& grad_output,
                                        LayerRecord& record, WeightRecord& pending) {
+  const BlockScope scope(Block::FeedForward);
   const at::Tensor grad_product = kernels::product_backward(grad_output, block.down->weight);
   const auto [grad_gate, grad_up] =
       kernels::swiglu_backward(grad_product, record[Saved::Gate], record[Saved::Up], record[Saved::Product]);

@@ -8,6 +8,7 @@
 #include "nn/kernels/element.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/rms_norm.h"
+#include "nn/profile.h"
 
 namespace penstock::nn {
 namespace {
@@ -27,6 +28,7 @@ at::Tensor tile_logits(const OutputLayer& layer, const at::Tensor& normed) {
 
 OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
                             double loss_scale) {
+  const BlockScope scope(Block::Output);
   const auto [normed, scale] = kernels::rms_norm(hidden, layer.norm->weight, layer.norm_epsilon);
   at::Tensor grad_normed = at::empty_like(normed);
   OutputResult result;
@@ -44,6 +46,7 @@ OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, 
 }
 
 double output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets) {
+  const BlockScope scope(Block::Output);
   const at::Tensor normed = kernels::rms_norm(hidden, layer.norm->weight, layer.norm_epsilon).output;
   double loss = 0;
   for_tiles(hidden.size(0), layer.tile_tokens, [&](std::int64_t begin, std::int64_t rows) {

@@ -28,13 +28,22 @@ struct IdleCause {
   std::vector<Seconds> devices;
 };
 
+// A call of a kernel within a compute op.
+struct KernelSpan {
+  std::string kernel;
+  std::string block;
+  Seconds start = 0;
+  Seconds end = 0;
+};
+
 // One execution of a program, simulated or measured. The timeline has the devices of the program and, in the
 // order of its ops, one event per op.
 struct Track {
   std::string label;  // "predicted", "step 12"
   schedule::Timeline timeline;
-  std::vector<MemorySeries> memory;  // one per device; empty: unknown
-  std::vector<IdleCause> idle;       // empty: unknown
+  std::vector<MemorySeries> memory;              // one per device; empty: unknown
+  std::vector<IdleCause> idle;                   // empty: unknown
+  std::vector<std::vector<KernelSpan>> kernels;  // of each device, in order; empty: unknown
 };
 
 // A quantity over the steps of a run: loss, tokens per second.

@@ -21,6 +21,7 @@ using schedule::Op;
 
 constexpr int kThreadsPerLane = 10'000;  // thread ids kept for a lane's overlapping transfers
 constexpr std::array<std::string_view, 5> kLaneNames{"compute", "send", "receive", "copy-out", "copy-in"};
+constexpr int kKernelThread = static_cast<int>(kLaneNames.size()) * kThreadsPerLane;
 
 using Nanoseconds = std::int64_t;  // whole: rounded ends meet where exact ones do
 
@@ -49,7 +50,9 @@ class TraceWriter {
   void add_op(int device, std::uint32_t op);
   void add_flow(const schedule::Message& message);
   void add_memory(int device);
-  void name_thread(int device, int thread);
+  void add_kernels(int device);
+  void name_lane(int device, int thread);
+  void name_thread(int device, int thread, const std::string& name);
   std::string place(int device, int thread) const;
   std::string arguments(int device, std::uint32_t op) const;
 
@@ -122,7 +125,7 @@ void TraceWriter::place_threads(int device) {
   }
   for (std::size_t lane = 0; lane < kLaneNames.size(); ++lane) {
     for (std::size_t i = 0; i < free_at[lane].size(); ++i) {
-      name_thread(device, static_cast<int>(lane * kThreadsPerLane + i));
+      name_lane(device, static_cast<int>(lane * kThreadsPerLane + i));
     }
   }
 }
@@ -135,12 +138,17 @@ void TraceWriter::add_device(int device) {
         "\"args\":{\"sort_index\":" + std::to_string(first_process_ + device) + "}");
   for (std::uint32_t op = 0; op < spans_[device].size(); ++op) add_op(device, op);
   if (!process_->memory.empty()) add_memory(device);
+  if (!process_->kernels.empty()) add_kernels(device);
 }
 
-void TraceWriter::name_thread(int device, int thread) {
+void TraceWriter::name_lane(int device, int thread) {
   const int copy = thread % kThreadsPerLane;
-  const std::string name = std::string(kLaneNames[thread / kThreadsPerLane]) +
-                           (copy > 0 ? " " + std::to_string(copy + 1) : std::string());
+  name_thread(device, thread,
+              std::string(kLaneNames[thread / kThreadsPerLane]) +
+                  (copy > 0 ? " " + std::to_string(copy + 1) : std::string()));
+}
+
+void TraceWriter::name_thread(int device, int thread, const std::string& name) {
   event("\"ph\":\"M\",\"name\":\"thread_name\"," + place(device, thread) +
         "\"args\":{\"name\":" + json_quote(name) + "}");
   event("\"ph\":\"M\",\"name\":\"thread_sort_index\"," + place(device, thread) +
@@ -188,6 +196,17 @@ void TraceWriter::add_flow(const schedule::Message& message) {
         "\"ts\":" + microseconds(receive.start));
 }
 
+void TraceWriter::add_kernels(int device) {
+  name_thread(device, kKernelThread, "kernels");
+  for (const KernelSpan& span : process_->kernels[device]) {
+    const Nanoseconds start = nanoseconds(span.start);
+    event("\"ph\":\"X\",\"name\":" + json_quote(span.kernel) + ",\"cat\":\"kernel\"," +
+          place(device, kKernelThread) + "\"ts\":" + microseconds(start) +
+          ",\"dur\":" + microseconds(std::max(start, nanoseconds(span.end)) - start) +
+          ",\"args\":{\"block\":" + json_quote(span.block) + "}");
+  }
+}
+
 void TraceWriter::add_memory(int device) {
   const MemorySeries& memory = process_->memory[device];
   for (std::size_t i = 0; i < memory.times.size(); ++i) {
@@ -215,7 +234,7 @@ std::string chrome_trace(const Report& report) {
     const std::string name = report.runs.size() > 1 ? run.name + " " : "";
     const auto add = [&](const Track& track) {
       const std::string prefix = name + track.label + " ";
-      writer.add({prefix, run.program, track.timeline, track.memory});
+      writer.add({prefix, run.program, track.timeline, track.memory, track.kernels});
     };
     if (run.predicted) add(*run.predicted);
     for (const Track& track : run.measured) add(track);

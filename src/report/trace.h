@@ -22,8 +22,9 @@ namespace penstock::report {
 struct TraceProcess {
   std::string_view prefix;  // before "device 0", to tell several timelines of one trace apart; may be empty
   const schedule::Program& program;
-  const schedule::Timeline& timeline;         // of this program: one event per op
-  std::span<const MemorySeries> memory = {};  // one per device, or none
+  const schedule::Timeline& timeline;                     // of this program: one event per op
+  std::span<const MemorySeries> memory = {};              // one per device, or none
+  std::span<const std::vector<KernelSpan>> kernels = {};  // of each device, or none: a thread of their own
 };
 
 std::string chrome_trace(const TraceProcess& process);

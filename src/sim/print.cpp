@@ -2,7 +2,7 @@
 #include "sim/print.h"
 
 #include "base/text.h"
-#include "sim/table.h"
+#include "base/aligned.h"
 
 namespace penstock::sim {
 namespace {

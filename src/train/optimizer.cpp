@@ -12,6 +12,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "nn/profile.h"
 
 namespace penstock::train {
 namespace {
@@ -107,11 +108,15 @@ std::vector<double> Optimizer::square_sums() const {
 }
 
 void Optimizer::update(double lr, double gradient_scale) {
+  const nn::BlockScope scope(nn::Block::Optimizer);
   ++updates_;
   const at::Tensor count = at::full({}, static_cast<float>(updates_), at::kFloat);
   for (Entry& entry : entries_) {
     nn::Parameter& parameter = *entry.parameter;
     if (gradient_scale != 1.0) parameter.gradient.mul_(gradient_scale);
+    // Reads the gradient, reads and writes the master and two moments.
+    const nn::KernelTimer timer(nn::Kernel::Adam,
+                                {.bytes = 7.0 * static_cast<double>(parameter.master.nbytes())});
     at::_fused_adamw_({parameter.master}, {parameter.gradient}, {entry.first_moment}, {entry.second_moment},
                       {}, {count}, lr, beta1_, beta2_, entry.weight_decay, epsilon_, /*amsgrad=*/false,
                       /*maximize=*/false);

@@ -27,6 +27,13 @@ BytesByCategory predicted_bytes(const model::DeviceMemory& memory) {
   return named;
 }
 
+// What this rank keeps of one of the last steps.
+struct KeptStep {
+  std::int64_t number = 0;
+  std::vector<schedule::Event> events;
+  std::vector<nn::KernelCall> calls;
+};
+
 // One run under way. Every rank goes through the same calls; what only rank 0 does hangs on its directory.
 class Run {
  public:
@@ -63,7 +70,7 @@ class Run {
   void one_step(std::int64_t number) {
     const StepTokens tokens = data_.training_batch((number - 1) * plan_.options.train.batch);
     const StepReport report = trainer_.step(number, tokens);
-    kept_.emplace_back(number, trainer_.events());
+    kept_.push_back({number, trainer_.events(), trainer_.kernel_calls()});
     if (kept_.size() > kKeptTimelines) kept_.pop_front();
     watch_for_numbers(number, report);
     const bool evaluate_now = number == steps() || (plan_.options.train.evaluate_every > 0 &&
@@ -127,8 +134,9 @@ class Run {
   RunOutcome finish() {
     RunOutcome outcome;
     summary_.wall_s = elapsed();
-    for (const auto& [number, events] : kept_) {
-      outcome.timelines.push_back({number, gather_events(plan_.program, events, pipeline_)});
+    for (const KeptStep& kept : kept_) {
+      outcome.timelines.push_back({kept.number, gather_events(plan_.program, kept.events, pipeline_)});
+      if (plan_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline_));
     }
     const auto measured = gather_peaks(trainer_.ledger(), pipeline_);
     const std::string path = directory_ ? directory_->file("weights.safetensors") : "";
@@ -163,7 +171,7 @@ class Run {
   Flops machine_flops_ = 0;
   Clock::time_point began_;
   int skipped_in_a_row_ = 0;
-  std::deque<std::pair<std::int64_t, std::vector<schedule::Event>>> kept_;
+  std::deque<KeptStep> kept_;
   Summary summary_;
 };
 

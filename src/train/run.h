@@ -13,6 +13,7 @@
 #include "train/progress.h"
 #include "train/run_directory.h"
 #include "train/run_plan.h"
+#include "train/step_profile.h"
 #include "train/step_timeline.h"
 
 namespace penstock::train {
@@ -27,6 +28,7 @@ struct RunObserver {
 struct RunOutcome {
   Summary summary;
   std::vector<StepTimeline> timelines;  // of the last few steps
+  std::vector<StepProfile> profiles;    // of the same steps; empty unless the plan asks for it
   std::string weights_file;
 };
 

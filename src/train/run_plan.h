@@ -21,6 +21,7 @@ struct RunPlan {
   std::vector<std::vector<model::TokenRange>> slices;             // of each micro-batch of a training step
   std::vector<std::vector<model::TokenRange>> evaluation_slices;  // of each micro-batch of an evaluation
   model::MemoryTable predicted;                                   // of each device
+  bool profile = false;                                           // time every call of a kernel
 
   const model::Shape& shape() const { return options.model.shape; }
   model::Precision precision() const { return model::parse_precision(options.train.precision); }

@@ -66,6 +66,8 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   report_ = {.lr = learning_rate(plan_.options.train, step)};
   targets_ = tokens.target_count;
   pipeline_.barrier();
+  profile_.restart();
+  const nn::ProfileScope profiled(plan_.profile ? &profile_ : nullptr);
   const auto began = std::chrono::steady_clock::now();
   events_ = training_->run(tokens).events;
   gather_facts(std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began).count());

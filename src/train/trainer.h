@@ -8,6 +8,7 @@
 
 #include "comm/communicator.h"
 #include "nn/ledger.h"
+#include "nn/profile.h"
 #include "nn/stage.h"
 #include "train/interpreter.h"
 #include "train/optimizer.h"
@@ -39,6 +40,7 @@ class Trainer {
 
   // The latest step of this rank.
   const std::vector<schedule::Event>& events() const { return events_; }
+  const std::vector<nn::KernelCall>& kernel_calls() const { return profile_.calls(); }  // when profiling
   std::map<int, nn::Stage>& stages() { return stages_; }
   Optimizer& optimizer() { return *optimizer_; }
   const nn::Ledger& ledger() const { return ledger_; }
@@ -57,6 +59,7 @@ class Trainer {
   std::unique_ptr<Interpreter> training_;
   std::unique_ptr<Interpreter> evaluating_;
   std::vector<schedule::Event> events_;
+  nn::Profile profile_;
   StepReport report_;         // of the step under way
   std::int64_t targets_ = 0;  // of the step under way
 };

@@ -52,6 +52,23 @@ TEST_F(TrainCommand, LeavesAConfigurationThatTrainsTheSame) {
   EXPECT_TRUE(scratch_.read("run/weights.safetensors") == scratch_.read("again/weights.safetensors"));
 }
 
+TEST_F(TrainCommand, TellsWhereTheTimeGoesWhenAsked) {
+  const Ending plain = train({});
+  ASSERT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_EQ(plain.out.find("profile"), std::string::npos);
+  EXPECT_FALSE(fs::exists(scratch_ / "run/profile.json"));
+  const Ending ending = train({"--profile", "--output.dir", scratch_ / "profiled"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  for (const char* word : {"profile", "attention backward", "weight gradient", "adam", "outside kernels"}) {
+    EXPECT_NE(ending.out.find(word), std::string::npos) << word;
+  }
+  const auto profile = nlohmann::json::parse(scratch_.read("profiled/profile.json"));
+  EXPECT_EQ(profile.at("steps").size(), 3u);
+  EXPECT_EQ(profile.at("steps")[0].at("devices").size(), 2u);
+  EXPECT_NE(scratch_.read("profiled/trace.json").find("\"cat\":\"kernel\""), std::string::npos);
+  EXPECT_TRUE(scratch_.read("run/weights.safetensors") == scratch_.read("profiled/weights.safetensors"));
+}
+
 TEST_F(TrainCommand, NeverWritesIntoAFinishedRun) {
   ASSERT_EQ(train({}).exit_code, 0);
   const std::string before = scratch_.read("run/metrics.jsonl");

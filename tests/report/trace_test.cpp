@@ -127,6 +127,25 @@ TEST(Trace, ShowsMemoryAsACounterWithOneSeriesPerCategory) {
   EXPECT_NEAR(second["ts"].number, memory[0].times[1] * 1e6, 1e-3);
 }
 
+TEST(Trace, ShowsKernelsOnAThreadOfTheirOwn) {
+  const auto program = example_program("gpipe", 2, 1, 1);
+  const auto timeline = PaperClock(program, example_seconds()).run();
+  const std::vector<std::vector<KernelSpan>> kernels{{{"product", "attention", 0.25, 0.5}}, {}};
+  const Trace trace(chrome_trace(TraceProcess{"", program, timeline, {}, kernels}));
+  std::vector<const Json*> found;
+  std::set<Place> others;
+  for (const Json* event : trace.of("X")) {
+    if ((*event)["cat"].text == "kernel") found.push_back(event);
+    if ((*event)["cat"].text != "kernel") others.insert(place(*event));
+  }
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ((*found[0])["name"].text, "product");
+  EXPECT_EQ((*found[0])["args"]["block"].text, "attention");
+  EXPECT_EQ((*found[0])["ts"].number, 0.25e6);
+  EXPECT_EQ((*found[0])["dur"].number, 0.25e6);
+  EXPECT_FALSE(others.contains(place(*found[0])));
+}
+
 TEST(Trace, OfAReportHoldsAllTimelinesAsProcessesOfTheirOwn) {
   const Report report{"both",
                       {example_run("a", example_program("gpipe", 2, 2, 1), 2),

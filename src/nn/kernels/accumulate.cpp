@@ -3,6 +3,7 @@
 
 #include "nn/kernels/head_rows.h"
 #include "nn/kernels/vectorised.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -35,6 +36,7 @@ void add_rows(at::Tensor& sum, const at::Tensor& part) {
 }  // namespace
 
 void accumulate(at::Tensor& sum, const at::Tensor& part) {
+  const KernelTimer timer(Kernel::Accumulate, memory_work(sum, sum, part));
   PENSTOCK_CHECK(sum.sizes() == part.sizes(), "a part has the shape of its sum");
   for_element_type(part.scalar_type(), [&](auto element) { add_rows<decltype(element)>(sum, part); });
 }

@@ -6,9 +6,16 @@
 #include <ATen/ops/empty.h>
 
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
+
+// `products` matrix products over the scores, half of them masked away when causal.
+KernelTimer::Work attention_work(const at::Tensor& query, const at::Tensor& key, Mask mask, double products) {
+  const double scores = static_cast<double>(query.numel()) * static_cast<double>(key.size(2));
+  return {.flops = 2 * products * scores * (mask == Mask::Causal ? 0.5 : 1.0)};
+}
 
 // As many query heads as key-value heads.
 AttentionPart attend_ungrouped(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -73,6 +80,7 @@ AttentionGradients backward_by_member(const at::Tensor& grad_output, const at::T
 }  // namespace
 
 AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask) {
+  const KernelTimer timer(Kernel::Attention, attention_work(query, key, mask, 2));
   const std::int64_t kv_heads = key.size(1);
   if (query.size(1) == kv_heads) return attend_ungrouped(query, key, value, mask);
   if (mask == Mask::Causal) return attend_by_member(query, key, value);
@@ -83,6 +91,7 @@ AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::T
 AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                    const at::Tensor& key, const at::Tensor& value,
                                    const AttentionPart& merged, Mask mask) {
+  const KernelTimer timer(Kernel::AttentionBackward, attention_work(query, key, mask, 4));
   const std::int64_t kv_heads = key.size(1);
   if (query.size(1) == kv_heads) return backward_ungrouped(grad_output, query, key, value, merged, mask);
   if (mask == Mask::Causal) return backward_by_member(grad_output, query, key, value, merged);

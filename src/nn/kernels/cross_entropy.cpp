@@ -8,6 +8,7 @@
 #include "nn/kernels/element.h"
 #include "nn/kernels/exponential.h"
 #include "nn/kernels/vectorised.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -70,6 +71,7 @@ void all_rows(const Element* logits, const at::Tensor& targets, std::int64_t voc
 }
 
 double run(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
+  const KernelTimer timer(Kernel::Loss, with_gradient ? memory_work(logits, logits) : memory_work(logits));
   PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
   const std::int64_t vocabulary = logits.size(1), count = targets.numel();
   const std::int64_t* ids = targets.const_data_ptr<std::int64_t>();

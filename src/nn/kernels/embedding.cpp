@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 
 #include "nn/kernels/element.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -22,6 +23,7 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& tokens) {
   const std::int64_t* ids = tokens.const_data_ptr<std::int64_t>();
   check_tokens(ids, count, table.size(0));
   at::Tensor result = at::empty({count, h}, table.options());
+  const KernelTimer timer(Kernel::Embedding, memory_work(result, result));
   for_element_type(table.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     const Element* rows = table.const_data_ptr<Element>();
@@ -32,6 +34,7 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& tokens) {
 }
 
 void accumulate_embedding_gradient(at::Tensor& grad_table, const at::Tensor& grad, const at::Tensor& tokens) {
+  const KernelTimer timer(Kernel::EmbeddingBackward, memory_work(grad));
   PENSTOCK_CHECK(grad.is_contiguous() && tokens.is_contiguous(), "kernels read contiguous rows");
   const std::int64_t count = tokens.numel(), h = grad_table.size(1);
   const std::int64_t* ids = tokens.const_data_ptr<std::int64_t>();

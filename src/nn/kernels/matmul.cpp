@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/work.h"
 
 // Exported by libtorch_cpu, which links MKL's interface with 32-bit integers.
 extern "C" void cblas_gemm_bf16bf16f32(int layout, int transpose_a, int transpose_b, int m, int n, int k,
@@ -50,13 +51,20 @@ Bf16Products fastest_bf16_products() {
   return choice;
 }
 
-at::Tensor product(const at::Tensor& x, const at::Tensor& weight) { return plain_product(x, weight.t()); }
+at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
+  const KernelTimer timer(Kernel::Product, product_work(x.size(0), x.size(1), weight.size(0)));
+  return plain_product(x, weight.t());
+}
 
 at::Tensor product_backward(const at::Tensor& grad_output, const at::Tensor& weight) {
+  const KernelTimer timer(Kernel::ProductBackward,
+                          product_work(grad_output.size(0), weight.size(0), weight.size(1)));
   return plain_product(grad_output, weight);
 }
 
 void add_product_backward(at::Tensor& sum, const at::Tensor& grad_output, const at::Tensor& weight) {
+  const KernelTimer timer(Kernel::ProductBackward,
+                          product_work(grad_output.size(0), weight.size(0), weight.size(1)));
   if (widened(sum)) {
     sum.copy_(at::addmm(sum.to(at::kFloat), grad_output.to(at::kFloat), weight.to(at::kFloat)));
   } else {
@@ -68,6 +76,7 @@ void accumulate_weight_gradient(at::Tensor& grad, const at::Tensor& grad_output,
                                 Bf16Products products) {
   PENSTOCK_CHECK(grad.is_contiguous() && grad_output.is_contiguous() && x.is_contiguous(),
                  "products read rows");
+  const KernelTimer timer(Kernel::WeightGradient, product_work(grad.size(0), x.size(0), grad.size(1)));
   if (x.scalar_type() != at::kBFloat16) {
     at::addmm_out(grad, grad, grad_output.t(), x);
   } else if (products == Bf16Products::Mkl) {

@@ -5,6 +5,7 @@
 
 #include "nn/kernels/head_rows.h"
 #include "nn/kernels/vectorised.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -41,6 +42,7 @@ void merge_rows(AttentionPart& total, const AttentionPart& part) {
 }  // namespace
 
 void merge(AttentionPart& total, const AttentionPart& part) {
+  const KernelTimer timer(Kernel::Merge, memory_work(total.output, total.output, part.output));
   check_head_rows(total.output);
   check_head_rows(part.output);
   PENSTOCK_CHECK(total.log_sum_exp.is_contiguous() && part.log_sum_exp.is_contiguous(),

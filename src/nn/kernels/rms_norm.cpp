@@ -9,6 +9,7 @@
 
 #include "nn/kernels/element.h"
 #include "nn/kernels/vectorised.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -68,6 +69,7 @@ void add_blocks(const Number* blocks, std::int64_t count, std::int64_t h, Number
 }  // namespace
 
 Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  const KernelTimer timer(Kernel::Norm, memory_work(x, x));
   PENSTOCK_CHECK(x.dim() == 2 && x.is_contiguous(), "kernels read contiguous rows");
   const std::int64_t rows = x.size(0), h = x.size(1);
   Normed result{at::empty_like(x), at::empty({rows}, x.options().dtype(accumulator_type(x.scalar_type())))};
@@ -85,6 +87,7 @@ Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
 
 at::Tensor rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& x, const at::Tensor& weight,
                              const at::Tensor& scale, const at::Tensor& residual, at::Tensor& grad_weight) {
+  const KernelTimer timer(Kernel::NormBackward, memory_work(grad_output, x, residual, x));
   PENSTOCK_CHECK(grad_output.is_contiguous() && x.is_contiguous(), "kernels read contiguous rows");
   PENSTOCK_CHECK(!residual.defined() || residual.is_contiguous(), "kernels read contiguous rows");
   const std::int64_t rows = x.size(0), h = x.size(1);

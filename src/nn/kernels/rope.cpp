@@ -9,6 +9,7 @@
 
 #include "nn/kernels/head_rows.h"
 #include "nn/kernels/vectorised.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -86,6 +87,7 @@ RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions, at::
 
 at::Tensor rope(const at::Tensor& x, const RotaryTable& table, std::int64_t heads,
                 std::int64_t first_position) {
+  const KernelTimer timer(Kernel::Rotation, memory_work(x, x));
   PENSTOCK_CHECK(first_position + x.size(1) <= table.cosine.size(0),
                  "the rotary table ends before these positions");
   const std::int64_t b = x.size(0), tokens = x.size(1), d = x.size(2) / heads;
@@ -99,6 +101,7 @@ at::Tensor rope(const at::Tensor& x, const RotaryTable& table, std::int64_t head
 
 at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, std::int64_t first_position,
                          at::ScalarType type) {
+  const KernelTimer timer(Kernel::RotationBackward, memory_work(grad, grad));
   check_head_rows(grad);
   const std::int64_t b = grad.size(0), heads = grad.size(1), tokens = grad.size(2), d = grad.size(3);
   at::Tensor result = at::empty({b * tokens, heads * d}, grad.options().dtype(type));

@@ -6,6 +6,7 @@
 #include "nn/kernels/element.h"
 #include "nn/kernels/exponential.h"
 #include "nn/kernels/vectorised.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -43,6 +44,7 @@ struct GatePass {
 }  // namespace
 
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  const KernelTimer timer(Kernel::Swiglu, memory_work(gate, up, gate));
   PENSTOCK_CHECK(gate.is_contiguous() && up.is_contiguous(), "kernels read contiguous rows");
   at::Tensor result = at::empty_like(gate);
   for_element_type(gate.scalar_type(), [&](auto element) {
@@ -57,6 +59,7 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
 
 SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate, const at::Tensor& up,
                                 at::Tensor& result) {
+  const KernelTimer timer(Kernel::SwigluBackward, memory_work(grad_output, gate, up, gate, up, result));
   PENSTOCK_CHECK(grad_output.is_contiguous(), "kernels read contiguous rows");
   const bool lacking = !result.defined();
   if (lacking) result = at::empty_like(gate);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/profile.h"
+
+#include <utility>
+
+namespace penstock::nn {
+namespace {
+
+thread_local Profile* active = nullptr;
+thread_local Block block_now = Block::Stream;
+
+}  // namespace
+
+std::string_view name_of(Kernel kernel) {
+  constexpr std::string_view names[kKernels] = {"product",
+                                                "product backward",
+                                                "weight gradient",
+                                                "attention",
+                                                "attention backward",
+                                                "merge",
+                                                "sum",
+                                                "norm",
+                                                "norm backward",
+                                                "rotation",
+                                                "rotation backward",
+                                                "swiglu",
+                                                "swiglu backward",
+                                                "loss",
+                                                "embedding",
+                                                "embedding backward",
+                                                "adam"};
+  return names[static_cast<std::size_t>(kernel)];
+}
+
+std::string_view name_of(Block block) {
+  constexpr std::string_view names[kBlocks] = {"residual stream",  "attention", "feed forward",
+                                               "weight gradients", "output",    "optimizer"};
+  return names[static_cast<std::size_t>(block)];
+}
+
+void Profile::restart() {
+  calls_.clear();
+  began_ = std::chrono::steady_clock::now();
+}
+
+ProfileScope::ProfileScope(Profile* profile) : previous_(std::exchange(active, profile)) {}
+ProfileScope::~ProfileScope() { active = previous_; }
+
+BlockScope::BlockScope(Block block) : previous_(std::exchange(block_now, block)) {}
+BlockScope::~BlockScope() { block_now = previous_; }
+
+// While a call is timed no profile is active, so what it calls in turn is not noted.
+KernelTimer::KernelTimer(Kernel kernel, Work work) : profile_(active) {
+  if (!profile_) return;
+  active = nullptr;
+  call_ = {.kernel = kernel, .block = block_now, .flops = work.flops, .bytes = work.bytes};
+  call_.start = std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - profile_->began_).count();
+}
+
+KernelTimer::~KernelTimer() {
+  if (!profile_) return;
+  active = profile_;
+  call_.end = std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - profile_->began_).count();
+  profile_->calls_.push_back(call_);
+}
+
+}  // namespace penstock::nn
