@@ -8,6 +8,7 @@
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/element.h"
 #include "nn/kernels/merge.h"
+#include "nn/kernels/tiled_attention.h"
 #include "nn/reference_model.h"
 #include "nn/tensor_checks.h"
 
@@ -15,6 +16,7 @@ namespace penstock::testing {
 namespace {
 
 namespace kernels = nn::kernels;
+using kernels::AttentionKernel;
 using kernels::AttentionPart;
 using kernels::Mask;
 
@@ -38,8 +40,10 @@ std::vector<Sizes> all_sizes() {
 struct Sequences {
   at::Tensor query, key, value, grad_output;
   std::vector<std::int64_t> begins, lengths;
+  AttentionKernel kernel;
 
-  Sequences(const Sizes& sizes, at::ScalarType type) : lengths(sizes.slices) {
+  Sequences(const Sizes& sizes, at::ScalarType type, AttentionKernel kernel)
+      : lengths(sizes.slices), kernel(kernel) {
     std::int64_t tokens = 0;
     for (const std::int64_t length : lengths) {
       begins.push_back(tokens);
@@ -57,10 +61,12 @@ struct Sequences {
 
 AttentionPart forward(const Sequences& all, std::size_t i) {
   const at::Tensor query = all.slice(all.query, i);
-  AttentionPart total = kernels::attend(query, all.slice(all.key, i), all.slice(all.value, i), Mask::Causal);
+  AttentionPart total =
+      kernels::attend(query, all.slice(all.key, i), all.slice(all.value, i), Mask::Causal, all.kernel);
   total.output = total.output.to(kernels::accumulator_type(query.scalar_type()));
   for (std::size_t j = i; j-- > 0;) {
-    kernels::merge(total, kernels::attend(query, all.slice(all.key, j), all.slice(all.value, j), Mask::None));
+    kernels::merge(total, kernels::attend(query, all.slice(all.key, j), all.slice(all.value, j), Mask::None,
+                                          all.kernel));
   }
   total.output = total.output.to(query.scalar_type());
   return total;
@@ -78,7 +84,7 @@ Gradients backward(const Sequences& all) {
     for (std::size_t j = i + 1; j-- > 0;) {
       const auto part = kernels::attend_backward(all.slice(all.grad_output, i), all.slice(all.query, i),
                                                  all.slice(all.key, j), all.slice(all.value, j), merged,
-                                                 j == i ? Mask::Causal : Mask::None);
+                                                 j == i ? Mask::Causal : Mask::None, all.kernel);
       kernels::accumulate_or_take(sums.query[i], part.query);
       kernels::accumulate_or_take(sums.key[j], part.key);
       kernels::accumulate_or_take(sums.value[j], part.value);
@@ -87,8 +93,9 @@ Gradients backward(const Sequences& all) {
   return sums;
 }
 
-void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, double tolerance) {
-  const Sequences all(sizes, type);
+void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, AttentionKernel kernel,
+                            double tolerance) {
+  const Sequences all(sizes, type, kernel);
   const at::Tensor query = leaf(all.query), key = leaf(all.key), value = leaf(all.value);
   const at::Tensor wanted = reference::attention(query, key, value);
   const auto exact = torch::autograd::grad({wanted}, {query, key, value}, {all.grad_output.to(at::kDouble)});
@@ -102,18 +109,68 @@ void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, double tole
 }
 
 TEST(Attention, OverChunksEqualsPlainAttentionAndItsAutograd) {
-  for (const Sizes& sizes : all_sizes()) expect_equals_autograd(sizes, at::kDouble, 1e-12);
+  for (const Sizes& sizes : all_sizes())
+    expect_equals_autograd(sizes, at::kDouble, AttentionKernel::Aten, 1e-12);
 }
 
 TEST(Attention, InNarrowTypesIsAsGoodAsTheirRounding) {
   for (const Sizes& sizes : all_sizes()) {
-    expect_equals_autograd(sizes, at::kFloat, 1e-5);
-    expect_equals_autograd(sizes, at::kBFloat16, 2e-2);
+    expect_equals_autograd(sizes, at::kFloat, AttentionKernel::Aten, 1e-5);
+    expect_equals_autograd(sizes, at::kBFloat16, AttentionKernel::Aten, 2e-2);
   }
 }
 
+class TiledAttention : public ::testing::TestWithParam<at::ScalarType> {
+ protected:
+  void SetUp() override {
+    if (!kernels::has_tiled_attention(GetParam())) {
+      GTEST_SKIP() << "this processor has no tile products for " << GetParam();
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Types, TiledAttention, ::testing::Values(at::kFloat, at::kBFloat16));
+
+// Among the sizes are parts of tiles, whole ones and several of both queries and keys.
+TEST_P(TiledAttention, IsAsGoodAsItsRounding) {
+  std::vector<Sizes> sizes = all_sizes();
+  for (const auto& slices :
+       std::vector<std::vector<std::int64_t>>{{64}, {65}, {256}, {257}, {600}, {63, 320, 1}, {300, 129}}) {
+    sizes.push_back({2, 1, slices});
+    sizes.push_back({3, 3, slices});
+  }
+  const double tolerance = GetParam() == at::kFloat ? 1e-5 : 2e-2;
+  for (const Sizes& size : sizes) expect_equals_autograd(size, GetParam(), AttentionKernel::Tiled, tolerance);
+}
+
+TEST_P(TiledAttention, HasTheSameBitsForEveryNumberOfThreads) {
+  const Sequences all({6, 2, {150, 90}}, GetParam(), AttentionKernel::Tiled);
+  const int before = at::get_num_threads();
+  at::set_num_threads(1);
+  const AttentionPart alone = forward(all, 1);
+  const Gradients wanted = backward(all);
+  for (const int threads : {2, 3, 5}) {
+    at::set_num_threads(threads);
+    expect_same_bits(forward(all, 1).output, alone.output, "output");
+    const Gradients got = backward(all);
+    for (std::size_t i = 0; i < 2; ++i) {
+      expect_same_bits(got.query[i], wanted.query[i], "query");
+      expect_same_bits(got.key[i], wanted.key[i], "key");
+      expect_same_bits(got.value[i], wanted.value[i], "value");
+    }
+  }
+  at::set_num_threads(before);
+}
+
+TEST_P(TiledAttention, CarriesAScoreThatIsNoNumberIntoTheOutput) {
+  Sequences all({1, 1, {5}}, GetParam(), AttentionKernel::Tiled);
+  all.query.select(2, 3).fill_(NAN);
+  const at::Tensor output = forward(all, 0).output;
+  EXPECT_TRUE(output.select(2, 3).isnan().all().item<bool>());
+  EXPECT_FALSE(output.narrow(2, 0, 3).isnan().any().item<bool>());
+}
+
 TEST(Attention, LogSumExpIsThatOfTheScoresSeen) {
-  const Sequences all({4, 2, {5, 3}}, at::kDouble);
+  const Sequences all({4, 2, {5, 3}}, at::kDouble, AttentionKernel::Aten);
   const at::Tensor keys = all.key.repeat_interleave(2, 1);
   const at::Tensor scores = at::matmul(all.query, keys.transpose(-1, -2)) / std::sqrt(6.0);
   const at::Tensor hidden_from = at::ones({8, 8}, at::kBool).triu(1);

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/tiled_attention.h"
 #include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
@@ -79,8 +80,14 @@ AttentionGradients backward_by_member(const at::Tensor& grad_output, const at::T
 
 }  // namespace
 
-AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask) {
+AttentionKernel fastest_attention(at::ScalarType type) {
+  return has_tiled_attention(type) ? AttentionKernel::Tiled : AttentionKernel::Aten;
+}
+
+AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask,
+                     AttentionKernel kernel) {
   const KernelTimer timer(Kernel::Attention, attention_work(query, key, mask, 2));
+  if (kernel == AttentionKernel::Tiled) return attend_tiled(query, key, value, mask);
   const std::int64_t kv_heads = key.size(1);
   if (query.size(1) == kv_heads) return attend_ungrouped(query, key, value, mask);
   if (mask == Mask::Causal) return attend_by_member(query, key, value);
@@ -90,8 +97,11 @@ AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::T
 
 AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                    const at::Tensor& key, const at::Tensor& value,
-                                   const AttentionPart& merged, Mask mask) {
+                                   const AttentionPart& merged, Mask mask, AttentionKernel kernel) {
   const KernelTimer timer(Kernel::AttentionBackward, attention_work(query, key, mask, 4));
+  if (kernel == AttentionKernel::Tiled) {
+    return attend_tiled_backward(grad_output, query, key, value, merged, mask);
+  }
   const std::int64_t kv_heads = key.size(1);
   if (query.size(1) == kv_heads) return backward_ungrouped(grad_output, query, key, value, merged, mask);
   if (mask == Mask::Causal) return backward_by_member(grad_output, query, key, value, merged);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of one slice's queries over one chunk of keys and values, and its backward, by ATen's flash
-// kernel for CPUs (Dao 2023). Partial results over several chunks are put together by merge(); partial
-// backwards, given the merged output and log-sum-exp, simply add up.
+// Attention of one slice's queries over one chunk of keys and values, and its backward: flash attention (Dao
+// 2023), our own where the machine has the products for it, else ATen's kernel for CPUs. Partial results over
+// several chunks are put together by merge(); partial backwards, given the merged output and log-sum-exp,
+// simply add up.
 //
 // b sequences, H query heads, K key-value heads (H a multiple of K: head j reads key-value head j / (H/K)),
 // T queries, C keys, d head size. Scores are scaled by 1/√d.
@@ -16,13 +17,24 @@ enum class Mask : std::uint8_t {
   Causal,  // the slice's own chunk (C = T): query t sees keys 0..t
 };
 
+enum class AttentionKernel : std::uint8_t {
+  Tiled,  // tiled_attention.h: f32 and bf16, where oneDNN has tile products; results in f32
+  Aten,   // results in the compute type
+};
+AttentionKernel fastest_attention(at::ScalarType type);  // of this machine
+
 struct AttentionPart {
-  at::Tensor output;       // [b, H, T, d], last stride 1
+  at::Tensor output;       // [b, H, T, d], last stride 1, compute type or its accumulator type
   at::Tensor log_sum_exp;  // [b, H, T] contiguous, accumulator type
 };
 
 // query [b, H, T, d] contiguous; key, value [b, K, C, d] with last stride 1.
-AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask);
+AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask,
+                     AttentionKernel kernel);
+inline AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                            Mask mask) {
+  return attend(query, key, value, mask, fastest_attention(query.scalar_type()));
+}
 
 struct AttentionGradients {
   at::Tensor query;  // [b, H, T, d]; all with last stride 1, in the compute type or its accumulator type
@@ -34,6 +46,12 @@ struct AttentionGradients {
 // without copies.
 AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                    const at::Tensor& key, const at::Tensor& value,
-                                   const AttentionPart& merged, Mask mask);
+                                   const AttentionPart& merged, Mask mask, AttentionKernel kernel);
+inline AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
+                                          const at::Tensor& key, const at::Tensor& value,
+                                          const AttentionPart& merged, Mask mask) {
+  return attend_backward(grad_output, query, key, value, merged, mask,
+                         fastest_attention(query.scalar_type()));
+}
 
 }  // namespace penstock::nn::kernels
