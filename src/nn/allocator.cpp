@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <iterator>
 #include <list>
@@ -110,7 +111,10 @@ std::size_t rounded(std::size_t bytes) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+std::atomic<std::int64_t> mapped{0};
+
 Header* map_block(std::size_t capacity) {
+  mapped.fetch_add(1, std::memory_order_relaxed);
   void* block = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (block == MAP_FAILED)
     throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
@@ -184,6 +188,8 @@ void recount(const at::Tensor& tensor, Category category) {
   header->category = category;
   header->ledger->add(category, static_cast<Bytes>(header->requested));
 }
+
+std::int64_t mapped_blocks() { return mapped.load(std::memory_order_relaxed); }
 
 Bytes cached_bytes() { return static_cast<Bytes>(cache().held()); }
 

@@ -46,4 +46,8 @@ void recount(const at::Tensor& tensor, Category category);
 // once.
 Bytes cached_bytes();
 
+// Large blocks (256 KiB and more) that had to be mapped afresh since the process began: what a step should do
+// without once the first steps have been.
+std::int64_t mapped_blocks();
+
 }  // namespace penstock::nn

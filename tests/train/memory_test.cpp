@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "nn/allocator.h"
 #include "schedule/generators/generator.h"
 #include "train/small_run.h"
 
@@ -85,6 +86,26 @@ TEST(MemoryOfASchedule, DoesNotGrowFromStepToStep) {
       totals[&trainer].insert(trainer.ledger().live_total());
     });
     for (const auto& [trainer, seen] : totals) EXPECT_EQ(seen.size(), 1u);
+  }
+}
+
+// Records and temporaries of this run are large enough to be cached.
+TEST(MemoryOfASchedule, IsReusedFromStepToStep) {
+  for (const char* precision : {"f32", "bf16"}) {
+    train::RunOptions options = small_options("slimpipe", 1, 4, precision);
+    options.model.shape = {.layers = 2, .hidden = 256, .ffn = 704, .heads = 4, .kv_heads = 2};
+    options.data.seq_len = 2048;
+    options.train.batch = 2;
+    const train::RunPlan plan = planned(options);
+    on_ranks(plan, [&](comm::Communicator& world) {
+      train::Trainer trainer(plan, world);
+      const auto tokens = tokens_of(drawn_batches(plan, 1));
+      for (std::int64_t step = 1; step <= 2; ++step) trainer.step(step, tokens);
+      const std::int64_t before = nn::mapped_blocks();
+      EXPECT_GT(before, 0);
+      for (std::int64_t step = 3; step <= 5; ++step) trainer.step(step, tokens);
+      EXPECT_EQ(nn::mapped_blocks(), before) << precision;
+    });
   }
 }
 
