@@ -17,8 +17,10 @@ simulate() { "$bin/simulate_benchmark" 2>/dev/null; }
 reality() { python3 bench/reality.py "$program"; }
 reference() { bash bench/reference.sh "$program"; }
 schedules() { bench/schedules.sh; }
+kernels() { "$bin/kernels_benchmark" 2>/dev/null; }
+peers() { python3 bench/peers.py "$program"; }
 
-names="generators simulate reality reference schedules"
+names="generators simulate reality reference schedules kernels peers"
 wanted=${*:-$names}
 mkdir -p bench/results
 for name in $wanted; do

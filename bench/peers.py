@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Penstock beside its peers on the same work, one after the other on the same machine: transformers' Llama in one process,
+torch.distributed.pipelining over two, and the step's matrix products and attention alone (bench/peers/).
+
+Usage: bench/peers.py PATH/TO/penstock [--sizes S M L] [--types f32 bf16] [--steps 3]   (from the root of the repository)
+
+A step counts when other programs used at most 0.05 of a core meanwhile, as long as there are such steps. Every line that a
+run prints goes to build/bench/peers.jsonl; the tables are made of it. The peers need PyPI's torch and transformers in
+$PENSTOCK_PEERS_PYTHON (default: a virtual environment that is made in the cache folder, 3 GB).
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+
+# layers, hidden, ffn, heads, kv_heads, vocab, seq_len, micro-batches; as bench/peers/common.py has them
+SIZES = {"S": (8, 512, 1376, 8, 8, 8192, 2048, 4), "M": (12, 768, 2048, 12, 12, 32000, 2048, 4), "L": (4, 512, 1376, 8, 8, 8192, 16384, 2)}
+FIELDS = ("layers", "hidden", "ffn", "heads", "kv_heads", "vocab")
+STAGES = {"S": (4, 4), "M": (7, 5), "L": (2, 2)}  # layers of two stages; the output layer weighs as much as 1.0, 2.8, 0.4 layers
+PIPELINES = {"1F1B": {"S": "4,4", "M": "7,5", "L": "2,2"}, "Interleaved1F1B": {"S": "2,2,2,2", "M": "4,3,3,2", "L": "1,1,1,1"},
+             "ZBVZeroBubble": {"S": "2,2,2,2", "M": "3,4,3,2", "L": "1,1,1,1"}}
+SLICES = {"S": 4, "M": 4, "L": 8}  # at two ranks; one rank: 1
+QUIET = 0.05  # of a core
+FOLDER = pathlib.Path("build/bench")
+PEERS = pathlib.Path("bench/peers")
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def peers_python():
+    given = os.environ.get("PENSTOCK_PEERS_PYTHON")
+    if given:
+        return given
+    home = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "penstock" / "peers"
+    python = home / "bin" / "python"
+    if not (home / "ready").exists():
+        print(f"installing torch and transformers into {home} (3 GB)", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "torch==2.11.0", "transformers==5.23.0"], check=True)
+        (home / "ready").touch()
+    return str(python)
+
+
+def environment():
+    """The peers' best allocator, where it is installed; ours brings its own."""
+    found = subprocess.run("ldconfig -p | awk '/libtcmalloc_minimal.so.4/ {print $NF; exit}'", shell=True, capture_output=True, text=True)
+    preload = found.stdout.strip()
+    if not preload:
+        print("no tcmalloc (apt install libtcmalloc-minimal4): the peers run slower than they could", file=sys.stderr)
+    return dict(os.environ, LD_PRELOAD=preload, CUDA_VISIBLE_DEVICES="")
+
+
+def run_peer(command):
+    print("  " + " ".join(str(word) for word in command), file=sys.stderr)
+    result = subprocess.run(command, env=environment(), capture_output=True, text=True)
+    lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        print(result.stderr[-2000:], file=sys.stderr)
+        return None
+    return json.loads(lines[-1])
+
+
+class Watch:
+    """CPU seconds of a program with its children, of the whole machine, and the program's greatest resident set."""
+
+    def __init__(self, process):
+        self.process, self.peaks = process, {}
+
+    def tree(self):
+        parents = {}
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    parents[int(entry)] = int(pathlib.Path("/proc", entry, "stat").read_text().rsplit(")", 1)[1].split()[1])
+                except OSError:
+                    pass
+        found, grown = {self.process.pid}, True
+        while grown:
+            more = {child for child, parent in parents.items() if parent in found} - found
+            found, grown = found | more, bool(more)
+        return found
+
+    def own_cpu(self):
+        total = 0
+        for pid in self.tree():
+            try:
+                fields = pathlib.Path("/proc", str(pid), "stat").read_text().rsplit(")", 1)[1].split()
+                total += int(fields[11]) + int(fields[12])
+                for line in pathlib.Path("/proc", str(pid), "status").read_text().splitlines():
+                    if line.startswith("VmHWM:"):
+                        self.peaks[pid] = 1024 * int(line.split()[1])
+            except OSError:
+                pass
+        return total / TICKS
+
+    @staticmethod
+    def all_cpu():
+        ticks = [int(t) for t in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+        return (sum(ticks) - ticks[3] - ticks[4]) / TICKS
+
+
+def run_file(size, dtype, ranks, steps):
+    layers, hidden, ffn, heads, kv_heads, vocab, seq_len, micro_batches = SIZES[size]
+    stages = list(STAGES[size]) if ranks == 2 else [layers]
+    text = FOLDER / "peers-text.txt"
+    if not text.exists():
+        text.write_text("".join(f"line {i}: {i * i}\n" for i in range(200_000)))
+    path = FOLDER / f"peers-{size}-{dtype}-{ranks}.toml"
+    path.write_text(f"""[model]
+{chr(10).join(f"{name} = {value}" for name, value in zip(FIELDS, (layers, hidden, ffn, heads, kv_heads, vocab)))}
+[data]
+text = "{text.resolve()}"
+seq_len = {seq_len}
+validation_fraction = 0
+[parallel]
+pp = {ranks}
+layers = {stages}
+[schedule]
+name = "slimpipe"
+slices = {SLICES[size] if ranks == 2 else 1}
+[train]
+steps = {steps}
+batch = {micro_batches}
+warmup_steps = 0
+decay = "all"
+lr_schedule = "constant"
+loss_targets = "s-1"
+clip = 0.0
+precision = "{dtype}"
+threads = {2 // ranks}
+[output]
+dir = "{FOLDER}/peers-run"
+""")
+    return path
+
+
+def run_ours(program, size, dtype, ranks, steps, extra=()):
+    """Steps after the first two, each with what other programs used of the machine meanwhile."""
+    directory = FOLDER / "peers-run"
+    shutil.rmtree(directory, ignore_errors=True)
+    command = [program, "train", str(run_file(size, dtype, ranks, steps + 2)), *extra]
+    if ranks == 2:
+        command = ["mpirun", "--oversubscribe", "-np", "2", *command]
+    print("  " + " ".join(command), file=sys.stderr)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    watch, marks, metrics = Watch(process), [], directory / "metrics.jsonl"
+    while process.poll() is None:
+        lines = metrics.read_text().count("\n") if metrics.exists() else 0
+        if lines > len(marks):
+            marks += [(watch.all_cpu(), watch.own_cpu())] * (lines - len(marks))
+        elif len(marks) < 2:
+            watch.own_cpu()
+        time.sleep(0.02)
+    if process.returncode != 0:
+        print(process.stderr.read()[-2000:], file=sys.stderr)
+        return None
+    seconds = [json.loads(line)["step_s"] for line in metrics.read_text().splitlines()]
+    others = [max(0.0, (b[0] - a[0]) - (b[1] - a[1])) / s for a, b, s in zip(marks, marks[1:], seconds[1:])]
+    counted = list(zip(seconds[2:], others[1:]))
+    quiet = [s for s, other in counted if other <= QUIET] or [s for s, _ in counted]
+    summary = json.loads((directory / "summary.json").read_text())
+    tokens = SIZES[size][6] * SIZES[size][7]
+    return {"peer": "penstock", "size": size, "dtype": dtype, "ranks": ranks, "tokens_per_second": tokens / min(quiet),
+            "seconds_per_step": seconds, "other_busy_cores": [round(o, 2) for o in others],
+            "quiet_steps": sum(other <= QUIET for _, other in counted), "peak_rss_bytes": sum(sorted(watch.peaks.values())[-ranks:]),
+            "accounted_bytes": sum(device["measured_bytes"]["total"] for device in summary["devices"])}
+
+
+def measure(program, sizes, types, steps, log):
+    python = peers_python()
+    for size in sizes:
+        for dtype in types:
+            peer_type = {"f32": "f32", "bf16": "bf16-autocast"}[dtype]
+            at = ["--size", size, "--threads"]
+            runs = [run_peer([python, PEERS / "kernels.py", *at, "2", "--dtype", dtype, "--repeats", "3"]),
+                    run_ours(program, size, dtype, 1, steps),
+                    run_peer([python, PEERS / "hf_train.py", *at, "2", "--dtype", peer_type, "--steps", str(steps)]),
+                    run_ours(program, size, dtype, 2, steps)]
+            for schedule, stages in PIPELINES.items():
+                runs.append(run_peer([python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", PEERS / "torch_pipeline.py",
+                                      *at, "1", "--dtype", peer_type, "--steps", str(steps), "--schedule", schedule,
+                                      "--layers-per-stage", stages[size]]))
+            for run in runs:
+                if run:
+                    log.write(json.dumps(dict(run, type=dtype)) + "\n")
+                    log.flush()
+
+
+def speed(run):
+    if "kernel_tokens_per_second" in run:
+        return run["kernel_tokens_per_second"]
+    return run["tokens_per_second"] if run["peer"] == "penstock" else run["tokens_per_second"]["best"]
+
+
+def name(run):
+    if "kernel_seconds" in run:
+        return "kernels alone"
+    if run["peer"] == "penstock":
+        return f"penstock, {run['ranks']} rank" + ("s (slimpipe)" if run["ranks"] == 2 else "")
+    return f"pipelining {run['schedule']}, 2 ranks" if "schedule" in run else "transformers"
+
+
+def tables(runs):
+    print("| size | type | what | tokens/s | of kernels | peak resident MiB | accounted MiB | quiet steps |\n|---|---|---|---|---|---|---|---|")
+    cases = {}
+    for run in runs:
+        cases.setdefault((run["size"], run["type"]), {})[name(run)] = run
+    for (size, dtype), case in cases.items():
+        limit = speed(case["kernels alone"]) if "kernels alone" in case else float("nan")
+        for label, run in case.items():
+            resident = f"{run['peak_rss_bytes'] / 2**20:,.0f}" if "peak_rss_bytes" in run else ""
+            accounted = f"{run['accounted_bytes'] / 2**20:,.0f}" if "accounted_bytes" in run else ""
+            print(f"| {size} | {dtype} | {label} | {speed(run):,.0f} | {speed(run) / limit:.2f} | {resident} | {accounted} | {run.get('quiet_steps', '')} |")
+    print("\n| size | type | one rank / kernels | one rank / transformers | its memory | two ranks / best pipelining | its memory |\n|---|---|---|---|---|---|---|")
+    for (size, dtype), case in cases.items():
+        pipelines = [run for label, run in case.items() if label.startswith("pipelining")]
+        best = max(pipelines, key=speed, default=None)
+        cells = [ratio(case, "penstock, 1 rank", case.get("kernels alone"), speed),
+                 ratio(case, "penstock, 1 rank", case.get("transformers"), speed),
+                 ratio(case, "penstock, 1 rank", case.get("transformers"), lambda run: run["peak_rss_bytes"]),
+                 ratio(case, "penstock, 2 ranks (slimpipe)", best, speed),
+                 ratio(case, "penstock, 2 ranks (slimpipe)", best, lambda run: run["peak_rss_bytes"])]
+        print(f"| {size} | {dtype} | " + " | ".join(cells) + " |")
+
+
+def ratio(case, ours, other, value):
+    return f"{value(case[ours]) / value(other):.2f}" if ours in case and other else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--types", nargs="+", choices=("f32", "bf16"), default=["f32", "bf16"])
+    parser.add_argument("--steps", type=int, default=3, help="counted steps of each run")
+    arguments = parser.parse_args()
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with open(FOLDER / "peers.jsonl", "w") as log:
+        measure(arguments.program, arguments.sizes, arguments.types, arguments.steps, log)
+    with open(FOLDER / "peers.jsonl") as log:
+        tables([json.loads(line) for line in log])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains transformers' LlamaForCausalLM in one process on random tokens; prints one JSON line."""
+
+import contextlib
+
+import torch
+import transformers
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import common
+
+
+def build(args):
+    config = LlamaConfig(
+        num_hidden_layers=args.layers, hidden_size=args.hidden, intermediate_size=args.ffn,
+        num_attention_heads=args.heads, num_key_value_heads=args.kv_heads, vocab_size=args.vocab,
+        max_position_embeddings=args.seq_len, attn_implementation="sdpa", use_cache=False)
+    model = LlamaForCausalLM(config)
+    common.fill_weights(model)
+    if args.save:
+        model.save_pretrained(args.save)
+    if args.dtype == "bf16":
+        model.to(torch.bfloat16)
+    if args.checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    return model.train()
+
+
+def train_step(args, model, optimizer, tokens):
+    autocast = torch.autocast("cpu", torch.bfloat16) if args.dtype == "bf16-autocast" else contextlib.nullcontext()
+    total = 0.0
+    for sequence in tokens.split(1):
+        with autocast:
+            loss = model(input_ids=sequence, labels=sequence).loss / args.microbatches
+        loss.backward()
+        total += loss.detach()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return total.item()
+
+
+def main():
+    p = common.parser(__doc__)
+    p.add_argument("--save", metavar="FOLDER", help="write the first weights as a Hugging Face checkpoint")
+    args = common.parse(p)
+    torch.set_num_threads(args.threads)
+    rss_before_model = common.peak_rss()
+    model = build(args)
+    optimizer = common.adamw(model.parameters(), args.lr)
+    step_model = torch.compile(model) if args.compile else model
+
+    clock, losses = common.StepClock(args), []
+    while not clock.finished():
+        tokens = common.tokens_of_step(args, len(losses))
+        clock.start()
+        losses.append(train_step(args, step_model, optimizer, tokens))
+        clock.stop()
+
+    common.report(args, "transformers", clock, losses, common.peak_rss(),
+                  rss_before_model_bytes=rss_before_model,
+                  transformers=transformers.__version__)
+
+
+if __name__ == "__main__":
+    main()
