@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The README's commands are carried out as they stand there, in a folder that has the files they name.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "cli/run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Lines of the README that begin with the program's name.
+std::vector<std::string> readme_commands() {
+  std::ifstream file(fs::path(PENSTOCK_SOURCE_DIR) / "README.md");
+  std::vector<std::string> commands;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("penstock ") || line.starts_with("mpirun ")) {
+      commands.push_back(line.substr(0, line.find('#')));
+    }
+  }
+  return commands;
+}
+
+// A shell in a folder where `penstock` is the program, and all that the README names is there.
+class Reader {
+ public:
+  Reader() {
+    std::string run = small_run_file(scratch_);
+    const std::string folder = scratch_ / "run";
+    run.replace(run.find(folder), folder.size(), "runs/mine");
+    scratch_.write("run.toml", run);
+    fs::create_symlink(PENSTOCK_PROGRAM, scratch_ / "penstock");
+    fs::create_directory_symlink(fs::path(PENSTOCK_SOURCE_DIR) / "plans", scratch_ / "plans");
+    fs::create_directory_symlink(fs::path(PENSTOCK_SOURCE_DIR) / "hardware", scratch_ / "hardware");
+    fs::create_directory(scratch_ / "runs");
+    run_command("penstock show --schedule 1f1b -p 2 -m 4 --format csv > my.csv");
+  }
+
+  Ending run_command(const std::string& command) {
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    return run_program({"sh", "-c", "cd " + scratch_.path() + " && PATH=$PWD:$PATH && " + command});
+  }
+
+ private:
+  Scratch scratch_;
+};
+
+TEST(Readme, HasNoCommandThatFails) {
+  const auto commands = readme_commands();
+  ASSERT_GE(commands.size(), 8u);
+  Reader reader;
+  for (const std::string& command : commands) {
+    const Ending ending = reader.run_command(command);
+    EXPECT_EQ(ending.exit_code, 0) << command << "\n" << ending.err;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
