@@ -82,12 +82,14 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<ShowFlags>();
   CLI::App* command = program.add_subcommand("show", "Draw a schedule, or print it for another program.");
   add_schedule_flags(*command, flags->schedule);
-  command->add_option("--format", flags->format, "grid, csv, json, svg or trace")
-      ->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}));
-  command->add_flag("--program", flags->program,
-                    "the lowered program instead: transfers and optimizer step added");
-  command->add_flag("--compare", flags->compare,
-                    "a table of all schedules at the size given by -p, -m and -n");
+  CLI::Option* format = command->add_option("--format", flags->format, "grid, csv, json, svg or trace");
+  format->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}));
+  CLI::Option* lowered = command->add_flag(
+      "--program", flags->program, "the lowered program as text instead: transfers and optimizer step added");
+  CLI::Option* compare = command->add_flag("--compare", flags->compare,
+                                           "a table of all schedules at the size given by -p, -m and -n");
+  lowered->excludes(format);
+  compare->excludes(format)->excludes(lowered);
   command->add_flag("--colour", flags->colour, "colours in a pipe too");
   command->callback([flags, &exit_code] {
     std::cout << show(*flags);
