@@ -21,6 +21,23 @@ void normalise(const Parameter& norm, double epsilon, const at::Tensor& input, a
   scale = std::move(normed.scale);
 }
 
+// The first residual and its norm.
+void add_attention(const DecoderLayer& layer, LayerRecord& record) {
+  const Parameter& norm = *layer.post_attention_norm;
+  at::Tensor& sum = record[Saved::Norm2Input];
+  at::Tensor& output = record[Saved::Norm2Output];
+  if (sum.defined()) return normalise(norm, layer.norm_epsilon, sum, output, record[Saved::Norm2Scale]);
+  const at::Tensor branch = attention_output(layer.attention, record);
+  if (output.defined()) {
+    sum = at::add(record[Saved::LayerInput], branch);
+    return;
+  }
+  auto normed =
+      kernels::rms_norm_of_sum(record[Saved::LayerInput], branch, norm.weight, layer.norm_epsilon, sum);
+  output = std::move(normed.output);
+  record[Saved::Norm2Scale] = std::move(normed.scale);
+}
+
 // Forms what the record lacks, from LayerInput to Gate and Up: everything in the forward, in the backward
 // what the policy did not keep. The same operations on the same values give the same bits.
 void complete(const DecoderLayer& layer, const SlicePlace& place, EarlierSlices earlier,
@@ -28,11 +45,7 @@ void complete(const DecoderLayer& layer, const SlicePlace& place, EarlierSlices 
   normalise(*layer.input_norm, layer.norm_epsilon, record[Saved::LayerInput], record[Saved::Norm1Output],
             record[Saved::Norm1Scale]);
   attend(layer.attention, place, earlier, record);
-  if (!record[Saved::Norm2Input].defined()) {
-    record[Saved::Norm2Input] = at::add(record[Saved::LayerInput], attention_output(layer.attention, record));
-  }
-  normalise(*layer.post_attention_norm, layer.norm_epsilon, record[Saved::Norm2Input],
-            record[Saved::Norm2Output], record[Saved::Norm2Scale]);
+  add_attention(layer, record);
   expand(layer.feed_forward, record);
 }
 

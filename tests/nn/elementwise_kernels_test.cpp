@@ -49,6 +49,21 @@ TEST(RmsNorm, OutputAndGradientsEqualAutograd) {
   }
 }
 
+TEST(RmsNorm, OfASumHasTheBitsOfTheSumAndItsNorm) {
+  for (const at::ScalarType type : kComputeTypes) {
+    for (const auto& [rows, h] : {std::pair{1, 1}, {3, 5}, {64, 130}}) {
+      const at::Tensor x = random_tensor({rows, h}, type, 1), branch = random_tensor({rows, h}, type, 2);
+      const at::Tensor weight = random_tensor({h}, type, 3);
+      at::Tensor sum;
+      const auto got = kernels::rms_norm_of_sum(x, branch, weight, 1e-5, sum);
+      const auto wanted = kernels::rms_norm(x + branch, weight, 1e-5);
+      expect_same_bits(sum, x + branch, "sum");
+      expect_same_bits(got.output, wanted.output, "output");
+      expect_same_bits(got.scale, wanted.scale, "scale");
+    }
+  }
+}
+
 TEST(RmsNorm, BitsDoNotDependOnTheNumberOfThreads) {
   const at::Tensor x = random_tensor({700, 96}, at::kFloat, 1), weight = random_tensor({96}, at::kFloat, 2);
   const auto run = [&](int threads) {

@@ -37,6 +37,12 @@ PENSTOCK_VECTORISED void norm_row(const Element* x, const Element* weight, std::
   *scale = factor;
 }
 
+template <class Element>
+PENSTOCK_VECTORISED void add_row(const Element* a, const Element* b, std::int64_t h, Element* sum) {
+  using Number = Accumulator<Element>;
+  for (std::int64_t i = 0; i < h; ++i) sum[i] = narrowed<Element>(Number(a[i]) + Number(b[i]));
+}
+
 // dx = r·(w·dy) − x·r³/h·Σ(w·dy·x) + residual; the weight's part r·x·dy goes to weight_sums.
 template <class Element>
 PENSTOCK_VECTORISED void norm_row_backward(const Element* dy, const Element* x, const Element* weight,
@@ -69,18 +75,31 @@ void add_blocks(const Number* blocks, std::int64_t count, std::int64_t h, Number
 }  // namespace
 
 Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-  const KernelTimer timer(Kernel::Norm, memory_work(x, x));
+  at::Tensor sum;
+  return rms_norm_of_sum(x, {}, weight, epsilon, sum);
+}
+
+Normed rms_norm_of_sum(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
+                       double epsilon, at::Tensor& sum) {
+  const KernelTimer timer(Kernel::Norm, memory_work(x, branch, branch, x));
   PENSTOCK_CHECK(x.dim() == 2 && x.is_contiguous(), "kernels read contiguous rows");
+  PENSTOCK_CHECK(!branch.defined() || (branch.is_contiguous() && branch.sizes() == x.sizes()),
+                 "kernels read contiguous rows");
+  if (branch.defined()) sum = at::empty_like(x);
   const std::int64_t rows = x.size(0), h = x.size(1);
   Normed result{at::empty_like(x), at::empty({rows}, x.options().dtype(accumulator_type(x.scalar_type())))};
   for_element_type(x.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     const Element* in = x.const_data_ptr<Element>();
+    const Element* added = branch.defined() ? branch.const_data_ptr<Element>() : nullptr;
+    Element* total = branch.defined() ? sum.data_ptr<Element>() : nullptr;
     const Element* w = weight.const_data_ptr<Element>();
     Element* out = result.output.data_ptr<Element>();
     auto* scale = result.scale.data_ptr<Accumulator<Element>>();
-    for_rows(rows, h,
-             [&](std::int64_t row) { norm_row(in + row * h, w, h, epsilon, out + row * h, scale + row); });
+    for_rows(rows, h, [&](std::int64_t row) {
+      if (added) add_row(in + row * h, added + row * h, h, total + row * h);
+      norm_row((added ? total : in) + row * h, w, h, epsilon, out + row * h, scale + row);
+    });
   });
   return result;
 }

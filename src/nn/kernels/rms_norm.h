@@ -15,6 +15,10 @@ struct Normed {
 // x [N, h] contiguous, weight [h] of the same type.
 Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
+// sum = x + branch, rounded to their type, and the norm of that, in one pass; the bits of both one by one.
+Normed rms_norm_of_sum(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
+                       double epsilon, at::Tensor& sum);
+
 // The gradient of x [N, h], with `residual` [N, h] (may be undefined) added before rounding; the weight's
 // gradient [h] is added to grad_weight, in the accumulator type.
 at::Tensor rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& x, const at::Tensor& weight,
