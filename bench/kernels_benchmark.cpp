@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory-bound kernels: gigabytes read and written per second of one thread, beside a copy of the same
-// size. Sizes are those of the standard size S (2,048 tokens, hidden 512, ffn 1,376, vocabulary 8,192).
+// The kernels on one thread: gigabytes read and written per second of those that memory bounds, beside a copy
+// of the same size; operations per second of products and attention, ours beside ATen's. Sizes are those of
+// the standard size S (2,048 tokens, hidden 512, ffn 1,376, vocabulary 8,192).
 //
 //   build/release/bin/kernels_benchmark --benchmark_filter=swiglu
 #include <ATen/Parallel.h>
@@ -14,7 +15,9 @@
 
 #include "nn/allocator.h"
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/attention.h"
 #include "nn/kernels/cross_entropy.h"
+#include "nn/kernels/matmul.h"
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/rope.h"
 #include "nn/kernels/swiglu.h"
@@ -58,8 +61,9 @@ void swiglu_forward(benchmark::State& state, at::ScalarType type) {
 void swiglu_gradient(benchmark::State& state, at::ScalarType type) {
   const at::Tensor gate = rows(kFeedForward, type), up = rows(kFeedForward, type),
                    grad = rows(kFeedForward, type);
+  at::Tensor product = swiglu(gate, up);
   measure(state, bytes({gate, up, grad, gate, up}),
-          [&] { benchmark::DoNotOptimize(swiglu_backward(grad, gate, up)); });
+          [&] { benchmark::DoNotOptimize(swiglu_backward(grad, gate, up, product)); });
 }
 
 void norm_forward(benchmark::State& state, at::ScalarType type) {
@@ -98,6 +102,55 @@ void accumulation(benchmark::State& state, at::ScalarType type) {
   at::Tensor sum = at::zeros({kTokens, kFeedForward});
   measure(state, bytes({part, sum, sum}), [&] { accumulate(sum, part); });
 }
+
+// Matrix products tell their rate of arithmetic instead.
+template <class Work>
+void measure_flops(benchmark::State& state, double flops, Work&& work) {
+  at::set_num_threads(1);
+  install_allocator();
+  for (auto _ : state) work();
+  state.counters["flops_per_second"] =
+      benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
+}
+
+void weight_gradient(benchmark::State& state, Bf16Products products) {
+  const at::Tensor grad_output = rows(kFeedForward, at::kBFloat16), x = rows(kHidden, at::kBFloat16);
+  at::Tensor grad = at::zeros({kFeedForward, kHidden});
+  measure_flops(state, 2.0 * kTokens * kFeedForward * kHidden,
+                [&] { accumulate_weight_gradient(grad, grad_output, x, products); });
+}
+BENCHMARK_CAPTURE(weight_gradient, tiled, Bf16Products::Tiled)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(weight_gradient, native, Bf16Products::Native)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(weight_gradient, mkl, Bf16Products::Mkl)->Unit(benchmark::kMicrosecond);
+
+struct AttentionSize {
+  at::ScalarType type;
+  AttentionKernel kernel;
+};
+void attention(benchmark::State& state, AttentionSize size, bool gradient) {
+  const auto heads = [&] { return at::randn({1, kHeads, kTokens, kHidden / kHeads}).to(size.type); };
+  const at::Tensor query = heads(), key = heads(), value = heads(), grad = heads();
+  const auto forward = [&] { return attend(query, key, value, Mask::Causal, size.kernel); };
+  const double flops = 2.0 * kTokens * kTokens * kHidden * (gradient ? 2 : 1);  // causal half
+  const AttentionPart merged = forward();
+  const AttentionPart rounded{merged.output.to(size.type), merged.log_sum_exp};
+  measure_flops(state, flops, [&] {
+    if (!gradient) return benchmark::DoNotOptimize(forward());
+    benchmark::DoNotOptimize(attend_backward(grad, query, key, value, rounded, Mask::Causal, size.kernel));
+  });
+}
+constexpr AttentionSize kTiledF32{at::kFloat, AttentionKernel::Tiled};
+constexpr AttentionSize kTiledBf16{at::kBFloat16, AttentionKernel::Tiled};
+constexpr AttentionSize kAtenF32{at::kFloat, AttentionKernel::Aten};
+constexpr AttentionSize kAtenBf16{at::kBFloat16, AttentionKernel::Aten};
+BENCHMARK_CAPTURE(attention, tiled_f32, kTiledF32, false)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(attention, aten_f32, kAtenF32, false)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(attention, tiled_bf16, kTiledBf16, false)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(attention, aten_bf16, kAtenBf16, false)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(attention, backward_tiled_f32, kTiledF32, true)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(attention, backward_aten_f32, kAtenF32, true)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(attention, backward_tiled_bf16, kTiledBf16, true)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(attention, backward_aten_bf16, kAtenBf16, true)->Unit(benchmark::kMicrosecond);
 
 #define BOTH_TYPES(kernel)                                                                            \
   BENCHMARK_CAPTURE(kernel, f32, at::kFloat)->Unit(benchmark::kMicrosecond)->MeasureProcessCPUTime(); \

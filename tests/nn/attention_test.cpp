@@ -8,7 +8,7 @@
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/element.h"
 #include "nn/kernels/merge.h"
-#include "nn/kernels/tiled_attention.h"
+#include "nn/kernels/tiled_products.h"
 #include "nn/reference_model.h"
 #include "nn/tensor_checks.h"
 
@@ -123,7 +123,7 @@ TEST(Attention, InNarrowTypesIsAsGoodAsTheirRounding) {
 class TiledAttention : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override {
-    if (!kernels::has_tiled_attention(GetParam())) {
+    if (!kernels::has_tile_products(GetParam())) {
       GTEST_SKIP() << "this processor has no tile products for " << GetParam();
     }
   }

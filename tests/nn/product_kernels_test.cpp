@@ -9,6 +9,7 @@
 #include "nn/kernels/element.h"
 #include "nn/kernels/embedding.h"
 #include "nn/kernels/matmul.h"
+#include "nn/kernels/tiled_products.h"
 #include "nn/reference_model.h"
 #include "nn/tensor_checks.h"
 
@@ -58,7 +59,9 @@ TEST(Products, EqualPlainLoops) {
 
 TEST(Products, WeightGradientsAreAddedInTheAccumulatorTypeOnEveryPath) {
   for (const at::ScalarType type : kComputeTypes) {
-    for (const Bf16Products path : {Bf16Products::Mkl, Bf16Products::Native, Bf16Products::Widened}) {
+    for (const Bf16Products path :
+         {Bf16Products::Mkl, Bf16Products::Tiled, Bf16Products::Native, Bf16Products::Widened}) {
+      if (path == Bf16Products::Tiled && !kernels::has_tile_products(at::kBFloat16)) continue;
       for (const auto& [tokens, in, out] : kLinears) {
         const at::Tensor x = random_tensor({tokens, in}, type, 1),
                          grad = random_tensor({tokens, out}, type, 2);

@@ -7,6 +7,7 @@
 
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/tiled_attention.h"
+#include "nn/kernels/tiled_products.h"
 #include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
@@ -81,7 +82,7 @@ AttentionGradients backward_by_member(const at::Tensor& grad_output, const at::T
 }  // namespace
 
 AttentionKernel fastest_attention(at::ScalarType type) {
-  return has_tiled_attention(type) ? AttentionKernel::Tiled : AttentionKernel::Aten;
+  return has_tile_products(type) ? AttentionKernel::Tiled : AttentionKernel::Aten;
 }
 
 AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask,

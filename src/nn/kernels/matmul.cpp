@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/tiled_products.h"
 #include "nn/kernels/work.h"
 
 // Exported by libtorch_cpu, which links MKL's interface with 32-bit integers.
@@ -19,6 +20,7 @@ namespace {
 Bf16Products choose_bf16_products() {
   __builtin_cpu_init();
   if (__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512bf16")) return Bf16Products::Mkl;
+  if (has_tile_products(at::kBFloat16)) return Bf16Products::Tiled;
   // What oneDNN asks for before it takes a bf16 product.
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
@@ -81,6 +83,8 @@ void accumulate_weight_gradient(at::Tensor& grad, const at::Tensor& grad_output,
     at::addmm_out(grad, grad, grad_output.t(), x);
   } else if (products == Bf16Products::Mkl) {
     accumulate_with_mkl(grad, grad_output, x);
+  } else if (products == Bf16Products::Tiled) {
+    accumulate_by_tiles(grad, grad_output, x);
   } else if (products == Bf16Products::Native) {
     accumulate(grad, at::mm(grad_output.t(), x));
   } else {

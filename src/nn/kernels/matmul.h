@@ -10,6 +10,7 @@
 namespace penstock::nn::kernels {
 
 enum class Bf16Products : std::uint8_t {
+  Tiled,    // weight gradients by own tiles with an f32 sum (AMD with AVX-512 bf16)
   Mkl,      // weight gradients by MKL's bf16 product with an f32 sum (Intel with AVX-512 bf16 or AMX)
   Native,   // ATen's bf16 products; weight gradients rounded to bf16 per call, then added in f32
   Widened,  // no bf16 units: operands widened to f32

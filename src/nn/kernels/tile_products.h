@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ATen/native/CPUBlas.h>
+#include <emmintrin.h>
 
 #include "nn/kernels/element.h"
 #include "nn/kernels/vectorised.h"
@@ -42,14 +43,31 @@ void release_products() {
   at::native::cpublas::brgemm_release(kPair<Element> > 1);
 }
 
+// Interleaves the first elements of two rows; returns how many.
+inline std::int64_t interleave(const c10::BFloat16* first, const c10::BFloat16* second, std::int64_t width,
+                               c10::BFloat16* paired) {
+  std::int64_t c = 0;
+  for (; c + 8 <= width; c += 8) {
+    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first + c));
+    const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second + c));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(paired + 2 * c), _mm_unpacklo_epi16(a, b));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(paired + 2 * c + 8), _mm_unpackhi_epi16(a, b));
+  }
+  return c;
+}
+
 // rows [count, width], each `stride` after the one before → paired [padded(count), width].
 template <class Element>
-PENSTOCK_VECTORISED void pack_rows(const Element* rows, std::int64_t stride, std::int64_t count,
-                                   std::int64_t width, Element* packed) {
+void pack_rows(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
+               Element* packed) {
   constexpr std::int64_t pair = kPair<Element>;
   const std::int64_t whole = count / pair * pair;
   for (std::int64_t r = 0; r < whole; r += pair) {
-    for (std::int64_t c = 0; c < width; ++c) {
+    std::int64_t c = 0;
+    if constexpr (pair == 2) {
+      c = interleave(rows + r * stride, rows + (r + 1) * stride, width, packed + r * width);
+    }
+    for (; c < width; ++c) {
       for (std::int64_t i = 0; i < pair; ++i) packed[r * width + c * pair + i] = rows[(r + i) * stride + c];
     }
   }
@@ -75,12 +93,47 @@ PENSTOCK_VECTORISED void pack_transposed(const Element* rows, std::int64_t strid
   }
 }
 
+// An 8 by 8 tile of 16-bit elements, transposed: three rounds of interleaving.
+inline void transpose_tile(const c10::BFloat16* from, std::int64_t from_stride, c10::BFloat16* to,
+                           std::int64_t to_stride) {
+  __m128i rows[8], pairs[8], quads[8];
+  for (int i = 0; i < 8; ++i) {
+    rows[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_stride));
+  }
+  for (int i = 0; i < 4; ++i) {
+    pairs[i] = _mm_unpacklo_epi16(rows[2 * i], rows[2 * i + 1]);
+    pairs[4 + i] = _mm_unpackhi_epi16(rows[2 * i], rows[2 * i + 1]);
+  }
+  for (int half = 0; half < 8; half += 4) {
+    for (int i = 0; i < 2; ++i) {
+      quads[half + i] = _mm_unpacklo_epi32(pairs[half + 2 * i], pairs[half + 2 * i + 1]);
+      quads[half + 2 + i] = _mm_unpackhi_epi32(pairs[half + 2 * i], pairs[half + 2 * i + 1]);
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    const __m128i low = _mm_unpacklo_epi64(quads[2 * i], quads[2 * i + 1]);
+    const __m128i high = _mm_unpackhi_epi64(quads[2 * i], quads[2 * i + 1]);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * i * to_stride), low);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + (2 * i + 1) * to_stride), high);
+  }
+}
+
 // rows [count, width] → plain [width, columns], columns from `count` on zeros.
 template <class Element>
-PENSTOCK_VECTORISED void transpose_rows(const Element* rows, std::int64_t stride, std::int64_t count,
-                                        std::int64_t width, std::int64_t columns, Element* transposed) {
+void transpose_rows(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
+                    std::int64_t columns, Element* transposed) {
+  std::int64_t whole_rows = 0, whole_columns = 0;
+  if constexpr (sizeof(Element) == 2) {
+    whole_rows = count / 8 * 8;
+    whole_columns = width / 8 * 8;
+    for (std::int64_t r = 0; r < whole_rows; r += 8) {
+      for (std::int64_t k = 0; k < whole_columns; k += 8) {
+        transpose_tile(rows + r * stride + k, stride, transposed + k * columns + r, columns);
+      }
+    }
+  }
   for (std::int64_t k = 0; k < width; ++k) {
-    for (std::int64_t r = 0; r < columns; ++r) {
+    for (std::int64_t r = k < whole_columns ? whole_rows : 0; r < columns; ++r) {
       transposed[k * columns + r] = r < count ? rows[r * stride + k] : Element(0);
     }
   }

@@ -12,10 +12,8 @@
 
 namespace penstock::nn::kernels {
 
-// Whether this machine has the products for a type (never for f64). Found by trying.
-bool has_tiled_attention(at::ScalarType type);
-
-// As attend() and attend_backward(), but all results in f32.
+// For types that has_tile_products() of tiled_products.h knows. As attend() and attend_backward(), but all
+// results in f32.
 AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            Mask mask);
 AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,

@@ -2,8 +2,6 @@
 // Scores are formed transposed, [keys, queries], so that every product finds its operands as they are.
 #include <ATen/ops/empty.h>
 
-#include <vector>
-
 #include "nn/kernels/attention_tiles.h"
 #include "nn/kernels/tiled_attention.h"
 
@@ -251,25 +249,7 @@ class Backward {
   AttentionGradients result_;
 };
 
-template <class Element>
-bool can_multiply() {
-  try {
-    const std::vector<Element> a(4, Element(1)), b(4, Element(1));
-    std::vector<float> c(4);
-    TileProduct<Element>{2, 2, 2, 2, 2, 2, false}(a.data(), b.data(), c.data());
-    release_products<Element>();
-    return c == std::vector<float>(4, 2.0f);
-  } catch (const c10::Error&) {
-    return false;
-  }
-}
-
 }  // namespace
-
-bool has_tiled_attention(at::ScalarType type) {
-  static const bool narrow = can_multiply<c10::BFloat16>(), single = can_multiply<float>();
-  return (type == at::kBFloat16 && narrow) || (type == at::kFloat && single);
-}
 
 AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                          const at::Tensor& key, const at::Tensor& value,
