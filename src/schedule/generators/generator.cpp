@@ -71,10 +71,11 @@ double count_entries(const Request& request) {
 
 Request request(int devices, int micro_batches, int slices, int chunks) {
   require_positive("micro-batches", "m", micro_batches);
-  // Before the list of micro-batches is made; what is not positive is refused later, by name.
-  double entries = micro_batches;
-  for (const int factor : {devices, slices, chunks}) entries *= std::max(1, factor);
-  require_few_entries(entries);
+  if (micro_batches > kMostEntries) {  // the list of micro-batches alone would be too long
+    double entries = micro_batches;
+    for (const int factor : {devices, slices, chunks}) entries *= std::max(1, factor);
+    require_few_entries(entries);
+  }
   return {devices, std::vector<int>(micro_batches, slices), chunks, 0};
 }
 
