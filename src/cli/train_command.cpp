@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // penstock train: carries out a run file, as a rank of mpirun, as threads of one process, or alone.
 #include <ATen/Parallel.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,13 +16,16 @@
 #include "cli/number_flags.h"
 #include "cli/options_table.h"
 #include "cli/plan_run.h"
+#include "cli/resume.h"
 #include "cli/run_file.h"
 #include "cli/run_outputs.h"
+#include "cli/stop_signals.h"
 #include "cli/tell.h"
 #include "comm/mpi.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/atomic_file.h"
+#include "train/checkpoint_settings.h"
 #include "train/machine.h"
 #include "train/run.h"
 
@@ -34,6 +38,7 @@ struct TrainFlags {
   bool print_config = false;
   bool dry_run = false;
   bool profile = false;
+  bool resume = false;
   std::int64_t sample = 0;
   std::vector<std::string> overrides;
 };
@@ -61,7 +66,12 @@ struct Prepared {
   train::RunPlan plan;
   std::unique_ptr<train::TextData> data;
   std::unique_ptr<train::RunDirectory> directory;  // rank 0
+  Resumption resumption;
 };
+
+train::RunStart start_of(const TrainFlags& flags) {
+  return flags.resume ? train::RunStart::Resume : train::RunStart::New;
+}
 
 void check_sample(const TrainFlags& flags, Tokens seq_len) {
   const Tokens room = seq_len - train::prompt_bytes(seq_len);
@@ -81,18 +91,40 @@ Prepared prepare(const TrainFlags& flags, const ResolvedRun& resolved, int ranks
 }
 
 // Comes last: whoever finds something wrong before has written nothing.
-void open_directory(Prepared& prepared) {
+void open_directory(const TrainFlags& flags, Prepared& prepared) {
   prepared.directory =
-      std::make_unique<train::RunDirectory>(prepared.plan.options.output.dir, train::RunStart::New);
+      std::make_unique<train::RunDirectory>(prepared.plan.options.output.dir, start_of(flags));
+}
+
+// Collective. The rank that has the directory also clears away what cannot be gone on from.
+void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {
+  if (!flags.resume) return;
+  prepared.resumption = choose_checkpoint(prepared.plan, *prepared.data, world);
+  if (!prepared.directory) return;
+  const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.plan);
+  checkpoints.clear_partial();
+  const auto& chosen = prepared.resumption.checkpoint;
+  if (chosen) checkpoints.set_aside_after(chosen->step);
+}
+
+// Threads on which bits depend are the checkpoint's, unless the run file asks for others.
+int threads_of(const Prepared& prepared, int automatic) {
+  const auto& checkpoint = prepared.resumption.checkpoint;
+  if (prepared.plan.options.train.threads > 0 || !checkpoint) return automatic;
+  const int before = train::threads_of(checkpoint->settings);
+  return before > 0 ? before : automatic;
 }
 
 std::string configuration_of(train::RunOptions options) { return print_toml(train::describe(options)); }
 
 void show_result(const train::Summary& summary, const Prepared& prepared, const std::string& sample) {
   std::cout << "trained   " << summary.steps << " steps, " << print_count(static_cast<double>(summary.tokens))
-            << " tokens in " << print_seconds(summary.wall_s) << ", "
-            << print_count(summary.tokens_per_second) << " tokens/s, loss " << number(summary.loss, 4)
-            << "\n";
+            << " tokens"
+            << (summary.resumed_from_step > 0
+                    ? ", those since step " + std::to_string(summary.resumed_from_step)
+                    : std::string())
+            << " in " << print_seconds(summary.wall_s) << ", " << print_count(summary.tokens_per_second)
+            << " tokens/s, loss " << number(summary.loss, 4) << "\n";
   if (summary.evaluation_loss && summary.bigram_loss) {
     std::cout << "held out  " << number(*summary.evaluation_loss, 4)
               << " nats a byte; a table of byte pairs has " << number(*summary.bigram_loss, 4) << "\n";
@@ -107,6 +139,24 @@ void show_result(const train::Summary& summary, const Prepared& prepared, const 
   std::cout << "files     " << list_outputs(*prepared.directory);
 }
 
+// Between the start table and the first step of a resumed run.
+void tell_of_checkpoint(const Prepared& prepared, int threads) {
+  const auto& checkpoint = prepared.resumption.checkpoint;
+  if (!checkpoint) return;
+  for (const std::string& line : changed_settings(*checkpoint, prepared.plan, threads)) tell(line);
+  std::cout << "resumed   after step " << checkpoint->step << ", from "
+            << train::checkpoints_of(prepared.plan).of_step(checkpoint->step) << "\n"
+            << std::flush;
+}
+
+void show_stop(const train::RunOutcome& outcome) {
+  std::cout << "stopped   after step " << outcome.steps << " as asked; "
+            << (outcome.checkpoint.empty()
+                    ? "no checkpoint, since train.checkpoint_every = 0"
+                    : "checkpoint " + outcome.checkpoint + ", from which --resume goes on")
+            << "\n";
+}
+
 void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world) {
   at::set_num_threads(threads);
   world.set_timeout(prepared.plan.options.train.timeout);
@@ -119,21 +169,31 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
       .progress = [&](const train::ProgressState& state) { progress.update(state); },
       .say = [&](const std::string& line) { progress.say(line); }};
   if (talks) {
+    for (const std::string& remark : prepared.resumption.remarks) tell(remark);
     const train::Machine machine = train::this_machine();
     std::cout << start_table(prepared.plan, machine.processor + " (" + machine.instructions + ")", threads)
               << std::flush;
+    tell_of_checkpoint(prepared, threads);
     files::write_atomically(prepared.directory->config(), configuration_of(prepared.plan.options));
   }
-  const train::RunOutcome outcome =
-      train::run(prepared.plan, *prepared.data, world, talks ? prepared.directory.get() : nullptr, observer);
+  const train::RunControl control{.resumed = prepared.resumption.checkpoint,
+                                  .stop_asked = StopSignals::asked};
+  const train::RunOutcome outcome = train::run(prepared.plan, *prepared.data, world,
+                                               talks ? prepared.directory.get() : nullptr, observer, control);
   if (!talks) return;
   progress.finish();
+  if (outcome.stopped) return show_stop(outcome);
   write_outputs(prepared.plan, outcome, *prepared.directory);
   const std::string sample =
       flags.sample > 0 ? train::sample_of(prepared.plan, *prepared.data, outcome.weights_file, flags.sample)
                        : std::string();
   show_result(outcome.summary, prepared, sample);
   if (flags.profile) std::cout << "profile   " << profile_of(prepared.plan.program, outcome);
+}
+
+void show_nothing_left(const Prepared& prepared) {
+  std::cout << "finished  all " << prepared.plan.options.train.steps << " steps of "
+            << prepared.plan.options.output.dir << " are done; a greater train.steps goes on\n";
 }
 
 void report_failure(int rank, const std::exception& failure) {
@@ -156,13 +216,16 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.plan.options), world); });
   if (!refusal) {
     refusal = together([&] {
-      if (world.rank() == 0) open_directory(prepared);
+      if (world.rank() == 0) open_directory(flags, prepared);
     });
   }
+  if (!refusal) refusal = together([&] { take_up(flags, prepared, world); });
   return refusal;
 }
 
+// Under a launcher SIGTERM and SIGINT are its own.
 Exit train_under_mpi(const TrainFlags& flags) {
+  const StopSignals signals({SIGUSR1});
   Exit exit_code = Exit::Done;
   comm::run_mpi(
       [&](comm::Communicator& world) {
@@ -173,21 +236,26 @@ Exit train_under_mpi(const TrainFlags& flags) {
           if (world.rank() == 0) tell(refusal.text);
           return;
         }
-        const int threads = threads_of_rank(prepared.plan.options.train.threads, comm::local_ranks());
-        train_as_rank(flags, prepared, threads, world);
+        if (prepared.resumption.finished) {
+          if (world.rank() == 0) show_nothing_left(prepared);
+          return;
+        }
+        const int automatic = threads_of_rank(prepared.plan.options.train.threads, comm::local_ranks());
+        train_as_rank(flags, prepared, threads_of(prepared, automatic), world);
       },
       report_failure);
   return exit_code;
 }
 
 void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
-  const int threads = threads_of_rank(resolved.options.train.threads, flags.ranks);
+  const StopSignals signals({SIGUSR1, SIGTERM, SIGINT});
   Prepared prepared = prepare(flags, resolved, flags.ranks);
-  open_directory(prepared);
-  if (flags.ranks == 1) {
-    const auto alone = comm::make_single();
-    return train_as_rank(flags, prepared, threads, *alone);
-  }
+  open_directory(flags, prepared);
+  const auto alone = comm::make_single();
+  take_up(flags, prepared, *alone);
+  if (prepared.resumption.finished) return show_nothing_left(prepared);
+  const int threads = threads_of(prepared, threads_of_rank(resolved.options.train.threads, flags.ranks));
+  if (flags.ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
   comm::run_ranks(flags.ranks,
                   [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
 }
@@ -198,8 +266,9 @@ std::string describe_run(const TrainFlags& flags, const ResolvedRun& resolved) {
   const int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
   const int threads = threads_of_rank(resolved.options.train.threads, ranks);
   const train::Machine machine = train::this_machine();
-  return start_table(prepare(flags, resolved, ranks).plan,
-                     machine.processor + " (" + machine.instructions + ")", threads);
+  Prepared prepared = prepare(flags, resolved, ranks);
+  train::RunDirectory::check(resolved.options.output.dir, start_of(flags));
+  return start_table(prepared.plan, machine.processor + " (" + machine.instructions + ")", threads);
 }
 
 Exit train(const TrainFlags& flags) {
@@ -230,6 +299,9 @@ void add_train_command(CLI::App& program, Exit& exit_code) {
       ->check(whole_number_from(0));
   command->add_flag("--profile", flags->profile,
                     "time every kernel of the last steps: a table, profile.json, and in the trace");
+  command->add_flag(
+      "--resume", flags->resume,
+      "go on from the newest valid checkpoint of output.dir; also with other ranks or schedules");
   command->add_flag("--print-config", flags->print_config, "print the resolved run file and end");
   command->add_flag("--dry-run", flags->dry_run, "check everything, print the start table and end");
   command->allow_extras();

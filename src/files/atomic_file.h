@@ -24,8 +24,6 @@ class AtomicFile {
   void commit();
 
  private:
-  [[noreturn]] void fail(const std::string& what, std::size_t wanted) const;
-
   std::string path_;
   std::string temporary_;
   int descriptor_ = -1;

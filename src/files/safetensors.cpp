@@ -41,8 +41,9 @@ std::uint64_t header_length(std::span<const std::byte> bytes, const std::string&
 Safetensors::Safetensors(const std::string& path) : file_(path) {
   const std::string origin = printable(path, 500);
   const auto length = static_cast<std::size_t>(header_length(file_.bytes(), origin));
+  head_bytes_ = kLengthBytes + length;
   SafetensorsHeader header = parse_safetensors_header(file_.text().substr(kLengthBytes, length),
-                                                      file_.bytes().subspan(kLengthBytes + length), origin);
+                                                      file_.bytes().subspan(head_bytes_), origin);
   tensors_ = std::move(header.tensors);
   metadata_ = std::move(header.metadata);
 }
@@ -52,18 +53,21 @@ const StoredTensor* Safetensors::find(std::string_view name) const {
   return found == tensors_.end() ? nullptr : &*found;
 }
 
-void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
-                       const Metadata& metadata) {
+std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
+                              const Metadata& metadata) {
   std::vector<StoredTensor> ordered(tensors.begin(), tensors.end());
   std::ranges::stable_sort(ordered, std::greater(),
                            [](const StoredTensor& tensor) { return size_of(tensor.type); });
   const std::string header = print_safetensors_header(ordered, metadata);
   const std::uint64_t length = header.size();
+  std::string head(kLengthBytes, '\0');
+  std::memcpy(head.data(), &length, kLengthBytes);
+  head += header;
   AtomicFile file(path);
-  file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(header);
+  file.write(head);
   for (const StoredTensor& tensor : ordered) file.write(tensor.bytes);
   file.commit();
+  return head;
 }
 
 }  // namespace penstock::files

@@ -58,18 +58,20 @@ class Safetensors {
   // In the order of their bytes. Spans live as long as this object; they need not be aligned.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   const Metadata& metadata() const { return metadata_; }
+  std::span<const std::byte> head() const { return file_.bytes().first(head_bytes_); }  // before the tensors
   const StoredTensor* find(std::string_view name) const;  // nullptr when there is none
 
  private:
   MappedFile file_;
+  std::size_t head_bytes_ = 0;
   std::vector<StoredTensor> tensors_;
   Metadata metadata_;
 };
 
 // Writes the tensors atomically (AtomicFile). Those with larger elements come first, so that all are aligned;
 // otherwise the given order stays. Names must differ and sizes agree with shapes (broken invariants
-// otherwise).
-void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
-                       const Metadata& metadata = {});
+// otherwise). Gives the bytes that stand before the tensors, as Safetensors::head() will.
+std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
+                              const Metadata& metadata = {});
 
 }  // namespace penstock::files

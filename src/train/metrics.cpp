@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/metrics.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "files/atomic_file.h"
+#include "files/file_system.h"
 #include "files/mapped_file.h"
 
 namespace penstock::train {
@@ -20,10 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLongestFile = std::size_t{1} << 32;
-
-[[noreturn]] void fail(const std::string& path) {
-  throw RunError(printable(path, 500) + " cannot be written: " + std::strerror(errno));
-}
 
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
@@ -74,8 +68,8 @@ std::string to_json(const StepMetrics& metrics) {
 MetricsFile::MetricsFile(std::string path, std::int64_t last_step) : path_(std::move(path)) {
   const bool exists = std::filesystem::exists(path_);
   if (exists) files::write_atomically(path_, last_step > 0 ? lines_until(path_, last_step) : "");
-  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail(path_);
+  descriptor_ = files::file_system().open(path_, files::OpenFor::Appending);
+  if (descriptor_ < 0) files::fail_to("cannot be written", path_);
 }
 
 MetricsFile::~MetricsFile() {
@@ -84,12 +78,11 @@ MetricsFile::~MetricsFile() {
 
 void MetricsFile::write(const StepMetrics& metrics) {
   const std::string line = to_json(metrics) + "\n";
-  for (std::size_t done = 0; done < line.size();) {
-    const auto written = ::write(descriptor_, line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail(path_);
-    done += static_cast<std::size_t>(written);
-  }
+  files::write_all(descriptor_, std::as_bytes(std::span(line)), path_);
+}
+
+void MetricsFile::flush() {
+  if (files::file_system().flush(descriptor_) != 0) files::fail_to("cannot be flushed", path_);
 }
 
 std::string to_json(const Summary& summary) {
@@ -99,6 +92,7 @@ std::string to_json(const Summary& summary) {
                        {"measured_bytes", to_object(device.measured_bytes)}});
   }
   const Json document{{"steps", summary.steps},
+                      {"resumed_from_step", summary.resumed_from_step},
                       {"tokens", summary.tokens},
                       {"wall_s", summary.wall_s},
                       {"tokens_per_second", summary.tokens_per_second},

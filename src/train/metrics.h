@@ -43,6 +43,9 @@ class MetricsFile {
   // Appends one line; it has reached the system when this returns. Throws RunError naming the path.
   void write(const StepMetrics& metrics);
 
+  // What was written has reached the disk. Throws RunError naming the path.
+  void flush();
+
  private:
   std::string path_;
   int descriptor_ = -1;
@@ -57,9 +60,10 @@ struct DeviceSummary {
 
 struct Summary {
   std::int64_t steps = 0;
-  Tokens tokens = 0;
-  Seconds wall_s = 0;
-  double tokens_per_second = 0;  // over all steps
+  std::int64_t resumed_from_step = 0;  // the checkpoint's; 0: the run began anew
+  Tokens tokens = 0;                   // of all steps
+  Seconds wall_s = 0;                  // of the steps since then
+  double tokens_per_second = 0;        // over the steps since then
   double mfu = 0;
   double loss = 0;                        // of the last step
   std::optional<double> evaluation_loss;  // after the last step

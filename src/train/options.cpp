@@ -112,9 +112,9 @@ void describe_upkeep(TrainOptions& options, OptionTable& table) {
   table.push_back({section, "evaluate_sequences", &options.evaluate_sequences,
                    "Most sequences of an evaluation.", from_to(1, 1e9)});
   table.push_back({section, "checkpoint_every", &options.checkpoint_every,
-                   "Steps between checkpoints; 0: only at the end. Not there yet: none is written.", steps});
+                   "Steps between checkpoints; the last step has one too. 0: none at all.", steps});
   table.push_back({section, "keep_checkpoints", &options.keep_checkpoints,
-                   "Newest checkpoints that are kept; not there yet.", from_to(1, 1e6)});
+                   "Newest checkpoints that are kept.", from_to(1, 1e6)});
 }
 
 }  // namespace
@@ -129,7 +129,8 @@ OptionTable describe(RunOptions& options) {
   describe_steps(options.train, table);
   describe_optimizer(options.train, table);
   describe_upkeep(options.train, table);
-  table.push_back({"output", "dir", &options.output.dir, "The run directory; it must not hold another run."});
+  table.push_back({"output", "dir", &options.output.dir,
+                   "The run directory; it must not hold another run, unless --resume goes on with it."});
   return table;
 }
 

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run.h"
 
+#include <ATen/Parallel.h>
+
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <deque>
+#include <filesystem>
 
 #include "base/error.h"
 #include "files/atomic_file.h"
+#include "files/file_system.h"
 #include "train/bigram.h"
+#include "train/checkpoint_load.h"
+#include "train/checkpoint_saver.h"
+#include "train/checkpoint_settings.h"
 #include "train/gather_events.h"
 #include "train/machine.h"
 #include "train/sample_text.h"
@@ -38,14 +47,18 @@ struct KeptStep {
 class Run {
  public:
   Run(const RunPlan& plan, const TextData& data, comm::Communicator& pipeline, const RunDirectory* directory,
-      const RunObserver& observer)
+      const RunObserver& observer, const RunControl& control)
       : plan_(plan),
         data_(data),
         pipeline_(pipeline),
         directory_(directory),
         observer_(observer),
+        control_(control),
         trainer_(plan, pipeline) {
-    if (directory_) metrics_.emplace(directory_->metrics(), 0);
+    if (control_.resumed) go_on_from(*control_.resumed);
+    saver_.emplace(checkpoints_of(plan), plan.options.train.keep_checkpoints, done_, plan.shape(), trainer_,
+                   pipeline);
+    if (directory_) metrics_.emplace(directory_->metrics(), done_);
     machine_flops_ = measure_matmul_rate(plan.precision());
     pipeline_.all_reduce(&machine_flops_, 1, comm::Type::F64, comm::Reduction::Sum);
     if (directory_ && data_.evaluation_batches() > 0) summary_.bigram_loss = bigram_loss(data_);
@@ -53,8 +66,13 @@ class Run {
 
   RunOutcome carry_out() {
     began_ = Clock::now();
-    for (std::int64_t number = 1; number <= steps(); ++number) one_step(number);
-    return finish();
+    while (done_ < steps() && !stopped_) {
+      const StepReport report = one_step(done_ + 1);
+      ++done_;
+      keep_up(report);
+    }
+    saver_->settle();
+    return stopped_ ? end_early() : finish();
   }
 
  private:
@@ -67,8 +85,32 @@ class Run {
     return tokens_per_second * model::flops_per_token(plan_.shape(), plan_.options.data.seq_len);
   }
 
-  void one_step(std::int64_t number) {
-    const StepTokens tokens = data_.training_batch((number - 1) * plan_.options.train.batch);
+  void go_on_from(const CheckpointFacts& facts) {
+    load_checkpoint(checkpoints_of(plan_).of_step(facts.step), facts, trainer_);
+    done_ = facts.step;
+    samples_drawn_ = facts.samples_drawn;
+    skipped_in_a_row_ = facts.skipped_in_a_row;
+    summary_.resumed_from_step = facts.step;
+    summary_.skipped_steps = facts.skipped_steps;
+    summary_.loss = facts.loss.value_or(std::nan(""));
+    summary_.evaluation_loss = facts.evaluation_loss;
+  }
+
+  CheckpointFacts facts() {
+    return {.step = done_,
+            .samples_drawn = samples_drawn_,
+            .samples_per_epoch = data_.samples(),
+            .updates = trainer_.optimizer().updates(),
+            .skipped_steps = summary_.skipped_steps,
+            .skipped_in_a_row = skipped_in_a_row_,
+            .loss = summary_.loss,
+            .evaluation_loss = summary_.evaluation_loss,
+            .settings = settings_of(plan_, at::get_num_threads())};
+  }
+
+  StepReport one_step(std::int64_t number) {
+    const StepTokens tokens = data_.training_batch(samples_drawn_);
+    samples_drawn_ += plan_.options.train.batch;
     const StepReport report = trainer_.step(number, tokens);
     kept_.push_back({number, trainer_.events(), trainer_.kernel_calls()});
     if (kept_.size() > kKeptTimelines) kept_.pop_front();
@@ -78,6 +120,35 @@ class Run {
     std::optional<double> evaluation;
     if (evaluate_now && data_.evaluation_batches() > 0) evaluation = evaluate();
     if (directory_) note(number, report, evaluation);
+    return report;
+  }
+
+  // Between two steps: checkpoints go on and begin, and all ranks agree on whether this was the last step.
+  void keep_up(const StepReport& report) {
+    const bool asked = control_.stop_asked && control_.stop_asked();
+    const bool file = directory_ && std::filesystem::exists(directory_->stop_request());
+    std::array<std::int64_t, 2> facts{asked || file ? 1 : 0, saver_->busy() ? 1 : 0};
+    pipeline_.all_reduce(facts.data(), facts.size(), comm::Type::I64, comm::Reduction::Max);
+    const auto [stop, busy] = facts;
+    if (busy == 0) saver_->proceed();
+    stopped_ = stop != 0 && done_ < steps();
+    if (checkpoint_is_due(report)) save();
+  }
+
+  // None while steps are being skipped: the one before the trouble stays the newest.
+  bool checkpoint_is_due(const StepReport& report) const {
+    const std::int64_t every = plan_.options.train.checkpoint_every;
+    if (every == 0) return false;
+    return stopped_ || done_ == steps() || (done_ % every == 0 && !report.skipped);
+  }
+
+  void save() {
+    if (metrics_) metrics_->flush();
+    saver_->begin(facts());
+  }
+
+  std::string newest_checkpoint() const {
+    return saver_->newest() > 0 ? checkpoints_of(plan_).of_step(saver_->newest()) : std::string();
   }
 
   void watch_for_numbers(std::int64_t number, const StepReport& report) {
@@ -88,10 +159,16 @@ class Run {
       observer_.say("step " + std::to_string(number) +
                     ": the loss or the gradient is not finite; the step is skipped");
     }
-    if (skipped_in_a_row_ == kMostSkippedInARow) {
-      throw RunError("three steps in a row had a loss or gradient that is not finite, the last one step " +
-                     std::to_string(number) + "; a smaller train.lr may help");
-    }
+    if (skipped_in_a_row_ >= kMostSkippedInARow) give_up(number);
+  }
+
+  [[noreturn]] void give_up(std::int64_t number) {
+    saver_->settle();
+    const std::string good = newest_checkpoint();
+    throw RunError(
+        "three steps in a row had a loss or gradient that is not finite, the last one step " +
+        std::to_string(number) + "; a smaller train.lr may help; " +
+        (good.empty() ? "no checkpoint was written before" : "the last good checkpoint is " + good));
   }
 
   double evaluate() {
@@ -131,8 +208,14 @@ class Run {
                         .remaining = -1});
   }
 
+  RunOutcome end_early() {
+    if (!directory_) return {};
+    files::file_system().remove(directory_->stop_request());
+    return {.stopped = true, .steps = done_, .checkpoint = newest_checkpoint()};
+  }
+
   RunOutcome finish() {
-    RunOutcome outcome;
+    RunOutcome outcome{.steps = done_, .checkpoint = newest_checkpoint()};
     summary_.wall_s = elapsed();
     for (const KeptStep& kept : kept_) {
       outcome.timelines.push_back({kept.number, gather_events(plan_.program, kept.events, pipeline_)});
@@ -152,7 +235,8 @@ class Run {
   void summarise(const std::vector<BytesByCategory>& measured) {
     summary_.steps = steps();
     summary_.tokens = steps() * tokens_per_step();
-    summary_.tokens_per_second = static_cast<double>(summary_.tokens) / summary_.wall_s;
+    const Tokens since = (steps() - summary_.resumed_from_step) * tokens_per_step();
+    summary_.tokens_per_second = static_cast<double>(since) / summary_.wall_s;
     summary_.mfu = model_flops(summary_.tokens_per_second) / machine_flops_;
     const Machine machine = this_machine();
     summary_.machine = machine.processor + ", " + machine.instructions;
@@ -166,20 +250,34 @@ class Run {
   comm::Communicator& pipeline_;
   const RunDirectory* directory_;
   const RunObserver& observer_;
+  const RunControl& control_;
   Trainer trainer_;
+  std::optional<CheckpointSaver> saver_;
   std::optional<MetricsFile> metrics_;
   Flops machine_flops_ = 0;
   Clock::time_point began_;
+<<<<<<< HEAD
   int skipped_in_a_row_ = 0;
   std::deque<KeptStep> kept_;
+=======
+  std::int64_t done_ = 0;  // steps
+  std::int64_t samples_drawn_ = 0;
+  std::int64_t skipped_in_a_row_ = 0;
+  bool stopped_ = false;
+  std::deque<std::pair<std::int64_t, std::vector<schedule::Event>>> kept_;
+>>>>>>> 5bbdbdf (Keep checkpoints, go on from them with --resume, and end well when asked to)
   Summary summary_;
 };
 
 }  // namespace
 
 RunOutcome run(const RunPlan& plan, const TextData& data, comm::Communicator& pipeline,
-               const RunDirectory* directory, const RunObserver& observer) {
-  return Run(plan, data, pipeline, directory, observer).carry_out();
+               const RunDirectory* directory, const RunObserver& observer, const RunControl& control) {
+  return Run(plan, data, pipeline, directory, observer, control).carry_out();
+}
+
+CheckpointDirectory checkpoints_of(const RunPlan& plan) {
+  return CheckpointDirectory((std::filesystem::path(plan.options.output.dir) / "checkpoints").string());
 }
 
 Tokens prompt_bytes(Tokens seq_len) { return std::min<Tokens>(64, seq_len / 2); }

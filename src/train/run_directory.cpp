@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -26,15 +25,13 @@ namespace fs = std::filesystem;
 }  // namespace
 
 RunDirectory::RunDirectory(std::string path, RunStart start) : path_(std::move(path)) {
+  check(path_, start);
   std::error_code error;
-  if (fs::exists(path_, error) && !fs::is_directory(path_, error))
-    fail(path_, "is no directory; name another one");
-  refuse_unless(start);
   fs::create_directories(path_, error);
   if (error) fail(path_, "cannot be made: " + error.message());
   lock();
   try {
-    refuse_unless(start);  // another run may have begun between the first look and the lock
+    refuse_unless(path_, start);  // another run may have begun between the first look and the lock
   } catch (...) {
     close(std::exchange(lock_, -1));
     throw;
@@ -45,18 +42,25 @@ RunDirectory::~RunDirectory() {
   if (lock_ >= 0) close(lock_);
 }
 
+void RunDirectory::check(const std::string& path, RunStart start) {
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_directory(path, error))
+    fail(path, "is no directory; name another one");
+  refuse_unless(path, start);
+}
+
 std::string RunDirectory::file(std::string_view name) const { return (fs::path(path_) / name).string(); }
 
-void RunDirectory::refuse_unless(RunStart start) const {
-  const std::array traces{config(), metrics(), summary(), timeline(), report(), checkpoints()};
+void RunDirectory::refuse_unless(const std::string& path, RunStart start) {
   std::error_code error;
-  for (const std::string& trace : traces) {
-    if (!fs::exists(trace, error)) continue;
+  for (const char* trace :
+       {"run.toml", "metrics.jsonl", "summary.json", "timeline.json", "report.html", "checkpoints"}) {
+    if (!fs::exists(fs::path(path) / trace, error)) continue;
     if (start == RunStart::Resume) return;
-    fail(path_, "already holds a run (" + fs::path(trace).filename().string() +
-                    " is there); name another directory");
+    fail(path, "already holds a run (" + std::string(trace) +
+                   " is there); name another directory, or go on with --resume");
   }
-  if (start == RunStart::Resume) fail(path_, "holds no run to resume; leave out --resume");
+  if (start == RunStart::Resume) fail(path, "holds no run to resume; leave out --resume");
 }
 
 void RunDirectory::lock() {

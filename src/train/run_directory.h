@@ -14,8 +14,9 @@ class RunDirectory {
   // Makes the directory with its parents, or takes an existing one, and locks it until the object is
   // destroyed or the process ends. Throws InputError, with nothing written, when the path is no directory or
   // cannot be written; when a new run finds the files of another one; when a resumed run finds none; when
-  // another process holds the lock.
+  // another process holds the lock. check() finds the same but the lock, and makes nothing.
   RunDirectory(std::string path, RunStart start);
+  static void check(const std::string& path, RunStart start);
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
@@ -27,13 +28,11 @@ class RunDirectory {
   std::string timeline() const { return file("timeline.json"); }
   std::string report() const { return file("report.html"); }
   std::string checkpoints() const { return file("checkpoints"); }
-  std::string stop_request() const {
-    return file("stop");
-  }  // somebody puts it there to end the run gracefully
+  std::string stop_request() const { return file("stop"); }  // put there to end the run gracefully
   std::string file(std::string_view name) const;
 
  private:
-  void refuse_unless(RunStart start) const;
+  static void refuse_unless(const std::string& path, RunStart start);
   void lock();
 
   std::string path_;

@@ -12,30 +12,32 @@
 namespace penstock::train {
 namespace {
 
+std::string described(files::ElementType type, const std::vector<std::int64_t>& shape) {
+  std::string text = std::string(name_of(type)) + " of [";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+}  // namespace
+
 files::ElementType element_type(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? files::ElementType::F64 : files::ElementType::F32;
 }
 
-// What the file calls a parameter: a tied output matrix has the embedding's values.
 std::string stored_name(const nn::Parameter& parameter) {
   return parameter.replica == nn::Replica::None ? parameter.name : "model.embed_tokens.weight";
 }
 
-void read_parameter(const files::Safetensors& file, const std::string& path, nn::Parameter& parameter) {
-  const std::string name = stored_name(parameter);
-  const files::StoredTensor* stored = file.find(name);
+void read_tensor(const files::StoredTensor* stored, const std::string& name, const std::string& path,
+                 const at::Tensor& tensor) {
   if (!stored) throw InputError(path + ": has no tensor \"" + name + "\"");
-  const bool fits =
-      stored->shape == parameter.master.sizes().vec() && stored->type == element_type(parameter.master);
-  if (!fits) {
-    throw InputError(path + ": tensor \"" + name + "\" is " + std::string(name_of(stored->type)) +
-                     " of another shape or type than the model's " +
-                     std::string(name_of(element_type(parameter.master))));
+  const files::ElementType type = element_type(tensor);
+  if (stored->shape != tensor.sizes().vec() || stored->type != type) {
+    throw InputError(path + ": tensor \"" + name + "\" is " + described(stored->type, stored->shape) +
+                     "; the model's is " + described(type, tensor.sizes().vec()));
   }
-  std::memcpy(parameter.master.mutable_data_ptr(), stored->bytes.data(), stored->bytes.size());
+  std::memcpy(tensor.mutable_data_ptr(), stored->bytes.data(), stored->bytes.size());
 }
-
-}  // namespace
 
 void write_weights(const std::string& path, const model::Shape& shape, std::map<int, nn::Stage>& stages,
                    comm::Communicator& pipeline) {
@@ -52,7 +54,10 @@ void write_weights(const std::string& path, const model::Shape& shape, std::map<
 
 void read_weights(const std::string& path, nn::Stage& stage) {
   const files::Safetensors file(path);
-  for (nn::Parameter& parameter : stage.parameters()) read_parameter(file, path, parameter);
+  for (nn::Parameter& parameter : stage.parameters()) {
+    const std::string name = stored_name(parameter);
+    read_tensor(file.find(name), name, path, parameter.master);
+  }
   stage.weights_from_masters();
 }
 

@@ -6,10 +6,21 @@
 #include <string>
 
 #include "comm/communicator.h"
+#include "files/safetensors.h"
 #include "model/shape.h"
 #include "nn/stage.h"
 
 namespace penstock::train {
+
+files::ElementType element_type(const at::Tensor& tensor);  // f32 or f64
+
+// What files call a parameter: a tied output matrix has the embedding's values.
+std::string stored_name(const nn::Parameter& parameter);
+
+// Copies the bytes of a stored tensor. Throws InputError that begins with `path` and names the tensor when it
+// is missing (nullptr) or has another shape or type.
+void read_tensor(const files::StoredTensor* stored, const std::string& name, const std::string& path,
+                 const at::Tensor& tensor);
 
 // Writes the master weights of all stages of a pipeline, from rank 0, atomically; the file does not depend on
 // where the stages live. `path` counts on rank 0. Collective.

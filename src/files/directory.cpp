@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/directory.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <vector>
+
+#include "files/file_system.h"
+
+namespace penstock::files {
+
+namespace fs = std::filesystem;
+
+void flush_directory(const std::string& path) {
+  const int descriptor = open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  file_system().flush(descriptor);
+  close(descriptor);
+}
+
+void make_directory(const std::string& path) {
+  if (file_system().make_directory(path) == 0 || errno == EEXIST) return;
+  fail_to("cannot be made", path);
+}
+
+void publish_directory(const std::string& temporary, const std::string& path) {
+  flush_directory(temporary);
+  if (file_system().rename(temporary, path) != 0) fail_to("cannot be given its name", path);
+  flush_directory(fs::path(path).parent_path().string());
+}
+
+void remove_all(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> inside;
+  if (fs::is_directory(fs::symlink_status(path, error))) {
+    for (const auto& entry : fs::recursive_directory_iterator(path, error)) inside.push_back(entry.path());
+  }
+  for (auto entry = inside.rbegin(); entry != inside.rend(); ++entry) file_system().remove(*entry);
+  file_system().remove(path);
+}
+
+}  // namespace penstock::files

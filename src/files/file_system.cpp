@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/file_system.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::files {
+namespace {
+
+constexpr std::size_t kLargestWrite = std::size_t{1} << 30;  // Linux writes less than 2 GiB at a time
+
+std::atomic<FileSystem*>& current() {
+  static FileSystem machine;
+  static std::atomic<FileSystem*> in_use{&machine};
+  return in_use;
+}
+
+}  // namespace
+
+int FileSystem::open(const std::string& path, OpenFor purpose) {
+  const int start = purpose == OpenFor::Appending ? O_APPEND : O_TRUNC;
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | start, 0666);
+}
+
+ssize_t FileSystem::write(int descriptor, std::span<const std::byte> bytes) {
+  return ::write(descriptor, bytes.data(), std::min(bytes.size(), kLargestWrite));
+}
+
+int FileSystem::flush(int descriptor) { return ::fsync(descriptor); }
+
+int FileSystem::rename(const std::string& from, const std::string& to) {
+  return ::rename(from.c_str(), to.c_str());
+}
+
+int FileSystem::make_directory(const std::string& path) { return ::mkdir(path.c_str(), 0777); }
+
+int FileSystem::remove(const std::string& path) { return ::remove(path.c_str()); }
+
+FileSystem& file_system() { return *current().load(); }
+
+ReplacedFileSystem::ReplacedFileSystem(FileSystem& other) : before_(current().exchange(&other)) {}
+
+ReplacedFileSystem::~ReplacedFileSystem() { current().store(before_); }
+
+void write_all(int descriptor, std::span<const std::byte> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    errno = ENOSPC;  // for a system that takes nothing and does not say why
+    const ssize_t written = file_system().write(descriptor, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail_to("cannot be written", path, bytes.size());
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void fail_to(const std::string& what, const std::string& path, std::size_t wanted) {
+  const std::string reason = std::strerror(errno);
+  throw RunError(printable(path, 500) + " " + what +
+                 (wanted > 0 ? ": " + std::to_string(wanted) + " bytes wanted" : "") + ": " + reason);
+}
+
+}  // namespace penstock::files

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint_saver.h"
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "base/error.h"
+#include "files/atomic_file.h"
+#include "files/checksum.h"
+#include "files/directory.h"
+#include "train/tensor_bytes.h"
+#include "train/weights_file.h"
+
+namespace penstock::train {
+namespace {
+
+constexpr auto kPollPause = std::chrono::milliseconds(2);
+
+at::Tensor kept_tensor(const Optimizer::Entry& entry, Kept kept) {
+  switch (kept) {
+    case Kept::Weight:
+      return entry.parameter->master;
+    case Kept::FirstMoment:
+      return entry.first_moment;
+    case Kept::SecondMoment:
+      return entry.second_moment;
+  }
+  return {};
+}
+
+}  // namespace
+
+CheckpointSaver::CheckpointSaver(CheckpointDirectory directory, std::int64_t keep, std::int64_t newest,
+                                 const model::Shape& shape, Trainer& trainer, comm::Communicator& pipeline)
+    : directory_(std::move(directory)),
+      keep_(keep),
+      newest_(newest),
+      pipeline_(pipeline),
+      files_(checkpoint_files(shape)) {
+  for (const CheckpointFile& file : files_) sums_.emplace_back(1 + file.tensors.size());
+  find_own_files(trainer);
+}
+
+CheckpointSaver::~CheckpointSaver() {
+  if (phase_ == Phase::Idle) return;
+  given_up_ = true;
+  if (work_.valid()) work_.wait();
+  if (pipeline_.rank() == 0) files::remove_all(directory_.partial(facts_.step));
+}
+
+void CheckpointSaver::find_own_files(Trainer& trainer) {
+  std::map<std::string, const Optimizer::Entry*> held;
+  for (const Optimizer::Entry& entry : trainer.optimizer().entries()) {
+    if (entry.parameter->replica == nn::Replica::None) held[entry.parameter->name] = &entry;
+  }
+  for (std::size_t number = 0; number < files_.size(); ++number) {
+    if (!held.contains(files_[number].tensors.front().parameter)) continue;
+    StagedFile own{.number = number};
+    for (const CheckpointTensor& tensor : files_[number].tensors) {
+      own.live.push_back(kept_tensor(*held.at(tensor.parameter), tensor.kept));
+    }
+    own_.push_back(std::move(own));
+  }
+}
+
+void CheckpointSaver::place_copies() {
+  std::size_t size = 0;
+  for (const StagedFile& file : own_) {
+    for (const at::Tensor& tensor : file.live) size += tensor.nbytes();
+  }
+  staging_ = std::make_unique_for_overwrite<std::byte[]>(size);
+  std::byte* next = staging_.get();
+  for (StagedFile& file : own_) {
+    for (std::size_t i = 0; i < file.live.size(); ++i) {
+      const at::Tensor& tensor = file.live[i];
+      file.copies.push_back({files_[file.number].tensors[i].name, element_type(tensor), tensor.sizes().vec(),
+                             std::span(next, tensor.nbytes())});
+      next += tensor.nbytes();
+    }
+  }
+}
+
+void CheckpointSaver::copy_state() {
+  if (!staging_) place_copies();
+  std::byte* next = staging_.get();
+  for (const StagedFile& file : own_) {
+    for (const at::Tensor& tensor : file.live) {
+      const std::span<const std::byte> bytes = bytes_of_tensor(tensor);
+      std::memcpy(next, bytes.data(), bytes.size());
+      next += bytes.size();
+    }
+  }
+}
+
+void CheckpointSaver::begin(CheckpointFacts facts) {
+  settle();
+  copy_state();
+  facts_ = std::move(facts);
+  phase_ = Phase::Writing;
+  work_ = std::async(std::launch::async, [this, step = facts_.step] { write_files(step); });
+}
+
+bool CheckpointSaver::busy() {
+  if (!work_.valid()) return false;
+  if (work_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return true;
+  work_.get();
+  return false;
+}
+
+void CheckpointSaver::proceed() {
+  if (phase_ == Phase::Writing) {
+    gather_sums();
+    phase_ = Phase::Finishing;
+    if (pipeline_.rank() == 0) work_ = std::async(std::launch::async, [this] { finish(); });
+  } else if (phase_ == Phase::Finishing) {
+    newest_ = facts_.step;
+    phase_ = Phase::Idle;
+  }
+}
+
+void CheckpointSaver::settle() {
+  while (phase_ != Phase::Idle) {
+    std::int64_t anyone = busy() ? 1 : 0;
+    pipeline_.all_reduce(&anyone, 1, comm::Type::I64, comm::Reduction::Max);
+    if (anyone == 0) {
+      proceed();
+    } else {
+      std::this_thread::sleep_for(kPollPause);
+    }
+  }
+}
+
+void CheckpointSaver::write_files(std::int64_t step) {
+  files::make_directory(directory_.path());
+  const std::string folder = directory_.partial(step);
+  files::make_directory(folder);
+  for (const StagedFile& file : own_) {
+    if (given_up_) return;
+    sums_[file.number] = write_file(file, folder);
+  }
+}
+
+std::vector<std::uint64_t> CheckpointSaver::write_file(const StagedFile& file,
+                                                       const std::string& folder) const {
+  const std::string path = folder + "/" + files_[file.number].name;
+  std::vector<std::uint64_t> sums{
+      files::checksum(files::write_safetensors(path, file.copies, {{"format", "pt"}}))};
+  for (const files::StoredTensor& tensor : file.copies) sums.push_back(files::checksum(tensor.bytes));
+  return sums;
+}
+
+// Everyone's sums are zero where the file is another rank's.
+void CheckpointSaver::gather_sums() {
+  std::vector<std::int64_t> all;
+  for (const auto& sums : sums_) all.insert(all.end(), sums.begin(), sums.end());
+  pipeline_.all_reduce(all.data(), all.size(), comm::Type::I64, comm::Reduction::Sum);
+  facts_.files.clear();
+  auto next = all.begin();
+  for (const CheckpointFile& file : files_) {
+    FileSums sums{.file = file.name, .head = static_cast<std::uint64_t>(*next++)};
+    for (const CheckpointTensor& tensor : file.tensors) {
+      sums.tensors.emplace_back(tensor.name, static_cast<std::uint64_t>(*next++));
+    }
+    facts_.files.push_back(std::move(sums));
+  }
+}
+
+void CheckpointSaver::finish() {
+  const std::string folder = directory_.partial(facts_.step);
+  const std::string index = weight_index(files_);
+  facts_.index = files::checksum(index);
+  files::write_atomically(folder + "/" + kWeightIndex, index);
+  files::write_atomically(folder + "/" + kCheckpointFacts, to_json(facts_));
+  if (given_up_) return;
+  files::publish_directory(folder, directory_.of_step(facts_.step));
+  directory_.keep_newest(keep_);
+}
+
+}  // namespace penstock::train
