@@ -15,29 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Seconds kPatience = 10;  // of the other ranks
-
-std::vector<int> children_of(int process) {
-  std::vector<int> found;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "stat");
-    std::string name, state;
-    int child = 0, parent = 0;
-    if (file >> child >> name >> state >> parent && parent == process) found.push_back(child);
-  }
-  return found;
-}
-
-// The rank that mpirun gave to the process; -1 when it is no rank.
-int rank_of(int process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/environ", std::ios::binary);
-  const std::string key = "OMPI_COMM_WORLD_RANK=";
-  for (std::string entry; std::getline(file, entry, '\0');) {
-    if (entry.starts_with(key)) return std::stoi(entry.substr(key.size()));
-  }
-  return -1;
-}
-
 // A run of two ranks under mpirun that goes on for ever, past its first steps.
 class LongRun {
  public:
@@ -52,9 +29,7 @@ class LongRun {
     program_.emplace(command);
     const Seconds until = seconds_now() + 60;
     while (lines_of(scratch_.read("run/metrics.jsonl")).size() < 3 && seconds_now() < until) sleep_a_little();
-    ranks_ = children_of(program_->process());
-    std::erase_if(ranks_, [](int process) { return rank_of(process) < 0; });
-    std::ranges::sort(ranks_, {}, rank_of);
+    ranks_ = ranks_of(program_->process());
   }
   // A failed test leaves nothing running either.
   ~LongRun() {
@@ -104,8 +79,9 @@ TEST(FailingRank, WhoseDiskIsFullIsNamedByTheOthers) {
   EXPECT_TRUE(run.nothing_left());
 }
 
-TEST(FailingRank, ThatHangsIsNamedWhenTheTimeIsUp) {
-  LongRun run({"--train.timeout", "2"});
+// With a checkpoint in every step, the rank stops in the midst of one or of a step.
+void expect_named_when_time_is_up(const std::string& checkpoint_every) {
+  LongRun run({"--train.timeout", "2", "--train.checkpoint_every", checkpoint_every});
   ASSERT_EQ(run.ranks().size(), 2u);
   kill(run.ranks()[1], SIGSTOP);
   const Ending ending = run.end();
@@ -116,6 +92,10 @@ TEST(FailingRank, ThatHangsIsNamedWhenTheTimeIsUp) {
   EXPECT_NE(ending.err.find("is rank 1 stuck?"), std::string::npos) << ending.err;
   EXPECT_LT(ending.seconds, kPatience);
   EXPECT_TRUE(run.nothing_left());
+}
+
+TEST(FailingRank, ThatHangsIsNamedWhenTheTimeIsUp) {
+  for (const char* checkpoint_every : {"0", "1"}) expect_named_when_time_is_up(checkpoint_every);
 }
 
 void expect_nothing_after(std::size_t rank, int signal_number) {
@@ -170,6 +150,7 @@ TEST(FailingRank, WithNumbersThatAreNotFiniteGivesUpAfterThreeSteps) {
     const Ending ending = run_in(scratch, mpirun, {"--train.lr", "1e38", "--train.warmup_steps", "0"});
     const std::string why = "three steps in a row had a loss or gradient that is not finite";
     expect_failure(ending, mpirun ? Arguments{"rank 0: " + why, "rank 1: " + why} : Arguments{why});
+    EXPECT_NE(ending.err.find("no checkpoint was written before"), std::string::npos) << ending.err;
   }
 }
 

@@ -8,8 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -120,6 +123,37 @@ inline bool is_running(int process) {
   return file >> number >> name >> state && state != "Z" && state != "X";
 }
 
+inline constexpr Seconds kPatience = 10;  // until nothing of a run that failed is left
+
+inline std::vector<int> children_of(int process) {
+  std::vector<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string name, state;
+    int child = 0, parent = 0;
+    if (file >> child >> name >> state >> parent && parent == process) found.push_back(child);
+  }
+  return found;
+}
+
+// The rank that mpirun gave to the process; -1 when it is no rank.
+inline int rank_of(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/environ", std::ios::binary);
+  const std::string key = "OMPI_COMM_WORLD_RANK=";
+  for (std::string entry; std::getline(file, entry, '\0');) {
+    if (entry.starts_with(key)) return std::stoi(entry.substr(key.size()));
+  }
+  return -1;
+}
+
+// The processes that mpirun has started as ranks, by rank.
+inline std::vector<int> ranks_of(int mpirun) {
+  std::vector<int> ranks = children_of(mpirun);
+  std::erase_if(ranks, [](int process) { return rank_of(process) < 0; });
+  std::ranges::sort(ranks, {}, rank_of);
+  return ranks;
+}
+
 // The command that starts penstock with so many ranks, as processes of mpirun or as threads of one.
 inline Arguments with_mpirun(int ranks, Arguments arguments) {
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -135,6 +169,24 @@ inline Arguments with_threads(int ranks, Arguments arguments) {
   arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
   if (ranks > 1) arguments.insert(arguments.end(), {"--ranks", std::to_string(ranks)});
   return arguments;
+}
+
+// What must be equal: each step's numbers that are no times and no sizes, and the weights.
+struct Left {
+  std::vector<std::string> steps;
+  std::string weights;
+};
+
+inline Left left_in(const Scratch& scratch, const std::string& directory) {
+  Left left{.weights = scratch.read(directory + "/weights.safetensors")};
+  for (const std::string& line : lines_of(scratch.read(directory + "/metrics.jsonl"))) {
+    const auto step = nlohmann::json::parse(line);
+    std::string numbers;
+    for (const char* key : {"step", "loss", "grad_norm", "lr", "tokens"})
+      numbers += step.at(key).dump() + " ";
+    left.steps.push_back(numbers + step.value("evaluation_loss", nlohmann::json()).dump());
+  }
+  return left;
 }
 
 // A small legal run file for text in the same directory, which is written too.

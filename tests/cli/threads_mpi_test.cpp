@@ -2,30 +2,10 @@
 // The program leaves the same losses and weights, byte for byte, whether its ranks are threads or processes.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/run_program.h"
 
 namespace penstock::testing {
 namespace {
-
-// What must be equal: each step's numbers that are no times and no sizes, and the weights.
-struct Left {
-  std::vector<std::string> steps;
-  std::string weights;
-};
-
-Left left_in(const Scratch& scratch, const std::string& directory) {
-  Left left{.weights = scratch.read(directory + "/weights.safetensors")};
-  for (const std::string& line : lines_of(scratch.read(directory + "/metrics.jsonl"))) {
-    const auto step = nlohmann::json::parse(line);
-    std::string numbers;
-    for (const char* key : {"step", "loss", "grad_norm", "lr", "tokens"})
-      numbers += step.at(key).dump() + " ";
-    left.steps.push_back(numbers + step.value("evaluation_loss", nlohmann::json()).dump());
-  }
-  return left;
-}
 
 Left run(const Scratch& scratch, const std::string& name, const Arguments& command) {
   const Ending ending = run_program(command);

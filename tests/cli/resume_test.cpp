@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// --resume: to the bits of a run that never stopped, past damaged checkpoints, and with clear words where it
+// cannot go on.
+#include <gtest/gtest.h>
+
+#include "cli/run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Resume : public ::testing::Test {
+ protected:
+  void SetUp() override { scratch_.write("run.toml", small_run_file(scratch_)); }
+
+  // Later words win, so `settings` may repeat a key. A constant learning rate lets more steps follow.
+  Arguments arguments(const std::string& directory, const Arguments& settings) const {
+    Arguments all{"train",        scratch_ / "run.toml",      "--train.lr_schedule",
+                  "constant",     "--train.checkpoint_every", "2",
+                  "--output.dir", scratch_ / directory};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return all;
+  }
+
+  Ending train(const std::string& directory, const Arguments& settings, int ranks = 2, bool mpirun = false) {
+    const Arguments all = arguments(directory, settings);
+    return run_program(mpirun ? with_mpirun(ranks, all) : with_threads(ranks, all));
+  }
+
+  void train_well(const std::string& directory, const Arguments& settings, int ranks = 2,
+                  bool mpirun = false) {
+    const Ending ending = train(directory, settings, ranks, mpirun);
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    ASSERT_TRUE(ending.complaints().empty()) << ending.err;
+  }
+
+  void expect_same(const std::string& directory, const std::string& wanted) {
+    const Left a = left_in(scratch_, directory), b = left_in(scratch_, wanted);
+    EXPECT_EQ(a.steps, b.steps);
+    EXPECT_TRUE(a.weights == b.weights);
+    EXPECT_FALSE(a.weights.empty());
+  }
+
+  // Of a refused resume: exit code 2, one line that has the words.
+  void expect_refusal(const std::string& directory, const Arguments& settings, const std::string& words) {
+    Arguments all = settings;
+    all.push_back("--resume");
+    for (const bool mpirun : {false, true}) {
+      const Ending ending = train(directory, all, 2, mpirun);
+      EXPECT_EQ(ending.exit_code, 2) << ending.err;
+      ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+      EXPECT_NE(ending.complaints()[0].find(words), std::string::npos) << ending.err;
+    }
+  }
+
+  void damage(const std::string& file) {
+    std::string bytes = scratch_.read(file);
+    ASSERT_FALSE(bytes.empty());
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+    scratch_.write(file, bytes);
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(Resume, EndsWithTheBitsOfARunThatNeverStopped) {
+  train_well("whole", {"--train.steps", "9"});
+  train_well("parted", {"--train.steps", "3"});
+  train_well("parted", {"--train.steps", "5", "--resume", "--parallel.pp", "1"}, 1);
+  train_well("parted", {"--train.steps", "7", "--resume", "--schedule.name", "seq1f1b"}, 2, true);
+  train_well("parted", {"--train.steps", "9", "--resume", "--parallel.pp", "4"}, 4);
+  expect_same("parted", "whole");
+  EXPECT_EQ(lines_of(scratch_.read("parted/metrics.jsonl")).size(), 9u);
+  const auto summary = nlohmann::json::parse(scratch_.read("parted/summary.json"));
+  EXPECT_EQ(summary.at("steps"), 9);
+  EXPECT_EQ(summary.at("resumed_from_step"), 7);
+  EXPECT_EQ(summary.at("tokens"), 9 * 120);
+  for (const char* command : {"report", "simulate"}) {
+    EXPECT_EQ(run_program({PENSTOCK_PROGRAM, command, scratch_ / "parted"}).exit_code, 0);
+  }
+}
+
+TEST_F(Resume, KeepsTheThreadsOfTheCheckpointUnlessOthersAreAskedFor) {
+  train_well("run", {"--train.steps", "2", "--train.threads", "2"});
+  const Ending same = train("run", {"--train.steps", "3", "--train.threads", "0", "--resume"});
+  EXPECT_NE(same.out.find("2 threads a rank"), std::string::npos) << same.out;
+  EXPECT_TRUE(same.complaints().empty()) << same.err;
+  const Ending other = train("run", {"--train.steps", "4", "--train.threads", "1", "--resume"});
+  EXPECT_NE(other.err.find("train.threads = 1 where the checkpoint's run had 2"), std::string::npos)
+      << other.err;
+}
+
+TEST_F(Resume, SaysWhatIsPassedOverAndUsesTheOneBefore) {
+  train_well("whole", {"--train.steps", "8"});
+  for (const char* file : {"checkpoint.json", "optimizer-00003-of-00006.safetensors"}) {
+    SCOPED_TRACE(file);
+    train_well("run", {"--train.steps", "6"});
+    damage("run/checkpoints/step-000006/" + std::string(file));
+    const Ending ending = train("run", {"--train.steps", "8", "--resume"}, 2, true);
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    ASSERT_EQ(ending.complaints().size(), 2u) << ending.err;
+    EXPECT_NE(ending.complaints()[0].find("step-000006 cannot be used: "), std::string::npos) << ending.err;
+    EXPECT_NE(ending.complaints()[0].find(file), std::string::npos) << ending.err;
+    EXPECT_NE(ending.complaints()[1].find("going on from "), std::string::npos) << ending.err;
+    EXPECT_TRUE(fs::exists(scratch_ / "run/checkpoints/step-000006.damaged"));
+    expect_same("run", "whole");
+    fs::remove_all(scratch_ / "run");
+  }
+}
+
+TEST_F(Resume, RefusesWhenAllCheckpointsAreDamaged) {
+  train_well("run", {"--train.steps", "4"});
+  for (const char* step : {"step-000002", "step-000004"}) {
+    damage("run/checkpoints/" + std::string(step) + "/model-00001-of-00006.safetensors");
+  }
+  expect_refusal("run", {}, "holds no valid checkpoint");
+  EXPECT_TRUE(fs::exists(scratch_ / "run/checkpoints/step-000004")) << "a refused resume changes nothing";
+}
+
+TEST_F(Resume, RefusesWhereNoRunOrNoCheckpointIs) {
+  expect_refusal("nowhere", {}, "holds no run to resume");
+  train_well("run", {"--train.checkpoint_every", "0"});
+  EXPECT_FALSE(fs::exists(scratch_ / "run/checkpoints"));
+  expect_refusal("run", {}, "ended without a checkpoint");
+}
+
+TEST_F(Resume, BeginsAgainWhenTheRunEndedBeforeItsFirstCheckpoint) {
+  train_well("whole", {});
+  fs::create_directories(scratch_ / "run/checkpoints/step-000002.partial");
+  scratch_.write("run/run.toml", "x");
+  scratch_.write("run/metrics.jsonl", "{\"step\":1}\n{\"st");
+  const Ending ending = train("run", {"--resume"});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+  EXPECT_NE(ending.err.find("holds no checkpoint yet"), std::string::npos) << ending.err;
+  EXPECT_FALSE(fs::exists(scratch_ / "run/checkpoints/step-000002.partial"));
+  expect_same("run", "whole");
+}
+
+TEST_F(Resume, RefusesSettingsThatTheStateDoesNotFit) {
+  train_well("run", {"--train.steps", "2"});
+  const std::vector<Arguments> changes{{"--model.hidden", "32"},      {"--model.layers", "5"},
+                                       {"--train.precision", "f32"},  {"--train.seed", "2"},
+                                       {"--data.seq_len", "28"},      {"--train.shuffle", "false"},
+                                       {"--model.rope_theta", "1e5"}, {"--model.tied_embeddings", "true"}};
+  for (const Arguments& change : changes) {
+    const Ending ending = train("run", {change[0], change[1], "--resume"});
+    EXPECT_EQ(ending.exit_code, 2) << change[0];
+    EXPECT_NE(ending.err.find("does not fit: " + change[0].substr(2) + " = "), std::string::npos)
+        << ending.err;
+  }
+  expect_refusal("run", {"--train.steps", "1"}, "train.steps = 1 is less than the 2 steps");
+  scratch_.write("corpus.txt", scratch_.read("corpus.txt").substr(500));
+  expect_refusal("run", {"--train.steps", "4"}, "does not fit: the data has ");
+}
+
+TEST_F(Resume, SaysWhichChangedSettingsChangeTheBits) {
+  for (const Arguments& change : std::vector<Arguments>{{"--train.lr", "0.1"},
+                                                        {"--schedule.slices", "2"},
+                                                        {"--train.batch", "6"},
+                                                        {"--train.clip", "0"}}) {
+    train_well("run", {"--train.steps", "2"});
+    const Ending ending = train("run", {change[0], change[1], "--train.steps", "3", "--resume"});
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+    EXPECT_EQ(ending.complaints()[0].find(change[0].substr(2) + " = "), 0u) << ending.err;
+    fs::remove_all(scratch_ / "run");
+  }
+}
+
+TEST_F(Resume, HasNothingToDoAfterTheLastStep) {
+  train_well("run", {});
+  const auto before = scratch_.read("run/summary.json");
+  for (const bool mpirun : {false, true}) {
+    const Ending ending = train("run", {"--resume"}, 2, mpirun);
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    EXPECT_NE(ending.out.find("finished  all 5 steps"), std::string::npos) << ending.out;
+  }
+  EXPECT_EQ(scratch_.read("run/summary.json"), before);
+}
+
+TEST_F(Resume, NamesTheLastGoodCheckpointWhenNumbersAreNotFinite) {
+  train_well("run", {"--train.steps", "3"});
+  const Ending ending = train("run", {"--train.lr", "1e38", "--train.steps", "20", "--resume"});
+  EXPECT_EQ(ending.exit_code, 3) << ending.err;
+  EXPECT_NE(ending.err.find("the last good checkpoint is " + scratch_ / "run/checkpoints/step-0000"),
+            std::string::npos)
+      << ending.err;
+}
+
+TEST_F(Resume, IsRefusedWithoutTheFlagAndWhileTheRunGoesOn) {
+  train_well("run", {"--train.steps", "2"});
+  const Ending ending = train("run", {"--train.steps", "2"});
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_NE(ending.err.find("or go on with --resume"), std::string::npos) << ending.err;
+  RunningProgram running(with_threads(2, arguments("run", {"--train.steps", "1000000", "--resume"})));
+  const Seconds until = seconds_now() + 60;
+  while (lines_of(scratch_.read("run/metrics.jsonl")).size() < 3 && seconds_now() < until) sleep_a_little();
+  expect_refusal("run", {"--train.steps", "1000000"}, "is in use by another run");
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that are asked to stop: a checkpoint after the step, a line, exit code 0; and they can be gone on
+// with.
+#include <gtest/gtest.h>
+#include <string.h>
+
+#include <optional>
+
+#include "cli/run_program.h"
+#include "cli/stop_signals.h"
+
+namespace penstock::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManySteps = "1000000";
+
+// A run that would go on for ever, past its first steps.
+class StoppedRun {
+ public:
+  explicit StoppedRun(bool mpirun, const Arguments& settings = {}) {
+    scratch_.write("run.toml", small_run_file(scratch_));
+    Arguments arguments{"train",    scratch_ / "run.toml", "--train.steps",
+                        kManySteps, "--train.lr_schedule", "constant"};
+    arguments.insert(arguments.end(), settings.begin(), settings.end());
+    program_.emplace(mpirun ? with_mpirun(2, arguments) : with_threads(2, arguments));
+    const Seconds until = seconds_now() + 60;
+    while (steps() < 3 && seconds_now() < until) sleep_a_little();
+  }
+
+  int process() const { return program_->process(); }
+  std::size_t steps() const { return lines_of(scratch_.read("run/metrics.jsonl")).size(); }
+  const Scratch& scratch() const { return scratch_; }
+
+  Ending end() { return program_->wait(60); }
+
+  void expect_good_end() {
+    const Ending ending = end();
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    const std::string line = "stopped   after step " + std::to_string(steps()) + " as asked; checkpoint ";
+    EXPECT_NE(ending.out.find(line), std::string::npos) << ending.out;
+    EXPECT_TRUE(ending.complaints().empty()) << ending.err;
+    EXPECT_FALSE(fs::exists(scratch_ / "run/stop")) << "a resumed run would stop again";
+  }
+
+  // Going on by a step ends with the bits of a run that never stopped.
+  void expect_good_resume() {
+    const std::string last = std::to_string(steps() + 1);
+    const auto train = [&](const Arguments& words) {
+      Arguments all{"train", scratch_ / "run.toml", "--train.lr_schedule", "constant", "--train.steps", last};
+      all.insert(all.end(), words.begin(), words.end());
+      const Ending ending = run_program(with_threads(2, all));
+      EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    };
+    train({"--resume"});
+    train({"--output.dir", scratch_ / "whole"});
+    EXPECT_EQ(left_in(scratch_, "run").weights, left_in(scratch_, "whole").weights);
+  }
+
+ private:
+  Scratch scratch_;
+  std::optional<RunningProgram> program_;
+};
+
+TEST(Stop, ByASignalInOneProcess) {
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) {
+    SCOPED_TRACE(strsignal(number));
+    StoppedRun run(false);
+    kill(run.process(), number);
+    run.expect_good_end();
+    if (number == SIGTERM) run.expect_good_resume();
+  }
+}
+
+TEST(Stop, ByASignalThatMpirunForwards) {
+  StoppedRun run(true);
+  kill(run.process(), SIGUSR1);
+  run.expect_good_end();
+  run.expect_good_resume();
+}
+
+TEST(Stop, OfAllWhenOneRankIsAsked) {
+  StoppedRun run(true);
+  const auto ranks = ranks_of(run.process());
+  ASSERT_EQ(ranks.size(), 2u);
+  kill(ranks[1], SIGUSR1);
+  run.expect_good_end();
+}
+
+TEST(Stop, ByAFileInTheRunDirectory) {
+  for (const bool mpirun : {false, true}) {
+    StoppedRun run(mpirun, {"--train.checkpoint_every", "1"});
+    run.scratch().write("run/stop", "");
+    run.expect_good_end();
+  }
+}
+
+TEST(Stop, WithoutCheckpointsSaysSo) {
+  StoppedRun run(false, {"--train.checkpoint_every", "0"});
+  kill(run.process(), SIGTERM);
+  const Ending ending = run.end();
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("no checkpoint, since train.checkpoint_every = 0"), std::string::npos);
+  EXPECT_FALSE(fs::exists(run.scratch() / "run/checkpoints"));
+}
+
+TEST(StopSignals, AskFirstAndEndAtTheSecond) {
+  EXPECT_EXIT(
+      {
+        const cli::StopSignals signals({SIGTERM, SIGUSR1});
+        if (cli::StopSignals::asked()) _exit(1);
+        raise(SIGTERM);
+        if (!cli::StopSignals::asked()) _exit(2);
+        raise(SIGUSR1);
+        _exit(3);
+      },
+      ::testing::ExitedWithCode(128 + SIGUSR1), "");
+}
+
+TEST(StopSignals, AreGivenBack) {
+  EXPECT_EXIT(
+      {
+        { const cli::StopSignals signals({SIGTERM}); }
+        raise(SIGTERM);
+        _exit(3);
+      },
+      ::testing::KilledBySignal(SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A disk that fails when told to. Flushing does nothing, so that tests are quick.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <future>
+#include <limits>
+
+#include "files/file_system.h"
+
+namespace penstock {
+
+class FaultyFiles : public files::FileSystem {
+ public:
+  enum class Fault { Once, ForGood };  // for good: as if the process had been killed at that call
+
+  static constexpr int kNever = std::numeric_limits<int>::max();
+
+  // The call number `at`, from 0, fails with `error`.
+  explicit FaultyFiles(int at = kNever, int error = ENOSPC, Fault fault = Fault::Once)
+      : at_(at), error_(error), fault_(fault), replaced_(*this) {}
+
+  int calls() const { return calls_; }
+  void write_at_most(std::size_t bytes) { longest_write_ = bytes; }
+
+  // Writes wait until open_gate().
+  void close_gate() { gated_ = true; }
+  void open_gate() {
+    gated_ = false;
+    gate_.set_value();
+  }
+
+  int open(const std::string& path, files::OpenFor purpose) override {
+    return fails() ? -1 : FileSystem::open(path, purpose);
+  }
+  ssize_t write(int descriptor, std::span<const std::byte> bytes) override {
+    if (gated_) opened_.wait();
+    if (fails()) return -1;
+    return FileSystem::write(descriptor, bytes.first(std::min(bytes.size(), longest_write_)));
+  }
+  int flush(int) override { return fails() ? -1 : 0; }
+  int rename(const std::string& from, const std::string& to) override {
+    return fails() ? -1 : FileSystem::rename(from, to);
+  }
+  int make_directory(const std::string& path) override {
+    return fails() ? -1 : FileSystem::make_directory(path);
+  }
+  int remove(const std::string& path) override { return fails() ? -1 : FileSystem::remove(path); }
+
+ private:
+  bool fails() {
+    const int call = calls_++;
+    const bool now = fault_ == Fault::Once ? call == at_ : call >= at_;
+    if (now) errno = error_;
+    return now;
+  }
+
+  int at_;
+  int error_;
+  Fault fault_;
+  std::atomic<int> calls_ = 0;
+  std::atomic<bool> gated_ = false;
+  std::promise<void> gate_;
+  std::shared_future<void> opened_{gate_.get_future()};
+  std::size_t longest_write_ = std::numeric_limits<std::size_t>::max();
+  files::ReplacedFileSystem replaced_;
+};
+
+}  // namespace penstock
