@@ -2,6 +2,7 @@
 #include "cli/run_outputs.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "base/text.h"
@@ -11,6 +12,7 @@
 #include "report/html.h"
 #include "report/trace.h"
 #include "schedule/program_text.h"
+#include "train/machine.h"
 
 namespace penstock::cli {
 namespace {
@@ -18,6 +20,32 @@ namespace {
 Bytes total_of(const train::BytesByCategory& bytes) {
   const auto found = std::ranges::find(bytes, "total", &std::pair<std::string, Bytes>::first);
   return found == bytes.end() ? 0 : found->second;
+}
+
+std::string memory_comparison(const train::Summary& summary) {
+  std::ostringstream text;
+  text << "memory    peak of each device\n";
+  for (std::size_t device = 0; device < summary.devices.size(); ++device) {
+    const Bytes predicted = total_of(summary.devices[device].predicted_bytes);
+    const Bytes measured = total_of(summary.devices[device].measured_bytes);
+    text << "  device " << device << "  measured " << print_bytes(measured) << ", predicted "
+         << print_bytes(predicted) << " ("
+         << number(100.0 * (static_cast<double>(predicted) / static_cast<double>(measured) - 1.0), 1)
+         << " %)\n";
+  }
+  return text.str();
+}
+
+// The files that are there; the timeline's are missing when no step was left to do.
+std::string list_outputs(const train::RunDirectory& directory) {
+  std::vector<std::string> names;
+  for (const char* name : {"run.toml", "metrics.jsonl", "summary.json", "weights.safetensors", "checkpoints",
+                           "profile.json", "program.txt", "timeline.json", "trace.json"}) {
+    if (std::filesystem::exists(directory.file(name))) names.emplace_back(name);
+  }
+  const std::string report = directory.report();
+  return "files     " + directory.path() + ": " + join(names, ", ") + "\n" +
+         (std::filesystem::exists(report) ? "report    " + report + "\n" : std::string());
 }
 
 }  // namespace
@@ -49,26 +77,50 @@ std::string profile_of(const schedule::Program& program, const train::RunOutcome
          std::to_string(outcome.profiles.size()) + ")\n" + profile_table(outcome.profiles, compute);
 }
 
-std::string memory_comparison(const train::Summary& summary) {
+std::string result_table(const train::RunPlan& plan, const train::Summary& summary, const std::string& sample,
+                         const train::RunDirectory& directory) {
   std::ostringstream text;
-  text << "memory    peak of each device\n";
-  for (std::size_t device = 0; device < summary.devices.size(); ++device) {
-    const Bytes predicted = total_of(summary.devices[device].predicted_bytes);
-    const Bytes measured = total_of(summary.devices[device].measured_bytes);
-    text << "  device " << device << "  measured " << print_bytes(measured) << ", predicted "
-         << print_bytes(predicted) << " ("
-         << number(100.0 * (static_cast<double>(predicted) / static_cast<double>(measured) - 1.0), 1)
-         << " %)\n";
+  text << "trained   " << summary.steps << " steps, " << print_count(static_cast<double>(summary.tokens))
+       << " tokens";
+  if (summary.resumed_from_step > 0) text << ", those since step " << summary.resumed_from_step;
+  text << " in " << print_seconds(summary.wall_s) << ", " << print_count(summary.tokens_per_second)
+       << " tokens/s, loss " << number(summary.loss, 4) << "\n";
+  if (summary.skipped_steps > 0) {
+    text << "skipped   " << summary.skipped_steps << " steps whose loss or gradient was not finite\n";
   }
+  if (summary.evaluation_loss && summary.bigram_loss) {
+    text << "held out  " << number(*summary.evaluation_loss, 4) << " nats a byte; a table of byte pairs has "
+         << number(*summary.bigram_loss, 4) << "\n";
+  }
+  text << memory_comparison(summary);
+  if (!sample.empty()) {
+    text << "sample    after the first " << train::prompt_bytes(plan.options.data.seq_len) << " bytes "
+         << (plan.options.data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"
+         << sample << "\n\n";
+  }
+  text << list_outputs(directory);
   return text.str();
 }
 
-std::string list_outputs(const train::RunDirectory& directory) {
-  return directory.path() +
-         ": run.toml, metrics.jsonl, summary.json, weights.safetensors,\n          program.txt, "
-         "timeline.json, "
-         "trace.json (for Perfetto)\nreport    " +
-         directory.report() + "\n";
+std::string stop_line(const train::RunOutcome& outcome) {
+  return "stopped   after step " + std::to_string(outcome.steps) + " as asked; " +
+         (outcome.checkpoint.empty() ? "no checkpoint of it, since train.checkpoint_every = 0"
+                                     : "checkpoint " + outcome.checkpoint + ", from which --resume goes on") +
+         "\n";
+}
+
+std::string finished_line(const train::RunPlan& plan) {
+  return "finished  all " + std::to_string(plan.options.train.steps) + " steps of " +
+         plan.options.output.dir + " are done; a greater train.steps goes on\n";
+}
+
+std::string memory_remark(const train::RunPlan& plan, int ranks) {
+  const Bytes here = train::this_machine().memory;
+  Bytes needed = 0;
+  for (const model::DeviceMemory& device : plan.predicted) needed += device.total();
+  return "machine   has " + (here > 0 ? print_bytes(here) : std::string("unknown")) + " of memory; " +
+         std::to_string(ranks) + (ranks == 1 ? " rank needs " : " ranks together need ") +
+         print_bytes(needed) + (here > 0 && needed > here ? ": more than one such machine has\n" : "\n");
 }
 
 }  // namespace penstock::cli

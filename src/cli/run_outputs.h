@@ -20,10 +20,16 @@ void write_outputs(const train::RunPlan& plan, const train::RunOutcome& outcome,
 // Where the compute time of the kept steps went: a table, its heading first.
 std::string profile_of(const schedule::Program& program, const train::RunOutcome& outcome);
 
-// A line for each device: predicted beside measured peak.
-std::string memory_comparison(const train::Summary& summary);
+// The table that a run ends with: steps, losses, predicted beside measured memory, the sample (empty: none)
+// and the files of the run directory.
+std::string result_table(const train::RunPlan& plan, const train::Summary& summary, const std::string& sample,
+                         const train::RunDirectory& directory);
 
-// The files of a run directory, a line each.
-std::string list_outputs(const train::RunDirectory& directory);
+// Instead of it: of a run that was asked to stop, and of one that had nothing left to do.
+std::string stop_line(const train::RunOutcome& outcome);
+std::string finished_line(const train::RunPlan& plan);
+
+// What so many ranks need beside what this machine has.
+std::string memory_remark(const train::RunPlan& plan, int ranks);
 
 }  // namespace penstock::cli

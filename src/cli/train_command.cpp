@@ -117,44 +117,17 @@ int threads_of(const Prepared& prepared, int automatic) {
 
 std::string configuration_of(train::RunOptions options) { return print_toml(train::describe(options)); }
 
-void show_result(const train::Summary& summary, const Prepared& prepared, const std::string& sample) {
-  std::cout << "trained   " << summary.steps << " steps, " << print_count(static_cast<double>(summary.tokens))
-            << " tokens"
-            << (summary.resumed_from_step > 0
-                    ? ", those since step " + std::to_string(summary.resumed_from_step)
-                    : std::string())
-            << " in " << print_seconds(summary.wall_s) << ", " << print_count(summary.tokens_per_second)
-            << " tokens/s, loss " << number(summary.loss, 4) << "\n";
-  if (summary.evaluation_loss && summary.bigram_loss) {
-    std::cout << "held out  " << number(*summary.evaluation_loss, 4)
-              << " nats a byte; a table of byte pairs has " << number(*summary.bigram_loss, 4) << "\n";
-  }
-  std::cout << memory_comparison(summary);
-  if (!sample.empty()) {
-    const train::DataOptions& data = prepared.plan.options.data;
-    std::cout << "sample    after the first " << train::prompt_bytes(data.seq_len) << " bytes "
-              << (data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"
-              << sample << "\n\n";
-  }
-  std::cout << "files     " << list_outputs(*prepared.directory);
-}
-
-// Between the start table and the first step of a resumed run.
-void tell_of_checkpoint(const Prepared& prepared, int threads) {
+// What was passed over and what has changed on stderr; then the start table, and where the run goes on.
+std::string tell_start(const Prepared& prepared, int threads) {
+  for (const std::string& remark : prepared.resumption.remarks) tell(remark);
+  const train::Machine machine = train::this_machine();
+  std::string table =
+      start_table(prepared.plan, machine.processor + " (" + machine.instructions + ")", threads);
   const auto& checkpoint = prepared.resumption.checkpoint;
-  if (!checkpoint) return;
+  if (!checkpoint) return table;
   for (const std::string& line : changed_settings(*checkpoint, prepared.plan, threads)) tell(line);
-  std::cout << "resumed   after step " << checkpoint->step << ", from "
-            << train::checkpoints_of(prepared.plan).of_step(checkpoint->step) << "\n"
-            << std::flush;
-}
-
-void show_stop(const train::RunOutcome& outcome) {
-  std::cout << "stopped   after step " << outcome.steps << " as asked; "
-            << (outcome.checkpoint.empty()
-                    ? "no checkpoint, since train.checkpoint_every = 0"
-                    : "checkpoint " + outcome.checkpoint + ", from which --resume goes on")
-            << "\n";
+  return table + "resumes   after step " + std::to_string(checkpoint->step) + ", from " +
+         train::checkpoints_of(prepared.plan).of_step(checkpoint->step) + "\n";
 }
 
 void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world) {
@@ -169,11 +142,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
       .progress = [&](const train::ProgressState& state) { progress.update(state); },
       .say = [&](const std::string& line) { progress.say(line); }};
   if (talks) {
-    for (const std::string& remark : prepared.resumption.remarks) tell(remark);
-    const train::Machine machine = train::this_machine();
-    std::cout << start_table(prepared.plan, machine.processor + " (" + machine.instructions + ")", threads)
-              << std::flush;
-    tell_of_checkpoint(prepared, threads);
+    std::cout << tell_start(prepared, threads) << std::flush;
     files::write_atomically(prepared.directory->config(), configuration_of(prepared.plan.options));
   }
   const train::RunControl control{.resumed = prepared.resumption.checkpoint,
@@ -182,18 +151,16 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
                                                talks ? prepared.directory.get() : nullptr, observer, control);
   if (!talks) return;
   progress.finish();
-  if (outcome.stopped) return show_stop(outcome);
+  if (outcome.stopped) {
+    std::cout << stop_line(outcome);
+    return;
+  }
   write_outputs(prepared.plan, outcome, *prepared.directory);
   const std::string sample =
       flags.sample > 0 ? train::sample_of(prepared.plan, *prepared.data, outcome.weights_file, flags.sample)
                        : std::string();
-  show_result(outcome.summary, prepared, sample);
+  std::cout << result_table(prepared.plan, outcome.summary, sample, *prepared.directory);
   if (flags.profile) std::cout << "profile   " << profile_of(prepared.plan.program, outcome);
-}
-
-void show_nothing_left(const Prepared& prepared) {
-  std::cout << "finished  all " << prepared.plan.options.train.steps << " steps of "
-            << prepared.plan.options.output.dir << " are done; a greater train.steps goes on\n";
 }
 
 void report_failure(int rank, const std::exception& failure) {
@@ -237,7 +204,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
           return;
         }
         if (prepared.resumption.finished) {
-          if (world.rank() == 0) show_nothing_left(prepared);
+          if (world.rank() == 0) std::cout << finished_line(prepared.plan);
           return;
         }
         const int automatic = threads_of_rank(prepared.plan.options.train.threads, comm::local_ranks());
@@ -253,7 +220,10 @@ void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
   open_directory(flags, prepared);
   const auto alone = comm::make_single();
   take_up(flags, prepared, *alone);
-  if (prepared.resumption.finished) return show_nothing_left(prepared);
+  if (prepared.resumption.finished) {
+    std::cout << finished_line(prepared.plan);
+    return;
+  }
   const int threads = threads_of(prepared, threads_of_rank(resolved.options.train.threads, flags.ranks));
   if (flags.ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
   comm::run_ranks(flags.ranks,
@@ -264,11 +234,13 @@ void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
 std::string describe_run(const TrainFlags& flags, const ResolvedRun& resolved) {
   if (flags.print_config) return configuration_of(resolved.options);
   const int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
-  const int threads = threads_of_rank(resolved.options.train.threads, ranks);
-  const train::Machine machine = train::this_machine();
   Prepared prepared = prepare(flags, resolved, ranks);
   train::RunDirectory::check(resolved.options.output.dir, start_of(flags));
-  return start_table(prepared.plan, machine.processor + " (" + machine.instructions + ")", threads);
+  if (comm::launched_rank() != 0) return {};
+  take_up(flags, prepared, *comm::make_single());
+  if (prepared.resumption.finished) return finished_line(prepared.plan);
+  const int automatic = threads_of_rank(resolved.options.train.threads, ranks);
+  return tell_start(prepared, threads_of(prepared, automatic)) + memory_remark(prepared.plan, ranks);
 }
 
 Exit train(const TrainFlags& flags) {

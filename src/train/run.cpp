@@ -126,7 +126,8 @@ class Run {
   // Between two steps: checkpoints go on and begin, and all ranks agree on whether this was the last step.
   void keep_up(const StepReport& report) {
     const bool asked = control_.stop_asked && control_.stop_asked();
-    const bool file = directory_ && std::filesystem::exists(directory_->stop_request());
+    std::error_code error;
+    const bool file = directory_ && std::filesystem::exists(directory_->stop_request(), error);
     std::array<std::int64_t, 2> facts{asked || file ? 1 : 0, saver_->busy() ? 1 : 0};
     pipeline_.all_reduce(facts.data(), facts.size(), comm::Type::I64, comm::Reduction::Max);
     const auto [stop, busy] = facts;
@@ -188,7 +189,7 @@ class Run {
                      .loss = report.loss,
                      .grad_norm = report.grad_norm,
                      .lr = report.lr,
-                     .tokens = number * tokens_per_step(),
+                     .tokens = samples_drawn_ * plan_.options.data.seq_len,
                      .step_s = report.seconds,
                      .tokens_per_second = rate,
                      .mfu = model_flops(rate) / machine_flops_,
@@ -211,11 +212,13 @@ class Run {
   RunOutcome end_early() {
     if (!directory_) return {};
     files::file_system().remove(directory_->stop_request());
-    return {.stopped = true, .steps = done_, .checkpoint = newest_checkpoint()};
+    return {.stopped = true,
+            .steps = done_,
+            .checkpoint = saver_->newest() == done_ ? newest_checkpoint() : std::string()};
   }
 
   RunOutcome finish() {
-    RunOutcome outcome{.steps = done_, .checkpoint = newest_checkpoint()};
+    RunOutcome outcome{.steps = done_};
     summary_.wall_s = elapsed();
     for (const KeptStep& kept : kept_) {
       outcome.timelines.push_back({kept.number, gather_events(plan_.program, kept.events, pipeline_)});
@@ -234,7 +237,7 @@ class Run {
 
   void summarise(const std::vector<BytesByCategory>& measured) {
     summary_.steps = steps();
-    summary_.tokens = steps() * tokens_per_step();
+    summary_.tokens = samples_drawn_ * plan_.options.data.seq_len;
     const Tokens since = (steps() - summary_.resumed_from_step) * tokens_per_step();
     summary_.tokens_per_second = static_cast<double>(since) / summary_.wall_s;
     summary_.mfu = model_flops(summary_.tokens_per_second) / machine_flops_;
@@ -256,16 +259,11 @@ class Run {
   std::optional<MetricsFile> metrics_;
   Flops machine_flops_ = 0;
   Clock::time_point began_;
-<<<<<<< HEAD
-  int skipped_in_a_row_ = 0;
-  std::deque<KeptStep> kept_;
-=======
   std::int64_t done_ = 0;  // steps
   std::int64_t samples_drawn_ = 0;
   std::int64_t skipped_in_a_row_ = 0;
   bool stopped_ = false;
-  std::deque<std::pair<std::int64_t, std::vector<schedule::Event>>> kept_;
->>>>>>> 5bbdbdf (Keep checkpoints, go on from them with --resume, and end well when asked to)
+  std::deque<KeptStep> kept_;
   Summary summary_;
 };
 

@@ -33,9 +33,9 @@ struct RunControl {
 
 // What rank 0 has in hand after a run; empty on the others.
 struct RunOutcome {
-  bool stopped = false;    // before its last step; then only `steps` and `checkpoint` are given
+  bool stopped = false;    // before its last step; then only the next two are given
   std::int64_t steps = 0;  // done
-  std::string checkpoint;  // the newest; empty: there is none
+  std::string checkpoint;  // of that step; empty: there is none
   Summary summary;
   std::vector<StepTimeline> timelines;  // of the last few steps
   std::vector<StepProfile> profiles;    // of the same steps; empty unless the plan asks for it

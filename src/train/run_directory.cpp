@@ -47,6 +47,11 @@ void RunDirectory::check(const std::string& path, RunStart start) {
   if (fs::exists(path, error) && !fs::is_directory(path, error))
     fail(path, "is no directory; name another one");
   refuse_unless(path, start);
+  fs::path there = fs::absolute(path, error);
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (access(there.c_str(), W_OK) != 0 && errno != ENOTDIR) {
+    fail(path, std::string("cannot be written: ") + std::strerror(errno));
+  }
 }
 
 std::string RunDirectory::file(std::string_view name) const { return (fs::path(path_) / name).string(); }

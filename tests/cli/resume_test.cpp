@@ -14,7 +14,8 @@ class Resume : public ::testing::Test {
  protected:
   void SetUp() override { scratch_.write("run.toml", small_run_file(scratch_)); }
 
-  // Later words win, so `settings` may repeat a key. A constant learning rate lets more steps follow.
+  // Later words win, so `settings` may repeat a key. A constant learning rate lets more steps follow, and an
+  // evaluation in each step leaves nothing that only the last one has.
   Arguments arguments(const std::string& directory, const Arguments& settings) const {
     Arguments all{"train",        scratch_ / "run.toml",      "--train.lr_schedule",
                   "constant",     "--train.checkpoint_every", "2",

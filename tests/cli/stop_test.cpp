@@ -101,7 +101,7 @@ TEST(Stop, WithoutCheckpointsSaysSo) {
   kill(run.process(), SIGTERM);
   const Ending ending = run.end();
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
-  EXPECT_NE(ending.out.find("no checkpoint, since train.checkpoint_every = 0"), std::string::npos);
+  EXPECT_NE(ending.out.find("no checkpoint of it, since train.checkpoint_every = 0"), std::string::npos);
   EXPECT_FALSE(fs::exists(run.scratch() / "run/checkpoints"));
 }
 
