@@ -65,18 +65,25 @@ void expect_failure(const Ending& ending, const Arguments& says) {
     EXPECT_NE(lines[i].find(says[i]), std::string::npos) << ending.err;
 }
 
-TEST(FailingRank, WhoseDiskIsFullIsNamedByTheOthers) {
-  LongRun run;
+// The rank cannot write any more; it and the others name the file and the bytes that were wanted.
+void expect_full_disk_named(std::size_t rank, const Arguments& says, const std::string& file) {
+  LongRun run({"--train.checkpoint_every", "1"});
   ASSERT_EQ(run.ranks().size(), 2u);
   const rlimit nothing{0, 0};
-  ASSERT_EQ(prlimit(run.ranks()[0], RLIMIT_FSIZE, &nothing, nullptr), 0);
+  ASSERT_EQ(prlimit(run.ranks()[rank], RLIMIT_FSIZE, &nothing, nullptr), 0);
   const Ending ending = run.end();
-  expect_failure(ending, {"rank 0: ", "rank 1: rank 0 failed: "});
+  expect_failure(ending, says);
   for (const std::string& line : ending.complaints()) {
-    EXPECT_NE(line.find("metrics.jsonl cannot be written: File too large"), std::string::npos) << line;
+    EXPECT_NE(line.find(file + " cannot be written: "), std::string::npos) << line;
+    EXPECT_NE(line.find(" bytes wanted: File too large"), std::string::npos) << line;
   }
   EXPECT_LT(ending.seconds, kPatience);
   EXPECT_TRUE(run.nothing_left());
+}
+
+TEST(FailingRank, WhoseDiskIsFullIsNamedByTheOthers) {
+  expect_full_disk_named(0, {"rank 0: ", "rank 1: rank 0 failed: "}, "");
+  expect_full_disk_named(1, {"rank 0: rank 1 failed: ", "rank 1: "}, ".safetensors");
 }
 
 // With a checkpoint in every step, the rank stops in the midst of one or of a step.

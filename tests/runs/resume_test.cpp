@@ -17,9 +17,16 @@ class Resume : public ::testing::Test {
   // Later words win, so `settings` may repeat a key. A constant learning rate lets more steps follow, and an
   // evaluation in each step leaves nothing that only the last one has.
   Arguments arguments(const std::string& directory, const Arguments& settings) const {
-    Arguments all{"train",        scratch_ / "run.toml",      "--train.lr_schedule",
-                  "constant",     "--train.checkpoint_every", "2",
-                  "--output.dir", scratch_ / directory};
+    Arguments all{"train",
+                  scratch_ / "run.toml",
+                  "--train.lr_schedule",
+                  "constant",
+                  "--train.checkpoint_every",
+                  "2",
+                  "--train.evaluate_every",
+                  "1",
+                  "--output.dir",
+                  scratch_ / directory};
     all.insert(all.end(), settings.begin(), settings.end());
     return all;
   }
