@@ -18,4 +18,13 @@ CLI::Validator whole_number_from(int least) {
   return CLI::Validator(complaint, "");
 }
 
+CLI::Validator share() {
+  const auto complaint = [](const std::string& value) -> std::string {
+    const auto number = parse_number(value);
+    if (number && *number >= 0 && *number <= 1) return {};
+    return "\"" + printable(value) + "\" must be a number from 0 to 1";
+  };
+  return CLI::Validator(complaint, "");
+}
+
 }  // namespace penstock::cli

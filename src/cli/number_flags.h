@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags whose value is a whole number.
+// Flags whose value is a number within limits.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,5 +8,8 @@ namespace penstock::cli {
 
 // Accepts whole numbers from `least` to the greatest int; the message names the value and the limits.
 CLI::Validator whole_number_from(int least);
+
+// Accepts numbers from 0 to 1.
+CLI::Validator share();
 
 }  // namespace penstock::cli

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/number_flags.h"
 #include "files/mapped_file.h"
+#include "model/offload_choice.h"
 #include "schedule/check.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
@@ -40,6 +41,8 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
       ->check(whole_number_from(1));
   command.add_option("--group", flags.group, "slices per group of interleaved slimpipe; 0: automatic")
       ->check(whole_number_from(0));
+  command.add_option("--offload", flags.offload, "share of each record that leaves its device, 0 to 1")
+      ->check(share());
 }
 
 schedule::Schedule make_schedule(const ScheduleFlags& flags) {
@@ -68,12 +71,18 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
   return schedule::generate(flags.name, request);
 }
 
-schedule::Program lower_legal(const schedule::Schedule& schedule) {
+schedule::Program lower_legal(const schedule::Schedule& schedule, double offload) {
   const auto findings = schedule::check(schedule);
-  if (findings.empty()) return schedule::lower(schedule);
+  const Bytes leaving = model::leaving_bytes(kUnitRecord, offload);
+  if (findings.empty())
+    return schedule::lower(schedule, {.offload_bytes = [=](int, int, int) { return leaving; }});
   std::string message = schedule.name + ": not a legal schedule: " + findings.front().text;
   for (std::size_t i = 1; i < findings.size(); ++i) message += "\n  " + findings[i].text;
   throw NoAnswer(message);
+}
+
+sim::RecordBytes unit_record(const ScheduleFlags& flags) {
+  return {.record = flags.offload > 0 ? kUnitRecord : 0};
 }
 
 }  // namespace penstock::cli

@@ -9,11 +9,15 @@
 
 #include "schedule/program.h"
 #include "schedule/schedule.h"
+#include "sim/costs.h"
 
 namespace penstock::cli {
 
 // Files of schedules and programs are read up to this many bytes.
 inline constexpr std::size_t kLongestSchedule = std::size_t{256} << 20;
+
+// Bytes of a schedule's records, for want of a model, where some of them leave.
+inline constexpr Bytes kUnitRecord = 1'000'000;
 
 struct ScheduleFlags {
   std::string file;         // a CSV of the text form; or
@@ -23,6 +27,8 @@ struct ScheduleFlags {
   std::vector<int> slices;  // -n: one for all micro-batches, or one each
   int chunks = 0;           // -v
   int group = 0;
+  double offload =
+      0;  // share of each record that leaves; of schedules, whose records count kUnitRecord bytes
 };
 
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
@@ -30,7 +36,11 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 // Generates or reads what the flags name; throws InputError.
 schedule::Schedule make_schedule(const ScheduleFlags& flags);
 
-// The program of a schedule. Throws NoAnswer with the findings, one a line, when it is not legal.
-schedule::Program lower_legal(const schedule::Schedule& schedule);
+// The program of a schedule; of each record the share `offload` leaves. Throws NoAnswer with the findings,
+// one a line, when it is not legal.
+schedule::Program lower_legal(const schedule::Schedule& schedule, double offload = 0);
+
+// The flags' unit record; nothing where no record leaves.
+sim::RecordBytes unit_record(const ScheduleFlags& flags);
 
 }  // namespace penstock::cli

@@ -52,10 +52,18 @@ std::string notes(const ShowFlags& flags) {
   return text;
 }
 
-std::string trace_of(const schedule::Schedule& schedule) {
-  const schedule::Program program = lower_legal(schedule);
-  const sim::Result result = sim::evaluate(program, sim::UnitCosts());
+std::string trace_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
+  const schedule::Program program = lower_legal(schedule, flags.schedule.offload);
+  const sim::Result result = sim::evaluate(program, sim::UnitCosts({}, unit_record(flags.schedule)));
   return report::chrome_trace({.prefix = "", .program = program, .timeline = result.timeline});
+}
+
+// Copies have lanes of their own beside computation, which a schedule alone does not show.
+std::string svg_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
+  if (flags.schedule.offload == 0) return report::svg(report::draw(schedule));
+  const schedule::Program program = lower_legal(schedule, flags.schedule.offload);
+  const sim::UnitCosts costs({}, unit_record(flags.schedule));
+  return report::svg(report::draw(program, sim::evaluate(program, costs).timeline));
 }
 
 std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
@@ -68,11 +76,11 @@ std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) 
 std::string show(const ShowFlags& flags) {
   if (flags.compare) return compare_schedules(flags.schedule);
   const schedule::Schedule schedule = make_schedule(flags.schedule);
-  if (flags.program) return schedule::to_text(lower_legal(schedule));
+  if (flags.program) return schedule::to_text(lower_legal(schedule, flags.schedule.offload));
   if (flags.format == "csv") return schedule::to_csv(schedule);
   if (flags.format == "json") return schedule::to_json(schedule) + "\n";
-  if (flags.format == "svg") return report::svg(report::draw(schedule));
-  if (flags.format == "trace") return trace_of(schedule);
+  if (flags.format == "svg") return svg_of(flags, schedule);
+  if (flags.format == "trace") return trace_of(flags, schedule);
   return grid_of(flags, schedule);
 }
 

@@ -23,7 +23,8 @@ struct DeviceMemory {
   Bytes transient = 0;       // lives within one action: recomputed tensors, gradients between operations
   Bytes transfers = 0;       // hidden states waiting in queues and on their way
   Bytes copies = 0;          // buffers of offloading
-  Bytes host = 0;            // not on the device
+  Bytes host = 0;            // not on the device: offloaded records, in the host's memory
+  Bytes disk = 0;            // or in a file
 
   Bytes total() const {
     return weights + gradients + optimizer + activations + weight_records + kv_gradients + logits +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -82,6 +83,26 @@ Box box_of(int device, const Op& op, const schedule::Event& event, bool sliced, 
                   " for " + print_seconds(event.end - event.start)};
 }
 
+// Among the rows of its device; nothing for lanes that are not drawn.
+std::optional<int> row_of(schedule::Lane lane) {
+  switch (lane) {
+    case schedule::Lane::Compute:
+      return 0;
+    case schedule::Lane::CopyOut:
+      return 1;
+    case schedule::Lane::CopyIn:
+      return 2;
+    default:
+      return {};
+  }
+}
+
+bool has_copies(const schedule::Program& program) {
+  return std::ranges::any_of(program.devices, [](const schedule::DeviceProgram& device) {
+    return std::ranges::any_of(device.ops, [](const Op& op) { return op.kind == schedule::OpKind::Offload; });
+  });
+}
+
 }  // namespace
 
 Drawing draw(const schedule::Schedule& schedule, const UnitTimes& times) {
@@ -103,8 +124,11 @@ Drawing draw(const schedule::Program& program, const schedule::Timeline& timelin
   PENSTOCK_CHECK(timeline.devices.size() == program.devices.size(), "a timeline has a row for each device");
   Drawing drawing{.title = program.name, .end = timeline.makespan(), .unit = "s"};
   const bool sliced = std::ranges::any_of(program.slices, [](int n) { return n != 1; });
+  const bool copies = has_copies(program);
   for (int device = 0; device < program.device_count(); ++device) {
+    const int row = static_cast<int>(drawing.rows.size());
     drawing.rows.push_back(row_name(device));
+    if (copies) drawing.rows.insert(drawing.rows.end(), {"copy out", "copy in"});
     const std::vector<Op>& ops = program.devices[device].ops;
     Chunks chunks;
     for (const Op& op : ops) {
@@ -112,8 +136,10 @@ Drawing draw(const schedule::Program& program, const schedule::Timeline& timelin
     }
     for (const schedule::Event& event : timeline.devices[device]) {
       const Op& op = ops[event.op];
-      if (lane_of(op.kind) != schedule::Lane::Compute) continue;
+      const std::optional<int> below = row_of(lane_of(op.kind));
+      if (!below) continue;
       drawing.boxes.push_back(box_of(device, op, event, sliced, chunks));
+      drawing.boxes.back().row = row + *below;
     }
   }
   return drawing;

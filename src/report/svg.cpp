@@ -20,11 +20,13 @@ struct LegendEntry {
   std::string_view name;
 };
 
-constexpr std::array<LegendEntry, 6> kLegend{{
+constexpr std::array<LegendEntry, 8> kLegend{{
     {OpKind::Forward, "forward"},
     {OpKind::Backward, "backward"},
     {OpKind::BackwardInput, "backward, input"},
     {OpKind::BackwardWeight, "backward, weights"},
+    {OpKind::Offload, "copy out"},
+    {OpKind::Reload, "copy in"},
     {OpKind::ReduceGradients, "R: gradient reduction"},
     {OpKind::OptimizerStep, "step: optimizer"},
 }};

@@ -57,27 +57,26 @@ class Account {
     previous_end_ = std::max(previous_end_, event.end);
   }
 
-  // The gap [begin, end) before an op: first producers are not done, then bytes fly, then a reload is
-  // missing.
+  // The gap [begin, end) before an op: first producers are not done, then bytes fly, then a copy is not done.
   void explain(const Op& op, Seconds begin, Seconds end) {
     Seconds produced = begin;
     Seconds arrived = begin;
-    Seconds reloaded = begin;
+    Seconds copied = begin;
     for (const std::uint32_t wait : list_.after_of(op)) {
       const OpKind kind = list_.ops[wait].kind;
       if (is_receive(kind)) {
         produced = std::max(produced, departed_[wait]);
         arrived = std::max(arrived, events_[wait].end);
-      } else if (kind == OpKind::Reload) {
-        reloaded = std::max(reloaded, events_[wait].end);
+      } else if (kind == OpKind::Reload || kind == OpKind::Offload) {
+        copied = std::max(copied, events_[wait].end);
       }
     }
     produced = std::min(produced, end);
     arrived = std::clamp(arrived, produced, end);
-    reloaded = std::clamp(reloaded, arrived, end);
+    copied = std::clamp(copied, arrived, end);
     time_.idle.transfer += arrived - produced;
-    time_.idle.copy += reloaded - arrived;
-    time_.idle.dependency += (produced - begin) + (end - reloaded);
+    time_.idle.copy += copied - arrived;
+    time_.idle.dependency += (produced - begin) + (end - copied);
   }
 
   const DeviceProgram& list_;

@@ -14,7 +14,7 @@ namespace penstock::sim {
 struct IdleCauses {
   Seconds ramp = 0;        // outside the span
   Seconds transfer = 0;    // every producer is done, and bytes are in flight
-  Seconds copy = 0;        // only a reload is missing
+  Seconds copy = 0;        // only a copy is missing: a reload, or the offload that makes room
   Seconds imbalance = 0;   // of the rest, what would vanish if all actions of a kind took their mean
   Seconds dependency = 0;  // the rest: a producer elsewhere is not done
 

@@ -26,9 +26,19 @@ class Ledger {
       : program_(program), list_(program.devices[device]), events_(timeline.devices[device]), costs_(costs) {}
 
   std::vector<Change> finish() {
-    for (std::uint32_t i = 0; i < list_.ops.size(); ++i) visit(list_.ops[i], events_[i]);
+    for (std::uint32_t i = 0; i < list_.ops.size(); ++i) {
+      visit(list_.ops[i], events_[i]);
+      if (lane_of(list_.ops[i].kind) != schedule::Lane::Compute) continue;
+      settle_copies(list_.ops[i], events_[i].start);
+      reached_ = events_[i].end;
+    }
+    // No op waits for these: they are settled when the copies are done.
+    for (const std::uint32_t copy : unsettled_) settle(copy, events_[copy].end);
     return std::move(changes_);
   }
+
+  // After finish(): the most that was away at once, in the order of the list.
+  Bytes away_peak() const { return away_peak_; }
 
  private:
   void add(Seconds time, Bytes bytes, Category category) {
@@ -47,8 +57,24 @@ class Ledger {
       empty_queues(op, event.start);
     }
     if (is_send(op.kind) || is_receive(op.kind)) hold(event.start, event.end, op.bytes, Category::Buffers);
-    if (op.kind == OpKind::Offload) add(event.end, -op.bytes, Category::Records);
-    if (op.kind == OpKind::Reload) add(event.start, op.bytes, Category::Records);
+    if (op.kind == OpKind::Offload) away_peak_ = std::max(away_peak_, away_ += op.bytes);
+    if (op.kind == OpKind::Reload) add(reached_, op.bytes, Category::Records);
+    if (op.kind == OpKind::Offload || op.kind == OpKind::Reload)
+      unsettled_.insert(static_cast<std::uint32_t>(&op - list_.ops.data()));
+  }
+
+  // A copy takes its room where the program issues it, and gives the other room back where the first compute
+  // op waits for it: memory depends on the order alone, not on how quick copies are.
+  void settle_copies(const Op& op, Seconds start) {
+    for (const std::uint32_t wait : list_.after_of(op)) {
+      if (unsettled_.erase(wait) > 0) settle(wait, start);
+    }
+  }
+
+  void settle(std::uint32_t copy, Seconds time) {
+    const Op& op = list_.ops[copy];
+    if (op.kind == OpKind::Offload) add(time, -op.bytes, Category::Records);
+    if (op.kind == OpKind::Reload) away_ -= op.bytes;
   }
 
   void visit_action(const Op& op, const Event& event, const RecordBytes& bytes) {
@@ -80,6 +106,10 @@ class Ledger {
   const std::vector<Event>& events_;
   const Costs& costs_;
   std::vector<Change> changes_;
+  Bytes away_ = 0;
+  Bytes away_peak_ = 0;
+  Seconds reached_ = 0;                  // end of the compute op before the one looked at
+  std::set<std::uint32_t> unsettled_;    // copies that no compute op has waited for
   std::set<std::pair<int, int>> begun_;  // (stage, micro-batch) whose backward has begun
 };
 
@@ -95,9 +125,11 @@ Bytes total(const CategoryBytes& bytes) { return std::accumulate(bytes.begin(), 
 
 DeviceMemory account_memory(const schedule::Program& program, const schedule::Timeline& timeline, int device,
                             const Costs& costs, bool keep_samples) {
-  std::vector<Change> changes = Ledger(program, timeline, device, costs).finish();
+  Ledger ledger(program, timeline, device, costs);
+  std::vector<Change> changes = ledger.finish();
   std::ranges::sort(changes, {}, &Change::time);
   DeviceMemory memory;
+  memory.away_peak = ledger.away_peak();
   CategoryBytes& now = memory.at_end;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     now[static_cast<std::size_t>(changes[i].category)] += changes[i].bytes;

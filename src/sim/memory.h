@@ -14,8 +14,8 @@
 namespace penstock::sim {
 
 enum class Category : std::uint8_t {
-  Records,  // from the start of F to the end of B or I; without what is offloaded, from the end of the copy
-            // out to the start of the copy in
+  Records,  // from the start of F to the end of B or I; without what is offloaded, from the start of the
+            // compute op that waits for the copy out to where the copy in is issued
   WeightRecords,  // from the end of I to the end of W
   KvGradients,    // of slice k: from the start of the micro-batch's first backward on the stage to the end of
                   // k's own
@@ -41,6 +41,8 @@ struct DeviceMemory {
   CategoryBytes at_peak{};  // what it is made of; the first time it is reached
   CategoryBytes peaks{};    // of each category by itself
   CategoryBytes at_end{};   // all 0 when the program is legal
+  Bytes away_peak = 0;      // offloaded, not in the above: from where the copy out is issued to the start of
+                            // the compute op that waits for the copy in
   std::vector<MemorySample> samples;
 };
 

@@ -84,12 +84,16 @@ Transfer ModelCosts::transfer(int, std::uint32_t, const Op& send) const {
   return {static_cast<double>(send.bytes) / options_.link.bytes_per_second, options_.link.latency};
 }
 
+model::KeepSet ModelCosts::kept_of(std::int64_t layer) const {
+  return options_.keep.empty() ? keep_of(model::Policy::None)
+                               : options_.keep[static_cast<std::size_t>(layer)];
+}
+
 Bytes ModelCosts::saved_per_token(int stage) const {
   const auto [first, count] = options_.layers[stage];
   Bytes bytes = 0;
   for (std::int64_t layer = first; layer < first + count; ++layer) {
-    const model::KeepSet keep =
-        options_.keep.empty() ? keep_of(model::Policy::None) : options_.keep[static_cast<std::size_t>(layer)];
+    const model::KeepSet keep = kept_of(layer);
     bytes += kept_bytes(options_.shape, keep, element_size(options_.precision)) +
              statistics_bytes(options_.shape, keep, accumulator_size(options_.precision));
   }
@@ -111,6 +115,19 @@ RecordBytes ModelCosts::record(int stage, int micro_batch, int slice) const {
   // No later slice adds to the last one's keys and values, so it has no accumulator.
   if (slice + 1 < slices) bytes.kv_gradient = token_layers * 2 * shape.kv_width() * accumulator;
   return bytes;
+}
+
+Bytes ModelCosts::leavable(int stage, int micro_batch, int slice) const {
+  const Bytes element = element_size(options_.precision);
+  const bool sliced = options_.slices[micro_batch].size() > 1;
+  const auto [first, count] = options_.layers[stage];
+  Bytes per_token = 0;
+  for (std::int64_t layer = first; layer < first + count; ++layer) {
+    const model::KeepSet keep = kept_of(layer);
+    per_token +=
+        kept_bytes(options_.shape, sliced ? keep.without(model::SavedTensor::KeyValue) : keep, element);
+  }
+  return static_cast<Bytes>(tokens(micro_batch, slice)) * per_token;
 }
 
 Bytes ModelCosts::hidden_bytes(int micro_batch, int slice) const {

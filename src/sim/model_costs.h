@@ -42,6 +42,10 @@ class ModelCosts final : public Costs {
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(int stage, int micro_batch, int slice) const override;
 
+  // Of a record, all that may leave its device: what the policy keeps, without the statistics, and without
+  // K,V where later slices read them.
+  Bytes leavable(int stage, int micro_batch, int slice) const;
+
   // Of a slice's hidden states, which transfers carry.
   Bytes hidden_bytes(int micro_batch, int slice) const;
 
@@ -52,6 +56,7 @@ class ModelCosts final : public Costs {
   };
   Work work(int stage, int micro_batch, int slice) const;
   double tokens(int micro_batch, int slice) const;  // of all sequences
+  model::KeepSet kept_of(std::int64_t layer) const;
   Bytes saved_per_token(int stage) const;
 
   ModelCostsOptions options_;

@@ -45,6 +45,8 @@ std::string json_of(const DeviceResult& device) {
       field("peak_in_flight_until_input", std::to_string(device.in_flight.peak_until_input)),
       field("peak_bytes", std::to_string(device.memory.peak)),
       field("peak_bytes_by_category", json_of(device.memory.peaks))};
+  if (device.memory.away_peak > 0)
+    fields.push_back(field("peak_away_bytes", std::to_string(device.memory.away_peak)));
   if (!device.memory.samples.empty()) fields.push_back(field("memory", json_of(device.memory.samples)));
   return object(fields);
 }

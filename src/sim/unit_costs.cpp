@@ -12,6 +12,7 @@ UnitCosts::UnitCosts(const UnitTimes& times, const RecordBytes& record) : times_
   checked_seconds("--input", times.input);
   checked_seconds("--weight", times.weight);
   checked_seconds("--transfer", times.transfer);
+  checked_seconds("--copy", times.copy);
 }
 
 Seconds UnitCosts::seconds(int, std::uint32_t, const Op& op) const {
@@ -24,6 +25,11 @@ Seconds UnitCosts::seconds(int, std::uint32_t, const Op& op) const {
       return times_.input;
     case OpKind::BackwardWeight:
       return times_.weight;
+    case OpKind::Offload:
+    case OpKind::Reload:
+      return record_.record > 0
+                 ? times_.copy * static_cast<double>(op.bytes) / static_cast<double>(record_.record)
+                 : 0;
     default:
       return 0;
   }

@@ -12,6 +12,7 @@ struct UnitTimes {
   Seconds input = 1;
   Seconds weight = 1;
   Seconds transfer = 0;  // a pure delay between devices: it occupies nothing
+  Seconds copy = 1;      // of a whole record, one way; of a part in proportion
 
   bool operator==(const UnitTimes&) const = default;
 };

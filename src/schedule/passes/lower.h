@@ -4,6 +4,7 @@
 #pragma once
 
 #include "schedule/passes/gradients.h"
+#include "schedule/passes/offload.h"
 #include "schedule/passes/transfers.h"
 #include "schedule/program.h"
 #include "schedule/schedule.h"
@@ -11,6 +12,7 @@
 namespace penstock::schedule {
 
 struct Lowering {
+  OffloadBytes offload_bytes;    // empty: nothing leaves
   TransferBytes transfer_bytes;  // empty: transfers of 0 bytes
   int receive_lead = 1;          // compute ops by which a receive is posted ahead of its consumer
   GradientSync gradients;

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/passes/offload.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "schedule/passes/rewriter.h"
+#include "schedule/program_index.h"
+
+namespace penstock::schedule {
+namespace {
+
+constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
+constexpr std::uint32_t kStep = 4;  // actions: an F and a B of this record's neighbours, twice
+
+// Where one record leaves and comes back, in actions of its device.
+struct Absence {
+  Bytes bytes = 0;
+  std::uint32_t forward = 0;
+  std::uint32_t release = 0;  // waits until it has left
+  std::uint32_t recall = 0;   // RELOAD is issued before this one
+  std::uint32_t backward = 0;
+};
+
+int peak_in_flight(const DeviceProgram& device) {
+  int held = 0;
+  int peak = 0;
+  for (const Op& op : device.ops) {
+    if (op.kind == OpKind::Forward) peak = std::max(peak, ++held);
+    if (is_backward(op.kind)) --held;
+  }
+  return peak;
+}
+
+// For each action, the second forward after it; the list's end when there is none.
+std::vector<std::uint32_t> second_next_forwards(const DeviceProgram& device) {
+  const auto end = static_cast<std::uint32_t>(device.ops.size());
+  std::vector<std::uint32_t> found(end);
+  std::uint32_t next = end;
+  std::uint32_t second = end;
+  for (std::uint32_t i = end; i-- > 0;) {
+    found[i] = second;
+    if (device.ops[i].kind == OpKind::Forward) second = std::exchange(next, i);
+  }
+  return found;
+}
+
+// For each action, the backward before it; 0 when there is none.
+std::vector<std::uint32_t> backwards_before(const DeviceProgram& device) {
+  std::vector<std::uint32_t> found;
+  std::uint32_t latest = 0;
+  for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
+    found.push_back(latest);
+    if (is_backward(device.ops[i].kind)) latest = i;
+  }
+  return found;
+}
+
+// In the order of their forwards.
+std::vector<Absence> absences(const DeviceProgram& device, int number, const ProgramIndex& index,
+                              const OffloadBytes& bytes) {
+  std::vector<Absence> found;
+  if (peak_in_flight(device) <= kResidentRecords) return found;
+  const std::vector<std::uint32_t> second_next = second_next_forwards(device);
+  const std::vector<std::uint32_t> before = backwards_before(device);
+  for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
+    const Op& op = device.ops[i];
+    PENSTOCK_CHECK(is_action(op.kind), "offloading is decided before transfers and reductions are added");
+    if (op.kind != OpKind::Forward) continue;
+    const Place backward = index.backward(op.stage, op.micro_batch, op.slice);
+    PENSTOCK_CHECK(backward.device == number,
+                   "a record is used where it was made: check() the program first");
+    Absence absence{.forward = i, .backward = backward.op};
+    if (absence.backward - i <= kStep + 1) continue;
+    absence.release = std::min(second_next[i], i + kStep);
+    absence.recall = std::max({before[absence.backward], absence.backward - kStep, absence.release + 1});
+    absence.bytes = bytes(op.stage, op.micro_batch, op.slice);
+    if (absence.bytes > 0) found.push_back(absence);
+  }
+  return found;
+}
+
+Op copy_op(OpKind kind, const Op& record, Bytes bytes) {
+  return {.kind = kind,
+          .slice = record.slice,
+          .stage = record.stage,
+          .micro_batch = record.micro_batch,
+          .bytes = bytes};
+}
+
+class DeviceRewrite {
+ public:
+  DeviceRewrite(const DeviceProgram& source, std::vector<Absence> absences)
+      : source_(source),
+        absences_(std::move(absences)),
+        leaves_(source.ops.size(), kNone),
+        copies_of_(absences_.size()),
+        recalled_(source.ops.size(), kNone),
+        waits_(source.ops.size()),
+        rewriter_(source, 2 * absences_.size()) {
+    for (std::uint32_t a = 0; a < absences_.size(); ++a) {
+      leaves_[absences_[a].forward] = a;
+      PENSTOCK_CHECK(recalled_[absences_[a].recall] == kNone, "backwards follow one another");
+      recalled_[absences_[a].recall] = a;
+    }
+  }
+
+  DeviceProgram finish() {
+    for (std::uint32_t i = 0; i < source_.ops.size(); ++i) {
+      if (recalled_[i] != kNone) reload(recalled_[i], i);
+      const std::uint32_t kept = rewriter_.keep_next(waits_[i]);
+      if (leaves_[i] != kNone) offload(leaves_[i], i, kept);
+    }
+    return rewriter_.take();
+  }
+
+ private:
+  void offload(std::uint32_t a, std::uint32_t forward, std::uint32_t kept) {
+    const Absence& absence = absences_[a];
+    copies_of_[a] =
+        rewriter_.insert(copy_op(OpKind::Offload, source_.ops[forward], absence.bytes), {&kept, 1});
+    waits_[absence.release].push_back(copies_of_[a]);
+  }
+
+  void reload(std::uint32_t a, std::uint32_t place) {
+    const Absence& absence = absences_[a];
+    const std::uint32_t waits[] = {rewriter_.moved_to(place - 1), copies_of_[a]};
+    const Op& record = source_.ops[absence.forward];
+    waits_[absence.backward].push_back(
+        rewriter_.insert(copy_op(OpKind::Reload, record, absence.bytes), waits));
+  }
+
+  const DeviceProgram& source_;
+  std::vector<Absence> absences_;
+  std::vector<std::uint32_t> leaves_;              // [action] the absence that begins after it
+  std::vector<std::uint32_t> copies_of_;           // [absence] its OFFLOAD in the result
+  std::vector<std::uint32_t> recalled_;            // [action] the absence whose RELOAD comes before it
+  std::vector<std::vector<std::uint32_t>> waits_;  // [action] copies in the result
+  Rewriter rewriter_;
+};
+
+}  // namespace
+
+Program add_offload(const Program& program, const OffloadBytes& bytes) {
+  if (!bytes) return program;
+  const ProgramIndex index(program);
+  Program result{program.name, program.stages, program.slices, {}};
+  for (int device = 0; device < program.device_count(); ++device) {
+    const DeviceProgram& list = program.devices[device];
+    result.devices.push_back(DeviceRewrite(list, absences(list, device, index, bytes)).finish());
+  }
+  return result;
+}
+
+}  // namespace penstock::schedule
