@@ -2,6 +2,7 @@
 #include "cli/plan_run.h"
 
 #include <algorithm>
+#include <memory>
 #include <sstream>
 
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "cli/run_costs.h"
 #include "model/memory_device.h"
 #include "model/memory_policy.h"
+#include "model/offload_choice.h"
 #include "schedule/forward_only.h"
 #include "schedule/placement.h"
 #include "sim/result.h"
@@ -62,6 +64,13 @@ schedule::Lowering lowering_of(const ResolvedRun& run) {
     const auto ranges = cut(run, run.schedule.slices[static_cast<std::size_t>(micro_batch)]);
     return hidden_bytes(run, ranges[static_cast<std::size_t>(slice)].length);
   };
+  if (run.options.memory.offload.number > 0) {
+    const auto records = std::make_shared<RunCosts>(run);
+    lowering.offload_bytes = [records, share = run.options.memory.offload.number](int stage, int micro_batch,
+                                                                                  int slice) {
+      return model::leaving_bytes(records->costs().leavable(stage, micro_batch, slice), share);
+    };
+  }
   lowering.gradients.tied_embeddings = shape.tied_embeddings;
   lowering.gradients.tied_bytes =
       shape.vocab * shape.hidden *
@@ -80,6 +89,8 @@ model::MemoryTable predict_memory(const ResolvedRun& run, const schedule::Progra
     memory.activations = peak(sim::Category::Records);
     memory.weight_records = peak(sim::Category::WeightRecords);
     memory.kv_gradients = peak(sim::Category::KvGradients);
+    const Bytes away = result.devices[static_cast<std::size_t>(device)].memory.away_peak;
+    (run.options.memory.offload_to == "disk" ? memory.disk : memory.host) = away;
     memory.transfers = peak(sim::Category::Queues) + peak(sim::Category::Buffers);
     table.push_back(memory);
   }
@@ -102,6 +113,7 @@ train::RunPlan plan_run(const ResolvedRun& run) {
   const schedule::Schedule forwards = schedule::forward_only(run.schedule, run.schedule.micro_batches());
   schedule::Lowering evaluation = lowering_of(run);
   evaluation.gradients = {};
+  evaluation.offload_bytes = {};
   evaluation.optimizer_step = false;
   plan.evaluation = schedule::lower(forwards, evaluation);
   for (const int slices : run.schedule.slices) plan.slices.push_back(cut(run, slices));
@@ -133,6 +145,9 @@ std::string start_table(const train::RunPlan& plan, const std::string& machine, 
     for (const auto& [name, bytes] : model::categories(plan.predicted[device])) {
       if (bytes > 0) parts += (parts.empty() ? "" : ", ") + std::string(name) + " " + print_bytes(bytes);
     }
+    const model::DeviceMemory& memory = plan.predicted[device];
+    if (memory.host > 0) parts += "; offloaded to the host " + print_bytes(memory.host);
+    if (memory.disk > 0) parts += "; offloaded to disk " + print_bytes(memory.disk);
     text << parts << "\n";
   }
   return text.str();

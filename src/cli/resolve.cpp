@@ -2,6 +2,7 @@
 #include "cli/resolve.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -46,11 +47,8 @@ void refuse_what_is_not_there(const train::RunOptions& options) {
   require(!options.schedule.vocabulary_parallel,
           "schedule.vocabulary_parallel = true is not there yet; use false");
   require_word(options.memory.policy, "memory.policy", "none");
-  require_word(options.memory.offload_to, "memory.offload_to", "host");
   require_word(options.memory.limit, "memory.limit", "");
   require_word(options.memory.offload.word, "memory.offload", "");
-  require(options.memory.offload.number == 0,
-          "memory.offload = " + exact_number(options.memory.offload.number) + " is not there yet; use 0.0");
   require(options.memory.keep.empty(), "memory.keep is not there yet; use memory.policy = \"none\"");
   require_word(options.data.megatron, "data.megatron", "");
 }
@@ -149,6 +147,13 @@ schedule::Schedule read_schedule(train::RunOptions& options) {
   return read;
 }
 
+void check_offload(const schedule::MemoryOptions& memory) {
+  std::error_code error;
+  const std::string& directory = memory.offload_dir;
+  require(directory.empty() || std::filesystem::is_directory(directory, error),
+          "memory.offload_dir = " + json_quote(directory) + " is no directory; name one that is there");
+}
+
 void check_stages(const train::RunOptions& options, const schedule::Schedule& schedule) {
   const std::int64_t layers = options.model.shape.layers;
   require(schedule.stages <= layers, "parallel.pp = " + text(options.parallel.pp) + " makes " +
@@ -163,6 +168,7 @@ ResolvedRun resolve(train::RunOptions options) {
   refuse_what_is_not_there(options);
   resolve_model(options);
   check_training(options);
+  check_offload(options.memory);
   ResolvedRun run;
   if (options.schedule.file.empty()) {
     choose_generator(options);

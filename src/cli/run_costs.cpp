@@ -12,6 +12,7 @@ sim::ModelCostsOptions options_of(const ResolvedRun& run, const AssumedSpeeds& s
                                  .flops_per_second = speeds.flops_per_second,
                                  .attention_flops_per_second = speeds.attention_flops_per_second,
                                  .link = {.bytes_per_second = speeds.bytes_per_second},
+                                 .copy_bytes_per_second = speeds.copy_bytes_per_second,
                                  .attention_factor = speeds.attention_factor};
   for (const int slices : run.schedule.slices) {
     options.slices.push_back(model::cut_into_slices(run.options.data.seq_len, slices));

@@ -13,7 +13,8 @@ struct AssumedSpeeds {
   double flops_per_second = 1e11;
   double attention_flops_per_second = 5e10;
   double bytes_per_second = 5e9;
-  double attention_factor = 1;  // what if attention took so many times as long
+  double copy_bytes_per_second = 2e9;  // of offloading, each way
+  double attention_factor = 1;         // what if attention took so many times as long
 };
 
 class RunCosts {

@@ -93,6 +93,10 @@ std::string result_table(const train::RunPlan& plan, const train::Summary& summa
          << number(*summary.bigram_loss, 4) << "\n";
   }
   text << memory_comparison(summary);
+  if (summary.copy_hidden) {
+    text << "copies    " << number(100.0 * *summary.copy_hidden, 1)
+         << " % of the offloading copies' time was hidden behind computation\n";
+  }
   if (!sample.empty()) {
     text << "sample    after the first " << train::prompt_bytes(plan.options.data.seq_len) << " bytes "
          << (plan.options.data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"

@@ -89,12 +89,17 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--input", flags->times.input, "seconds of an I");
   command->add_option("--weight", flags->times.weight, "seconds of a W");
   command->add_option("--transfer", flags->times.transfer, "seconds from device to device; occupies nothing");
+  command->add_option("--copy", flags->times.copy, "seconds to copy a whole record, one way, with --offload");
   command->add_option("--costs", flags->costs,
                       "a table of costs: seconds by kind, stage and slice; links; bytes");
   command->add_option("--change", flags->changes,
                       "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long)");
   command->add_option("--attention", flags->attention,
                       "what if attention took so many times as long; run files");
+  command->add_option("--hardware", flags->hardware,
+                      "offloading copies as quick as in this hardware file; run files");
+  command->add_option("--copy-gbps", flags->copy_gbps,
+                      "or so many 1e9 bytes a second and direction; run files");
   command->add_option("--sweep", flags->sweep, "a table over values of one key: slices=1,2,4,8,16");
   command->add_option("--plot", flags->plot, "with --sweep: draw makespan and peak memory there (SVG)");
   command->add_flag("--json", flags->json, "the result as JSON on stdout");

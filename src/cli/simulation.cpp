@@ -8,10 +8,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/hardware_file.h"
 #include "cli/plan_run.h"
 #include "cli/run_costs.h"
 #include "cli/run_file.h"
 #include "files/mapped_file.h"
+#include "plan/step_cost.h"
 #include "schedule/program_text.h"
 #include "sim/cost_table.h"
 #include "sim/measured_costs.h"
@@ -47,7 +49,9 @@ void refuse_seconds(const SimulateFlags& flags) {
                      "\" and \"" + printable(flags.schedule.name) + "\")");
   if (!flags.costs.empty()) throw InputError("--costs" + of_schedules);
   if (flags.times != sim::UnitTimes{})
-    throw InputError("--forward, --backward, --input, --weight, --transfer:" + of_schedules);
+    throw InputError("--forward, --backward, --input, --weight, --transfer, --copy:" + of_schedules);
+  if (flags.schedule.offload != 0)
+    throw InputError("--offload is of schedules; a run file has the key memory.offload");
 }
 
 void refuse_attention(const SimulateFlags& flags) {
@@ -56,13 +60,38 @@ void refuse_attention(const SimulateFlags& flags) {
                      ": only a run file (TOML) says what share of the time attention takes");
 }
 
+void refuse_copy_speeds(const SimulateFlags& flags) {
+  if (flags.hardware.empty() && !flags.copy_gbps) return;
+  throw InputError("--hardware and --copy-gbps are of run files (TOML); schedules have --copy SECONDS");
+}
+
+// Bytes a second and direction of the run's offloading copies.
+double copy_speed(const SimulateFlags& flags, const schedule::MemoryOptions& memory) {
+  if (flags.copy_gbps) {
+    if (!(std::isfinite(*flags.copy_gbps) && *flags.copy_gbps > 0))
+      throw InputError("--copy-gbps " + exact_number(*flags.copy_gbps) +
+                       ": expected a finite number above 0");
+    if (!flags.hardware.empty()) throw InputError("give either --hardware or --copy-gbps, not both");
+    return *flags.copy_gbps * 1e9;
+  }
+  if (flags.hardware.empty()) return AssumedSpeeds{}.copy_bytes_per_second;
+  const std::string path = find_hardware_file(flags.hardware, ".");
+  const plan::Hardware hardware = read_hardware_file(path);
+  if (memory.offload_to == "host") return plan::copy_rate(hardware);
+  if (hardware.node.disk_gbps > 0) return plan::disk_rate(hardware);
+  throw InputError(path +
+                   ": node.disk_gbps is missing, and memory.offload_to = \"disk\"; give it, or --copy-gbps");
+}
+
 Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
   if (!extras.empty())
     throw InputError("\"" + extras.front() + "\" is no flag of simulate; keys of a run file need one");
   refuse_attention(flags);
-  Simulated simulated{.program = lower_legal(make_schedule(flags.schedule))};
+  refuse_copy_speeds(flags);
+  Simulated simulated{.program = lower_legal(make_schedule(flags.schedule), flags.schedule.offload)};
   if (flags.costs.empty()) {
-    simulated.result = evaluate_changed(simulated.program, sim::UnitCosts(flags.times), flags);
+    simulated.result =
+        evaluate_changed(simulated.program, sim::UnitCosts(flags.times, unit_record(flags.schedule)), flags);
     return simulated;
   }
   sim::CostTable table = sim::parse_cost_table(files::read_text(flags.costs, kLongestSchedule), flags.costs,
@@ -76,7 +105,8 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   refuse_seconds(flags);
   const ResolvedRun run = resolve(read_run_file(flags.schedule.file, overrides));
   Simulated simulated{.program = schedule::lower(run.schedule, lowering_of(run))};
-  const RunCosts costs(run, {.attention_factor = flags.attention});
+  const RunCosts costs(run, {.copy_bytes_per_second = copy_speed(flags, run.options.memory),
+                             .attention_factor = flags.attention});
   simulated.result = evaluate_changed(simulated.program, costs.costs(), flags);
   return simulated;
 }
@@ -92,6 +122,7 @@ std::size_t typical_step(const std::vector<train::StepTimeline>& steps) {
 Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   refuse_attention(flags);
+  refuse_copy_speeds(flags);
   if (!overrides.empty())
     throw InputError("\"" + printable(overrides.front()) +
                      "\": a finished run is as it was; simulate its run.toml to change a key");

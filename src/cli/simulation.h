@@ -2,6 +2,7 @@
 // What `simulate` simulates, from whichever source: flags, a schedule file, a run file, a run directory.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct SimulateFlags {
   std::string costs;                 // a cost table's file
   std::vector<std::string> changes;  // sim/what_if.h
   double attention = 1;
+  std::string hardware;             // whose copies; of run files
+  std::optional<double> copy_gbps;  // instead
   bool json = false;
   std::string sweep;   // sweep.h
   std::string plot;    // a file to draw the sweep to

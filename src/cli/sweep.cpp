@@ -5,10 +5,10 @@
 #include <array>
 #include <limits>
 
+#include "base/aligned.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "report/plot.h"
-#include "base/aligned.h"
 
 namespace penstock::cli {
 namespace {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
@@ -45,6 +46,28 @@ int FileSystem::rename(const std::string& from, const std::string& to) {
 int FileSystem::make_directory(const std::string& path) { return ::mkdir(path.c_str(), 0777); }
 
 int FileSystem::remove(const std::string& path) { return ::remove(path.c_str()); }
+
+int FileSystem::open_unnamed(const std::string& directory) {
+  const int unnamed = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (unnamed >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return unnamed;
+  std::string path = directory + "/offload-XXXXXX";
+  const int named = ::mkostemp(path.data(), O_CLOEXEC);
+  if (named >= 0) ::unlink(path.c_str());
+  return named;
+}
+
+int FileSystem::reserve(int descriptor, std::int64_t bytes) {
+  const int result = ::fallocate(descriptor, 0, 0, bytes);
+  return result < 0 && errno == EOPNOTSUPP ? 0 : result;
+}
+
+ssize_t FileSystem::write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset) {
+  return ::pwrite(descriptor, bytes.data(), std::min(bytes.size(), kLargestWrite), offset);
+}
+
+ssize_t FileSystem::read_at(int descriptor, std::span<std::byte> bytes, std::int64_t offset) {
+  return ::pread(descriptor, bytes.data(), std::min(bytes.size(), kLargestWrite), offset);
+}
 
 FileSystem& file_system() { return *current().load(); }
 

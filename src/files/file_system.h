@@ -23,6 +23,13 @@ class FileSystem {
   virtual int rename(const std::string& from, const std::string& to);
   virtual int make_directory(const std::string& path);
   virtual int remove(const std::string& path);  // a file or an empty directory
+
+  // A descriptor of an empty file in the directory that has no name, for reading and writing: it is gone when
+  // the process ends, however it ends.
+  virtual int open_unnamed(const std::string& directory);
+  virtual int reserve(int descriptor, std::int64_t bytes);  // room on the disk, where its kind can do that
+  virtual ssize_t write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset);
+  virtual ssize_t read_at(int descriptor, std::span<std::byte> bytes, std::int64_t offset);
 };
 
 // The one in use.

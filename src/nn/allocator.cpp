@@ -179,9 +179,12 @@ CategoryScope::CategoryScope(Category category) : previous_(current_category) { 
 CategoryScope::~CategoryScope() { current_category = previous_; }
 
 void recount(const at::Tensor& tensor, Category category) {
-  if (!tensor.defined() || tensor.storage().nbytes() == 0) return;
-  const c10::DataPtr& pointer = tensor.storage().data_ptr();
-  if (pointer.get_deleter() != &release) return;
+  if (tensor.defined()) recount(tensor.storage(), category);
+}
+
+void recount(const c10::Storage& storage, Category category) {
+  const c10::DataPtr& pointer = storage.data_ptr();
+  if (storage.nbytes() == 0 || pointer.get_context() == nullptr || pointer.get_deleter() != &release) return;
   Header* header = header_of(pointer.get_context());
   if (header->ledger == nullptr || header->category == category) return;
   header->ledger->remove(header->category, static_cast<Bytes>(header->requested));

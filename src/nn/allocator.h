@@ -41,6 +41,7 @@ class CategoryScope {
 // From now on the tensor's storage counts in this category: what was made as a temporary is being kept, or
 // the reverse. Undefined tensors and memory that is not the allocator's are left alone.
 void recount(const at::Tensor& tensor, Category category);
+void recount(const c10::Storage& storage, Category category);
 
 // Bytes that the allocator holds for reuse, in no ledger. At most a tenth of the most that was ever in use at
 // once.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/record.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "nn/allocator.h"
 
@@ -42,6 +44,21 @@ void drop_unless(model::KeepSet keep, LayerRecord& record) {
   }
 }
 
+void append_leavable(const LayerRecord& record, bool keys_and_values, std::vector<c10::Storage>& storages) {
+  for (std::size_t i = 0; i < kSavedCount; ++i) {
+    const auto name = static_cast<Saved>(i);
+    const bool statistics =
+        name == Saved::Norm1Scale || name == Saved::Norm2Scale || name == Saved::LogSumExp;
+    const at::Tensor& tensor = record.tensors[i];
+    if (!tensor.defined() || statistics) continue;
+    if (part_of(name) == model::SavedTensor::KeyValue && !keys_and_values) continue;
+    const bool known = std::ranges::any_of(storages, [&](const c10::Storage& storage) {
+      return storage.unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl();
+    });
+    if (!known) storages.push_back(tensor.storage());
+  }
+}
+
 void recount(const LayerRecord& record) {
   for (const at::Tensor& tensor : record.tensors) recount(tensor, Category::Activations);
 }
@@ -54,7 +71,7 @@ void recount(const WeightRecord& record) {
 }
 
 void StorageBytes::add(const at::Tensor& tensor) {
-  if (!tensor.defined()) return;
+  if (!tensor.defined() || tensor.storage().data() == nullptr) return;
   const bool fresh = seen_.insert(tensor.storage().unsafeGetStorageImpl()).second;
   if (fresh) total_ += static_cast<Bytes>(tensor.storage().nbytes());
 }

@@ -64,6 +64,10 @@ using WeightRecord = std::vector<PendingProduct>;
 // Drops the tensors that `keep` lacks.
 void drop_unless(model::KeepSet keep, LayerRecord& record);
 
+// The memory of a layer's record that may leave the device, each storage once: all but the statistics (norms'
+// scales, log-sum-exp), and without keys and values where later slices read them.
+void append_leavable(const LayerRecord& record, bool keys_and_values, std::vector<c10::Storage>& storages);
+
 // Counts what is kept in the allocator's categories: activations, and weight records.
 void recount(const LayerRecord& record);
 void recount(const WeightRecord& record);
@@ -71,7 +75,7 @@ void recount(const WeightRecord& record);
 // The bytes of storages behind tensors, each storage once: a view pins all of its storage.
 class StorageBytes {
  public:
-  void add(const at::Tensor& tensor);  // undefined tensors count nothing
+  void add(const at::Tensor& tensor);  // undefined tensors count nothing, nor does memory that is away
   Bytes total() const { return total_; }
 
  private:

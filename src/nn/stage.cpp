@@ -218,6 +218,14 @@ void Stage::weights_from_masters() {
   }
 }
 
+std::vector<c10::Storage> Stage::leavable(SliceKey key, bool sliced) const {
+  const auto found = parts_->records.find(key);
+  PENSTOCK_CHECK(found != parts_->records.end(), "a record leaves between forward and backward");
+  std::vector<c10::Storage> storages;
+  for (const LayerRecord& layer : found->second.layers) append_leavable(layer, !sliced, storages);
+  return storages;
+}
+
 Stage::SavedBytes Stage::saved_bytes() const {
   StorageBytes activations, weight_records, kv_gradients, logits;
   for (const SliceRecords* store : {&parts_->records, &parts_->evaluated}) {

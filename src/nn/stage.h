@@ -98,6 +98,10 @@ class Stage {
   // After the optimizer: weights from masters (a no-op unless bf16).
   void weights_from_masters();
 
+  // The memory of a live record that may leave the device until its backward, in a fixed order (record.h).
+  // `sliced`: other slices of its micro-batch read its keys and values.
+  std::vector<c10::Storage> leavable(SliceKey key, bool sliced) const;
+
   // Saved bytes of live records, storages counted once: activations (until backward), weight records, f32
   // gradients of keys and values, and the kept gradient of the loss (category logits).
   struct SavedBytes {

@@ -61,6 +61,8 @@ void describe_links(Node& node, Network& network, OptionTable& table) {
   table.push_back({"node", "host_memory_gb", &node.host_memory_gb, "Memory of the host.", not_negative()});
   table.push_back({"node", "host_memory_gbps", &node.host_memory_gbps,
                    "Its rate, for all devices' copies together.", not_negative()});
+  table.push_back({"node", "disk_gbps", &node.disk_gbps,
+                   "Of the disk of offloaded records, shared by all copies; 0: not known.", not_negative()});
   table.push_back(
       {"network", "gbps_per_gpu", &network.gbps_per_gpu, "A device's share between nodes.", not_negative()});
   table.push_back({"network", "efficiency", &network.efficiency, "Of it in transfers.", share});

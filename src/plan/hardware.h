@@ -49,6 +49,7 @@ struct Node {
   double host_link_efficiency = 0.8;
   double host_memory_gb = 0;
   double host_memory_gbps = 0;  // shared by all copies of the node
+  double disk_gbps = 0;         // of files of offloaded records, shared likewise; 0: not known
 };
 
 struct Network {

@@ -169,6 +169,11 @@ double copy_rate(const Hardware& hardware) {
   return 1e9 * std::min(link, share);
 }
 
+double disk_rate(const Hardware& hardware) {
+  const double disk = hardware.node.disk_gbps / (2.0 * static_cast<double>(hardware.node.gpus));
+  return std::min(copy_rate(hardware), 1e9 * disk);
+}
+
 StepCost step_cost(const Workload& workload, const Layout& layout, const Hardware& hardware,
                    const Engine& engine) {
   const Case c{workload, layout, hardware, engine};

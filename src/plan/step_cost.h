@@ -54,5 +54,6 @@ Flops model_flops(const Workload& workload);
 // Of offloading: bytes of a record that leave, and the rate of a device's copies while all of its node copy
 // both ways.
 double copy_rate(const Hardware& hardware);
+double disk_rate(const Hardware& hardware);  // the same to and from a disk; 0: not known
 
 }  // namespace penstock::plan

@@ -57,9 +57,16 @@ void describe(MemoryOptions& options, OptionTable& table) {
   Constraint fraction = from_to(0, 1);
   fraction.choices = {"auto"};
   table.push_back({section, "offload", &options.offload,
-                   "Fraction of each record that leaves the device; only 0 so far.", fraction});
+                   "Fraction of each record that is off its device between its forward and its backward.",
+                   fraction});
   table.push_back({section, "offload_to", &options.offload_to,
-                   "Where offloaded records go; only host so far.", one_of({"host", "disk"})});
+                   "Where offloaded records go: the host's memory, or a file of each rank.",
+                   one_of({"host", "disk"})});
+  table.push_back({section,
+                   "offload_dir",
+                   &options.offload_dir,
+                   "Directory of those files, which have no names there; empty: output.dir.",
+                   {}});
   table.push_back({section,
                    "limit",
                    &options.limit,

@@ -35,7 +35,8 @@ struct MemoryOptions {
   Words keep;  // empty: as the policy says
   NumberOrWord offload;
   std::string offload_to = "host";
-  std::string limit;  // "6 GiB"; empty: none
+  std::string offload_dir;  // empty: the run directory
+  std::string limit;        // "6 GiB"; empty: none
 };
 
 // Append the rows of the table that lead to the given struct, which must outlive the table.

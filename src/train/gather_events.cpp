@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/gather_events.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -25,12 +26,15 @@ schedule::Timeline gather_events(const schedule::Program& program, const std::ve
   return timeline;
 }
 
-std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, comm::Communicator& pipeline) {
-  using Peaks = std::array<std::int64_t, nn::kCategories + 1>;
+std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, const AwayBytes& away,
+                                          comm::Communicator& pipeline) {
+  constexpr std::array kMore{"total", "host", "disk"};
+  using Peaks = std::array<std::int64_t, nn::kCategories + kMore.size()>;
   Peaks own{};
   for (int i = 0; i < nn::kCategories; ++i)
     own[static_cast<std::size_t>(i)] = mine.peak(static_cast<nn::Category>(i));
-  own.back() = mine.peak_total();
+  const std::array more{mine.peak_total(), away.host, away.disk};
+  std::ranges::copy(more, own.begin() + nn::kCategories);
   std::vector<Peaks> all(static_cast<std::size_t>(pipeline.size()));
   pipeline.all_gather(comm::bytes_of(own), std::as_writable_bytes(std::span(all)));
 
@@ -40,7 +44,7 @@ std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, comm::Communic
     for (int i = 0; i < nn::kCategories; ++i) {
       named.emplace_back(nn::name_of(static_cast<nn::Category>(i)), rank[static_cast<std::size_t>(i)]);
     }
-    named.emplace_back("total", rank.back());
+    for (std::size_t i = 0; i < kMore.size(); ++i) named.emplace_back(kMore[i], rank[nn::kCategories + i]);
     peaks.push_back(std::move(named));
   }
   return peaks;

@@ -17,8 +17,15 @@ namespace penstock::train {
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
                                  comm::Communicator& pipeline);
 
-// Peak bytes of each rank by category, and "total" last: the greatest sum at one time. On all ranks.
-// Collective.
-std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, comm::Communicator& pipeline);
+// Offloaded bytes at their most.
+struct AwayBytes {
+  Bytes host = 0;
+  Bytes disk = 0;
+};
+
+// Peak bytes of each rank by category, "total" (the greatest sum at one time), and "host" and "disk", which
+// are not part of it. On all ranks. Collective.
+std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, const AwayBytes& away,
+                                          comm::Communicator& pipeline);
 
 }  // namespace penstock::train

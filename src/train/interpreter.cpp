@@ -35,8 +35,9 @@ StepResult Interpreter::run(const StepTokens& step) {
   result_.loss_sums.assign(slots_per_stage_, 0.0);
   result_.events.assign(list_.ops.size(), {});
   began_ = std::chrono::steady_clock::now();
+  if (setting_.offloader) setting_.offloader->begin(began_);
   for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
-    for (const std::uint32_t earlier : list_.after_of(list_.ops[index])) finish_receive(earlier);
+    for (const std::uint32_t earlier : list_.after_of(list_.ops[index])) finish(earlier);
     result_.events[index] = {.start = now(), .end = 0, .op = index};
     execute(index);
     poll();
@@ -74,8 +75,9 @@ void Interpreter::execute(std::uint32_t index) {
       setting_.optimizer_step(result_.loss_sums);
       break;
     case OpKind::Offload:
+      return setting_.offloader->offload(index, setting_.stages.at(op.stage), is_sliced(op));
     case OpKind::Reload:
-      throw InputError("this program offloads records, which this trainer cannot do");
+      return setting_.offloader->reload(index);
   }
   result_.events[index].end = now();
 }
@@ -143,9 +145,15 @@ void Interpreter::receive(std::uint32_t index) {
   receiving_.push_back(std::move(flight));
 }
 
-// Other ops named in `after` are done already: this thread carries them out one by one.
+// An op that another waits for. Compute ops are done already: this thread carries them out one by one.
+void Interpreter::finish(std::uint32_t index) {
+  const OpKind kind = list_.ops[index].kind;
+  if (schedule::is_receive(kind)) return finish_receive(index);
+  if (kind != OpKind::Offload && kind != OpKind::Reload) return;
+  if (const auto event = setting_.offloader->finish(index)) result_.events[index] = *event;
+}
+
 void Interpreter::finish_receive(std::uint32_t index) {
-  if (!schedule::is_receive(list_.ops[index].kind)) return;
   const auto flight = std::ranges::find(receiving_, index, &Flight::op);
   if (flight == receiving_.end()) return;
   flight->request.wait();
@@ -162,6 +170,7 @@ void Interpreter::deliver(Flight& flight) {
 
 // Lets the transport make progress, frees what has been sent, and notes when messages arrived.
 void Interpreter::poll() {
+  if (setting_.offloader) setting_.offloader->throw_failure();
   std::erase_if(receiving_, [&](Flight& flight) {
     if (!flight.request.test()) return false;
     deliver(flight);
@@ -186,6 +195,10 @@ at::Tensor Interpreter::empty_slice(const Op& op) const {
   const auto& ranges = setting_.slices[static_cast<std::size_t>(op.micro_batch)];
   const Tokens length = ranges[static_cast<std::size_t>(op.slice)].length;
   return at::empty({setting_.sequences, length, setting_.hidden}, at::dtype(setting_.type));
+}
+
+bool Interpreter::is_sliced(const Op& op) const {
+  return setting_.slices[static_cast<std::size_t>(op.micro_batch)].size() > 1;
 }
 
 std::size_t Interpreter::slot(int stage, int micro_batch, int slice) const {

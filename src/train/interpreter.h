@@ -2,7 +2,8 @@
 // Carries out one device's list of a program: a loop and a switch. It obeys the program and nothing else.
 //
 // Compute ops run at once on the calling thread. Sends and receives are posted without blocking and polled
-// between ops; a compute op waits for the receives it names. Every op leaves one event in the timeline.
+// between ops; a compute op waits for the receives it names. Copies of offloading run on threads of their own
+// and are waited for likewise. Every op leaves one event in the timeline.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,6 +18,7 @@
 #include "nn/stage.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
+#include "train/offloader.h"
 
 namespace penstock::train {
 
@@ -50,6 +52,7 @@ class Interpreter {
     std::int64_t hidden = 0;                             // width of what travels between stages
     at::ScalarType type = at::kFloat;                    // its element type
     Mode mode = Mode::Train;
+    Offloader* offloader = nullptr;  // of this device's list, when it has copies
     // Carries out STEP, given this device's loss sums of the step; may be empty when evaluating.
     std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
   };
@@ -71,12 +74,14 @@ class Interpreter {
   void backward(const schedule::Op& op);
   void send(std::uint32_t index, at::Tensor payload);
   void receive(std::uint32_t index);
+  void finish(std::uint32_t index);
   void finish_receive(std::uint32_t index);
   void deliver(Flight& flight);
   void poll();
   void wait_for_sends();
 
   at::Tensor empty_slice(const schedule::Op& op) const;
+  bool is_sliced(const schedule::Op& op) const;
   std::size_t slot(int stage, int micro_batch, int slice) const;
   Seconds now() const;
 

@@ -23,6 +23,7 @@ struct StepMetrics {
   double mfu = 0;                // model FLOP/s beside the machine's measured matrix-product rate
   double bubble_fraction = 0;
   Bytes peak_bytes = 0;                   // of the fullest device
+  std::optional<double> copy_hidden;      // share of the offloading copies that nobody waited for
   bool skipped = false;                   // loss or gradient was not finite: no update
   std::optional<double> evaluation_loss;  // after this step's update
 };
@@ -68,6 +69,7 @@ struct Summary {
   double loss = 0;                        // of the last step
   std::optional<double> evaluation_loss;  // after the last step
   std::optional<double> bigram_loss;      // of a table of byte pairs on the same held-out text
+  std::optional<double> copy_hidden;      // of the last step
   std::int64_t skipped_steps = 0;
   std::string machine;
   std::vector<DeviceSummary> devices;

@@ -33,6 +33,8 @@ BytesByCategory predicted_bytes(const model::DeviceMemory& memory) {
   BytesByCategory named;
   for (const auto& [name, bytes] : model::categories(memory)) named.emplace_back(name, bytes);
   named.emplace_back("total", memory.total());
+  named.emplace_back("host", memory.host);
+  named.emplace_back("disk", memory.disk);
   return named;
 }
 
@@ -195,10 +197,12 @@ class Run {
                      .mfu = model_flops(rate) / machine_flops_,
                      .bubble_fraction = report.bubble_fraction,
                      .peak_bytes = report.peak_bytes,
+                     .copy_hidden = report.copy_hidden,
                      .skipped = report.skipped,
                      .evaluation_loss = evaluation});
     if (evaluation) summary_.evaluation_loss = evaluation;
     summary_.loss = report.loss;
+    summary_.copy_hidden = report.copy_hidden;
     observer_.progress({.step = number,
                         .steps = steps(),
                         .loss = report.loss,
@@ -224,7 +228,7 @@ class Run {
       outcome.timelines.push_back({kept.number, gather_events(plan_.program, kept.events, pipeline_)});
       if (plan_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline_));
     }
-    const auto measured = gather_peaks(trainer_.ledger(), pipeline_);
+    const auto measured = gather_peaks(trainer_.ledger(), away(), pipeline_);
     const std::string path = directory_ ? directory_->file("weights.safetensors") : "";
     write_weights(path, plan_.shape(), trainer_.stages(), pipeline_);
     if (!directory_) return {};
@@ -233,6 +237,12 @@ class Run {
     outcome.summary = summary_;
     outcome.weights_file = path;
     return outcome;
+  }
+
+  // Bytes of this rank's records in the host's memory and on disk, at most.
+  AwayBytes away() const {
+    const Bytes bytes = trainer_.copies().away_peak;
+    return plan_.options.memory.offload_to == "disk" ? AwayBytes{.disk = bytes} : AwayBytes{.host = bytes};
   }
 
   void summarise(const std::vector<BytesByCategory>& measured) {

@@ -29,6 +29,21 @@ std::map<int, nn::Stage> make_stages(const RunPlan& plan, int device) {
   return stages;
 }
 
+bool has_copies(const schedule::DeviceProgram& list) {
+  return std::ranges::any_of(list.ops,
+                             [](const schedule::Op& op) { return op.kind == schedule::OpKind::Offload; });
+}
+
+std::unique_ptr<Offloader> make_offloader(const RunPlan& plan, int device) {
+  const schedule::DeviceProgram& list = plan.program.devices[static_cast<std::size_t>(device)];
+  if (!has_copies(list)) return nullptr;
+  const schedule::MemoryOptions& memory = plan.options.memory;
+  const Bytes size = find_rooms(list).size;
+  if (memory.offload_to == "host") return std::make_unique<Offloader>(list, host_store(size));
+  const std::string& directory = memory.offload_dir.empty() ? plan.options.output.dir : memory.offload_dir;
+  return std::make_unique<Offloader>(list, disk_store(directory, device, size));
+}
+
 Seconds compute_seconds(const schedule::DeviceProgram& list, const std::vector<schedule::Event>& events) {
   Seconds busy = 0;
   for (const schedule::Event& event : events) {
@@ -57,6 +72,7 @@ Trainer::Trainer(const RunPlan& plan, comm::Communicator& pipeline) : plan_(plan
     optimizer_ = std::make_unique<Optimizer>(all_parameters(stages_), model::parameter_names(plan.shape()),
                                              plan.options.train);
   }
+  offloader_ = make_offloader(plan, pipeline.rank());
   training_ = make_interpreter(plan.program, Mode::Train);
   evaluating_ = make_interpreter(plan.evaluation, Mode::Evaluate);
 }
@@ -103,13 +119,15 @@ void Trainer::update(const std::vector<double>& loss_sums) {
 
 void Trainer::gather_facts(Seconds seconds) {
   const auto& list = plan_.program.devices[static_cast<std::size_t>(pipeline_.rank())];
-  double busy = compute_seconds(list, events_);
+  const CopyFacts copied = copies();
+  double sums[] = {compute_seconds(list, events_), copied.copying, copied.waiting};
   double facts[] = {seconds, static_cast<double>(ledger_.peak_total())};
-  pipeline_.all_reduce(&busy, 1, comm::Type::F64, comm::Reduction::Sum);
+  pipeline_.all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
   pipeline_.all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
   report_.seconds = facts[0];
   report_.peak_bytes = static_cast<Bytes>(facts[1]);
-  report_.bubble_fraction = 1.0 - busy / (static_cast<double>(pipeline_.size()) * report_.seconds);
+  if (sums[1] > 0) report_.copy_hidden = std::max(0.0, 1.0 - sums[2] / sums[1]);
+  report_.bubble_fraction = 1.0 - sums[0] / (static_cast<double>(pipeline_.size()) * report_.seconds);
 }
 
 std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& program, Mode mode) {
@@ -123,6 +141,7 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
       .hidden = plan_.shape().hidden,
       .type = nn::compute_type(plan_.precision()),
       .mode = mode,
+      .offloader = mode == Mode::Train ? offloader_.get() : nullptr,
       .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }});
 }
 

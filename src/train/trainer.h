@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -11,6 +12,7 @@
 #include "nn/profile.h"
 #include "nn/stage.h"
 #include "train/interpreter.h"
+#include "train/offloader.h"
 #include "train/optimizer.h"
 #include "train/run_plan.h"
 
@@ -25,6 +27,8 @@ struct StepReport {
   Seconds seconds = 0;         // of the slowest rank
   double bubble_fraction = 0;  // 1 − compute time / (ranks · seconds)
   Bytes peak_bytes = 0;        // greatest over the ranks, since the run began
+  // Offloading: the share of the copies' time during which no rank waited for one; nothing where none ran.
+  std::optional<double> copy_hidden;
 };
 
 class Trainer {
@@ -44,6 +48,7 @@ class Trainer {
   std::map<int, nn::Stage>& stages() { return stages_; }
   Optimizer& optimizer() { return *optimizer_; }
   const nn::Ledger& ledger() const { return ledger_; }
+  CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }
 
  private:
   std::unique_ptr<Interpreter> make_interpreter(const schedule::Program& program, Mode mode);
@@ -58,6 +63,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Interpreter> training_;
   std::unique_ptr<Interpreter> evaluating_;
+  std::unique_ptr<Offloader> offloader_;  // where records leave
   std::vector<schedule::Event> events_;
   nn::Profile profile_;
   StepReport report_;         // of the step under way

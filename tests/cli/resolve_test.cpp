@@ -120,10 +120,8 @@ TEST(Resolve, RefusesByNameWhatIsNotThereYet) {
       {"schedule.vocabulary_parallel = true", [](auto& o) { o.schedule.vocabulary_parallel = true; }},
       {"memory.policy = \"full\"", [](auto& o) { o.memory.policy = "full"; }},
       {"memory.keep", [](auto& o) { o.memory.keep = {"q"}; }},
-      {"memory.offload = 0.5", [](auto& o) { o.memory.offload.number = 0.5; }},
-      {"memory.offload = \"auto\"", [](auto& o) { o.memory.offload.word = "auto"; }},
-      {"memory.offload_to = \"disk\"", [](auto& o) { o.memory.offload_to = "disk"; }},
       {"memory.limit = \"6 GiB\"", [](auto& o) { o.memory.limit = "6 GiB"; }},
+      {"memory.offload = \"auto\"", [](auto& o) { o.memory.offload.word = "auto"; }},
       {"data.megatron = \"x\"", [](auto& o) { o.data.megatron = "x"; }},
   };
   for (const auto& [start, change] : cases) {

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloading as a shell sees it: drawn, checked, simulated, trained, fitted to a limit, refused.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+Ending call(Arguments arguments) {
+  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
+  return run_program(arguments, 120);
+}
+
+Arguments with(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+const Arguments kSlimpipe{"--schedule", "slimpipe", "-p", "4", "-m", "4", "-n", "8"};
+
+void expect_refused(const Ending& ending, const std::string& part) {
+  EXPECT_EQ(ending.exit_code, 2) << ending.err;
+  EXPECT_EQ(ending.out, "");
+  EXPECT_NE(ending.err.find(part), std::string::npos) << ending.err;
+}
+
+TEST(OffloadCommand, ShowsAProgramThatCheckFindsLegal) {
+  const Scratch scratch;
+  const Ending shown = call(with({"show", "--program", "--offload", "0.5"}, kSlimpipe));
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_NE(shown.out.find("0OFFLOAD0.0 bytes 500032 after"), std::string::npos);
+  EXPECT_NE(shown.out.find("0RELOAD0.0 bytes 500032 after"), std::string::npos);
+  scratch.write("mine.program", shown.out);
+  EXPECT_EQ(call({"check", "--program", scratch / "mine.program"}).exit_code, 0);
+}
+
+TEST(OffloadCommand, FindsTheReloadThatIsMissing) {
+  const Scratch scratch;
+  const std::string program = call(with({"show", "--program", "--offload", "1"}, kSlimpipe)).out;
+  std::string without;
+  for (const std::string& line : lines_of(program)) {
+    // The number stays, the op becomes another: a RELOAD that is no longer there.
+    const std::size_t reload = line.find("RELOAD0.7");
+    without += (reload == std::string::npos ? line : line.substr(0, reload) + "OFFLOAD0.7") + "\n";
+  }
+  scratch.write("mine.program", without);
+  const Ending checked = call({"check", "--program", scratch / "mine.program"});
+  EXPECT_EQ(checked.exit_code, 1) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("OFFLOAD0.7"), std::string::npos) << checked.out;
+}
+
+TEST(OffloadCommand, DrawsTheCopiesUnderEachDevice) {
+  const Ending drawn = call(with({"show", "--format", "svg", "--offload", "1"}, kSlimpipe));
+  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+  EXPECT_NE(drawn.out.find(">copy out<"), std::string::npos);
+  EXPECT_NE(drawn.out.find(">copy in<"), std::string::npos);
+}
+
+TEST(OffloadCommand, SimulatesTheLineOfPeakMemory) {
+  for (const auto& [share, leaving] : {std::pair{"0", 0}, {"0.25", 250'000}, {"1", 1'000'000}}) {
+    const Ending ending = call(with({"simulate", "--json", "--offload", share}, kSlimpipe));
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    if (leaving == 0) continue;
+    const int in_flight = 8 + 2 * 3;
+    const Json device = Json::parse(ending.out)["devices"][0];
+    EXPECT_NEAR(device["peak_bytes"].get<double>(), in_flight * 1e6 - (in_flight - 4.0) * leaving, 640);
+    EXPECT_GE(device["peak_away_bytes"].get<double>(), (in_flight - 4.0) * leaving - 640);
+  }
+}
+
+TEST(OffloadCommand, RefusesSharesAndSpeedsThatAreNone) {
+  for (const char* share : {"1.5", "-0.1", "nan", "half"}) {
+    expect_refused(call(with({"show", "--offload", share}, kSlimpipe)), "must be a number from 0 to 1");
+  }
+  expect_refused(call(with({"simulate", "--copy", "-1"}, kSlimpipe)), "--copy");
+  expect_refused(call(with({"simulate", "--copy-gbps", "5"}, kSlimpipe)), "--copy SECONDS");
+}
+
+class OffloadRun : public ::testing::Test {
+ protected:
+  void SetUp() override { scratch_.write("run.toml", small_run_file(scratch_)); }
+
+  Ending run(const std::string& verb, const Arguments& settings) {
+    return call(with({verb, scratch_ / "run.toml"}, settings));
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(OffloadRun, SlowsDownWithItsCopiesInSimulation) {
+  const auto makespan = [&](const Arguments& more) {
+    const Ending ending = run("simulate", with({"--json", "--memory.offload", "1"}, more));
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return Json::parse(ending.out)["makespan_s"].get<double>();
+  };
+  EXPECT_GT(makespan({"--copy-gbps", "0.0001"}), makespan({"--copy-gbps", "1000"}));
+  EXPECT_GT(makespan({"--hardware", "this-machine"}), 0);
+  expect_refused(run("simulate", {"--copy-gbps", "0.0"}), "--copy-gbps");
+  expect_refused(run("simulate", {"--hardware", "none-such"}), "none-such");
+  expect_refused(run("simulate", {"--hardware", "this-machine", "--memory.offload_to", "disk"}), "disk_gbps");
+}
+
+TEST_F(OffloadRun, TrainsTheSameAndTellsWhatWasHiddenAndWhatWasAway) {
+  const auto train = [&](const Arguments& more) {
+    const Ending ending = run("train", with({"--ranks", "2"}, more));
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return ending.out;
+  };
+  train({});
+  const std::string said =
+      train({"--memory.offload", "1", "--memory.offload_to", "disk", "--output.dir", scratch_ / "away"});
+  EXPECT_TRUE(scratch_.read("run/weights.safetensors") == scratch_.read("away/weights.safetensors"));
+  EXPECT_NE(said.find("copies    "), std::string::npos) << said;
+  EXPECT_NE(said.find("offloaded to disk"), std::string::npos) << said;
+  const Json device = Json::parse(scratch_.read("away/summary.json"))["devices"][0];
+  EXPECT_GT(device["predicted_bytes"]["disk"], 0);
+  EXPECT_EQ(device["predicted_bytes"]["disk"], device["measured_bytes"]["disk"]);
+  EXPECT_EQ(device["predicted_bytes"]["activations"], device["measured_bytes"]["activations"]);
+  for (const auto& entry : std::filesystem::directory_iterator(scratch_ / "away")) {
+    EXPECT_EQ(entry.path().filename().string().find("offload"), std::string::npos);
+  }
+  const Ending simulated = call({"simulate", scratch_ / "away"});
+  EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+}
+
+TEST_F(OffloadRun, RefusesADirectoryThatIsNone) {
+  expect_refused(run("train", {"--ranks", "2", "--memory.offload_dir", scratch_ / "none"}),
+                 "memory.offload_dir = ");
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training with records that leave: the same bits, the predicted bytes, and a clear end when a copy fails.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "failure.h"
+#include "files/file_system.h"
+#include "nn/tensor_checks.h"
+#include "schedule/generators/generator.h"
+#include "scratch.h"
+#include "train/small_run.h"
+
+namespace penstock::testing {
+namespace {
+
+using nn::Category;
+
+void expect_same_run(const Trained& got, const Trained& wanted) {
+  EXPECT_EQ(got.losses, wanted.losses);
+  EXPECT_EQ(got.norms, wanted.norms);
+  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
+}
+
+// More than four records in flight on the first device of every schedule.
+train::RunOptions options_of(const schedule::Generator& generator, const std::string& precision) {
+  const bool sliced = generator.sliced_sibling.empty();
+  const int devices = sliced || generator.default_chunks > 1 ? 4 : 8;
+  auto options = small_options(std::string(generator.name), devices, sliced ? 4 : 1, precision);
+  if (generator.name != "v-min") return options;
+  options.parallel.pp = 8;  // two thirds of a device's chunks in flight: on four devices just four
+  options.model.shape.layers = 16;
+  return options;
+}
+
+Bytes bytes_copied(const train::RunPlan& plan) {
+  Bytes bytes = 0;
+  for (const schedule::DeviceProgram& device : plan.program.devices) {
+    for (const schedule::Op& op : device.ops) bytes += op.kind == schedule::OpKind::Offload ? op.bytes : 0;
+  }
+  return bytes;
+}
+
+class OffloadOf : public ::testing::TestWithParam<schedule::Generator> {};
+
+INSTANTIATE_TEST_SUITE_P(Schedules, OffloadOf, ::testing::ValuesIn([] {
+                           std::vector<schedule::Generator> trainable;
+                           for (const schedule::Generator& generator : schedule::generators()) {
+                             if (!generator.replicates_parameters) trainable.push_back(generator);
+                           }
+                           return trainable;
+                         }()),
+                         [](const auto& info) {
+                           std::string name(info.param.name);
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST_P(OffloadOf, ChangesNoBit) {
+  const Scratch scratch;
+  for (const char* policy : {"none"}) {
+    auto options = options_of(GetParam(), "bf16");
+    options.memory.policy = policy;
+    const Trained plain = train_steps(planned(options), 2);
+    options.memory.offload_dir = scratch.path();
+    for (const char* target : {"host", "disk"}) {
+      for (const double share : {0.37, 1.0}) {
+        options.memory.offload_to = target;
+        options.memory.offload.number = share;
+        SCOPED_TRACE(std::string(policy) + " to " + target + ", " + std::to_string(share));
+        const train::RunPlan plan = planned(options);
+        EXPECT_GT(bytes_copied(plan), 0);
+        expect_same_run(train_steps(plan, 2), plain);
+      }
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
+}
+
+// Peaks to the byte. The gradient of the loss that the last stage keeps is predicted among the activations.
+void expect_predicted(const train::RunPlan& plan) {
+  on_ranks(plan, [&](comm::Communicator& world) {
+    train::Trainer trainer(plan, world);
+    for (std::int64_t step = 1; step <= 2; ++step) {
+      trainer.step(step, tokens_of(drawn_batches(plan, static_cast<std::uint64_t>(step))));
+    }
+    const model::DeviceMemory& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+    if (!trainer.stages().contains(plan.stages() - 1)) {
+      EXPECT_EQ(trainer.ledger().peak(Category::Activations), predicted.activations) << world.rank();
+    }
+    EXPECT_EQ(trainer.copies().away_peak, predicted.host + predicted.disk);
+    EXPECT_EQ(trainer.ledger().live(Category::Activations), 0);
+  });
+}
+
+TEST_P(OffloadOf, PeaksAsPredictedAndNeverAboveNoOffload) {
+  for (const char* precision : {"f32", "bf16"}) {
+    auto options = options_of(GetParam(), precision);
+    const Bytes before = planned(options).predicted.front().activations;
+    for (const double share : {0.25, 0.6, 1.0}) {
+      options.memory.offload.number = share;
+      const train::RunPlan plan = planned(options);
+      EXPECT_LT(plan.predicted.front().activations, before);
+      expect_predicted(plan);
+    }
+  }
+}
+
+TEST(Offload, OfInterleavedSlimpipeChangesNoBitAndPeaksAsPredicted) {
+  auto options = small_options("slimpipe", 2, 4, "bf16");
+  options.schedule.chunks = 2;
+  const Trained plain = train_steps(planned(options), 2);
+  options.memory.offload.number = 0.5;
+  expect_same_run(train_steps(planned(options), 2), plain);
+  expect_predicted(planned(options));
+}
+
+// A disk on which one kind of call goes wrong.
+class FailingDisk final : public files::FileSystem {
+ public:
+  enum class Fault { Write, ShortWrite, NoProgress, Read, EarlyEnd, Open, Room };
+  explicit FailingDisk(Fault fault) : fault_(fault), replaced_(*this) {}
+
+  int open_unnamed(const std::string& directory) override {
+    return fault_ == Fault::Open ? fail(EACCES) : FileSystem::open_unnamed(directory);
+  }
+  int reserve(int descriptor, std::int64_t bytes) override {
+    return fault_ == Fault::Room ? fail(ENOSPC) : FileSystem::reserve(descriptor, bytes);
+  }
+  ssize_t write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset) override {
+    if (fault_ == Fault::Write) return fail(EIO);
+    if (fault_ == Fault::NoProgress) return 0;
+    if (fault_ == Fault::ShortWrite) bytes = bytes.first((bytes.size() + 1) / 2);
+    return FileSystem::write_at(descriptor, bytes, offset);
+  }
+  ssize_t read_at(int descriptor, std::span<std::byte> bytes, std::int64_t offset) override {
+    if (fault_ == Fault::Read) return fail(EIO);
+    if (fault_ == Fault::EarlyEnd) return 0;
+    return FileSystem::read_at(descriptor, bytes, offset);
+  }
+
+ private:
+  static int fail(int error) {
+    errno = error;
+    return -1;
+  }
+  Fault fault_;
+  files::ReplacedFileSystem replaced_;
+};
+
+train::RunPlan to_disk(const Scratch& scratch, int devices) {
+  auto options = small_options("slimpipe", devices, 8, "bf16");
+  options.memory.offload.number = 0.5;
+  options.memory.offload_to = "disk";
+  options.memory.offload_dir = scratch.path();
+  return planned(options);
+}
+
+TEST(OffloadToDisk, ThatFailsSaysWhereWhyAndHowManyBytes) {
+  using Fault = FailingDisk::Fault;
+  const std::pair<Fault, const char*> cases[] = {
+      {Fault::Write, "cannot be written"},  {Fault::NoProgress, "No space left on device"},
+      {Fault::Read, "cannot be read back"}, {Fault::EarlyEnd, "Input/output error"},
+      {Fault::Open, "Permission denied"},   {Fault::Room, "finds no room on its disk"},
+  };
+  for (const auto& [fault, says] : cases) {
+    const Scratch scratch;
+    const train::RunPlan plan = to_disk(scratch, 1);
+    const FailingDisk disk(fault);
+    const std::string message = failure<RunError>([&] { train_steps(plan, 1); });
+    EXPECT_NE(message.find(scratch.path() + "/offload of rank 0 "), std::string::npos) << message;
+    EXPECT_NE(message.find(says), std::string::npos) << message;
+    EXPECT_NE(message.find(" bytes wanted: "), std::string::npos) << message;
+  }
+}
+
+TEST(OffloadToDisk, EndsEveryRankWhenOneFails) {
+  const Scratch scratch;
+  const FailingDisk disk(FailingDisk::Fault::Write);
+  const std::string message = failure<RunError>([&] { train_steps(to_disk(scratch, 2), 1); });
+  EXPECT_NE(message.find("offload of rank "), std::string::npos) << message;
+}
+
+TEST(OffloadToDisk, GoesOnWhereADiskTakesHalfOfEachWrite) {
+  const Scratch scratch;
+  const train::RunPlan plan = to_disk(scratch, 2);
+  const Trained plain = train_steps(plan, 2);
+  const FailingDisk disk(FailingDisk::Fault::ShortWrite);
+  expect_same_run(train_steps(plan, 2), plain);
+}
+
+}  // namespace
+}  // namespace penstock::testing
