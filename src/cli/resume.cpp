@@ -2,10 +2,12 @@
 #include "cli/resume.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/text.h"
 #include "cli/agree.h"
+#include "files/mapped_file.h"
 #include "train/checkpoint_settings.h"
 #include "train/run.h"
 
@@ -13,6 +15,8 @@ namespace penstock::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestSummary = std::size_t{1} << 28;
 
 template <class T>
 void broadcast_from_first(T& value, comm::Communicator& world) {
@@ -30,11 +34,18 @@ std::vector<std::int64_t> steps_on_first(const train::CheckpointDirectory& direc
   return steps;
 }
 
-bool exists_on_first(const std::string& directory, const char* file, comm::Communicator& world) {
+// The steps of the run that summary.json tells of; 0 when there is none.
+std::int64_t summarised_steps(const std::string& directory, comm::Communicator& world) {
+  std::int64_t steps = 0;
+  const std::string path = (fs::path(directory) / "summary.json").string();
   std::error_code error;
-  std::int64_t exists = fs::exists(fs::path(directory) / file, error) ? 1 : 0;
-  broadcast_from_first(exists, world);
-  return exists != 0;
+  if (world.rank() == 0 && fs::is_regular_file(path, error)) {
+    const auto summary = nlohmann::json::parse(files::read_text(path, kLongestSummary), nullptr, false);
+    const auto told = summary.find("steps");
+    if (told != summary.end() && told->is_number_unsigned()) steps = told->get<std::int64_t>();
+  }
+  broadcast_from_first(steps, world);
+  return steps;
 }
 
 std::string text_of(const train::SettingChange& change) {
@@ -60,14 +71,26 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
   }
 }
 
+// Where no valid checkpoint is: only a run that ended before its first one may begin again.
+Resumption begin_again(const std::string& run, const std::vector<std::string>& damaged, bool ended) {
+  const std::string there = "output.dir = " + json_quote(run) + " holds ";
+  if (!damaged.empty()) {
+    throw InputError(there + "no valid checkpoint: " + damaged.front() +
+                     (damaged.size() > 1 ? "; nor can the older ones" : ""));
+  }
+  if (ended) {
+    throw InputError(there + "a run that ended without a checkpoint; name another directory for a new one");
+  }
+  return {.remarks = {there + "no checkpoint yet; the run begins again at step 1"}};
+}
+
 }  // namespace
 
 Resumption choose_checkpoint(const train::RunPlan& plan, const train::TextData& data,
                              comm::Communicator& world) {
   const train::CheckpointDirectory directory = train::checkpoints_of(plan);
-  const std::string& run = plan.options.output.dir;
   const std::vector<std::int64_t> steps = steps_on_first(directory, world);
-  const bool ended = exists_on_first(run, "summary.json", world);
+  const std::int64_t summarised = summarised_steps(plan.options.output.dir, world);
   Resumption chosen;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     const std::string checkpoint = directory.of_step(*step);
@@ -79,24 +102,14 @@ Resumption choose_checkpoint(const train::RunPlan& plan, const train::TextData& 
                                  world);
     if (!damage) {
       require_fit(facts, checkpoint, plan, data);
-      chosen.finished = ended && facts.step == plan.options.train.steps;
+      chosen.finished = summarised == facts.step && facts.step == plan.options.train.steps;
       chosen.checkpoint = std::move(facts);
       if (!chosen.remarks.empty()) chosen.remarks.push_back("going on from " + checkpoint + " instead");
       return chosen;
     }
     chosen.remarks.push_back("checkpoint " + checkpoint + " cannot be used: " + damage.text);
   }
-  if (!steps.empty()) {
-    throw InputError("output.dir = " + json_quote(run) + " holds no valid checkpoint: " +
-                     chosen.remarks.front() + (steps.size() > 1 ? "; nor can the older ones" : ""));
-  }
-  if (ended) {
-    throw InputError("output.dir = " + json_quote(run) +
-                     " holds a run that ended without a checkpoint; name another directory for a new one");
-  }
-  chosen.remarks.push_back("output.dir = " + json_quote(run) +
-                           " holds no checkpoint yet; the run begins again at step 1");
-  return chosen;
+  return begin_again(plan.options.output.dir, chosen.remarks, summarised > 0);
 }
 
 std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoint,

@@ -188,6 +188,37 @@ TEST_F(Resume, HasNothingToDoAfterTheLastStep) {
   EXPECT_EQ(scratch_.read("run/summary.json"), before);
 }
 
+// A run that was done, was given more steps, and was killed after the last checkpoint: what it leaves is old.
+TEST_F(Resume, WritesWhatIsMissingAfterTheLastStep) {
+  train_well("run", {"--train.steps", "3"});
+  const auto old_summary = scratch_.read("run/summary.json");
+  const auto old_weights = scratch_.read("run/weights.safetensors");
+  train_well("run", {"--train.steps", "6", "--resume"});
+  const auto weights = scratch_.read("run/weights.safetensors");
+  scratch_.write("run/summary.json", old_summary);
+  scratch_.write("run/weights.safetensors", old_weights);
+  train_well("run", {"--train.steps", "6", "--resume"});
+  EXPECT_EQ(nlohmann::json::parse(scratch_.read("run/summary.json")).at("steps"), 6);
+  EXPECT_TRUE(scratch_.read("run/weights.safetensors") == weights);
+}
+
+TEST_F(Resume, CanBeTriedDry) {
+  train_well("run", {"--train.steps", "4"});
+  const auto dry = [&](const Arguments& settings) {
+    Arguments all{"--dry-run"};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return train("run", all);
+  };
+  EXPECT_EQ(dry({}).exit_code, 2) << "the directory holds a run";
+  const Ending more = dry({"--resume"});
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_NE(more.out.find("resumes   after step 4, from "), std::string::npos) << more.out;
+  EXPECT_NE(more.out.find("2 ranks together need "), std::string::npos) << more.out;
+  damage("run/checkpoints/step-000004/checkpoint.json");
+  EXPECT_NE(dry({"--resume"}).out.find("resumes   after step 2, from "), std::string::npos);
+  EXPECT_TRUE(fs::exists(scratch_ / "run/checkpoints/step-000004")) << "a dry run changes nothing";
+}
+
 TEST_F(Resume, NamesTheLastGoodCheckpointWhenNumbersAreNotFinite) {
   train_well("run", {"--train.steps", "3"});
   const Ending ending = train("run", {"--train.lr", "1e38", "--train.steps", "20", "--resume"});
