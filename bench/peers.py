@@ -132,6 +132,7 @@ loss_targets = "s-1"
 clip = 0.0
 precision = "{dtype}"
 threads = {2 // ranks}
+checkpoint_every = 0
 [output]
 dir = "{FOLDER}/peers-run"
 """)

@@ -73,6 +73,7 @@ class Run {
       ++done_;
       keep_up(report);
     }
+    summary_.wall_s = elapsed();
     saver_->settle();
     return stopped_ ? end_early() : finish();
   }
@@ -223,7 +224,6 @@ class Run {
 
   RunOutcome finish() {
     RunOutcome outcome{.steps = done_};
-    summary_.wall_s = elapsed();
     for (const KeptStep& kept : kept_) {
       outcome.timelines.push_back({kept.number, gather_events(plan_.program, kept.events, pipeline_)});
       if (plan_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline_));
