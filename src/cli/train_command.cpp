@@ -104,7 +104,9 @@ void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& wo
   const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.plan);
   checkpoints.clear_partial();
   const auto& chosen = prepared.resumption.checkpoint;
-  if (chosen) checkpoints.set_aside_after(chosen->step);
+  if (!chosen) return;
+  checkpoints.set_aside_after(chosen->step);
+  checkpoints.keep_newest(prepared.plan.options.train.keep_checkpoints);
 }
 
 // Threads on which bits depend are the checkpoint's, unless the run file asks for others.
