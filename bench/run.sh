@@ -16,11 +16,12 @@ generators() { "$bin/generators_benchmark" --benchmark_min_time=0.2 2>/dev/null;
 simulate() { "$bin/simulate_benchmark" 2>/dev/null; }
 reality() { python3 bench/reality.py "$program"; }
 reference() { bash bench/reference.sh "$program"; }
+plan() { python3 bench/plan.py "$program"; }
 schedules() { bench/schedules.sh; }
 kernels() { "$bin/kernels_benchmark" 2>/dev/null; }
 peers() { python3 bench/peers.py "$program"; }
 
-names="generators simulate reality reference schedules kernels peers"
+names="generators simulate reality reference plan schedules kernels peers"
 wanted=${*:-$names}
 mkdir -p bench/results
 for name in $wanted; do

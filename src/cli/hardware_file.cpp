@@ -56,6 +56,14 @@ plan::Hardware read_hardware_file(const std::string& path) {
   return hardware;
 }
 
+void check_hardware_text(const std::string& text, const std::string& origin) {
+  plan::Hardware hardware;
+  OptionTable table;
+  plan::describe(hardware, table);
+  read_toml(text, origin, table);
+  plan::validate(hardware, origin);
+}
+
 plan::HardwareSet read_hardware_folder(const std::string& folder) {
   plan::HardwareSet set;
   for (const auto& entry : fs::directory_iterator(folder)) {

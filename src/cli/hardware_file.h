@@ -17,6 +17,9 @@ std::string find_hardware_file(const std::string& name, const std::string& besid
 // Reads and validates. Throws InputError that names file, line and key.
 plan::Hardware read_hardware_file(const std::string& path);
 
+// The same of a text, for its refusals alone.
+void check_hardware_text(const std::string& text, const std::string& origin);
+
 // All files of the folder that `name` is in, by their name.
 plan::HardwareSet read_hardware_folder(const std::string& folder);
 

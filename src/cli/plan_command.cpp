@@ -5,14 +5,20 @@
 #include <iostream>
 #include <memory>
 
+#include "base/text.h"
+#include "cli/agree.h"
 #include "cli/hardware_file.h"
 #include "cli/plan_file.h"
+#include "cli/plan_report.h"
+#include "cli/resolve.h"
+#include "cli/run_file.h"
 #include "files/atomic_file.h"
 #include "files/mapped_file.h"
 #include "plan/plan_print.h"
 #include "plan/reference_fit.h"
 #include "plan/run_file.h"
 #include "plan/simulated_step.h"
+#include "report/html.h"
 
 namespace penstock::cli {
 namespace {
@@ -27,6 +33,7 @@ struct Flags {
   std::string fit;
   std::string hardware;
   std::string run_file;
+  std::string report;
   bool explain = false;
   bool json = false;
 };
@@ -54,8 +61,8 @@ Exit fit_constants(const Flags& flags) {
   return Exit::Done;
 }
 
-// The one configuration of [layout]; exit 1 when it does not fit.
-Exit explain_layout(const PlanQuestion& question) {
+// The one configuration of [layout] as a plan of its own.
+plan::Plan plan_of_layout(const PlanQuestion& question) {
   const auto offload = question.options.memory.offload;
   plan::Candidate candidate;
   candidate.layout = plan::layout_of(question.options, question.workload, question.cluster);
@@ -65,37 +72,82 @@ Exit explain_layout(const PlanQuestion& question) {
   candidate.layout.offload = candidate.memory.offload;
   candidate.cost = plan::step_cost(question.workload, candidate.layout, question.cluster.hardware,
                                    question.cluster.engine);
-  std::vector<plan::Candidate> one{candidate};
-  plan::simulate_best(question.workload, question.cluster, one, 1);
-  std::cout << plan::explain(question.workload, question.cluster, one[0]);
-  return candidate.memory.fits ? Exit::Done : Exit::No;
+  plan::Plan plan{question.workload, question.cluster, {}};
+  plan.result.candidates = 1;
+  plan.result.best = {candidate};
+  if (!candidate.memory.fits)
+    plan.result.rejected[static_cast<std::size_t>(plan::Rejection::DeviceMemory)] = 1;
+  return plan;
 }
 
-void write_run_file(const PlanQuestion& question, const plan::Candidate& winner, const std::string& path) {
-  const std::string directory = "runs/" + fs::path(path).stem().string();
-  files::write_atomically(path, plan::run_file(question.workload, question.cluster, winner,
-                                               question.options.workload.text, directory));
-}
-
-Exit search_layouts(const PlanQuestion& question, const Flags& flags) {
-  const auto& keys = question.options.search;
+plan::Plan plan_of_search(const PlanQuestion& question, const Flags& flags) {
   plan::Plan plan{question.workload, question.cluster, {}};
   plan.result = plan::search(question.workload, question.cluster, plan::space_of(question.options),
-                             static_cast<std::size_t>(keys.best));
+                             static_cast<std::size_t>(question.options.search.best));
   if (plan.result.best.empty()) throw NoAnswer(flags.file + ": " + plan::print_nearest_miss(plan));
+  return plan;
+}
+
+// Opens with what the trainer would refuse, if anything.
+std::string run_file_of(const PlanQuestion& question, const plan::Candidate& winner,
+                        const std::string& directory) {
+  const std::string text =
+      plan::run_file(question.workload, question.cluster, winner, question.options.workload.text, directory);
+  if (!plan::not_trainable_yet(question.workload, winner.layout).empty()) return text;
+  train::RunOptions options;
+  read_toml(text, "run file", train::describe(options));
+  const Refusal refusal = refusal_of([&] { check_trainable(options); });
+  return refusal ? "# the trainer cannot run this yet: " + refusal.text + "\n" + text : text;
+}
+
+void write_files(const PlanQuestion& question, const plan::Plan& plan, const Flags& flags) {
+  if (!flags.run_file.empty()) {
+    const std::string directory = "runs/" + fs::path(flags.run_file).stem().string();
+    files::write_atomically(flags.run_file, run_file_of(question, plan.result.best[0], directory));
+  }
+  if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(plan_report(plan)));
+}
+
+// Exit 1 when the one configuration does not fit.
+Exit answer(const PlanQuestion& question, const Flags& flags) {
+  plan::Plan plan = flags.explain ? plan_of_layout(question) : plan_of_search(question, flags);
   plan::simulate_best(question.workload, question.cluster, plan.result.best,
-                      static_cast<std::size_t>(keys.simulate));
-  std::cout << (flags.json ? plan::print_plan_json(plan) : plan::print_plan(plan));
-  if (!flags.run_file.empty()) write_run_file(question, plan.result.best[0], flags.run_file);
-  return Exit::Done;
+                      flags.explain ? 1 : static_cast<std::size_t>(question.options.search.simulate));
+  const plan::Candidate& first = plan.result.best[0];
+  if (flags.json) {
+    std::cout << plan::print_plan_json(plan);
+  } else if (flags.explain) {
+    std::cout << plan::explain(question.workload, question.cluster, first);
+  } else {
+    std::cout << plan::print_plan(plan);
+  }
+  write_files(question, plan, flags);
+  return first.memory.fits ? Exit::Done : Exit::No;
+}
+
+// Flags that would be ignored are refused: the answer would be to another question.
+void refuse_idle_flags(const Flags& flags) {
+  const bool table = !flags.score.empty() || !flags.fit.empty();
+  if (!flags.score.empty() && !flags.fit.empty())
+    throw InputError("--score and --fit are both given; keep one");
+  if (table && !flags.file.empty())
+    throw InputError("\"" + printable(flags.file) + "\" and --score or --fit are both given; keep one");
+  if (table && (!flags.run_file.empty() || !flags.report.empty() || flags.explain))
+    throw InputError("--explain, --run-file and --report are of a plan file; leave out --score and --fit");
+  if (!table && !flags.hardware.empty())
+    throw InputError(
+        "--hardware is of --score and --fit; a plan file names its hardware as cluster.hardware");
+  if (!table && flags.file.empty())
+    throw InputError("penstock plan needs a plan file, --score FILE or --fit FOLDER");
 }
 
 Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
+  refuse_idle_flags(flags);
+  if (flags.file.empty() && !overrides.empty())
+    throw InputError("\"" + printable(overrides.front()) + "\": keys are of a plan file");
   if (!flags.score.empty()) return score_table(flags);
   if (!flags.fit.empty()) return fit_constants(flags);
-  if (flags.file.empty()) throw InputError("penstock plan needs a plan file, --score FILE or --fit FOLDER");
-  const PlanQuestion question = read_plan_file(flags.file, overrides);
-  return flags.explain ? explain_layout(question) : search_layouts(question, flags);
+  return answer(read_plan_file(flags.file, overrides), flags);
 }
 
 }  // namespace
@@ -108,6 +160,7 @@ void add_plan_command(CLI::App& program, Exit& exit_code) {
   command->add_flag("--json", flags->json, "the answer as JSON on stdout");
   command->add_flag("--explain", flags->explain, "the configuration of [layout] alone, with every term");
   command->add_option("--run-file", flags->run_file, "write the winner's run file here");
+  command->add_option("--report", flags->report, "write the plan as an HTML page here");
   command->add_option("--score", flags->score, "predict the rows of a published table, beside its figures");
   command->add_option("--fit", flags->fit,
                       "fit the constants of the hardware files on the tables of this folder");

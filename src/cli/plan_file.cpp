@@ -20,6 +20,7 @@ PlanQuestion read_plan_file(const std::string& path, std::span<const std::string
     const std::string beside = std::filesystem::path(path).parent_path();
     const auto hardware = read_hardware_file(find_hardware_file(question.options.cluster.hardware, beside));
     question.cluster = plan::cluster_of(question.options, hardware);
+    question.workload.precision = model::parse_precision(hardware.device.peak);
   } catch (const InputError& error) {
     const std::string text = error.what();
     throw InputError(text.find(".toml") == std::string::npos ? path + ": " + text : text);

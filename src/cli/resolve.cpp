@@ -184,6 +184,8 @@ ResolvedRun resolve(train::RunOptions options) {
   return run;
 }
 
+void check_trainable(const train::RunOptions& options) { refuse_what_is_not_there(options); }
+
 void check_ranks(const schedule::ParallelOptions& parallel, std::int64_t ranks) {
   const std::int64_t needed = parallel.dp * parallel.pp * parallel.cp * parallel.tp;
   require(ranks == needed, text(ranks) + (ranks == 1 ? " rank was" : " ranks were") +

@@ -23,6 +23,9 @@ struct ResolvedRun {
 // schedule.
 ResolvedRun resolve(train::RunOptions options);
 
+// Throws InputError for the first thing asked for that the trainer does not do yet.
+void check_trainable(const train::RunOptions& options);
+
 // Throws InputError unless `ranks` processes or threads are what the mesh needs.
 void check_ranks(const schedule::ParallelOptions& parallel, std::int64_t ranks);
 

@@ -39,22 +39,6 @@ constexpr NamedCause kCauses[] = {{"ramp", &sim::IdleCauses::ramp},
 
 std::string percent(double share) { return number(100.0 * share, 1) + " %"; }
 
-// Timeline, idle time by cause, and memory over time when the result has samples.
-report::Track track_of(std::string label, const sim::Result& result) {
-  report::Track track{.label = std::move(label), .timeline = result.timeline};
-  for (const NamedCause& cause : kCauses) {
-    track.idle.push_back({.cause = cause.name});
-    for (const sim::DeviceResult& device : result.devices) {
-      track.idle.back().devices.push_back(device.time.idle.*cause.seconds);
-    }
-  }
-  for (const sim::DeviceResult& device : result.devices) {
-    if (!device.memory.samples.empty()) track.memory.push_back(memory_series(device.memory));
-  }
-  if (track.memory.size() != result.devices.size()) track.memory.clear();
-  return track;
-}
-
 // Totals of a result: a row per device.
 report::Table device_table(std::string title, const sim::Result& result) {
   report::Table table{.title = std::move(title),
@@ -134,6 +118,21 @@ report::Table memory_table(std::size_t device, const Json& summary) {
 }
 
 }  // namespace
+
+report::Track track_of(std::string label, const sim::Result& result) {
+  report::Track track{.label = std::move(label), .timeline = result.timeline};
+  for (const NamedCause& cause : kCauses) {
+    track.idle.push_back({.cause = cause.name});
+    for (const sim::DeviceResult& device : result.devices) {
+      track.idle.back().devices.push_back(device.time.idle.*cause.seconds);
+    }
+  }
+  for (const sim::DeviceResult& device : result.devices) {
+    if (!device.memory.samples.empty()) track.memory.push_back(memory_series(device.memory));
+  }
+  if (track.memory.size() != result.devices.size()) track.memory.clear();
+  return track;
+}
 
 report::Run run_of(const Simulated& simulated) {
   report::Run run{.name = simulated.program.name, .program = simulated.program};

@@ -23,22 +23,26 @@ Widths widths_of(const Model& model) {
 }  // namespace
 
 // Llama: two norms (read, write), two residual sums (two reads, write), rotation (read, write), SwiGLU (silu:
-// read, write; product: two reads, write). GPT: two norms, two bias-dropout-sums (two reads, write, mask),
-// bias and GELU (read, write), and the copies that bring Q, K and V into place.
+// read, write; product: two reads, write). Fused: the first sum and its norm two
+// reads and two writes together, SwiGLU two reads and a write. GPT: two norms, two bias-dropout-sums
+// (two reads, write, mask), bias and GELU (read, write), and the copies that bring Q, K and V into place.
 ElementwiseBytes forward_traffic(const Engine& engine, const Model& model) {
   const Widths w = widths_of(model);
   if (model.family == Family::Llama) {
-    return {(10 + engine.unfused_passes) * pass(w.hidden), 2 * pass(w.queries_keys) + 5 * pass(w.mlp)};
+    return {((engine.fused ? 9 : 10) + engine.unfused_passes) * pass(w.hidden),
+            2 * pass(w.queries_keys) + (engine.fused ? 3 : 5) * pass(w.mlp)};
   }
   return {11 * pass(w.hidden), 2 * pass(w.mlp) + 4 * pass(w.qkv)};
 }
 
 // Llama: norms (read input and gradient, write; sum over the residual's two paths), rotation, SwiGLU
 // (product: three reads, two writes; silu: two reads, one write; joining gate and up: two reads, two writes).
+// Fused: norms that read input, gradient and residual and write; SwiGLU of three reads and two writes.
 ElementwiseBytes backward_traffic(const Engine& engine, const Model& model) {
   const Widths w = widths_of(model);
   if (model.family == Family::Llama) {
-    return {(12 + engine.unfused_passes) * pass(w.hidden), 2 * pass(w.queries_keys) + 12 * pass(w.mlp)};
+    return {((engine.fused ? 8 : 12) + engine.unfused_passes) * pass(w.hidden),
+            2 * pass(w.queries_keys) + (engine.fused ? 5 : 12) * pass(w.mlp)};
   }
   return {17 * pass(w.hidden), 3 * pass(w.mlp) + 4 * pass(w.qkv)};
 }

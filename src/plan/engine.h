@@ -31,11 +31,13 @@ struct Engine {
   double accumulate_bytes = 8;    // traffic of adding a weight gradient to its sum
   double optimizer_bytes = 46;    // traffic of a step per parameter whose states are on the device
   double gradient_passes = 12;    // traffic of zeroing, scaling and norms per local parameter
+  bool fused = false;             // SwiGLU in one kernel each way, norms with the residual's sums
   double unfused_passes = 0;      // extra passes of 2h bytes a token and layer, each way: norms in f32 as
                                   // separate operations are 12 each, a rotation in parts 8 on Q and 8 on K
 };
 
-inline constexpr Engine kPenstock{.name = "penstock", .tensor_overlap = false, .queries_travel = true};
+inline constexpr Engine kPenstock{
+    .name = "penstock", .tensor_overlap = false, .queries_travel = true, .fused = true};
 
 // The engine of Yuan et al. (ATC'24) and its "baseline"; NVIDIA's Megatron-LM of January 2024 as they ran it.
 inline constexpr Engine kKwaiEngine{.name = "kwai", .optimizer_bytes = 34};

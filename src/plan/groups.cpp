@@ -75,7 +75,9 @@ namespace {
 
 double rate_of(const Hardware& hardware, const Placement& group, bool gradients) {
   if (group.one_node) return hardware.link_rate();
-  const double efficiency = gradients ? hardware.network.gradient_efficiency : hardware.network.efficiency;
+  const Network& network = hardware.network;
+  double efficiency = gradients ? network.gradient_efficiency : network.efficiency;
+  if (gradients && group.least_members == 2) efficiency *= network.pair_efficiency;
   return std::min(hardware.link_rate(),
                   group.least_members * hardware.network.gbps_per_gpu * 1e9 * efficiency);
 }
@@ -83,6 +85,18 @@ double rate_of(const Hardware& hardware, const Placement& group, bool gradients)
 Seconds latency_of(const Hardware& hardware, const Placement& group) {
   const double inside = 1e-6 * hardware.node.link_latency_us * (group.members / group.nodes);
   return group.one_node ? inside : inside + 1e-6 * hardware.network.latency_us * group.nodes;
+}
+
+// Between the measured sizes linear in the bytes; beyond the last at the rate of the last two.
+Seconds measured_message(const Hardware& hardware, double bytes) {
+  const Numbers& at = hardware.measured.link_kb;
+  const Numbers& times = hardware.measured.link_us;
+  const double size = bytes / 1e3;
+  if (size <= at.front() || at.size() == 1) return 1e-6 * times.front() * std::max(1.0, size / at.front());
+  const auto found = std::lower_bound(at.begin(), at.end() - 1, size);
+  const auto above = static_cast<std::size_t>(found - at.begin());
+  const double slope = (times[above] - times[above - 1]) / (at[above] - at[above - 1]);
+  return 1e-6 * (times[above - 1] + slope * (size - at[above - 1]));
 }
 
 }  // namespace
@@ -105,6 +119,7 @@ Seconds stage_transfer(const Hardware& hardware, const model::Spread& spread, do
   if (spread.pipeline == 1) return 0;
   const std::int64_t width = static_cast<std::int64_t>(spread.tensor) * spread.context * spread.data;
   const bool one_node = width * spread.pipeline <= hardware.node.gpus;
+  if (one_node && !hardware.measured.link_kb.empty()) return measured_message(hardware, bytes);
   return one_node ? bytes / hardware.link_rate() + 1e-6 * hardware.node.link_latency_us
                   : bytes / hardware.network_rate() + 1e-6 * hardware.network.latency_us;
 }

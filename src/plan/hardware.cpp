@@ -68,35 +68,106 @@ void describe_links(Node& node, Network& network, OptionTable& table) {
   table.push_back({"network", "efficiency", &network.efficiency, "Of it in transfers.", share});
   table.push_back(
       {"network", "gradient_efficiency", &network.gradient_efficiency, "Of it in sums of gradients.", share});
+  table.push_back({"network", "pair_efficiency", &network.pair_efficiency,
+                   "Of two links, in sums over groups with two members on a node.", from_to(0.5, 1)});
   table.push_back({"network", "latency_us", &network.latency_us, "Between nodes.", not_negative()});
 }
 
 void describe_measured(Measured& measured, OptionTable& table) {
-  const std::string_view section = "measured";
-  table.push_back(
-      {section, "matrix_gflop", &measured.matrix_gflop, "Work of measured products.", positive()});
-  table.push_back({section, "matrix_tflops", &measured.matrix_tflops, "Their rates.", positive()});
-  table.push_back(
-      {section, "attention_tokens", &measured.attention_tokens, "Lengths of the keys.", positive()});
-  table.push_back(
-      {section, "attention_tflops", &measured.attention_tflops, "Attention's rates there.", positive()});
+  const auto add = [&](std::string_view key, Numbers* numbers, std::string_view sentence) {
+    table.push_back({"measured", key, numbers, sentence, positive()});
+  };
+  add("matrix_tokens", &measured.matrix_tokens, "Rows of measured products.");
+  add("matrix_width", &measured.matrix_width, "Root of the numbers of their weights.");
+  add("matrix_tflops", &measured.matrix_tflops, "Their rates forward, a row for each of matrix_tokens.");
+  add("matrix_input_tflops", &measured.matrix_input_tflops, "For the gradient of the input.");
+  add("matrix_weight_tflops", &measured.matrix_weight_tflops, "For the gradient of the weights.");
+  add("f32_matrix_tflops", &measured.f32_matrix_tflops, "The same in f32: forward.");
+  add("f32_matrix_input_tflops", &measured.f32_matrix_input_tflops, "For the gradient of the input.");
+  add("f32_matrix_weight_tflops", &measured.f32_matrix_weight_tflops, "For the gradient of the weights.");
+  add("attention_tokens", &measured.attention_tokens, "Queries of a call, and keys.");
+  add("attention_tflops", &measured.attention_tflops, "Rates of a slice over its own keys.");
+  add("attention_backward_tflops", &measured.attention_backward_tflops, "Of its backward.");
+  add("earlier_attention_tflops", &measured.earlier_attention_tflops, "Of a slice over an earlier one.");
+  add("earlier_attention_backward_tflops", &measured.earlier_attention_backward_tflops, "Of its backward.");
+  add("elementwise_mb", &measured.elementwise_mb, "Sizes of a hidden state.");
+  add("elementwise_gbps", &measured.elementwise_gbps, "Rates of a layer's elementwise work there.");
+  add("elementwise_backward_gbps", &measured.elementwise_backward_gbps, "Of its backward.");
+  table.push_back({"measured", "optimizer_gbps", &measured.optimizer_gbps,
+                   "Rate of the optimizer's passes; 0: the memory's.", not_negative()});
+  add("link_kb", &measured.link_kb, "Sizes of messages between neighbours.");
+  add("link_us", &measured.link_us, "Their times.");
 }
 
 void require_given(double value, const char* key, std::string_view origin) {
   if (!(value > 0)) throw InputError(std::string(origin) + ": " + key + " is missing; it must be positive");
 }
 
-void check_curve(const Numbers& at, const Numbers& rates, const char* key, std::string_view origin) {
-  if (at.size() != rates.size()) {
-    throw InputError(std::string(origin) + ": " + key + " has " + std::to_string(at.size()) + " points and " +
-                     std::to_string(rates.size()) + " rates; they must be as many");
-  }
+void check_ascends(const Numbers& at, const char* key, std::string_view origin) {
   if (std::adjacent_find(at.begin(), at.end(), std::greater_equal<>()) != at.end()) {
     throw InputError(std::string(origin) + ": " + key + " must ascend");
   }
 }
 
+// `values` are as many as `points`, or none where they are optional.
+void check_values(const Numbers& values, std::size_t points, const char* key, const std::string& of,
+                  bool optional, std::string_view origin) {
+  if (values.size() == points || (optional && values.empty())) return;
+  throw InputError(std::string(origin) + ": measured." + key + " has " + std::to_string(values.size()) +
+                   " values; " + of + " needs " + std::to_string(points));
+}
+
+void check_products(const Measured& measured, bool f32, std::string_view origin) {
+  check_ascends(measured.matrix_tokens, "measured.matrix_tokens", origin);
+  check_ascends(measured.matrix_width, "measured.matrix_width", origin);
+  const std::size_t points = measured.matrix_tokens.size() * measured.matrix_width.size();
+  const std::string of = "matrix_tokens times matrix_width";
+  if (measured.matrix_tokens.empty() != measured.matrix_width.empty()) {
+    throw InputError(std::string(origin) +
+                     ": measured.matrix_tokens and measured.matrix_width need each other");
+  }
+  check_values(measured.matrix_tflops, points, "matrix_tflops", of, f32, origin);
+  check_values(measured.matrix_input_tflops, points, "matrix_input_tflops", of, true, origin);
+  check_values(measured.matrix_weight_tflops, points, "matrix_weight_tflops", of, true, origin);
+  check_values(measured.f32_matrix_tflops, points, "f32_matrix_tflops", of, !f32, origin);
+  check_values(measured.f32_matrix_input_tflops, points, "f32_matrix_input_tflops", of, true, origin);
+  check_values(measured.f32_matrix_weight_tflops, points, "f32_matrix_weight_tflops", of, true, origin);
+}
+
+void check_measured(const Measured& measured, bool f32, std::string_view origin) {
+  check_products(measured, f32, origin);
+  const auto curve = [&](const Numbers& at, const char* at_key, const Numbers& values, const char* key,
+                         bool optional) {
+    check_ascends(at, ("measured." + std::string(at_key)).c_str(), origin);
+    check_values(values, at.size(), key, at_key, optional, origin);
+  };
+  const Numbers& lengths = measured.attention_tokens;
+  curve(lengths, "attention_tokens", measured.attention_tflops, "attention_tflops", false);
+  curve(lengths, "attention_tokens", measured.attention_backward_tflops, "attention_backward_tflops", true);
+  curve(lengths, "attention_tokens", measured.earlier_attention_tflops, "earlier_attention_tflops", true);
+  curve(lengths, "attention_tokens", measured.earlier_attention_backward_tflops,
+        "earlier_attention_backward_tflops", true);
+  const Numbers& sizes = measured.elementwise_mb;
+  curve(sizes, "elementwise_mb", measured.elementwise_gbps, "elementwise_gbps", false);
+  curve(sizes, "elementwise_mb", measured.elementwise_backward_gbps, "elementwise_backward_gbps", true);
+  curve(measured.link_kb, "link_kb", measured.link_us, "link_us", false);
+  if (!std::is_sorted(measured.link_us.begin(), measured.link_us.end()))
+    throw InputError(std::string(origin) + ": measured.link_us must not fall as messages grow");
+}
+
+const Numbers& first_given(const Numbers& wanted, const Numbers& otherwise) {
+  return wanted.empty() ? otherwise : wanted;
+}
+
 }  // namespace
+
+const Numbers& Measured::input_rates(bool f32) const {
+  return first_given(f32 ? f32_matrix_input_tflops : matrix_input_tflops, forward_rates(f32));
+}
+
+const Numbers& Measured::weight_rates(bool f32) const {
+  return first_given(f32 ? f32_matrix_weight_tflops : matrix_weight_tflops, forward_rates(f32));
+}
 
 void describe(Hardware& hardware, OptionTable& table) {
   describe_device(hardware.device, table);
@@ -107,7 +178,7 @@ void describe(Hardware& hardware, OptionTable& table) {
 }
 
 void validate(const Hardware& hardware, std::string_view origin) {
-  const bool f32 = hardware.device.peak == "f32";
+  const bool f32 = hardware.f32();
   require_given(f32 ? hardware.device.f32_tflops : hardware.device.bf16_tflops,
                 f32 ? "device.f32_tflops" : "device.bf16_tflops", origin);
   require_given(hardware.device.memory_gb, "device.memory_gb", origin);
@@ -122,10 +193,7 @@ void validate(const Hardware& hardware, std::string_view origin) {
                      ": device.reserved_gb = " + exact_number(hardware.device.reserved_gb) +
                      " leaves nothing of device.memory_gb = " + exact_number(hardware.device.memory_gb));
   }
-  check_curve(hardware.measured.matrix_gflop, hardware.measured.matrix_tflops, "measured.matrix_gflop",
-              origin);
-  check_curve(hardware.measured.attention_tokens, hardware.measured.attention_tflops,
-              "measured.attention_tokens", origin);
+  check_measured(hardware.measured, hardware.f32(), origin);
 }
 
 }  // namespace penstock::plan

@@ -56,15 +56,37 @@ struct Network {
   double gbps_per_gpu = 0;  // the GPU's share of the node's network, per direction
   double efficiency = 0.9;
   double gradient_efficiency = 0.8;  // in the sums of gradients over data-parallel groups
+  double pair_efficiency = 1;        // in those of groups with two members on a node: of both links; 0.5: one
   double latency_us = 20;
 };
 
-// Measured curves; where given they replace the efficiency of the same name. Points ascend.
+// Measured tables (penstock profile writes them); where given they replace the efficiency of the same name.
+// Positions ascend. Lists of rates that are left empty follow the forward's. A table of products has a row of
+// rates for each number of tokens, one row after the other.
 struct Measured {
-  Numbers matrix_gflop;      // work of one product
-  Numbers matrix_tflops;     // its rate
-  Numbers attention_tokens;  // length of the keys
-  Numbers attention_tflops;
+  Numbers matrix_tokens;         // m of a product [m, k] x [k, n]
+  Numbers matrix_width;          // sqrt(k·n)
+  Numbers matrix_tflops;         // of a forward's product in bf16
+  Numbers matrix_input_tflops;   // of the backward's, for the gradient of its input
+  Numbers matrix_weight_tflops;  // ... of its weights
+  Numbers f32_matrix_tflops;     // the same three in f32
+  Numbers f32_matrix_input_tflops;
+  Numbers f32_matrix_weight_tflops;
+  Numbers attention_tokens;  // queries of a call; it has as many keys
+  Numbers attention_tflops;  // of a slice over its own keys: causal, half of the products counted
+  Numbers attention_backward_tflops;
+  Numbers earlier_attention_tflops;  // of a slice over the keys of an earlier one
+  Numbers earlier_attention_backward_tflops;
+  Numbers elementwise_mb;    // of one hidden state, 1e6 bytes
+  Numbers elementwise_gbps;  // through a layer's forward, as the passes are counted in engine.h
+  Numbers elementwise_backward_gbps;
+  double optimizer_gbps = 0;  // through the optimizer; 0: the memory's rate
+  Numbers link_kb;            // of a message between neighbours, 1e3 bytes
+  Numbers link_us;            // its time
+
+  const Numbers& forward_rates(bool f32) const { return f32 ? f32_matrix_tflops : matrix_tflops; }
+  const Numbers& input_rates(bool f32) const;
+  const Numbers& weight_rates(bool f32) const;
 };
 
 struct Hardware {
@@ -75,7 +97,9 @@ struct Hardware {
   Network network;
   Measured measured;
 
-  double peak() const { return (device.peak == "f32" ? device.f32_tflops : device.bf16_tflops) * 1e12; }
+  bool f32() const { return device.peak == "f32"; }  // what is trained in
+  double peak() const { return (f32() ? device.f32_tflops : device.bf16_tflops) * 1e12; }
+  double number_bytes() const { return f32() ? 4 : 2; }  // of a weight or an activation
   double memory_rate() const { return device.memory_gbps * 1e9 * efficiency.memory; }
   double link_rate() const { return node.link_gbps * 1e9 * node.link_efficiency; }
   double network_rate() const { return network.gbps_per_gpu * 1e9 * network.efficiency; }

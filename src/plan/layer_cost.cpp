@@ -26,7 +26,12 @@ struct Site {
   double hidden() const { return as_double(shape().hidden); }
   double queries() const { return as_double(shape().query_width()); }
   double keys() const { return as_double(shape().kv_width()); }
-  double hidden_bytes() const { return 2.0 * tokens * hidden(); }
+  double hidden_bytes() const { return hardware.number_bytes() * tokens * hidden(); }
+  // An average slice: half of the other slices are before it.
+  FlashAttention flash() const {
+    const double sequence = as_double(workload.seq_len), own = sequence / layout.slices;
+    return {tokens, own, 0.5 * (layout.slices - 1), queries() / t};
+  }
   double gates() const { return workload.model.family == Family::Llama ? 2.0 : 1.0; }
 };
 
@@ -67,22 +72,24 @@ Products backward_products(const Site& site) {
 }
 
 Seconds attention_forward(const Site& site) {
+  if (site.engine.flash_attention) return flash_attention(site.hardware, site.flash());
   const double s = as_double(site.workload.seq_len), width = site.queries() / site.t;
-  if (site.engine.flash_attention) return flash_attention(site.hardware, site.tokens, s / 2, width);
   const double heads = as_double(site.shape().heads) / site.t;
   return plain_attention(site.hardware, site.tokens, s, width, heads, site.engine.dropout);
 }
 
 Seconds attention_backward(const Site& site) {
+  if (site.engine.flash_attention) return flash_attention_backward(site.hardware, site.flash());
   const double s = as_double(site.workload.seq_len), width = site.queries() / site.t;
-  if (site.engine.flash_attention) return flash_attention_backward(site.hardware, site.tokens, s / 2, width);
   const double heads = as_double(site.shape().heads) / site.t;
   return plain_attention_backward(site.hardware, site.tokens, s, width, heads, site.engine.dropout);
 }
 
-Seconds elementwise_part(const Site& site, const ElementwiseBytes& bytes) {
+// Traffic is counted for 16-bit numbers.
+double elementwise_bytes(const Site& site, const ElementwiseBytes& bytes) {
   const double hidden_tokens = site.engine.sequence_parallel ? site.tokens / site.t : site.tokens;
-  return elementwise(site.hardware, bytes.hidden * hidden_tokens + bytes.split * site.tokens / site.t);
+  return site.hardware.number_bytes() / 2 *
+         (bytes.hidden * hidden_tokens + bytes.split * site.tokens / site.t);
 }
 
 double tensor_exposed(const Site& site) {
@@ -131,7 +138,9 @@ LayerTerms forward_terms(const Site& site) {
   LayerTerms terms;
   terms.matrix = forward_products(site).total();
   terms.attention = attention_forward(site);
-  terms.elementwise = elementwise_part(site, forward_traffic(site.engine, site.workload.model));
+  terms.elementwise = layer_elementwise(
+      site.hardware, elementwise_bytes(site, forward_traffic(site.engine, site.workload.model)),
+      site.hidden_bytes());
   terms.tensor = 4 * tensor_pass(site);
   terms.context = context_traffic(site).forward;
   terms.expert = expert_traffic(site);
@@ -144,7 +153,9 @@ LayerTerms backward_terms(const Site& site) {
   LayerTerms terms;
   terms.matrix = backward_products(site).total();
   terms.attention = attention_backward(site);
-  terms.elementwise = elementwise_part(site, backward_traffic(site.engine, site.workload.model));
+  terms.elementwise = layer_elementwise_backward(
+      site.hardware, elementwise_bytes(site, backward_traffic(site.engine, site.workload.model)),
+      site.hidden_bytes());
   terms.tensor = (regathers ? 6 : 4) * tensor_pass(site);
   terms.context = context_traffic(site).backward;
   terms.expert = expert_traffic(site);

@@ -13,6 +13,7 @@ struct Workload {
   Model model;
   Tokens seq_len = 0;
   std::int64_t global_batch = 1;  // sequences a step
+  model::Precision precision = model::Precision::BF16;
 };
 
 enum class Exchange : std::uint8_t { Off, Paired, Levelled };

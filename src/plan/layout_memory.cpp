@@ -39,6 +39,7 @@ model::MemoryPlan memory_plan(const Workload& workload, const Layout& layout) {
   model::MemoryPlan plan;
   plan.shape = workload.model.shape;
   plan.shape.vocab = padded_vocabulary(plan.shape.vocab, layout.spread.tensor);
+  plan.precision = workload.precision;
   plan.spread = layout.spread;
   plan.seq_len = workload.seq_len;
   plan.micro_batch = layout.micro_batch;

@@ -37,6 +37,10 @@ std::string heading() {
          right("GB", 8) + right("host GB", 9) + right("bubble", 8) + "  what limits it\n";
 }
 
+double judged_per_second(const SearchResult& result) {
+  return static_cast<double>(result.judged()) / std::max(result.seconds, 1e-9);
+}
+
 std::string print_rejections(const SearchResult& result) {
   std::string text;
   for (std::size_t i = 0; i < kRejections; ++i) {
@@ -109,14 +113,16 @@ std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost) {
                            [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
+std::string print_question(const Plan& plan) {
+  return std::string(plan.workload.model.name) + ", " + std::to_string(plan.workload.global_batch) +
+         " sequences of " + std::to_string(plan.workload.seq_len) + " tokens on " +
+         std::to_string(plan.cluster.gpus) + " " + plan.cluster.hardware.device.name + ", " +
+         gigabytes(plan.cluster.limit) + " GB a device, engine " + std::string(plan.cluster.engine.name);
+}
+
 std::string print_plan(const Plan& plan) {
   const SearchResult& result = plan.result;
-  std::string text = std::string(plan.workload.model.name) + ", " +
-                     std::to_string(plan.workload.global_batch) + " sequences of " +
-                     std::to_string(plan.workload.seq_len) + " tokens on " +
-                     std::to_string(plan.cluster.gpus) + " " + plan.cluster.hardware.device.name + ", " +
-                     gigabytes(plan.cluster.limit) + " GB a device, engine " +
-                     std::string(plan.cluster.engine.name) + "\n\n" + heading();
+  std::string text = print_question(plan) + "\n\n" + heading();
   for (const Candidate& candidate : result.best) text += row_of(plan, candidate);
   text += "\nMFU: 6·(N − N_input_embedding) + 6·L·h·s FLOPs a token (causal half of attention) of the " +
           plan.cluster.hardware.device.peak + " peak. sim: simulated, else in closed form.\n";
@@ -128,8 +134,7 @@ std::string print_plan(const Plan& plan) {
   text += "\nRejected\n" + print_rejections(result);
   text += "\n" + std::to_string(result.candidates) + " candidates, " + std::to_string(result.judged()) +
           " judged by memory, " + std::to_string(result.fitting()) + " fit and are timed; " +
-          number(result.seconds, 3) + " s, " +
-          number(static_cast<double>(result.judged()) / result.seconds, 0) + " judged/s\n";
+          number(result.seconds, 3) + " s, " + number(judged_per_second(result), 0) + " judged/s\n";
   return text;
 }
 
@@ -144,8 +149,7 @@ std::string print_plan_json(const Plan& plan) {
          ",\"fitting\":" + std::to_string(result.fitting()) + ",\"rejected\":{" + join(rejected, ",") +
          "},\"best\":" + json_list(plan, result.best) + ",\"pareto\":" + json_list(plan, result.pareto) +
          ",\"search_s\":" + exact_number(result.seconds) +
-         ",\"candidates_per_s\":" + exact_number(static_cast<double>(result.judged()) / result.seconds) +
-         "}\n";
+         ",\"candidates_per_s\":" + exact_number(judged_per_second(result)) + "}\n";
 }
 
 }  // namespace penstock::plan

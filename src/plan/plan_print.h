@@ -15,6 +15,9 @@ struct Plan {
   SearchResult result;
 };
 
+// What is asked, in one line: model, sequences, devices, engine.
+std::string print_question(const Plan& plan);
+
 // A table of the best, the terms and the memory of the first, the Pareto front, the reasons for rejections.
 std::string print_plan(const Plan& plan);
 std::string print_plan_json(const Plan& plan);

@@ -98,7 +98,7 @@ double error_unseen(const std::vector<FitTable>& tables, const HardwareSet& star
 }  // namespace
 
 const std::vector<FitParameter>& fit_parameters() {
-  static const Names h800{"h800"}, a800{"a800"}, a100{"a100", "a100-vtrain"},
+  static const Names h800{"h800"}, a800{"a800"}, a100{"a100", "a100-vtrain"}, vtrain{"a100-vtrain"},
       ampere{"a100", "a100-vtrain", "a800"};
   static const std::vector<FitParameter> parameters{
       {h800, "efficiency", "matrix", 0.65, 0.10, 0.40, 0.85},
@@ -120,6 +120,7 @@ const std::vector<FitParameter>& fit_parameters() {
       {a100, "efficiency", "pipeline_exposed", 1.0, 0.5, 0.0, 3.0},
       {a100, "network", "efficiency", 0.85, 0.10, 0.50, 0.97},
       {a100, "network", "gradient_efficiency", 0.80, 0.10, 0.40, 0.97},
+      {vtrain, "network", "pair_efficiency", 0.75, 0.25, 0.5, 1.0},
   };
   return parameters;
 }

@@ -77,7 +77,7 @@ std::int64_t action_count(const Workload& workload, const Layout& layout) {
   return kinds * micro_batches(workload, layout) * layout.slices * layout.chunks * layout.spread.pipeline;
 }
 
-sim::Result simulate_pipeline(const Workload& workload, const Cluster& cluster, const Layout& layout) {
+SimulatedPipeline simulate_pipeline(const Workload& workload, const Cluster& cluster, const Layout& layout) {
   const PipelineShape shape = pipeline_shape(workload, layout);
   const auto generated =
       schedule::generate(name_of(layout.schedule),
@@ -87,13 +87,15 @@ sim::Result simulate_pipeline(const Workload& workload, const Cluster& cluster, 
   sim::ResultOptions options;
   options.imbalance = false;
   options.memory = false;
-  return sim::evaluate(schedule::lower(generated, lowering), LayoutCosts(workload, cluster, layout), options);
+  SimulatedPipeline simulated{schedule::lower(generated, lowering), {}};
+  simulated.result = sim::evaluate(simulated.program, LayoutCosts(workload, cluster, layout), options);
+  return simulated;
 }
 
 Seconds simulated_step(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
   const StepCost& cost = candidate.cost;
   const double paired = candidate.layout.exchange == Exchange::Paired ? cost.imbalance : 0.0;
-  return simulate_pipeline(workload, cluster, candidate.layout).makespan + paired + cost.exchange +
+  return simulate_pipeline(workload, cluster, candidate.layout).result.makespan + paired + cost.exchange +
          cost.copies + cost.gradients + cost.optimizer + cost.fixed;
 }
 

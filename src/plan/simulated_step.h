@@ -5,6 +5,7 @@
 #pragma once
 
 #include "plan/search.h"
+#include "schedule/program.h"
 #include "sim/result.h"
 
 namespace penstock::plan {
@@ -13,9 +14,14 @@ namespace penstock::plan {
 inline constexpr std::int64_t kMostSimulatedActions = 1'000'000;
 std::int64_t action_count(const Workload& workload, const Layout& layout);
 
-// The pipeline alone. Context exchange is taken to level the slices fully ("levelled") or up to 1/n
-// ("paired").
-sim::Result simulate_pipeline(const Workload& workload, const Cluster& cluster, const Layout& layout);
+// The pipeline alone, with the program that was simulated. Context exchange is taken to level the slices
+// fully
+// ("levelled") or up to 1/n ("paired").
+struct SimulatedPipeline {
+  schedule::Program program;
+  sim::Result result;
+};
+SimulatedPipeline simulate_pipeline(const Workload& workload, const Cluster& cluster, const Layout& layout);
 
 Seconds simulated_step(const Workload& workload, const Cluster& cluster, const Candidate& candidate);
 

@@ -137,13 +137,16 @@ Seconds optimizer_of_step(const Case& c) {
   const double shards =
       c.engine.shards_optimizer ? static_cast<double>(c.layout.spread.data) * c.layout.spread.context : 1.0;
   const double bytes = c.engine.gradient_passes + c.engine.optimizer_bytes / shards;
-  return elementwise(c.hardware, local_parameters(c) * bytes);
+  return optimizer_passes(c.hardware, local_parameters(c) * bytes);
 }
 
 // A record's copy has the time of one F + B in the steady state and of one F in warm-up.
 Seconds copies_of_step(const Case& c, Seconds forward, Seconds backward) {
   if (c.layout.offload <= 0) return 0;
-  model::MemoryPlan plan{.shape = c.shape(), .spread = c.layout.spread, .seq_len = c.workload.seq_len};
+  model::MemoryPlan plan{.shape = c.shape(),
+                         .precision = c.workload.precision,
+                         .spread = c.layout.spread,
+                         .seq_len = c.workload.seq_len};
   plan.micro_batch = c.layout.micro_batch;
   plan.slices = c.layout.slices;
   plan.keep = c.layout.keep;
@@ -228,7 +231,8 @@ Seconds output_layer_slice(const Workload& workload, const Layout& layout, const
 }
 
 double hidden_state_bytes(const Workload& workload, const Layout& layout) {
-  return 2.0 * group_tokens(workload, layout) / layout.spread.tensor * as_double(workload.model.shape.hidden);
+  return as_double(model::element_size(workload.precision)) * group_tokens(workload, layout) /
+         layout.spread.tensor * as_double(workload.model.shape.hidden);
 }
 
 Flops model_flops(const Workload& workload) {

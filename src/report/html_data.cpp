@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/check_timeline.h"
+#include "report/html_charts.h"
 #include "report/html_json.h"
 #include "report/html_program.h"
 #include "report/palette.h"
@@ -231,6 +232,8 @@ std::string report_json(const Report& report, const HtmlLimits& limits) {
       .add("series", colours(kSeriesColours))
       .add("lines", colours(kLineColours))
       .add("runs", list(report.runs, [&](const Run& run) { return run_json(run, plan); }))
+      .add("bars", list(report.bars, bar_chart_json))
+      .add("points", list(report.points, point_chart_json))
       .text();
 }
 

@@ -6,7 +6,8 @@
 //  "runs": [{"name", "stages", "slices", "configuration", "notes", "tables", "metrics",
 //            "program": see html_program.h, null when no timeline of it is drawn op by op,
 //            "tracks": [{"label", "measured", "makespan", "tick", "events" | "shares" and "slots",
-//                        "busy": [device][compute kind] seconds, "counts": likewise, "memory", "idle"}]}]}
+//                        "busy": [device][compute kind] seconds, "counts": likewise, "memory", "idle"}]}],
+//  "bars", "points": see html_charts.h}
 #pragma once
 
 #include <string>

@@ -71,9 +71,39 @@ struct Run {
   std::vector<std::string> notes;
 };
 
+enum class Unit : std::uint8_t { Seconds, Bytes, Count };
+
+// Rows of bars, each made of the same parts one after the other.
+struct BarChart {
+  struct Part {
+    std::string name;
+    std::vector<double> values;  // one for each row; not negative
+  };
+  std::string title;
+  std::string note;  // may be empty
+  Unit unit = Unit::Count;
+  std::vector<std::string> rows;
+  std::vector<Part> parts;
+};
+
+// Points in a plane, ascending in x, joined as steps where each holds until the next.
+struct PointChart {
+  struct Point {
+    std::string name;
+    double x = 0, y = 0;
+  };
+  std::string title;
+  std::string note;
+  std::string x_name, y_name;
+  Unit x_unit = Unit::Count, y_unit = Unit::Count;
+  std::vector<Point> points;
+};
+
 struct Report {
   std::string title;
   std::vector<Run> runs;
+  std::vector<BarChart> bars;      // drawn before the timelines
+  std::vector<PointChart> points;  // ... and these before the bars
 };
 
 }  // namespace penstock::report

@@ -49,6 +49,25 @@ Report hostile_report() {
   return report;
 }
 
+// Bars and points before the timeline, as a plan has them.
+Report charts_report() {
+  Report report{"Charts", {example_run("slimpipe", example_program("slimpipe", 4, 2, 4), 0)}};
+  report.bars = {{"Memory by category",
+                  "On the fullest device.",
+                  Unit::Bytes,
+                  {"t8 p4 d4 slimpipe n8 v2 balanced offload 13% vocab levelled", kMarkup},
+                  {{"weights", {3e9, 2e9}}, {"activations", {5e9, 9e9}}, {kMarkup, {1e9, 0}}}},
+                 {"Rejected", "", Unit::Count, {"memory", "batch"}, {{"candidates", {5571840, 12}}}}};
+  report.points = {{"Least time by memory",
+                    "One for each amount.",
+                    "memory",
+                    "seconds of a step",
+                    Unit::Bytes,
+                    Unit::Seconds,
+                    {{"small", 2e10, 9.5}, {kMarkup, 4e10, 8.25}, {"large", 7e10, 8}}}};
+  return report;
+}
+
 void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
@@ -67,6 +86,7 @@ int main(int count, char** arguments) {
   write(directory / "shares.html", html_page(large_report(), {.detailed_ops = 0}));
   write(directory / "several.html", html_page(several_runs()));
   write(directory / "hostile.html", html_page(hostile_report()));
+  write(directory / "charts.html", html_page(charts_report()));
   write(directory / "empty.html", html_page({"Nothing yet", {}}));
   write(directory / "small.trace.json", chrome_trace(small_report()));
 }

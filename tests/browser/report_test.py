@@ -168,6 +168,44 @@ class SmallReport(Page):
         self.assertLessEqual(BROWSER.evaluate("document.documentElement.scrollWidth"), 380)
 
 
+class Charts(Page):
+    def setUp(self):
+        self.open("charts")
+
+    def test_stand_before_the_timeline_with_their_numbers(self):
+        headings = BROWSER.evaluate("[...document.querySelectorAll('h2')].map(h => h.textContent)")
+        self.assertEqual(headings[:4], ["Least time by memory", "Memory by category", "Rejected", "Timeline"])
+        text = BROWSER.evaluate("document.body.innerText")
+        for part in ("8.38 GiB", "5,571,840", "On the fullest device.", "seconds of a step"):
+            self.assertIn(part, text)
+        self.assertEqual(BROWSER.evaluate("document.querySelectorAll('.barrow').length"), 4)
+        self.assertEqual(BROWSER.evaluate("document.querySelectorAll('circle').length"), 3)
+
+    def test_bars_are_as_long_as_their_values(self):
+        widths = BROWSER.evaluate("[...document.querySelectorAll('.bar')].slice(0, 2).map(bar =>"
+                                  " [...bar.children].map(part => part.getBoundingClientRect().width))")
+        self.assertEqual([len(row) for row in widths], [3, 2])
+        scale = sum(widths[1]) / 11e9
+        for width, value in zip(widths[0] + widths[1], (3e9, 5e9, 1e9, 2e9, 9e9)):
+            self.assertAlmostEqual(width, scale * value, delta=0.5)
+
+    def test_the_pointer_on_a_point_names_it(self):
+        x, y = BROWSER.evaluate("(() => { const c = document.querySelectorAll('circle')[2]; c.scrollIntoView({block: 'center'});"
+                                "const r = c.getBoundingClientRect(); return [r.left + 4, r.top + 4]; })()")
+        BROWSER.mouse("mouseMoved", x, y)
+        self.assertEqual(BROWSER.evaluate("document.querySelector('figure.wide .said').textContent"),
+                         "large: 65.2 GiB, 8.00 s")
+
+    def test_need_no_sideways_scrolling_in_a_narrow_window(self):
+        BROWSER.resize(380, 800)
+        BROWSER.settle()
+        self.assertLessEqual(BROWSER.evaluate("document.documentElement.scrollWidth"), 380)
+
+    def test_show_markup_as_text(self):
+        self.assertIsNone(BROWSER.evaluate("window.hacked || null"))
+        self.assertEqual(BROWSER.evaluate("document.querySelectorAll('img, iframe, object').length"), 0)
+
+
 class OtherReports(Page):
     def test_twenty_thousand_actions_fit_two_megabytes_and_draw_within_a_second(self):
         self.assertLess(os.path.getsize(os.path.join(FOLDER, "large.html")), 2_000_000)
@@ -217,7 +255,7 @@ class OtherReports(Page):
 def take_pictures(folder):
     """Screenshots for people to look at."""
     os.makedirs(folder, exist_ok=True)
-    for name in ("small", "large", "shares", "several", "hostile"):
+    for name in ("small", "large", "shares", "several", "charts", "hostile"):
         for dark in (False, True):
             BROWSER.dark(dark)
             BROWSER.open(os.path.join(FOLDER, name + ".html"))

@@ -43,6 +43,18 @@ TEST(Groups, AGroupThatStraddlesNodesIsAsSlowAsItsThinnestNode) {
   EXPECT_NEAR(ratio, 2 * (4.0 / 5) / (3.0 / 4), 0.01);
 }
 
+TEST(Groups, TwoMembersOnANodeMayReachOneLinkAloneButOnlyInSumsOfGradients) {
+  Hardware hardware = read_hardware("a100-vtrain");
+  const Placement pair = gradient_group({.tensor = 4, .data = 4}, 8);
+  const Placement single = gradient_group({.tensor = 8, .data = 4}, 8);
+  hardware.network.pair_efficiency = 1;
+  EXPECT_NEAR(ring_pass(hardware, single, 1e10, true) / ring_pass(hardware, pair, 1e10, true), 2, 1e-3);
+  const Seconds activations = ring_pass(hardware, pair, 1e10);
+  hardware.network.pair_efficiency = 0.5;
+  EXPECT_NEAR(ring_pass(hardware, single, 1e10, true) / ring_pass(hardware, pair, 1e10, true), 1, 1e-3);
+  EXPECT_EQ(ring_pass(hardware, pair, 1e10), activations);
+}
+
 TEST(Groups, ATransferStaysInANodeOnlyWhenThePipelineDoes) {
   const Hardware hardware = read_hardware("h800");
   const Seconds inside = stage_transfer(hardware, {.pipeline = 8}, 1e9);

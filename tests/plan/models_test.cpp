@@ -73,7 +73,7 @@ TEST(HardwareFiles, RatesThatAreMissingAreRefusedByName) {
   hardware.device.reserved_gb = 80;
   EXPECT_THROW(validate(hardware, "x.toml"), InputError);
   hardware = read_hardware("a100");
-  hardware.measured.matrix_gflop = {1, 2};
+  hardware.measured.matrix_tokens = {1, 2};
   EXPECT_THROW(validate(hardware, "x.toml"), InputError);
 }
 

@@ -68,6 +68,23 @@ TEST(Page, LetsNoTextBecomeMarkup) {
   EXPECT_EQ(data_of(page)["runs"][0]["notes"][0].text, evil);
 }
 
+TEST(Page, CarriesChartsNumberByNumberAndTheirTextsAsText) {
+  const std::string evil = "</script><script>alert(1)</script>";
+  Report report{"charts", {}};
+  report.bars = {{evil, evil, Unit::Bytes, {evil, "b"}, {{evil, {1, 2.5}}}}};
+  report.points = {{evil, evil, evil, evil, Unit::Bytes, Unit::Seconds, {{evil, 3, 0.25}}}};
+  const std::string page = html_page(report);
+  EXPECT_EQ(count(page, "<script"), count(html_page({"charts", {}}), "<script"));
+  const Json bars = data_of(page)["bars"][0], points = data_of(page)["points"][0];
+  EXPECT_EQ(bars["unit"].text, "bytes");
+  EXPECT_EQ(bars["parts"][0]["values"][1].number, 2.5);
+  EXPECT_EQ(bars["rows"][0].text, evil);
+  EXPECT_EQ(points["points"][0]["y"].number, 0.25);
+  EXPECT_EQ(points["yUnit"].text, "seconds");
+  report.bars[0].rows.pop_back();
+  EXPECT_THROW(html_page(report), std::logic_error);
+}
+
 TEST(Page, OfTwentyThousandActionsIsUnderTwoMegabytes) {
   const auto program = example_program("slimpipe", 16, 2, 312);
   std::size_t actions = 0;

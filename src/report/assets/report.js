@@ -38,7 +38,7 @@ const fit = () => setView(0, lastTime());
 // Many events between two frames are drawn once.
 let waiting = false;
 function redraw() {
-  if (waiting) return;
+  if (waiting || state.panels.length === 0) return;
   waiting = true;
   requestAnimationFrame(drawNow);
 }
@@ -189,7 +189,8 @@ function build() {
           'section', {class: 'part timeline'}, element('h2', {}, 'Timeline'), controls(), keysHelp(),
           legend(), categoryLegend(), ...state.panels.map((panel) => panel.box));
   document.getElementById('report').replaceChildren(
-      ...[element('h1', {}, data.title), overviewSection(), timeline, none ? null : idleSection(),
+      ...[element('h1', {}, data.title), data.runs.length > 0 || data.bars.length === 0 ? overviewSection() : null,
+          ...data.points.map(pointSection), ...data.bars.map(barSection), timeline, none ? null : idleSection(),
           differenceSection(), curvesSection(), tablesSection(), configurationSection()]
           .filter((part) => part));
   if (!state.viewed && !none) {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/hardware_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "profile/attention.h"
+#include "profile/memory_work.h"
+
+namespace penstock::profile {
+namespace {
+
+constexpr double kNoisyShare = 0.05;   // of repeats disturbed
+constexpr double kNoisySpread = 0.10;  // mean quartile range of a figure
+
+// Four digits, and never 0: rates must be positive.
+std::string rounded(double value) {
+  if (!(value > 0)) return "1e-09";
+  const int digits = std::clamp(3 - static_cast<int>(std::floor(std::log10(value))), 0, 12);
+  return exact_number(std::stod(number(value, digits)));
+}
+
+// A TOML float has a point or an exponent.
+std::string real(double value) {
+  const std::string text = rounded(value);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+std::string line(const std::string& key, const std::string& value, const std::string& comment) {
+  std::string text = key + " = " + value;
+  text.resize(std::max<std::size_t>(text.size() + 1, 29), ' ');
+  return text + "# " + comment + "\n";
+}
+std::string line(const std::string& key, double value, const std::string& comment) {
+  return line(key, real(value), comment);
+}
+
+std::string list(const std::string& key, const Numbers& values, double unit) {
+  std::vector<std::string> texts;
+  for (const double value : values) texts.push_back(real(value / unit));
+  return key + " = [" + join(texts, ", ") + "]\n";
+}
+
+double greatest(const ProductRates& rates) {
+  double most = 0;
+  for (const Numbers* numbers : {&rates.forward, &rates.input, &rates.weight}) {
+    for (const double rate : *numbers) most = std::max(most, rate);
+  }
+  return most;
+}
+
+std::string percent(double share) { return number(100 * share, 1) + " %"; }
+
+std::string counted(int count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string heading(const MachineFacts& facts, const Measurements& measured) {
+  std::string text = "# SPDX-License-Identifier: Apache-2.0\n# " + facts.description +
+                     "; written by penstock profile with " + counted(facts.ranks, "rank") + " (" +
+                     facts.transport + ")\n# of " + counted(facts.threads, "thread") +
+                     ", all at work together. Figures are medians, and means over the ranks. In " +
+                     percent(measured.disturbed) +
+                     " of the\n# repeats another program took the core, and the thread's processor time was "
+                     "taken; the middle half of the repeats\n# of a figure spreads over " +
+                     percent(measured.spread) + " of it on average.\n";
+  if (measured.disturbed > kNoisyShare || measured.spread > kNoisySpread)
+    text += "# NOISY: the machine was busy with other work; run penstock profile again when it is quiet.\n";
+  return text;
+}
+
+std::string device_section(const std::string& name, const MachineFacts& facts, const Measurements& measured) {
+  const bool f32 = measured.precision == model::Precision::F32;
+  return "\n[device]                     # a rank\n" + line("name", json_quote(name), "as asked for") +
+         line("peak", f32 ? "\"f32\"" : "\"bf16\"", "what was asked for, or what is quick here") +
+         line("bf16_tflops", greatest(measured.products) / 1e12, "the quickest product of the tables below") +
+         line("f32_tflops", greatest(measured.f32_products) / 1e12, "the same in f32") +
+         line("memory_gb", facts.memory_bytes / facts.ranks / 1e9, "this machine's, over the ranks") +
+         line("reserved_gb", facts.used_bytes / facts.ranks / 1e9 + 0.3,
+              "in use when this was written, over the ranks; 0.3 for program and libraries") +
+         line("memory_gbps", measured.memory_rate / 1e9, "copy of 64 MiB, bytes read and written");
+}
+
+std::string efficiency_section(const Measurements& measured) {
+  const double whole =
+      greatest(measured.precision == model::Precision::F32 ? measured.f32_products : measured.products);
+  const AttentionRates& attention = measured.attention;
+  return "\n[efficiency]\n" + line("matrix", 1.0, "see [measured]") +
+         line("matrix_traffic", "0.0", "within the measured rates") +
+         line("attention", std::min(1.0, attention.own.back() / whole), "see [measured]") +
+         line("attention_backward", std::min(1.0, attention.own_backward.back() / attention.own.back()),
+              "see [measured]") +
+         line("memory", 1.0, "memory_gbps is what was reached") +
+         line("tensor_exposed", 1.0, "nothing runs behind the products") +
+         line("pipeline_exposed", 1.0, "transfers in the ramps take their measured time") + "\n[kernels]\n" +
+         line("gap_us", "0.0", "within the measured rates");
+}
+
+std::string node_section(const MachineFacts& facts, const Measurements& measured) {
+  const Numbers& kb = measured.sizes.message_kb;
+  const Numbers& seconds = measured.message_seconds;
+  const double slope = seconds.back() - seconds.front();
+  const double rate = slope > 0 ? 1e3 * (kb.back() - kb.front()) / slope : measured.copy_rate;
+  return "\n[node]\n" + line("gpus", std::to_string(facts.ranks), "ranks") +
+         line("link_gbps", rate / 1e9, "from the smallest to the largest message below") +
+         line("link_efficiency", 1.0, "link_gbps is what was reached") +
+         line("link_latency_us", 1e6 * seconds.front(), "the smallest message below") +
+         line("host_link_gbps", measured.copy_rate / 1e9,
+              "copy of 64 MiB within memory, all ranks at it: host and device are the same memory") +
+         line("host_link_efficiency", 1.0, "host_link_gbps is what was reached") +
+         line("host_memory_gb", facts.memory_bytes / 1e9, "this machine's") +
+         line("host_memory_gbps", measured.memory_rate * facts.ranks / 1e9,
+              "the same copies, all ranks together") +
+         line("disk_gbps", std::min(measured.disk_write_rate, measured.disk_read_rate) / 1e9,
+              "64 MiB: written and flushed at " + rounded(measured.disk_write_rate / 1e9) +
+                  ", read back without its pages at " + rounded(measured.disk_read_rate / 1e9)) +
+         "\n[network]\n" + line("gbps_per_gpu", rate / 1e9, "there is one node: as within it");
+}
+
+std::string products_part(const Measurements& measured) {
+  const ProductRates& bf16 = measured.products;
+  const ProductRates& f32 = measured.f32_products;
+  return "# products of matrix_tokens rows with a matrix of matrix_width squared, a row of widths for each "
+         "number "
+         "of\n# tokens; the weights in turn from 8 matrices; the gradient of the weights added to an f32 "
+         "sum\n" +
+         list("matrix_tokens", measured.sizes.matrix_tokens, 1) +
+         list("matrix_width", measured.sizes.matrix_width, 1) + list("matrix_tflops", bf16.forward, 1e12) +
+         list("matrix_input_tflops", bf16.input, 1e12) + list("matrix_weight_tflops", bf16.weight, 1e12) +
+         list("f32_matrix_tflops", f32.forward, 1e12) + list("f32_matrix_input_tflops", f32.input, 1e12) +
+         list("f32_matrix_weight_tflops", f32.weight, 1e12);
+}
+
+std::string attention_part(const Measurements& measured) {
+  const AttentionRates& rates = measured.attention;
+  return "# one sequence, " + std::to_string(kAttentionHeads) + " heads of " + std::to_string(kHeadSize) +
+         ", as many keys as queries; own keys are causal; merges and sums of gradients included\n" +
+         list("attention_tokens", measured.sizes.attention_tokens, 1) +
+         list("attention_tflops", rates.own, 1e12) +
+         list("attention_backward_tflops", rates.own_backward, 1e12) +
+         list("earlier_attention_tflops", rates.earlier, 1e12) +
+         list("earlier_attention_backward_tflops", rates.earlier_backward, 1e12);
+}
+
+std::string rest_part(const Measurements& measured) {
+  Numbers microseconds = measured.message_seconds;
+  return "# norms, rotation, SwiGLU and residual sums of a layer with hidden " +
+         std::to_string(kElementwiseHidden) + ", ffn " + std::to_string(kElementwiseFfn) +
+         ", bytes as counted in src/plan/engine.cpp\n" +
+         list("elementwise_mb", measured.elementwise.bytes, 1e6) +
+         list("elementwise_gbps", measured.elementwise.forward, 1e9) +
+         list("elementwise_backward_gbps", measured.elementwise.backward, 1e9) +
+         "# square sums, AdamW, bf16 weights anew and gradients zeroed, bytes as counted in "
+         "src/plan/engine.h\n" +
+         line("optimizer_gbps", measured.optimizer_rate / 1e9, "12.6 M parameters in matrices of 512 x 512") +
+         "# half of there and back between two ranks, median of 40\n" +
+         list("link_kb", measured.sizes.message_kb, 1) + list("link_us", microseconds, 1e-6);
+}
+
+}  // namespace
+
+std::string hardware_text(const std::string& name, const MachineFacts& facts, const Measurements& measured) {
+  return heading(facts, measured) + device_section(name, facts, measured) + efficiency_section(measured) +
+         node_section(facts, measured) + "\n[measured]\n" + products_part(measured) +
+         attention_part(measured) + rest_part(measured);
+}
+
+}  // namespace penstock::profile

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/links.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace penstock::profile {
+namespace {
+
+constexpr int kChannel = 3;
+constexpr int kRounds = 40;
+
+void there_and_back(comm::Communicator& world, int peer, bool first, std::vector<std::byte>& buffer) {
+  const auto send = [&] {
+    comm::Request request = world.send(buffer, peer, kChannel);
+    request.wait();
+  };
+  const auto receive = [&] {
+    comm::Request request = world.receive(buffer, peer, kChannel);
+    request.wait();
+  };
+  if (first) send();
+  receive();
+  if (!first) send();
+}
+
+// Both sides make the same number of rounds, so they cannot choose it by the clock: the median of a fixed
+// number, on the side that began.
+Seconds one_way(comm::Communicator& world, int peer, bool first, std::size_t bytes) {
+  std::vector<std::byte> buffer(bytes);
+  std::vector<Seconds> rounds;
+  there_and_back(world, peer, first, buffer);
+  for (int round = 0; round < kRounds; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    there_and_back(world, peer, first, buffer);
+    rounds.push_back(std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
+  return rounds[kRounds / 2] / 2;
+}
+
+}  // namespace
+
+Numbers measure_messages(Recorder& recorder, const Sizes& sizes) {
+  comm::Communicator& world = recorder.world();
+  const int peer = world.rank() ^ 1;
+  Numbers seconds;
+  for (const double kb : sizes.message_kb) {
+    world.barrier();
+    double mine = 0;
+    if (peer < world.size())
+      mine = one_way(world, peer, world.rank() < peer, static_cast<std::size_t>(1000 * kb));
+    world.all_reduce(&mine, 1, comm::Type::F64, comm::Reduction::Max);
+    seconds.push_back(std::max(mine, seconds.empty() ? 0.0 : seconds.back()));
+  }
+  return seconds;
+}
+
+}  // namespace penstock::profile

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between neighbouring ranks.
+#pragma once
+
+#include "profile/measurements.h"
+#include "profile/recorder.h"
+
+namespace penstock::profile {
+
+// Seconds of a message of each size from a rank to the next: half of there and back, pairs of ranks at a time
+// (0 and 1, 2 and 3, ...). Never falls with the size. Zeros on a world of one rank. Collective.
+Numbers measure_messages(Recorder& recorder, const Sizes& sizes);
+
+}  // namespace penstock::profile

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/profile.h"
+
+#include "nn/allocator.h"
+#include "profile/attention.h"
+#include "profile/disk.h"
+#include "profile/links.h"
+#include "profile/memory_work.h"
+#include "profile/products.h"
+
+namespace penstock::profile {
+
+Measurements measure_machine(comm::Communicator& world, const Request& request,
+                             const std::function<void(const std::string&)>& say) {
+  nn::install_allocator();
+  nn::Ledger ledger;
+  const nn::LedgerScope counted(ledger);  // as in training, where every tensor is counted
+  Recorder recorder(world, request.effort);
+  Measurements measured{.sizes = request.sizes, .precision = request.precision};
+  say("matrix products in bf16");
+  measured.products = measure_products(recorder, request.sizes, model::Precision::BF16);
+  say("matrix products in f32");
+  measured.f32_products = measure_products(recorder, request.sizes, model::Precision::F32);
+  say("attention");
+  measured.attention = measure_attention(recorder, request.sizes, request.precision);
+  say("norms, rotation, SwiGLU");
+  measured.elementwise = measure_elementwise(recorder, request.sizes, request.precision);
+  say("optimizer");
+  measured.optimizer_rate = request.optimizer_bytes / recorder.seconds(request.optimizer);
+  say("messages between ranks");
+  measured.message_seconds = measure_messages(recorder, request.sizes);
+  say("copies within memory");
+  measured.copy_rate = measure_copy(recorder);
+  measured.memory_rate = 2 * measured.copy_rate;
+  say("copies to and from disk");
+  const DiskRates disk = measure_disk(recorder, request.disk_folder);
+  measured.disk_write_rate = disk.write;
+  measured.disk_read_rate = disk.read;
+  world.barrier();
+  measured.disturbed = recorder.disturbed();
+  measured.spread = recorder.spread();
+  return measured;
+}
+
+}  // namespace penstock::profile

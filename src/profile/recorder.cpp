@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/recorder.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace penstock::profile {
+
+Effort Recorder::effort_now() const {
+  constexpr Seconds kLate = 45, kVeryLate = 75;
+  const Seconds passed = std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began_).count();
+  Effort effort = effort_;
+  if (passed > kLate) {
+    effort.budget /= 3;
+    effort.least = std::min(effort.least, 3);
+  }
+  if (passed > kVeryLate) {
+    effort.budget = 0;
+    effort.least = 1;
+  }
+  return effort;
+}
+
+Seconds Recorder::seconds(const std::function<void()>& work) {
+  world_.barrier();
+  const Sample sample = measure(work, effort_now());
+  double sums[] = {sample.seconds, sample.spread, static_cast<double>(sample.repeats),
+                   static_cast<double>(sample.disturbed)};
+  world_.all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
+  spread_ += sums[1] / world_.size();
+  figures_ += 1;
+  repeats_ += sums[2];
+  disturbed_ += sums[3];
+  return sums[0] / world_.size();
+}
+
+}  // namespace penstock::profile

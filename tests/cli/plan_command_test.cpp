@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_program.h"
+
+namespace penstock::cli {
+namespace {
+
+using testing::Arguments;
+using testing::Ending;
+using testing::run_program;
+using Json = nlohmann::json;
+
+const std::string kPlans = PENSTOCK_SOURCE_DIR "/plans/";
+
+Ending plan(Arguments words) {
+  words.insert(words.begin(), {PENSTOCK_PROGRAM, "plan"});
+  return run_program(words);
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+TEST(PlanCommand, ItsJsonHasThePromisedKeysAndItsCountsAddUp) {
+  const Ending ending = plan({kPlans + "mixtral-8x7b.toml", "--json"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const Json json = Json::parse(ending.out);
+  std::int64_t rejected = 0;
+  for (const auto& [kind, count] : json.at("rejected").items()) rejected += count.get<std::int64_t>();
+  EXPECT_EQ(json.at("candidates").get<std::int64_t>(), rejected + json.at("fitting").get<std::int64_t>());
+  EXPECT_GT(json.at("search_s").get<double>(), 0);
+  double last = 0;
+  for (const Json& best : json.at("best")) {
+    for (const char* key :
+         {"tp", "cp", "ep", "pp", "dp", "chunks", "slices", "schedule", "policy", "offload_ratio", "step_s",
+          "tokens_per_s_per_gpu", "mfu", "peak_bytes", "host_bytes"})
+      EXPECT_TRUE(best.contains(key)) << key;
+    EXPECT_EQ(best["tp"].get<int>() * best["cp"].get<int>() * best["pp"].get<int>() * best["dp"].get<int>(),
+              64);
+    if (!best["simulated"].get<bool>()) continue;
+    EXPECT_GE(best["step_s"].get<double>(), last) << "quickest first";
+    last = best["step_s"].get<double>();
+  }
+}
+
+TEST(PlanCommand, ARunFileOpensWithWhatTheTrainerLacksAndOneThatItCanRunStarts) {
+  const Scratch scratch;
+  ASSERT_EQ(plan({kPlans + "mixtral-8x7b.toml", "--run-file", scratch / "mixtral.toml"}).exit_code, 0);
+  EXPECT_TRUE(first_line(scratch.read("mixtral.toml")).starts_with("# the trainer cannot run this yet: "));
+  EXPECT_NE(first_line(scratch.read("mixtral.toml")).find("experts"), std::string::npos);
+
+  testing::small_run_file(scratch);  // writes corpus.txt
+  ASSERT_EQ(plan({kPlans + "this-machine.toml", "--workload.text", scratch / "corpus.txt",
+                  "--workload.seq_len", "512", "--model.layers", "2", "--model.hidden", "64", "--model.ffn",
+                  "96", "--run-file", scratch / "small.toml"})
+                .exit_code,
+            0);
+  EXPECT_EQ(scratch.read("small.toml").find("cannot run"), std::string::npos);
+  const Ending run =
+      run_program({PENSTOCK_PROGRAM, "train", scratch / "small.toml", "--ranks", "2",
+                   "--data.validation_fraction", "0", "--train.steps", "1", "--output.dir", scratch / "run"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
+// Whatever the trainer refuses of a planned run file stands in its first line, word for word.
+TEST(PlanCommand, ARunFileSaysWhatTrainWouldSay) {
+  const Scratch scratch;
+  testing::small_run_file(scratch);
+  for (const Arguments& choice : {Arguments{"--search.exchanges", "levelled"},
+                                  {"--search.vocabulary_parallel", "on"},
+                                  {"--search.policies", "full"}}) {
+    Arguments words{kPlans + "this-machine.toml", "--workload.text", scratch / "corpus.txt",
+                    "--search.schedules",         "slimpipe",        "--run-file",
+                    scratch / "run.toml"};
+    words.insert(words.end(), choice.begin(), choice.end());
+    ASSERT_EQ(plan(words).exit_code, 0) << choice[0];
+    const Ending train =
+        run_program({PENSTOCK_PROGRAM, "train", scratch / "run.toml", "--dry-run", "--ranks", "2"});
+    const std::string said = first_line(scratch.read("run.toml"));
+    if (train.exit_code == 0) {
+      EXPECT_EQ(said.find("cannot run"), std::string::npos) << said;
+    } else {
+      ASSERT_EQ(train.complaints().size(), 1u) << train.err;
+      EXPECT_EQ(said, "# the trainer cannot run this yet: " + train.complaints()[0]);
+    }
+  }
+}
+
+TEST(PlanCommand, WhereNothingFitsItNamesTheNearestMissAndWhatWouldFit) {
+  const Ending ending =
+      plan({kPlans + "llama-70b-128k.toml", "--cluster.gpus", "8", "--workload.global_batch", "1"});
+  EXPECT_EQ(ending.exit_code, 1);
+  EXPECT_EQ(ending.out, "");
+  ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+  for (const char* part : {"nothing fits in", "nearest is", "of which", "would fit with"})
+    EXPECT_NE(ending.complaints()[0].find(part), std::string::npos) << part;
+}
+
+TEST(PlanCommand, AnExplanationNamesEveryTermAndWhatWouldMakeItFit) {
+  const Arguments tight{kPlans + "llama-70b-128k.toml",
+                        "--explain",
+                        "--layout.tp",
+                        "8",
+                        "--layout.pp",
+                        "8",
+                        "--layout.slices",
+                        "8",
+                        "--memory.offload",
+                        "0"};
+  const Ending text = plan(tight);
+  EXPECT_EQ(text.exit_code, 1) << "120 GB of records do not fit";
+  for (const char* part : {"matrix products", "attention", "bubble", "optimizer", "step, simulated",
+                           "device 0", "does not fit; would fit with: "})
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  Arguments json = tight;
+  json.push_back("--json");
+  const Json best = Json::parse(plan(json).out).at("best");
+  ASSERT_EQ(best.size(), 1u);
+  double terms = 0;
+  for (const auto& [name, seconds] : best[0].at("terms_s").items()) terms += seconds.get<double>();
+  EXPECT_NEAR(terms, best[0].at("closed_form_s").get<double>(), 1e-9 * terms);
+}
+
+TEST(PlanCommand, ItsReportHoldsEveryChartAndTheWinnersTimeline) {
+  const Scratch scratch;
+  ASSERT_EQ(plan({kPlans + "mixtral-8x7b.toml", "--report", scratch / "plan.html"}).exit_code, 0);
+  const std::string page = scratch.read("plan.html");
+  for (const char* part : {"Memory by category", "Time by term", "Least time by memory", "Rejected",
+                           "\"simulated\"", "Memory of the devices", "matrix products", "weights"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+}
+
+TEST(PlanCommand, FlagsThatWouldBeIgnoredAreRefused) {
+  const std::string file = kPlans + "mixtral-8x7b.toml",
+                    table = PENSTOCK_SOURCE_DIR "/bench/reference/atc24_memory.csv";
+  for (const Arguments& words : {Arguments{},
+                                 {file, "--score", table},
+                                 {file, "--hardware", "hardware"},
+                                 {"--score", table, "--run-file", "x.toml"},
+                                 {"--score", table, "--report", "x.html"},
+                                 {"--score", table, "--fit", "bench"},
+                                 {"--score", table, "--model.layers", "3"}}) {
+    const Ending ending = plan(words);
+    EXPECT_EQ(ending.exit_code, 2);
+    EXPECT_EQ(ending.complaints().size(), 1u) << ending.err;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::cli

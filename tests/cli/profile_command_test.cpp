@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "cli/hardware_file.h"
+#include "plan/engine.h"
+#include "profile/host_memory.h"
+#include "profile/memory_work.h"
+#include "profile/sampling.h"
+#include "run_program.h"
+
+namespace penstock::cli {
+namespace {
+
+using testing::Ending;
+using testing::run_program;
+
+TEST(Sampling, TheMedianOfWhatWasDoneIsReportedAndEveryRepeatIsCounted) {
+  int calls = 0;
+  const auto sample = profile::measure([&] { ++calls; }, {.budget = 0, .least = 7, .most = 100});
+  EXPECT_EQ(sample.repeats, 7);
+  EXPECT_EQ(calls, 8) << "one before, to warm up";
+  EXPECT_GT(sample.seconds, 0);
+  EXPECT_LE(sample.disturbed, sample.repeats);
+}
+
+TEST(HostMemory, ACGroupThatAllowsLessThanTheHostHasCounts) {
+  const std::string host = "MemTotal:       1000 kB\nMemFree: 100 kB\nMemAvailable:   400 kB\n";
+  EXPECT_EQ(profile::parse_host_memory(host, "max\n", "5\n").total, 1024000);
+  EXPECT_EQ(profile::parse_host_memory(host, "max\n", "5\n").used, 600 * 1024);
+  EXPECT_EQ(profile::parse_host_memory(host, "2048\n", "512\n").total, 2048);
+  EXPECT_EQ(profile::parse_host_memory(host, "2048\n", "512\n").used, 512);
+  EXPECT_EQ(profile::parse_host_memory("", "", "").total, 0);
+}
+
+TEST(Profile, CountsTheBytesOfALayersElementwiseWorkAsThePlannerDoes) {
+  plan::Model model;
+  model.family = plan::Family::Llama;
+  model.shape.hidden = profile::kElementwiseHidden;
+  model.shape.ffn = profile::kElementwiseFfn;
+  model.shape.heads = model.shape.kv_heads = profile::kElementwiseHeads;
+  const auto forward = plan::forward_traffic(plan::kPenstock, model);
+  const auto backward = plan::backward_traffic(plan::kPenstock, model);
+  EXPECT_DOUBLE_EQ(profile::forward_bytes(model::Precision::BF16), forward.hidden + forward.split);
+  EXPECT_DOUBLE_EQ(profile::backward_bytes(model::Precision::BF16), backward.hidden + backward.split);
+}
+
+// Ranks as threads and as processes write files that the planner reads, with a comment behind every figure.
+TEST(ProfileCommand, WritesAHardwareFileThatThePlannerReadsFromThreadsAndFromProcesses) {
+  const Scratch scratch;
+  for (const bool processes : {false, true}) {
+    const std::string file = scratch / (processes ? "processes.toml" : "threads.toml");
+    const testing::Arguments words{"profile", "--budget", "0", "--out", file};
+    const Ending ending =
+        run_program(processes ? testing::with_mpirun(2, words) : testing::with_threads(2, words), 400);
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    EXPECT_EQ(ending.out, "");
+    const plan::Hardware hardware = read_hardware_file(file);
+    EXPECT_EQ(hardware.node.gpus, 2);
+    EXPECT_EQ(hardware.device.name, "this-machine");
+    EXPECT_EQ(hardware.measured.matrix_tflops.size(),
+              hardware.measured.matrix_tokens.size() * hardware.measured.matrix_width.size());
+    EXPECT_GT(hardware.node.disk_gbps, 0);
+    const std::string text = scratch.read(processes ? "processes.toml" : "threads.toml");
+    for (const std::string& line : testing::lines_of(text.substr(0, text.find("[measured]")))) {
+      if (line.find(" = ") != std::string::npos) EXPECT_NE(line.find("# "), std::string::npos) << line;
+    }
+    const Ending plan = run_program({PENSTOCK_PROGRAM, "plan", PENSTOCK_SOURCE_DIR "/plans/this-machine.toml",
+                                     "--cluster.hardware", file, "--json"});
+    EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  }
+}
+
+TEST(ProfileCommand, RefusesWhatItCannotDoBeforeItMeasures) {
+  const auto refused = [](testing::Arguments words) {
+    words.insert(words.begin(), {PENSTOCK_PROGRAM, "profile"});
+    const Ending ending = run_program(words);
+    EXPECT_EQ(ending.exit_code, 2) << ending.err;
+    return ending.err;
+  };
+  EXPECT_NE(refused({"--ranks", "0"}).find("--ranks"), std::string::npos);
+  EXPECT_NE(refused({"--out", "/nowhere/at/all.toml"}).find("/nowhere/at"), std::string::npos);
+  EXPECT_NE(refused({"--out", "/tmp"}).find("folder"), std::string::npos);
+  EXPECT_NE(refused({"--precision", "f16"}).find("bf16 or f32"), std::string::npos);
+  EXPECT_NE(refused({"--budget", "-1"}).find("--budget"), std::string::npos);
+  EXPECT_NE(refused({"--budget", "nan"}).find("--budget"), std::string::npos);
+  EXPECT_NE(refused({"--rank", "2"}).find("--rank"), std::string::npos);
+  const Ending both = run_program(testing::with_mpirun(2, {"profile", "--ranks", "2"}));
+  EXPECT_EQ(both.exit_code, 2);
+  ASSERT_EQ(both.complaints().size(), 1u) << both.err;
+  EXPECT_NE(both.complaints()[0].find("mpirun"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock::cli
