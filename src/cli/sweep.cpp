@@ -45,8 +45,8 @@ SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
   }
   const int slices = flags.schedule.slices.empty() ? 1 : flags.schedule.slices.front();
   const double parts = static_cast<double>(slices) * std::max(flags.schedule.chunks, 1);
-  for (Seconds* time :
-       {&flags.times.forward, &flags.times.backward, &flags.times.input, &flags.times.weight}) {
+  for (Seconds* time : {&flags.times.forward, &flags.times.backward, &flags.times.input, &flags.times.weight,
+                        &flags.times.copy}) {
     *time /= parts;
   }
   return flags;

@@ -106,6 +106,14 @@ TEST_F(OffloadRun, SlowsDownWithItsCopiesInSimulation) {
   expect_refused(run("simulate", {"--hardware", "this-machine", "--memory.offload_to", "disk"}), "disk_gbps");
 }
 
+TEST(OffloadSweep, DividesCopiesLikeOtherWork) {
+  const Ending swept = call({"simulate", "--schedule", "slimpipe", "-p", "2", "-m", "2", "--offload", "1",
+                             "--sweep", "slices=8,16", "--json"});
+  ASSERT_EQ(swept.exit_code, 0) << swept.err;
+  const Json rows = Json::parse(swept.out)["rows"];
+  EXPECT_LT(rows[1]["makespan_s"].get<double>(), rows[0]["makespan_s"].get<double>());
+}
+
 TEST_F(OffloadRun, TrainsTheSameAndTellsWhatWasHiddenAndWhatWasAway) {
   const auto train = [&](const Arguments& more) {
     const Ending ending = run("train", with({"--ranks", "2"}, more));
@@ -127,6 +135,21 @@ TEST_F(OffloadRun, TrainsTheSameAndTellsWhatWasHiddenAndWhatWasAway) {
   }
   const Ending simulated = call({"simulate", scratch_ / "away"});
   EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+}
+
+// The file has no name from the first byte on, so there is nothing to tidy up.
+TEST_F(OffloadRun, LeavesNothingOnTheDiskWhenItIsKilled) {
+  std::filesystem::create_directory(scratch_ / "spill");
+  RunningProgram running({PENSTOCK_PROGRAM, "train", scratch_ / "run.toml", "--ranks", "2", "--train.steps",
+                          "1000000", "--memory.offload", "1", "--memory.offload_to", "disk",
+                          "--memory.offload_dir", scratch_ / "spill"});
+  const Seconds until = seconds_now() + 100;
+  while (seconds_now() < until && !std::filesystem::exists(scratch_ / "run/metrics.jsonl")) sleep_a_little();
+  while (seconds_now() < until && scratch_.read("run/metrics.jsonl").empty()) sleep_a_little();
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "spill"));
+  ::kill(running.process(), SIGKILL);
+  EXPECT_NE(running.wait(60).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "spill"));
 }
 
 TEST_F(OffloadRun, RefusesADirectoryThatIsNone) {
