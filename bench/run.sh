@@ -19,9 +19,11 @@ reference() { bash bench/reference.sh "$program"; }
 plan() { python3 bench/plan.py "$program"; }
 schedules() { bench/schedules.sh; }
 kernels() { "$bin/kernels_benchmark" 2>/dev/null; }
+memory() { python3 bench/memory.py "$program"; }
+memory-reference() { "$program" plan --score bench/reference/atc24_memory.csv; }
 peers() { python3 bench/peers.py "$program"; }
 
-names="generators simulate reality reference plan schedules kernels peers"
+names="generators simulate reality reference plan memory memory-reference schedules kernels peers"
 wanted=${*:-$names}
 mkdir -p bench/results
 for name in $wanted; do

@@ -7,9 +7,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/memory_report.h"
 #include "cli/run_costs.h"
-#include "model/memory_device.h"
-#include "model/memory_policy.h"
 #include "model/offload_choice.h"
 #include "schedule/forward_only.h"
 #include "schedule/placement.h"
@@ -28,31 +27,39 @@ Bytes hidden_bytes(const ResolvedRun& run, Tokens tokens) {
          model::element_size(precision);
 }
 
-// Weights, gradients, optimizer, logits and temporaries of a device; what depends on the schedule is left 0.
+// Weights, gradients and optimizer states of a device; what depends on the schedule is left 0.
 model::DeviceMemory standing_memory(const ResolvedRun& run, const std::vector<int>& stages) {
+  const model::Shape& shape = run.options.model.shape;
+  const model::Precision precision = model::parse_precision(run.options.train.precision);
+  const Bytes element = element_size(precision), accumulator = accumulator_size(precision);
   const int last_stage = static_cast<int>(run.layers.size()) - 1;
-  model::DeviceLoad load;
+  const Bytes embedding = shape.vocab * shape.hidden;
+  Bytes parameters = 0, gradients = 0, tables = 0;
   for (const int stage : stages) {
-    load.layers += static_cast<double>(run.layers[static_cast<std::size_t>(stage)].count);
-    load.embeddings += stage == 0 ? 1.0 : 0.0;
-    const bool alias = run.options.model.shape.tied_embeddings && last_stage == 0;
-    load.embeddings += stage == last_stage && !alias ? 1.0 : 0.0;
-    load.last |= stage == last_stage;
+    parameters += run.layers[static_cast<std::size_t>(stage)].count * layer_parameters(shape);
+    parameters += stage == 0 ? embedding : 0;
+    // On its owner's own stage the output side of a tied embedding has a gradient of its own and nothing
+    // more.
+    const bool alias = shape.tied_embeddings && last_stage == 0;
+    if (stage == last_stage) parameters += alias ? shape.hidden : output_parameters(shape);
+    if (stage == last_stage && alias) gradients += embedding;
+    tables += run.options.data.seq_len * (shape.head_dim() / 2) * 2;  // sines and cosines of the rotation
   }
-  // No tile has more rows than the longest slice.
-  const Tokens longest = cut(run, std::ranges::min(run.schedule.slices)).front().length;
-  const Tokens tile = std::min(run.options.train.loss_tile_tokens, run.options.train.micro_batch * longest);
-  const model::MemoryPlan plan{.shape = run.options.model.shape,
-                               .precision = model::parse_precision(run.options.train.precision),
-                               .seq_len = run.options.data.seq_len,
-                               .micro_batch = static_cast<int>(run.options.train.micro_batch),
-                               .slices = std::ranges::max(run.schedule.slices),
-                               .keep = model::keep_of(model::Policy::None),
-                               .loss_tile = tile};
-  model::DeviceMemory memory = model::device_memory(plan, load);
-  // The kept gradient of the loss is part of the simulated records; here only the tile of logits remains.
-  if (load.last) memory.logits -= hidden_bytes(run, run.options.data.seq_len);
+  const Bytes states = precision == model::Precision::BF16 ? 3 : 2;
+  model::DeviceMemory memory;
+  memory.weights = parameters * element + tables * accumulator;
+  memory.gradients = (gradients + parameters) * accumulator;
+  memory.optimizer = states * parameters * accumulator;
   return memory;
+}
+
+// The other side's gradient of tied embeddings, while both sides are added.
+Bytes tied_bytes(const schedule::Program& program, int device) {
+  Bytes bytes = 0;
+  for (const schedule::Op& op : program.devices[static_cast<std::size_t>(device)].ops) {
+    if (op.kind == schedule::OpKind::ReduceGradients && op.peer >= 0) bytes = std::max(bytes, op.bytes);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -84,17 +91,26 @@ model::MemoryTable predict_memory(const ResolvedRun& run, const schedule::Progra
   model::MemoryTable table;
   for (int device = 0; device < program.device_count(); ++device) {
     model::DeviceMemory memory = standing_memory(run, placement.stages_on(device));
-    const auto& peaks = result.devices[static_cast<std::size_t>(device)].memory.peaks;
-    const auto peak = [&](sim::Category category) { return peaks[static_cast<std::size_t>(category)]; };
+    const Bytes standing = memory.total(), tied = tied_bytes(program, device);
+    const sim::DeviceMemory& moving = result.devices[static_cast<std::size_t>(device)].memory;
+    const auto peak = [&](sim::Category category) {
+      return moving.peaks[static_cast<std::size_t>(category)];
+    };
     memory.activations = peak(sim::Category::Records);
     memory.weight_records = peak(sim::Category::WeightRecords);
     memory.kv_gradients = peak(sim::Category::KvGradients);
-    const Bytes away = result.devices[static_cast<std::size_t>(device)].memory.away_peak;
-    (run.options.memory.offload_to == "disk" ? memory.disk : memory.host) = away;
+    memory.logits = peak(sim::Category::Logits);
+    (run.options.memory.offload_to == "disk" ? memory.disk : memory.host) = moving.away_peak;
     memory.transfers = peak(sim::Category::Queues) + peak(sim::Category::Buffers);
+    memory.transient = std::max(moving.temporary, tied);
+    memory.at_once = standing + std::max(moving.peak, tied);
     table.push_back(memory);
   }
   return table;
+}
+
+model::MemoryTable predict_memory(const ResolvedRun& run) {
+  return predict_memory(run, schedule::lower(run.schedule, lowering_of(run)));
 }
 
 train::RunPlan plan_run(const ResolvedRun& run) {
@@ -105,7 +121,7 @@ train::RunPlan plan_run(const ResolvedRun& run) {
                                           : "schedule.file = " + json_quote(chosen.file)) +
                      " keeps two copies of the parameters, which train does not; use dualpipe-v");
   }
-  train::RunPlan plan{.options = run.options, .layers = run.layers};
+  train::RunPlan plan{.options = run.options, .layers = run.layers, .keep = run.keep};
   for (int stage = 0; stage < run.schedule.stages; ++stage) {
     plan.device_of_stage.push_back(placement.device_of(stage, 0));
   }
@@ -119,6 +135,7 @@ train::RunPlan plan_run(const ResolvedRun& run) {
   for (const int slices : run.schedule.slices) plan.slices.push_back(cut(run, slices));
   for (const int slices : forwards.slices) plan.evaluation_slices.push_back(cut(run, slices));
   plan.predicted = predict_memory(run, plan.program);
+  plan.memory_note = run.memory_note;
   return plan;
 }
 
@@ -138,18 +155,7 @@ std::string start_table(const train::RunPlan& plan, const std::string& machine, 
        << plan.stages() << " stages, " << plan.program.micro_batches() << " micro-batches of "
        << plan.slices.front().size() << (plan.slices.front().size() == 1 ? " slice\n" : " slices\n")
        << "machine   " << machine << ", " << threads << (threads == 1 ? " thread" : " threads") << " a rank\n"
-       << "memory    predicted peak of each device\n";
-  for (std::size_t device = 0; device < plan.predicted.size(); ++device) {
-    text << "  device " << device << "  " << print_bytes(plan.predicted[device].total()) << ": ";
-    std::string parts;
-    for (const auto& [name, bytes] : model::categories(plan.predicted[device])) {
-      if (bytes > 0) parts += (parts.empty() ? "" : ", ") + std::string(name) + " " + print_bytes(bytes);
-    }
-    const model::DeviceMemory& memory = plan.predicted[device];
-    if (memory.host > 0) parts += "; offloaded to the host " + print_bytes(memory.host);
-    if (memory.disk > 0) parts += "; offloaded to disk " + print_bytes(memory.disk);
-    text << parts << "\n";
-  }
+       << memory_before(plan);
   return text.str();
 }
 

@@ -16,9 +16,10 @@ schedule::Lowering lowering_of(const ResolvedRun& run);
 // Throws InputError for schedules that the trainer does not run: replicated parameters (dualpipe).
 train::RunPlan plan_run(const ResolvedRun& run);
 
-// Predicted bytes of each device at its peak, category by category: what is saved and sent from a simulation
-// of the program, the rest from the model's size.
+// Predicted bytes of each device at its peak, category by category: what is saved, sent and taken for a while
+// from a simulation of the program, the rest from the model's size. Without a program: of the run's own.
 model::MemoryTable predict_memory(const ResolvedRun& run, const schedule::Program& program);
+model::MemoryTable predict_memory(const ResolvedRun& run);
 
 // What is printed before the first step: model, data, schedule, and the memory of each device.
 std::string start_table(const train::RunPlan& plan, const std::string& machine, int threads);

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/fit_memory.h"
+#include "cli/layer_policies.h"
 #include "files/mapped_file.h"
 #include "files/model_config.h"
 #include "model/slices.h"
@@ -46,10 +48,7 @@ void refuse_what_is_not_there(const train::RunOptions& options) {
   require_word(options.schedule.exchange, "schedule.exchange", "off");
   require(!options.schedule.vocabulary_parallel,
           "schedule.vocabulary_parallel = true is not there yet; use false");
-  require_word(options.memory.policy, "memory.policy", "none");
-  require_word(options.memory.limit, "memory.limit", "");
   require_word(options.memory.offload.word, "memory.offload", "");
-  require(options.memory.keep.empty(), "memory.keep is not there yet; use memory.policy = \"none\"");
   require_word(options.data.megatron, "data.megatron", "");
 }
 
@@ -181,6 +180,10 @@ ResolvedRun resolve(train::RunOptions options) {
   check_stages(options, run.schedule);
   run.layers = model::split_layers(options.model.shape.layers, run.schedule.stages, options.parallel.layers);
   run.options = std::move(options);
+  run.threads = static_cast<int>(std::max<std::int64_t>(1, run.options.train.threads));
+  run.keep = layer_policies(run.options.memory, run.layers, std::ranges::max(run.schedule.slices) > 1);
+  memory_limit(run.options.memory);
+  choose_policy(run);
   return run;
 }
 

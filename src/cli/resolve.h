@@ -2,8 +2,10 @@
 // The one place that checks what a run file's options say together, and fills in what they leave open.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "model/memory_policy.h"
 #include "model/shape.h"
 #include "schedule/schedule.h"
 #include "train/options.h"
@@ -14,6 +16,9 @@ struct ResolvedRun {
   train::RunOptions options;    // every option given; printed and read again it resolves to itself
   schedule::Schedule schedule;  // legal, for parallel.pp devices and batch / micro_batch micro-batches
   std::vector<model::LayerRange> layers;  // of each stage
+  std::vector<model::KeepSet> keep;       // of each layer: what it keeps for the backward
+  int threads = 1;          // of a rank, as train.threads says; the caller knows better when it is 0
+  std::string memory_note;  // what was chosen for an "auto" of the section [memory]; may be empty
 };
 
 // Reads model.config and schedule.file where they are given, and generates the schedule. Throws InputError of

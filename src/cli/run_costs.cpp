@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_costs.h"
 
+#include "nn/kernel_setting.h"
+#include "schedule/placement.h"
+
 namespace penstock::cli {
 namespace {
 
@@ -9,11 +12,18 @@ sim::ModelCostsOptions options_of(const ResolvedRun& run, const AssumedSpeeds& s
                                  .layers = run.layers,
                                  .sequences = run.options.train.micro_batch,
                                  .precision = model::parse_precision(run.options.train.precision),
+                                 .keep = run.keep,
                                  .flops_per_second = speeds.flops_per_second,
                                  .attention_flops_per_second = speeds.attention_flops_per_second,
                                  .link = {.bytes_per_second = speeds.bytes_per_second},
                                  .copy_bytes_per_second = speeds.copy_bytes_per_second,
-                                 .attention_factor = speeds.attention_factor};
+                                 .attention_factor = speeds.attention_factor,
+                                 .loss_tile = run.options.train.loss_tile_tokens};
+  options.kernels = nn::kernel_setting(options.precision, run.threads);
+  const schedule::Placement placement(run.schedule);
+  for (int stage = 0; stage < run.schedule.stages; ++stage) {
+    options.devices.push_back(placement.device_of(stage, 0));
+  }
   for (const int slices : run.schedule.slices) {
     options.slices.push_back(model::cut_into_slices(run.options.data.seq_len, slices));
   }

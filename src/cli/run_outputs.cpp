@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/memory_report.h"
 #include "cli/run_report.h"
 #include "files/atomic_file.h"
 #include "report/html.h"
@@ -16,25 +17,6 @@
 
 namespace penstock::cli {
 namespace {
-
-Bytes total_of(const train::BytesByCategory& bytes) {
-  const auto found = std::ranges::find(bytes, "total", &std::pair<std::string, Bytes>::first);
-  return found == bytes.end() ? 0 : found->second;
-}
-
-std::string memory_comparison(const train::Summary& summary) {
-  std::ostringstream text;
-  text << "memory    peak of each device\n";
-  for (std::size_t device = 0; device < summary.devices.size(); ++device) {
-    const Bytes predicted = total_of(summary.devices[device].predicted_bytes);
-    const Bytes measured = total_of(summary.devices[device].measured_bytes);
-    text << "  device " << device << "  measured " << print_bytes(measured) << ", predicted "
-         << print_bytes(predicted) << " ("
-         << number(100.0 * (static_cast<double>(predicted) / static_cast<double>(measured) - 1.0), 1)
-         << " %)\n";
-  }
-  return text.str();
-}
 
 // The files that are there; the timeline's are missing when no step was left to do.
 std::string list_outputs(const train::RunDirectory& directory) {
@@ -92,7 +74,7 @@ std::string result_table(const train::RunPlan& plan, const train::Summary& summa
     text << "held out  " << number(*summary.evaluation_loss, 4) << " nats a byte; a table of byte pairs has "
          << number(*summary.bigram_loss, 4) << "\n";
   }
-  text << memory_comparison(summary);
+  text << memory_after(summary);
   if (summary.copy_hidden) {
     text << "copies    " << number(100.0 * *summary.copy_hidden, 1)
          << " % of the offloading copies' time was hidden behind computation\n";

@@ -8,24 +8,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/memory_series.h"
 #include "files/mapped_file.h"
 #include "train/step_profile.h"
 
 namespace penstock::cli {
 namespace {
-
-report::MemorySeries memory_series(const sim::DeviceMemory& memory) {
-  report::MemorySeries series;
-  for (int i = 0; i < sim::kCategories; ++i) {
-    series.categories.emplace_back(sim::name_of(static_cast<sim::Category>(i)));
-    series.bytes.emplace_back();
-  }
-  for (const sim::MemorySample& sample : memory.samples) {
-    series.times.push_back(sample.time);
-    for (std::size_t i = 0; i < sample.bytes.size(); ++i) series.bytes[i].push_back(sample.bytes[i]);
-  }
-  return series;
-}
 
 struct NamedCause {
   const char* name;
@@ -119,7 +107,7 @@ report::Table memory_table(std::size_t device, const Json& summary) {
 
 }  // namespace
 
-report::Track track_of(std::string label, const sim::Result& result) {
+report::Track track_of(std::string label, const sim::Result& result, const model::MemoryTable& standing) {
   report::Track track{.label = std::move(label), .timeline = result.timeline};
   for (const NamedCause& cause : kCauses) {
     track.idle.push_back({.cause = cause.name});
@@ -127,8 +115,10 @@ report::Track track_of(std::string label, const sim::Result& result) {
       track.idle.back().devices.push_back(device.time.idle.*cause.seconds);
     }
   }
-  for (const sim::DeviceResult& device : result.devices) {
-    if (!device.memory.samples.empty()) track.memory.push_back(memory_series(device.memory));
+  for (std::size_t device = 0; device < result.devices.size(); ++device) {
+    const sim::DeviceMemory& memory = result.devices[device].memory;
+    if (memory.samples.empty()) continue;
+    track.memory.push_back(predicted_series(memory, standing.empty() ? nullptr : &standing[device]));
   }
   if (track.memory.size() != result.devices.size()) track.memory.clear();
   return track;
@@ -136,10 +126,13 @@ report::Track track_of(std::string label, const sim::Result& result) {
 
 report::Run run_of(const Simulated& simulated) {
   report::Run run{.name = simulated.program.name, .program = simulated.program};
-  run.predicted = track_of(simulated.measured.empty() ? "predicted" : "simulated", simulated.result);
+  run.predicted =
+      track_of(simulated.measured.empty() ? "predicted" : "simulated", simulated.result, simulated.predicted);
   run.tables.push_back(device_table("Simulated", simulated.result));
   for (const MeasuredStep& step : simulated.measured) {
-    run.measured.push_back(track_of(step.label, step.result));
+    run.measured.push_back(track_of(step.label, step.result, simulated.predicted));
+    const bool sampled = !run.measured.back().memory.empty() && !step.memory.empty();
+    if (sampled) run.measured.back().memory = measured_memory(simulated.program, step);
     run.tables.push_back(device_table("Measured, " + step.label, step.result));
   }
   return run;

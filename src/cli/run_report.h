@@ -9,8 +9,9 @@
 
 namespace penstock::cli {
 
-// Timeline, idle time by cause, and memory over time when the result has samples.
-report::Track track_of(std::string label, const sim::Result& result);
+// Timeline, idle time by cause, and memory over time when the result has samples; `standing` has each
+// device's weights, gradients and optimizer states, empty where they are unknown.
+report::Track track_of(std::string label, const sim::Result& result, const model::MemoryTable& standing = {});
 
 // Timelines, idle time by cause, memory over time where the results have samples, and a table of the devices.
 report::Run run_of(const Simulated& simulated);

@@ -108,6 +108,7 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   const RunCosts costs(run, {.copy_bytes_per_second = copy_speed(flags, run.options.memory),
                              .attention_factor = flags.attention});
   simulated.result = evaluate_changed(simulated.program, costs.costs(), flags);
+  simulated.predicted = predict_memory(run, simulated.program);
   return simulated;
 }
 
@@ -141,8 +142,10 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   for (const train::StepTimeline& step : steps) {
     simulated.measured.push_back(
         {"step " + std::to_string(step.step),
-         sim::account(simulated.program, step.timeline, bytes.costs(), {.memory_samples = samples})});
+         sim::account(simulated.program, step.timeline, bytes.costs(), {.memory_samples = samples}),
+         step.memory});
   }
+  simulated.predicted = predict_memory(run, simulated.program);
   return simulated;
 }
 

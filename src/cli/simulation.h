@@ -8,9 +8,11 @@
 
 #include "cli/resolve.h"
 #include "cli/schedule_flags.h"
+#include "model/memory_table.h"
 #include "schedule/program.h"
 #include "sim/result.h"
 #include "sim/unit_costs.h"
+#include "train/op_memory.h"
 
 namespace penstock::cli {
 
@@ -33,6 +35,7 @@ struct SimulateFlags {
 struct MeasuredStep {
   std::string label;  // "step 12"
   sim::Result result;
+  std::vector<std::vector<train::OpMemory>> memory;  // by the allocator, [device][compute op]; may be empty
 };
 
 struct Simulated {
@@ -40,6 +43,7 @@ struct Simulated {
   sim::Result result;
   std::vector<MeasuredStep> measured;  // of a run directory
   std::size_t typical = 0;             // the measured step whose times the simulation took
+  model::MemoryTable predicted;        // of a run file or directory
 };
 
 // The options that a run directory was made with.

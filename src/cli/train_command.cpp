@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/commands.h"
+#include "cli/fit_memory.h"
 #include "cli/number_flags.h"
 #include "cli/options_table.h"
 #include "cli/plan_run.h"
@@ -81,11 +82,13 @@ void check_sample(const TrainFlags& flags, Tokens seq_len) {
                    std::to_string(room) + " tokens after the prompt; use at most that");
 }
 
-Prepared prepare(const TrainFlags& flags, const ResolvedRun& resolved, int ranks) {
+Prepared prepare(const TrainFlags& flags, ResolvedRun resolved, int ranks, int threads) {
+  resolved.threads = threads;
   Prepared prepared{.plan = plan_run(resolved)};
   prepared.plan.profile = flags.profile;
   check_ranks(resolved.options.parallel, ranks);
   check_sample(flags, resolved.options.data.seq_len);
+  require_fit(resolved, prepared.plan.predicted);
   prepared.data = std::make_unique<train::TextData>(resolved.options.data, resolved.options.train);
   return prepared;
 }
@@ -180,7 +183,9 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
   Refusal refusal = together([&] {
     refuse_threads(flags);
-    prepared = prepare(flags, resolve(read_run_file(flags.file, flags.overrides)), world.size());
+    const ResolvedRun resolved = resolve(read_run_file(flags.file, flags.overrides));
+    const int threads = threads_of_rank(resolved.options.train.threads, comm::local_ranks());
+    prepared = prepare(flags, resolved, world.size(), threads);
   });
   if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.plan.options), world); });
   if (!refusal) {
@@ -218,7 +223,8 @@ Exit train_under_mpi(const TrainFlags& flags) {
 
 void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
   const StopSignals signals({SIGUSR1, SIGTERM, SIGINT});
-  Prepared prepared = prepare(flags, resolved, flags.ranks);
+  Prepared prepared =
+      prepare(flags, resolved, flags.ranks, threads_of_rank(resolved.options.train.threads, flags.ranks));
   open_directory(flags, prepared);
   const auto alone = comm::make_single();
   take_up(flags, prepared, *alone);
@@ -236,12 +242,12 @@ void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
 std::string describe_run(const TrainFlags& flags, const ResolvedRun& resolved) {
   if (flags.print_config) return configuration_of(resolved.options);
   const int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
-  Prepared prepared = prepare(flags, resolved, ranks);
+  const int automatic = threads_of_rank(resolved.options.train.threads, ranks);
+  Prepared prepared = prepare(flags, resolved, ranks, automatic);
   train::RunDirectory::check(resolved.options.output.dir, start_of(flags));
   if (comm::launched_rank() != 0) return {};
   take_up(flags, prepared, *comm::make_single());
   if (prepared.resumption.finished) return finished_line(prepared.plan);
-  const int automatic = threads_of_rank(resolved.options.train.threads, ranks);
   return tell_start(prepared, threads_of(prepared, automatic)) + memory_remark(prepared.plan, ranks);
 }
 

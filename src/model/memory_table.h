@@ -26,7 +26,11 @@ struct DeviceMemory {
   Bytes host = 0;            // not on the device: offloaded records, in the host's memory
   Bytes disk = 0;            // or in a file
 
+  // The greatest sum at one time where it is known: the categories' peaks need not come together. 0: unknown.
+  Bytes at_once = 0;
+
   Bytes total() const {
+    if (at_once > 0) return at_once;
     return weights + gradients + optimizer + activations + weight_records + kv_gradients + logits +
            transient + transfers + copies;
   }

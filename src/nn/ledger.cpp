@@ -22,13 +22,17 @@ std::string_view name_of(Category category) {
 void Ledger::add(Category category, Bytes bytes) {
   const auto index = static_cast<std::size_t>(category);
   raise_to(peak_[index], live_[index].fetch_add(bytes, std::memory_order_relaxed) + bytes);
-  raise_to(peak_total_, live_total_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  const Bytes total = live_total_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  raise_to(peak_total_, total);
+  raise_to(recent_peak_, total);
 }
 
 void Ledger::remove(Category category, Bytes bytes) {
   live_[static_cast<std::size_t>(category)].fetch_sub(bytes, std::memory_order_relaxed);
   live_total_.fetch_sub(bytes, std::memory_order_relaxed);
 }
+
+Bytes Ledger::take_recent_peak() { return recent_peak_.exchange(live_total(), std::memory_order_relaxed); }
 
 void Ledger::reset_peaks() {
   for (std::size_t index = 0; index < kCategories; ++index) {

@@ -38,6 +38,9 @@ class Ledger {
 
   void reset_peaks();  // to the live bytes
 
+  // The greatest total since the last call, which begins a new count. One reader.
+  Bytes take_recent_peak();
+
  private:
   using Counters = std::array<std::atomic<Bytes>, kCategories>;
   static Bytes load(const Counters& counters, Category category) {
@@ -48,6 +51,7 @@ class Ledger {
   Counters peak_{};
   std::atomic<Bytes> live_total_{0};
   std::atomic<Bytes> peak_total_{0};
+  std::atomic<Bytes> recent_peak_{0};
 };
 
 }  // namespace penstock::nn

@@ -17,7 +17,7 @@ namespace {
 struct SliceRecord {
   SlicePlace place;
   std::vector<LayerRecord> layers;
-  at::Tensor tokens;  // first stage: the embedding's gradient needs them; they belong to the caller's batch
+  at::Tensor tokens;  // first stage: for the embedding's gradient; a view of the caller's batch
   at::Tensor grad_hidden;  // last stage: the kept gradient of the loss [N, h]
 };
 using SliceRecords = std::map<SliceKey, SliceRecord>;
@@ -38,7 +38,10 @@ SlicePlace place_of(const ForwardInput& input) {
   return {given.size(0), given.size(1), input.first_position};
 }
 
-constexpr model::KeepSet kKeysAndValues = model::KeepSet{}.with(model::SavedTensor::KeyValue);
+// What an evaluation keeps of a slice: what later slices read.
+model::KeepSet kept_by_evaluation(const ForwardInput& input) {
+  return input.last_slice ? model::KeepSet{} : model::KeepSet{}.with(model::SavedTensor::KeyValue);
+}
 
 at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
 
@@ -93,6 +96,8 @@ Stage::Parts::Parts(const StageOptions& given)
       rotary(kernels::rotary_table(given.shape, given.max_positions, compute_type(given.precision))) {
   PENSTOCK_CHECK(given.keep.empty() || given.keep.size() == static_cast<std::size_t>(given.layers.count),
                  "a policy for each layer");
+  recount(rotary.cosine, Category::Weights);
+  recount(rotary.sine, Category::Weights);
   for (std::int64_t layer = 0; layer < given.layers.count; ++layer) {
     layers.push_back(bind_layer(parameters, given.shape, given.layers.first + layer, &rotary));
   }
@@ -114,13 +119,13 @@ at::Tensor Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& sto
   PENSTOCK_CHECK(record.layers.empty(), "a slice goes forward once");
   record.place = place_of(input);
   record.layers.resize(layers.size());
-  if (options.first && training) record.tokens = input.tokens.reshape(-1).contiguous();
+  if (options.first && training) record.tokens = input.tokens;
   at::Tensor hidden = options.first ? kernels::embed(embedding->weight, input.tokens.reshape(-1).contiguous())
                                     : as_rows(input.hidden);
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     const auto earlier = earlier_slices(store, input.key, layer);
     hidden = layer_forward(layers[layer], hidden, record.place, earlier, record.layers[layer]);
-    drop_unless(training ? kept_of(layer) : kKeysAndValues, record.layers[layer]);
+    drop_unless(training ? kept_of(layer) : kept_by_evaluation(input), record.layers[layer]);
     recount(record.layers[layer]);
   }
   return hidden;
@@ -148,7 +153,7 @@ at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_outpu
     consume(layer, std::move(pending));
   }
   if (!options.first) return as_slices(grad, record.place);
-  kernels::accumulate_embedding_gradient(embedding->gradient, grad, record.tokens);
+  kernels::accumulate_embedding_gradient(embedding->gradient, grad, record.tokens.reshape(-1).contiguous());
   return {};
 }
 

@@ -52,6 +52,7 @@ struct SliceKey {
 struct ForwardInput {
   SliceKey key;
   std::int64_t first_position = 0;  // of the slice in its sequence
+  bool last_slice = false;          // nobody will read its keys and values: an evaluation keeps none
   at::Tensor tokens;                // [b, T] int64, first stage
   at::Tensor hidden;                // [b, T, h] in the compute type, other stages
   at::Tensor targets;               // [b, T] int64, last stage; -1: no target

@@ -46,13 +46,27 @@ void describe(ScheduleOptions& options, OptionTable& table) {
 
 void describe(MemoryOptions& options, OptionTable& table) {
   const std::string_view section = "memory";
-  table.push_back({section, "policy", &options.policy,
-                   "What is kept for the backward, the rest is recomputed; only none so far.",
-                   one_of({"none", "balanced", "balanced+fc1", "full", "auto"})});
+  table.push_back(
+      {section, "policy", &options.policy,
+       "What is kept for the backward, the rest is recomputed; auto: the cheapest that fits in limit.",
+       one_of({"none", "balanced", "balanced+fc1", "full", "auto"})});
   table.push_back({section,
                    "keep",
                    &options.keep,
-                   "The tensors to keep, one by one, instead of a policy; not there yet.",
+                   "The tensors to keep instead of a policy, layer_input and any of norm1_output, q, kv, "
+                   "attention_output, norm2_input, norm2_output, fc1, product.",
+                   {}});
+  table.push_back(
+      {section,
+       "stages",
+       &options.stages,
+       "Other policies of some stages, as in [\"0-1: full\", \"3: layer_input+q+kv\"], over policy "
+       "or keep.",
+       {}});
+  table.push_back({section,
+                   "layers",
+                   &options.layers,
+                   "Other policies of some layers, as in [\"0-3: balanced\"], over all of these.",
                    {}});
   Constraint fraction = from_to(0, 1);
   fraction.choices = {"auto"};
@@ -70,7 +84,8 @@ void describe(MemoryOptions& options, OptionTable& table) {
   table.push_back({section,
                    "limit",
                    &options.limit,
-                   "Most bytes per device, as in \"6 GiB\"; empty: none; not there yet.",
+                   "Most bytes per device, as in \"6 GiB\"; a run that is predicted to need more is refused; "
+                   "empty: none.",
                    {}});
 }
 

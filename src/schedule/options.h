@@ -32,7 +32,9 @@ struct ScheduleOptions {
 
 struct MemoryOptions {
   std::string policy = "none";
-  Words keep;  // empty: as the policy says
+  Words keep;    // empty: as the policy says
+  Words stages;  // "0-1: full": policies of some stages
+  Words layers;  // "0-3: balanced": policies of some layers
   NumberOrWord offload;
   std::string offload_to = "host";
   std::string offload_dir;  // empty: the run directory

@@ -24,6 +24,15 @@ struct RecordBytes {
   Bytes weight_record = 0;  // what W needs, from I to W
   Bytes kv_gradient =
       0;  // accumulators of K,V gradients, from the micro-batch's first backward to the slice's own
+  Bytes logits = 0;  // the kept gradient of the loss, from the end of F to the end of B or I
+};
+
+// What an action takes while it runs.
+struct ActionBytes {
+  Bytes temporary = 0;  // temporaries at their most
+  Bytes growth = 0;     // of everything together over what was there at its start, messages that it uses up
+                        // not counted; 0: unknown, then records stand from the action's start
+  Bytes logits = 0;     // tile of logits
 };
 
 // Implementations answer with finite values that are not negative, and are called for every op: keep them
@@ -35,6 +44,7 @@ class Costs {
                           const schedule::Op& op) const = 0;  // compute and copies
   virtual Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const = 0;
   virtual RecordBytes record(int stage, int micro_batch, int slice) const = 0;
+  virtual ActionBytes action(const schedule::Op&) const { return {}; }
 };
 
 // The value, when it is finite and not negative; throws InputError naming it otherwise.

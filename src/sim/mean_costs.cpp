@@ -45,4 +45,6 @@ RecordBytes MeanCosts::record(int stage, int micro_batch, int slice) const {
   return base_.record(stage, micro_batch, slice);
 }
 
+ActionBytes MeanCosts::action(const schedule::Op& op) const { return base_.action(op); }
+
 }  // namespace penstock::sim

@@ -36,6 +36,7 @@ class Ledger {
     for (const std::uint32_t copy : unsettled_) settle(copy, events_[copy].end);
     return std::move(changes_);
   }
+  Bytes temporary() const { return temporary_; }
 
   // After finish(): the most that was away at once, in the order of the list.
   Bytes away_peak() const { return away_peak_; }
@@ -78,19 +79,31 @@ class Ledger {
   }
 
   void visit_action(const Op& op, const Event& event, const RecordBytes& bytes) {
-    if (op.kind == OpKind::Forward) add(event.start, bytes.record, Category::Records);
+    const ActionBytes action = costs_.action(op);
+    temporary_ = std::max(temporary_, action.temporary);
+    const bool forward = op.kind == OpKind::Forward;
+    const Bytes shown = forward ? bytes.record + action.logits : 0;
+    hold(event.start, event.end, action.growth - std::min(action.growth, shown), Category::Transient);
+    if (forward) {
+      add(event.start, bytes.record, Category::Records);
+      hold(event.start, event.end, action.logits, Category::Logits);
+      add(event.end, bytes.logits, Category::Logits);
+    }
     if (op.kind == OpKind::BackwardWeight) add(event.end, -bytes.weight_record, Category::WeightRecords);
     if (!is_backward(op.kind)) return;
-    if (begun_.insert({op.stage, op.micro_batch}).second) begin_kv_gradients(op, event.start);
+    if (begun_.insert({op.stage, op.micro_batch}).second) {
+      begin_kv_gradients(op, action.growth > 0 ? event.end : event.start);
+    }
     add(event.end, -bytes.kv_gradient, Category::KvGradients);
     add(event.end, -bytes.record, Category::Records);
+    add(event.end, -bytes.logits, Category::Logits);
     if (op.kind == OpKind::BackwardInput) add(event.end, bytes.weight_record, Category::WeightRecords);
   }
 
   // The last slice's backward contributes to the keys and values of all slices before it.
-  void begin_kv_gradients(const Op& op, Seconds start) {
+  void begin_kv_gradients(const Op& op, Seconds time) {
     for (int slice = 0; slice < program_.slices[op.micro_batch]; ++slice) {
-      add(start, costs_.record(op.stage, op.micro_batch, slice).kv_gradient, Category::KvGradients);
+      add(time, costs_.record(op.stage, op.micro_batch, slice).kv_gradient, Category::KvGradients);
     }
   }
 
@@ -108,16 +121,17 @@ class Ledger {
   std::vector<Change> changes_;
   Bytes away_ = 0;
   Bytes away_peak_ = 0;
-  Seconds reached_ = 0;                  // end of the compute op before the one looked at
-  std::set<std::uint32_t> unsettled_;    // copies that no compute op has waited for
+  Seconds reached_ = 0;                // end of the compute op before the one looked at
+  std::set<std::uint32_t> unsettled_;  // copies that no compute op has waited for
+  Bytes temporary_ = 0;
   std::set<std::pair<int, int>> begun_;  // (stage, micro-batch) whose backward has begun
 };
 
 }  // namespace
 
 std::string_view name_of(Category category) {
-  constexpr std::array<std::string_view, kCategories> names{"records", "weight_records", "kv_gradients",
-                                                            "queues", "buffers"};
+  constexpr std::array<std::string_view, kCategories> names{
+      "records", "weight_records", "kv_gradients", "queues", "buffers", "logits", "transient"};
   return names[static_cast<std::size_t>(category)];
 }
 
@@ -130,6 +144,7 @@ DeviceMemory account_memory(const schedule::Program& program, const schedule::Ti
   std::ranges::sort(changes, {}, &Change::time);
   DeviceMemory memory;
   memory.away_peak = ledger.away_peak();
+  memory.temporary = ledger.temporary();
   CategoryBytes& now = memory.at_end;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     now[static_cast<std::size_t>(changes[i].category)] += changes[i].bytes;

@@ -22,10 +22,11 @@ enum class Category : std::uint8_t {
   Queues,         // messages that have arrived, until their consumer starts
   Buffers,        // messages sent and not yet arrived, at both ends: from the start of the send, and from the
                   // posting of the receive
+  Logits,         // a tile while F runs, the kept gradient of the loss from then to B or I
+  Transient,      // while an action runs: all else that it takes, at its most
 };
-inline constexpr int kCategories = 5;
-std::string_view name_of(
-    Category category);  // "records", "weight_records", "kv_gradients", "queues", "buffers"
+inline constexpr int kCategories = 7;
+std::string_view name_of(Category category);  // "records", "weight_records", ..., "transient"
 
 using CategoryBytes = std::array<Bytes, kCategories>;  // [category]
 Bytes total(const CategoryBytes& bytes);
@@ -43,6 +44,7 @@ struct DeviceMemory {
   CategoryBytes at_end{};   // all 0 when the program is legal
   Bytes away_peak = 0;      // offloaded, not in the above: from where the copy out is issued to the start of
                             // the compute op that waits for the copy in
+  Bytes temporary = 0;      // greatest of an action's temporaries, which its Transient bytes need not all be
   std::vector<MemorySample> samples;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/model_costs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -40,6 +41,9 @@ ModelCosts::ModelCosts(const ModelCostsOptions& options) : options_(options) {
   }
   checked_seconds("link latency", options.link.latency);
   checked_seconds("attention_factor", options.attention_factor);
+  for (const auto& cut : options.slices) {
+    cut_of_.push_back(static_cast<int>(std::ranges::find(options.slices, cut) - options.slices.begin()));
+  }
 }
 
 double ModelCosts::tokens(int micro_batch, int slice) const {
@@ -71,13 +75,36 @@ Seconds ModelCosts::seconds(int, std::uint32_t, const Op& op) const {
   switch (op.kind) {
     case OpKind::Forward:
       return forward.products + forward.attention + output;
-    case OpKind::BackwardInput:
-      return forward.products + kAttentionBackward * forward.attention;
     case OpKind::BackwardWeight:
       return forward.products;
-    default:
-      return 2 * forward.products + kAttentionBackward * forward.attention;
+    default: {
+      const Work again = recomputed(op.stage, op.micro_batch, op.slice);
+      const double products = op.kind == OpKind::BackwardInput ? 1 : 2;
+      return products * forward.products + kAttentionBackward * forward.attention + again.products +
+             again.attention;
+    }
   }
+}
+
+// Products and attention that form what the stage's layers did not keep.
+ModelCosts::Work ModelCosts::recomputed(int stage, int micro_batch, int slice) const {
+  using Tensor = model::SavedTensor;
+  const model::Shape& shape = options_.shape;
+  const auto [first, count] = options_.layers[stage];
+  double parameters = 0, attentions = 0;
+  for (std::int64_t layer = first; layer < first + count; ++layer) {
+    const model::KeepSet keep = kept_of(layer);
+    if (!keep.has(Tensor::Query)) parameters += static_cast<double>(shape.hidden * shape.query_width());
+    if (!keep.has(Tensor::KeyValue)) parameters += 2.0 * static_cast<double>(shape.hidden * shape.kv_width());
+    if (!keep.has(Tensor::NormTwoInput))
+      parameters += static_cast<double>(shape.hidden * shape.query_width());
+    if (!keep.has(Tensor::GateUp)) {
+      parameters += 2.0 / 3.0 * static_cast<double>(expert_parameters(shape) * shape.experts_per_token);
+    }
+    if (!keep.has(Tensor::AttentionOutput)) attentions += 1;
+  }
+  return {2 * parameters * tokens(micro_batch, slice) / options_.flops_per_second,
+          work(stage, micro_batch, slice).attention * attentions / static_cast<double>(count)};
 }
 
 Transfer ModelCosts::transfer(int, std::uint32_t, const Op& send) const {
@@ -110,7 +137,7 @@ RecordBytes ModelCosts::record(int stage, int micro_batch, int slice) const {
   const Bytes everything = kept_bytes(shape, keep_of(model::Policy::None), element);
   RecordBytes bytes;
   bytes.record = count * saved_per_token(stage);
-  if (stage + 1 == static_cast<int>(options_.layers.size())) bytes.record += hidden_bytes(micro_batch, slice);
+  if (stage + 1 == static_cast<int>(options_.layers.size())) bytes.logits = hidden_bytes(micro_batch, slice);
   bytes.weight_record = token_layers * everything;
   // No later slice adds to the last one's keys and values, so it has no accumulator.
   if (slice + 1 < slices) bytes.kv_gradient = token_layers * 2 * shape.kv_width() * accumulator;
@@ -128,6 +155,44 @@ Bytes ModelCosts::leavable(int stage, int micro_batch, int slice) const {
         kept_bytes(options_.shape, sliced ? keep.without(model::SavedTensor::KeyValue) : keep, element);
   }
   return static_cast<Bytes>(tokens(micro_batch, slice)) * per_token;
+}
+
+model::ActionSize ModelCosts::action_size(int stage, int micro_batch, int slice) const {
+  const auto& cut = options_.slices[micro_batch];
+  const auto [first, count] = options_.layers[stage];
+  const int stages = static_cast<int>(options_.layers.size());
+  const auto together = [&](int other) {
+    return other >= 0 && other < stages && !options_.devices.empty() &&
+           options_.devices[stage] == options_.devices[other];
+  };
+  model::ActionSize size{.shape = options_.shape,
+                         .sequences = options_.sequences,
+                         .tokens = cut[slice].length,
+                         .last_slice = slice + 1 == static_cast<int>(cut.size()),
+                         .first_stage = stage == 0,
+                         .last_stage = stage + 1 == stages,
+                         .handed_over = together(stage - 1),
+                         .gradient_handed_over = together(stage + 1),
+                         .loss_tile = options_.loss_tile};
+  for (std::int64_t layer = first; layer < first + count; ++layer) size.keep.push_back(kept_of(layer));
+  for (int earlier = slice - 1; earlier >= 0; --earlier) size.earlier.push_back(cut[earlier].length);
+  return size;
+}
+
+ActionBytes ModelCosts::action(const Op& op) const {
+  if (!options_.kernels) return {};
+  const auto [place, fresh] =
+      actions_.try_emplace({op.kind, op.stage, cut_of_[op.micro_batch], op.slice}, ActionBytes{});
+  if (!fresh) return place->second;
+  const model::ActionSize size = action_size(op.stage, op.micro_batch, op.slice);
+  const auto kind = op.kind == OpKind::Forward          ? model::ActionKind::Forward
+                    : op.kind == OpKind::BackwardInput  ? model::ActionKind::BackwardInput
+                    : op.kind == OpKind::BackwardWeight ? model::ActionKind::BackwardWeight
+                                                        : model::ActionKind::Backward;
+  const model::ActionMemory memory = model::action_memory(size, *options_.kernels, kind);
+  const Bytes logits =
+      kind == model::ActionKind::Forward ? logits_tile_bytes(size, *options_.kernels) : Bytes{0};
+  return place->second = {memory.temporary, memory.growth, logits};
 }
 
 Bytes ModelCosts::hidden_bytes(int micro_batch, int slice) const {

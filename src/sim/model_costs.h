@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costs from a model's shape and a few speeds: a plain analytic model. Matrix products and attention run at
-// one rate each, everything else is free; recomputation is not counted.
+// one rate each, everything else is free.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <tuple>
 #include <vector>
 
-#include "model/memory_policy.h"
+#include "model/action_memory.h"
 #include "model/shape.h"
 #include "model/slices.h"
 #include "sim/cost_table.h"
@@ -26,13 +29,16 @@ struct ModelCostsOptions {
   Link link;                            // between any two devices
   double copy_bytes_per_second = 1e10;  // of offloading, each way
   double attention_factor = 1;          // what if attention took so many times as long
+  std::vector<int> devices;             // of each stage; empty: all on different ones
+  Tokens loss_tile = 512;
+  std::optional<model::KernelSetting> kernels;  // none: what actions take while they run is unknown
 };
 
 // F and B of a stage: its matrices' products (forward 2 FLOPs a parameter and token, backward 4: 2 each for
 // the input and the weights) and causal attention over the slice and all earlier ones (forward 4·H·d FLOPs a
 // pair of tokens, backward 10: flash attention forms the scores again). I has the attention and half of the
-// products, W the rest. The last stage's F has the output matrix's three products: the loss is formed and
-// differentiated there.
+// products, W the rest. B and I begin with the products and the attention of what the policy did not keep.
+// The last stage's F has the output matrix's three products: the loss is formed and differentiated there.
 class ModelCosts final : public Costs {
  public:
   // Throws InputError naming a speed that is not positive and finite, or a factor that is negative.
@@ -41,6 +47,7 @@ class ModelCosts final : public Costs {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(int stage, int micro_batch, int slice) const override;
+  ActionBytes action(const schedule::Op& op) const override;
 
   // Of a record, all that may leave its device: what the policy keeps, without the statistics, and without
   // K,V where later slices read them.
@@ -58,6 +65,12 @@ class ModelCosts final : public Costs {
   double tokens(int micro_batch, int slice) const;  // of all sequences
   model::KeepSet kept_of(std::int64_t layer) const;
   Bytes saved_per_token(int stage) const;
+  Work recomputed(int stage, int micro_batch, int slice) const;
+  model::ActionSize action_size(int stage, int micro_batch, int slice) const;
+
+  // Found once for each kind, stage, cut and slice; not for several threads at a time.
+  mutable std::map<std::tuple<schedule::OpKind, int, int, int>, ActionBytes> actions_;
+  std::vector<int> cut_of_;  // of each micro-batch: the first one that is cut alike
 
   ModelCostsOptions options_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/print.h"
 
-#include "base/text.h"
 #include "base/aligned.h"
+#include "base/text.h"
 
 namespace penstock::sim {
 namespace {

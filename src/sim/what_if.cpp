@@ -83,4 +83,6 @@ RecordBytes WhatIf::record(int stage, int micro_batch, int slice) const {
   return base_.record(stage, micro_batch, slice);
 }
 
+ActionBytes WhatIf::action(const schedule::Op& op) const { return base_.action(op); }
+
 }  // namespace penstock::sim

@@ -9,21 +9,43 @@
 
 namespace penstock::train {
 
-schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
-                                 comm::Communicator& pipeline) {
+namespace {
+
+std::size_t compute_ops(const schedule::DeviceProgram& list) {
+  return static_cast<std::size_t>(std::ranges::count_if(list.ops, [](const schedule::Op& op) {
+    return schedule::lane_of(op.kind) == schedule::Lane::Compute;
+  }));
+}
+
+// Each rank's list on rank 0, where the others' have size_of(rank) entries.
+template <class Entry, class SizeOf>
+std::vector<std::vector<Entry>> gather_lists(const std::vector<Entry>& mine, comm::Communicator& pipeline,
+                                             SizeOf&& size_of) {
   constexpr int channel = static_cast<int>(schedule::Channel::Control);
   if (pipeline.rank() != 0) {
     pipeline.send(std::as_bytes(std::span(mine)), 0, channel).wait();
     return {};
   }
-  schedule::Timeline timeline;
-  timeline.devices.push_back(mine);
+  std::vector<std::vector<Entry>> lists{mine};
   for (int rank = 1; rank < pipeline.size(); ++rank) {
-    std::vector<schedule::Event> events(program.devices[static_cast<std::size_t>(rank)].ops.size());
-    pipeline.receive(std::as_writable_bytes(std::span(events)), rank, channel).wait();
-    timeline.devices.push_back(std::move(events));
+    std::vector<Entry> entries(size_of(static_cast<std::size_t>(rank)));
+    pipeline.receive(std::as_writable_bytes(std::span(entries)), rank, channel).wait();
+    lists.push_back(std::move(entries));
   }
-  return timeline;
+  return lists;
+}
+
+}  // namespace
+
+schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
+                                 comm::Communicator& pipeline) {
+  return {gather_lists(mine, pipeline, [&](std::size_t rank) { return program.devices[rank].ops.size(); })};
+}
+
+std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,
+                                                 const std::vector<OpMemory>& mine,
+                                                 comm::Communicator& pipeline) {
+  return gather_lists(mine, pipeline, [&](std::size_t rank) { return compute_ops(program.devices[rank]); });
 }
 
 std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, const AwayBytes& away,

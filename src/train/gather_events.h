@@ -9,6 +9,7 @@
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 #include "train/metrics.h"
+#include "train/op_memory.h"
 
 namespace penstock::train {
 
@@ -16,6 +17,11 @@ namespace penstock::train {
 // others. Collective.
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
                                  comm::Communicator& pipeline);
+
+// What each rank held at the ends of its compute ops, on rank 0; empty on the others. Collective.
+std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,
+                                                 const std::vector<OpMemory>& mine,
+                                                 comm::Communicator& pipeline);
 
 // Offloaded bytes at their most.
 struct AwayBytes {

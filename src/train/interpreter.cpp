@@ -34,12 +34,17 @@ StepResult Interpreter::run(const StepTokens& step) {
   step_ = &step;
   result_.loss_sums.assign(slots_per_stage_, 0.0);
   result_.events.assign(list_.ops.size(), {});
+  result_.memory.clear();
+  if (setting_.ledger) setting_.ledger->take_recent_peak();
   began_ = std::chrono::steady_clock::now();
   if (setting_.offloader) setting_.offloader->begin(began_);
   for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
     for (const std::uint32_t earlier : list_.after_of(list_.ops[index])) finish(earlier);
     result_.events[index] = {.start = now(), .end = 0, .op = index};
     execute(index);
+    if (setting_.ledger && lane_of(list_.ops[index].kind) == schedule::Lane::Compute) {
+      result_.memory.push_back(memory_now(*setting_.ledger));
+    }
     poll();
   }
   wait_for_sends();
@@ -90,7 +95,9 @@ void Interpreter::forward(const Op& op) {
   const bool first = op.stage == 0;
   const bool last = op.stage + 1 == setting_.program.stages;
 
-  nn::ForwardInput input{.key = {op.micro_batch, op.slice}, .first_position = range.begin};
+  const bool last_slice = range.begin + range.length == step_->tokens[j].size(1);
+  nn::ForwardInput input{
+      .key = {op.micro_batch, op.slice}, .first_position = range.begin, .last_slice = last_slice};
   if (first) input.tokens = step_->tokens[j].slice(1, range.begin, range.begin + range.length);
   if (!first) input.hidden = std::exchange(inputs_[here], {});
   if (last) {
@@ -100,7 +107,7 @@ void Interpreter::forward(const Op& op) {
   nn::Stage& stage = setting_.stages.at(op.stage);
   const bool evaluating = setting_.mode == Mode::Evaluate;
   nn::ForwardOutput output = evaluating ? stage.evaluate(input) : stage.forward(input);
-  if (evaluating && range.begin + range.length == step_->tokens[j].size(1)) stage.forget(op.micro_batch);
+  if (evaluating && last_slice) stage.forget(op.micro_batch);
 
   if (last) {
     result_.loss_sums[first_slot_[j] + static_cast<std::size_t>(op.slice)] = output.loss_sum;

@@ -19,6 +19,7 @@
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 #include "train/offloader.h"
+#include "train/op_memory.h"
 
 namespace penstock::train {
 
@@ -37,6 +38,7 @@ struct StepResult {
   // stage.
   std::vector<double> loss_sums;
   std::vector<schedule::Event> events;  // one per op, seconds since the step began here
+  std::vector<OpMemory> memory;         // one per op of the compute lane, in order; empty without a ledger
 };
 
 class Interpreter {
@@ -55,6 +57,7 @@ class Interpreter {
     Offloader* offloader = nullptr;  // of this device's list, when it has copies
     // Carries out STEP, given this device's loss sums of the step; may be empty when evaluating.
     std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
+    nn::Ledger* ledger = nullptr;  // of this rank; may be null
   };
   explicit Interpreter(Setting setting);
 

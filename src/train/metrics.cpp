@@ -86,11 +86,29 @@ void MetricsFile::flush() {
   if (files::file_system().flush(descriptor_) != 0) files::fail_to("cannot be flushed", path_);
 }
 
+BytesByCategory predicted_bytes(const model::DeviceMemory& memory) {
+  BytesByCategory named;
+  for (const auto& [name, bytes] : model::categories(memory)) named.emplace_back(name, bytes);
+  named.emplace_back("host", memory.host);
+  named.emplace_back("disk", memory.disk);
+  named.emplace_back("total", memory.total());
+  return named;
+}
+
 std::string to_json(const Summary& summary) {
   Json devices = Json::array();
   for (const DeviceSummary& device : summary.devices) {
     devices.push_back({{"predicted_bytes", to_object(device.predicted_bytes)},
                        {"measured_bytes", to_object(device.measured_bytes)}});
+  }
+  Json processes = Json::array();
+  for (const ResidentSummary& process : summary.processes) {
+    processes.push_back({{"first_device", process.first_device},
+                         {"libraries_bytes", process.libraries},
+                         {"predicted_tensor_bytes", process.predicted_tensors},
+                         {"measured_tensor_bytes", process.tensors},
+                         {"predicted_resident_bytes", process.predicted()},
+                         {"measured_resident_bytes", process.measured}});
   }
   const Json document{{"steps", summary.steps},
                       {"resumed_from_step", summary.resumed_from_step},
@@ -104,7 +122,8 @@ std::string to_json(const Summary& summary) {
                       {"copy_hidden", optional(summary.copy_hidden)},
                       {"skipped_steps", summary.skipped_steps},
                       {"machine", summary.machine},
-                      {"devices", devices}};
+                      {"devices", devices},
+                      {"processes", processes}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/memory_table.h"
 
 namespace penstock::train {
 
@@ -59,6 +60,21 @@ struct DeviceSummary {
   BytesByCategory measured_bytes;
 };
 
+// The bytes of a prediction by the names that a ledger has, then what has no ledger: copies, host, disk; last
+// the total.
+BytesByCategory predicted_bytes(const model::DeviceMemory& memory);
+
+// The resident set of one process at its most, beside what was accounted in it.
+struct ResidentSummary {
+  int first_device = 0;
+  Bytes libraries = 0;          // after the first step, all that was not tensors: code, data, buffers
+  Bytes predicted_tensors = 0;  // of its devices
+  Bytes tensors = 0;            // measured
+  Bytes measured = 0;           // of the process
+
+  Bytes predicted() const { return libraries + predicted_tensors; }
+};
+
 struct Summary {
   std::int64_t steps = 0;
   std::int64_t resumed_from_step = 0;  // the checkpoint's; 0: the run began anew
@@ -73,6 +89,7 @@ struct Summary {
   std::int64_t skipped_steps = 0;
   std::string machine;
   std::vector<DeviceSummary> devices;
+  std::vector<ResidentSummary> processes;
 };
 
 std::string to_json(const Summary& summary);

@@ -10,14 +10,17 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "comm/mpi.h"
 #include "files/atomic_file.h"
 #include "files/file_system.h"
+#include "nn/allocator.h"
 #include "train/bigram.h"
 #include "train/checkpoint_load.h"
 #include "train/checkpoint_saver.h"
 #include "train/checkpoint_settings.h"
 #include "train/gather_events.h"
 #include "train/machine.h"
+#include "train/resident.h"
 #include "train/sample_text.h"
 #include "train/tokenizer.h"
 #include "train/trainer.h"
@@ -29,19 +32,11 @@ namespace {
 constexpr std::size_t kKeptTimelines = 3;
 constexpr int kMostSkippedInARow = 3;
 
-BytesByCategory predicted_bytes(const model::DeviceMemory& memory) {
-  BytesByCategory named;
-  for (const auto& [name, bytes] : model::categories(memory)) named.emplace_back(name, bytes);
-  named.emplace_back("total", memory.total());
-  named.emplace_back("host", memory.host);
-  named.emplace_back("disk", memory.disk);
-  return named;
-}
-
 // What this rank keeps of one of the last steps.
 struct KeptStep {
   std::int64_t number = 0;
   std::vector<schedule::Event> events;
+  std::vector<OpMemory> memory;
   std::vector<nn::KernelCall> calls;
 };
 
@@ -70,6 +65,7 @@ class Run {
     began_ = Clock::now();
     while (done_ < steps() && !stopped_) {
       const StepReport report = one_step(done_ + 1);
+      if (libraries_ == 0) note_libraries();
       ++done_;
       keep_up(report);
     }
@@ -111,11 +107,41 @@ class Run {
             .settings = settings_of(plan_, at::get_num_threads())};
   }
 
+  // Ranks of one process share its resident set, which is read while all of them rest. The first step has
+  // brought in what libraries load late.
+  bool one_process() const { return !comm::launched_by_mpi(); }
+
+  void note_libraries() {
+    auto live = static_cast<double>(trainer_.ledger().live_total());
+    if (one_process()) pipeline_.all_reduce(&live, 1, comm::Type::F64, comm::Reduction::Sum);
+    pipeline_.barrier();
+    libraries_ = resident_memory().now - static_cast<Bytes>(live) - nn::cached_bytes();
+    pipeline_.barrier();
+  }
+
+  std::vector<ResidentSummary> gather_processes() {
+    const std::array<std::int64_t, 3> mine{libraries_, trainer_.ledger().peak_total(),
+                                           resident_memory().peak};
+    std::vector<std::array<std::int64_t, 3>> all(static_cast<std::size_t>(pipeline_.size()));
+    pipeline_.all_gather(comm::bytes_of(mine), std::as_writable_bytes(std::span(all)));
+    std::vector<ResidentSummary> processes;
+    for (std::size_t device = 0; device < all.size(); ++device) {
+      const auto& [libraries, tensors, resident] = all[device];
+      if (device == 0 || !one_process()) {
+        processes.push_back(
+            {.first_device = static_cast<int>(device), .libraries = libraries, .measured = resident});
+      }
+      processes.back().tensors += tensors;
+      processes.back().predicted_tensors += plan_.predicted[device].total();
+    }
+    return processes;
+  }
+
   StepReport one_step(std::int64_t number) {
     const StepTokens tokens = data_.training_batch(samples_drawn_);
     samples_drawn_ += plan_.options.train.batch;
     const StepReport report = trainer_.step(number, tokens);
-    kept_.push_back({number, trainer_.events(), trainer_.kernel_calls()});
+    kept_.push_back({number, trainer_.events(), trainer_.memory(), trainer_.kernel_calls()});
     if (kept_.size() > kKeptTimelines) kept_.pop_front();
     watch_for_numbers(number, report);
     const bool evaluate_now = number == steps() || (plan_.options.train.evaluate_every > 0 &&
@@ -225,9 +251,11 @@ class Run {
   RunOutcome finish() {
     RunOutcome outcome{.steps = done_};
     for (const KeptStep& kept : kept_) {
-      outcome.timelines.push_back({kept.number, gather_events(plan_.program, kept.events, pipeline_)});
+      outcome.timelines.push_back({kept.number, gather_events(plan_.program, kept.events, pipeline_),
+                                   gather_memory(plan_.program, kept.memory, pipeline_)});
       if (plan_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline_));
     }
+    summary_.processes = gather_processes();
     const auto measured = gather_peaks(trainer_.ledger(), away(), pipeline_);
     const std::string path = directory_ ? directory_->file("weights.safetensors") : "";
     write_weights(path, plan_.shape(), trainer_.stages(), pipeline_);
@@ -274,6 +302,7 @@ class Run {
   std::int64_t skipped_in_a_row_ = 0;
   bool stopped_ = false;
   std::deque<KeptStep> kept_;
+  Bytes libraries_ = 0;  // of this process
   Summary summary_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/step_timeline.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -37,6 +38,29 @@ std::vector<schedule::Event> parse_rank(const Json& pairs, std::size_t ops, cons
   return events;
 }
 
+OpMemory parse_memory(const Json& numbers, const std::string& place) {
+  OpMemory memory;
+  const bool whole =
+      numbers.is_array() && numbers.size() == memory.live.size() + 1 &&
+      std::ranges::all_of(numbers, [](const Json& entry) { return entry.is_number_integer(); });
+  if (!whole) throw InputError(place + ": memory is no list of a peak and the bytes of each category");
+  memory.peak = numbers[0].get<Bytes>();
+  for (std::size_t i = 0; i < memory.live.size(); ++i) memory.live[i] = numbers[i + 1].get<Bytes>();
+  return memory;
+}
+
+std::vector<OpMemory> parse_memories(const Json& entries, const schedule::DeviceProgram& list,
+                                     const std::string& place) {
+  const auto wanted = std::ranges::count_if(
+      list.ops, [](const schedule::Op& op) { return schedule::lane_of(op.kind) == schedule::Lane::Compute; });
+  if (!entries.is_array() || static_cast<std::ptrdiff_t>(entries.size()) != wanted) {
+    throw InputError(place + ": memory is not of every compute op");
+  }
+  std::vector<OpMemory> memory;
+  for (const Json& entry : entries) memory.push_back(parse_memory(entry, place));
+  return memory;
+}
+
 StepTimeline parse_step(const Json& entry, const schedule::Program& program, std::string_view origin) {
   if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) {
     throw InputError(std::string(origin) + ": a step has no number \"step\"");
@@ -48,7 +72,32 @@ StepTimeline parse_step(const Json& entry, const schedule::Program& program, std
     step.timeline.devices.push_back(
         parse_rank(pairs, program.devices[rank].ops.size(), place_of(origin, step.step, rank)));
   }
+  if (!entry.contains("memory")) return step;
+  const Json& memory = entry["memory"];
+  for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
+    const Json& entries = memory.is_array() && rank < memory.size() ? memory[rank] : Json();
+    step.memory.push_back(parse_memories(entries, program.devices[rank], place_of(origin, step.step, rank)));
+  }
   return step;
+}
+
+}  // namespace
+
+namespace {
+
+std::string memory_json(const std::vector<std::vector<OpMemory>>& memory) {
+  if (memory.empty()) return "";
+  std::string text = ", \"memory\": [";
+  for (const auto& device : memory) {
+    text += &device == memory.data() ? "\n[" : ",\n[";
+    for (const OpMemory& op : device) {
+      text += (&op == device.data() ? "[" : ",[") + std::to_string(op.peak);
+      for (const Bytes live : op.live) text += "," + std::to_string(live);
+      text += "]";
+    }
+    text += "]";
+  }
+  return text + "]";
 }
 
 }  // namespace
@@ -66,7 +115,7 @@ std::string to_json(const std::vector<StepTimeline>& steps) {
       }
       text += "]";
     }
-    text += "]}";
+    text += "]" + memory_json(step.memory) + "}";
   }
   return text + "]}\n";
 }

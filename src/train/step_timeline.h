@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measured timelines of a run's last steps, as the run directory holds them.
 //
-// timeline.json: {"steps": [{"step": 12, "devices": [[[start, end], ...], ...]}, ...]}, seconds since the
-// step began, one pair per op of the device's list in program.txt.
+// timeline.json: {"steps": [{"step": 12, "devices": [[[start, end], ...], ...], "memory": [[[peak, live,
+// ...],
+// ...], ...]}, ...]}, seconds since the step began, one pair per op of the device's list in program.txt;
+// bytes per op of its compute lane: the greatest total until it ended, then what was alive by category
+// (nn/ledger.h).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +15,14 @@
 
 #include "schedule/program.h"
 #include "schedule/timeline.h"
+#include "train/op_memory.h"
 
 namespace penstock::train {
 
 struct StepTimeline {
   std::int64_t step = 0;
   schedule::Timeline timeline;
+  std::vector<std::vector<OpMemory>> memory;  // [device][op of the compute lane]; empty: not measured
 };
 
 std::string to_json(const std::vector<StepTimeline>& steps);

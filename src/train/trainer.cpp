@@ -17,14 +17,17 @@ std::map<int, nn::Stage> make_stages(const RunPlan& plan, int device) {
   std::map<int, nn::Stage> stages;
   for (int number = 0; number < plan.stages(); ++number) {
     if (plan.device_of_stage[static_cast<std::size_t>(number)] != device) continue;
+    const auto [first, count] = plan.layers[static_cast<std::size_t>(number)];
+    const auto keep = plan.keep.begin() + first;
     stages.emplace(number, nn::Stage({.shape = plan.shape(),
-                                      .layers = plan.layers[static_cast<std::size_t>(number)],
+                                      .layers = {first, count},
                                       .first = number == 0,
                                       .last = number + 1 == plan.stages(),
                                       .precision = plan.precision(),
                                       .seed = static_cast<std::uint64_t>(plan.options.train.seed),
                                       .loss_tile_tokens = plan.options.train.loss_tile_tokens,
-                                      .max_positions = plan.options.data.seq_len}));
+                                      .max_positions = plan.options.data.seq_len,
+                                      .keep = {keep, keep + count}}));
   }
   return stages;
 }
@@ -73,6 +76,7 @@ Trainer::Trainer(const RunPlan& plan, comm::Communicator& pipeline) : plan_(plan
                                              plan.options.train);
   }
   offloader_ = make_offloader(plan, pipeline.rank());
+  ledger_.reset_peaks();  // what making the parameters took is over
   training_ = make_interpreter(plan.program, Mode::Train);
   evaluating_ = make_interpreter(plan.evaluation, Mode::Evaluate);
 }
@@ -85,7 +89,9 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   profile_.restart();
   const nn::ProfileScope profiled(plan_.profile ? &profile_ : nullptr);
   const auto began = std::chrono::steady_clock::now();
-  events_ = training_->run(tokens).events;
+  StepResult result = training_->run(tokens);
+  events_ = std::move(result.events);
+  memory_ = std::move(result.memory);
   gather_facts(std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began).count());
   return report_;
 }
@@ -142,7 +148,8 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
       .type = nn::compute_type(plan_.precision()),
       .mode = mode,
       .offloader = mode == Mode::Train ? offloader_.get() : nullptr,
-      .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }});
+      .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); },
+      .ledger = &ledger_});
 }
 
 }  // namespace penstock::train

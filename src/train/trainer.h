@@ -44,6 +44,7 @@ class Trainer {
 
   // The latest step of this rank.
   const std::vector<schedule::Event>& events() const { return events_; }
+  const std::vector<OpMemory>& memory() const { return memory_; }
   const std::vector<nn::KernelCall>& kernel_calls() const { return profile_.calls(); }  // when profiling
   std::map<int, nn::Stage>& stages() { return stages_; }
   Optimizer& optimizer() { return *optimizer_; }
@@ -65,6 +66,7 @@ class Trainer {
   std::unique_ptr<Interpreter> evaluating_;
   std::unique_ptr<Offloader> offloader_;  // where records leave
   std::vector<schedule::Event> events_;
+  std::vector<OpMemory> memory_;
   nn::Profile profile_;
   StepReport report_;         // of the step under way
   std::int64_t targets_ = 0;  // of the step under way

@@ -118,9 +118,6 @@ TEST(Resolve, RefusesByNameWhatIsNotThereYet) {
       {"parallel.tp = 2", [](auto& o) { o.parallel.tp = 2; }},
       {"schedule.exchange = \"paired\"", [](auto& o) { o.schedule.exchange = "paired"; }},
       {"schedule.vocabulary_parallel = true", [](auto& o) { o.schedule.vocabulary_parallel = true; }},
-      {"memory.policy = \"full\"", [](auto& o) { o.memory.policy = "full"; }},
-      {"memory.keep", [](auto& o) { o.memory.keep = {"q"}; }},
-      {"memory.limit = \"6 GiB\"", [](auto& o) { o.memory.limit = "6 GiB"; }},
       {"memory.offload = \"auto\"", [](auto& o) { o.memory.offload.word = "auto"; }},
       {"data.megatron = \"x\"", [](auto& o) { o.data.megatron = "x"; }},
   };

@@ -209,7 +209,7 @@ TEST(ModelCosts, RecordsAreTheTableOfSavedTensors) {
   const Bytes token_layers = 3 * 256 * 2;
   const Bytes statistics = 4 * options.shape.heads + 2 * 4;
   EXPECT_EQ(costs.record(0, 0, 0).record, token_layers * (12 * h + 4 * kv + 6 * f + statistics));
-  EXPECT_EQ(costs.record(1, 0, 0).record - costs.record(0, 0, 0).record, 3 * 256 * h * 2);
+  EXPECT_EQ(costs.record(1, 0, 0).logits - costs.record(0, 0, 0).logits, 3 * 256 * h * 2);
   EXPECT_EQ(costs.record(0, 0, 0).kv_gradient, token_layers * 8 * kv);
   EXPECT_EQ(costs.record(0, 0, 3).kv_gradient, 0) << "no later slice adds to the last one's";
   EXPECT_EQ(ModelCosts(small_model(1)).record(0, 0, 0).kv_gradient, 0);

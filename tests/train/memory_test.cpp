@@ -27,15 +27,13 @@ void expect_nothing_kept(train::Trainer& trainer) {
   }
 }
 
-// The plan counts the gradient of the loss that the last stage keeps as part of its records, the ledger as
-// logits.
 void expect_predicted_peaks(train::Trainer& trainer, const train::RunPlan& plan, int device) {
   const nn::Ledger& ledger = trainer.ledger();
   const model::DeviceMemory& predicted = plan.predicted[static_cast<std::size_t>(device)];
-  const bool last = trainer.stages().contains(plan.stages() - 1);
-  EXPECT_GE(predicted.activations, ledger.peak(Category::Activations));
-  EXPECT_LE(predicted.activations,
-            ledger.peak(Category::Activations) + (last ? ledger.peak(Category::Logits) : Bytes{0}));
+  EXPECT_EQ(ledger.peak(Category::Activations), predicted.activations);
+  // A tile's product may work on more or less, as the processor has it.
+  EXPECT_NEAR(static_cast<double>(ledger.peak(Category::Logits)), static_cast<double>(predicted.logits),
+              256.0 * KiB);
   EXPECT_EQ(ledger.peak(Category::WeightRecords), predicted.weight_records);
   EXPECT_EQ(ledger.peak(Category::KvGradients), predicted.kv_gradients);
 }

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What policies and offloading save and cost: trains at long context over two MPI ranks of one thread, and prints a
+Markdown table per size: peak bytes predicted beside measured, saved bytes beside those of `none`, tokens a second.
+
+Usage: bench/memory.py PATH/TO/penstock [--small] [--offload 0,0.5,1] [--rounds 2]   (from the root of the repository)
+
+--small runs the same table at a size of seconds, to see that it works. A figure of time is the fastest step of all
+rounds but each run's first; rounds go over all settings in turn, so that a busy minute does not fall on one setting.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from reality import FOLDER, write_text
+
+POLICIES = ["none", "balanced", "balanced+fc1", "full"]
+SIZES = {
+    "L: 4 layers, hidden 512, 16,384 tokens": [],
+    "larger: 6 layers, hidden 768, 24,576 tokens": ["--model.layers", "6", "--model.hidden", "768", "--model.ffn", "2048",
+                                                    "--model.heads", "12", "--data.seq_len", "24576",
+                                                    "--schedule.slices", "12"],
+}
+SMALL = {"small: 4 layers, hidden 128, 1,024 tokens": ["--model.hidden", "128", "--model.ffn", "352", "--model.vocab", "259",
+                                                       "--data.seq_len", "1024"]}
+
+
+def train(program, size, policy, offload):
+    run = FOLDER / "memory"
+    shutil.rmtree(run, ignore_errors=True)
+    alpha = ["--memory.offload", str(offload)] if offload > 0 else []
+    subprocess.run(["mpirun", "--oversubscribe", "-np", "2", program, "train", "bench/memory.toml", *size, "--memory.policy",
+                    policy, *alpha, "--output.dir", str(run)], check=True, stdout=subprocess.DEVNULL)
+    steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    summary = json.loads((run / "summary.json").read_text())
+    return min(step["step_s"] for step in steps[1:]), steps[0]["tokens"], summary
+
+
+def mib(count):
+    return f"{count / 2**20:.1f}"
+
+
+def off(predicted, measured):
+    return f"{100 * (predicted / measured - 1):+.1f} %"
+
+
+def row(policy, offload, seconds, tokens, summary, none):
+    device = summary["devices"][0]
+    predicted, measured = device["predicted_bytes"], device["measured_bytes"]
+    process = summary["processes"][0]
+    saved, all_saved = measured["activations"], none[2]["devices"][0]["measured_bytes"]["activations"]
+    expected = predicted["activations"] / none[2]["devices"][0]["predicted_bytes"]["activations"]
+    return (f"| {policy} | {offload} | {mib(saved)} | {saved / all_saved:.3f} | {expected:.3f} | {mib(measured['total'])} "
+            f"| {off(predicted['total'], measured['total'])} "
+            f"| {off(process['predicted_resident_bytes'], process['measured_resident_bytes'])} "
+            f"| {tokens / seconds:.0f} | {100 * (seconds / none[0] - 1):+.1f} % |")
+
+
+def table(program, name, size, offloads, rounds):
+    settings = [(policy, offload) for policy in POLICIES for offload in offloads]
+    best = {}
+    for _ in range(rounds):
+        for setting in settings:
+            result = train(program, size, *setting)
+            if setting not in best or result[0] < best[setting][0]:
+                best[setting] = result
+    print(f"{name}; 2 ranks of one thread, slimpipe, bf16; device 0\n")
+    print("| policy | α | saved MiB | of none | predicted | peak MiB | prediction off | resident off | tokens/s | time over none |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for setting in settings:
+        print(row(*setting, *best[setting], best["none", offloads[0]]), flush=True)
+    print()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--offload", default="0")
+    parser.add_argument("--rounds", type=int, default=2)
+    arguments = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    write_text()
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    offloads = [float(part) for part in arguments.offload.split(",")]
+    for name, size in (SMALL if arguments.small else SIZES).items():
+        table(arguments.program, name, size, offloads, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory over time as the report draws it: the same categories, in the same order, whether predicted or
+// measured.
+#pragma once
+
+#include "cli/simulation.h"
+#include "report/report.h"
+
+namespace penstock::cli {
+
+// Of one device, from a simulation with samples; `standing` has its weights, gradients and optimizer states,
+// null where they are unknown.
+report::MemorySeries predicted_series(const sim::DeviceMemory& memory, const model::DeviceMemory* standing);
+
+// Of all devices, by the allocator. While an op runs its temporaries are shown as many as the greatest total
+// tells.
+std::vector<report::MemorySeries> measured_memory(const schedule::Program& program, const MeasuredStep& step);
+
+}  // namespace penstock::cli
