@@ -48,6 +48,55 @@ std::optional<ResolvedRun> with_slices(const ResolvedRun& run, int factor) {
   }
 }
 
+bool is_automatic(const NumberOrWord& offload) { return !offload.word.empty(); }
+
+ResolvedRun with_share(ResolvedRun run, double share) {
+  run.options.memory.offload = {.number = share, .word = {}};
+  return run;
+}
+
+// The least share of offloading, in whole percent, with which the run fits; nothing when none is enough.
+std::optional<double> least_share(const ResolvedRun& run, Bytes limit) {
+  constexpr double kWhole = 100;
+  const auto fits = [&](int percent) {
+    return greatest_total(predict_memory(with_share(run, percent / kWhole))) <= limit;
+  };
+  if (fits(0)) return 0.0;
+  if (!fits(100)) return {};
+  int too_little = 0;
+  int enough = 100;
+  while (enough - too_little > 1) {
+    const int middle = (too_little + enough) / 2;
+    (fits(middle) ? enough : too_little) = middle;
+  }
+  return enough / kWhole;
+}
+
+// The run with its share, or with the least that fits where that is "auto"; nothing when it does not fit.
+std::optional<ResolvedRun> with_enough_offload(const ResolvedRun& run, std::optional<Bytes> limit) {
+  if (!is_automatic(run.options.memory.offload)) {
+    const bool fits = !limit || greatest_total(predict_memory(run)) <= *limit;
+    return fits ? std::optional(run) : std::nullopt;
+  }
+  const std::optional<double> share = limit ? least_share(run, *limit) : 0.0;
+  return share ? std::optional(with_share(run, *share)) : std::nullopt;
+}
+
+std::string note_of(const ResolvedRun& asked, const ResolvedRun& chosen, std::optional<Bytes> limit) {
+  const schedule::MemoryOptions& memory = chosen.options.memory;
+  const bool any_policy = asked.options.memory.policy == "auto";
+  const bool any_share = is_automatic(asked.options.memory.offload);
+  std::string note = any_policy ? "policy " + memory.policy : "";
+  if (any_share) note += (any_policy ? " with offload " : "offload ") + exact_number(memory.offload.number);
+  if (!limit) {
+    return note + ": memory.limit sets none, so nothing need " +
+           (any_policy ? "be recomputed" : std::string()) + (any_policy && any_share ? " or " : "") +
+           (any_share ? "leave" : "");
+  }
+  return note + ": the " + (any_policy ? "cheapest" : "least") + " that fits in " + memory.limit + ", with " +
+         print_bytes(greatest_total(predict_memory(chosen)));
+}
+
 std::string settings_that_fit(const ResolvedRun& run, Bytes limit) {
   Bytes least = greatest_total(predict_memory(run));
   for (const model::Policy policy : kCheapestFirst) {
@@ -70,13 +119,18 @@ std::string settings_that_fit(const ResolvedRun& run, Bytes limit) {
          "; raise memory.limit to that or parallel.pp, or lower train.micro_batch or data.seq_len";
 }
 
+std::string share_that_fits(const ResolvedRun& run, Bytes limit) {
+  const std::optional<double> share = least_share(run, limit);
+  return share ? "; memory.offload = " + exact_number(*share) + " would fit" : std::string();
+}
+
 [[noreturn]] void refuse(const ResolvedRun& run, const model::MemoryTable& predicted, Bytes limit) {
   const std::size_t device = fullest_device(predicted);
   const auto [category, bytes] = model::largest_category(predicted[device]);
   throw NoAnswer("memory.limit = " + json_quote(run.options.memory.limit) + ": device " +
                  std::to_string(device) + " would need " + print_bytes(predicted[device].total()) +
                  ", of which " + std::string(category) + " are the most, " + print_bytes(bytes) + "; " +
-                 settings_that_fit(run, limit));
+                 settings_that_fit(run, limit) + share_that_fits(run, limit));
 }
 
 }  // namespace
@@ -86,22 +140,23 @@ std::optional<Bytes> memory_limit(const schedule::MemoryOptions& options) {
   return on_behalf_of("memory.limit", [&] { return parse_bytes(options.limit); });
 }
 
-void choose_policy(ResolvedRun& run) {
-  if (run.options.memory.policy != "auto") return;
+void choose_memory(ResolvedRun& run) {
+  const bool any_policy = run.options.memory.policy == "auto";
+  if (!any_policy && !is_automatic(run.options.memory.offload)) return;
   const std::optional<Bytes> limit = memory_limit(run.options.memory);
+  ResolvedRun candidate = run;
   for (const model::Policy policy : kCheapestFirst) {
-    ResolvedRun candidate = with_policy(run, policy);
-    const Bytes total = limit ? greatest_total(predict_memory(candidate)) : 0;
-    if (limit && total > *limit) continue;
-    candidate.memory_note =
-        "policy " + std::string(name_of(policy)) +
-        (limit ? ": the cheapest that fits in " + run.options.memory.limit + ", with " + print_bytes(total)
-               : ": memory.limit sets none, so nothing need be recomputed");
-    run = std::move(candidate);
-    return;
+    if (any_policy) candidate = with_policy(run, policy);
+    std::optional<ResolvedRun> fitted = with_enough_offload(candidate, limit);
+    if (fitted) {
+      fitted->memory_note = note_of(run, *fitted, limit);
+      run = std::move(*fitted);
+      return;
+    }
+    if (!any_policy) break;
   }
-  const ResolvedRun least = with_policy(run, model::Policy::Full);
-  refuse(least, predict_memory(least), *limit);
+  if (is_automatic(run.options.memory.offload)) candidate = with_share(candidate, 1);
+  refuse(candidate, predict_memory(candidate), *limit);
 }
 
 void require_fit(const ResolvedRun& run, const model::MemoryTable& predicted) {

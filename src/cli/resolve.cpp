@@ -48,7 +48,6 @@ void refuse_what_is_not_there(const train::RunOptions& options) {
   require_word(options.schedule.exchange, "schedule.exchange", "off");
   require(!options.schedule.vocabulary_parallel,
           "schedule.vocabulary_parallel = true is not there yet; use false");
-  require_word(options.memory.offload.word, "memory.offload", "");
   require_word(options.data.megatron, "data.megatron", "");
 }
 
@@ -183,7 +182,7 @@ ResolvedRun resolve(train::RunOptions options) {
   run.threads = static_cast<int>(std::max<std::int64_t>(1, run.options.train.threads));
   run.keep = layer_policies(run.options.memory, run.layers, std::ranges::max(run.schedule.slices) > 1);
   memory_limit(run.options.memory);
-  choose_policy(run);
+  choose_memory(run);
   return run;
 }
 

@@ -71,7 +71,8 @@ void describe(MemoryOptions& options, OptionTable& table) {
   Constraint fraction = from_to(0, 1);
   fraction.choices = {"auto"};
   table.push_back({section, "offload", &options.offload,
-                   "Fraction of each record that is off its device between its forward and its backward.",
+                   "Fraction of each record that is off its device between its forward and its backward; "
+                   "auto: the least that fits memory.limit, or 0.",
                    fraction});
   table.push_back({section, "offload_to", &options.offload_to,
                    "Where offloaded records go: the host's memory, or a file of each rank.",

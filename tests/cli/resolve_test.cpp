@@ -118,7 +118,6 @@ TEST(Resolve, RefusesByNameWhatIsNotThereYet) {
       {"parallel.tp = 2", [](auto& o) { o.parallel.tp = 2; }},
       {"schedule.exchange = \"paired\"", [](auto& o) { o.schedule.exchange = "paired"; }},
       {"schedule.vocabulary_parallel = true", [](auto& o) { o.schedule.vocabulary_parallel = true; }},
-      {"memory.offload = \"auto\"", [](auto& o) { o.memory.offload.word = "auto"; }},
       {"data.megatron = \"x\"", [](auto& o) { o.data.megatron = "x"; }},
   };
   for (const auto& [start, change] : cases) {

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Schedules, OffloadOf, ::testing::ValuesIn([] {
 
 TEST_P(OffloadOf, ChangesNoBit) {
   const Scratch scratch;
-  for (const char* policy : {"none"}) {
+  for (const char* policy : {"none", "balanced", "full"}) {
     auto options = options_of(GetParam(), "bf16");
     options.memory.policy = policy;
     const Trained plain = train_steps(planned(options), 2);
