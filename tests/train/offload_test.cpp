@@ -104,6 +104,35 @@ TEST_P(OffloadOf, PeaksAsPredictedAndNeverAboveNoOffload) {
   }
 }
 
+// Runs large enough that a scratch buffer of a library is a small share.
+TEST(Offload, LeavesThePredictionOfTheWholeWithinTwoPercent) {
+  const Scratch scratch;
+  for (const char* precision : {"f32", "bf16"}) {
+    for (const char* policy : {"none", "balanced", "full"}) {
+      for (const double share : {0.3, 1.0}) {
+        SCOPED_TRACE(std::string(precision) + ", " + policy + ", " + std::to_string(share));
+        auto options = small_options("slimpipe", 2, 8, precision);
+        options.model.shape = {.layers = 4, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = 2};
+        options.data.seq_len = 1024;
+        options.train.batch = 4;
+        options.memory.policy = policy;
+        options.memory.offload.number = share;
+        options.memory.offload_to = share < 1 ? "disk" : "host";
+        options.memory.offload_dir = scratch.path();
+        const train::RunPlan plan = planned(options);
+        expect_predicted(plan);
+        on_ranks(plan, [&](comm::Communicator& world) {
+          train::Trainer trainer(plan, world);
+          trainer.step(1, tokens_of(drawn_batches(plan, 1)));
+          const auto& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+          const auto measured = static_cast<double>(trainer.ledger().peak_total());
+          EXPECT_NEAR(static_cast<double>(predicted.total()) / measured, 1.0, 0.02) << world.rank();
+        });
+      }
+    }
+  }
+}
+
 TEST(Offload, OfInterleavedSlimpipeChangesNoBitAndPeaksAsPredicted) {
   auto options = small_options("slimpipe", 2, 4, "bf16");
   options.schedule.chunks = 2;
