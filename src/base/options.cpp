@@ -143,7 +143,10 @@ void store_number_or_word(const Place& place, const Value& value, NumberOrWord& 
 
 template <class T>
 void store_list(const Place& place, const Value& value, std::vector<T>& target) {
-  const auto* list = std::get_if<std::vector<Scalar>>(&value);
+  std::vector<Scalar> one;  // a word alone is a list of one
+  if (const auto* word = std::get_if<std::string>(&value); word && std::is_same_v<T, std::string>)
+    one.push_back(*word);
+  const auto* list = one.empty() ? std::get_if<std::vector<Scalar>>(&value) : &one;
   if (list == nullptr) fail_type(place);
   const std::size_t length = place.option.constraint.length;
   if (length != 0 && list->size() != length) place.fail("must have " + std::to_string(length) + " elements");
@@ -175,6 +178,21 @@ std::vector<Scalar> guess_list(std::string_view text) {
   if (text.empty()) return list;
   for (const std::string_view part : split(text, ',')) list.push_back(guess(part));
   return list;
+}
+
+// Words of a command line are texts even when they look like numbers.
+std::vector<Scalar> words_of(std::string_view text) {
+  std::vector<Scalar> words;
+  text = trim(text);
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
+    text = trim(text.substr(1, text.size() - 2));
+  if (text.empty()) return words;
+  for (std::string_view part : split(text, ',')) {
+    part = trim(part);
+    const bool quoted = part.size() >= 2 && part.front() == '"' && part.back() == '"';
+    words.emplace_back(std::string(quoted ? part.substr(1, part.size() - 2) : part));
+  }
+  return words;
 }
 
 [[noreturn]] void fail_unknown(std::string_view origin, const std::string& what, const std::string& known) {
@@ -262,6 +280,7 @@ void assign(const Option& option, const Value& value, std::string_view origin) {
 
 void assign_text(const Option& option, std::string_view text, std::string_view origin) {
   if (std::holds_alternative<std::string*>(option.target)) return assign(option, std::string(text), origin);
+  if (std::holds_alternative<Words*>(option.target)) return assign(option, words_of(text), origin);
   const bool list = std::visit(
       Overloaded{[]<class T>(const std::vector<T>*) { return true; }, [](const auto*) { return false; }},
       option.target);

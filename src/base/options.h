@@ -76,7 +76,7 @@ void check_section(const OptionTable& table, std::string_view section, std::stri
 void assign(const Option& option, const Value& value, std::string_view origin);
 
 // A value as typed on a command line, read as the option's type: text needs no quotes, lists are 7,5 or [7,
-// 5].
+// 5]. A list of words may be one word alone, there and in a file.
 void assign_text(const Option& option, std::string_view text, std::string_view origin);
 
 // The present value as TOML: 100, 3e-04, "slimpipe", [7, 5]. Reads back to the same.

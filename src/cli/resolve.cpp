@@ -2,7 +2,9 @@
 #include "cli/resolve.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -14,6 +16,8 @@
 #include "schedule/check.h"
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
+#include "train/data.h"
+#include "train/mixture.h"
 #include "train/tokenizer.h"
 
 namespace penstock::cli {
@@ -48,7 +52,6 @@ void refuse_what_is_not_there(const train::RunOptions& options) {
   require_word(options.schedule.exchange, "schedule.exchange", "off");
   require(!options.schedule.vocabulary_parallel,
           "schedule.vocabulary_parallel = true is not there yet; use false");
-  require_word(options.data.megatron, "data.megatron", "");
 }
 
 // A shape comes from one place: a key that was given beside model.config would be lost.
@@ -56,7 +59,7 @@ void require_no_shape_keys(train::RunOptions& options) {
   train::RunOptions fresh;
   const OptionTable given = train::describe(options), defaults = train::describe(fresh);
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (given[i].section != "model" || given[i].key == "config") continue;
+    if (given[i].section != "model" || given[i].key == "config" || given[i].key == "weights") continue;
     require(value_text(given[i]) == value_text(defaults[i]),
             given[i].name() + " = " + value_text(given[i]) +
                 " and model.config = " + json_quote(options.model.config) + " are both given; keep one");
@@ -71,16 +74,50 @@ void resolve_model(train::RunOptions& options) {
     options.model.config.clear();  // its keys stand in the resolved file themselves
   }
   if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
+  const bool bytes = options.data.megatron.empty();
+  require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not tell it");
   if (shape.vocab == 0) shape.vocab = train::kByteVocabulary;
   model::validate(shape);
-  require(shape.vocab >= train::kByteVocabulary,
+  require(!bytes || shape.vocab >= train::kByteVocabulary,
           "model.vocab = " + text(shape.vocab) + " is less than the " + text(train::kByteVocabulary) +
               " tokens of the byte tokenizer; use " + text(train::kByteVocabulary) + " or more");
 }
 
+// At least so large a share of the samples can be kept to.
+void check_shares(const Numbers& shares, std::size_t prefixes) {
+  require(shares.empty() || shares.size() == prefixes,
+          "data.megatron_weights has " + text(static_cast<std::int64_t>(shares.size())) +
+              " numbers, but data.megatron has " + text(static_cast<std::int64_t>(prefixes)) +
+              " prefixes; give one for each");
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (const double share : shares) {
+    require(std::isfinite(sum) && share * train::Mixture::kPeriod >= sum,
+            "data.megatron_weights has " + exact_number(share) + " of " + exact_number(sum) +
+                " in all; use at least one part in " + text(train::Mixture::kPeriod));
+  }
+}
+
+void check_data(const train::DataOptions& data) {
+  require(!data.text.empty() || !data.megatron.empty(),
+          "data.text is missing; name a text file, or data.megatron");
+  require(data.text.empty() || data.megatron.empty(),
+          "data.text = " + json_quote(data.text) + " and data.megatron are both given; keep one");
+  require(data.text.empty() || data.megatron_weights.empty(),
+          "data.megatron_weights belongs to data.megatron; leave it out");
+  require(
+      data.text.empty() || data.split.empty(),
+      "data.split = " + json_quote(data.split) + " belongs to data.megatron; use data.validation_fraction");
+  const double fraction = data.validation_fraction;
+  require(data.split.empty() || fraction == train::DataOptions().validation_fraction,
+          "data.validation_fraction = " + exact_number(fraction) +
+              " and data.split = " + json_quote(data.split) + " are both given; keep one");
+  if (!data.split.empty()) train::parse_split(data.split);
+  check_shares(data.megatron_weights, data.megatron.size());
+}
+
 void check_training(const train::RunOptions& options) {
   const train::TrainOptions& train = options.train;
-  require(!options.data.text.empty(), "data.text is missing; name a text file");
+  check_data(options.data);
   require(train.batch % train.micro_batch == 0,
           "train.batch = " + text(train.batch) + " is no multiple of train.micro_batch = " +
               text(train.micro_batch) + "; use " + multiples_around(train.batch, train.micro_batch));

@@ -54,7 +54,7 @@ std::string text_of(const train::SettingChange& change) {
 }
 
 void require_fit(const train::CheckpointFacts& facts, const std::string& checkpoint,
-                 const train::RunPlan& plan, const train::TextData& data) {
+                 const train::RunPlan& plan, const train::TokenData& data) {
   for (const auto& change : train::changes(facts.settings, train::settings_of(plan, 1))) {
     if (change.fits) continue;
     throw InputError(checkpoint + " does not fit: " + text_of(change) + "; set it back");
@@ -86,7 +86,7 @@ Resumption begin_again(const std::string& run, const std::vector<std::string>& d
 
 }  // namespace
 
-Resumption choose_checkpoint(const train::RunPlan& plan, const train::TextData& data,
+Resumption choose_checkpoint(const train::RunPlan& plan, const train::TokenData& data,
                              comm::Communicator& world) {
   const train::CheckpointDirectory directory = train::checkpoints_of(plan);
   const std::vector<std::int64_t> steps = steps_on_first(directory, world);

@@ -22,7 +22,7 @@ struct Resumption {
 // The newest valid checkpoint of output.dir, which ranks look through together. Throws InputError, the same
 // on every rank: all checkpoints are damaged, or none is there though the run had ended, or the checkpoint
 // fits no run with these settings and this data. Changes nothing on the disk. Collective.
-Resumption choose_checkpoint(const train::RunPlan& plan, const train::TextData& data,
+Resumption choose_checkpoint(const train::RunPlan& plan, const train::TokenData& data,
                              comm::Communicator& world);
 
 // Whether the run goes on with other settings than the checkpoint's that its bits depend on: a line each.

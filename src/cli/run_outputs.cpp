@@ -73,6 +73,8 @@ std::string result_table(const train::RunPlan& plan, const train::Summary& summa
   if (summary.evaluation_loss && summary.bigram_loss) {
     text << "held out  " << number(*summary.evaluation_loss, 4) << " nats a byte; a table of byte pairs has "
          << number(*summary.bigram_loss, 4) << "\n";
+  } else if (summary.evaluation_loss) {
+    text << "held out  " << number(*summary.evaluation_loss, 4) << " nats a token\n";
   }
   text << memory_after(summary);
   if (summary.copy_hidden) {

@@ -6,12 +6,14 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <thread>
 
 #include "base/text.h"
 #include "cli/agree.h"
+#include "cli/check_weights.h"
 #include "cli/commands.h"
 #include "cli/fit_memory.h"
 #include "cli/number_flags.h"
@@ -65,7 +67,7 @@ Seconds steady_now() {
 // Everything a rank needs, read and checked before the first message.
 struct Prepared {
   train::RunPlan plan;
-  std::unique_ptr<train::TextData> data;
+  std::unique_ptr<train::TokenData> data;
   std::unique_ptr<train::RunDirectory> directory;  // rank 0
   Resumption resumption;
 };
@@ -74,7 +76,10 @@ train::RunStart start_of(const TrainFlags& flags) {
   return flags.resume ? train::RunStart::Resume : train::RunStart::New;
 }
 
-void check_sample(const TrainFlags& flags, Tokens seq_len) {
+void check_sample(const TrainFlags& flags, const train::DataOptions& data) {
+  if (flags.sample > 0 && data.text.empty())
+    throw InputError("--sample needs the text of data.text; leave it out with data.megatron");
+  const Tokens seq_len = data.seq_len;
   const Tokens room = seq_len - train::prompt_bytes(seq_len);
   if (flags.sample <= room) return;
   throw InputError("--sample " + std::to_string(flags.sample) +
@@ -87,9 +92,12 @@ Prepared prepare(const TrainFlags& flags, ResolvedRun resolved, int ranks, int t
   Prepared prepared{.plan = plan_run(resolved)};
   prepared.plan.profile = flags.profile;
   check_ranks(resolved.options.parallel, ranks);
-  check_sample(flags, resolved.options.data.seq_len);
+  check_sample(flags, resolved.options.data);
   require_fit(resolved, prepared.plan.predicted);
-  prepared.data = std::make_unique<train::TextData>(resolved.options.data, resolved.options.train);
+  const std::string& weights = resolved.options.model.weights;
+  if (!flags.resume || std::filesystem::exists(weights)) check_weights(resolved.options.model);
+  prepared.data = std::make_unique<train::TokenData>(resolved.options.data, resolved.options.train,
+                                                     resolved.options.model.shape.vocab);
   return prepared;
 }
 

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "files/mapped_file.h"
+#include "files/strict_json.h"
 
 namespace penstock::files {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLongestFile = 1 << 20;
+constexpr int kDeepest = 16;
 constexpr std::int64_t kMostWidth = 1 << 24;
 
 // Settings that change nothing about what one forward pass computes.
@@ -57,9 +59,11 @@ class Members {
     return value->get<std::int64_t>();
   }
 
+  double number(const char* key) { return number(key, -1); }
   double number(const char* key, double otherwise) {
     const json* value = take(key);
-    if (value == nullptr) return otherwise;
+    if (value == nullptr && otherwise >= 0) return otherwise;
+    if (value == nullptr) fail("has no " + std::string(key));
     const bool good = value->is_number() && std::isfinite(value->get<double>()) && value->get<double>() > 0;
     if (!good) fail(said(key, *value) + " must be a positive number");
     return value->get<double>();
@@ -111,30 +115,28 @@ class Members {
 void read_rope(const json& object, const std::string& origin, model::Shape& shape) {
   Members rope(object, origin);
   shape.rope_theta = rope.number("rope_theta", shape.rope_theta);
+  rope.require("partial_rotary_factor", {1.0});
   const json* type = rope.take("rope_type");
   if (type == nullptr) type = rope.take("type");
   if (type == nullptr || *type == "default") return rope.refuse_the_rest();
   if (*type != "llama3")
     rope.fail("the rotary scaling " + printable(type->dump()) + " is not supported; expected \"llama3\"");
-  shape.rope_scaling.factor = rope.number("factor", 8.0);
-  shape.rope_scaling.low_frequency_factor = rope.number("low_freq_factor", 1.0);
-  shape.rope_scaling.high_frequency_factor = rope.number("high_freq_factor", 4.0);
-  shape.rope_scaling.original_positions = rope.count("original_max_position_embeddings", 8192);
+  model::RopeScaling& scaling = shape.rope_scaling;
+  scaling.factor = rope.number("factor");
+  scaling.low_frequency_factor = rope.number("low_freq_factor");
+  scaling.high_frequency_factor = rope.number("high_freq_factor");
+  scaling.original_positions = rope.count("original_max_position_embeddings");
+  if (scaling.factor < 1) rope.fail("factor = " + exact_number(scaling.factor) + " must be 1 or more");
+  if (scaling.high_frequency_factor <= scaling.low_frequency_factor)
+    rope.fail("high_freq_factor = " + exact_number(scaling.high_frequency_factor) +
+              " must be above low_freq_factor = " + exact_number(scaling.low_frequency_factor));
   rope.refuse_the_rest();
-}
-
-json parse(std::string_view text, std::string_view origin) {
-  try {
-    return json::parse(text);
-  } catch (const json::exception& error) {
-    throw InputError(std::string(origin) + ": is not JSON: " + printable(error.what(), 200));
-  }
 }
 
 }  // namespace
 
 model::Shape parse_model_config(std::string_view text, std::string_view origin) {
-  const json document = parse(text, origin);
+  const json document = parse_strictly(text, origin, "the file", kDeepest);
   Members members(document, std::string(origin));
   members.require("model_type", {"llama"});
   members.require("hidden_act", {"silu"});
@@ -166,7 +168,52 @@ model::Shape parse_model_config(std::string_view text, std::string_view origin) 
 }
 
 model::Shape read_model_config(const std::string& path) {
-  return parse_model_config(read_text(path, kLongestFile), printable(path, 500));
+  const std::string file = model_config_in(path);
+  return parse_model_config(read_text(file, kLongestFile), printable(file, 500));
+}
+
+std::string model_config_in(const std::string& path) {
+  std::error_code error;
+  const bool folder = std::filesystem::is_directory(path, error);
+  return folder ? (std::filesystem::path(path) / "config.json").string() : path;
+}
+
+std::string print_model_config(const model::Shape& shape, const ConfigExtras& extras) {
+  json rope;  // null: none
+  const model::RopeScaling& scaling = shape.rope_scaling;
+  if (scaling.factor != 1.0) {
+    rope = {{"rope_type", "llama3"},
+            {"factor", scaling.factor},
+            {"low_freq_factor", scaling.low_frequency_factor},
+            {"high_freq_factor", scaling.high_frequency_factor},
+            {"original_max_position_embeddings", scaling.original_positions}};
+  }
+  const auto token = [](std::optional<std::int64_t> id) { return id ? json(*id) : json(nullptr); };
+  const nlohmann::ordered_json document{{"architectures", {"LlamaForCausalLM"}},
+                                        {"model_type", "llama"},
+                                        {"torch_dtype", extras.element_type},
+                                        {"num_hidden_layers", shape.layers},
+                                        {"hidden_size", shape.hidden},
+                                        {"intermediate_size", shape.ffn},
+                                        {"num_attention_heads", shape.heads},
+                                        {"num_key_value_heads", shape.kv_heads},
+                                        {"head_dim", shape.head_dim()},
+                                        {"vocab_size", shape.vocab},
+                                        {"max_position_embeddings", extras.positions},
+                                        {"rms_norm_eps", shape.norm_epsilon},
+                                        {"rope_theta", shape.rope_theta},
+                                        {"rope_scaling", rope},
+                                        {"tie_word_embeddings", shape.tied_embeddings},
+                                        {"hidden_act", "silu"},
+                                        {"attention_bias", false},
+                                        {"attention_dropout", 0.0},
+                                        {"mlp_bias", false},
+                                        {"initializer_range", 0.02},
+                                        {"bos_token_id", token(extras.begin_token)},
+                                        {"eos_token_id", token(extras.end_token)},
+                                        {"pad_token_id", token(extras.padding_token)},
+                                        {"use_cache", true}};
+  return document.dump(2) + "\n";
 }
 
 }  // namespace penstock::files

@@ -55,6 +55,17 @@ const StoredTensor* Safetensors::find(std::string_view name) const {
 
 std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
                               const Metadata& metadata) {
+  for (const StoredTensor& tensor : tensors) {
+    PENSTOCK_CHECK(bytes_of_shape(tensor.shape, tensor.type) == tensor.bytes.size(),
+                   "a tensor's bytes fit its shape");
+  }
+  return write_safetensors(path, tensors, metadata,
+                           [](const StoredTensor& tensor, const ByteSink& sink) { sink(tensor.bytes); });
+}
+
+std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
+                              const Metadata& metadata,
+                              const std::function<void(const StoredTensor&, const ByteSink&)>& write_bytes) {
   std::vector<StoredTensor> ordered(tensors.begin(), tensors.end());
   std::ranges::stable_sort(ordered, std::greater(),
                            [](const StoredTensor& tensor) { return size_of(tensor.type); });
@@ -65,7 +76,14 @@ std::string write_safetensors(const std::string& path, std::span<const StoredTen
   head += header;
   AtomicFile file(path);
   file.write(head);
-  for (const StoredTensor& tensor : ordered) file.write(tensor.bytes);
+  for (const StoredTensor& tensor : ordered) {
+    std::uint64_t written = 0;
+    write_bytes(tensor, [&](std::span<const std::byte> bytes) {
+      file.write(bytes);
+      written += bytes.size();
+    });
+    PENSTOCK_CHECK(written == bytes_of_shape(tensor.shape, tensor.type), "a tensor's bytes fit its shape");
+  }
   file.commit();
   return head;
 }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -73,5 +74,12 @@ class Safetensors {
 // otherwise). Gives the bytes that stand before the tensors, as Safetensors::head() will.
 std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
                               const Metadata& metadata = {});
+
+// The same with the bytes made one tensor at a time: `tensors` have names, types and shapes, and no bytes;
+// `write_bytes` writes those of a tensor to the file by as many calls of the sink as it likes.
+using ByteSink = std::function<void(std::span<const std::byte>)>;
+std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
+                              const Metadata& metadata,
+                              const std::function<void(const StoredTensor&, const ByteSink&)>& write_bytes);
 
 }  // namespace penstock::files

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/strict_json.h"
 
 namespace penstock::files {
 namespace {
@@ -38,27 +38,6 @@ struct Entry {
     throw InputError(std::string(origin) + ": tensor \"" + printable(name, 200) + "\" " + what);
   }
 };
-
-// The library keeps the last of several equal names and accepts any depth; a header may have neither.
-json parse_strictly(std::string_view text, std::string_view origin) {
-  std::vector<std::set<std::string>> names;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kDeepest)
-      throw InputError(std::string(origin) + ": the header is nested too deeply for safetensors");
-    if (event == json::parse_event_t::object_start) names.emplace_back();
-    if (event == json::parse_event_t::object_end) names.pop_back();
-    if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second) {
-      throw InputError(std::string(origin) + ": the name \"" + printable(parsed.get<std::string>(), 200) +
-                       "\" stands twice in the header");
-    }
-    return true;
-  };
-  try {
-    return json::parse(text, watch);
-  } catch (const json::exception& error) {
-    throw InputError(std::string(origin) + ": the header is not JSON: " + printable(error.what(), 200));
-  }
-}
 
 ElementType parse_type(const Entry& entry, const json& value) {
   const std::string name = value.is_string() ? value.get<std::string>() : value.dump().substr(0, 60);
@@ -159,7 +138,7 @@ std::optional<std::uint64_t> bytes_of_shape(const std::vector<std::int64_t>& sha
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::span<const std::byte> data,
                                            std::string_view origin) {
-  const json document = parse_strictly(text, origin);
+  const json document = parse_strictly(text, origin, "the header", kDeepest);
   if (!document.is_object()) throw InputError(std::string(origin) + ": the header is no JSON object");
   SafetensorsHeader header;
   for (const auto& [name, value] : document.items()) {
@@ -181,9 +160,9 @@ std::string print_safetensors_header(std::span<const StoredTensor> tensors, cons
   if (!metadata.empty()) document[std::string(kMetadata)] = metadata;
   std::uint64_t begin = 0;
   for (const StoredTensor& tensor : tensors) {
-    const std::uint64_t end = begin + tensor.bytes.size();
-    PENSTOCK_CHECK(bytes_of_shape(tensor.shape, tensor.type) == tensor.bytes.size(),
-                   "a tensor's bytes fit its shape");
+    const auto bytes = bytes_of_shape(tensor.shape, tensor.type);
+    PENSTOCK_CHECK(bytes.has_value(), "a tensor that is written has a size");
+    const std::uint64_t end = begin + *bytes;
     PENSTOCK_CHECK(tensor.name != kMetadata && !document.contains(tensor.name),
                    "tensors have names of their own");
     document[tensor.name] = {

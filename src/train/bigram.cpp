@@ -41,7 +41,7 @@ double loss_sum(const std::vector<double>& table, const at::Tensor& tokens, cons
 
 }  // namespace
 
-double bigram_loss(const TextData& data) {
+double bigram_loss(const TokenData& data) {
   PENSTOCK_CHECK(data.evaluation_batches() > 0, "a loss needs something to be evaluated on");
   const std::vector<double> table = table_of(data.training_text());
   double sum = 0;

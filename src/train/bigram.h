@@ -9,6 +9,6 @@ namespace penstock::train {
 // Mean loss in nats over the targets of all evaluation batches, of a table of byte pairs counted in the
 // training text with one added to every count (256 bytes may follow). Reads the whole training text once.
 // Something must be held out.
-double bigram_loss(const TextData& data);
+double bigram_loss(const TokenData& data);
 
 }  // namespace penstock::train

@@ -18,8 +18,8 @@ constexpr std::int64_t kMostThreads = 4096;
 constexpr std::array<std::string_view, 6> kUpkeep{
     "timeout", "evaluate_every", "evaluate_sequences", "checkpoint_every", "keep_checkpoints", "threads"};
 
-// Where data lies may change; what it holds may not.
-constexpr std::array<std::string_view, 2> kPlaces{"data.text", "data.megatron"};
+// Where data lies may change, what it holds may not; and only a run that begins anew reads weights.
+constexpr std::array<std::string_view, 3> kPlaces{"data.text", "data.megatron", "model.weights"};
 constexpr std::array<std::string_view, 4> kOrder{"train.seed", "train.shuffle", "train.loss_targets",
                                                  "train.precision"};
 

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "train/tokenizer.h"
 
@@ -15,103 +17,155 @@ namespace penstock::train {
 namespace {
 
 constexpr std::int64_t kNoTarget = -1;
-constexpr std::int64_t kNothing = -1;  // instead of an offset: a row of padding
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
-// Samples of s + 1 tokens overlap by the one that is a target in one and an input in the next.
-std::int64_t count_samples(std::string_view tokens, Tokens seq_len, bool full_targets) {
-  const auto size = static_cast<std::int64_t>(tokens.size()) - (full_targets ? 1 : 0);
-  return std::max<std::int64_t>(0, size) / seq_len;
+// A source as messages name it.
+struct Named {
+  const TokenSource& source;
+  std::string name;  // data.text = "corpus.txt"
+  std::string unit;  // of its size
+};
+
+// Where the part that is trained on and the part that is held out end.
+struct Ends {
+  std::int64_t training = 0;
+  std::int64_t held_out = 0;
+  std::string held_out_by;  // the option that says so; empty: nothing is to be held out
+};
+
+Ends ends_by_fraction(std::int64_t size, double fraction) {
+  const auto held = static_cast<std::int64_t>(std::floor(fraction * static_cast<double>(size)));
+  return {size - held, size, fraction > 0 ? "data.validation_fraction = " + exact_number(fraction) : ""};
 }
 
-[[noreturn]] void fail_short(const DataOptions& data, std::string_view part, std::size_t size, Tokens needed,
-                             const std::string& remedy) {
-  throw InputError("data.text = " + json_quote(data.text) + " has " + std::to_string(size) + " bytes " +
-                   std::string(part) + ", fewer than one sample of " + text(needed) + " tokens; use " +
-                   remedy);
+Ends ends_by_split(const TokenSource& source, const std::string& split) {
+  const std::vector<double> shares = parse_split(split);
+  const std::int64_t training = source.end_of_documents(shares[0]);
+  return {training, std::max(training, source.end_of_documents(shares[0] + shares[1])),
+          shares[1] > 0 ? "data.split = " + json_quote(split) : ""};
 }
 
-// One row: s tokens from the offset on, and the token after each as its target.
-void fill_row(std::string_view source, std::int64_t offset, Tokens seq_len, bool full_targets,
-              std::int64_t* tokens, std::int64_t* targets) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(source.data()) + offset;
-  for (Tokens i = 0; i < seq_len; ++i) tokens[i] = bytes[i];
-  std::copy(tokens + 1, tokens + seq_len, targets);
-  targets[seq_len - 1] = full_targets ? bytes[seq_len] : kNoTarget;
+// A stretch with at least one sample.
+Stretch checked(const Named& named, std::int64_t begin, std::int64_t end, const Cut& cut,
+                const std::string& part, const std::string& remedy) {
+  const Stretch stretch{&named.source, begin, end};
+  if (cut.samples(stretch) > 0) return stretch;
+  throw InputError(named.name + " has " + text(end - begin) + " " + named.unit + " " + part +
+                   ", fewer than one sample of " + text(cut.needed()) + " tokens; use " + remedy);
+}
+
+// Adds the parts of a source.
+void take_parts(const Named& named, const Ends& ends, const Cut& cut, std::vector<Stretch>& training,
+                std::vector<Stretch>& held_out) {
+  training.push_back(
+      checked(named, 0, ends.training, cut, "to train on", "a longer text or a smaller data.seq_len"));
+  if (ends.held_out_by.empty()) return;
+  held_out.push_back(checked(named, ends.training, ends.held_out, cut, "held out by " + ends.held_out_by,
+                             "a greater fraction, or 0 for no evaluation"));
+}
+
+// What evaluation takes of each source: its share of the training.
+Numbers shares_of(const std::vector<Stretch>& training, const Cut& cut, const Numbers& given) {
+  if (!given.empty() || training.size() == 1) return given;
+  Numbers shares;
+  for (const Stretch& stretch : training) shares.push_back(static_cast<double>(cut.samples(stretch)));
+  return shares;
 }
 
 }  // namespace
 
-TextData::TextData(const DataOptions& data, const TrainOptions& train)
-    : file_(on_behalf_of("data.text", [&] { return files::MappedFile(data.text); })),
-      seq_len_(data.seq_len),
-      full_targets_(train.loss_targets == "s"),
+std::vector<double> parse_split(std::string_view split) {
+  std::vector<double> shares;
+  bool good = true;
+  for (const std::string_view part : penstock::split(split, ',')) {
+    const auto share = parse_number(trim(part));
+    good = good && share && *share >= 0;
+    shares.push_back(share.value_or(0));
+  }
+  good = good && shares.size() <= 3 && shares[0] > 0;
+  if (!good) {
+    throw InputError("data.split = " + json_quote(split) +
+                     " is no split; give the shares of training, validation and test, as in \"969,30,1\"");
+  }
+  shares.resize(3);
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+TokenData::TokenData(const DataOptions& data, const TrainOptions& train, std::int64_t vocab)
+    : cut_{data.seq_len, train.loss_targets == "s"},
       batch_(train.batch),
       micro_batch_(train.micro_batch),
-      shuffle_(train.shuffle),
-      seed_(stream_key(static_cast<std::uint64_t>(train.seed), hash("samples"))) {
-  const std::string_view all = file_.text();
-  const auto held =
-      static_cast<std::size_t>(std::floor(data.validation_fraction * static_cast<double>(all.size())));
-  training_ = all.substr(0, all.size() - held);
-  held_out_ = all.substr(all.size() - held);
-  training_samples_ = count_samples(training_, seq_len_, full_targets_);
-  evaluation_samples_ = std::min(count_samples(held_out_, seq_len_, full_targets_), train.evaluate_sequences);
-  const Tokens needed = seq_len_ + (full_targets_ ? 1 : 0);
-  if (training_samples_ == 0) {
-    fail_short(data, "to train on", training_.size(), needed, "a longer text or a smaller data.seq_len");
+      padding_(std::min(kPadding, vocab - 1)) {
+  std::vector<Stretch> training, held_out;
+  if (data.megatron.empty()) {
+    text_ = on_behalf_of("data.text", [&] { return files::MappedFile(data.text); });
+    sources_.push_back(tokens_of_text(text_->text()));
+    const Named named{*sources_[0], "data.text = " + json_quote(data.text), "bytes"};
+    take_parts(named, ends_by_fraction(sources_[0]->size(), data.validation_fraction), cut_, training,
+               held_out);
+    training_text_ = text_->text().substr(0, static_cast<std::size_t>(training[0].end));
+    held_out_text_ = text_->text().substr(training_text_.size());
   }
-  if (data.validation_fraction > 0 && evaluation_samples_ == 0) {
-    fail_short(data, "held out by data.validation_fraction = " + exact_number(data.validation_fraction),
-               held_out_.size(), needed, "a greater fraction, or 0 for no evaluation");
+  for (const std::string& prefix : data.megatron) {
+    sources_.push_back(on_behalf_of("data.megatron", [&] { return tokens_of_megatron(prefix, vocab); }));
+    const Named named{*sources_.back(), "data.megatron = " + json_quote(prefix), "tokens"};
+    take_parts(named,
+               data.split.empty() ? ends_by_fraction(named.source.size(), data.validation_fraction)
+                                  : ends_by_split(named.source, data.split),
+               cut_, training, held_out);
   }
+  const std::uint64_t seed = stream_key(static_cast<std::uint64_t>(train.seed), hash("samples"));
+  const Numbers shares = shares_of(training, cut_, data.megatron_weights);
+  training_.emplace(std::move(training), cut_, data.megatron_weights, train.shuffle, seed);
+  if (!held_out.empty()) {
+    held_out_.emplace(std::move(held_out), cut_, shares, /*shuffle=*/false, seed);
+    evaluation_samples_ = held_out_->distinct(train.evaluate_sequences);
+  }
+  if (!is_text()) training_batch(0);  // a vocabulary that does not fit is told before anything is written
 }
 
-std::int64_t TextData::sample_of(std::int64_t drawn) const {
-  const std::int64_t place = drawn % training_samples_;
-  if (!shuffle_) return place;
-  const auto epoch = static_cast<std::uint64_t>(drawn / training_samples_);
-  const Permutation order(static_cast<std::uint64_t>(training_samples_), stream_key(seed_, epoch));
-  return static_cast<std::int64_t>(order.at(static_cast<std::uint64_t>(place)));
-}
-
-// offset_of(i): where row i of the batch begins in the source, or kNothing.
-template <class Offset>
-StepTokens TextData::batch(std::string_view source, Offset offset_of) const {
+// place_of(i): where row i of the batch begins, or nothing for a row of padding.
+template <class PlaceOf>
+StepTokens TokenData::batch(PlaceOf place_of) const {
   StepTokens step;
+  std::vector<std::int64_t> sample(static_cast<std::size_t>(cut_.needed()));
   for (std::int64_t row = 0; row < batch_; ++row) {
     if (row % micro_batch_ == 0) {
-      step.tokens.push_back(at::empty({micro_batch_, seq_len_}, at::kLong));
-      step.targets.push_back(at::empty({micro_batch_, seq_len_}, at::kLong));
+      step.tokens.push_back(at::empty({micro_batch_, cut_.seq_len}, at::kLong));
+      step.targets.push_back(at::empty({micro_batch_, cut_.seq_len}, at::kLong));
     }
-    std::int64_t* tokens =
-        step.tokens.back().mutable_data_ptr<std::int64_t>() + row % micro_batch_ * seq_len_;
-    std::int64_t* targets =
-        step.targets.back().mutable_data_ptr<std::int64_t>() + row % micro_batch_ * seq_len_;
-    const std::int64_t offset = offset_of(row);
-    if (offset == kNothing) {
-      std::fill_n(tokens, seq_len_, kPadding);
-      std::fill_n(targets, seq_len_, kNoTarget);
-    } else {
-      fill_row(source, offset, seq_len_, full_targets_, tokens, targets);
-      step.target_count += seq_len_ - (full_targets_ ? 0 : 1);
+    const std::int64_t begin = row % micro_batch_ * cut_.seq_len;
+    std::int64_t* tokens = step.tokens.back().mutable_data_ptr<std::int64_t>() + begin;
+    std::int64_t* targets = step.targets.back().mutable_data_ptr<std::int64_t>() + begin;
+    const std::optional<Samples::Place> place = place_of(row);
+    if (!place) {
+      std::fill_n(tokens, cut_.seq_len, padding_);
+      std::fill_n(targets, cut_.seq_len, kNoTarget);
+      continue;
     }
+    place->source->read(place->first, sample);
+    std::copy_n(sample.begin(), cut_.seq_len, tokens);
+    std::copy(sample.begin() + 1, sample.end(), targets);
+    if (!cut_.full_targets) targets[cut_.seq_len - 1] = kNoTarget;
+    step.target_count += cut_.needed() - 1;
   }
   return step;
 }
 
-StepTokens TextData::training_batch(std::int64_t first) const {
-  return batch(training_, [&](std::int64_t row) { return sample_of(first + row) * seq_len_; });
+StepTokens TokenData::training_batch(std::int64_t first) const {
+  return batch([&](std::int64_t row) { return std::optional(training_->at(first + row)); });
 }
 
-std::int64_t TextData::evaluation_batches() const { return (evaluation_samples_ + batch_ - 1) / batch_; }
+std::int64_t TokenData::evaluation_batches() const { return (evaluation_samples_ + batch_ - 1) / batch_; }
 
-StepTokens TextData::evaluation_batch(std::int64_t index) const {
+StepTokens TokenData::evaluation_batch(std::int64_t index) const {
   PENSTOCK_CHECK(index >= 0 && index < evaluation_batches(), "an evaluation batch exists");
-  return batch(held_out_, [&](std::int64_t row) {
+  return batch([&](std::int64_t row) {
     const std::int64_t sample = index * batch_ + row;
-    return sample < evaluation_samples_ ? sample * seq_len_ : kNothing;
+    return sample < evaluation_samples_ ? std::optional(held_out_->at(sample)) : std::nullopt;
   });
 }
 

@@ -66,6 +66,19 @@ std::string to_json(const StepMetrics& metrics) {
   return line.dump();
 }
 
+std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics) {
+  std::vector<files::NamedNumber> curves{{"train/loss", metrics.loss},
+                                         {"train/grad_norm", metrics.grad_norm},
+                                         {"train/learning_rate", metrics.lr},
+                                         {"speed/step_seconds", metrics.step_s},
+                                         {"speed/tokens_per_second", metrics.tokens_per_second},
+                                         {"speed/mfu", metrics.mfu},
+                                         {"speed/bubble_fraction", metrics.bubble_fraction},
+                                         {"memory/peak_bytes", static_cast<double>(metrics.peak_bytes)}};
+  if (metrics.evaluation_loss) curves.emplace_back("evaluation/loss", *metrics.evaluation_loss);
+  return curves;
+}
+
 MetricsFile::MetricsFile(std::string path, std::int64_t last_step) : path_(std::move(path)) {
   const bool exists = std::filesystem::exists(path_);
   if (exists) files::write_atomically(path_, last_step > 0 ? lines_until(path_, last_step) : "");

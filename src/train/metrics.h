@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "files/event_file.h"
 #include "model/memory_table.h"
 
 namespace penstock::train {
@@ -28,6 +29,9 @@ struct StepMetrics {
   bool skipped = false;                   // loss or gradient was not finite: no update
   std::optional<double> evaluation_loss;  // after this step's update
 };
+
+// The curves of a step as TensorBoard shows them, "train/loss" and so on.
+std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics);
 
 // One line without its end. Numbers read back to the same doubles; what is not finite is null.
 std::string to_json(const StepMetrics& metrics);

@@ -28,8 +28,12 @@ void describe_model(ModelOptions& options, OptionTable& table) {
   const std::string_view section = "model";
   model::Shape& shape = options.shape;
   const Constraint width = from_to(1, kMostWidth);
-  table.push_back({section, "config", &options.config,
-                   "A config.json in Hugging Face's form, instead of the keys below."});
+  table.push_back(
+      {section, "config", &options.config,
+       "A config.json in Hugging Face's form, or its folder, instead of the shape's keys below."});
+  table.push_back({section, "weights", &options.weights,
+                   "Weights to begin with: a safetensors file, or a folder in Hugging Face's form; none: "
+                   "drawn by train.seed."});
   table.push_back({section, "layers", &shape.layers, "Decoder layers.", from_to(1, 65536)});
   table.push_back({section, "hidden", &shape.hidden, "Width of the residual stream.", width});
   table.push_back({section, "ffn", &shape.ffn, "Width inside the feed-forward block.", width});
@@ -51,10 +55,16 @@ void describe_model(ModelOptions& options, OptionTable& table) {
 void describe_data(DataOptions& options, OptionTable& table) {
   const std::string_view section = "data";
   table.push_back({section, "text", &options.text, "A text file; its bytes are the tokens."});
-  table.push_back({section, "megatron", &options.megatron, "Prefix of a .bin and .idx pair; not there yet."});
+  table.push_back({section, "megatron", &options.megatron,
+                   "Instead of a text: the prefix of a .bin and .idx pair of Megatron, or a list of them."});
+  table.push_back({section, "megatron_weights", &options.megatron_weights,
+                   "Shares of the samples that come from each prefix; none: by their tokens.", positive()});
+  table.push_back({section, "split", &options.split,
+                   "Shares of each prefix's documents for training, validation and test, as in 969,30,1; "
+                   "none: by validation_fraction."});
   table.push_back({section, "seq_len", &options.seq_len, "Tokens of a sequence.", from_to(1, kMostTokens)});
   table.push_back({section, "validation_fraction", &options.validation_fraction,
-                   "Part of the data, at its end, held out for evaluation; 0: none.", from_below(0, 1)});
+                   "Part of the tokens, at the end, held out for evaluation; 0: none.", from_below(0, 1)});
 }
 
 void describe_steps(TrainOptions& options, OptionTable& table) {

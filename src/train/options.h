@@ -16,13 +16,16 @@
 namespace penstock::train {
 
 struct ModelOptions {
-  std::string config;  // a config.json in Hugging Face's form, instead of the shape's keys
+  std::string config;   // a config.json in Hugging Face's form, instead of the shape's keys
+  std::string weights;  // what training begins with: a safetensors file or a folder; empty: drawn
   model::Shape shape{.kv_heads = 0, .vocab = 0};  // 0: as many as heads; 0: the tokenizer's
 };
 
 struct DataOptions {
-  std::string text;      // bytes as tokens
-  std::string megatron;  // prefix of a .bin and .idx pair
+  std::string text;          // bytes as tokens
+  Words megatron;            // prefixes of .bin and .idx pairs
+  Numbers megatron_weights;  // shares of the samples, one for each prefix; empty: by their tokens
+  std::string split;         // "969,30,1"; empty: by validation_fraction
   Tokens seq_len = 1024;
   double validation_fraction = 0.01;  // held out from the end
 };

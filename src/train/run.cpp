@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "comm/mpi.h"
 #include "files/atomic_file.h"
+#include "files/event_file.h"
 #include "files/file_system.h"
 #include "nn/allocator.h"
 #include "train/bigram.h"
@@ -19,6 +20,7 @@
 #include "train/checkpoint_saver.h"
 #include "train/checkpoint_settings.h"
 #include "train/gather_events.h"
+#include "train/initial_weights.h"
 #include "train/machine.h"
 #include "train/resident.h"
 #include "train/sample_text.h"
@@ -43,7 +45,7 @@ struct KeptStep {
 // One run under way. Every rank goes through the same calls; what only rank 0 does hangs on its directory.
 class Run {
  public:
-  Run(const RunPlan& plan, const TextData& data, comm::Communicator& pipeline, const RunDirectory* directory,
+  Run(const RunPlan& plan, const TokenData& data, comm::Communicator& pipeline, const RunDirectory* directory,
       const RunObserver& observer, const RunControl& control)
       : plan_(plan),
         data_(data),
@@ -52,13 +54,21 @@ class Run {
         observer_(observer),
         control_(control),
         trainer_(plan, pipeline) {
-    if (control_.resumed) go_on_from(*control_.resumed);
+    if (control_.resumed) {
+      go_on_from(*control_.resumed);
+    } else if (!plan.options.model.weights.empty()) {
+      begin_with(files::ModelWeights(plan.options.model.weights));
+    }
     saver_.emplace(checkpoints_of(plan), plan.options.train.keep_checkpoints, done_, plan.shape(), trainer_,
                    pipeline);
-    if (directory_) metrics_.emplace(directory_->metrics(), done_);
+    if (directory_) {
+      metrics_.emplace(directory_->metrics(), done_);
+      curves_.emplace(directory_->path(), done_);
+    }
     machine_flops_ = measure_matmul_rate(plan.precision());
     pipeline_.all_reduce(&machine_flops_, 1, comm::Type::F64, comm::Reduction::Sum);
-    if (directory_ && data_.evaluation_batches() > 0) summary_.bigram_loss = bigram_loss(data_);
+    if (directory_ && data_.is_text() && data_.evaluation_batches() > 0)
+      summary_.bigram_loss = bigram_loss(data_);
   }
 
   RunOutcome carry_out() {
@@ -82,6 +92,10 @@ class Run {
   Seconds elapsed() const { return std::chrono::duration<Seconds>(Clock::now() - began_).count(); }
   Flops model_flops(double tokens_per_second) const {
     return tokens_per_second * model::flops_per_token(plan_.shape(), plan_.options.data.seq_len);
+  }
+
+  void begin_with(const files::ModelWeights& weights) {
+    for (auto& [number, stage] : trainer_.stages()) load_weights(weights, stage);
   }
 
   void go_on_from(const CheckpointFacts& facts) {
@@ -214,19 +228,21 @@ class Run {
 
   void note(std::int64_t number, const StepReport& report, std::optional<double> evaluation) {
     const double rate = static_cast<double>(tokens_per_step()) / report.seconds;
-    metrics_->write({.step = number,
-                     .loss = report.loss,
-                     .grad_norm = report.grad_norm,
-                     .lr = report.lr,
-                     .tokens = samples_drawn_ * plan_.options.data.seq_len,
-                     .step_s = report.seconds,
-                     .tokens_per_second = rate,
-                     .mfu = model_flops(rate) / machine_flops_,
-                     .bubble_fraction = report.bubble_fraction,
-                     .peak_bytes = report.peak_bytes,
-                     .copy_hidden = report.copy_hidden,
-                     .skipped = report.skipped,
-                     .evaluation_loss = evaluation});
+    const StepMetrics metrics{.step = number,
+                              .loss = report.loss,
+                              .grad_norm = report.grad_norm,
+                              .lr = report.lr,
+                              .tokens = samples_drawn_ * plan_.options.data.seq_len,
+                              .step_s = report.seconds,
+                              .tokens_per_second = rate,
+                              .mfu = model_flops(rate) / machine_flops_,
+                              .bubble_fraction = report.bubble_fraction,
+                              .peak_bytes = report.peak_bytes,
+                              .copy_hidden = report.copy_hidden,
+                              .skipped = report.skipped,
+                              .evaluation_loss = evaluation};
+    metrics_->write(metrics);
+    curves_->write(number, curves_of(metrics));
     if (evaluation) summary_.evaluation_loss = evaluation;
     summary_.loss = report.loss;
     summary_.copy_hidden = report.copy_hidden;
@@ -287,7 +303,7 @@ class Run {
   }
 
   const RunPlan& plan_;
-  const TextData& data_;
+  const TokenData& data_;
   comm::Communicator& pipeline_;
   const RunDirectory* directory_;
   const RunObserver& observer_;
@@ -295,6 +311,7 @@ class Run {
   Trainer trainer_;
   std::optional<CheckpointSaver> saver_;
   std::optional<MetricsFile> metrics_;
+  std::optional<files::EventFile> curves_;  // for TensorBoard
   Flops machine_flops_ = 0;
   Clock::time_point began_;
   std::int64_t done_ = 0;  // steps
@@ -308,7 +325,7 @@ class Run {
 
 }  // namespace
 
-RunOutcome run(const RunPlan& plan, const TextData& data, comm::Communicator& pipeline,
+RunOutcome run(const RunPlan& plan, const TokenData& data, comm::Communicator& pipeline,
                const RunDirectory* directory, const RunObserver& observer, const RunControl& control) {
   return Run(plan, data, pipeline, directory, observer, control).carry_out();
 }
@@ -319,7 +336,7 @@ CheckpointDirectory checkpoints_of(const RunPlan& plan) {
 
 Tokens prompt_bytes(Tokens seq_len) { return std::min<Tokens>(64, seq_len / 2); }
 
-std::string sample_of(const RunPlan& plan, const TextData& data, const std::string& weights_file,
+std::string sample_of(const RunPlan& plan, const TokenData& data, const std::string& weights_file,
                       std::int64_t tokens) {
   nn::Stage model({.shape = plan.shape(),
                    .layers = {0, plan.shape().layers},

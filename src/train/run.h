@@ -47,7 +47,7 @@ struct RunOutcome {
 // is asked to stop, or the directory has a stop file, all end after the same step with a checkpoint.
 // Collective. Throws RunError on failures, among them three steps in a row whose loss or gradient is not
 // finite.
-RunOutcome run(const RunPlan& plan, const TextData& data, comm::Communicator& pipeline,
+RunOutcome run(const RunPlan& plan, const TokenData& data, comm::Communicator& pipeline,
                const RunDirectory* directory, const RunObserver& observer, const RunControl& control = {});
 
 // Where the checkpoints of a run stand.
@@ -59,7 +59,7 @@ Tokens prompt_bytes(Tokens seq_len);
 // Text that continues the beginning of the held-out text (the training text when none is held out), prompt
 // included, drawn from the weights that a run wrote. Prompt and tokens together fit one sequence. On one
 // rank.
-std::string sample_of(const RunPlan& plan, const TextData& data, const std::string& weights_file,
+std::string sample_of(const RunPlan& plan, const TokenData& data, const std::string& weights_file,
                       std::int64_t tokens);
 
 }  // namespace penstock::train

@@ -64,7 +64,8 @@ TEST(Resolve, TakesTheShapeFromAConfigFile) {
   scratch.write("config.json",
                 R"({"model_type": "llama", "num_hidden_layers": 3, "hidden_size": 64, "vocab_size": 300,
     "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
-    "rope_scaling": {"rope_type": "llama3", "factor": 8.0}})");
+    "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192}})");
   const auto from_file = [&](train::RunOptions& o) { o.model.config = scratch / "config.json"; };
   const train::RunOptions options = resolve(changed(from_file)).options;
   EXPECT_EQ(options.model.shape.kv_heads, 2);
@@ -118,7 +119,6 @@ TEST(Resolve, RefusesByNameWhatIsNotThereYet) {
       {"parallel.tp = 2", [](auto& o) { o.parallel.tp = 2; }},
       {"schedule.exchange = \"paired\"", [](auto& o) { o.schedule.exchange = "paired"; }},
       {"schedule.vocabulary_parallel = true", [](auto& o) { o.schedule.vocabulary_parallel = true; }},
-      {"data.megatron = \"x\"", [](auto& o) { o.data.megatron = "x"; }},
   };
   for (const auto& [start, change] : cases) {
     EXPECT_TRUE(refusal(change).starts_with(start)) << start << " / " << refusal(change);
@@ -127,13 +127,45 @@ TEST(Resolve, RefusesByNameWhatIsNotThereYet) {
 }
 
 TEST(Resolve, RefusesWhatCannotTrain) {
-  EXPECT_EQ(refusal([](auto& o) { o.data.text.clear(); }), "data.text is missing; name a text file");
+  EXPECT_EQ(refusal([](auto& o) { o.data.text.clear(); }),
+            "data.text is missing; name a text file, or data.megatron");
   EXPECT_NE(refusal([](auto& o) { o.train.min_lr = 1; }).find("train.min_lr = 1"), std::string::npos);
   EXPECT_NE(refusal([](auto& o) { o.output.dir.clear(); }).find("output.dir"), std::string::npos);
   EXPECT_NE(refusal([](auto& o) {
               o.data.seq_len = 1;
               o.train.loss_targets = "s-1";
             }).find("data.seq_len = 1"),
+            std::string::npos);
+}
+
+TEST(Resolve, RefusesDataThatContradictsItself) {
+  const auto with = [](auto change) {
+    return refusal([&](train::RunOptions& o) {
+      o.data.text.clear();
+      o.data.megatron = {"a", "b"};
+      o.model.shape.vocab = 300;
+      change(o);
+    });
+  };
+  EXPECT_EQ(with([](auto& o) { o.data.megatron_weights = {0.3, 0.7}; }), "");
+  EXPECT_EQ(with([](auto& o) { o.model.shape.vocab = 0; }),
+            "model.vocab is missing; data.megatron does not tell it");
+  EXPECT_NE(with([](auto& o) { o.data.text = "x"; }).find("are both given; keep one"), std::string::npos);
+  EXPECT_NE(
+      with([](auto& o) { o.data.megatron_weights = {1}; }).find("has 1 numbers, but data.megatron has 2"),
+      std::string::npos);
+  EXPECT_NE(with([](auto& o) {
+              o.data.megatron_weights = {1, 1e-6};
+            }).find("at least one part in 10000"),
+            std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.data.split = "x"; }).find("data.split = \"x\" is no split"),
+            std::string::npos);
+  EXPECT_NE(with([](auto& o) {
+              o.data.split = "9,1";
+              o.data.validation_fraction = 0.5;
+            }).find("are both given; keep one"),
+            std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.data.split = "9,1"; }).find("belongs to data.megatron"),
             std::string::npos);
 }
 

@@ -78,10 +78,45 @@ TEST(ModelConfig, RefusesByNameWhatChangesTheMathematics) {
   }
   EXPECT_NE(refusal("rope_scaling", {{"type", "yarn"}, {"factor", 2.0}}).find("\"yarn\" is not supported"),
             std::string::npos);
-  EXPECT_NE(refusal("rope_scaling", {{"type", "llama3"}, {"surprise", 2.0}}).find("surprise"),
-            std::string::npos);
+  json scaling = llama31()["rope_scaling"];
+  scaling["surprise"] = 2.0;
+  EXPECT_NE(refusal("rope_scaling", scaling).find("surprise"), std::string::npos);
   EXPECT_EQ(refusal("sliding_window", nullptr), "");
   EXPECT_EQ(refusal("new_flag_that_is_off", false), "");
+}
+
+TEST(ModelConfig, RefusesARotaryScalingThatIsIncompleteOrAbsurd) {
+  const json whole = llama31()["rope_scaling"];
+  for (const char* key :
+       {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+    json scaling = whole;
+    scaling.erase(key);
+    EXPECT_EQ(refusal("rope_scaling", scaling), "config.json: rope_scaling: has no " + std::string(key));
+    scaling[key] = -2;
+    EXPECT_NE(refusal("rope_scaling", scaling).find(key), std::string::npos);
+  }
+  json scaling = whole;
+  scaling["factor"] = 0.5;
+  EXPECT_NE(refusal("rope_scaling", scaling).find("factor = 0.5 must be 1 or more"), std::string::npos);
+  scaling = whole;
+  scaling["high_freq_factor"] = 1.0;
+  EXPECT_NE(refusal("rope_scaling", scaling).find("must be above low_freq_factor"), std::string::npos);
+}
+
+TEST(ModelConfig, ReadsBackWhatItPrints) {
+  json config = llama31();
+  config["head_dim"] = 64;
+  config["tie_word_embeddings"] = true;
+  for (const json& scaling : {config["rope_scaling"], json(nullptr)}) {
+    config["rope_scaling"] = scaling;
+    const model::Shape shape = parse_model_config(config.dump(), "");
+    const std::string printed = print_model_config(shape, {.element_type = "bfloat16", .end_token = 7});
+    const model::Shape again = parse_model_config(printed, "");
+    EXPECT_EQ(print_model_config(again, {.element_type = "bfloat16", .end_token = 7}), printed);
+    EXPECT_EQ(again.head_dim(), 64);
+    EXPECT_EQ(json::parse(printed)["eos_token_id"], 7);
+    EXPECT_EQ(json::parse(printed)["rope_scaling"], scaling);
+  }
 }
 
 TEST(ModelConfig, RefusesMissingAndAbsurdValues) {

@@ -120,9 +120,9 @@ TEST(Safetensors, RefusesAHeaderThatIsNotJson) {
 
 TEST(Safetensors, RefusesNamesThatStandTwice) {
   EXPECT_SAYS(refusal(header({entry("a", "U8", "1", "0,1"), entry("a", "U8", "1", "1,2")}), 2),
-              "\"a\" stands twice");
+              "the name \"a\" twice");
   EXPECT_SAYS(refusal("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1),
-              "\"dtype\" stands twice");
+              "the name \"dtype\" twice");
 }
 
 TEST(Safetensors, RefusesOffsetsThatOverlapOrLeaveHoles) {

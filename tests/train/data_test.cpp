@@ -38,7 +38,7 @@ struct Setting {
     train.micro_batch = 2;
     train.shuffle = false;
   }
-  TextData open() const { return TextData(data, train); }
+  TokenData open() const { return TokenData(data, train, kByteVocabulary); }
 };
 
 std::vector<std::int64_t> row(const std::vector<at::Tensor>& micro_batches, std::int64_t index) {
@@ -64,7 +64,7 @@ TEST(TextData, GivesEveryTokenTheNextOneAsItsTarget) {
 TEST(TextData, LeavesTheLastTokenWithoutTargetWhenScoredAsHuggingFaceDoes) {
   Setting setting(counting_text(100));
   setting.train.loss_targets = "s-1";
-  const TextData data = setting.open();
+  const TokenData data = setting.open();
   const StepTokens step = data.training_batch(0);
   EXPECT_EQ(data.samples(), 10);
   EXPECT_EQ(step.target_count, 36);
@@ -82,7 +82,7 @@ TEST(TextData, CountsSamplesThatOverlapByOneToken) {
 TEST(TextData, DrawsEverySampleOnceAnEpochInANewOrder) {
   Setting setting(counting_text(121));  // 12 samples, 3 batches an epoch
   setting.train.shuffle = true;
-  const TextData data = setting.open();
+  const TokenData data = setting.open();
   std::set<std::vector<std::int64_t>> orders;
   for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
     std::vector<std::int64_t> order;
@@ -110,7 +110,7 @@ TEST(TextData, GivesTheSameSamplesHoweverABatchIsCutIntoMicroBatches) {
 TEST(TextData, ContinuesFromAnySampleAsIfItHadNeverStopped) {
   Setting setting(counting_text(1000));
   setting.train.shuffle = true;
-  const TextData data = setting.open();
+  const TokenData data = setting.open();
   const StepTokens whole = data.training_batch(20), resumed = data.training_batch(22);
   EXPECT_EQ(row(whole.tokens, 2), row(resumed.tokens, 0));
   EXPECT_EQ(row(whole.targets, 3), row(resumed.targets, 1));
@@ -119,7 +119,7 @@ TEST(TextData, ContinuesFromAnySampleAsIfItHadNeverStopped) {
 TEST(TextData, HoldsOutTheEndAndEvaluatesItInOrder) {
   Setting setting(counting_text(200));
   setting.data.validation_fraction = 0.305;  // 61 bytes: 6 samples, the second batch half padding
-  const TextData data = setting.open();
+  const TokenData data = setting.open();
   EXPECT_EQ(data.training_text().size(), 139u);
   EXPECT_EQ(data.evaluation_batches(), 2);
   EXPECT_EQ(data.evaluation_batch(0).target_count, 40);
@@ -134,7 +134,7 @@ TEST(TextData, NeverTrainsOnWhatItHoldsOut) {
   Setting setting(std::string(500, 'a') + std::string(500, 'b'));
   setting.data.validation_fraction = 0.5;
   setting.train.shuffle = true;
-  const TextData data = setting.open();
+  const TokenData data = setting.open();
   for (std::int64_t first = 0; first < 200; first += 4) {
     const StepTokens step = data.training_batch(first);
     for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(row(step.targets, i), std::vector<std::int64_t>(10, 'a'));
@@ -145,7 +145,7 @@ TEST(TextData, EvaluatesAtMostAsManySequencesAsAsked) {
   Setting setting(counting_text(2000));
   setting.data.validation_fraction = 0.5;
   setting.train.evaluate_sequences = 5;
-  const TextData data = setting.open();
+  const TokenData data = setting.open();
   EXPECT_EQ(data.evaluation_batches(), 2);
   EXPECT_EQ(data.evaluation_batch(1).target_count, 10);
   setting.data.validation_fraction = 0;
@@ -182,7 +182,7 @@ TEST(TextData, OpensAHundredGigabytesAtOnce) {
   Setting setting("");
   std::filesystem::resize_file(setting.data.text, std::uintmax_t{100} << 30);
   setting.train.shuffle = true;
-  const TextData data = setting.open();
+  const TokenData data = setting.open();
   EXPECT_EQ(data.samples(), ((std::int64_t{100} << 30) - 1) / 10);
   EXPECT_EQ(row(data.training_batch(data.samples() - 1).tokens, 0), std::vector<std::int64_t>(10, 0));
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/event_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/crc32c.h"
+
+namespace penstock::files {
+namespace {
+
+// Field numbers of tensorflow/core/util/event.proto and framework/summary.proto.
+constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
+constexpr int kSummaryValue = 1, kValueTag = 1, kValueNumber = 2, kSessionStatus = 1;
+constexpr std::uint64_t kSessionStarts = 1;
+constexpr int kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5;  // protobuf's wire types
+
+void put_varint(std::string& message, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) message += static_cast<char>(value | 0x80);
+  message += static_cast<char>(value);
+}
+
+template <class T>
+void put_fixed(std::string& message, T value) {
+  const auto bytes = std::bit_cast<std::array<char, sizeof(T)>>(value);
+  message.append(bytes.data(), bytes.size());
+}
+
+void put_key(std::string& message, int field, int type) {
+  put_varint(message, static_cast<std::uint64_t>(field << 3 | type));
+}
+
+void put_bytes(std::string& message, int field, std::string_view bytes) {
+  put_key(message, field, kBytes);
+  put_varint(message, bytes.size());
+  message += bytes;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string event_of(std::int64_t step) {
+  std::string event;
+  put_key(event, kWallTime, kFixed64);
+  put_fixed(event, now());
+  put_key(event, kStep, kVarint);
+  put_varint(event, static_cast<std::uint64_t>(step));
+  return event;
+}
+
+std::string summary_of(std::span<const NamedNumber> numbers) {
+  std::string summary;
+  for (const auto& [name, number] : numbers) {
+    std::string value;
+    put_bytes(value, kValueTag, name);
+    put_key(value, kValueNumber, kFixed32);
+    put_fixed(value, static_cast<float>(number));
+    put_bytes(summary, kSummaryValue, value);
+  }
+  return summary;
+}
+
+// What the format stores instead of a CRC, so that a CRC of data that contains one means something.
+std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xA282EAD8; }
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
+}
+
+// Files of a directory are read in the order of their names.
+std::string new_name(const std::string& directory, int number) {
+  const auto seconds = static_cast<std::int64_t>(now());
+  const std::string name = "events.out.tfevents." + std::to_string(seconds) + "." + host_name() + "." +
+                           std::to_string(getpid()) + "." + std::to_string(number);
+  return (std::filesystem::path(directory) / name).string();
+}
+
+}  // namespace
+
+std::string event_record(std::string_view event) {
+  std::string length, record;
+  put_fixed(length, static_cast<std::uint64_t>(event.size()));
+  record = length;
+  put_fixed(record, masked(crc32c(length)));
+  record += event;
+  put_fixed(record, masked(crc32c(event)));
+  return record;
+}
+
+EventFile::EventFile(const std::string& directory, std::int64_t last_step) {
+  for (int number = 0; descriptor_ < 0; ++number) {
+    path_ = new_name(directory, number);
+    descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno != EEXIST)
+      throw RunError(printable(path_, 500) + " cannot be written: " + std::strerror(errno));
+  }
+  std::string version = event_of(0);
+  put_bytes(version, kFileVersion, "brain.Event:2");
+  write_record(version);
+  if (last_step == 0) return;
+  std::string restart = event_of(last_step + 1), status;
+  put_key(status, kSessionStatus, kVarint);
+  put_varint(status, kSessionStarts);
+  put_bytes(restart, kSessionLog, status);
+  write_record(restart);
+}
+
+EventFile::~EventFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void EventFile::write(std::int64_t step, std::span<const NamedNumber> numbers) {
+  std::string event = event_of(step);
+  put_bytes(event, kSummary, summary_of(numbers));
+  write_record(event);
+}
+
+void EventFile::write_record(std::string_view event) {
+  const std::string record = event_record(event);
+  for (std::size_t done = 0; done < record.size();) {
+    const auto written = ::write(descriptor_, record.data() + done, record.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      throw RunError(printable(path_, 500) + " cannot be written: " + std::to_string(record.size() - done) +
+                     " bytes wanted: " + std::strerror(errno));
+    }
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+}  // namespace penstock::files

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tokenizer model of SentencePiece.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace penstock::files {
+
+class SentencePiece {
+ public:
+  // Throws InputError naming the file when it is missing or no model.
+  explicit SentencePiece(const std::string& path);
+  ~SentencePiece();
+  SentencePiece(SentencePiece&&) noexcept;
+
+  std::int64_t vocab() const;
+  std::optional<std::int32_t> end_of_text() const;
+
+  // Any thread. Bytes that are not UTF-8 count as U+FFFD.
+  std::vector<std::int32_t> encode(std::string_view text) const;
+
+ private:
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> model_;
+};
+
+}  // namespace penstock::files

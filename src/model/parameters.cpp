@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/parameters.h"
+
+#include <string_view>
+
+namespace penstock::model {
+namespace {
+
+std::vector<std::int64_t> sizes_of(std::string_view name, const Shape& shape) {
+  const auto is = [&](std::string_view part) { return name.ends_with(std::string(part) + ".weight"); };
+  if (is("q_proj")) return {shape.query_width(), shape.hidden};
+  if (is("k_proj") || is("v_proj")) return {shape.kv_width(), shape.hidden};
+  if (is("o_proj")) return {shape.hidden, shape.query_width()};
+  if (is("gate_proj") || is("up_proj")) return {shape.ffn, shape.hidden};
+  if (is("down_proj")) return {shape.hidden, shape.ffn};
+  if (is("embed_tokens") || is("lm_head")) return {shape.vocab, shape.hidden};
+  return {shape.hidden};  // a norm
+}
+
+}  // namespace
+
+std::vector<ParameterShape> parameter_shapes(const Shape& shape) {
+  std::vector<ParameterShape> parameters;
+  for (const std::string& name : parameter_names(shape)) parameters.push_back({name, sizes_of(name, shape)});
+  return parameters;
+}
+
+}  // namespace penstock::model

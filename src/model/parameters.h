@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of a model by name, with their sizes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/shape.h"
+
+namespace penstock::model {
+
+struct ParameterShape {
+  std::string name;                 // Hugging Face's
+  std::vector<std::int64_t> sizes;  // matrices are [out, in]
+};
+
+// All parameters in the model's order (parameter_names); a tied embedding stands once.
+std::vector<ParameterShape> parameter_shapes(const Shape& shape);
+
+}  // namespace penstock::model

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/event_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "failure.h"
+#include "files/crc32c.h"
+#include "scratch.h"
+
+namespace penstock::files {
+namespace {
+
+// CRC-32C bit by bit, and the format's mask.
+std::uint32_t plain_masked_crc(std::string_view bytes) {
+  std::uint32_t rest = 0xFFFFFFFF;
+  for (const char byte : bytes) {
+    rest ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (0x82F63B78 * (rest & 1));
+  }
+  rest ^= 0xFFFFFFFF;
+  return ((rest >> 15) | (rest << 17)) + 0xA282EAD8u;
+}
+
+template <class T>
+T take(std::string_view& bytes) {
+  T value{};
+  EXPECT_GE(bytes.size(), sizeof value);
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.remove_prefix(sizeof value);
+  return value;
+}
+
+std::vector<std::string_view> records_of(std::string_view file) {
+  std::vector<std::string_view> records;
+  while (!file.empty()) {
+    const std::string_view length = file.substr(0, 8);
+    const auto size = take<std::uint64_t>(file);
+    EXPECT_EQ(take<std::uint32_t>(file), plain_masked_crc(length));
+    records.push_back(file.substr(0, size));
+    file.remove_prefix(size);
+    EXPECT_EQ(take<std::uint32_t>(file), plain_masked_crc(records.back()));
+  }
+  return records;
+}
+
+// A protobuf message as field number and bytes; numbers as their bytes.
+std::multimap<int, std::string> fields_of(std::string_view message) {
+  const auto varint = [&] {
+    std::uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto byte = take<std::uint8_t>(message);
+      value |= std::uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return value;
+    }
+  };
+  std::multimap<int, std::string> fields;
+  while (!message.empty()) {
+    const std::uint64_t key = varint();
+    std::uint64_t size = (key & 7) == 1 ? 8 : 4;
+    if ((key & 7) == 2) size = varint();
+    const std::string value =
+        (key & 7) == 0 ? std::to_string(varint()) : std::string(message.substr(0, size));
+    if ((key & 7) != 0) message.remove_prefix(size);
+    fields.emplace(static_cast<int>(key >> 3), value);
+  }
+  return fields;
+}
+
+float float_of(std::string_view bytes) { return take<float>(bytes); }
+
+TEST(Crc32c, KnowsTheNumbersOfTheStandard) {
+  EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);  // RFC 3720, B.4
+  EXPECT_EQ(crc32c(std::string(32, '\xFF')), 0x62A8AB43u);
+  EXPECT_EQ(crc32c(""), 0u);
+}
+
+TEST(EventFile, HasARecordForEachStepAsSoonAsItIsWritten) {
+  const Scratch scratch;
+  EventFile file(scratch.path(), 0);
+  for (std::int64_t step : {1, 2, 300}) {
+    const NamedNumber numbers[] = {{"train/loss", 5.5 / static_cast<double>(step)}, {"speed", 1e3}};
+    file.write(step, numbers);
+    const std::string bytes = scratch.read(std::filesystem::path(file.path()).filename().string());
+    const auto event = fields_of(records_of(bytes).back());
+    EXPECT_EQ(event.find(2)->second, std::to_string(step));
+    const auto summary = fields_of(event.find(5)->second);
+    ASSERT_EQ(summary.count(1), 2u);
+    const auto value = fields_of(summary.find(1)->second);
+    EXPECT_EQ(value.find(1)->second, "train/loss");
+    EXPECT_EQ(float_of(value.find(2)->second), static_cast<float>(5.5 / static_cast<double>(step)));
+  }
+}
+
+TEST(EventFile, BeginsWithItsVersionAndSaysWhereARunGoesOn) {
+  const Scratch scratch;
+  const EventFile first(scratch.path(), 0), second(scratch.path(), 7);
+  EXPECT_NE(first.path(), second.path());
+  const std::string one = scratch.read(std::filesystem::path(first.path()).filename().string());
+  const std::string two = scratch.read(std::filesystem::path(second.path()).filename().string());
+  ASSERT_EQ(records_of(one).size(), 1u);
+  EXPECT_EQ(fields_of(records_of(one)[0]).find(3)->second, "brain.Event:2");
+  ASSERT_EQ(records_of(two).size(), 2u);
+  const auto restart = fields_of(records_of(two)[1]);
+  EXPECT_EQ(restart.find(2)->second, "8");
+  EXPECT_EQ(fields_of(restart.find(7)->second).find(1)->second, "1");
+}
+
+TEST(EventFile, NamesADirectoryThatItCannotWriteTo) {
+  EXPECT_NE(failure<RunError>([] { EventFile("/proc/none", 0); }).find("/proc/none/events.out.tfevents."),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock::files
