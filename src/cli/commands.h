@@ -14,6 +14,7 @@ void add_show_command(CLI::App& program, Exit& exit_code);
 void add_check_command(CLI::App& program, Exit& exit_code);
 void add_simulate_command(CLI::App& program, Exit& exit_code);
 void add_profile_command(CLI::App& program, Exit& exit_code);
+void add_convert_command(CLI::App& program, Exit& exit_code);
 void add_report_command(CLI::App& program, Exit& exit_code);
 
 }  // namespace penstock::cli

@@ -78,6 +78,7 @@ int run(int argc, char** argv) {
   add_show_command(program, exit_code);
   add_check_command(program, exit_code);
   add_profile_command(program, exit_code);
+  add_convert_command(program, exit_code);
   add_report_command(program, exit_code);
   try {
     return parse_and_carry_out(program, exit_code, argc, argv);

@@ -178,6 +178,26 @@ std::string model_config_in(const std::string& path) {
   return folder ? (std::filesystem::path(path) / "config.json").string() : path;
 }
 
+ConfigExtras read_config_extras(const std::string& path) {
+  const std::string file = model_config_in(path);
+  const json document =
+      parse_strictly(read_text(file, kLongestFile), printable(file, 500), "the file", kDeepest);
+  ConfigExtras extras;
+  if (!document.is_object()) return extras;
+  // Of several tokens that may end a text, the first.
+  const auto number = [&](const char* key) -> std::optional<std::int64_t> {
+    json value = document.value(key, json());
+    if (value.is_array() && !value.empty()) value = json(value[0]);
+    const bool good = value.is_number_integer() && value >= 0 && value <= INT32_MAX;
+    return good ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+  };
+  extras.positions = number("max_position_embeddings").value_or(extras.positions);
+  extras.begin_token = number("bos_token_id");
+  extras.end_token = number("eos_token_id");
+  extras.padding_token = number("pad_token_id");
+  return extras;
+}
+
 std::string print_model_config(const model::Shape& shape, const ConfigExtras& extras) {
   json rope;  // null: none
   const model::RopeScaling& scaling = shape.rope_scaling;

@@ -28,6 +28,9 @@ struct ConfigExtras {
   std::optional<std::int64_t> begin_token, end_token, padding_token;
 };
 
+// What a file that read_model_config accepts says of them. InputError as there.
+ConfigExtras read_config_extras(const std::string& path);
+
 // A config.json that transformers reads, and that reads back to the same shape.
 std::string print_model_config(const model::Shape& shape, const ConfigExtras& extras);
 

@@ -148,5 +148,18 @@ TEST(Options, DescribeWhatIsAllowed) {
   EXPECT_EQ(to_text(Constraint{}), "");
 }
 
+TEST(Options, TakeAWordAloneAsAListOfOne) {
+  Words words;
+  const Option option{"data", "files", &words, "Names.", {}};
+  assign(option, std::string("one"), "file");
+  EXPECT_EQ(words, Words{"one"});
+  assign_text(option, "007", "command line");
+  EXPECT_EQ(words, Words{"007"}) << "a text, though it looks like a number";
+  assign_text(option, "[a, \"b c\" ,true]", "command line");
+  EXPECT_EQ(words, (Words{"a", "b c", "true"}));
+  assign_text(option, "", "command line");
+  EXPECT_EQ(words, Words{});
+}
+
 }  // namespace
 }  // namespace penstock

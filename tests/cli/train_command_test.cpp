@@ -2,6 +2,7 @@
 // What a run that ends well prints and leaves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,10 @@ TEST_F(TrainCommand, LeavesItsConfigurationMetricsSummaryAndWeights) {
   for (const char* file : {"run/weights.safetensors", "run/program.txt", "run/timeline.json"}) {
     EXPECT_GT(fs::file_size(scratch_ / file), 0u) << file;
   }
+  const auto is_curves = [](const fs::directory_entry& entry) {
+    return entry.path().filename().string().starts_with("events.out.tfevents.") && entry.file_size() > 1000;
+  };
+  EXPECT_EQ(std::count_if(fs::directory_iterator(scratch_ / "run"), {}, is_curves), 1);
 }
 
 TEST_F(TrainCommand, LeavesAConfigurationThatTrainsTheSame) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "model/parameters.h"
 
 namespace penstock::model {
 namespace {
@@ -86,6 +87,22 @@ TEST(Shape, KnowsItsPrecisionsByName) {
   EXPECT_THROW(parse_precision("fp8"), InputError);
   EXPECT_EQ(element_size(Precision::BF16), 2);
   EXPECT_EQ(accumulator_size(Precision::BF16), 4);
+}
+
+TEST(ParameterShapes, AddUpToAllParameters) {
+  for (const bool tied : {false, true}) {
+    for (const std::int64_t head_size : {0, 6}) {
+      const Shape shape{.layers = 3, .hidden = 16, .ffn = 20, .heads = 4, .kv_heads = 2, .head_size = head_size,
+                        .vocab = 33, .tied_embeddings = tied};
+      std::int64_t sum = 0;
+      for (const ParameterShape& parameter : parameter_shapes(shape)) {
+        std::int64_t product = 1;
+        for (const std::int64_t size : parameter.sizes) product *= size;
+        sum += product;
+      }
+      EXPECT_EQ(sum, total_parameters(shape));
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/convert_data.h"
+
+#include <gtest/gtest.h>
+#include <sentencepiece_trainer.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "failure.h"
+#include "files/megatron_data.h"
+#include "files/sentencepiece.h"
+#include "scratch.h"
+
+namespace penstock::cli {
+namespace {
+
+// The documents of a pair, token by token.
+std::vector<std::vector<std::int64_t>> documents_of(const std::string& prefix) {
+  const files::MegatronData data(prefix);
+  std::vector<std::vector<std::int64_t>> documents;
+  for (std::int64_t document = 0; document < data.index().documents(); ++document) {
+    const std::int64_t begin = data.index().document_begin(document);
+    documents.emplace_back(static_cast<std::size_t>(data.index().document_begin(document + 1) - begin));
+    data.read(begin, documents.back(), 1 << 30);
+  }
+  return documents;
+}
+
+std::vector<std::int64_t> bytes_of(std::string_view text) {
+  std::vector<std::int64_t> tokens;
+  for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
+  return tokens;
+}
+
+std::string words(std::uint64_t seed, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t bits = random_bits(seed, static_cast<std::uint64_t>(i));
+    text += (bits % 7 == 0 ? "\n" : " ") + std::string(1 + bits % 5, static_cast<char>('a' + bits / 8 % 9));
+  }
+  return text;
+}
+
+// A model of 60 pieces.
+std::string train_model(const Scratch& scratch) {
+  scratch.write("corpus", words(1, 4000));
+  const std::string prefix = scratch / "model";
+  const auto status = sentencepiece::SentencePieceTrainer::Train(
+      "--input=" + scratch / "corpus" + " --model_prefix=" + prefix +
+      " --vocab_size=60 --hard_vocab_limit=false --minloglevel=2");
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return prefix + ".model";
+}
+
+TEST(ConvertData, MakesADocumentOfEachTextAndATokenOfEachByte) {
+  const Scratch scratch;
+  std::string all;
+  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);  // no UTF-8
+  scratch.write("a.txt", all);
+  scratch.write("empty.txt", "");
+  scratch.write("b.txt", "second");
+  convert_data({.sources = {scratch / "a.txt", scratch / "empty.txt", scratch / "b.txt"},
+                .prefix = scratch / "x",
+                .block_bytes = 10});
+  const auto documents = documents_of(scratch / "x");
+  ASSERT_EQ(documents.size(), 2u);
+  EXPECT_EQ(documents[0], bytes_of(all));
+  EXPECT_EQ(documents[1], bytes_of("second"));
+  EXPECT_EQ(std::filesystem::file_size(scratch / "x.bin"), 2 * (256u + 6u));
+}
+
+TEST(ConvertData, MakesADocumentOfEachLineOfJson) {
+  const Scratch scratch;
+  std::string lines;
+  std::vector<std::vector<std::int64_t>> wanted;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const std::string text = words(i, static_cast<int>(i % 30));
+    lines += "{\"id\": " + std::to_string(i) + ", \"text\": " + json_quote(text) + "}\n";
+    if (!text.empty()) wanted.push_back(bytes_of(text));
+  }
+  scratch.write("x.jsonl", lines);
+  for (const int threads : {1, 2, 5}) {
+    const std::string prefix = scratch / std::to_string(threads);
+    convert_data(
+        {.sources = {scratch / "x.jsonl"}, .prefix = prefix, .threads = threads, .block_bytes = 300});
+    EXPECT_EQ(documents_of(prefix), wanted);
+  }
+  EXPECT_EQ(scratch.read("1.bin"), scratch.read("5.bin"));
+  EXPECT_EQ(scratch.read("1.idx"), scratch.read("5.idx"));
+}
+
+TEST(ConvertData, EncodesWithASentencePieceModel) {
+  const Scratch scratch;
+  const std::string path = train_model(scratch);
+  const files::SentencePiece model(path);
+  scratch.write("x.txt", words(2, 1000));
+  scratch.write("x.jsonl", "{\"text\": " + json_quote(words(2, 1000)) + "}\n");
+  const auto ids = model.encode(words(2, 1000));
+  for (const char* name : {"x.txt", "x.jsonl"}) {
+    const std::string prefix = scratch / (std::string(name) + "-ids");
+    convert_data({.sources = {scratch / name},
+                  .prefix = prefix,
+                  .sentencepiece = path,
+                  .append_end = true,
+                  .threads = 2});
+    std::vector<std::int64_t> wanted(ids.begin(), ids.end());
+    wanted.push_back(*model.end_of_text());
+    EXPECT_EQ(documents_of(prefix), (std::vector{wanted})) << name;
+  }
+}
+
+TEST(ConvertData, EndsDocumentsWithATokenWhenAsked) {
+  const Scratch scratch;
+  scratch.write("x.jsonl", "{\"text\": \"a\"}\n{\"text\": \"\"}\n");
+  convert_data({.sources = {scratch / "x.jsonl"}, .prefix = scratch / "x", .append_end = true});
+  EXPECT_EQ(documents_of(scratch / "x"), (std::vector<std::vector<std::int64_t>>{{'a', 257}, {257}}));
+}
+
+TEST(ConvertData, LeavesNothingWhenALineIsWrong) {
+  const Scratch scratch;
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += i == 700 ? "{\"text\": 1}\n" : "{\"text\": \"line\"}\n";
+  scratch.write("x.jsonl", lines);
+  const DataConversion conversion{
+      .sources = {scratch / "x.jsonl"}, .prefix = scratch / "x", .threads = 3, .block_bytes = 100};
+  EXPECT_NE(failure<InputError>([&] { convert_data(conversion); }).find("x.jsonl:701: \"text\" is number"),
+            std::string::npos);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
+}
+
+TEST(ConvertData, RefusesWhatItCannotReadOrWouldWriteOver) {
+  const Scratch scratch;
+  scratch.write("x.txt", "text");
+  scratch.write("there.idx", "");
+  const auto refusal = [&](const DataConversion& conversion) {
+    return failure<InputError>([&] { convert_data(conversion); });
+  };
+  EXPECT_NE(refusal({.sources = {scratch / "x.txt"}, .prefix = scratch / "there"}).find("there.idx is there"),
+            std::string::npos);
+  EXPECT_NE(refusal({.sources = {scratch / "none"}, .prefix = scratch / "y"}).find("none: cannot be opened"),
+            std::string::npos);
+  EXPECT_NE(refusal({.sources = {scratch / "x.txt"}, .prefix = scratch / "no/y"}).find("no is no directory"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal({.sources = {scratch / "x.txt"}, .prefix = scratch / "y", .sentencepiece = scratch / "x.txt"})
+          .find("--sentencepiece: " + scratch / "x.txt" + ": is no SentencePiece model"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock::cli

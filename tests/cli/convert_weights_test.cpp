@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/convert_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "failure.h"
+#include "files/model_config.h"
+#include "files/model_weights.h"
+#include "model/parameters.h"
+#include "scratch.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+const model::Shape kShape{.layers = 2,
+                          .hidden = 8,
+                          .ffn = 12,
+                          .heads = 4,
+                          .kv_heads = 2,
+                          .head_size = 6,
+                          .vocab = 300,
+                          .rope_theta = 5000,
+                          .rope_scaling = {8, 1, 4, 64},
+                          .norm_epsilon = 1e-6,
+                          .tied_embeddings = true};
+
+// A folder in Hugging Face's form with drawn f32 weights.
+void write_folder(const std::string& folder) {
+  fs::create_directory(folder);
+  std::vector<std::vector<float>> values;
+  std::vector<files::StoredTensor> tensors;
+  for (const model::ParameterShape& parameter : model::parameter_shapes(kShape)) {
+    std::int64_t count = 1;
+    for (const std::int64_t length : parameter.sizes) count *= length;
+    std::vector<float> drawn;
+    for (std::int64_t i = 0; i < count; ++i)
+      drawn.push_back(static_cast<float>(normal(hash(parameter.name), static_cast<std::uint64_t>(i))));
+    values.push_back(std::move(drawn));
+    tensors.push_back(
+        {parameter.name, files::ElementType::F32, parameter.sizes, std::as_bytes(std::span(values.back()))});
+  }
+  files::write_safetensors(folder + "/model.safetensors", tensors);
+  std::ofstream(folder + "/config.json") << files::print_model_config(kShape, {.positions = 777});
+}
+
+void expect_same_weights(const std::string& one, const std::string& other) {
+  const files::ModelWeights a(one), b(other);
+  for (const std::string& name : model::parameter_names(kShape)) {
+    EXPECT_TRUE(std::ranges::equal(a.find(name)->bytes, b.find(name)->bytes)) << name;
+  }
+}
+
+TEST(ConvertWeights, GoesToOurFormAndBackWithTheSameBits) {
+  const Scratch scratch;
+  write_folder(scratch / "there");
+  convert_weights({.source = scratch / "there", .target = scratch / "ours"});
+  convert_weights({.source = scratch / "ours", .target = scratch / "back"});
+  convert_weights({.source = scratch / "ours/weights.safetensors", .target = scratch / "again"});
+  for (const char* folder : {"ours", "back", "again"})
+    expect_same_weights(scratch / "there", scratch / folder);
+  const auto shape_text = [&](const std::string& folder) {
+    return files::print_model_config(files::read_model_config(scratch / folder), {});
+  };
+  EXPECT_EQ(shape_text("back"), shape_text("there"));
+  EXPECT_EQ(files::read_config_extras(scratch / "back").positions, 1024);
+}
+
+TEST(ConvertWeights, CutsLongModelsIntoFilesWithAnIndex) {
+  const Scratch scratch;
+  write_folder(scratch / "there");
+  convert_weights(
+      {.source = scratch / "there", .target = scratch / "cut", .form = "huggingface", .shard_bytes = 1000});
+  EXPECT_TRUE(fs::exists(scratch / "cut/model-00001-of-00009.safetensors"));
+  expect_same_weights(scratch / "there", scratch / "cut");
+  EXPECT_EQ(files::read_config_extras(scratch / "cut").positions, 777);
+}
+
+TEST(ConvertWeights, RoundsToAShorterPrecision) {
+  const Scratch scratch;
+  write_folder(scratch / "there");
+  convert_weights(
+      {.source = scratch / "there", .target = scratch / "short", .form = "huggingface", .precision = "bf16"});
+  convert_weights(
+      {.source = scratch / "short", .target = scratch / "long", .form = "huggingface", .precision = "f32"});
+  EXPECT_NE(scratch.read("short/config.json").find("\"torch_dtype\": \"bfloat16\""), std::string::npos);
+  const files::ModelWeights exact(scratch / "there"), rounded(scratch / "long");
+  for (const std::string& name : model::parameter_names(kShape)) {
+    const auto* a = reinterpret_cast<const float*>(exact.find(name)->bytes.data());
+    const auto* b = reinterpret_cast<const float*>(rounded.find(name)->bytes.data());
+    for (std::size_t i = 0; i < exact.find(name)->bytes.size() / 4; ++i)
+      ASSERT_NEAR(a[i], b[i], std::abs(a[i]) / 256) << name << i;
+  }
+}
+
+TEST(ConvertWeights, RefusesWhatItCannotReadOrWouldWriteOver) {
+  const Scratch scratch;
+  write_folder(scratch / "there");
+  const auto refusal = [&](const WeightsConversion& conversion) {
+    return failure<InputError>([&] { convert_weights(conversion); });
+  };
+  EXPECT_NE(refusal({.source = scratch / "none", .target = scratch / "x"}).find("no such file"),
+            std::string::npos);
+  EXPECT_NE(refusal({.source = scratch / "there", .target = scratch / "there"}).find("is there already"),
+            std::string::npos);
+  fs::remove(scratch / "there/config.json");
+  EXPECT_NE(refusal({.source = scratch / "there", .target = scratch / "x"}).find("give --config"),
+            std::string::npos);
+  scratch.write("there/run.toml", "[model]\nlayers = 3\n");
+  EXPECT_NE(refusal({.source = scratch / "there", .target = scratch / "x"}).find("has shape"),
+            std::string::npos);
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), {}), 1);
+}
+
+}  // namespace
+}  // namespace penstock::cli

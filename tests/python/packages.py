@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python packages that a test needs: from this Python, or installed from PyPI into the project's cache.
+
+dependencies.txt lists them in lines "test GROUP REQUIREMENT". Where they cannot be had the test ends as skipped, and
+says why.
+"""
+import hashlib
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+PATIENCE_S = 900
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "penstock")
+
+
+def skip(why):
+    print(f"SKIPPED: {why}", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+def lines(kind):
+    with open(os.path.join(ROOT, "dependencies.txt")) as file:
+        return [line.split()[1:] for line in file if line.startswith(kind + " ")]
+
+
+def import_failure(modules):
+    """Why one of the modules cannot be imported; None when all can."""
+    importlib.invalidate_caches()
+    try:
+        for module in modules:
+            importlib.import_module(module)
+    except (ImportError, OSError, ValueError) as error:  # the last two when a library of a wheel is missing
+        return error
+    return None
+
+
+def install(group, gigabytes):
+    """The folder with the group's packages, installed unless it is there."""
+    requirements = [words[1] for words in lines("test") if words[0] == group]
+    digest = hashlib.sha256(" ".join(requirements).encode()).hexdigest()[:12]
+    folder = os.path.join(CACHE, f"python-{group}-{digest}")
+    if os.path.isdir(folder):
+        return folder
+    os.makedirs(CACHE, exist_ok=True)
+    free = shutil.disk_usage(CACHE).free / 1e9
+    if free < 3 * gigabytes + 1:
+        skip(f"{group} needs {gigabytes} GB of packages, but {CACHE} has only {free:.1f} GB free")
+    partial = f"{folder}.partial-{os.getpid()}"
+    command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-warn-conflicts",
+               "--root-user-action=ignore", "--target", partial, *requirements]
+    print(f"installing {', '.join(requirements)} ({gigabytes} GB)", file=sys.stderr, flush=True)
+    try:
+        subprocess.run(command, check=True, timeout=PATIENCE_S, capture_output=True, text=True)
+        os.rename(partial, folder)
+    except (subprocess.SubprocessError, OSError) as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+        skip(f"pip cannot install the packages of {group}: {said[-1] if said else error}")
+    return folder
+
+
+def require(group, modules, gigabytes, also=()):
+    """Makes the modules importable, or ends the test as skipped; `also`: folders that hold some of them."""
+    if import_failure(modules) is None:
+        return
+    for module in [name for name in sys.modules if name.split(".")[0] in modules]:
+        del sys.modules[module]
+    sys.path[:0] = [install(group, gigabytes), *also]
+    failure = import_failure(modules)
+    if failure is not None:
+        skip(f"{', '.join(modules)} cannot be imported: {failure}")

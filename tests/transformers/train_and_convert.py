@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Models of transformers train here as they do there, and come back.
+
+Usage: train_and_convert.py PATH/TO/penstock
+
+For each kind of Llama: transformers writes random weights and trains five steps on random tokens; penstock starts from the
+same folder, trains on the same tokens from a .bin and .idx pair, and must show the same losses to 1e-5. The run, converted
+to Hugging Face's form, must give transformers the logits of its own trained model to 1e-5; and the first weights, converted
+to our form and back, the very same bits. Exit 0: all equal; 1: not; 77: skipped, packages cannot be had.
+"""
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+import packages
+
+TORCH = os.path.join(packages.CACHE, "torch-" + dict(words[0].split("==") for words in packages.lines("pip"))["torch"])
+packages.require("transformers", ["torch", "transformers"], gigabytes=3, also=[TORCH])
+import torch
+import transformers
+from transformers import LlamaConfig, LlamaForCausalLM
+
+TOLERANCE = 1e-5
+STEPS, BATCH, SEQ_LEN = 5, 4, 96
+RATE = 3e-4
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 32}
+BASE = dict(num_hidden_layers=3, hidden_size=64, intermediate_size=172, num_attention_heads=4, num_key_value_heads=4,
+            vocab_size=500, max_position_embeddings=512, use_cache=False, attn_implementation="sdpa")
+
+# Name, what differs from BASE, type and most bytes of the written files, ranks.
+CASES = [
+    ("plain", {}, torch.float32, "5GB", 1),
+    ("tied, llama3, head_dim, grouped", dict(tie_word_embeddings=True, rope_theta=5000.0, rope_scaling=LLAMA3, head_dim=24,
+                                             num_key_value_heads=2, rms_norm_eps=1e-5), torch.float32, "100KB", 2),
+    ("bf16 in many files", dict(num_key_value_heads=1), torch.bfloat16, "60KB", 3),
+    ("f16", dict(vocab_size=70000, num_hidden_layers=1), torch.float16, "5GB", 1),
+]
+
+
+def write_tokens(prefix, tokens, vocab):
+    """Documents of one sequence each, as Megatron lays them out."""
+    size, code = (2, 8) if vocab < 65500 else (4, 4)
+    count, length = tokens.shape
+    with open(prefix + ".bin", "wb") as file:
+        file.write(tokens.to(torch.int32).numpy().astype("<u2" if size == 2 else "<i4").tobytes())
+    with open(prefix + ".idx", "wb") as file:
+        file.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, count, count + 1))
+        file.write(struct.pack(f"<{count}i", *[length] * count))
+        file.write(struct.pack(f"<{count}q", *[i * length * size for i in range(count)]))
+        file.write(struct.pack(f"<{count + 1}q", *range(count + 1)))
+
+
+def train_there(model, tokens):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+    losses = []
+    for step in tokens.split(BATCH):
+        total = 0.0
+        for sequence in step.split(1):
+            loss = model(input_ids=sequence, labels=sequence).loss / BATCH
+            loss.backward()
+            total += loss.item()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(total)
+    return losses
+
+
+def run(*words):
+    ended = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if ended.returncode != 0:
+        sys.exit(f"{' '.join(map(str, words))} ended with {ended.returncode}: {ended.stderr}")
+
+
+def train_here(penstock, folder, ranks):
+    with open(f"{folder}/run.toml", "w") as file:
+        file.write(f"""[model]
+config = "{folder}/there"
+weights = "{folder}/there"
+[data]
+megatron = "{folder}/tokens"
+seq_len = {SEQ_LEN}
+validation_fraction = 0.0
+[parallel]
+pp = {ranks}
+[schedule]
+slices = 4
+[train]
+steps = {STEPS}
+batch = {BATCH}
+lr = {RATE}
+warmup_steps = 0
+lr_schedule = "constant"
+decay = "all"
+shuffle = false
+loss_targets = "s-1"
+clip = 0.0
+precision = "f32"
+threads = 1
+[output]
+dir = "{folder}/run"
+""")
+    run(penstock, "train", f"{folder}/run.toml", "--ranks", ranks)
+    with open(f"{folder}/run/metrics.jsonl") as file:
+        return [json.loads(line)["loss"] for line in file]
+
+
+def load(folder):
+    return LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa").eval()
+
+
+def greatest_difference(one, other):
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
+@torch.no_grad()
+def logits_of(model, tokens):
+    return model(input_ids=tokens).logits
+
+
+def same_bits(one, other):
+    ours, theirs = one.state_dict(), other.state_dict()
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def try_case(penstock, folder, changes, dtype, shard, ranks):
+    torch.manual_seed(0)
+    config = LlamaConfig(**{**BASE, **changes})
+    LlamaForCausalLM(config).to(dtype).save_pretrained(f"{folder}/there", max_shard_size=shard)
+    tokens = torch.randint(config.vocab_size, (STEPS * BATCH, SEQ_LEN))
+    write_tokens(f"{folder}/tokens", tokens, config.vocab_size)
+    first, trained = load(f"{folder}/there"), load(f"{folder}/there").train()
+    wanted = train_there(trained, tokens)
+    losses = train_here(penstock, folder, ranks)
+    run(penstock, "convert", f"{folder}/run", "-o", f"{folder}/exported")
+    run(penstock, "convert", f"{folder}/there", "-o", f"{folder}/ours")
+    run(penstock, "convert", f"{folder}/ours", "-o", f"{folder}/back", "--shard", "50 KB")
+    exported = logits_of(load(f"{folder}/exported"), tokens[:BATCH])
+    difference = (exported - logits_of(trained.eval(), tokens[:BATCH])).abs().max().item()
+    return greatest_difference(losses, wanted), difference, same_bits(load(f"{folder}/back"), first)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    torch.set_num_threads(1)
+    failures = 0
+    for name, changes, dtype, shard, ranks in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            losses, logits, same = try_case(sys.argv[1], folder, changes, dtype, shard, ranks)
+        good = losses <= TOLERANCE and logits <= TOLERANCE and same
+        failures += not good
+        print(f"{name}: losses differ by {losses:.1e}, logits by {logits:.1e}, there and back "
+              f"{'the same bits' if same else 'OTHER BITS'}{'' if good else '  WRONG'}", flush=True)
+    print(f"transformers {transformers.__version__}, torch {torch.__version__}")
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()
