@@ -8,12 +8,10 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "files/crc32c.h"
+#include "files/file_system.h"
 
 namespace penstock::files {
 namespace {
@@ -102,8 +100,7 @@ EventFile::EventFile(const std::string& directory, std::int64_t last_step) {
   for (int number = 0; descriptor_ < 0; ++number) {
     path_ = new_name(directory, number);
     descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (descriptor_ < 0 && errno != EEXIST)
-      throw RunError(printable(path_, 500) + " cannot be written: " + std::strerror(errno));
+    if (descriptor_ < 0 && errno != EEXIST) fail_to("cannot be written", path_);
   }
   std::string version = event_of(0);
   put_bytes(version, kFileVersion, "brain.Event:2");
@@ -128,15 +125,7 @@ void EventFile::write(std::int64_t step, std::span<const NamedNumber> numbers) {
 
 void EventFile::write_record(std::string_view event) {
   const std::string record = event_record(event);
-  for (std::size_t done = 0; done < record.size();) {
-    const auto written = ::write(descriptor_, record.data() + done, record.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      throw RunError(printable(path_, 500) + " cannot be written: " + std::to_string(record.size() - done) +
-                     " bytes wanted: " + std::strerror(errno));
-    }
-    done += static_cast<std::size_t>(written);
-  }
+  write_all(descriptor_, std::as_bytes(std::span(record)), path_);
 }
 
 }  // namespace penstock::files
