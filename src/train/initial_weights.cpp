@@ -7,6 +7,7 @@
 #include "train/weights_file.h"
 
 namespace penstock::train {
+
 void load_weights(const files::ModelWeights& weights, nn::Stage& stage) {
   for (nn::Parameter& parameter : stage.parameters()) {
     const files::StoredTensor* stored = weights.find(stored_name(parameter));
