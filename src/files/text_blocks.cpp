@@ -38,7 +38,8 @@ std::size_t first_block(std::string_view text, std::size_t wanted, bool whole_li
   const std::size_t end = line_end == text.npos ? text.size() : line_end + 1;
   if (whole_lines || end <= 2 * wanted) return end;
   std::size_t cut = 2 * wanted;
-  for (int i = 0; i < 3 && continues_character(text[cut]); ++i) --cut;  // no character has more bytes
+  for (int i = 0; i < 3 && cut > wanted && continues_character(text[cut]); ++i)
+    --cut;  // no character has more bytes
   return cut;
 }
 
