@@ -17,6 +17,7 @@ struct Change {
   Seconds time = 0;
   Bytes bytes = 0;
   Category category = Category::Records;
+  bool stands = false;  // for a moment at least, even if something goes at the same instant
 };
 
 // Collects what one device's ops allocate and free.
@@ -27,10 +28,10 @@ class Ledger {
 
   std::vector<Change> finish() {
     for (std::uint32_t i = 0; i < list_.ops.size(); ++i) {
+      const bool computes = lane_of(list_.ops[i].kind) == schedule::Lane::Compute;
+      if (computes) settle_copies(list_.ops[i], events_[i].start);
       visit(list_.ops[i], events_[i]);
-      if (lane_of(list_.ops[i].kind) != schedule::Lane::Compute) continue;
-      settle_copies(list_.ops[i], events_[i].start);
-      reached_ = events_[i].end;
+      if (computes) reached_ = events_[i].end;
     }
     // No op waits for these: they are settled when the copies are done.
     for (const std::uint32_t copy : unsettled_) settle(copy, events_[copy].end);
@@ -59,7 +60,8 @@ class Ledger {
     }
     if (is_send(op.kind) || is_receive(op.kind)) hold(event.start, event.end, op.bytes, Category::Buffers);
     if (op.kind == OpKind::Offload) away_peak_ = std::max(away_peak_, away_ += op.bytes);
-    if (op.kind == OpKind::Reload) add(reached_, op.bytes, Category::Records);
+    // Issued before the next compute op waits for anything, so before that gives room back.
+    if (op.kind == OpKind::Reload) changes_.push_back({reached_, op.bytes, Category::Records, true});
     if (op.kind == OpKind::Offload || op.kind == OpKind::Reload)
       unsettled_.insert(static_cast<std::uint32_t>(&op - list_.ops.data()));
   }
@@ -141,14 +143,15 @@ DeviceMemory account_memory(const schedule::Program& program, const schedule::Ti
                             const Costs& costs, bool keep_samples) {
   Ledger ledger(program, timeline, device, costs);
   std::vector<Change> changes = ledger.finish();
-  std::ranges::sort(changes, {}, &Change::time);
+  std::ranges::stable_sort(changes, {}, &Change::time);
   DeviceMemory memory;
   memory.away_peak = ledger.away_peak();
   memory.temporary = ledger.temporary();
   CategoryBytes& now = memory.at_end;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     now[static_cast<std::size_t>(changes[i].category)] += changes[i].bytes;
-    if (i + 1 < changes.size() && changes[i + 1].time == changes[i].time) continue;
+    const bool more_follow = i + 1 < changes.size() && changes[i + 1].time == changes[i].time;
+    if (more_follow && !changes[i].stands) continue;
     if (total(now) > memory.peak) {
       memory.peak = total(now);
       memory.at_peak = now;

@@ -198,7 +198,7 @@ TEST(WrongInput, IsADirectoryWithoutThePermissionToWrite) {
   Arguments command = with_threads(2, {"train", scratch / "run.toml"});
   // Root may write everywhere, unless it gives that capability up.
   if (geteuid() == 0) command.insert(command.begin(), {"setpriv", "--bounding-set=-dac_override"});
-  expect_refusal(scratch, command, {"output.dir = ", "cannot be made: Permission denied"});
+  expect_refusal(scratch, command, {"output.dir = ", "cannot be written: Permission denied"});
   fs::permissions(scratch.path(), fs::perms::owner_all);
 }
 

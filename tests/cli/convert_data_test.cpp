@@ -108,7 +108,7 @@ TEST(ConvertData, EncodesWithASentencePieceModel) {
                   .threads = 2});
     std::vector<std::int64_t> wanted(ids.begin(), ids.end());
     wanted.push_back(*model.end_of_text());
-    EXPECT_EQ(documents_of(prefix), (std::vector{wanted})) << name;
+    EXPECT_EQ(documents_of(prefix), (std::vector<std::vector<std::int64_t>>{wanted})) << name;
   }
 }
 

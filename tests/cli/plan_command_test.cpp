@@ -75,8 +75,8 @@ TEST(PlanCommand, ARunFileSaysWhatTrainWouldSay) {
                     scratch / "run.toml"};
     words.insert(words.end(), choice.begin(), choice.end());
     ASSERT_EQ(plan(words).exit_code, 0) << choice[0];
-    const Ending train =
-        run_program({PENSTOCK_PROGRAM, "train", scratch / "run.toml", "--dry-run", "--ranks", "2"});
+    const Ending train = run_program({PENSTOCK_PROGRAM, "train", scratch / "run.toml", "--dry-run", "--ranks",
+                                      "2", "--data.validation_fraction", "0"});
     const std::string said = first_line(scratch.read("run.toml"));
     if (train.exit_code == 0) {
       EXPECT_EQ(said.find("cannot run"), std::string::npos) << said;

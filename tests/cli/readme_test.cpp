@@ -32,13 +32,14 @@ class Reader {
     run.replace(run.find(folder), folder.size(), "runs/mine");
     scratch_.write("run.toml", run);
     fs::create_symlink(PENSTOCK_PROGRAM, scratch_ / "penstock");
-    fs::create_directory_symlink(fs::path(PENSTOCK_SOURCE_DIR) / "plans", scratch_ / "plans");
-    fs::create_directory_symlink(fs::path(PENSTOCK_SOURCE_DIR) / "hardware", scratch_ / "hardware");
+    for (const char* folder : {"plans", "hardware"})
+      fs::copy(fs::path(PENSTOCK_SOURCE_DIR) / folder, scratch_ / folder);
     fs::create_directory(scratch_ / "runs");
     run_command("penstock show --schedule 1f1b -p 2 -m 4 --format csv > my.csv");
   }
 
-  Ending run_command(const std::string& command) {
+  Ending run_command(std::string command) {
+    if (command.starts_with("penstock profile")) command += " --budget 0.001";  // else it takes a minute
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     return run_program({"sh", "-c", "cd " + scratch_.path() + " && PATH=$PWD:$PATH && " + command});
