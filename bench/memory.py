@@ -32,7 +32,7 @@ def train(program, size, policy, offload):
     shutil.rmtree(run, ignore_errors=True)
     alpha = ["--memory.offload", str(offload)] if offload > 0 else []
     subprocess.run(["mpirun", "--oversubscribe", "-np", "2", program, "train", "bench/memory.toml", *size, "--memory.policy",
-                    policy, *alpha, "--output.dir", str(run)], check=True, stdout=subprocess.DEVNULL)
+                    policy, *alpha, "--output.dir", str(run)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     summary = json.loads((run / "summary.json").read_text())
     return min(step["step_s"] for step in steps[1:]), steps[0]["tokens"], summary
@@ -50,12 +50,13 @@ def row(policy, offload, seconds, tokens, summary, none):
     device = summary["devices"][0]
     predicted, measured = device["predicted_bytes"], device["measured_bytes"]
     process = summary["processes"][0]
+    hidden = "-" if summary.get("copy_hidden") is None else f"{100 * summary['copy_hidden']:.1f} %"
     saved, all_saved = measured["activations"], none[2]["devices"][0]["measured_bytes"]["activations"]
     expected = predicted["activations"] / none[2]["devices"][0]["predicted_bytes"]["activations"]
     return (f"| {policy} | {offload} | {mib(saved)} | {saved / all_saved:.3f} | {expected:.3f} | {mib(measured['total'])} "
             f"| {off(predicted['total'], measured['total'])} "
             f"| {off(process['predicted_resident_bytes'], process['measured_resident_bytes'])} "
-            f"| {tokens / seconds:.0f} | {100 * (seconds / none[0] - 1):+.1f} % |")
+            f"| {tokens / seconds:.0f} | {100 * (seconds / none[0] - 1):+.1f} % | {hidden} |")
 
 
 def table(program, name, size, offloads, rounds):
@@ -67,8 +68,9 @@ def table(program, name, size, offloads, rounds):
             if setting not in best or result[0] < best[setting][0]:
                 best[setting] = result
     print(f"{name}; 2 ranks of one thread, slimpipe, bf16; device 0\n")
-    print("| policy | α | saved MiB | of none | predicted | peak MiB | prediction off | resident off | tokens/s | time over none |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| policy | α | saved MiB | of none | predicted | peak MiB | prediction off | resident off | tokens/s | time over none "
+          "| copies hidden |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for setting in settings:
         print(row(*setting, *best[setting], best["none", offloads[0]]), flush=True)
     print()
@@ -78,7 +80,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--offload", default="0")
+    parser.add_argument("--offload", default="0,0.5,1")
     parser.add_argument("--rounds", type=int, default=2)
     arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
