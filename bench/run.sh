@@ -21,9 +21,10 @@ schedules() { bench/schedules.sh; }
 kernels() { "$bin/kernels_benchmark" 2>/dev/null; }
 memory() { python3 bench/memory.py "$program"; }
 memory-reference() { "$program" plan --score bench/reference/atc24_memory.csv; }
+overhead() { python3 bench/overhead.py "$program"; }
 peers() { python3 bench/peers.py "$program"; }
 
-names="generators simulate reality reference plan memory memory-reference schedules kernels peers"
+names="generators simulate reality reference plan memory memory-reference schedules kernels overhead peers"
 wanted=${*:-$names}
 mkdir -p bench/results
 for name in $wanted; do
