@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_file.h"
 
+// The parser asserts that a key begins like one, which a file from outside need not; it refuses such a file
+// by itself. So its assertions are off in every build, as they are in release builds.
+#define TOML_ASSERT(expression) static_assert(true)
 #include <toml++/toml.h>
 
 #include <algorithm>
