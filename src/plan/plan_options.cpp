@@ -143,8 +143,9 @@ Cluster cluster_of(const PlanOptions& options, const Hardware& hardware) {
   cluster.hardware = hardware;
   cluster.gpus = options.cluster.gpus;
   cluster.engine = engine_of(options.cluster.engine);
-  cluster.limit = options.memory.limit.empty() ? hardware.usable_bytes()
-                                               : static_cast<double>(parse_bytes(options.memory.limit));
+  const auto limit = [&] { return static_cast<double>(parse_bytes(options.memory.limit)); };
+  cluster.limit =
+      options.memory.limit.empty() ? hardware.usable_bytes() : on_behalf_of("memory.limit", limit);
   check_cluster(cluster);
   return cluster;
 }
