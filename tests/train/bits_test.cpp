@@ -8,6 +8,7 @@
 #include "schedule/text.h"
 #include "scratch.h"
 #include "train/small_run.h"
+#include "train/trainable_schedules.h"
 
 namespace penstock::testing {
 namespace {
@@ -71,18 +72,7 @@ TEST(EqualBits, OfUnslicedSchedulesForEveryNumberOfDevices) {
 
 class EverySchedule : public ::testing::TestWithParam<schedule::Generator> {};
 
-INSTANTIATE_TEST_SUITE_P(EqualBits, EverySchedule, ::testing::ValuesIn([] {
-                           std::vector<schedule::Generator> trainable;
-                           for (const schedule::Generator& generator : schedule::generators()) {
-                             if (!generator.replicates_parameters) trainable.push_back(generator);
-                           }
-                           return trainable;
-                         }()),
-                         [](const auto& info) {
-                           std::string name(info.param.name);
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(EqualBits, EverySchedule, ::testing::ValuesIn(trainable_schedules()), schedule_name);
 
 TEST_P(EverySchedule, TrainsToTheBitsOfOneDevice) {
   for (const char* precision : kNarrow) {

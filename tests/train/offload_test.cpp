@@ -10,6 +10,7 @@
 #include "schedule/generators/generator.h"
 #include "scratch.h"
 #include "train/small_run.h"
+#include "train/trainable_schedules.h"
 
 namespace penstock::testing {
 namespace {
@@ -43,18 +44,7 @@ Bytes bytes_copied(const train::RunPlan& plan) {
 
 class OffloadOf : public ::testing::TestWithParam<schedule::Generator> {};
 
-INSTANTIATE_TEST_SUITE_P(Schedules, OffloadOf, ::testing::ValuesIn([] {
-                           std::vector<schedule::Generator> trainable;
-                           for (const schedule::Generator& generator : schedule::generators()) {
-                             if (!generator.replicates_parameters) trainable.push_back(generator);
-                           }
-                           return trainable;
-                         }()),
-                         [](const auto& info) {
-                           std::string name(info.param.name);
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Schedules, OffloadOf, ::testing::ValuesIn(trainable_schedules()), schedule_name);
 
 TEST_P(OffloadOf, ChangesNoBit) {
   const Scratch scratch;
