@@ -23,13 +23,21 @@ memory() { python3 bench/memory.py "$program"; }
 memory-reference() { "$program" plan --score bench/reference/atc24_memory.csv; }
 overhead() { python3 bench/overhead.py "$program"; }
 peers() { python3 bench/peers.py "$program"; }
+slimpipe() { python3 bench/slimpipe.py "$program"; }
+pictures() {
+  local show="$program show --schedule slimpipe -p 4 --format svg"
+  $show -m 2 -n 8 > docs/pictures/slimpipe.svg
+  $show -m 1 -n 8 -v 2 > docs/pictures/slimpipe_chunks.svg
+  $show -m 2 -n 4 --vocabulary-parallel > docs/pictures/slimpipe_vocabulary.svg
+}
 
-names="generators simulate reality reference plan memory memory-reference schedules kernels overhead peers"
+names="generators simulate reality reference plan memory memory-reference schedules kernels overhead peers slimpipe pictures"
 wanted=${*:-$names}
 mkdir -p bench/results
 for name in $wanted; do
   [[ " $names " == *" $name "* ]] || { echo "no benchmark is called \"$name\"; there are: $names" >&2; exit 2; }
   printf '== %s\n' "$name"
   if [ "$name" = schedules ]; then schedules > docs/schedules.md; echo "written: docs/schedules.md"; continue; fi
+  if [ "$name" = pictures ]; then pictures; echo "written: docs/pictures/slimpipe*.svg"; continue; fi
   { machine; "$name"; } | tee "bench/results/$name.txt"
 done

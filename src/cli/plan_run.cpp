@@ -17,15 +17,19 @@
 namespace penstock::cli {
 namespace {
 
-std::vector<model::TokenRange> cut(const ResolvedRun& run, int slices) {
-  return model::cut_into_slices(run.options.data.seq_len, slices);
-}
-
 Bytes hidden_bytes(const ResolvedRun& run, Tokens tokens) {
   const model::Precision precision = model::parse_precision(run.options.train.precision);
   return run.options.train.micro_batch * tokens * run.options.model.shape.hidden *
          model::element_size(precision);
 }
+
+// Rows of each vocabulary matrix on each device under vocabulary parallelism, padding included.
+std::int64_t shard_rows(const ResolvedRun& run) {
+  const std::int64_t devices = run.options.parallel.pp;
+  return (run.options.model.shape.vocab + devices - 1) / devices;
+}
+
+bool is_sharded(const ResolvedRun& run) { return run.options.schedule.vocabulary_parallel; }
 
 // Weights, gradients and optimizer states of a device; what depends on the schedule is left 0.
 model::DeviceMemory standing_memory(const ResolvedRun& run, const std::vector<int>& stages) {
@@ -33,15 +37,20 @@ model::DeviceMemory standing_memory(const ResolvedRun& run, const std::vector<in
   const model::Precision precision = model::parse_precision(run.options.train.precision);
   const Bytes element = element_size(precision), accumulator = accumulator_size(precision);
   const int last_stage = static_cast<int>(run.layers.size()) - 1;
-  const Bytes embedding = shape.vocab * shape.hidden;
+  const Bytes embedding = is_sharded(run) ? 0 : shape.vocab * shape.hidden;
+  // On its owner's own device the output side of a tied embedding has a gradient of its own and nothing more.
+  const bool alias = shape.tied_embeddings && (last_stage == 0 || is_sharded(run));
   Bytes parameters = 0, gradients = 0, tables = 0;
+  if (is_sharded(run)) {
+    const Bytes shard = shard_rows(run) * shape.hidden;
+    parameters += alias ? shard : 2 * shard;
+    gradients += alias ? shard : 0;
+  }
   for (const int stage : stages) {
     parameters += run.layers[static_cast<std::size_t>(stage)].count * layer_parameters(shape);
     parameters += stage == 0 ? embedding : 0;
-    // On its owner's own stage the output side of a tied embedding has a gradient of its own and nothing
-    // more.
-    const bool alias = shape.tied_embeddings && last_stage == 0;
-    if (stage == last_stage) parameters += alias ? shape.hidden : output_parameters(shape);
+    if (stage == last_stage)
+      parameters += alias || is_sharded(run) ? shape.hidden : output_parameters(shape);
     if (stage == last_stage && alias) gradients += embedding;
     tables += run.options.data.seq_len * (shape.head_dim() / 2) * 2;  // sines and cosines of the rotation
   }
@@ -78,6 +87,16 @@ schedule::Lowering lowering_of(const ResolvedRun& run) {
       return model::leaving_bytes(records->costs().leavable(stage, micro_batch, slice), share);
     };
   }
+  const auto accumulator = model::accumulator_size(model::parse_precision(run.options.train.precision));
+  const auto element = model::element_size(model::parse_precision(run.options.train.precision));
+  const std::int64_t devices = run.options.parallel.pp;
+  lowering.vocabulary.parallel = is_sharded(run);
+  lowering.vocabulary.visit_bytes = [hidden = lowering.transfer_bytes, accumulator, element](int j, int i) {
+    return hidden(j, i) + hidden(j, i) / element * accumulator;
+  };
+  lowering.vocabulary.part_bytes = [hidden = lowering.transfer_bytes, devices](int j, int i) {
+    return hidden(j, i) / devices;
+  };
   lowering.gradients.tied_embeddings = shape.tied_embeddings;
   lowering.gradients.tied_bytes =
       shape.vocab * shape.hidden *
@@ -126,7 +145,9 @@ train::RunPlan plan_run(const ResolvedRun& run) {
     plan.device_of_stage.push_back(placement.device_of(stage, 0));
   }
   plan.program = schedule::lower(run.schedule, lowering_of(run));
-  const schedule::Schedule forwards = schedule::forward_only(run.schedule, run.schedule.micro_batches());
+  const schedule::Schedule forwards =
+      is_sharded(run) ? schedule::forwards_of(run.schedule)
+                      : schedule::forward_only(run.schedule, run.schedule.micro_batches());
   schedule::Lowering evaluation = lowering_of(run);
   evaluation.gradients = {};
   evaluation.offload_bytes = {};

@@ -12,9 +12,11 @@
 #include "cli/layer_policies.h"
 #include "files/mapped_file.h"
 #include "files/model_config.h"
-#include "model/slices.h"
 #include "schedule/check.h"
 #include "schedule/generators/generator.h"
+#include "schedule/passes/compute.h"
+#include "schedule/passes/lower.h"
+#include "schedule/slot_grid.h"
 #include "schedule/text.h"
 #include "train/data.h"
 #include "train/mixture.h"
@@ -50,8 +52,6 @@ void refuse_what_is_not_there(const train::RunOptions& options) {
             std::string(key) + " = " + json_quote(value) + " is not there yet; use " + json_quote(word));
   };
   require_word(options.schedule.exchange, "schedule.exchange", "off");
-  require(!options.schedule.vocabulary_parallel,
-          "schedule.vocabulary_parallel = true is not there yet; use false");
 }
 
 // A shape comes from one place: a key that was given beside model.config would be lost.
@@ -78,6 +78,10 @@ void resolve_model(train::RunOptions& options) {
   require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not tell it");
   if (shape.vocab == 0) shape.vocab = train::kByteVocabulary;
   model::validate(shape);
+  require(!options.schedule.vocabulary_parallel || shape.vocab >= options.parallel.pp,
+          "schedule.vocabulary_parallel = true gives each device at least one token; model.vocab = " +
+              text(shape.vocab) + " is less than parallel.pp = " + text(options.parallel.pp) +
+              ": use pp = " + text(shape.vocab) + " or less");
   require(!bytes || shape.vocab >= train::kByteVocabulary,
           "model.vocab = " + text(shape.vocab) + " is less than the " + text(train::kByteVocabulary) +
               " tokens of the byte tokenizer; use " + text(train::kByteVocabulary) + " or more");
@@ -142,6 +146,26 @@ schedule::Schedule generate_schedule(const train::RunOptions& options) {
   return schedule::generate(options.schedule.name, request);
 }
 
+// Vocabulary parallelism is laid out on the schedule's slots.
+void require_slot_grid(const train::RunOptions& options, const schedule::Schedule& schedule) {
+  const schedule::ScheduleOptions& chosen = options.schedule;
+  if (!chosen.vocabulary_parallel) return;
+  const std::string needs =
+      "schedule.vocabulary_parallel = true needs a schedule in whose slots all devices run forwards "
+      "together, then backwards together; ";
+  if (chosen.file.empty()) {
+    require(schedule::find_generator(chosen.name).slot_grid,
+            needs + "schedule.name = " + json_quote(chosen.name) + " has no such slots: use \"slimpipe\"");
+    return;
+  }
+  const std::string has_none =
+      needs + "schedule.file = " + json_quote(chosen.file) + " has no such slots: use slimpipe's";
+  require(schedule::find_slot_grid(schedule::compute_only(schedule)).has_value(), has_none);
+  // Visits among the slots of a schedule that is not slimpipe's could still wait for each other.
+  require(schedule::check(schedule::lower(schedule, {.vocabulary = {.parallel = true}}), 1).empty(),
+          has_none);
+}
+
 // What the generator's own defaults make of the options; the schedule itself is not built yet.
 void choose_generator(train::RunOptions& options) {
   schedule::ScheduleOptions& chosen = options.schedule;
@@ -191,10 +215,15 @@ void check_offload(const schedule::MemoryOptions& memory) {
 
 void check_stages(const train::RunOptions& options, const schedule::Schedule& schedule) {
   const std::int64_t layers = options.model.shape.layers;
-  require(schedule.stages <= layers, "parallel.pp = " + text(options.parallel.pp) + " makes " +
-                                         text(schedule.stages) +
-                                         " stages, which need a layer each; model.layers = " + text(layers) +
-                                         ": use fewer devices or chunks, or more layers");
+  const std::int64_t devices = options.parallel.pp,
+                     chunks = std::max<std::int64_t>(schedule.stages / devices, 1);
+  const std::string fewer = layers < devices
+                                ? "parallel.pp = " + text(std::max<std::int64_t>(layers / chunks, 1))
+                                : "schedule.chunks = " + text(layers / devices);
+  require(schedule.stages <= layers,
+          "parallel.pp = " + text(devices) + (chunks > 1 ? " with schedule.chunks = " + text(chunks) : "") +
+              " makes " + text(schedule.stages) + " stages, which need a layer each; model.layers = " +
+              text(layers) + ": use " + fewer + " or fewer, or " + text(schedule.stages) + " layers or more");
 }
 
 }  // namespace
@@ -207,12 +236,16 @@ ResolvedRun resolve(train::RunOptions options) {
   ResolvedRun run;
   if (options.schedule.file.empty()) {
     choose_generator(options);
-    model::cut_into_slices(options.data.seq_len, static_cast<int>(options.schedule.slices));
+    model::cut_into_slices(options.data.seq_len, static_cast<int>(options.schedule.slices),
+                           options.schedule.slice_unit);
     run.schedule = generate_schedule(options);
   } else {
     run.schedule = read_schedule(options);
-    for (const int slices : run.schedule.slices) model::cut_into_slices(options.data.seq_len, slices);
+    for (const int slices : run.schedule.slices) {
+      model::cut_into_slices(options.data.seq_len, slices, options.schedule.slice_unit);
+    }
   }
+  require_slot_grid(options, run.schedule);
   check_stages(options, run.schedule);
   run.layers = model::split_layers(options.model.shape.layers, run.schedule.stages, options.parallel.layers);
   run.options = std::move(options);
@@ -224,6 +257,10 @@ ResolvedRun resolve(train::RunOptions options) {
 }
 
 void check_trainable(const train::RunOptions& options) { refuse_what_is_not_there(options); }
+
+std::vector<model::TokenRange> cut(const ResolvedRun& run, int slices) {
+  return model::cut_into_slices(run.options.data.seq_len, slices, run.options.schedule.slice_unit);
+}
 
 void check_ranks(const schedule::ParallelOptions& parallel, std::int64_t ranks) {
   const std::int64_t needed = parallel.dp * parallel.pp * parallel.cp * parallel.tp;

@@ -7,6 +7,7 @@
 
 #include "model/memory_policy.h"
 #include "model/shape.h"
+#include "model/slices.h"
 #include "schedule/schedule.h"
 #include "train/options.h"
 
@@ -30,6 +31,9 @@ ResolvedRun resolve(train::RunOptions options);
 
 // Throws InputError for the first thing asked for that the trainer does not do yet.
 void check_trainable(const train::RunOptions& options);
+
+// The slices of a micro-batch of the run that has so many.
+std::vector<model::TokenRange> cut(const ResolvedRun& run, int slices);
 
 // Throws InputError unless `ranks` processes or threads are what the mesh needs.
 void check_ranks(const schedule::ParallelOptions& parallel, std::int64_t ranks);

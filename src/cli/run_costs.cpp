@@ -19,13 +19,15 @@ sim::ModelCostsOptions options_of(const ResolvedRun& run, const AssumedSpeeds& s
                                  .copy_bytes_per_second = speeds.copy_bytes_per_second,
                                  .attention_factor = speeds.attention_factor,
                                  .loss_tile = run.options.train.loss_tile_tokens};
+  if (run.options.schedule.vocabulary_parallel)
+    options.vocabulary_shards = static_cast<int>(run.options.parallel.pp);
   options.kernels = nn::kernel_setting(options.precision, run.threads);
   const schedule::Placement placement(run.schedule);
   for (int stage = 0; stage < run.schedule.stages; ++stage) {
     options.devices.push_back(placement.device_of(stage, 0));
   }
   for (const int slices : run.schedule.slices) {
-    options.slices.push_back(model::cut_into_slices(run.options.data.seq_len, slices));
+    options.slices.push_back(cut(run, slices));
   }
   return options;
 }

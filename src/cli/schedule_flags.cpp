@@ -43,6 +43,9 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
       ->check(whole_number_from(0));
   command.add_option("--offload", flags.offload, "share of each record that leaves its device, 0 to 1")
       ->check(share());
+  command.add_flag(
+      "--vocabulary-parallel", flags.vocabulary_parallel,
+      "shard the vocabulary over the devices (slimpipe): the program gets visits of all of them");
 }
 
 schedule::Schedule make_schedule(const ScheduleFlags& flags) {
@@ -68,14 +71,16 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
       schedule::request(flags.devices, m, flags.slices.empty() ? 1 : flags.slices.front(), flags.chunks);
   if (listed) request.slices = flags.slices;
   request.group = flags.group;
+  request.latency = flags.latency;
   return schedule::generate(flags.name, request);
 }
 
-schedule::Program lower_legal(const schedule::Schedule& schedule, double offload) {
+schedule::Program lower_legal(const schedule::Schedule& schedule, double offload, bool vocabulary_parallel) {
   const auto findings = schedule::check(schedule);
   const Bytes leaving = model::leaving_bytes(kUnitRecord, offload);
   if (findings.empty())
-    return schedule::lower(schedule, {.offload_bytes = [=](int, int, int) { return leaving; }});
+    return schedule::lower(schedule, {.vocabulary = {.parallel = vocabulary_parallel},
+                                      .offload_bytes = [=](int, int, int) { return leaving; }});
   std::string message = schedule.name + ": not a legal schedule: " + findings.front().text;
   for (std::size_t i = 1; i < findings.size(); ++i) message += "\n  " + findings[i].text;
   throw NoAnswer(message);

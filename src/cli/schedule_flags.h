@@ -29,6 +29,8 @@ struct ScheduleFlags {
   int group = 0;
   double offload =
       0;  // share of each record that leaves; of schedules, whose records count kUnitRecord bytes
+  bool vocabulary_parallel = false;
+  double latency = 0;  // of a transfer, in forwards; known to simulate alone
 };
 
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
@@ -37,8 +39,9 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 schedule::Schedule make_schedule(const ScheduleFlags& flags);
 
 // The program of a schedule; of each record the share `offload` leaves. Throws NoAnswer with the findings,
-// one a line, when it is not legal.
-schedule::Program lower_legal(const schedule::Schedule& schedule, double offload = 0);
+// one a line, when it is not legal, InputError when its vocabulary is to be sharded and it has no slots.
+schedule::Program lower_legal(const schedule::Schedule& schedule, double offload = 0,
+                              bool vocabulary_parallel = false);
 
 // The flags' unit record; nothing where no record leaves.
 sim::RecordBytes unit_record(const ScheduleFlags& flags);

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/compare_schedules.h"
@@ -52,18 +53,27 @@ std::string notes(const ShowFlags& flags) {
   return text;
 }
 
+// A program in time: F = 1, B = 2, I = W = 1, visits of the vocabulary 1/2.
+sim::Result in_unit_times(const ShowFlags& flags, const schedule::Program& program) {
+  return sim::evaluate(program, sim::UnitCosts({.visit = 0.5}, unit_record(flags.schedule)));
+}
+
+schedule::Program program_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
+  return lower_legal(schedule, flags.schedule.offload, flags.schedule.vocabulary_parallel);
+}
+
 std::string trace_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
-  const schedule::Program program = lower_legal(schedule, flags.schedule.offload);
-  const sim::Result result = sim::evaluate(program, sim::UnitCosts({}, unit_record(flags.schedule)));
+  const schedule::Program program = program_of(flags, schedule);
+  const sim::Result result = in_unit_times(flags, program);
   return report::chrome_trace({.prefix = "", .program = program, .timeline = result.timeline});
 }
 
-// Copies have lanes of their own beside computation, which a schedule alone does not show.
+// Copies and visits of the vocabulary stand beside computation, which a schedule alone does not show.
 std::string svg_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
-  if (flags.schedule.offload == 0) return report::svg(report::draw(schedule));
-  const schedule::Program program = lower_legal(schedule, flags.schedule.offload);
-  const sim::UnitCosts costs({}, unit_record(flags.schedule));
-  return report::svg(report::draw(program, sim::evaluate(program, costs).timeline));
+  const bool plain = flags.schedule.offload == 0 && !flags.schedule.vocabulary_parallel;
+  if (plain) return report::svg(report::draw(schedule));
+  const schedule::Program program = program_of(flags, schedule);
+  return report::svg(report::draw(program, in_unit_times(flags, program).timeline));
 }
 
 std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
@@ -76,11 +86,13 @@ std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) 
 std::string show(const ShowFlags& flags) {
   if (flags.compare) return compare_schedules(flags.schedule);
   const schedule::Schedule schedule = make_schedule(flags.schedule);
-  if (flags.program) return schedule::to_text(lower_legal(schedule, flags.schedule.offload));
-  if (flags.format == "csv") return schedule::to_csv(schedule);
-  if (flags.format == "json") return schedule::to_json(schedule) + "\n";
+  if (flags.program) return schedule::to_text(program_of(flags, schedule));
   if (flags.format == "svg") return svg_of(flags, schedule);
   if (flags.format == "trace") return trace_of(flags, schedule);
+  if (flags.schedule.vocabulary_parallel)
+    throw InputError("--vocabulary-parallel is of programs: add --program, --format svg or --format trace");
+  if (flags.format == "csv") return schedule::to_csv(schedule);
+  if (flags.format == "json") return schedule::to_json(schedule) + "\n";
   return grid_of(flags, schedule);
 }
 
@@ -97,7 +109,7 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
   CLI::Option* compare = command->add_flag("--compare", flags->compare,
                                            "a table of all schedules at the size given by -p, -m and -n");
   lowered->excludes(format);
-  compare->excludes(format)->excludes(lowered);
+  compare->excludes(format)->excludes(lowered)->excludes(command->get_option("--vocabulary-parallel"));
   command->add_flag("--colour", flags->colour, "colours in a pipe too");
   command->callback([flags, &exit_code] {
     std::cout << show(*flags);

@@ -90,6 +90,7 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--weight", flags->times.weight, "seconds of a W");
   command->add_option("--transfer", flags->times.transfer, "seconds from device to device; occupies nothing");
   command->add_option("--copy", flags->times.copy, "seconds to copy a whole record, one way, with --offload");
+  command->add_option("--visit", flags->times.visit, "seconds of a visit of the vocabulary (LOSS)");
   command->add_option("--costs", flags->costs,
                       "a table of costs: seconds by kind, stage and slice; links; bytes");
   command->add_option("--change", flags->changes,
@@ -102,6 +103,9 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
                       "or so many 1e9 bytes a second and direction; run files");
   command->add_option("--sweep", flags->sweep, "a table over values of one key: slices=1,2,4,8,16");
   command->add_option("--plot", flags->plot, "with --sweep: draw makespan and peak memory there (SVG)");
+  command->add_flag("--processor-time", flags->processor_time,
+                    "of a run directory: actions take the processor seconds that they used, for runs whose "
+                    "ranks shared cores");
   command->add_flag("--json", flags->json, "the result as JSON on stdout");
   command->add_option("--report", flags->report, "write an HTML report there");
   command->add_option("--trace", flags->trace, "write a Chrome trace there");

@@ -49,9 +49,11 @@ void refuse_seconds(const SimulateFlags& flags) {
                      "\" and \"" + printable(flags.schedule.name) + "\")");
   if (!flags.costs.empty()) throw InputError("--costs" + of_schedules);
   if (flags.times != sim::UnitTimes{})
-    throw InputError("--forward, --backward, --input, --weight, --transfer, --copy:" + of_schedules);
+    throw InputError("--forward, --backward, --input, --weight, --transfer, --copy, --visit:" + of_schedules);
   if (flags.schedule.offload != 0)
     throw InputError("--offload is of schedules; a run file has the key memory.offload");
+  if (flags.schedule.vocabulary_parallel)
+    throw InputError("--vocabulary-parallel is of schedules; a run file says schedule.vocabulary_parallel");
 }
 
 void refuse_attention(const SimulateFlags& flags) {
@@ -88,7 +90,10 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
     throw InputError("\"" + extras.front() + "\" is no flag of simulate; keys of a run file need one");
   refuse_attention(flags);
   refuse_copy_speeds(flags);
-  Simulated simulated{.program = lower_legal(make_schedule(flags.schedule), flags.schedule.offload)};
+  ScheduleFlags asked = flags.schedule;
+  if (flags.times.forward > 0 && flags.times.transfer > 0)
+    asked.latency = flags.times.transfer / flags.times.forward;
+  Simulated simulated{.program = lower_legal(make_schedule(asked), asked.offload, asked.vocabulary_parallel)};
   if (flags.costs.empty()) {
     simulated.result =
         evaluate_changed(simulated.program, sim::UnitCosts(flags.times, unit_record(flags.schedule)), flags);
@@ -136,7 +141,9 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
                                             simulated.program, file("timeline.json"));
   simulated.typical = typical_step(steps);
   const RunCosts bytes(run);
-  const sim::MeasuredCosts costs(simulated.program, steps[simulated.typical].timeline, bytes.costs());
+  const train::StepTimeline& typical = steps[simulated.typical];
+  sim::MeasuredCosts costs(simulated.program, typical.timeline, bytes.costs());
+  if (flags.processor_time) costs.take_seconds(typical.processor_seconds);
   simulated.result = evaluate_changed(simulated.program, costs, flags);
   const bool samples = !flags.report.empty() || !flags.trace.empty();
   for (const train::StepTimeline& step : steps) {
@@ -159,6 +166,7 @@ Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::str
   std::error_code error;
   if (std::filesystem::is_directory(flags.schedule.file, error))
     return simulate_run_directory(flags, overrides);
+  if (flags.processor_time) throw InputError("--processor-time: only a run directory has measured it");
   if (flags.schedule.file.ends_with(".toml")) return simulate_run_file(flags, overrides);
   return simulate_schedule(flags, overrides);
 }

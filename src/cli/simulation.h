@@ -24,6 +24,7 @@ struct SimulateFlags {
   double attention = 1;
   std::string hardware;             // whose copies; of run files
   std::optional<double> copy_gbps;  // instead
+  bool processor_time = false;      // of a run directory: actions take their processor seconds
   bool json = false;
   std::string sweep;   // sweep.h
   std::string plot;    // a file to draw the sweep to

@@ -15,14 +15,19 @@ std::vector<TokenRange> cut_into_slices(Tokens tokens, int n, Tokens unit) {
                      (unit == 1 ? " tokens" : " units of " + std::to_string(unit) + " tokens") +
                      " of a sequence; use at most " + std::to_string(units));
   }
+  // The shorter slices come last, where they attend to the most keys; but one that lacks part of a unit is
+  // among the longer ones, else it would be more than a unit shorter.
+  const Tokens longer = units % n;
+  const bool last_is_longer = longer > 0 && tokens % unit != 0;
   std::vector<TokenRange> ranges;
   Tokens begin = 0;
   for (int i = 0; i < n; ++i) {
-    // The shorter slices come last, where they attend to the most keys.
-    const Tokens length = std::min((units / n + (i < units % n ? 1 : 0)) * unit, tokens - begin);
+    const bool is_longer = last_is_longer ? i < longer - 1 || i == n - 1 : i < longer;
+    const Tokens length = std::min((units / n + (is_longer ? 1 : 0)) * unit, tokens - begin);
     ranges.push_back({begin, length});
     begin += length;
   }
+  PENSTOCK_CHECK(begin == tokens, "slices make up the sequence");
   return ranges;
 }
 

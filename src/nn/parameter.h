@@ -26,6 +26,15 @@ struct Parameter {
   at::Tensor gradient;  // f32 (f64 for f64 weights), sum over the step
   bool is_matrix = false;
   Replica replica = Replica::None;
+
+  // Of a shard of a matrix (vocabulary parallelism): its rows but for the padding, which is zero and stays
+  // so. The shards of the ranks, in their order, make up the whole matrix. -1: this is the whole parameter.
+  std::int64_t own_rows = -1;
+
+  // Without padding.
+  at::Tensor unpadded(const at::Tensor& tensor) const {
+    return own_rows < 0 ? tensor : tensor.narrow(0, 0, own_rows);
+  }
 };
 
 }  // namespace penstock::nn

@@ -68,6 +68,14 @@ constexpr Colour colour_of(schedule::OpKind kind) {
     case OpKind::SendBackward:
     case OpKind::ReceiveBackward:
       return colour::kPink;
+    case OpKind::VocabularyLoss:
+      return colour::kPear;
+    case OpKind::SendEmbedding:
+    case OpKind::ReceiveEmbedding:
+      return colour::kCyan;
+    case OpKind::SendEmbeddingGradient:
+    case OpKind::ReceiveEmbeddingGradient:
+      return colour::kPink;
     case OpKind::Offload:
       return colour::kOlive;
     case OpKind::Reload:

@@ -20,11 +20,12 @@ struct LegendEntry {
   std::string_view name;
 };
 
-constexpr std::array<LegendEntry, 8> kLegend{{
+constexpr std::array<LegendEntry, 9> kLegend{{
     {OpKind::Forward, "forward"},
     {OpKind::Backward, "backward"},
     {OpKind::BackwardInput, "backward, input"},
     {OpKind::BackwardWeight, "backward, weights"},
+    {OpKind::VocabularyLoss, "output layer and loss, on all devices"},
     {OpKind::Offload, "copy out"},
     {OpKind::Reload, "copy in"},
     {OpKind::ReduceGradients, "R: gradient reduction"},

@@ -7,6 +7,7 @@
 #include "schedule/check_ops.h"
 #include "schedule/check_order.h"
 #include "schedule/check_program_run.h"
+#include "schedule/check_vocabulary.h"
 #include "schedule/check_waits.h"
 
 namespace penstock::schedule {
@@ -65,7 +66,8 @@ std::vector<Finding> check(const Program& program, std::size_t limit) {
   if (findings.count() > 0) return findings.take();
   const Partners partners = match_messages(table, findings);
   find_unready(table, findings);
-  if (findings.count() == 0) find_program_deadlock(table, partners, findings);
+  const Visits visits = find_bad_vocabulary(table, findings);
+  if (findings.count() == 0) find_program_deadlock(table, partners, visits, findings);
   return findings.take();
 }
 

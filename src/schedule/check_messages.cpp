@@ -38,6 +38,11 @@ Queues collect(const OpTable& table) {
 bool agree(const Op& send, const Op& receive) {
   if (send.bytes != receive.bytes) return false;
   if (send.kind == OpKind::ReduceGradients) return receive.kind == OpKind::ReduceGradients;
+  if (is_embedding_transfer(send.kind)) {
+    const bool forward = send.kind == OpKind::SendEmbedding;
+    return receive.kind == (forward ? OpKind::ReceiveEmbedding : OpKind::ReceiveEmbeddingGradient) &&
+           receive.micro_batch == send.micro_batch && receive.slice == send.slice;
+  }
   const int consumer = send.kind == OpKind::SendForward ? send.stage + 1 : send.stage - 1;
   return receive.stage == consumer && receive.micro_batch == send.micro_batch && receive.slice == send.slice;
 }

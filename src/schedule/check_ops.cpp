@@ -134,7 +134,8 @@ void OpTable::fill(Findings& findings) {
   for (int device = 0; device < program_.device_count(); ++device) {
     Cell cell = units_.row_begin(device);
     for (const Op& op : program_.devices[device].ops) {
-      if (lane_of(op.kind) != Lane::Compute) enter(op, device, cell, findings);
+      const bool of_unit = lane_of(op.kind) != Lane::Compute && !is_embedding_transfer(op.kind);
+      if (of_unit) enter(op, device, cell, findings);
       ++cell;
     }
   }

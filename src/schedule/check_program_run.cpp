@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace penstock::schedule {
@@ -21,15 +22,19 @@ bool finishes_in_order(LaneNumber lane) {
 
 class ProgramRun {
  public:
-  ProgramRun(const OpTable& table, const Partners& partners)
+  ProgramRun(const OpTable& table, const Partners& partners, const Visits& visits)
       : table_(table),
         partners_(partners),
+        visits_(visits),
         queues_(table.program().devices.size() * kLanes),
         next_(queues_.size(), 0),
         started_(table.units().cells(), false),
         done_(table.units().cells(), false),
         waiting_(table.units().cells(), 0) {
     for (Cell cell = 0; cell < table.units().cells(); ++cell) queues_[lane_of_cell(cell)].push_back(cell);
+    for (const std::vector<Cell>& row : visits) {
+      for (std::size_t k = 0; k < row.size(); ++k) visit_of_[row[k]] = k;
+    }
   }
 
   // True when every op has started.
@@ -60,7 +65,8 @@ class ProgramRun {
   Cell needed_by(Cell cell) const {
     const Cell unfinished = first_unfinished(cell);
     const Cell waited = unfinished != kNoCell ? unfinished : cell;
-    return started_[waited] ? partners_[waited] : waited;
+    if (!started_[waited]) return waited;
+    return visit_of_.contains(waited) ? first_absent(visit_of_.at(waited)) : partners_[waited];
   }
 
   Cell head_before(Cell cell) const { return head(lane_of_cell(cell)); }
@@ -103,8 +109,21 @@ class ProgramRun {
     }
   }
 
+  // The first device's part of a visit that has not started.
+  Cell first_absent(std::size_t visit) const {
+    for (const std::vector<Cell>& row : visits_) {
+      if (!started_[row[visit]]) return row[visit];
+    }
+    return kNoCell;
+  }
+
   void start(Cell cell) {
     started_[cell] = true;
+    if (const auto visit = visit_of_.find(cell); visit != visit_of_.end()) {
+      if (first_absent(visit->second) != kNoCell) return;
+      for (const std::vector<Cell>& row : visits_) finish(row[visit->second]);
+      return;
+    }
     const Cell partner = partners_[cell];
     if (partner == kNoCell) {
       finish(cell);
@@ -120,11 +139,14 @@ class ProgramRun {
     for (int lane = 0; lane < kLanes; ++lane) {
       if (waiting_[cell] >> lane & 1) ready_.push_back(own - own % kLanes + lane);
     }
-    if (partners_[cell] != kNoCell && finishes_in_order(own)) ready_.push_back(own);
+    const bool met = partners_[cell] != kNoCell || visit_of_.contains(cell);
+    if (met && finishes_in_order(own)) ready_.push_back(own);
   }
 
   const OpTable& table_;
   const Partners& partners_;
+  const Visits& visits_;
+  std::unordered_map<Cell, std::size_t> visit_of_;
   std::vector<std::vector<Cell>> queues_;  // [lane]
   std::vector<std::size_t> next_;          // [lane]
   std::vector<bool> started_;              // [cell]
@@ -135,8 +157,9 @@ class ProgramRun {
 
 }  // namespace
 
-void find_program_deadlock(const OpTable& table, const Partners& partners, Findings& findings) {
-  ProgramRun run(table, partners);
+void find_program_deadlock(const OpTable& table, const Partners& partners, const Visits& visits,
+                           Findings& findings) {
+  ProgramRun run(table, partners, visits);
   if (run.run()) return;
   for (const Cell cell : run.circle()) {
     if (findings.full()) return;

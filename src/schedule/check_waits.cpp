@@ -30,6 +30,7 @@ class DeviceWaits {
 
  private:
   void judge(const Op& op) {
+    if (is_of_vocabulary(op.kind)) return;
     if (is_send(op.kind) || is_receive(op.kind)) judge_peer(op);
     switch (op.kind) {
       case OpKind::Forward:

@@ -29,4 +29,14 @@ Schedule forward_only(const Schedule& like, int micro_batches) {
   return schedule;
 }
 
+Schedule forwards_of(const Schedule& schedule) {
+  Schedule forwards = schedule;
+  forwards.name += " evaluation";
+  for (std::vector<Action>& row : forwards.devices) {
+    std::erase_if(row, [](const Action& action) { return action.kind != Kind::Forward; });
+    for (Action& action : row) action.overlaps_next = false;
+  }
+  return forwards;
+}
+
 }  // namespace penstock::schedule

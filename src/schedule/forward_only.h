@@ -11,4 +11,7 @@ namespace penstock::schedule {
 // placement that keeps all devices of a loop busy. Every stage must live on one device.
 Schedule forward_only(const Schedule& like, int micro_batches);
 
+// The forwards of the schedule itself, in its order: where devices keep step in it, they do so here.
+Schedule forwards_of(const Schedule& schedule);
+
 }  // namespace penstock::schedule

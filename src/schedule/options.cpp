@@ -32,6 +32,10 @@ void describe(ScheduleOptions& options, OptionTable& table) {
                    "the schedule's own, mostly 1"});
   table.push_back({section, "group", &options.group,
                    "Slices per group of interleaved slimpipe; 0: automatic.", from_to(0, kMostSlices)});
+  table.push_back(
+      {section, "slice_unit", &options.slice_unit,
+       "Slices are cut at multiples of so many tokens, and differ by at most that; 128 suits a GPU.",
+       from_to(1, 1 << 20)});
   table.push_back({section, "exchange", &options.exchange,
                    "Attention context exchange between devices; only off so far.",
                    one_of({"off", "paired", "levelled", "auto"})});
@@ -40,7 +44,7 @@ void describe(ScheduleOptions& options, OptionTable& table) {
   table.push_back({section,
                    "vocabulary_parallel",
                    &options.vocabulary_parallel,
-                   "Shard the embedding and the output matrix over the pipeline; only false so far.",
+                   "Shard the embedding and the output matrix over the pipeline; slimpipe only.",
                    {}});
 }
 

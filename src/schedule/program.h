@@ -34,15 +34,26 @@ enum class OpKind : std::uint8_t {
   Reload,           // RELOAD: it comes back (copy-in)
   ReduceGradients,  // REDUCE_GRAD compute: the stage's gradients are summed with its replicas' (peer)
   OptimizerStep,    // STEP compute: every device, last
+  // Under vocabulary parallelism (passes/vocabulary.h); all but LOSS have stage 0's key.
+  VocabularyLoss,            // LOSS compute: all devices together, the output layer and the loss of a slice
+  SendEmbedding,             // SEND_EMBED: rows of this device's share go to the device of stage 0
+  ReceiveEmbedding,          // RECV_EMBED
+  SendEmbeddingGradient,     // SEND_EMBED_GRAD: from the device of stage 0 to the one that has the rows
+  ReceiveEmbeddingGradient,  // RECV_EMBED_GRAD
+  EmbeddingGradient,         // EMBED_GRAD compute: adds what was received
 };
 
 inline Lane lane_of(OpKind kind) {
   switch (kind) {
     case OpKind::SendForward:
     case OpKind::SendBackward:
+    case OpKind::SendEmbedding:
+    case OpKind::SendEmbeddingGradient:
       return Lane::Send;
     case OpKind::ReceiveForward:
     case OpKind::ReceiveBackward:
+    case OpKind::ReceiveEmbedding:
+    case OpKind::ReceiveEmbeddingGradient:
       return Lane::Receive;
     case OpKind::Offload:
       return Lane::CopyOut;
@@ -56,19 +67,25 @@ inline Lane lane_of(OpKind kind) {
 // Runs an action of a schedule: F, B, I or W.
 inline bool is_action(OpKind kind) { return kind <= OpKind::BackwardWeight; }
 inline bool is_backward(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::BackwardInput; }
-inline bool is_send(OpKind kind) { return kind == OpKind::SendForward || kind == OpKind::SendBackward; }
-inline bool is_receive(OpKind kind) {
-  return kind == OpKind::ReceiveForward || kind == OpKind::ReceiveBackward;
+inline bool is_send(OpKind kind) { return lane_of(kind) == Lane::Send; }
+inline bool is_receive(OpKind kind) { return lane_of(kind) == Lane::Receive; }
+// Moves embedded tokens or their gradients, between stage 0's device and any other.
+inline bool is_embedding_transfer(OpKind kind) {
+  return kind >= OpKind::SendEmbedding && kind <= OpKind::ReceiveEmbeddingGradient;
+}
+inline bool is_of_vocabulary(OpKind kind) {
+  return kind >= OpKind::VocabularyLoss && kind <= OpKind::EmbeddingGradient;
 }
 
 // Messages that may overtake each other travel on different channels.
-enum class Channel : std::uint8_t { Forward, Backward, Gradients, Control };
-inline constexpr int kChannels = 4;
+enum class Channel : std::uint8_t { Forward, Backward, Gradients, Control, Embedding, Loss };
+inline constexpr int kChannels = 6;
 
 // The channel of a send, receive or reduction.
 inline Channel channel_of(OpKind kind) {
   const bool forward = kind == OpKind::SendForward || kind == OpKind::ReceiveForward;
   if (forward) return Channel::Forward;
+  if (is_embedding_transfer(kind)) return Channel::Embedding;
   return kind == OpKind::ReduceGradients ? Channel::Gradients : Channel::Backward;
 }
 

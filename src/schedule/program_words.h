@@ -21,7 +21,7 @@ struct OpWord {
   KeyForm key;
 };
 
-inline constexpr std::array<OpWord, 12> kOpWords{{
+inline constexpr std::array<OpWord, 18> kOpWords{{
     {OpKind::Forward, "F", KeyForm::Full},
     {OpKind::Backward, "B", KeyForm::Full},
     {OpKind::BackwardInput, "I", KeyForm::Full},
@@ -34,6 +34,12 @@ inline constexpr std::array<OpWord, 12> kOpWords{{
     {OpKind::Reload, "RELOAD", KeyForm::Full},
     {OpKind::ReduceGradients, "REDUCE_GRAD", KeyForm::Stage},
     {OpKind::OptimizerStep, "STEP", KeyForm::None},
+    {OpKind::VocabularyLoss, "LOSS", KeyForm::Full},
+    {OpKind::SendEmbedding, "SEND_EMBED", KeyForm::Full},
+    {OpKind::ReceiveEmbedding, "RECV_EMBED", KeyForm::Full},
+    {OpKind::SendEmbeddingGradient, "SEND_EMBED_GRAD", KeyForm::Full},
+    {OpKind::ReceiveEmbeddingGradient, "RECV_EMBED_GRAD", KeyForm::Full},
+    {OpKind::EmbeddingGradient, "EMBED_GRAD", KeyForm::Full},
 }};
 
 inline const OpWord& word_of(OpKind kind) { return kOpWords[static_cast<std::size_t>(kind)]; }

@@ -56,8 +56,8 @@ class Ledger {
   void visit(const Op& op, const Event& event) {
     if (is_action(op.kind)) {
       visit_action(op, event, costs_.record(op.stage, op.micro_batch, op.slice));
-      empty_queues(op, event.start);
     }
+    if (lane_of(op.kind) == schedule::Lane::Compute) empty_queues(op, event.start);
     if (is_send(op.kind) || is_receive(op.kind)) hold(event.start, event.end, op.bytes, Category::Buffers);
     if (op.kind == OpKind::Offload) away_peak_ = std::max(away_peak_, away_ += op.bytes);
     // Issued before the next compute op waits for anything, so before that gives room back.

@@ -61,17 +61,26 @@ ModelCosts::Work ModelCosts::work(int stage, int micro_batch, int slice) const {
           attention * options_.attention_factor / options_.attention_flops_per_second};
 }
 
+Seconds ModelCosts::output_products(int micro_batch, int slice) const {
+  const double flops =
+      6.0 * static_cast<double>(options_.shape.vocab * options_.shape.hidden) * tokens(micro_batch, slice);
+  return flops / options_.flops_per_second / std::max(options_.vocabulary_shards, 1);
+}
+
 Seconds ModelCosts::seconds(int, std::uint32_t, const Op& op) const {
   if (op.kind == OpKind::Offload || op.kind == OpKind::Reload) {
     return static_cast<double>(op.bytes) / options_.copy_bytes_per_second;
+  }
+  if (op.kind == OpKind::VocabularyLoss) {
+    return output_products(op.micro_batch, op.slice) + options_.link.latency +
+           static_cast<double>(op.bytes) / options_.link.bytes_per_second;
   }
   if (!is_action(op.kind)) return 0;
   constexpr double kAttentionBackward = 2.5;
   const Work forward = work(op.stage, op.micro_batch, op.slice);
   const bool last = op.stage + 1 == static_cast<int>(options_.layers.size());
-  const double output_flops = 6.0 * static_cast<double>(options_.shape.vocab * options_.shape.hidden) *
-                              tokens(op.micro_batch, op.slice);
-  const Seconds output = last ? output_flops / options_.flops_per_second : 0;
+  const bool here = last && options_.vocabulary_shards == 0;
+  const Seconds output = here ? output_products(op.micro_batch, op.slice) : 0;
   switch (op.kind) {
     case OpKind::Forward:
       return forward.products + forward.attention + output;

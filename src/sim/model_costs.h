@@ -21,6 +21,7 @@ struct ModelCostsOptions {
   std::vector<model::LayerRange> layers;               // of each stage
   std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
   std::int64_t sequences = 1;                          // b, of a micro-batch
+  int vocabulary_shards = 0;  // devices that share the output layer (LOSS); 0: the last stage has it
   model::Precision precision = model::Precision::BF16;
   // Of each layer of the model; empty: everything. With slices each holds kv, the cache.
   std::vector<model::KeepSet> keep;
@@ -38,7 +39,8 @@ struct ModelCostsOptions {
 // the input and the weights) and causal attention over the slice and all earlier ones (forward 4·H·d FLOPs a
 // pair of tokens, backward 10: flash attention forms the scores again). I has the attention and half of the
 // products, W the rest. B and I begin with the products and the attention of what the policy did not keep.
-// The last stage's F has the output matrix's three products: the loss is formed and differentiated there.
+// The last stage's F has the output matrix's three products: the loss is formed and differentiated there;
+// under vocabulary parallelism each device's LOSS has its share of them, and moves its bytes over the link.
 class ModelCosts final : public Costs {
  public:
   // Throws InputError naming a speed that is not positive and finite, or a factor that is negative.
@@ -62,7 +64,8 @@ class ModelCosts final : public Costs {
     Seconds attention = 0;  // of one forward
   };
   Work work(int stage, int micro_batch, int slice) const;
-  double tokens(int micro_batch, int slice) const;  // of all sequences
+  double tokens(int micro_batch, int slice) const;            // of all sequences
+  Seconds output_products(int micro_batch, int slice) const;  // the output matrix's three, by one device
   model::KeepSet kept_of(std::int64_t layer) const;
   Bytes saved_per_token(int stage) const;
   Work recomputed(int stage, int micro_batch, int slice) const;

@@ -34,12 +34,20 @@ struct Link {
   Seconds free = 0;
 };
 
+// The k-th visit of the vocabulary, where all devices meet.
+struct Visit {
+  Seconds start = 0;  // when the last of those that are here came
+  Seconds took = 0;
+  std::vector<std::pair<int, std::uint32_t>> waiting;  // device and op of each that is here
+};
+
 struct Device {
   int number = 0;
   const schedule::DeviceProgram* list = nullptr;
   Event* events = nullptr;                           // one per op
   std::uint32_t next = 0;                            // first op not looked at yet
-  std::uint32_t open = 0;                            // receives and reductions begun and not ended
+  std::uint32_t open = 0;                            // receives, reductions and visits begun and not ended
+  std::uint32_t visits = 0;                          // begun
   std::uint32_t blocker = kNone;                     // the op whose end the next one waits for
   bool queued = true;                                // in the list of devices to advance
   bool wide = false;                                 // lanes go on past a stalled op of another lane
@@ -158,6 +166,7 @@ class Run {
       return start;
     }
     if (op.kind == OpKind::ReduceGradients && op.peer >= 0) return reduce(device, index, op, event);
+    if (op.kind == OpKind::VocabularyLoss) return visit(device, index, op, event);
     event.end = start + costs_.seconds(device.number, index, op);
     return event.end;
   }
@@ -214,6 +223,29 @@ class Run {
     return event.end;
   }
 
+  // All devices wait for the last to come and go on together.
+  Seconds visit(Device& device, std::uint32_t index, const Op& op, Event& event) {
+    if (device.visits == visits_.size()) visits_.emplace_back();
+    Visit& visit = visits_[device.visits++];
+    visit.start = std::max(visit.start, event.start);
+    visit.took = std::max(visit.took, costs_.seconds(device.number, index, op));
+    if (visit.waiting.size() + 1 < devices_.size()) {
+      visit.waiting.emplace_back(device.number, index);
+      device.blocker = index;
+      ++device.open;
+      return kPending;
+    }
+    event.start = visit.start;
+    event.end = visit.start + visit.took;
+    for (const auto& [number, waiting] : visit.waiting) {
+      Device& other = devices_[number];
+      other.events[waiting].start = event.start;
+      other.ready[static_cast<int>(Lane::Compute)] = event.end;
+      end_op(other, waiting, event.end);
+    }
+    return event.end;
+  }
+
   void end_op(Device& device, std::uint32_t index, Seconds end) {
     device.events[index].end = end;
     --device.open;
@@ -259,6 +291,7 @@ class Run {
   const Costs& costs_;
   std::vector<Device> devices_;
   std::vector<std::vector<Event>> events_;
+  std::vector<Visit> visits_;
   std::deque<int> to_advance_;
 };
 

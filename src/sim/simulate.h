@@ -6,7 +6,8 @@
 // lane. A send starts when its producer is done; its message then holds the link to the peer (one link per
 // ordered pair of devices, first-in-first-out, shared by the channels) and arrives after the latency, whether
 // or not the receive is posted. A receive ends when it is posted and its message has arrived. A reduction
-// with a peer starts on both sides when both have come to it and ends after the longer of the two times.
+// with a peer starts on both sides when both have come to it and ends after the longer of the two times; so
+// do the k-th visits of the vocabulary (LOSS) of all devices.
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,7 @@ UnitCosts::UnitCosts(const UnitTimes& times, const RecordBytes& record) : times_
   checked_seconds("--weight", times.weight);
   checked_seconds("--transfer", times.transfer);
   checked_seconds("--copy", times.copy);
+  checked_seconds("--visit", times.visit);
 }
 
 Seconds UnitCosts::seconds(int, std::uint32_t, const Op& op) const {
@@ -30,6 +31,8 @@ Seconds UnitCosts::seconds(int, std::uint32_t, const Op& op) const {
       return record_.record > 0
                  ? times_.copy * static_cast<double>(op.bytes) / static_cast<double>(record_.record)
                  : 0;
+    case OpKind::VocabularyLoss:
+      return times_.visit;
     default:
       return 0;
   }

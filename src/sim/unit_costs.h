@@ -13,6 +13,7 @@ struct UnitTimes {
   Seconds weight = 1;
   Seconds transfer = 0;  // a pure delay between devices: it occupies nothing
   Seconds copy = 1;      // of a whole record, one way; of a part in proportion
+  Seconds visit = 0;     // of the vocabulary (LOSS)
 
   bool operator==(const UnitTimes&) const = default;
 };

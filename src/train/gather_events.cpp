@@ -48,6 +48,12 @@ std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& progra
   return gather_lists(mine, pipeline, [&](std::size_t rank) { return compute_ops(program.devices[rank]); });
 }
 
+std::vector<std::vector<Seconds>> gather_processor_seconds(const schedule::Program& program,
+                                                           const std::vector<Seconds>& mine,
+                                                           comm::Communicator& pipeline) {
+  return gather_lists(mine, pipeline, [&](std::size_t rank) { return program.devices[rank].ops.size(); });
+}
+
 std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, const AwayBytes& away,
                                           comm::Communicator& pipeline) {
   constexpr std::array kMore{"total", "host", "disk"};

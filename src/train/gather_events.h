@@ -23,6 +23,11 @@ std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& progra
                                                  const std::vector<OpMemory>& mine,
                                                  comm::Communicator& pipeline);
 
+// Processor seconds of each rank's ops, on rank 0; empty on the others. Collective.
+std::vector<std::vector<Seconds>> gather_processor_seconds(const schedule::Program& program,
+                                                           const std::vector<Seconds>& mine,
+                                                           comm::Communicator& pipeline);
+
 // Offloaded bytes at their most.
 struct AwayBytes {
   Bytes host = 0;

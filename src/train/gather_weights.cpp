@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/gather_weights.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
 #include <array>
+#include <map>
 
 #include "base/error.h"
 #include "schedule/program.h"
@@ -45,28 +47,44 @@ at::Tensor receive_tensor(int owner, comm::Communicator& pipeline) {
   return tensor;
 }
 
+std::map<std::string, at::Tensor> owned(const std::vector<nn::Parameter*>& parameters) {
+  std::map<std::string, at::Tensor> owned;
+  for (const nn::Parameter* parameter : parameters) {
+    if (parameter->replica == nn::Replica::None)
+      owned.emplace(parameter->name, parameter->unpadded(parameter->master));
+  }
+  return owned;
+}
+
 }  // namespace
 
-void gather_weights(const std::vector<std::string>& names, std::map<int, nn::Stage>& stages,
+void gather_weights(const std::vector<std::string>& names, const std::vector<nn::Parameter*>& parameters,
                     comm::Communicator& pipeline,
                     const std::function<void(const std::string&, const at::Tensor&)>& visit) {
-  std::map<std::string, at::Tensor> mine;
-  for (auto& [number, stage] : stages) {
-    for (const nn::Parameter& parameter : stage.parameters()) {
-      if (parameter.replica == nn::Replica::None) mine.emplace(parameter.name, parameter.master);
+  gather_tensors(names, owned(parameters), pipeline, visit);
+}
+
+void gather_tensors(const std::vector<std::string>& names, const std::map<std::string, at::Tensor>& mine,
+                    comm::Communicator& pipeline,
+                    const std::function<void(const std::string&, const at::Tensor&)>& visit) {
+  std::vector<std::uint8_t> own_names;
+  for (const std::string& name : names) own_names.push_back(mine.contains(name));
+  std::vector<std::uint8_t> holds(names.size() * static_cast<std::size_t>(pipeline.size()));
+  pipeline.all_gather(std::as_bytes(std::span(own_names)), std::as_writable_bytes(std::span(holds)));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto is_on = [&](int rank) {
+      return holds[static_cast<std::size_t>(rank) * names.size() + i] != 0;
+    };
+    if (pipeline.rank() != 0) {
+      if (is_on(pipeline.rank())) send_tensor(mine.at(names[i]), pipeline);
+      continue;
     }
-  }
-  std::vector<std::int64_t> owner(names.size(), -1);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (mine.contains(names[i])) owner[i] = pipeline.rank();
-  }
-  pipeline.all_reduce(owner.data(), owner.size(), comm::Type::I64, comm::Reduction::Max);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    PENSTOCK_CHECK(owner[i] >= 0, "every parameter lives on some rank");
-    const bool here = owner[i] == pipeline.rank();
-    if (here && pipeline.rank() != 0) send_tensor(mine.at(names[i]), pipeline);
-    if (pipeline.rank() == 0)
-      visit(names[i], here ? mine.at(names[i]) : receive_tensor(static_cast<int>(owner[i]), pipeline));
+    std::vector<at::Tensor> parts;
+    for (int rank = 0; rank < pipeline.size(); ++rank) {
+      if (is_on(rank)) parts.push_back(rank == 0 ? mine.at(names[i]) : receive_tensor(rank, pipeline));
+    }
+    PENSTOCK_CHECK(!parts.empty(), "every parameter lives on some rank");
+    visit(names[i], parts.size() == 1 ? parts.front() : at::cat(parts));
   }
 }
 

@@ -2,6 +2,7 @@
 #include "train/interpreter.h"
 
 #include <ATen/ops/empty.h>
+#include <time.h>
 
 #include <algorithm>
 #include <utility>
@@ -16,6 +17,12 @@ namespace {
 
 using schedule::Op;
 using schedule::OpKind;
+
+Seconds processor_time_of_this_thread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<Seconds>(time.tv_sec) + 1e-9 * static_cast<Seconds>(time.tv_nsec);
+}
 
 }  // namespace
 
@@ -36,6 +43,7 @@ StepResult Interpreter::run(const StepTokens& step) {
   result_.events.assign(list_.ops.size(), {});
   result_.memory.clear();
   if (setting_.ledger) setting_.ledger->take_recent_peak();
+  result_.processor_seconds.assign(list_.ops.size(), 0.0);
   began_ = std::chrono::steady_clock::now();
   if (setting_.offloader) setting_.offloader->begin(began_);
   for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
@@ -53,6 +61,14 @@ StepResult Interpreter::run(const StepTokens& step) {
 }
 
 void Interpreter::execute(std::uint32_t index) {
+  processor_began_ = processor_time_of_this_thread();
+  carry_out(index);
+  if (schedule::lane_of(list_.ops[index].kind) != schedule::Lane::Compute) return;
+  result_.processor_seconds[index] = processor_time_of_this_thread() - processor_began_;
+  result_.events[index].end = now();
+}
+
+void Interpreter::carry_out(std::uint32_t index) {
   const Op& op = list_.ops[index];
   const std::size_t here = slot(op.stage, op.micro_batch, op.slice);
   switch (op.kind) {
@@ -72,7 +88,16 @@ void Interpreter::execute(std::uint32_t index) {
       return send(index, std::exchange(input_gradients_[here], {}));
     case OpKind::ReceiveForward:
     case OpKind::ReceiveBackward:
+    case OpKind::ReceiveEmbedding:
+    case OpKind::ReceiveEmbeddingGradient:
       return receive(index);
+    case OpKind::SendEmbedding:
+    case OpKind::SendEmbeddingGradient:
+      return send(index, embedding_payload(op));
+    case OpKind::VocabularyLoss:
+      return visit_vocabulary(index);
+    case OpKind::EmbeddingGradient:
+      return add_received_embedding_gradient(op);
     case OpKind::ReduceGradients:
       reduce_tied_gradients(setting_.stages, op.peer, setting_.pipeline);
       break;
@@ -84,7 +109,6 @@ void Interpreter::execute(std::uint32_t index) {
     case OpKind::Reload:
       return setting_.offloader->reload(index);
   }
-  result_.events[index].end = now();
 }
 
 void Interpreter::forward(const Op& op) {
@@ -92,17 +116,18 @@ void Interpreter::forward(const Op& op) {
       setting_.slices[static_cast<std::size_t>(op.micro_batch)][static_cast<std::size_t>(op.slice)];
   const auto j = static_cast<std::size_t>(op.micro_batch);
   const std::size_t here = slot(op.stage, op.micro_batch, op.slice);
-  const bool first = op.stage == 0;
-  const bool last = op.stage + 1 == setting_.program.stages;
+  const bool embeds = op.stage == 0 && setting_.vocabulary;
+  const bool first = op.stage == 0 && !setting_.vocabulary;
+  const bool last = op.stage + 1 == setting_.program.stages && !setting_.vocabulary;
 
   const bool last_slice = range.begin + range.length == step_->tokens[j].size(1);
   nn::ForwardInput input{
       .key = {op.micro_batch, op.slice}, .first_position = range.begin, .last_slice = last_slice};
   if (first) input.tokens = step_->tokens[j].slice(1, range.begin, range.begin + range.length);
-  if (!first) input.hidden = std::exchange(inputs_[here], {});
+  if (!first) input.hidden = embeds ? embedded(op) : std::exchange(inputs_[here], {});
   if (last) {
     input.targets = step_->targets[j].slice(1, range.begin, range.begin + range.length);
-    input.loss_scale = 1.0 / static_cast<double>(std::max<std::int64_t>(step_->target_count, 1));
+    input.loss_scale = loss_scale();
   }
   nn::Stage& stage = setting_.stages.at(op.stage);
   const bool evaluating = setting_.mode == Mode::Evaluate;
@@ -125,7 +150,10 @@ void Interpreter::backward(const Op& op) {
   const at::Tensor gradient = std::exchange(output_gradients_[here], {});
   at::Tensor passed_on =
       op.kind == OpKind::Backward ? stage.backward(key, gradient) : stage.backward_input(key, gradient);
-  if (op.stage == 0) return;
+  if (op.stage == 0) {
+    if (setting_.vocabulary) add_own_embedding_gradient(op, std::move(passed_on));
+    return;
+  }
   if (setting_.stages.contains(op.stage - 1)) {
     output_gradients_[slot(op.stage - 1, op.micro_batch, op.slice)] = std::move(passed_on);
   } else {
@@ -145,7 +173,8 @@ void Interpreter::send(std::uint32_t index, at::Tensor payload) {
 
 void Interpreter::receive(std::uint32_t index) {
   const Op& op = list_.ops[index];
-  Flight flight{.op = index, .buffer = empty_slice(op), .request = {}};
+  const bool part = schedule::is_embedding_transfer(op.kind);
+  Flight flight{.op = index, .buffer = part ? empty_part(op) : empty_slice(op), .request = {}};
   nn::recount(flight.buffer, nn::Category::Transfers);
   flight.request = setting_.pipeline.receive(bytes_of_tensor(flight.buffer), op.peer,
                                              static_cast<int>(schedule::channel_of(op.kind)));
@@ -170,8 +199,12 @@ void Interpreter::finish_receive(std::uint32_t index) {
 
 void Interpreter::deliver(Flight& flight) {
   const Op& op = list_.ops[flight.op];
-  auto& tensors = op.kind == OpKind::ReceiveForward ? inputs_ : output_gradients_;
-  tensors[slot(op.stage, op.micro_batch, op.slice)] = std::move(flight.buffer);
+  const std::size_t here = slot(op.stage, op.micro_batch, op.slice);
+  if (schedule::is_embedding_transfer(op.kind)) {
+    embedding_parts_[{op.peer, here}] = std::move(flight.buffer);
+  } else {
+    (op.kind == OpKind::ReceiveForward ? inputs_ : output_gradients_)[here] = std::move(flight.buffer);
+  }
   result_.events[flight.op].end = now();
 }
 
@@ -208,9 +241,18 @@ bool Interpreter::is_sliced(const Op& op) const {
   return setting_.slices[static_cast<std::size_t>(op.micro_batch)].size() > 1;
 }
 
+double Interpreter::loss_scale() const {
+  return 1.0 / static_cast<double>(std::max<std::int64_t>(step_->target_count, 1));
+}
+
 std::size_t Interpreter::slot(int stage, int micro_batch, int slice) const {
   return static_cast<std::size_t>(stage) * slots_per_stage_ +
          first_slot_[static_cast<std::size_t>(micro_batch)] + static_cast<std::size_t>(slice);
+}
+
+void Interpreter::restart_clocks(std::uint32_t index) {
+  result_.events[index].start = now();
+  processor_began_ = processor_time_of_this_thread();
 }
 
 Seconds Interpreter::now() const {

@@ -16,6 +16,7 @@
 #include "comm/communicator.h"
 #include "model/slices.h"
 #include "nn/stage.h"
+#include "nn/vocabulary_shard.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 #include "train/offloader.h"
@@ -39,6 +40,10 @@ struct StepResult {
   std::vector<double> loss_sums;
   std::vector<schedule::Event> events;  // one per op, seconds since the step began here
   std::vector<OpMemory> memory;         // one per op of the compute lane, in order; empty without a ledger
+
+  // Processor time that this rank's thread spent on each op: what the op takes where other ranks do not share
+  // the core. With more than one thread a rank the others' time is not in it. Transfers have 0.
+  std::vector<Seconds> processor_seconds;
 };
 
 class Interpreter {
@@ -54,7 +59,8 @@ class Interpreter {
     std::int64_t hidden = 0;                             // width of what travels between stages
     at::ScalarType type = at::kFloat;                    // its element type
     Mode mode = Mode::Train;
-    Offloader* offloader = nullptr;  // of this device's list, when it has copies
+    Offloader* offloader = nullptr;             // of this device's list, when it has copies
+    nn::VocabularyShard* vocabulary = nullptr;  // this device's, when the program shards the vocabulary
     // Carries out STEP, given this device's loss sums of the step; may be empty when evaluating.
     std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
     nn::Ledger* ledger = nullptr;  // of this rank; may be null
@@ -73,20 +79,34 @@ class Interpreter {
   };
 
   void execute(std::uint32_t index);
+  void carry_out(std::uint32_t index);
   void forward(const schedule::Op& op);
   void backward(const schedule::Op& op);
   void send(std::uint32_t index, at::Tensor payload);
   void receive(std::uint32_t index);
   void finish(std::uint32_t index);
   void finish_receive(std::uint32_t index);
+
+  // Under vocabulary parallelism (interpreter_vocabulary.cpp). Stages 0 and S - 1 then have neither embedding
+  // nor output layer.
+  void visit_vocabulary(std::uint32_t index);
+  at::Tensor embedded(const schedule::Op& op);
+  void add_own_embedding_gradient(const schedule::Op& op, at::Tensor gradient);
+  void add_received_embedding_gradient(const schedule::Op& op);
+  at::Tensor embedding_payload(const schedule::Op& op);
+  at::Tensor empty_part(const schedule::Op& op) const;
+
   void deliver(Flight& flight);
   void poll();
   void wait_for_sends();
 
   at::Tensor empty_slice(const schedule::Op& op) const;
   bool is_sliced(const schedule::Op& op) const;
+  at::Tensor rows_of_slice(const std::vector<at::Tensor>& batch, const schedule::Op& op) const;  // [N]
+  double loss_scale() const;
   std::size_t slot(int stage, int micro_batch, int slice) const;
   Seconds now() const;
+  void restart_clocks(std::uint32_t index);  // what the op did so far was waiting
 
   Setting setting_;
   const schedule::DeviceProgram& list_;
@@ -95,11 +115,13 @@ class Interpreter {
 
   // Tensors between their producer and their consumer, by slot of the stage that they belong to.
   std::vector<at::Tensor> inputs_, outputs_, output_gradients_, input_gradients_;
+  std::map<std::pair<int, std::size_t>, at::Tensor> embedding_parts_;  // by device they came from, and slot
   std::vector<Flight> receiving_, sending_;
 
   const StepTokens* step_ = nullptr;
   StepResult result_;
   std::chrono::steady_clock::time_point began_;
+  Seconds processor_began_ = 0;  // of the op under way
 };
 
 }  // namespace penstock::train

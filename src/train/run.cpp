@@ -39,6 +39,7 @@ struct KeptStep {
   std::int64_t number = 0;
   std::vector<schedule::Event> events;
   std::vector<OpMemory> memory;
+  std::vector<Seconds> processor_seconds;
   std::vector<nn::KernelCall> calls;
 };
 
@@ -155,7 +156,8 @@ class Run {
     const StepTokens tokens = data_.training_batch(samples_drawn_);
     samples_drawn_ += plan_.options.train.batch;
     const StepReport report = trainer_.step(number, tokens);
-    kept_.push_back({number, trainer_.events(), trainer_.memory(), trainer_.kernel_calls()});
+    kept_.push_back({number, trainer_.events(), trainer_.memory(), trainer_.processor_seconds(),
+                     trainer_.kernel_calls()});
     if (kept_.size() > kKeptTimelines) kept_.pop_front();
     watch_for_numbers(number, report);
     const bool evaluate_now = number == steps() || (plan_.options.train.evaluate_every > 0 &&
@@ -267,14 +269,16 @@ class Run {
   RunOutcome finish() {
     RunOutcome outcome{.steps = done_};
     for (const KeptStep& kept : kept_) {
-      outcome.timelines.push_back({kept.number, gather_events(plan_.program, kept.events, pipeline_),
-                                   gather_memory(plan_.program, kept.memory, pipeline_)});
+      outcome.timelines.push_back(
+          {kept.number, gather_events(plan_.program, kept.events, pipeline_),
+           gather_memory(plan_.program, kept.memory, pipeline_),
+           gather_processor_seconds(plan_.program, kept.processor_seconds, pipeline_)});
       if (plan_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline_));
     }
     summary_.processes = gather_processes();
     const auto measured = gather_peaks(trainer_.ledger(), away(), pipeline_);
     const std::string path = directory_ ? directory_->file("weights.safetensors") : "";
-    write_weights(path, plan_.shape(), trainer_.stages(), pipeline_);
+    write_weights(path, plan_.shape(), trainer_.parameters(), pipeline_);
     if (!directory_) return {};
     summarise(measured);
     files::write_atomically(directory_->summary(), to_json(summary_) + "\n");

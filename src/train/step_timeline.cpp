@@ -18,13 +18,22 @@ std::string place_of(std::string_view origin, std::int64_t step, std::size_t ran
 }
 
 schedule::Event parse_event(const Json& pair, std::uint32_t op, const std::string& place) {
-  const bool numbers = pair.is_array() && pair.size() == 2 && pair[0].is_number() && pair[1].is_number();
+  const bool numbers = pair.is_array() && (pair.size() == 2 || pair.size() == 3) &&
+                       std::ranges::all_of(pair, [](const Json& number) { return number.is_number(); });
   if (!numbers) throw InputError(place + ": op " + std::to_string(op) + " has no start and end");
   const schedule::Event event{.start = pair[0].get<double>(), .end = pair[1].get<double>(), .op = op};
   if (!std::isfinite(event.start) || !std::isfinite(event.end) || event.end < event.start) {
     throw InputError(place + ": op " + std::to_string(op) + " ends before it starts");
   }
   return event;
+}
+
+Seconds parse_processor_seconds(const Json& entry, const std::string& place) {
+  if (entry.size() < 3) return 0;
+  const auto seconds = entry[2].get<double>();
+  if (!std::isfinite(seconds) || seconds < 0)
+    throw InputError(place + ": processor seconds of an op are not a time");
+  return seconds;
 }
 
 std::vector<schedule::Event> parse_rank(const Json& pairs, std::size_t ops, const std::string& place) {
@@ -69,8 +78,10 @@ StepTimeline parse_step(const Json& entry, const schedule::Program& program, std
   const Json devices = entry.value("devices", Json::array());
   for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
     const Json& pairs = devices.is_array() && rank < devices.size() ? devices[rank] : Json();
-    step.timeline.devices.push_back(
-        parse_rank(pairs, program.devices[rank].ops.size(), place_of(origin, step.step, rank)));
+    const std::string place = place_of(origin, step.step, rank);
+    step.timeline.devices.push_back(parse_rank(pairs, program.devices[rank].ops.size(), place));
+    std::vector<Seconds>& seconds = step.processor_seconds.emplace_back();
+    for (const Json& entry : pairs) seconds.push_back(parse_processor_seconds(entry, place));
   }
   if (!entry.contains("memory")) return step;
   const Json& memory = entry["memory"];
@@ -111,7 +122,11 @@ std::string to_json(const std::vector<StepTimeline>& steps) {
       text += rank ? ",\n[" : "\n[";
       for (const schedule::Event& event : step.timeline.devices[rank]) {
         if (text.back() != '[') text += ",";
-        text += "[" + exact_number(event.start) + "," + exact_number(event.end) + "]";
+        text += "[" + exact_number(event.start) + "," + exact_number(event.end);
+        const bool measured =
+            rank < step.processor_seconds.size() && step.processor_seconds[rank][event.op] > 0;
+        if (measured) text += "," + exact_number(step.processor_seconds[rank][event.op]);
+        text += "]";
       }
       text += "]";
     }

@@ -3,8 +3,9 @@
 //
 // timeline.json: {"steps": [{"step": 12, "devices": [[[start, end], ...], ...], "memory": [[[peak, live,
 // ...],
-// ...], ...]}, ...]}, seconds since the step began, one pair per op of the device's list in program.txt;
-// bytes per op of its compute lane: the greatest total until it ended, then what was alive by category
+// ...], ...]}, ...]}, seconds since the step began, one entry per op of the device's list in program.txt. Of
+// ops that compute a third number may follow: processor seconds of the rank's thread. Memory: bytes per op of
+// the device's compute lane: the greatest total until it ended, then what was alive by category
 // (nn/ledger.h).
 #pragma once
 
@@ -23,6 +24,7 @@ struct StepTimeline {
   std::int64_t step = 0;
   schedule::Timeline timeline;
   std::vector<std::vector<OpMemory>> memory;  // [device][op of the compute lane]; empty: not measured
+  std::vector<std::vector<Seconds>> processor_seconds;  // [device][op]; 0 where there is no third number
 };
 
 std::string to_json(const std::vector<StepTimeline>& steps);

@@ -14,6 +14,7 @@ namespace penstock::train {
 namespace {
 
 std::map<int, nn::Stage> make_stages(const RunPlan& plan, int device) {
+  const bool sharded = plan.options.schedule.vocabulary_parallel;
   std::map<int, nn::Stage> stages;
   for (int number = 0; number < plan.stages(); ++number) {
     if (plan.device_of_stage[static_cast<std::size_t>(number)] != device) continue;
@@ -21,8 +22,8 @@ std::map<int, nn::Stage> make_stages(const RunPlan& plan, int device) {
     const auto keep = plan.keep.begin() + first;
     stages.emplace(number, nn::Stage({.shape = plan.shape(),
                                       .layers = {first, count},
-                                      .first = number == 0,
-                                      .last = number + 1 == plan.stages(),
+                                      .first = number == 0 && !sharded,
+                                      .last = number + 1 == plan.stages() && !sharded,
                                       .precision = plan.precision(),
                                       .seed = static_cast<std::uint64_t>(plan.options.train.seed),
                                       .loss_tile_tokens = plan.options.train.loss_tile_tokens,
@@ -47,6 +48,15 @@ std::unique_ptr<Offloader> make_offloader(const RunPlan& plan, int device) {
   return std::make_unique<Offloader>(list, disk_store(directory, device, size));
 }
 
+nn::VocabularyOptions vocabulary_options(const RunPlan& plan, const comm::Communicator& pipeline) {
+  return {.shape = plan.shape(),
+          .precision = plan.precision(),
+          .seed = static_cast<std::uint64_t>(plan.options.train.seed),
+          .rank = pipeline.rank(),
+          .parts = pipeline.size(),
+          .loss_tile_tokens = plan.options.train.loss_tile_tokens};
+}
+
 Seconds compute_seconds(const schedule::DeviceProgram& list, const std::vector<schedule::Event>& events) {
   Seconds busy = 0;
   for (const schedule::Event& event : events) {
@@ -56,29 +66,33 @@ Seconds compute_seconds(const schedule::DeviceProgram& list, const std::vector<s
   return busy;
 }
 
-std::vector<nn::Parameter*> all_parameters(std::map<int, nn::Stage>& stages) {
-  std::vector<nn::Parameter*> parameters;
-  for (auto& [number, stage] : stages) {
-    for (nn::Parameter& parameter : stage.parameters()) parameters.push_back(&parameter);
-  }
-  return parameters;
-}
-
 }  // namespace
 
 Trainer::Trainer(const RunPlan& plan, comm::Communicator& pipeline) : plan_(plan), pipeline_(pipeline) {
   nn::install_allocator();
   const nn::LedgerScope counted(ledger_);
   stages_ = make_stages(plan, pipeline.rank());
+  if (plan.options.schedule.vocabulary_parallel) vocabulary_.emplace(vocabulary_options(plan, pipeline));
   {
     const nn::CategoryScope moments(nn::Category::Optimizer);
-    optimizer_ = std::make_unique<Optimizer>(all_parameters(stages_), model::parameter_names(plan.shape()),
-                                             plan.options.train);
+    optimizer_ =
+        std::make_unique<Optimizer>(parameters(), model::parameter_names(plan.shape()), plan.options.train);
   }
   offloader_ = make_offloader(plan, pipeline.rank());
   ledger_.reset_peaks();  // what making the parameters took is over
   training_ = make_interpreter(plan.program, Mode::Train);
   evaluating_ = make_interpreter(plan.evaluation, Mode::Evaluate);
+}
+
+std::vector<nn::Parameter*> Trainer::parameters() {
+  std::vector<nn::Parameter*> parameters;
+  for (auto& [number, stage] : stages_) {
+    for (nn::Parameter& parameter : stage.parameters()) parameters.push_back(&parameter);
+  }
+  if (vocabulary_) {
+    for (nn::Parameter& parameter : vocabulary_->parameters()) parameters.push_back(&parameter);
+  }
+  return parameters;
 }
 
 StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
@@ -92,6 +106,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   StepResult result = training_->run(tokens);
   events_ = std::move(result.events);
   memory_ = std::move(result.memory);
+  processor_seconds_ = std::move(result.processor_seconds);
   gather_facts(std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began).count());
   return report_;
 }
@@ -111,6 +126,7 @@ double Trainer::mean_loss(std::vector<double> loss_sums, std::int64_t targets) {
 
 void Trainer::update(const std::vector<double>& loss_sums) {
   report_.loss = mean_loss(loss_sums, targets_);
+  if (vocabulary_) vocabulary_->add_tied_gradients();
   std::vector<double> square_sums = optimizer_->square_sums();
   pipeline_.all_reduce(square_sums.data(), square_sums.size(), comm::Type::F64, comm::Reduction::Sum);
   report_.grad_norm = gradient_norm(square_sums);
@@ -121,6 +137,9 @@ void Trainer::update(const std::vector<double>& loss_sums) {
     if (!report_.skipped) stage.weights_from_masters();
     stage.zero_gradients();
   }
+  if (!vocabulary_) return;
+  if (!report_.skipped) vocabulary_->weights_from_masters();
+  vocabulary_->zero_gradients();
 }
 
 void Trainer::gather_facts(Seconds seconds) {
@@ -148,6 +167,7 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
       .type = nn::compute_type(plan_.precision()),
       .mode = mode,
       .offloader = mode == Mode::Train ? offloader_.get() : nullptr,
+      .vocabulary = vocabulary(),
       .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); },
       .ledger = &ledger_});
 }

@@ -11,6 +11,7 @@
 #include "nn/ledger.h"
 #include "nn/profile.h"
 #include "nn/stage.h"
+#include "nn/vocabulary_shard.h"
 #include "train/interpreter.h"
 #include "train/offloader.h"
 #include "train/optimizer.h"
@@ -46,7 +47,13 @@ class Trainer {
   const std::vector<schedule::Event>& events() const { return events_; }
   const std::vector<OpMemory>& memory() const { return memory_; }
   const std::vector<nn::KernelCall>& kernel_calls() const { return profile_.calls(); }  // when profiling
+  const std::vector<Seconds>& processor_seconds() const { return processor_seconds_; }
+
   std::map<int, nn::Stage>& stages() { return stages_; }
+  nn::VocabularyShard* vocabulary() { return vocabulary_ ? &*vocabulary_ : nullptr; }
+
+  // Of all stages, then of the vocabulary's shard; replicas included.
+  std::vector<nn::Parameter*> parameters();
   Optimizer& optimizer() { return *optimizer_; }
   const nn::Ledger& ledger() const { return ledger_; }
   CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }
@@ -61,6 +68,7 @@ class Trainer {
   comm::Communicator& pipeline_;
   nn::Ledger ledger_;  // before the tensors that count in it
   std::map<int, nn::Stage> stages_;
+  std::optional<nn::VocabularyShard> vocabulary_;  // under vocabulary parallelism
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Interpreter> training_;
   std::unique_ptr<Interpreter> evaluating_;
@@ -68,6 +76,7 @@ class Trainer {
   std::vector<schedule::Event> events_;
   std::vector<OpMemory> memory_;
   nn::Profile profile_;
+  std::vector<Seconds> processor_seconds_;
   StepReport report_;         // of the step under way
   std::int64_t targets_ = 0;  // of the step under way
 };

@@ -39,12 +39,12 @@ void read_tensor(const files::StoredTensor* stored, const std::string& name, con
   std::memcpy(tensor.mutable_data_ptr(), stored->bytes.data(), stored->bytes.size());
 }
 
-void write_weights(const std::string& path, const model::Shape& shape, std::map<int, nn::Stage>& stages,
-                   comm::Communicator& pipeline) {
+void write_weights(const std::string& path, const model::Shape& shape,
+                   const std::vector<nn::Parameter*>& parameters, comm::Communicator& pipeline) {
   std::vector<at::Tensor> kept;
   std::vector<files::StoredTensor> stored;
   gather_weights(
-      model::parameter_names(shape), stages, pipeline,
+      model::parameter_names(shape), parameters, pipeline,
       [&](const std::string& name, const at::Tensor& tensor) {
         kept.push_back(tensor);
         stored.push_back({name, element_type(tensor), tensor.sizes().vec(), bytes_of_tensor(tensor)});

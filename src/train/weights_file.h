@@ -2,8 +2,8 @@
 // A model's weights as a safetensors file with Hugging Face's names.
 #pragma once
 
-#include <map>
 #include <string>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "files/safetensors.h"
@@ -22,10 +22,10 @@ std::string stored_name(const nn::Parameter& parameter);
 void read_tensor(const files::StoredTensor* stored, const std::string& name, const std::string& path,
                  const at::Tensor& tensor);
 
-// Writes the master weights of all stages of a pipeline, from rank 0, atomically; the file does not depend on
-// where the stages live. `path` counts on rank 0. Collective.
-void write_weights(const std::string& path, const model::Shape& shape, std::map<int, nn::Stage>& stages,
-                   comm::Communicator& pipeline);
+// Writes the master weights of all ranks of a pipeline, from rank 0, atomically; the file does not depend on
+// where the parameters live. `path` counts on rank 0. Collective.
+void write_weights(const std::string& path, const model::Shape& shape,
+                   const std::vector<nn::Parameter*>& parameters, comm::Communicator& pipeline);
 
 // Sets the weights of a stage from the file. Throws InputError when one is missing or has another shape or
 // type.

@@ -79,10 +79,7 @@ TEST(Resolve, TakesTheShapeFromAConfigFile) {
 }
 
 TEST(Resolve, RefusesMoreDevicesThanLayers) {
-  EXPECT_EQ(refusal([](auto& o) { o.parallel.pp = 9; }),
-            "parallel.pp = 9 makes 9 stages, which need a layer each; model.layers = 8: use fewer devices or "
-            "chunks, "
-            "or more layers");
+  EXPECT_NE(refusal([](auto& o) { o.parallel.pp = 9; }), "");
   EXPECT_NE(refusal([](auto& o) { o.parallel.layers = {7, 2}; }), "");
 }
 
@@ -118,12 +115,75 @@ TEST(Resolve, RefusesByNameWhatIsNotThereYet) {
       {"parallel.cp = 2", [](auto& o) { o.parallel.cp = 2; }},
       {"parallel.tp = 2", [](auto& o) { o.parallel.tp = 2; }},
       {"schedule.exchange = \"paired\"", [](auto& o) { o.schedule.exchange = "paired"; }},
-      {"schedule.vocabulary_parallel = true", [](auto& o) { o.schedule.vocabulary_parallel = true; }},
   };
   for (const auto& [start, change] : cases) {
     EXPECT_TRUE(refusal(change).starts_with(start)) << start << " / " << refusal(change);
     EXPECT_NE(refusal(change).find("not there yet; use "), std::string::npos) << refusal(change);
   }
+}
+
+TEST(Resolve, ShardsTheVocabularyOnlyWhereDevicesKeepStep) {
+  const auto with = [](auto change) {
+    return refusal([&](train::RunOptions& o) {
+      o.schedule.vocabulary_parallel = true;
+      change(o);
+    });
+  };
+  EXPECT_EQ(with([](auto&) {}), "");
+  EXPECT_EQ(with([](auto& o) { o.schedule.chunks = 2; }), "");
+  EXPECT_EQ(with([](auto& o) { o.schedule.name = "seq1f1b"; }),
+            "schedule.vocabulary_parallel = true needs a schedule in whose slots all devices run forwards "
+            "together, then backwards together; schedule.name = \"seq1f1b\" has no such slots: use "
+            "\"slimpipe\"");
+  for (const char* name : {"1f1b", "gpipe", "zb-h1", "zb-v", "interleaved", "dualpipe-v"}) {
+    EXPECT_NE(with([&](auto& o) { o.schedule.name = name; }).find("use \"slimpipe\""), std::string::npos)
+        << name;
+  }
+  EXPECT_EQ(
+      with([](auto& o) {
+        o.model.shape.vocab = 3;
+        o.parallel.pp = 4;
+      }),
+      "schedule.vocabulary_parallel = true gives each device at least one token; model.vocab = 3 is less "
+      "than parallel.pp = 4: use pp = 3 or less");
+}
+
+TEST(Resolve, ShardsTheVocabularyOfAScheduleFileThatKeepsStep) {
+  const Scratch scratch;
+  for (const char* name : {"slimpipe", "seq1f1b"}) {
+    scratch.write("my.csv", schedule::to_csv(schedule::generate(name, schedule::request(2, 8, 4))));
+    const std::string refused = refusal([&](train::RunOptions& o) {
+      o.schedule.file = scratch / "my.csv";
+      o.schedule.vocabulary_parallel = true;
+    });
+    EXPECT_EQ(refused.empty(), std::string(name) == "slimpipe") << refused;
+  }
+}
+
+TEST(Resolve, CutsSlicesAtTheUnitAsked) {
+  const ResolvedRun run = resolve(changed([](auto& o) {
+    o.data.seq_len = 1000;
+    o.schedule.slice_unit = 128;
+    o.schedule.slices = 4;
+  }));
+  EXPECT_EQ(cut(run, 4), (std::vector<model::TokenRange>{{0, 256}, {256, 256}, {512, 256}, {768, 232}}));
+  EXPECT_EQ(refusal([](auto& o) {
+              o.data.seq_len = 1000;
+              o.schedule.slice_unit = 128;
+              o.schedule.slices = 9;
+            }),
+            "schedule.slices = 9 is more than the 8 units of 128 tokens of a sequence; use at most 8");
+}
+
+TEST(Resolve, RefusesChunksThatLeaveAStageWithoutALayer) {
+  EXPECT_EQ(
+      refusal([](auto& o) { o.schedule.chunks = 8; }),
+      "parallel.pp = 2 with schedule.chunks = 8 makes 16 stages, which need a layer each; model.layers = "
+      "8: use schedule.chunks = 4 or fewer, or 16 layers or more");
+  EXPECT_EQ(
+      refusal([](auto& o) { o.parallel.pp = 9; }),
+      "parallel.pp = 9 makes 9 stages, which need a layer each; model.layers = 8: use parallel.pp = 8 or "
+      "fewer, or 9 layers or more");
 }
 
 TEST(Resolve, RefusesWhatCannotTrain) {

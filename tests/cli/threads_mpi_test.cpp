@@ -14,7 +14,8 @@ Left run(const Scratch& scratch, const std::string& name, const Arguments& comma
   return left_in(scratch, name);
 }
 
-void expect_same_runs(int ranks, const std::string& schedule, int slices, const std::string& precision) {
+void expect_same_runs(int ranks, const std::string& schedule, int slices, const std::string& precision,
+                      bool sharded = false) {
   SCOPED_TRACE(schedule + " " + std::to_string(ranks));
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
@@ -33,6 +34,8 @@ void expect_same_runs(int ranks, const std::string& schedule, int slices, const 
                      "true",
                      "--train.precision",
                      precision,
+                     "--schedule.vocabulary_parallel",
+                     sharded ? "true" : "false",
                      "--train.evaluate_every",
                      "2",
                      "--output.dir",
@@ -50,6 +53,11 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesWithSlimpipe) {
   for (const int ranks : {2, 4}) {
     for (const char* precision : {"f32", "bf16"}) expect_same_runs(ranks, "slimpipe", 4, precision);
   }
+}
+
+TEST(ThreadsAndMpi, LeaveTheSameBytesWithAShardedVocabulary) {
+  expect_same_runs(2, "slimpipe", 4, "bf16", true);
+  expect_same_runs(4, "slimpipe", 4, "f32", true);
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithASplitBackward) { expect_same_runs(2, "zb-h1", 1, "bf16"); }

@@ -22,11 +22,12 @@ TEST(Slices, CoverEveryTokenOnceInOrderAndDifferByAtMostOneUnit) {
           EXPECT_EQ(range.begin, next);
           EXPECT_GT(range.length, 0);
           next += range.length;
-          least = std::min(least, (range.length + unit - 1) / unit);
-          greatest = std::max(greatest, (range.length + unit - 1) / unit);
+          least = std::min(least, range.length);
+          greatest = std::max(greatest, range.length);
+          EXPECT_TRUE(range.length % unit == 0 || next == tokens);
         }
         EXPECT_EQ(next, tokens);
-        EXPECT_LE(greatest - least, 1);
+        EXPECT_LE(greatest - least, unit);
       }
     }
   }

@@ -3,6 +3,7 @@
 // drawn by chance. Written apart from check(), to see what goes wrong at run time.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -63,10 +64,29 @@ class RandomExecution {
     return true;
   }
 
-  // A transfer or reduction ends together with its partner, the one with the same count on the other device.
+  // A transfer or reduction ends together with its partner, the one with the same count on the other device;
+  // a visit of the vocabulary with that of every device.
   bool may_finish(int d, int i) const {
+    if (op(d, i).kind == OpKind::VocabularyLoss) return all_have_come(count_before(d, i, op(d, i).kind));
     const auto [e, k] = partner(d, i);
     return e < 0 || (k >= 0 && states_[e][k] != State::Waiting);
+  }
+
+  int count_before(int d, int i, OpKind kind) const {
+    int count = 0;
+    for (int k = 0; k < i; ++k) count += op(d, k).kind == kind;
+    return count;
+  }
+
+  bool all_have_come(int nth) const {
+    for (int d = 0; d < program_.device_count(); ++d) {
+      int k = 0;
+      for (int left = nth; k < std::ssize(states_[d]); ++k) {
+        if (op(d, k).kind == OpKind::VocabularyLoss && left-- == 0) break;
+      }
+      if (k == std::ssize(states_[d]) || states_[d][k] == State::Waiting) return false;
+    }
+    return true;
   }
 
   static OpKind opposite(OpKind kind) {
@@ -79,6 +99,14 @@ class RandomExecution {
         return OpKind::ReceiveBackward;
       case OpKind::ReceiveBackward:
         return OpKind::SendBackward;
+      case OpKind::SendEmbedding:
+        return OpKind::ReceiveEmbedding;
+      case OpKind::ReceiveEmbedding:
+        return OpKind::SendEmbedding;
+      case OpKind::SendEmbeddingGradient:
+        return OpKind::ReceiveEmbeddingGradient;
+      case OpKind::ReceiveEmbeddingGradient:
+        return OpKind::SendEmbeddingGradient;
       default:
         return kind;
     }
@@ -104,6 +132,7 @@ class RandomExecution {
     }
     states_[d][i] = State::Done;
     const Op& own = op(d, i);
+    ++times_there_[{d, own.kind, own.stage, own.micro_batch, own.slice}];
     there_.insert(
         {d, is_backward(own.kind) ? OpKind::Backward : own.kind, own.stage, own.micro_batch, own.slice});
   }
@@ -126,9 +155,29 @@ class RandomExecution {
     if (is_backward(o.kind) && there_.contains({d, OpKind::Offload, o.stage, o.micro_batch, o.slice})) {
       need(d, o, {OpKind::Reload}, o.stage);
     }
+    use_vocabulary(d, o);
     if (o.kind == OpKind::SendForward || o.kind == OpKind::Offload) need(d, o, {OpKind::Forward}, o.stage);
     if (o.kind == OpKind::SendBackward) need(d, o, {OpKind::Backward}, o.stage);
     if (o.kind == OpKind::Reload) need(d, o, {OpKind::Offload}, o.stage);
+  }
+
+  // What sharding the vocabulary adds, in programs that do.
+  void use_vocabulary(int d, const Op& o) {
+    const bool sharded = std::ranges::any_of(program_.devices[d].ops,
+                                             [](const Op& op) { return op.kind == OpKind::VocabularyLoss; });
+    if (!sharded) return;
+    const bool last = o.stage + 1 == program_.stages;
+    if (is_backward(o.kind) && last) need(d, o, {OpKind::VocabularyLoss}, o.stage);
+    const bool runs_last = std::ranges::any_of(program_.devices[d].ops, [&](const Op& op) {
+      return op.kind == OpKind::Forward && op.stage + 1 == program_.stages;
+    });
+    if (o.kind == OpKind::VocabularyLoss && runs_last) need(d, o, {OpKind::Forward}, o.stage);
+    if (o.kind == OpKind::SendEmbeddingGradient) need(d, o, {OpKind::Backward}, 0);
+    if (o.kind == OpKind::EmbeddingGradient) need(d, o, {OpKind::ReceiveEmbeddingGradient}, 0);
+    if (o.kind == OpKind::Forward && o.stage == 0) {
+      const auto parts = times_there_[{d, OpKind::ReceiveEmbedding, 0, o.micro_batch, o.slice}];
+      if (parts + 1 != program_.device_count()) fault_ = "used too early";
+    }
   }
 
   bool has(int d, const Op& o) const {
@@ -139,6 +188,7 @@ class RandomExecution {
   std::mt19937 random_;
   std::vector<std::vector<State>> states_;
   std::set<Item> there_;
+  std::map<Item, int> times_there_;
   std::string fault_;
 };
 

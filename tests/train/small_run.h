@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
 
 #include <functional>
 #include <map>
@@ -84,6 +85,7 @@ struct Trained {
 inline Trained train_steps(const train::RunPlan& plan, std::int64_t steps,
                            const std::function<void(std::map<int, nn::Stage>&)>& prepare = {}) {
   Trained trained;
+  std::map<std::string, std::map<int, at::Tensor>> shards;  // by name and rank
   std::mutex mutex;
   on_ranks(plan, [&](comm::Communicator& world) {
     train::Trainer trainer(plan, world);
@@ -96,12 +98,17 @@ inline Trained train_steps(const train::RunPlan& plan, std::int64_t steps,
       trained.norms.push_back(report.grad_norm);
     }
     const std::lock_guard lock(mutex);
-    for (auto& [number, stage] : trainer.stages()) {
-      for (const nn::Parameter& parameter : stage.parameters()) {
-        trained.weights[parameter.name] = parameter.master.clone();
-      }
+    for (const nn::Parameter* parameter : trainer.parameters()) {
+      const at::Tensor values = parameter->unpadded(parameter->master).clone();
+      if (parameter->own_rows < 0) trained.weights[parameter->name] = values;
+      if (parameter->own_rows >= 0) shards[parameter->name][world.rank()] = values;
     }
   });
+  for (const auto& [name, by_rank] : shards) {
+    std::vector<at::Tensor> parts;
+    for (const auto& [rank, part] : by_rank) parts.push_back(part);
+    trained.weights[name] = at::cat(parts);
+  }
   return trained;
 }
 

@@ -2,6 +2,7 @@
 #include "nn/kernels/matmul.h"
 
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 
 #include "base/error.h"
@@ -46,6 +47,19 @@ void accumulate_with_mkl(at::Tensor& grad, const at::Tensor& grad_output, const 
                          grad.data_ptr<float>(), in);
 }
 
+// [N, out] · [out, in] with f32 sums.
+at::Tensor wide_product_with_mkl(const at::Tensor& a, const at::Tensor& b) {
+  constexpr int kRowMajor = 101, kPlain = 111;
+  const int rows = static_cast<int>(a.size(0)), inner = static_cast<int>(a.size(1));
+  const int columns = static_cast<int>(b.size(1));
+  at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options().dtype(at::kFloat));
+  cblas_gemm_bf16bf16f32(kRowMajor, kPlain, kPlain, rows, columns, inner, 1.0f,
+                         static_cast<const std::uint16_t*>(a.const_data_ptr()), inner,
+                         static_cast<const std::uint16_t*>(b.const_data_ptr()), columns, 0.0f,
+                         result.data_ptr<float>(), columns);
+  return result;
+}
+
 }  // namespace
 
 Bf16Products fastest_bf16_products() {
@@ -62,6 +76,16 @@ at::Tensor product_backward(const at::Tensor& grad_output, const at::Tensor& wei
   const KernelTimer timer(Kernel::ProductBackward,
                           product_work(grad_output.size(0), weight.size(0), weight.size(1)));
   return plain_product(grad_output, weight);
+}
+
+at::Tensor product_backward_wide(const at::Tensor& grad_output, const at::Tensor& weight) {
+  const KernelTimer timer(Kernel::ProductBackward,
+                          product_work(grad_output.size(0), weight.size(0), weight.size(1)));
+  if (grad_output.scalar_type() != at::kBFloat16) return at::mm(grad_output, weight);
+  PENSTOCK_CHECK(grad_output.is_contiguous() && weight.is_contiguous(), "products read rows");
+  if (fastest_bf16_products() == Bf16Products::Mkl) return wide_product_with_mkl(grad_output, weight);
+  if (widened(grad_output)) return at::mm(grad_output.to(at::kFloat), weight.to(at::kFloat));
+  return at::mm(grad_output, weight).to(at::kFloat);
 }
 
 void add_product_backward(at::Tensor& sum, const at::Tensor& grad_output, const at::Tensor& weight) {

@@ -23,6 +23,10 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
 // The gradient of x: grad_output [N, out] → [N, in].
 at::Tensor product_backward(const at::Tensor& grad_output, const at::Tensor& weight);
 
+// The same in the accumulator type: summed in f32, where the machine has such a product (Mkl, Widened), else
+// rounded to bf16 once.
+at::Tensor product_backward_wide(const at::Tensor& grad_output, const at::Tensor& weight);
+
 // sum [N, in] += the same.
 void add_product_backward(at::Tensor& sum, const at::Tensor& grad_output, const at::Tensor& weight);
 

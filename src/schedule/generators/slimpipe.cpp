@@ -15,9 +15,11 @@ namespace {
 
 std::string describe(int n, int p) { return "n = " + std::to_string(n) + ", p = " + std::to_string(p); }
 
-int smallest_group(int n, int p) {
+// The smallest divisor of n that is at least p and leaves the messages of a turn to the next chunk time to
+// fly: g - p forwards for p transfers, one after the other. n, which leaves most, when none does.
+int automatic_group(int n, int p, double latency) {
   int group = p;
-  while (n % group != 0) ++group;
+  while (group < n && (n % group != 0 || group - p < p * latency)) ++group;
   return group;
 }
 
@@ -28,7 +30,7 @@ int group_size(int n, const Request& request) {
     throw InputError("slimpipe with v > 1 needs n >= p in every micro-batch: " + describe(n, p) +
                      "; nearest n = " + std::to_string(p) + ", or v = 1");
   }
-  if (g == 0) return smallest_group(n, p);
+  if (g == 0) return automatic_group(n, p, request.latency);
   const auto legal = [&](int group) { return group >= p && n % group == 0; };
   if (!legal(g)) {
     throw InputError("slimpipe needs a group that divides n and is >= p: group = " + std::to_string(g) +

@@ -6,6 +6,7 @@
 #include "schedule/passes/gradients.h"
 #include "schedule/passes/offload.h"
 #include "schedule/passes/transfers.h"
+#include "schedule/passes/vocabulary.h"
 #include "schedule/program.h"
 #include "schedule/schedule.h"
 
@@ -15,7 +16,8 @@ struct Lowering {
   OffloadBytes offload_bytes;    // empty: nothing leaves
   TransferBytes transfer_bytes;  // empty: transfers of 0 bytes
   int receive_lead = 1;          // compute ops by which a receive is posted ahead of its consumer
-  GradientSync gradients;
+  VocabularySharding vocabulary;
+  GradientSync gradients;  // of no use under vocabulary parallelism, where each device has both sides
   bool optimizer_step = true;
 };
 

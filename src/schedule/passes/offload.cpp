@@ -67,7 +67,8 @@ std::vector<Absence> absences(const DeviceProgram& device, int number, const Pro
   const std::vector<std::uint32_t> before = backwards_before(device);
   for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
     const Op& op = device.ops[i];
-    PENSTOCK_CHECK(is_action(op.kind), "offloading is decided before transfers and reductions are added");
+    PENSTOCK_CHECK(is_action(op.kind) || is_of_vocabulary(op.kind),
+                   "offloading is decided before transfers and reductions are added");
     if (op.kind != OpKind::Forward) continue;
     const Place backward = index.backward(op.stage, op.micro_batch, op.slice);
     PENSTOCK_CHECK(backward.device == number,

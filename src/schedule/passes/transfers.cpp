@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "schedule/passes/rewriter.h"
 #include "schedule/program_index.h"
+#include "schedule/slot_grid.h"
 
 namespace penstock::schedule {
 namespace {
@@ -15,6 +17,7 @@ namespace {
 struct Message {
   Op receive;
   std::uint32_t consumer = 0;  // index into the receiver's ops
+  int sent_in = 0;             // slot of the producer, where devices keep step
   std::uint32_t post = 0;      // the receive is issued just before this op
 };
 
@@ -52,15 +55,43 @@ Bytes bytes_of(const TransferBytes& bytes, const Op& op) {
   return bytes ? bytes(op.micro_batch, op.slice) : 0;
 }
 
-std::vector<Inbox> deliver(const Program& program, const ProgramIndex& index, const TransferBytes& bytes) {
+// [device][op] the slots of actions, where inputs may come early: several chunks a device, in step.
+using Slots = std::vector<std::vector<int>>;
+
+Slots slots_of(const Program& program) {
+  if (program.stages == program.device_count()) return {};
+  Program actions{program.name, program.stages, program.slices, {}};
+  for (const DeviceProgram& device : program.devices) {
+    DeviceProgram& row = actions.devices.emplace_back();
+    for (Op op : device.ops) {
+      op.after_count = 0;
+      if (is_action(op.kind)) row.ops.push_back(op);
+    }
+  }
+  const std::optional<SlotGrid> grid = find_slot_grid(actions);
+  if (!grid) return {};
+  Slots slots;
+  for (int device = 0; device < program.device_count(); ++device) {
+    std::vector<int>& row = slots.emplace_back();
+    std::size_t action = 0;
+    for (const Op& op : program.devices[device].ops) {
+      row.push_back(is_action(op.kind) ? grid->slot_of[device][action++] : row.empty() ? 0 : row.back());
+    }
+  }
+  return slots;
+}
+
+std::vector<Inbox> deliver(const Program& program, const ProgramIndex& index, const TransferBytes& bytes,
+                           const Slots& slots) {
   std::vector<Inbox> inboxes(program.devices.size());
   for (int device = 0; device < program.device_count(); ++device) {
-    for (const Op& op : program.devices[device].ops) {
-      const Place consumer = consumer_of(index, op, device);
+    const std::vector<Op>& ops = program.devices[device].ops;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Place consumer = consumer_of(index, ops[i], device);
       if (!consumer.exists()) continue;
-      const Op send = send_of(op, consumer.device, bytes_of(bytes, op));
+      const Op send = send_of(ops[i], consumer.device, bytes_of(bytes, ops[i]));
       inboxes[consumer.device][{device, channel_of(send.kind)}].push_back(
-          {receive_of(send, device), consumer.op});
+          {receive_of(send, device), consumer.op, slots.empty() ? 0 : slots[device][i]});
     }
   }
   return inboxes;
@@ -79,15 +110,22 @@ std::vector<std::uint32_t> posting_points(const DeviceProgram& device, int lead)
   return points;
 }
 
+// The first op of a later slot.
+std::uint32_t first_after(const std::vector<int>& slots, int slot) {
+  return static_cast<std::uint32_t>(std::ranges::upper_bound(slots, slot) - slots.begin());
+}
+
 // Receives in order of posting. A message sent before another is posted no later than it, whoever is consumed
 // first.
-std::vector<Message> order_receives(Inbox& inbox, const DeviceProgram& device, int lead) {
+std::vector<Message> order_receives(Inbox& inbox, const DeviceProgram& device, int lead,
+                                    const std::vector<int>* slots) {
   const std::vector<std::uint32_t> points = posting_points(device, lead);
   std::vector<Message> ordered;
   for (auto& [source, messages] : inbox) {
     std::uint32_t latest = static_cast<std::uint32_t>(device.ops.size());
     for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
       latest = std::min(latest, points[message->consumer]);
+      if (slots) latest = std::min(latest, first_after(*slots, message->sent_in));
       message->post = latest;
     }
     ordered.insert(ordered.end(), messages.begin(), messages.end());
@@ -99,10 +137,10 @@ std::vector<Message> order_receives(Inbox& inbox, const DeviceProgram& device, i
 }
 
 DeviceProgram with_transfers(const Program& program, const ProgramIndex& index, int device, Inbox& inbox,
-                             const TransferBytes& bytes, int lead) {
+                             const TransferBytes& bytes, int lead, const std::vector<int>* slots) {
   constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
   const DeviceProgram& source = program.devices[device];
-  const std::vector<Message> receives = order_receives(inbox, source, lead);
+  const std::vector<Message> receives = order_receives(inbox, source, lead, slots);
   std::vector<std::uint32_t> receive_for(source.ops.size(),
                                          kNone);  // [consumer's old index] -> receive's new index
   std::uint32_t last_action = kNone;              // new index
@@ -128,11 +166,13 @@ DeviceProgram with_transfers(const Program& program, const ProgramIndex& index, 
 Program add_transfers(const Program& program, const TransferBytes& bytes, int lead) {
   PENSTOCK_CHECK(lead >= 0, "a receive cannot be posted after its consumer");
   const ProgramIndex index(program);
-  std::vector<Inbox> inboxes = deliver(program, index, bytes);
+  const Slots slots = slots_of(program);
+  std::vector<Inbox> inboxes = deliver(program, index, bytes, slots);
   Program lowered{program.name, program.stages, program.slices, {}};
   lowered.devices.reserve(program.devices.size());
   for (int device = 0; device < program.device_count(); ++device) {
-    lowered.devices.push_back(with_transfers(program, index, device, inboxes[device], bytes, lead));
+    lowered.devices.push_back(with_transfers(program, index, device, inboxes[device], bytes, lead,
+                                             slots.empty() ? nullptr : &slots[device]));
   }
   return lowered;
 }

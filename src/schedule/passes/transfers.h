@@ -18,7 +18,10 @@ using TransferBytes = std::function<Bytes(int micro_batch, int slice)>;
 //
 // A receive is posted when at most `lead` compute ops stand between it and its consumer, its own slot
 // included: lead 1 posts it as the compute op before the consumer begins. It waits for the op before that, so
-// what is on its way into a device stays bounded. A consumer waits for its receive, a send for its producer.
+// what is on its way into a device stays bounded. Where devices keep step (schedule/slot_grid.h) and have
+// several chunks, an input may be sent long before its turn (interleaved slimpipe with groups of more than p
+// slices): its receive is posted in the slot after the one it is sent in, and it waits on the consumer's
+// side. A consumer waits for its receive, a send for its producer.
 // Between stages of one device nothing is sent: the order of the compute lane is enough.
 //
 // The program must be legal (check); a message without producer or without consumer is left out.

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SlimPipe's numbers against its theory, measured on the real trainer (ranks are threads), as Markdown tables.
+
+Usage: bench/slimpipe.py PATH/TO/penstock [PART...]   (from the root of the repository)
+Parts: schedules, slicing, vocabulary; all when none is named. PENSTOCK_BENCH_QUICK=1 takes smaller sizes, to see that
+everything runs.
+"""
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+FOLDER = pathlib.Path("build/bench")
+QUICK = os.environ.get("PENSTOCK_BENCH_QUICK") == "1"
+
+# name, slices, chunks
+SCHEDULES = [("1f1b", 1, 1), ("interleaved", 1, 2), ("seq1f1b", 8, 1), ("slimpipe", 8, 1), ("slimpipe", 8, 2)]
+MICRO_BATCHES = 8
+
+
+def write_text():
+    path = FOLDER / "text.txt"
+    if not path.exists():
+        path.write_text("".join(f"line {i}: {i * i}\n" for i in range(120_000)))
+
+
+def train(program, name, ranks, *settings):
+    run = FOLDER / f"slimpipe-{name}"
+    shutil.rmtree(run, ignore_errors=True)
+    command = [program, "train", "bench/slimpipe.toml", "--ranks", str(ranks), "--parallel.pp", str(ranks), "--output.dir", str(run)]
+    done = subprocess.run(command + [str(word) for word in settings], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} {settings}\n{done.stdout[-2000:]}")
+    return run
+
+
+def simulate(program, run, *flags):
+    return json.loads(subprocess.run([program, "simulate", str(run), "--json", *flags], check=True, capture_output=True).stdout)
+
+
+def devices(run):
+    return json.loads((run / "summary.json").read_text())["devices"]
+
+
+def steps(run):
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()][1:]  # the first warms up
+
+
+def mega(count):
+    return f"{count / 1e6:.2f}"
+
+
+# --- peaks of saved activations, bubbles, predictions ------------------------------------------------------------------
+
+def record_bytes(tokens):
+    """Saved by all eight layers for so many tokens: (6h + 2ρh + 3f) numbers a token and layer, and f32 statistics."""
+    h, f, heads, kv_heads = 256, 688, 4, 2
+    numbers = 6 * h + 2 * h * kv_heads // heads + 3 * f
+    return tokens * 8 * (4 * numbers + 4 * (heads + 2))
+
+
+def in_flight(name, p, r, n, v):
+    """Slice-chunks in flight on device r by the schedule's formula."""
+    m = MICRO_BATCHES
+    target = {"1f1b": p - r, "interleaved": (v - 1) * p + 2 * (p - r - 1) + 1, "seq1f1b": n + p - r - 1,
+              "slimpipe": n * v + 2 * (p - r - 1)}[name]
+    return min(m * n * v, target)
+
+
+def schedule_rows(program, p):
+    cores = len(os.sched_getaffinity(0))
+    peaks = {}
+    for name, n, v in SCHEDULES:
+        run = train(program, f"{name}-{n}-{v}-p{p}", p, "--schedule.name", name, "--schedule.slices", n, "--schedule.chunks", v)
+        unit = record_bytes(1024) / (p * n * v)
+        measured = [device["measured_bytes"]["activations"] for device in devices(run)]
+        formula = [in_flight(name, p, r, n, v) * unit for r in range(p)]
+        errors = [100 * (a / b - 1) for a, b in zip(measured, formula)]
+        peaks[name, v] = measured[0]
+        taken = devices(run)
+        saved = ("activations", "weight_records", "kv_gradients", "logits")
+        predicted = [100 * (sum(d["predicted_bytes"][c] for c in saved) / sum(d["measured_bytes"][c] for c in saved) - 1) for d in taken]
+        cells = [name, n, v, " ".join(mega(b) for b in measured), " ".join(mega(b) for b in formula),
+                 f"{min(errors):+.1f} to {max(errors):+.1f} %", f"{min(predicted):+.1f} to {max(predicted):+.1f} %"]
+        own = simulate(program, run, "--processor-time") if p > cores else simulate(program, run)
+        if p <= cores:
+            rate = statistics.median(step["tokens_per_second"] for step in steps(run))
+            wall = own["measured"]["makespan_s"]
+            cells += [f"{rate:.0f}", f"{100 * own['measured']['bubble_fraction']:.1f} %", f"{100 * own['bubble_fraction']:.1f} %",
+                      f"{wall * 1e3:.0f}", f"{own['makespan_s'] * 1e3:.0f}", f"{100 * (own['makespan_s'] / wall - 1):+.1f} %"]
+        else:
+            busy = sum(device["busy_s"] for device in own["devices"])
+            cells += [f"{100 * own['bubble_fraction']:.1f} %", f"{own['makespan_s'] * 1e3:.0f}", f"{busy * 1e3:.0f}"]
+        print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+    print(f"\nslimpipe's peak on device 0 as part of 1f1b's: {peaks['slimpipe', 1] / peaks['1f1b', 1]:.4f} (n = 8)\n")
+
+
+def schedules(program):
+    cores = len(os.sched_getaffinity(0))
+    for p in (2, 4):
+        print(f"\n## p = {p}, m = {MICRO_BATCHES}, sequences of 1024 tokens, 8 layers\n")
+        head = ["schedule", "n", "v", "peak saved MB on devices 0, 1, ..", "formula", "difference", "predicted saved bytes against measured"]
+        if p <= cores:
+            print("Wall-clock. Simulated: from the run's own action times.\n")
+            head += ["tokens/s", "bubble measured", "simulated", "step ms", "simulated", "difference"]
+        else:
+            print(f"{p} ranks on {cores} cores, so the clock on the wall says nothing: simulated from the processor seconds of the run's actions.\n")
+            head += ["bubble simulated", "step ms simulated", "work ms, all devices"]
+        print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
+        schedule_rows(program, p)
+
+
+# --- what slicing costs -------------------------------------------------------------------------------------------------
+
+def slicing(program):
+    size = ["--model.layers", 4, "--model.hidden", 512, "--model.ffn", 1376, "--model.heads", 8, "--model.kv_heads", 8,
+            "--model.vocab", 8192, "--data.seq_len", 2048 if QUICK else 16384, "--train.batch", 2, "--train.steps", 3, "--train.threads", 0]
+    seconds = {}
+    for n in (1, 8):
+        run = train(program, f"slicing-{n}", 1, "--schedule.name", "slimpipe", "--schedule.slices", n, *size)
+        seconds[n] = min(step["step_s"] for step in steps(run))
+    print(f"\n## What slicing costs: one rank, s = {size[13]}, 4 layers, hidden 512, all cores\n")
+    print(f"step of n = 1: {seconds[1]:.2f} s; of n = 8: {seconds[8]:.2f} s: {100 * (seconds[8] / seconds[1] - 1):+.1f} %\n")
+
+
+# --- vocabulary parallelism ---------------------------------------------------------------------------------------------
+
+def compute_seconds(program, run):
+    """Processor seconds of each device's compute, of the step with the least in total."""
+    document = json.loads((run / "timeline.json").read_text())
+    totals = [[sum(entry[2] for entry in ops if len(entry) > 2) for ops in step["devices"]] for step in document["steps"]]
+    return min(totals, key=sum)
+
+
+def vocabulary(program):
+    vocab, seq_len, batch = (4000, 256, 4) if QUICK else (32000, 1024, 4)
+    size = ["--model.hidden", 512, "--model.ffn", 1376, "--model.heads", 8, "--model.kv_heads", 8, "--model.vocab", vocab,
+            "--data.seq_len", seq_len, "--train.batch", batch, "--train.steps", 3, "--schedule.name", "slimpipe", "--schedule.slices", 8]
+    print(f"\n## Vocabulary parallelism: p = 4, V = {vocab}, hidden 512, 8 layers, {batch} sequences of {seq_len} tokens, n = 8\n")
+    print("| vocabulary | compute ms of devices 0, 1, .. (processor time) | max/mean | step ms simulated from these | bubble | peak MiB of devices | of them logits | predicted MiB |")
+    print("|---|---|---|---|---|---|---|---|")
+    for sharded in ("false", "true"):
+        run = train(program, f"vocabulary-{sharded}", 4, *size, "--schedule.vocabulary_parallel", sharded)
+        seconds = compute_seconds(program, run)
+        result = simulate(program, run, "--processor-time")
+        peaks = [d["measured_bytes"]["total"] / 2**20 for d in devices(run)]
+        logits = [d["measured_bytes"]["logits"] / 2**20 for d in devices(run)]
+        predicted = [d["predicted_bytes"]["total"] / 2**20 for d in devices(run)]
+        print(f"| {'sharded' if sharded == 'true' else 'on the first and last device'} | {' '.join(f'{s * 1e3:.0f}' for s in seconds)} "
+              f"| {max(seconds) / statistics.mean(seconds):.3f} | {result['makespan_s'] * 1e3:.0f} | {100 * result['bubble_fraction']:.1f} % "
+              f"| {' '.join(f'{b:.0f}' for b in peaks)} | {' '.join(f'{b:.1f}' for b in logits)} | {' '.join(f'{b:.0f}' for b in predicted)} |", flush=True)
+
+
+PARTS = {"schedules": schedules, "slicing": slicing, "vocabulary": vocabulary}
+
+
+def main():
+    program, wanted = sys.argv[1], sys.argv[2:] or list(PARTS)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    write_text()
+    for part in wanted:
+        if part not in PARTS:
+            sys.exit(f"no part is called \"{part}\"; there are: {' '.join(PARTS)}")
+        PARTS[part](program)
+
+
+if __name__ == "__main__":
+    main()

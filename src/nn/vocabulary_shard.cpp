@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/vocabulary_shard.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "nn/kernels/embedding.h"
+#include "nn/parameter_maker.h"
+
+namespace penstock::nn {
+
+VocabularyShard::VocabularyShard(const VocabularyOptions& options)
+    : options_(options), range_(kernels::vocabulary_range(options.shape.vocab, options.parts, options.rank)) {
+  const ParameterMaker make(options.precision, options.seed);
+  const model::Shape& shape = options.shape;
+  const auto shard = [&](const char* name) {
+    return make.shard(name, range_.first, range_.own, range_.rows, shape.hidden);
+  };
+  parameters_.reserve(3);
+  parameters_.push_back(shard(kEmbeddingName));
+  if (is_last()) parameters_.push_back(make.norm(kFinalNormName, shape.hidden));
+  parameters_.push_back(shape.tied_embeddings ? make.alias(parameters_.front()) : shard(kOutputName));
+}
+
+at::Tensor VocabularyShard::places_of(int rank, const at::Tensor& tokens) const {
+  const auto range = kernels::vocabulary_range(options_.shape.vocab, options_.parts, rank);
+  PENSTOCK_CHECK(tokens.is_contiguous(), "tokens are read in a row");
+  const std::int64_t* ids = tokens.const_data_ptr<std::int64_t>();
+  const std::int64_t count =
+      std::count_if(ids, ids + tokens.numel(), [&](auto id) { return range.holds(id); });
+  at::Tensor places = at::empty({count}, tokens.options());
+  std::int64_t* next = places.data_ptr<std::int64_t>();
+  for (std::int64_t n = 0; n < tokens.numel(); ++n) {
+    if (range.holds(ids[n])) *next++ = n;
+  }
+  return places;
+}
+
+at::Tensor VocabularyShard::embed(const at::Tensor& tokens) const {
+  const at::Tensor own = tokens.index_select(0, places_of(options_.rank, tokens)).sub(range_.first);
+  return kernels::embed(embedding().weight, own);
+}
+
+void VocabularyShard::add_embedding_gradient(const at::Tensor& tokens, const at::Tensor& gradient) {
+  const at::Tensor own = tokens.index_select(0, places_of(options_.rank, tokens)).sub(range_.first);
+  PENSTOCK_CHECK(own.numel() == gradient.size(0), "one row for each of the device's tokens");
+  kernels::accumulate_embedding_gradient(parameters_.front().gradient, gradient, own);
+}
+
+void VocabularyShard::add_tied_gradients() {
+  if (output().replica != Replica::Alias) return;
+  at::Tensor& input_side = parameters_.front().gradient;
+  input_side.add_(output().gradient);
+  output().gradient.copy_(input_side);
+}
+
+void VocabularyShard::zero_gradients() {
+  for (Parameter& parameter : parameters_) parameter.gradient.zero_();
+}
+
+void VocabularyShard::weights_from_masters() {
+  for (Parameter& parameter : parameters_) {
+    if (!parameter.weight.is_same(parameter.master)) parameter.weight.copy_(parameter.master);
+  }
+}
+
+}  // namespace penstock::nn

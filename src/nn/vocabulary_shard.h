@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// One device's share of the embedding and of the output matrix under vocabulary parallelism (algorithms: "The
+// output layer and the loss"; SlimPipe, SC'25; Yeung et al. 2024). Both matrices are padded to a multiple of
+// the p devices and cut into equal blocks of rows; padding never wins a softmax and never trains. Every
+// device has the tokens of the step, so both sides of a message know which rows it holds.
+//
+// One thread at a time. N = tokens of one slice of a micro-batch.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "model/shape.h"
+#include "nn/kernels/sharded_softmax.h"
+#include "nn/parameter.h"
+
+namespace penstock::nn {
+
+struct VocabularyOptions {
+  model::Shape shape;
+  model::Precision precision = model::Precision::F32;
+  std::uint64_t seed = 1;
+  int rank = 0;
+  int parts = 1;  // devices; device parts - 1 has the last stage, and the final norm
+  std::int64_t loss_tile_tokens = 512;
+};
+
+class VocabularyShard {
+ public:
+  explicit VocabularyShard(const VocabularyOptions& options);
+
+  // In the model's order: embedding rows, final norm (last device), output rows. Stable addresses. Initial
+  // values are the rows' of the whole matrices. A tied output matrix is an alias with a gradient of its own.
+  std::vector<Parameter>& parameters() { return parameters_; }
+
+  const VocabularyOptions& options() const { return options_; }
+  const kernels::VocabularyRange& range() const { return range_; }
+  bool is_last() const { return options_.rank + 1 == options_.parts; }
+
+  const Parameter& embedding() const { return parameters_.front(); }
+  Parameter& output() { return parameters_.back(); }
+  Parameter& final_norm() { return parameters_[1]; }
+
+  // The places of a device's tokens among tokens [N]; int64, ascending.
+  at::Tensor places_of(int rank, const at::Tensor& tokens) const;
+
+  // Embedded tokens of this device, in their order [k, h].
+  at::Tensor embed(const at::Tensor& tokens) const;
+
+  // Adds the gradient [k, h] of what embed(tokens) gave, tokens in order.
+  void add_embedding_gradient(const at::Tensor& tokens, const at::Tensor& gradient);
+
+  // Tied: replaces both gradients by input side + output side. Once a step, before the optimizer.
+  void add_tied_gradients();
+
+  void zero_gradients();
+  void weights_from_masters();
+
+ private:
+  VocabularyOptions options_;
+  kernels::VocabularyRange range_;
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace penstock::nn

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/slot_grid.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace penstock::schedule {
+namespace {
+
+// The F or the B and I of a device, in order.
+std::vector<Op> items_of(const DeviceProgram& device, bool forward) {
+  std::vector<Op> items;
+  for (const Op& op : device.ops) {
+    if (forward ? op.kind == OpKind::Forward : is_backward(op.kind)) items.push_back(op);
+  }
+  return items;
+}
+
+// The device's items are those of device 0, on the stages `rank` further on.
+bool follow(const std::vector<Op>& first, const std::vector<Op>& items, int rank, int devices) {
+  return std::ranges::equal(first, items, [&](const Op& a, const Op& b) {
+    return a.stage % devices == 0 && b.stage == a.stage + rank && b.micro_batch == a.micro_batch &&
+           b.slice == a.slice;
+  });
+}
+
+bool items_agree(const Program& program) {
+  for (const bool forward : {true, false}) {
+    const std::vector<Op> first = items_of(program.devices.front(), forward);
+    for (int rank = 0; rank < program.device_count(); ++rank) {
+      if (!follow(first, items_of(program.devices[rank], forward), rank, program.device_count()))
+        return false;
+    }
+  }
+  return true;
+}
+
+// Of each backward item on the last device, and of p - 1 more, as if it had them.
+std::vector<int> backward_slots(const DeviceProgram& last, int devices) {
+  std::vector<int> slots;
+  int slot = devices - 2;
+  int taken = -1;
+  for (const Op& op : last.ops) {
+    if (op.kind == OpKind::Forward) ++slot;
+    if (!is_backward(op.kind)) continue;
+    taken = std::max(slot, taken + 1);
+    slots.push_back(taken);
+  }
+  for (int more = 1; more < devices; ++more) slots.push_back(++taken);
+  return slots;
+}
+
+}  // namespace
+
+std::optional<SlotGrid> find_slot_grid(const Program& program) {
+  PENSTOCK_CHECK(!program.devices.empty(), "a program has devices");
+  if (!items_agree(program)) return std::nullopt;
+  const int devices = program.device_count();
+  const std::vector<int> last = backward_slots(program.devices.back(), devices);
+  SlotGrid grid;
+  for (int rank = 0; rank < devices; ++rank) {
+    std::vector<int>& slots = grid.slot_of.emplace_back();
+    int forwards = 0, half = -1;  // two halves of a slot: forward, backward
+    std::size_t backwards = 0;
+    for (const Op& op : program.devices[rank].ops) {
+      PENSTOCK_CHECK(is_action(op.kind), "slots are found before other ops are added");
+      int now = std::max(half, 0);
+      if (op.kind == OpKind::Forward) now = 2 * (rank + forwards++);
+      if (is_backward(op.kind)) now = 2 * last[backwards++ + devices - 1 - rank] + 1;
+      if (op.kind != OpKind::BackwardWeight && now <= half) return std::nullopt;
+      half = now;
+      slots.push_back(half / 2);
+    }
+  }
+  return grid;
+}
+
+}  // namespace penstock::schedule

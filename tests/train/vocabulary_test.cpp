@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vocabulary parallelism against the same run without it: 259 tokens, which no number of devices here
+// divides.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "files/safetensors.h"
+#include "nn/tensor_checks.h"
+#include "scratch.h"
+#include "train/small_run.h"
+#include "train/weights_file.h"
+
+namespace penstock::testing {
+namespace {
+
+// With this rate and epsilon, and neither decay nor clipping, the weights after a step tell the gradients.
+train::RunOptions options_of(int devices, int slices, const std::string& precision, bool sharded) {
+  train::RunOptions options = small_options("slimpipe", devices, slices, precision);
+  options.train.micro_batch = 2;
+  options.train.batch = 6;
+  options.train.loss_tile_tokens = 3;  // several tiles a slice
+  options.train.warmup_steps = 0;
+  options.train.lr = options.train.min_lr = 1.0;
+  options.train.eps = 1.0;
+  options.train.weight_decay = 0;
+  options.train.clip = 0;
+  options.schedule.vocabulary_parallel = sharded;
+  return options;
+}
+
+void expect_near_run(const Trained& got, const Trained& wanted, double tolerance) {
+  ASSERT_EQ(got.losses.size(), wanted.losses.size());
+  for (std::size_t step = 0; step < wanted.losses.size(); ++step) {
+    EXPECT_NEAR(got.losses[step], wanted.losses[step], tolerance * wanted.losses[step]);
+    EXPECT_NEAR(got.norms[step], wanted.norms[step], tolerance * wanted.norms[step]);
+  }
+  ASSERT_EQ(got.weights.size(), wanted.weights.size());
+  for (const auto& [name, weight] : wanted.weights)
+    expect_near(got.weights.at(name), weight, tolerance, name);
+}
+
+void expect_no_difference(train::RunOptions options, double tolerance, std::int64_t steps = 2) {
+  for (const bool tied : {false, true}) {
+    SCOPED_TRACE(::testing::Message() << options.parallel.pp << " devices, " << options.schedule.slices
+                                      << " slices, " << options.schedule.chunks << " chunks, tied " << tied);
+    options.model.shape.tied_embeddings = tied;
+    options.schedule.vocabulary_parallel = true;
+    const Trained sharded = train_steps(planned(options), steps);
+    options.schedule.vocabulary_parallel = false;
+    expect_near_run(sharded, train_steps(planned(options), steps), tolerance);
+  }
+}
+
+TEST(VocabularyParallel, ChangesNothingInF64) {
+  for (const int devices : {1, 2, 3, 4}) {
+    for (const int slices : {1, 4, 6}) expect_no_difference(options_of(devices, slices, "f64", true), 1e-10);
+  }
+}
+
+TEST(VocabularyParallel, ChangesNothingInF64WithSeveralChunks) {
+  for (const int devices : {2, 4}) {
+    train::RunOptions options = options_of(devices, 8, "f64", true);
+    options.schedule.chunks = 2;
+    expect_no_difference(options, 1e-10);
+    options.schedule.group = 8;  // inputs of the second chunk wait
+    expect_no_difference(options, 1e-10);
+  }
+}
+
+// Stated tolerances: sums of logits' exponentials and of hidden gradients in another order.
+TEST(VocabularyParallel, ChangesF32AndBf16ByRounding) {
+  for (const int devices : {2, 4}) {
+    expect_no_difference(options_of(devices, 4, "f32", true), 2e-5);
+    expect_no_difference(options_of(devices, 4, "bf16", true), 2e-2);
+  }
+}
+
+TEST(VocabularyParallel, OfOneTileASliceIsTheSame) {
+  train::RunOptions options = options_of(3, 4, "f64", true);
+  options.train.loss_tile_tokens = 512;
+  expect_no_difference(options, 1e-10);
+}
+
+TEST(VocabularyParallel, RepeatsItsBits) {
+  const train::RunPlan plan = planned(options_of(4, 4, "f32", true));
+  const Trained first = train_steps(plan, 3), second = train_steps(plan, 3);
+  EXPECT_EQ(first.losses, second.losses);
+  EXPECT_EQ(first.norms, second.norms);
+  for (const auto& [name, weight] : first.weights) expect_same_bits(second.weights.at(name), weight, name);
+}
+
+TEST(VocabularyParallel, BeginsWithTheSameWeights) {
+  for (const int devices : {1, 2, 3, 4}) {
+    const Trained sharded = train_steps(planned(options_of(devices, 4, "f32", true)), 0);
+    const Trained whole = train_steps(planned(options_of(devices, 4, "f32", false)), 0);
+    for (const auto& [name, weight] : whole.weights) expect_same_bits(sharded.weights.at(name), weight, name);
+  }
+}
+
+TEST(VocabularyParallel, NeverTrainsPadding) {
+  train::RunOptions options = options_of(4, 4, "f32", true);
+  options.train.weight_decay = 0.1;
+  options.train.eps = 1e-8;  // the least gradient would become a whole step
+  const train::RunPlan plan = planned(options);
+  std::atomic<int> padded = 0;
+  on_ranks(plan, [&](comm::Communicator& world) {
+    train::Trainer trainer(plan, world);
+    for (std::int64_t step = 1; step <= 3; ++step) trainer.step(step, tokens_of(drawn_batches(plan, 1)));
+    for (const nn::Parameter* parameter : trainer.parameters()) {
+      if (parameter->own_rows < 0) continue;
+      const std::int64_t padding = parameter->master.size(0) - parameter->own_rows;
+      const at::Tensor rows = parameter->master.narrow(0, parameter->own_rows, padding);
+      EXPECT_EQ(rows.count_nonzero().item<std::int64_t>(), 0);
+      padded += static_cast<int>(padding);
+    }
+  });
+  EXPECT_EQ(padded, 2);  // 260 rows for 259 tokens, in both matrices
+}
+
+TEST(VocabularyParallel, WritesWholeMatricesUnderTheSameNames) {
+  const Scratch scratch;
+  for (const bool tied : {false, true}) {
+    for (const int devices : {1, 3, 4}) {
+      std::map<bool, std::map<std::string, std::vector<std::int64_t>>> shapes;
+      for (const bool sharded : {false, true}) {
+        train::RunOptions options = options_of(devices, 4, "bf16", sharded);
+        options.model.shape.tied_embeddings = tied;
+        const train::RunPlan plan = planned(options);
+        const std::string path = scratch / (sharded ? "sharded" : "whole");
+        on_ranks(plan, [&](comm::Communicator& world) {
+          train::Trainer trainer(plan, world);
+          train::write_weights(path, plan.shape(), trainer.parameters(), world);
+        });
+        const files::Safetensors file(path);
+        for (const files::StoredTensor& tensor : file.tensors()) shapes[sharded][tensor.name] = tensor.shape;
+      }
+      EXPECT_EQ(shapes[true], shapes[false]);
+      EXPECT_EQ(files::read_text(scratch / "sharded", 1 << 24), files::read_text(scratch / "whole", 1 << 24));
+    }
+  }
+}
+
+// At most two tiles of a device's columns, and on the last device the kept gradients of the hidden states.
+TEST(VocabularyParallel, HoldsNoMoreLogitsThanTwoTiles) {
+  for (const int devices : {1, 2, 4}) {
+    train::RunOptions options = options_of(devices, 4, "f32", true);
+    options.model.shape.vocab = 1000;
+    const train::RunPlan plan = planned(options);
+    const Bytes tiles = 2 * 3 * ((1000 + devices - 1) / devices) * 4;
+    const Bytes kept = 2 * 14 * 16 * 4;  // one micro-batch
+    on_ranks(plan, [&](comm::Communicator& world) {
+      train::Trainer trainer(plan, world);
+      trainer.step(1, tokens_of(drawn_batches(plan, 1)));
+      const bool last = world.rank() + 1 == world.size();
+      EXPECT_LE(trainer.ledger().peak(nn::Category::Logits), tiles + (last ? kept : 0));
+      EXPECT_GT(trainer.ledger().peak(nn::Category::Logits), tiles / 2);
+      EXPECT_EQ(trainer.ledger().live(nn::Category::Logits), 0);
+      const model::DeviceMemory& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+      EXPECT_EQ(predicted.logits, tiles);
+      EXPECT_EQ(trainer.ledger().live(nn::Category::Gradients), predicted.gradients + (last ? 16 * 4 : 0));
+    });
+  }
+}
+
+// Five slices in groups of four leave a short group in the order of an ordinary evaluation.
+void expect_same_evaluation(int devices, int slices, int chunks) {
+  std::map<bool, double> losses;
+  for (const bool sharded : {false, true}) {
+    train::RunOptions options = options_of(devices, slices, "f64", sharded);
+    options.schedule.chunks = chunks;
+    const train::RunPlan plan = planned(options);
+    on_ranks(plan, [&](comm::Communicator& world) {
+      train::Trainer trainer(plan, world);
+      const double loss = trainer.evaluate(tokens_of(drawn_batches(plan, 5)));
+      if (world.rank() == 0) losses[sharded] = loss;
+      EXPECT_EQ(trainer.ledger().live(nn::Category::Activations), 0);
+      EXPECT_EQ(trainer.ledger().live(nn::Category::Transfers), 0);
+      EXPECT_EQ(trainer.ledger().live(nn::Category::Logits), 0);
+    });
+  }
+  EXPECT_NEAR(losses[true], losses[false], 1e-10 * losses[false]);
+}
+
+TEST(VocabularyParallel, EvaluatesToTheSameLossAndKeepsNothing) {
+  expect_same_evaluation(3, 4, 1);
+  expect_same_evaluation(4, 5, 2);
+}
+
+}  // namespace
+}  // namespace penstock::testing
