@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint_load.h"
 
+#include <ATen/ops/empty.h>
+
 #include <map>
 
 #include "base/error.h"
@@ -51,17 +53,31 @@ class StoredState {
   std::map<std::string, files::Safetensors> open_;
 };
 
+// This rank's rows of a whole matrix; padding stays zero.
+void read_shard(StoredState& stored, const std::string& name, const nn::VocabularyShard& vocabulary,
+                const at::Tensor& tensor) {
+  const at::Tensor whole = at::empty({vocabulary.options().shape.vocab, tensor.size(1)}, tensor.options());
+  stored.read(name, whole);
+  const nn::kernels::VocabularyRange& range = vocabulary.range();
+  tensor.narrow(0, 0, range.own).copy_(whole.narrow(0, range.first, range.own));
+}
+
 }  // namespace
 
 void load_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, Trainer& trainer) {
   StoredState stored(checkpoint, facts);
   for (Optimizer::Entry& entry : trainer.optimizer().entries()) {
     const std::string name = stored_name(*entry.parameter);
-    stored.read(name, entry.parameter->master);
-    stored.read(kept_name(name, Kept::FirstMoment), entry.first_moment);
-    stored.read(kept_name(name, Kept::SecondMoment), entry.second_moment);
+    const auto read = [&](Kept kept, const at::Tensor& tensor) {
+      if (entry.parameter->own_rows < 0) return stored.read(kept_name(name, kept), tensor);
+      read_shard(stored, kept_name(name, kept), *trainer.vocabulary(), tensor);
+    };
+    read(Kept::Weight, entry.parameter->master);
+    read(Kept::FirstMoment, entry.first_moment);
+    read(Kept::SecondMoment, entry.second_moment);
   }
   for (auto& [number, stage] : trainer.stages()) stage.weights_from_masters();
+  if (trainer.vocabulary()) trainer.vocabulary()->weights_from_masters();
   trainer.optimizer().set_updates(facts.updates);
 }
 

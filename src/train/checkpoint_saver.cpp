@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint_saver.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -10,6 +11,7 @@
 #include "files/atomic_file.h"
 #include "files/checksum.h"
 #include "files/directory.h"
+#include "train/gather_weights.h"
 #include "train/tensor_bytes.h"
 #include "train/weights_file.h"
 
@@ -51,17 +53,47 @@ CheckpointSaver::~CheckpointSaver() {
 }
 
 void CheckpointSaver::find_own_files(Trainer& trainer) {
-  std::map<std::string, const Optimizer::Entry*> held;
   for (const Optimizer::Entry& entry : trainer.optimizer().entries()) {
-    if (entry.parameter->replica == nn::Replica::None) held[entry.parameter->name] = &entry;
+    if (entry.parameter->replica == nn::Replica::None) held_[entry.parameter->name] = &entry;
   }
   for (std::size_t number = 0; number < files_.size(); ++number) {
-    if (!held.contains(files_[number].tensors.front().parameter)) continue;
+    if (is_sharded(files_[number])) {
+      sharded_.push_back(number);
+      if (pipeline_.rank() == 0) own_.push_back({.number = number});
+      continue;
+    }
+    if (!held_.contains(files_[number].tensors.front().parameter)) continue;
     StagedFile own{.number = number};
     for (const CheckpointTensor& tensor : files_[number].tensors) {
-      own.live.push_back(kept_tensor(*held.at(tensor.parameter), tensor.kept));
+      own.live.push_back(kept_tensor(*held_.at(tensor.parameter), tensor.kept));
     }
     own_.push_back(std::move(own));
+  }
+}
+
+// Every rank has a part of each shard, so all agree on the files.
+bool CheckpointSaver::is_sharded(const CheckpointFile& file) const {
+  return std::ranges::any_of(file.tensors, [&](const CheckpointTensor& tensor) {
+    const auto entry = held_.find(tensor.parameter);
+    return entry != held_.end() && entry->second->parameter->own_rows >= 0;
+  });
+}
+
+// Brings the whole matrices of sharded files to rank 0, where they are live until they are copied.
+void CheckpointSaver::gather_shards() {
+  for (const std::size_t number : sharded_) {
+    std::vector<std::string> names;
+    std::map<std::string, at::Tensor> mine;
+    for (const CheckpointTensor& tensor : files_[number].tensors) {
+      names.push_back(tensor.name);
+      const auto entry = held_.find(tensor.parameter);
+      if (entry == held_.end()) continue;
+      mine[tensor.name] = entry->second->parameter->unpadded(kept_tensor(*entry->second, tensor.kept));
+    }
+    const auto own = std::ranges::find(own_, number, &StagedFile::number);
+    if (own != own_.end()) own->live.clear();
+    gather_tensors(names, mine, pipeline_,
+                   [&](const std::string&, const at::Tensor& tensor) { own->live.push_back(tensor); });
   }
 }
 
@@ -96,6 +128,7 @@ void CheckpointSaver::copy_state() {
 
 void CheckpointSaver::begin(CheckpointFacts facts) {
   settle();
+  gather_shards();
   copy_state();
   facts_ = std::move(facts);
   phase_ = Phase::Writing;

@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cstdint>
 #include <future>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -61,6 +63,8 @@ class CheckpointSaver {
   };
 
   void find_own_files(Trainer& trainer);
+  bool is_sharded(const CheckpointFile& file) const;
+  void gather_shards();
   void place_copies();
   void copy_state();
   void write_files(std::int64_t step);
@@ -75,6 +79,8 @@ class CheckpointSaver {
   std::vector<CheckpointFile> files_;
   std::vector<std::vector<std::uint64_t>> sums_;  // of each file: of its head, then of its tensors
   std::vector<StagedFile> own_;
+  std::map<std::string, const Optimizer::Entry*> held_;  // this rank's, by parameter
+  std::vector<std::size_t> sharded_;  // files of which every rank has shards; rank 0 writes them
   std::unique_ptr<std::byte[]> staging_;
   CheckpointFacts facts_;
   Phase phase_ = Phase::Idle;
