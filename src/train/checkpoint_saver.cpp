@@ -130,6 +130,9 @@ void CheckpointSaver::begin(CheckpointFacts facts) {
   settle();
   gather_shards();
   copy_state();
+  for (StagedFile& file : own_) {
+    if (std::ranges::count(sharded_, file.number) > 0) file.live.clear();
+  }
   facts_ = std::move(facts);
   phase_ = Phase::Writing;
   work_ = std::async(std::launch::async, [this, step = facts_.step] { write_files(step); });
