@@ -79,8 +79,8 @@ schedule::Program lower_legal(const schedule::Schedule& schedule, double offload
   const auto findings = schedule::check(schedule);
   const Bytes leaving = model::leaving_bytes(kUnitRecord, offload);
   if (findings.empty())
-    return schedule::lower(schedule, {.vocabulary = {.parallel = vocabulary_parallel},
-                                      .offload_bytes = [=](int, int, int) { return leaving; }});
+    return schedule::lower(schedule, {.offload_bytes = [=](int, int, int) { return leaving; },
+                                      .vocabulary = {.parallel = vocabulary_parallel}});
   std::string message = schedule.name + ": not a legal schedule: " + findings.front().text;
   for (std::size_t i = 1; i < findings.size(); ++i) message += "\n  " + findings[i].text;
   throw NoAnswer(message);
