@@ -10,6 +10,7 @@
 #include "cli/memory_report.h"
 #include "cli/run_costs.h"
 #include "model/offload_choice.h"
+#include "model/visit_memory.h"
 #include "schedule/forward_only.h"
 #include "schedule/placement.h"
 #include "sim/result.h"
@@ -21,12 +22,6 @@ Bytes hidden_bytes(const ResolvedRun& run, Tokens tokens) {
   const model::Precision precision = model::parse_precision(run.options.train.precision);
   return run.options.train.micro_batch * tokens * run.options.model.shape.hidden *
          model::element_size(precision);
-}
-
-// Rows of each vocabulary matrix on each device under vocabulary parallelism, padding included.
-std::int64_t shard_rows(const ResolvedRun& run) {
-  const std::int64_t devices = run.options.parallel.pp;
-  return (run.options.model.shape.vocab + devices - 1) / devices;
 }
 
 bool is_sharded(const ResolvedRun& run) { return run.options.schedule.vocabulary_parallel; }
@@ -42,15 +37,14 @@ model::DeviceMemory standing_memory(const ResolvedRun& run, const std::vector<in
   const bool alias = shape.tied_embeddings && (last_stage == 0 || is_sharded(run));
   Bytes parameters = 0, gradients = 0, tables = 0;
   if (is_sharded(run)) {
-    const Bytes shard = shard_rows(run) * shape.hidden;
+    const Bytes shard = model::shard_rows(shape, run.options.parallel.pp) * shape.hidden;
     parameters += alias ? shard : 2 * shard;
     gradients += alias ? shard : 0;
   }
   for (const int stage : stages) {
     parameters += run.layers[static_cast<std::size_t>(stage)].count * layer_parameters(shape);
     parameters += stage == 0 ? embedding : 0;
-    if (stage == last_stage)
-      parameters += alias || is_sharded(run) ? shape.hidden : output_parameters(shape);
+    if (stage == last_stage) parameters += alias || is_sharded(run) ? shape.hidden : output_parameters(shape);
     if (stage == last_stage && alias) gradients += embedding;
     tables += run.options.data.seq_len * (shape.head_dim() / 2) * 2;  // sines and cosines of the rotation
   }

@@ -6,9 +6,6 @@
 namespace penstock::model {
 namespace {
 
-constexpr Bytes kNormBlock = 32;  // rows whose weight gradients share a partial sum (nn/kernels/rms_norm.cpp)
-constexpr Bytes kTokenId = 8;
-
 // One action of one stage, told to a tape in the order of nn/stage.cpp and nn/decoder_layer.cpp.
 class Action {
  public:
@@ -66,9 +63,11 @@ class Action {
   // Token ids of a slice of several sequences are strided: their rows are copied.
   Bytes ids() const {
     const bool sliced = !size_.earlier.empty() || !size_.last_slice;
-    return size_.sequences > 1 && sliced ? rows_ * kTokenId : 0;
+    return size_.sequences > 1 && sliced ? rows_ * kTokenIdBytes : 0;
   }
-  Bytes norm_sums() const { return (rows_ + kNormBlock - 1) / kNormBlock * shape_.hidden * accumulator_; }
+  Bytes norm_sums() const {
+    return (rows_ + kNormBlockRows - 1) / kNormBlockRows * shape_.hidden * accumulator_;
+  }
   Bytes accumulator_half() const { return rows_ * shape_.kv_width() * accumulator_; }
   // The gradient of the values is the accumulator itself where type and layout are equal.
   bool values_shared() const { return !setting_.narrow() && !setting_.tiled_attention; }

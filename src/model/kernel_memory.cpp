@@ -181,6 +181,18 @@ Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int6
   return setting.threads * (kWide * block * std::min(out, kColumns) + 2 * kColumns * depth + 1024);
 }
 
+void take_wide_product(Tape& tape, const KernelSetting& setting, std::int64_t rows, std::int64_t in,
+                       std::int64_t width) {
+  const Bytes result = rows * width * accumulator_size(setting.precision);
+  if (!setting.narrow() || setting.products == NarrowProducts::Summed) return tape.take(result);
+  const Bytes operands =
+      setting.widened() ? kWide * (rows * in + in * width) : rows * width * element_size(setting.precision);
+  tape.take(operands);
+  if (!setting.widened()) tape.touch(product_scratch(setting, rows, in, width));
+  tape.take(result);
+  tape.give(operands);
+}
+
 Bytes weight_gradient_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in,
                               std::int64_t out) {
   if (!setting.narrow() || setting.products == NarrowProducts::Summed) return 0;

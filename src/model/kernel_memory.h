@@ -26,8 +26,15 @@ struct KernelSetting {
   bool widened() const { return narrow() && products == NarrowProducts::Widened; }
 };
 
+inline constexpr Bytes kTokenIdBytes = 8;
+inline constexpr Bytes kNormBlockRows = 32;  // whose weight gradients share a sum (nn/kernels/rms_norm.cpp)
+
 // Operand copies of [rows, in] · [in, out].
 Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out);
+
+// Leaves rows · width numbers of the accumulator type, [rows, in] · [in, width] (product_backward_wide).
+void take_wide_product(Tape& tape, const KernelSetting& setting, std::int64_t rows, std::int64_t in,
+                       std::int64_t width);
 
 // Of weight.gradient [out, in] += ...ᵀ · ... over `rows`.
 Bytes weight_gradient_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in,

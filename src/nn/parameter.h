@@ -30,6 +30,9 @@ struct Parameter {
   // Of a shard of a matrix (vocabulary parallelism): its rows but for the padding, which is zero and stays
   // so. The shards of the ranks, in their order, make up the whole matrix. -1: this is the whole parameter.
   std::int64_t own_rows = -1;
+  std::int64_t first_row = 0;  // of its own rows, in the whole matrix
+
+  bool is_shard() const { return own_rows >= 0; }
 
   // Without padding.
   at::Tensor unpadded(const at::Tensor& tensor) const {

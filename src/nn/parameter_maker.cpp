@@ -43,7 +43,7 @@ Parameter ParameterMaker::shard(const std::string& name, std::int64_t first, std
                                 std::int64_t rows, std::int64_t columns) const {
   at::Tensor master = at::zeros({rows, columns}, at::TensorOptions().dtype(master_type_));
   fill(master, name, first * columns, own * columns, kInitialDeviation);
-  return finished({.name = name, .master = master, .is_matrix = true, .own_rows = own});
+  return finished({.name = name, .master = master, .is_matrix = true, .own_rows = own, .first_row = first});
 }
 
 Parameter ParameterMaker::alias(const Parameter& owner) const {
@@ -55,7 +55,8 @@ Parameter ParameterMaker::alias(const Parameter& owner) const {
           .gradient = gradient,
           .is_matrix = true,
           .replica = Replica::Alias,
-          .own_rows = owner.own_rows};
+          .own_rows = owner.own_rows,
+          .first_row = owner.first_row};
 }
 
 Parameter ParameterMaker::finished(Parameter parameter) const {

@@ -32,7 +32,8 @@ struct ActionBytes {
   Bytes temporary = 0;  // temporaries at their most
   Bytes growth = 0;     // of everything together over what was there at its start, messages that it uses up
                         // not counted; 0: unknown, then records stand from the action's start
-  Bytes logits = 0;     // tile of logits
+  Bytes logits = 0;     // tiles of logits
+  Bytes messages = 0;   // of a visit of the vocabulary: what its own messages carry
 };
 
 // Implementations answer with finite values that are not negative, and are called for every op: keep them
@@ -44,7 +45,7 @@ class Costs {
                           const schedule::Op& op) const = 0;  // compute and copies
   virtual Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const = 0;
   virtual RecordBytes record(int stage, int micro_batch, int slice) const = 0;
-  virtual ActionBytes action(const schedule::Op&) const { return {}; }
+  virtual ActionBytes action(int /*device*/, const schedule::Op&) const { return {}; }
 };
 
 // The value, when it is finite and not negative; throws InputError naming it otherwise.

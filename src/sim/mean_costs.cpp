@@ -45,6 +45,6 @@ RecordBytes MeanCosts::record(int stage, int micro_batch, int slice) const {
   return base_.record(stage, micro_batch, slice);
 }
 
-ActionBytes MeanCosts::action(const schedule::Op& op) const { return base_.action(op); }
+ActionBytes MeanCosts::action(int device, const schedule::Op& op) const { return base_.action(device, op); }
 
 }  // namespace penstock::sim

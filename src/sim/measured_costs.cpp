@@ -103,7 +103,9 @@ RecordBytes MeasuredCosts::record(int stage, int micro_batch, int slice) const {
   return bytes_.record(stage, micro_batch, slice);
 }
 
-ActionBytes MeasuredCosts::action(const schedule::Op& op) const { return bytes_.action(op); }
+ActionBytes MeasuredCosts::action(int device, const schedule::Op& op) const {
+  return bytes_.action(device, op);
+}
 
 CostTable average(const Program& program, const Timeline& timeline) {
   const TableExtent extent = extent_of(program);

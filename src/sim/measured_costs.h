@@ -26,7 +26,7 @@ class MeasuredCosts final : public Costs {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(int stage, int micro_batch, int slice) const override;
-  ActionBytes action(const schedule::Op& op) const override;
+  ActionBytes action(int device, const schedule::Op& op) const override;
 
  private:
   void measure_links(const schedule::Program& program, const schedule::Timeline& timeline);

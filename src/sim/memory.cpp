@@ -24,7 +24,15 @@ struct Change {
 class Ledger {
  public:
   Ledger(const schedule::Program& program, const schedule::Timeline& timeline, int device, const Costs& costs)
-      : program_(program), list_(program.devices[device]), events_(timeline.devices[device]), costs_(costs) {}
+      : program_(program),
+        device_(device),
+        list_(program.devices[device]),
+        events_(timeline.devices[device]),
+        costs_(costs),
+        visits_(std::ranges::count(list_.ops, OpKind::VocabularyLoss, &Op::kind) > 0),
+        has_last_stage_(std::ranges::any_of(list_.ops, [&](const Op& op) {
+          return op.kind == OpKind::Forward && op.stage + 1 == program.stages;
+        })) {}
 
   std::vector<Change> finish() {
     for (std::uint32_t i = 0; i < list_.ops.size(); ++i) {
@@ -57,6 +65,7 @@ class Ledger {
     if (is_action(op.kind)) {
       visit_action(op, event, costs_.record(op.stage, op.micro_batch, op.slice));
     }
+    if (op.kind == OpKind::VocabularyLoss) visit_vocabulary(op, event);
     if (lane_of(op.kind) == schedule::Lane::Compute) empty_queues(op, event.start);
     if (is_send(op.kind) || is_receive(op.kind)) hold(event.start, event.end, op.bytes, Category::Buffers);
     if (op.kind == OpKind::Offload) away_peak_ = std::max(away_peak_, away_ += op.bytes);
@@ -81,7 +90,7 @@ class Ledger {
   }
 
   void visit_action(const Op& op, const Event& event, const RecordBytes& bytes) {
-    const ActionBytes action = costs_.action(op);
+    const ActionBytes action = costs_.action(device_, op);
     temporary_ = std::max(temporary_, action.temporary);
     const bool forward = op.kind == OpKind::Forward;
     const Bytes shown = forward ? bytes.record + action.logits : 0;
@@ -89,7 +98,7 @@ class Ledger {
     if (forward) {
       add(event.start, bytes.record, Category::Records);
       hold(event.start, event.end, action.logits, Category::Logits);
-      add(event.end, bytes.logits, Category::Logits);
+      if (!visits_) add(event.end, bytes.logits, Category::Logits);
     }
     if (op.kind == OpKind::BackwardWeight) add(event.end, -bytes.weight_record, Category::WeightRecords);
     if (!is_backward(op.kind)) return;
@@ -100,6 +109,18 @@ class Ledger {
     add(event.end, -bytes.record, Category::Records);
     add(event.end, -bytes.logits, Category::Logits);
     if (op.kind == OpKind::BackwardInput) add(event.end, bytes.weight_record, Category::WeightRecords);
+  }
+
+  // The last stage's device keeps the gradient of the loss that a visit leaves.
+  void visit_vocabulary(const Op& op, const Event& event) {
+    const ActionBytes taken = costs_.action(device_, op);
+    temporary_ = std::max(temporary_, taken.temporary);
+    hold(event.start, event.end, taken.logits, Category::Logits);
+    hold(event.start, event.end, taken.messages, Category::Buffers);
+    const Bytes shown = taken.logits + taken.messages;
+    hold(event.start, event.end, taken.growth - std::min(taken.growth, shown), Category::Transient);
+    if (has_last_stage_)
+      add(event.end, costs_.record(op.stage, op.micro_batch, op.slice).logits, Category::Logits);
   }
 
   // The last slice's backward contributes to the keys and values of all slices before it.
@@ -117,9 +138,12 @@ class Ledger {
   }
 
   const schedule::Program& program_;
+  const int device_;
   const DeviceProgram& list_;
   const std::vector<Event>& events_;
   const Costs& costs_;
+  const bool visits_;  // the vocabulary is sharded: LOSS leaves the gradient of the loss
+  const bool has_last_stage_;
   std::vector<Change> changes_;
   Bytes away_ = 0;
   Bytes away_peak_ = 0;

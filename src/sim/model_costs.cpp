@@ -188,12 +188,29 @@ model::ActionSize ModelCosts::action_size(int stage, int micro_batch, int slice)
   return size;
 }
 
-ActionBytes ModelCosts::action(const Op& op) const {
+ActionBytes ModelCosts::visit(int device, const Op& op) const {
+  const int last = static_cast<int>(options_.layers.size()) - 1;
+  const auto& cut = options_.slices[op.micro_batch];
+  const model::VisitSize size{.shape = options_.shape,
+                              .devices = options_.vocabulary_shards,
+                              .last = options_.devices.empty() || options_.devices[last] == device,
+                              .sequences = options_.sequences,
+                              .tokens = cut[op.slice].length,
+                              .sliced = cut.size() > 1,
+                              .loss_tile = options_.loss_tile};
+  const model::VisitMemory memory = visit_memory(size, *options_.kernels);
+  return {memory.temporary, memory.growth, memory.logits, memory.messages};
+}
+
+ActionBytes ModelCosts::action(int device, const Op& op) const {
   if (!options_.kernels) return {};
+  if (op.kind == OpKind::VocabularyLoss) return visit(device, op);
   const auto [place, fresh] =
       actions_.try_emplace({op.kind, op.stage, cut_of_[op.micro_batch], op.slice}, ActionBytes{});
   if (!fresh) return place->second;
-  const model::ActionSize size = action_size(op.stage, op.micro_batch, op.slice);
+  model::ActionSize size = action_size(op.stage, op.micro_batch, op.slice);
+  // The loss is formed by a visit, which leaves its gradient.
+  if (op.kind == OpKind::Forward && options_.vocabulary_shards > 0) size.last_stage = false;
   const auto kind = op.kind == OpKind::Forward          ? model::ActionKind::Forward
                     : op.kind == OpKind::BackwardInput  ? model::ActionKind::BackwardInput
                     : op.kind == OpKind::BackwardWeight ? model::ActionKind::BackwardWeight

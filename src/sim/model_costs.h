@@ -11,6 +11,7 @@
 #include "model/action_memory.h"
 #include "model/shape.h"
 #include "model/slices.h"
+#include "model/visit_memory.h"
 #include "sim/cost_table.h"
 #include "sim/costs.h"
 
@@ -49,7 +50,7 @@ class ModelCosts final : public Costs {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(int stage, int micro_batch, int slice) const override;
-  ActionBytes action(const schedule::Op& op) const override;
+  ActionBytes action(int device, const schedule::Op& op) const override;  // LOSS too
 
   // Of a record, all that may leave its device: what the policy keeps, without the statistics, and without
   // K,V where later slices read them.
@@ -69,6 +70,7 @@ class ModelCosts final : public Costs {
   model::KeepSet kept_of(std::int64_t layer) const;
   Bytes saved_per_token(int stage) const;
   Work recomputed(int stage, int micro_batch, int slice) const;
+  ActionBytes visit(int device, const schedule::Op& op) const;
   model::ActionSize action_size(int stage, int micro_batch, int slice) const;
 
   // Found once for each kind, stage, cut and slice; not for several threads at a time.

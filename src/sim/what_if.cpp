@@ -83,6 +83,6 @@ RecordBytes WhatIf::record(int stage, int micro_batch, int slice) const {
   return base_.record(stage, micro_batch, slice);
 }
 
-ActionBytes WhatIf::action(const schedule::Op& op) const { return base_.action(op); }
+ActionBytes WhatIf::action(int device, const schedule::Op& op) const { return base_.action(device, op); }
 
 }  // namespace penstock::sim

@@ -54,12 +54,11 @@ class StoredState {
 };
 
 // This rank's rows of a whole matrix; padding stays zero.
-void read_shard(StoredState& stored, const std::string& name, const nn::VocabularyShard& vocabulary,
+void read_shard(StoredState& stored, const std::string& name, const nn::Parameter& shard, std::int64_t vocab,
                 const at::Tensor& tensor) {
-  const at::Tensor whole = at::empty({vocabulary.options().shape.vocab, tensor.size(1)}, tensor.options());
+  const at::Tensor whole = at::empty({vocab, tensor.size(1)}, tensor.options());
   stored.read(name, whole);
-  const nn::kernels::VocabularyRange& range = vocabulary.range();
-  tensor.narrow(0, 0, range.own).copy_(whole.narrow(0, range.first, range.own));
+  shard.unpadded(tensor).copy_(whole.narrow(0, shard.first_row, shard.own_rows));
 }
 
 }  // namespace
@@ -69,15 +68,15 @@ void load_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts
   for (Optimizer::Entry& entry : trainer.optimizer().entries()) {
     const std::string name = stored_name(*entry.parameter);
     const auto read = [&](Kept kept, const at::Tensor& tensor) {
-      if (entry.parameter->own_rows < 0) return stored.read(kept_name(name, kept), tensor);
-      read_shard(stored, kept_name(name, kept), *trainer.vocabulary(), tensor);
+      if (!entry.parameter->is_shard()) return stored.read(kept_name(name, kept), tensor);
+      read_shard(stored, kept_name(name, kept), *entry.parameter, trainer.vocabulary()->options().shape.vocab,
+                 tensor);
     };
     read(Kept::Weight, entry.parameter->master);
     read(Kept::FirstMoment, entry.first_moment);
     read(Kept::SecondMoment, entry.second_moment);
   }
-  for (auto& [number, stage] : trainer.stages()) stage.weights_from_masters();
-  if (trainer.vocabulary()) trainer.vocabulary()->weights_from_masters();
+  trainer.weights_from_masters();
   trainer.optimizer().set_updates(facts.updates);
 }
 

@@ -75,7 +75,7 @@ void CheckpointSaver::find_own_files(Trainer& trainer) {
 bool CheckpointSaver::is_sharded(const CheckpointFile& file) const {
   return std::ranges::any_of(file.tensors, [&](const CheckpointTensor& tensor) {
     const auto entry = held_.find(tensor.parameter);
-    return entry != held_.end() && entry->second->parameter->own_rows >= 0;
+    return entry != held_.end() && entry->second->parameter->is_shard();
   });
 }
 

@@ -2,13 +2,16 @@
 // Weights that a run begins with instead of drawn ones.
 #pragma once
 
+#include <vector>
+
 #include "files/model_weights.h"
-#include "nn/stage.h"
+#include "nn/parameter.h"
 
 namespace penstock::train {
 
-// Sets the weights of a stage, whatever floating-point format the file has them in; only the bytes that the
-// stage needs are read. The weights have been checked against the model's shape.
-void load_weights(const files::ModelWeights& weights, nn::Stage& stage);
+// Sets the masters of parameters, whatever floating-point format the file has them in; only the bytes that
+// they need are read, of a shard its rows. The weights have been checked against the model's shape. What the
+// products read is set from the masters afterwards.
+void load_weights(const files::ModelWeights& weights, const std::vector<nn::Parameter*>& parameters);
 
 }  // namespace penstock::train

@@ -96,7 +96,8 @@ class Run {
   }
 
   void begin_with(const files::ModelWeights& weights) {
-    for (auto& [number, stage] : trainer_.stages()) load_weights(weights, stage);
+    load_weights(weights, trainer_.parameters());
+    trainer_.weights_from_masters();
   }
 
   void go_on_from(const CheckpointFacts& facts) {

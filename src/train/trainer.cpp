@@ -95,6 +95,11 @@ std::vector<nn::Parameter*> Trainer::parameters() {
   return parameters;
 }
 
+void Trainer::weights_from_masters() {
+  for (auto& [number, stage] : stages_) stage.weights_from_masters();
+  if (vocabulary_) vocabulary_->weights_from_masters();
+}
+
 StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   const nn::LedgerScope counted(ledger_);
   report_ = {.lr = learning_rate(plan_.options.train, step)};
@@ -133,13 +138,9 @@ void Trainer::update(const std::vector<double>& loss_sums) {
   report_.skipped = !std::isfinite(report_.loss) || !std::isfinite(report_.grad_norm);
   if (!report_.skipped)
     optimizer_->update(report_.lr, clip_scale(report_.grad_norm, plan_.options.train.clip));
-  for (auto& [number, stage] : stages_) {
-    if (!report_.skipped) stage.weights_from_masters();
-    stage.zero_gradients();
-  }
-  if (!vocabulary_) return;
-  if (!report_.skipped) vocabulary_->weights_from_masters();
-  vocabulary_->zero_gradients();
+  if (!report_.skipped) weights_from_masters();
+  for (auto& [number, stage] : stages_) stage.zero_gradients();
+  if (vocabulary_) vocabulary_->zero_gradients();
 }
 
 void Trainer::gather_facts(Seconds seconds) {

@@ -54,6 +54,7 @@ class Trainer {
 
   // Of all stages, then of the vocabulary's shard; replicas included.
   std::vector<nn::Parameter*> parameters();
+  void weights_from_masters();  // after the masters have been changed from outside
   Optimizer& optimizer() { return *optimizer_; }
   const nn::Ledger& ledger() const { return ledger_; }
   CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }

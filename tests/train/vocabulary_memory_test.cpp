@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of runs whose vocabulary is sharded: what was predicted, and never the logits of a whole slice.
+#include <gtest/gtest.h>
+
+#include "train/small_run.h"
+
+namespace penstock::testing {
+namespace {
+
+using nn::Category;
+
+struct Case {
+  int devices, slices, chunks;
+  const char* precision;
+  const char* policy = "none";
+  bool tied = false;
+  double offload = 0;
+  std::int64_t tile = 64;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.devices << " devices, " << c.slices << " slices, " << c.chunks << " chunks, " << c.precision
+             << ", " << c.policy << ", tied " << c.tied << ", offload " << c.offload << ", tile " << c.tile;
+}
+
+// Large enough that a scratch buffer of a library is a small share.
+train::RunPlan plan_of(const Case& c) {
+  train::RunOptions options = small_options("slimpipe", c.devices, c.slices, c.precision);
+  options.model.shape = {.layers = 8, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = 2, .vocab = 2001};
+  options.model.shape.tied_embeddings = c.tied;
+  options.data.seq_len = 1024;
+  options.schedule.chunks = c.chunks;
+  options.schedule.vocabulary_parallel = true;
+  options.memory.policy = c.policy;
+  options.memory.offload.number = c.offload;
+  options.train.batch = 3;
+  options.train.loss_tile_tokens = c.tile;
+  return planned(options);
+}
+
+// Tiles of the device's columns, two where a slice has more than one; on the last device also what is kept of
+// its slices' hidden states, 2h bytes a token in bf16.
+Bytes most_logits(const train::RunPlan& plan, int rank) {
+  const auto devices = plan.program.device_count();
+  const Bytes element = model::element_size(plan.precision());
+  const Bytes tile = plan.options.train.loss_tile_tokens;
+  const Bytes rows = (plan.shape().vocab + devices - 1) / devices;
+  const bool last = rank + 1 == devices;
+  const Bytes kept = last ? plan.options.data.seq_len * plan.shape().hidden * element : 0;
+  return 2 * tile * rows * 4 + kept;
+}
+
+void expect_predicted(const train::RunPlan& plan) {
+  on_ranks(plan, [&](comm::Communicator& world) {
+    train::Trainer trainer(plan, world);
+    for (std::int64_t step = 1; step <= 2; ++step)
+      trainer.step(step, tokens_of(drawn_batches(plan, static_cast<std::uint64_t>(step))));
+    const nn::Ledger& ledger = trainer.ledger();
+    const auto& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+    SCOPED_TRACE("device " + std::to_string(world.rank()));
+    EXPECT_EQ(predicted.weights, ledger.peak(Category::Weights));
+    EXPECT_EQ(predicted.gradients, ledger.peak(Category::Gradients));
+    EXPECT_EQ(predicted.optimizer, ledger.peak(Category::Optimizer));
+    EXPECT_EQ(predicted.activations, ledger.peak(Category::Activations));
+    EXPECT_EQ(predicted.kv_gradients, ledger.peak(Category::KvGradients));
+    EXPECT_EQ(predicted.logits, ledger.peak(Category::Logits));
+    EXPECT_LE(ledger.peak(Category::Logits), most_logits(plan, world.rank()));
+    EXPECT_EQ(ledger.live(Category::Logits), 0);
+    EXPECT_NEAR(static_cast<double>(predicted.total()) / static_cast<double>(ledger.peak_total()), 1.0, 0.02);
+  });
+}
+
+TEST(VocabularyMemory, IsAsPredictedAndHoldsTwoTilesOfLogitsAtMost) {
+  for (const Case& c : {Case{1, 4, 1, "f32"},
+                        {2, 2, 1, "f32"},
+                        {2, 8, 1, "f32", "none", true},
+                        {2, 8, 1, "bf16"},
+                        {2, 4, 2, "bf16", "balanced"},
+                        {2, 8, 1, "f32", "full"},
+                        {2, 8, 1, "bf16", "full", true, 0.5},
+                        {3, 7, 1, "f32", "balanced+fc1"},
+                        {4, 8, 1, "f32", "none", false, 1.0},
+                        {4, 4, 2, "bf16", "full", true},
+                        {4, 4, 1, "f32", "none", false, 0, 512},
+                        {2, 4, 1, "f32", "none", false, 0, 100}}) {
+    std::ostringstream what;
+    what << c;
+    SCOPED_TRACE(what.str());
+    expect_predicted(plan_of(c));
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shards of the vocabulary outside the step: checkpoints, weights from and into files, policies and
+// offloading around the visits.
+#include <gtest/gtest.h>
+
+#include "faulty_files.h"
+#include "files/model_weights.h"
+#include "nn/tensor_checks.h"
+#include "scratch.h"
+#include "train/initial_weights.h"
+#include "train/saved_run.h"
+#include "train/weights_file.h"
+
+namespace penstock::testing {
+namespace {
+
+struct Mesh {
+  int devices;
+  bool sharded;
+  double offload = 0;
+};
+constexpr Mesh kMeshes[] = {{1, false}, {1, true}, {2, true}, {3, true, 0.5}, {4, true}, {4, false, 1.0}};
+
+train::RunOptions options_of(const Mesh& mesh, const std::string& precision, bool tied) {
+  train::RunOptions options = small_options("slimpipe", mesh.devices, 4, precision);
+  options.model.shape.tied_embeddings = tied;
+  options.schedule.vocabulary_parallel = mesh.sharded;
+  options.memory.offload.number = mesh.offload;
+  return options;
+}
+
+train::RunPlan plan_of(const Mesh& mesh, const std::string& precision, bool tied) {
+  return planned(options_of(mesh, precision, tied));
+}
+
+// Loads the checkpoint of step 2 and saves it elsewhere.
+void copy_checkpoint(const train::RunPlan& plan, const std::string& from, const std::string& to) {
+  on_ranks(plan, [&](comm::Communicator& world) {
+    train::Trainer trainer(plan, world);
+    const train::CheckpointDirectory checkpoints(from);
+    const auto facts = train::read_checkpoint_facts(checkpoints, 2);
+    train::load_checkpoint(checkpoints.of_step(2), facts, trainer);
+    auto saver = saver_of(plan, to, trainer, world);
+    saver.begin(facts);
+    saver.settle();
+  });
+}
+
+TEST(VocabularyCheckpoint, IsReadAndWrittenByEveryMeshWithoutAChangedByte) {
+  const FaultyFiles quick;
+  for (const char* precision : {"f32", "bf16"}) {
+    for (const bool tied : {false, true}) {
+      const Scratch first;
+      run_steps(plan_of({3, true}, precision, tied), first.path(), 1, 2);
+      verify(first.path(), 2);
+      for (const Mesh& mesh : kMeshes) {
+        const Scratch copy;
+        copy_checkpoint(plan_of(mesh, precision, tied), first.path(), copy.path());
+        EXPECT_EQ(files_below(copy.path()), files_below(first.path()))
+            << mesh.devices << " devices, sharded " << mesh.sharded << ", tied " << tied;
+      }
+    }
+  }
+}
+
+TEST(VocabularyCheckpoint, GoesOnToTheBitsOfARunThatNeverStopped) {
+  const FaultyFiles quick;
+  for (const Mesh& mesh : {Mesh{2, true}, {4, true, 0.6}, {1, true}}) {
+    for (const bool tied : {false, true}) {
+      const Scratch whole, parted;
+      const train::RunPlan plan = plan_of(mesh, "bf16", tied);
+      run_steps(plan, whole.path(), 1, 4);
+      run_steps(plan, parted.path(), 1, 2);
+      run_steps(plan, parted.path(), 3, 4);
+      EXPECT_EQ(files_below(parted / "step-000004"), files_below(whole / "step-000004")) << mesh.devices;
+    }
+  }
+}
+
+TEST(VocabularyCheckpoint, GoesOnUnderAnotherMeshToRounding) {
+  const FaultyFiles quick;
+  for (const bool tied : {false, true}) {
+    const Scratch whole;
+    const auto wanted = run_steps(plan_of({1, false}, "f64", tied), whole.path(), 1, 5);
+    for (const auto& [before, after] : {std::pair{Mesh{4, true}, Mesh{2, false}},
+                                        {Mesh{2, false}, Mesh{3, true}},
+                                        {Mesh{2, true}, {4, true}}}) {
+      const Scratch parted;
+      run_steps(plan_of(before, "f64", tied), parted.path(), 1, 2);
+      run_steps(plan_of(after, "f64", tied), parted.path(), 3, 4);
+      const auto got = run_steps(plan_of({1, false}, "f64", tied), parted.path(), 5, 5);
+      ASSERT_EQ(got.size(), wanted.size());
+      for (const auto& [name, tensor] : wanted) expect_near(got.at(name), tensor, 1e-8, name);
+    }
+  }
+}
+
+// The weights that training would begin with, as it would write them.
+std::string weights_after_loading(const train::RunPlan& plan, const files::ModelWeights& weights) {
+  const Scratch scratch;
+  on_ranks(plan, [&](comm::Communicator& world) {
+    train::Trainer trainer(plan, world);
+    train::load_weights(weights, trainer.parameters());
+    trainer.weights_from_masters();
+    train::write_weights(scratch / "weights.safetensors", plan.shape(), trainer.parameters(), world);
+  });
+  return scratch.read("weights.safetensors");
+}
+
+TEST(VocabularyWeights, BeginFromAFileAsWholeMatricesDo) {
+  for (const bool tied : {false, true}) {
+    const Scratch scratch;
+    run_steps(plan_of({2, false}, "f32", tied), scratch.path(), 1, 2);  // in Hugging Face's sharded form
+    const files::ModelWeights weights(scratch / "step-000002");
+    const std::string wanted = weights_after_loading(plan_of({1, false}, "bf16", tied), weights);
+    EXPECT_GT(wanted.size(), 259u * 16 * 4);
+    for (const Mesh& mesh : kMeshes) {
+      EXPECT_TRUE(weights_after_loading(plan_of(mesh, "bf16", tied), weights) == wanted)
+          << mesh.devices << " devices, sharded " << mesh.sharded << ", tied " << tied;
+    }
+  }
+}
+
+void expect_same_run(const Trained& got, const Trained& wanted) {
+  EXPECT_EQ(got.losses, wanted.losses);
+  EXPECT_EQ(got.norms, wanted.norms);
+  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
+}
+
+TEST(VocabularyParallel, KeepsItsBitsUnderEveryPolicyAndShareOfOffloading) {
+  const Scratch scratch;
+  for (const int chunks : {1, 2}) {
+    for (const char* precision : {"f32", "bf16"}) {
+      train::RunOptions options = options_of({4, true}, precision, true);
+      options.schedule.chunks = chunks;
+      options.memory.offload_dir = scratch.path();
+      const Trained none = train_steps(planned(options), 2);
+      for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
+        for (const double share : {0.0, 0.4, 1.0}) {
+          SCOPED_TRACE(std::string(precision) + ", " + policy + ", " + std::to_string(share));
+          options.memory.policy = policy;
+          options.memory.offload.number = share;
+          options.memory.offload_to = share < 1 ? "disk" : "host";
+          expect_same_run(train_steps(planned(options), 2), none);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
