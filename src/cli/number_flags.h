@@ -9,6 +9,9 @@ namespace penstock::cli {
 // Accepts whole numbers from `least` to the greatest int; the message names the value and the limits.
 CLI::Validator whole_number_from(int least);
 
+// Accepts lists of such numbers, "8,4,16"; a part that is empty is none.
+CLI::Validator whole_numbers_from(int least);
+
 // Accepts numbers from 0 to 1.
 CLI::Validator share();
 

@@ -2,6 +2,7 @@
 #include "cli/schedule_flags.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/number_flags.h"
 #include "files/mapped_file.h"
 #include "model/offload_choice.h"
@@ -33,10 +34,15 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
   command.add_option("-p,--devices", flags.devices, "devices of the pipeline")->check(whole_number_from(1));
   command.add_option("-m,--micro-batches", flags.micro_batches, "micro-batches of a step")
       ->check(whole_number_from(1));
-  command.add_option("-n,--slices", flags.slices, "slices of a micro-batch; or a list, one for each: 8,4,16")
-      ->delimiter(',')
-      ->allow_extra_args(false)  // the word after the list is the file
-      ->check(whole_number_from(1));
+  const auto take_slices = [&flags](const std::string& list) {
+    flags.slices.clear();
+    for (const std::string_view value : split(list, ','))
+      flags.slices.push_back(static_cast<int>(*parse_integer(value)));
+  };
+  command
+      .add_option_function<std::string>("-n,--slices", take_slices,
+                                        "slices of a micro-batch; or a list, one for each: 8,4,16")
+      ->check(whole_numbers_from(1));
   command.add_option("-v,--chunks", flags.chunks, "stages per device; default: the schedule's own")
       ->check(whole_number_from(1));
   command.add_option("--group", flags.group, "slices per group of interleaved slimpipe; 0: automatic")

@@ -90,6 +90,8 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
     throw InputError("\"" + extras.front() + "\" is no flag of simulate; keys of a run file need one");
   refuse_attention(flags);
   refuse_copy_speeds(flags);
+  if (flags.times.visit != 0 && !flags.schedule.vocabulary_parallel)
+    throw InputError("--visit: there are visits only with --vocabulary-parallel");
   ScheduleFlags asked = flags.schedule;
   if (flags.times.forward > 0 && flags.times.transfer > 0)
     asked.latency = flags.times.transfer / flags.times.forward;

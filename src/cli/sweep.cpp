@@ -49,6 +49,7 @@ SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
                         &flags.times.copy}) {
     *time /= parts;
   }
+  flags.times.visit /= slices;  // chunks share a visit
   return flags;
 }
 

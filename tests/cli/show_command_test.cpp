@@ -49,6 +49,8 @@ TEST(ShowCommand, NamesTheNumberThatIsNone) {
   }
   expect_refusal(with("--group", "-1"), "\"-1\" must be a whole number from 0 to ");
   expect_refusal(with("-n", "8,0"), "\"0\" must be a whole number from 1 to ");
+  for (const char* list : {"8,", ",8", "8,,4", ","})
+    expect_refusal(with("-n", list), "\"\" must be a whole number from 1 to ");
 }
 
 TEST(ShowCommand, NamesTheFlagThatIsMissing) {

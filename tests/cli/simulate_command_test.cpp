@@ -46,6 +46,30 @@ TEST(SimulateCommand, PrintsOneJsonObjectWithTheKeysOfEachDeviceAndNothingElse) 
   }
 }
 
+TEST(SimulateCommand, TakesSlicesOfEachMicroBatch) {
+  for (const auto& [chunks, bubble] :
+       {std::pair{"1", 1.0 / 13}, {"2", 1.0 / 25}}) {  // (p - 1) / (Σ n·v + p - 1)
+    const Ending ending = simulate_schedule({"-n", "8,4", "-v", chunks, "--json"});
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    EXPECT_DOUBLE_EQ(Json::parse(ending.out)["bubble_fraction"], bubble);
+  }
+  expect_refused(simulate_schedule({"-n", "8,4,16"}), "-n lists 3 micro-batches; -m 2 needs as many");
+}
+
+TEST(SimulateCommand, SweepsSlicesWithVisitsOfEqualWork) {
+  const Ending ending = simulate_schedule({"--vocabulary-parallel", "--visit", "1", "--forward", "2",
+                                           "--backward", "4", "--sweep", "slices=1,2,4", "--json"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const Json rows = Json::parse(ending.out);
+  int slices = 1;
+  for (const Json& row : rows.is_array() ? rows : rows["rows"]) {
+    EXPECT_DOUBLE_EQ(row["makespan_s"],
+                     2 * 6.0 + 6.0 / slices + 2 * 1.0);  // m (F + B) + (p - 1)(F + B)/n + m visits
+    slices *= 2;
+  }
+  EXPECT_EQ(slices, 8);
+}
+
 TEST(SimulateCommand, RefusesTimesThatAddUpToInfinity) {
   expect_refused(simulate_schedule({"--forward", "1e308"}), "more seconds than a number can hold");
   expect_refused(simulate_schedule({"--transfer", "1e308"}), "more seconds than a number can hold");
@@ -54,6 +78,7 @@ TEST(SimulateCommand, RefusesTimesThatAddUpToInfinity) {
 TEST(SimulateCommand, RefusesFlagsThatItWouldHaveNoUseFor) {
   expect_refused(simulate_schedule({"--attention", "2"}), "--attention");
   expect_refused(simulate_schedule({"--plot", "plot.svg"}), "--sweep");
+  expect_refused(simulate_schedule({"--visit", "0.5"}), "--vocabulary-parallel");
   expect_refused(simulate_schedule({"--sweep", "slices=1,2", "--report", "page.html"}), "--plot");
 }
 
