@@ -104,6 +104,8 @@ std::string memory_after(const train::Summary& summary) {
     text += "  process of device " + std::to_string(process.first_device) + "  resident " +
             print_bytes(process.measured) + ", predicted " + print_bytes(process.predicted()) + " (" +
             off_by(process.predicted(), process.measured) + "): tensors " + print_bytes(process.tensors) +
+            (process.checkpoint_copy > 0 ? ", copy for checkpoints " + print_bytes(process.checkpoint_copy)
+                                         : "") +
             ", libraries and the rest " + print_bytes(process.libraries) + "\n";
   }
   return text;

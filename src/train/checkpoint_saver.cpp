@@ -103,6 +103,7 @@ void CheckpointSaver::place_copies() {
     for (const at::Tensor& tensor : file.live) size += tensor.nbytes();
   }
   staging_ = std::make_unique_for_overwrite<std::byte[]>(size);
+  copy_bytes_ = static_cast<Bytes>(size);
   std::byte* next = staging_.get();
   for (StagedFile& file : own_) {
     for (std::size_t i = 0; i < file.live.size(); ++i) {

@@ -49,6 +49,10 @@ class CheckpointSaver {
   // Until nothing is under way.
   void settle();
 
+  // Bytes of the copy that the first save makes of this rank's part and keeps for the next ones; 0 before. It
+  // is no tensor, so no ledger knows it.
+  Bytes copy_bytes() const { return copy_bytes_; }
+
   // The step of the newest whole checkpoint; 0: there is none. The same on all ranks after settle().
   std::int64_t newest() const { return newest_; }
 
@@ -82,6 +86,7 @@ class CheckpointSaver {
   std::map<std::string, const Optimizer::Entry*> held_;  // this rank's, by parameter
   std::vector<std::size_t> sharded_;  // files of which every rank has shards; rank 0 writes them
   std::unique_ptr<std::byte[]> staging_;
+  Bytes copy_bytes_ = 0;
   CheckpointFacts facts_;
   Phase phase_ = Phase::Idle;
   std::atomic<bool> given_up_ = false;

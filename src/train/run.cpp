@@ -136,18 +136,19 @@ class Run {
   }
 
   std::vector<ResidentSummary> gather_processes() {
-    const std::array<std::int64_t, 3> mine{libraries_, trainer_.ledger().peak_total(),
+    const std::array<std::int64_t, 4> mine{libraries_, trainer_.ledger().peak_total(), saver_->copy_bytes(),
                                            resident_memory().peak};
-    std::vector<std::array<std::int64_t, 3>> all(static_cast<std::size_t>(pipeline_.size()));
+    std::vector<std::array<std::int64_t, 4>> all(static_cast<std::size_t>(pipeline_.size()));
     pipeline_.all_gather(comm::bytes_of(mine), std::as_writable_bytes(std::span(all)));
     std::vector<ResidentSummary> processes;
     for (std::size_t device = 0; device < all.size(); ++device) {
-      const auto& [libraries, tensors, resident] = all[device];
+      const auto& [libraries, tensors, copy_of_device, resident] = all[device];
       if (device == 0 || !one_process()) {
         processes.push_back(
             {.first_device = static_cast<int>(device), .libraries = libraries, .measured = resident});
       }
       processes.back().tensors += tensors;
+      processes.back().checkpoint_copy += copy_of_device;
       processes.back().predicted_tensors += plan_.predicted[device].total();
     }
     return processes;

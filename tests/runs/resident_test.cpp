@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel counts of a process stays near what was predicted of its tensors, its copy for checkpoints,
+// and its libraries.
+#include <gtest/gtest.h>
+
+#include "cli/run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+class ResidentSet : public ::testing::Test {
+ protected:
+  void SetUp() override { scratch_.write("run.toml", small_run_file(scratch_)); }
+
+  // Large enough that a tenth of the process is less than what a mistake would be about.
+  Arguments arguments(const Arguments& more) const {
+    Arguments all{"train",
+                  scratch_ / "run.toml",
+                  "--model.hidden",
+                  "256",
+                  "--model.ffn",
+                  "688",
+                  "--data.seq_len",
+                  "2048",
+                  "--train.steps",
+                  "3",
+                  "--train.batch",
+                  "2",
+                  "--data.validation_fraction",
+                  "0",
+                  "--memory.policy"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  void expect_near(const Ending& ending, std::size_t processes) {
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    const auto summary = nlohmann::json::parse(scratch_.read("run/summary.json"));
+    ASSERT_EQ(summary.at("processes").size(), processes);
+    for (const auto& process : summary.at("processes")) {
+      const double predicted = process.at("predicted_resident_bytes");
+      const double measured = process.at("measured_resident_bytes");
+      EXPECT_NEAR(predicted / measured, 1, 0.1) << process.dump(2);
+      EXPECT_GT(process.at("predicted_tensor_bytes").get<double>(),
+                0.4 * process.at("libraries_bytes").get<double>());
+    }
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(ResidentSet, IsPredictedWithinTenPercentInOneProcessOfThreads) {
+  expect_near(run_program(with_threads(2, arguments({"none"}))), 1);
+}
+
+TEST_F(ResidentSet, IsPredictedWithinTenPercentInBf16AndWhenRecordsLeave) {
+  expect_near(run_program(with_threads(
+                  2, arguments({"balanced", "--memory.offload", "0.5", "--train.precision", "bf16"}))),
+              1);
+}
+
+TEST_F(ResidentSet, IsPredictedWithinTenPercentOfEachRankOfMpirun) {
+  expect_near(run_program(with_mpirun(2, arguments({"none"}))), 2);
+}
+
+}  // namespace
+}  // namespace penstock::testing
