@@ -2,7 +2,7 @@
 """What policies and offloading save and cost: trains at long context over two MPI ranks of one thread, and prints a
 Markdown table per size: peak bytes predicted beside measured, saved bytes beside those of `none`, tokens a second.
 
-Usage: bench/memory.py PATH/TO/penstock [--small] [--offload 0,0.5,1] [--rounds 1]   (from the root of the repository)
+Usage: bench/memory.py PATH/TO/penstock [--small | --size L|larger] [--offload 0,0.5,1] [--rounds 1]   (from the root of the repository)
 
 --small runs the same table at a size of seconds, to see that it works. A figure of time is the fastest step of all
 rounds but each run's first; rounds go over all settings in turn, so that a busy minute does not fall on one setting.
@@ -19,19 +19,29 @@ from reality import FOLDER, write_text
 POLICIES = ["none", "balanced", "balanced+fc1", "full"]
 SIZES = {
     "L: 4 layers, hidden 512, 2 sequences of 16,384 tokens in 8 slices": [],
-    "larger: the same, 1 sequence of 32,768 tokens in 16 slices": ["--data.seq_len", "32768", "--train.batch", "1",
-                                                                   "--schedule.slices", "16"],
+    "larger: the same, 1 sequence of 24,576 tokens in 12 slices": ["--data.seq_len", "24576", "--train.batch", "1",
+                                                                   "--schedule.slices", "12"],
 }
 SMALL = {"small: 4 layers, hidden 128, 1,024 tokens": ["--model.hidden", "128", "--model.ffn", "352", "--model.vocab", "259",
                                                        "--data.seq_len", "1024"]}
 
 
+def settings_of(size, policy, offload):
+    alpha = ["--memory.offload", str(offload)] if offload > 0 else []
+    return ["bench/memory.toml", *size, "--memory.policy", policy, *alpha]
+
+
+def simulate(program, size, policy, offload):
+    """Seconds of a step from counted work; only ratios mean something."""
+    command = [program, "simulate", *settings_of(size, policy, offload), "--hardware", "hardware/this-machine.toml", "--json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["makespan_s"]
+
+
 def train(program, size, policy, offload):
     run = FOLDER / "memory"
     shutil.rmtree(run, ignore_errors=True)
-    alpha = ["--memory.offload", str(offload)] if offload > 0 else []
-    subprocess.run(["mpirun", "--oversubscribe", "-np", "2", program, "train", "bench/memory.toml", *size, "--memory.policy",
-                    policy, *alpha, "--output.dir", str(run)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(["mpirun", "--oversubscribe", "-np", "2", program, "train", *settings_of(size, policy, offload),
+                    "--output.dir", str(run)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     summary = json.loads((run / "summary.json").read_text())
     return min(step["step_s"] for step in steps[1:]), steps[0]["tokens"], summary
@@ -45,9 +55,11 @@ def off(predicted, measured):
     return f"{100 * (predicted / measured - 1):+.1f} %"
 
 
-def row(policy, offload, seconds, tokens, summary, none):
+def row(policy, offload, simulated, measured, none):
+    seconds, tokens, summary = measured
     device = summary["devices"][0]
     predicted, measured = device["predicted_bytes"], device["measured_bytes"]
+    longer = 100 * (simulated - 1)
     process = summary["processes"][0]
     hidden = "-" if summary.get("copy_hidden") is None else f"{100 * summary['copy_hidden']:.1f} %"
     saved, all_saved = measured["activations"], none[2]["devices"][0]["measured_bytes"]["activations"]
@@ -55,7 +67,7 @@ def row(policy, offload, seconds, tokens, summary, none):
     return (f"| {policy} | {offload} | {mib(saved)} | {saved / all_saved:.3f} | {expected:.3f} | {mib(measured['total'])} "
             f"| {off(predicted['total'], measured['total'])} "
             f"| {off(process['predicted_resident_bytes'], process['measured_resident_bytes'])} "
-            f"| {tokens / seconds:.0f} | {100 * (seconds / none[0] - 1):+.1f} % | {hidden} |")
+            f"| {tokens / seconds:.0f} | {100 * (seconds / none[0] - 1):+.1f} % | {longer:+.1f} % | {hidden} |")
 
 
 def table(program, name, size, offloads, rounds):
@@ -68,10 +80,11 @@ def table(program, name, size, offloads, rounds):
                 best[setting] = result
     print(f"{name}; 2 ranks of one thread, slimpipe, bf16; device 0\n")
     print("| policy | α | saved MiB | of none | predicted | peak MiB | prediction off | resident off | tokens/s | time over none "
-          "| copies hidden |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+          "| simulated | copies hidden |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for setting in settings:
-        print(row(*setting, *best[setting], best["none", offloads[0]]), flush=True)
+        simulated = simulate(program, size, *setting) / simulate(program, size, "none", offloads[0])
+        print(row(*setting, simulated, best[setting], best["none", offloads[0]]), flush=True)
     print()
 
 
@@ -79,6 +92,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--size", choices=[name.split(":")[0] for name in SIZES], help="only this one")
     parser.add_argument("--offload", default="0,0.5,1")
     parser.add_argument("--rounds", type=int, default=1)
     arguments = parser.parse_args()
@@ -87,7 +101,8 @@ def main():
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     offloads = [float(part) for part in arguments.offload.split(",")]
     for name, size in (SMALL if arguments.small else SIZES).items():
-        table(arguments.program, name, size, offloads, arguments.rounds)
+        if arguments.size in (None, name.split(":")[0]):
+            table(arguments.program, name, size, offloads, arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 """Penstock beside its peers on the same work, one after the other on the same machine: transformers' Llama in one process,
 torch.distributed.pipelining over two, and the step's matrix products and attention alone (bench/peers/).
 
-Usage: bench/peers.py PATH/TO/penstock [--sizes S M L] [--types f32 bf16] [--steps 3]   (from the root of the repository)
+Usage: bench/peers.py PATH/TO/penstock [--sizes S M L] [--types f32 bf16] [--steps 3] [--continue]
+(from the root of the repository)
 
-A step counts when other programs used at most 0.05 of a core meanwhile, as long as there are such steps. Every line that a
-run prints goes to build/bench/peers.jsonl; the tables are made of it. The peers need PyPI's torch and transformers in
-$PENSTOCK_PEERS_PYTHON (default: a virtual environment that is made in the cache folder, 3 GB).
+Ours: one rank recomputes as "balanced" says, two run interleaved slimpipe with the vocabulary sharded. A step counts when
+other programs used at most 0.05 of a core meanwhile, as long as there are such steps. Every line that a run prints goes to
+build/bench/peers.jsonl; the tables are made of it, and --continue leaves out what it has already. The peers need PyPI's
+torch and transformers in $PENSTOCK_PEERS_PYTHON (default: a virtual environment that is made in the cache folder, 3 GB).
 """
 import argparse
 import json
@@ -21,11 +23,11 @@ import time
 # layers, hidden, ffn, heads, kv_heads, vocab, seq_len, micro-batches; as bench/peers/common.py has them
 SIZES = {"S": (8, 512, 1376, 8, 8, 8192, 2048, 4), "M": (12, 768, 2048, 12, 12, 32000, 2048, 4), "L": (4, 512, 1376, 8, 8, 8192, 16384, 2)}
 FIELDS = ("layers", "hidden", "ffn", "heads", "kv_heads", "vocab")
-STAGES = {"S": (4, 4), "M": (7, 5), "L": (2, 2)}  # layers of two stages; the output layer weighs as much as 1.0, 2.8, 0.4 layers
 PIPELINES = {"1F1B": {"S": "4,4", "M": "7,5", "L": "2,2"}, "Interleaved1F1B": {"S": "2,2,2,2", "M": "4,3,3,2", "L": "1,1,1,1"},
              "ZBVZeroBubble": {"S": "2,2,2,2", "M": "3,4,3,2", "L": "1,1,1,1"}}
-SLICES = {"S": 4, "M": 4, "L": 8}  # at two ranks; one rank: 1
+SLICES = {"S": 4, "M": 4, "L": 8}  # at two ranks; one rank: 1, at L also 8
 QUIET = 0.05  # of a core
+ONE, SLICED, TWO, TRANSFORMERS = "penstock, 1 rank", "penstock, 1 rank, sliced", "penstock, 2 ranks", "transformers"
 FOLDER = pathlib.Path("build/bench")
 PEERS = pathlib.Path("bench/peers")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -103,13 +105,12 @@ class Watch:
         return (sum(ticks) - ticks[3] - ticks[4]) / TICKS
 
 
-def run_file(size, dtype, ranks, steps):
+def run_file(size, dtype, ranks, slices, steps):
     layers, hidden, ffn, heads, kv_heads, vocab, seq_len, micro_batches = SIZES[size]
-    stages = list(STAGES[size]) if ranks == 2 else [layers]
     text = FOLDER / "peers-text.txt"
     if not text.exists():
         text.write_text("".join(f"line {i}: {i * i}\n" for i in range(200_000)))
-    path = FOLDER / f"peers-{size}-{dtype}-{ranks}.toml"
+    path = FOLDER / f"peers-{size}-{dtype}-{ranks}-{slices}.toml"
     path.write_text(f"""[model]
 {chr(10).join(f"{name} = {value}" for name, value in zip(FIELDS, (layers, hidden, ffn, heads, kv_heads, vocab)))}
 [data]
@@ -118,10 +119,13 @@ seq_len = {seq_len}
 validation_fraction = 0
 [parallel]
 pp = {ranks}
-layers = {stages}
 [schedule]
 name = "slimpipe"
-slices = {SLICES[size] if ranks == 2 else 1}
+slices = {slices}
+chunks = {ranks}
+vocabulary_parallel = {"true" if ranks == 2 else "false"}
+[memory]
+policy = "{"none" if ranks == 2 else "balanced"}"
 [train]
 steps = {steps}
 batch = {micro_batches}
@@ -139,11 +143,11 @@ dir = "{FOLDER}/peers-run"
     return path
 
 
-def run_ours(program, size, dtype, ranks, steps, extra=()):
+def run_ours(program, size, dtype, ranks, slices, steps):
     """Steps after the first two, each with what other programs used of the machine meanwhile."""
     directory = FOLDER / "peers-run"
     shutil.rmtree(directory, ignore_errors=True)
-    command = [program, "train", str(run_file(size, dtype, ranks, steps + 2)), *extra]
+    command = [program, "train", str(run_file(size, dtype, ranks, slices, steps + 2))]
     if ranks == 2:
         command = ["mpirun", "--oversubscribe", "-np", "2", *command]
     print("  " + " ".join(command), file=sys.stderr)
@@ -165,29 +169,38 @@ def run_ours(program, size, dtype, ranks, steps, extra=()):
     quiet = [s for s, other in counted if other <= QUIET] or [s for s, _ in counted]
     summary = json.loads((directory / "summary.json").read_text())
     tokens = SIZES[size][6] * SIZES[size][7]
-    return {"peer": "penstock", "size": size, "dtype": dtype, "ranks": ranks, "tokens_per_second": tokens / min(quiet),
+    simulated = json.loads(subprocess.run([program, "simulate", str(directory), "--json"], check=True, capture_output=True).stdout)
+    return {"peer": "penstock", "size": size, "dtype": dtype, "ranks": ranks, "slices": slices,
+            "simulated_seconds": simulated["makespan_s"], "measured_seconds": simulated["measured"]["makespan_s"], "tokens_per_second": tokens / min(quiet),
             "seconds_per_step": seconds, "other_busy_cores": [round(o, 2) for o in others],
             "quiet_steps": sum(other <= QUIET for _, other in counted), "peak_rss_bytes": sum(sorted(watch.peaks.values())[-ranks:]),
             "accounted_bytes": sum(device["measured_bytes"]["total"] for device in summary["devices"])}
 
 
-def measure(program, sizes, types, steps, log):
+def measurements(program, python, size, dtype, steps):
+    """The name of each run of a case, and what carries it out."""
+    peer_type = {"f32": "f32", "bf16": "bf16-autocast"}[dtype]
+    at = ["--size", size, "--threads"]
+    yield "kernels alone", lambda: run_peer([python, PEERS / "kernels.py", *at, "2", "--dtype", dtype, "--repeats", "3"])
+    yield ONE, lambda: run_ours(program, size, dtype, 1, 1, steps)
+    if size == "L":
+        yield SLICED, lambda: run_ours(program, size, dtype, 1, SLICES[size], steps)
+    yield TRANSFORMERS, lambda: run_peer([python, PEERS / "hf_train.py", *at, "2", "--dtype", peer_type, "--steps", str(steps)])
+    yield TWO, lambda: run_ours(program, size, dtype, 2, SLICES[size], steps)
+    for schedule, stages in PIPELINES.items():
+        yield f"pipelining {schedule}, 2 ranks", lambda: run_peer(
+            [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", PEERS / "torch_pipeline.py", *at, "1",
+             "--dtype", peer_type, "--steps", str(steps), "--schedule", schedule, "--layers-per-stage", stages[size]])
+
+
+def measure(program, sizes, types, steps, log, known):
     python = peers_python()
     for size in sizes:
         for dtype in types:
-            peer_type = {"f32": "f32", "bf16": "bf16-autocast"}[dtype]
-            at = ["--size", size, "--threads"]
-            runs = [run_peer([python, PEERS / "kernels.py", *at, "2", "--dtype", dtype, "--repeats", "3"]),
-                    run_ours(program, size, dtype, 1, steps),
-                    run_peer([python, PEERS / "hf_train.py", *at, "2", "--dtype", peer_type, "--steps", str(steps)]),
-                    run_ours(program, size, dtype, 2, steps)]
-            for schedule, stages in PIPELINES.items():
-                runs.append(run_peer([python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", PEERS / "torch_pipeline.py",
-                                      *at, "1", "--dtype", peer_type, "--steps", str(steps), "--schedule", schedule,
-                                      "--layers-per-stage", stages[size]]))
-            for run in runs:
+            for name, carry_out in measurements(program, python, size, dtype, steps):
+                run = None if (size, dtype, name) in known else carry_out()
                 if run:
-                    log.write(json.dumps(dict(run, type=dtype)) + "\n")
+                    log.write(json.dumps(dict(run, type=dtype, name=name)) + "\n")
                     log.flush()
 
 
@@ -197,39 +210,42 @@ def speed(run):
     return run["tokens_per_second"] if run["peer"] == "penstock" else run["tokens_per_second"]["best"]
 
 
-def name(run):
-    if "kernel_seconds" in run:
-        return "kernels alone"
-    if run["peer"] == "penstock":
-        return f"penstock, {run['ranks']} rank" + ("s (slimpipe)" if run["ranks"] == 2 else "")
-    return f"pipelining {run['schedule']}, 2 ranks" if "schedule" in run else "transformers"
-
-
 def tables(runs):
     print("| size | type | what | tokens/s | of kernels | peak resident MiB | accounted MiB | quiet steps |\n|---|---|---|---|---|---|---|---|")
     cases = {}
     for run in runs:
-        cases.setdefault((run["size"], run["type"]), {})[name(run)] = run
+        cases.setdefault((run["size"], run["type"]), {})[run["name"]] = run
     for (size, dtype), case in cases.items():
         limit = speed(case["kernels alone"]) if "kernels alone" in case else float("nan")
         for label, run in case.items():
             resident = f"{run['peak_rss_bytes'] / 2**20:,.0f}" if "peak_rss_bytes" in run else ""
             accounted = f"{run['accounted_bytes'] / 2**20:,.0f}" if "accounted_bytes" in run else ""
             print(f"| {size} | {dtype} | {label} | {speed(run):,.0f} | {speed(run) / limit:.2f} | {resident} | {accounted} | {run.get('quiet_steps', '')} |")
-    print("\n| size | type | one rank / kernels | one rank / transformers | its memory | two ranks / best pipelining | its memory |\n|---|---|---|---|---|---|---|")
+    print("\n| size | type | one rank / kernels | one rank / transformers | its memory | two ranks / best pipelining | its memory "
+          "| simulated / measured time | n = 8 / n = 1, time |\n|---|---|---|---|---|---|---|---|---|")
     for (size, dtype), case in cases.items():
         pipelines = [run for label, run in case.items() if label.startswith("pipelining")]
         best = max(pipelines, key=speed, default=None)
-        cells = [ratio(case, "penstock, 1 rank", case.get("kernels alone"), speed),
-                 ratio(case, "penstock, 1 rank", case.get("transformers"), speed),
-                 ratio(case, "penstock, 1 rank", case.get("transformers"), lambda run: run["peak_rss_bytes"]),
-                 ratio(case, "penstock, 2 ranks (slimpipe)", best, speed),
-                 ratio(case, "penstock, 2 ranks (slimpipe)", best, lambda run: run["peak_rss_bytes"])]
+        cells = [ratio(case, ONE, case.get("kernels alone"), speed),
+                 ratio(case, ONE, case.get(TRANSFORMERS), speed),
+                 ratio(case, ONE, case.get(TRANSFORMERS), lambda run: run["peak_rss_bytes"]),
+                 ratio(case, TWO, best, speed),
+                 ratio(case, TWO, best, lambda run: run["peak_rss_bytes"]),
+                 simulated(case.get(TWO)),
+                 ratio(case, ONE, case.get(SLICED), speed)]
         print(f"| {size} | {dtype} | " + " | ".join(cells) + " |")
 
 
 def ratio(case, ours, other, value):
     return f"{value(case[ours]) / value(other):.2f}" if ours in case and other else ""
+
+
+def simulated(run):
+    return f"{run['simulated_seconds'] / run['measured_seconds']:.3f}" if run else ""
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def main():
@@ -238,13 +254,16 @@ def main():
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--types", nargs="+", choices=("f32", "bf16"), default=["f32", "bf16"])
     parser.add_argument("--steps", type=int, default=3, help="counted steps of each run")
+    parser.add_argument("--continue", dest="go_on", action="store_true", help="measure only what peers.jsonl lacks")
     arguments = parser.parse_args()
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER / "peers.jsonl", "w") as log:
-        measure(arguments.program, arguments.sizes, arguments.types, arguments.steps, log)
-    with open(FOLDER / "peers.jsonl") as log:
-        tables([json.loads(line) for line in log])
+    path = FOLDER / "peers.jsonl"
+    known = lines_of(path) if arguments.go_on and path.exists() else []
+    with open(path, "a" if known else "w") as log:
+        measure(arguments.program, arguments.sizes, arguments.types, arguments.steps, log,
+                {(run["size"], run["type"], run["name"]) for run in known})
+    tables(lines_of(path))
 
 
 if __name__ == "__main__":
