@@ -119,11 +119,19 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   return simulated;
 }
 
+Seconds processor_seconds(const train::StepTimeline& step) {
+  Seconds sum = 0;
+  for (const auto& device : step.processor_seconds) sum += std::reduce(device.begin(), device.end());
+  return sum;
+}
+
 // The step that took the middle time: one that a busy neighbour disturbed is passed over.
-std::size_t typical_step(const std::vector<train::StepTimeline>& steps) {
+std::size_t typical_step(const std::vector<train::StepTimeline>& steps, bool processor_time) {
   std::vector<std::size_t> order(steps.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](std::size_t step) { return steps[step].timeline.makespan(); });
+  std::ranges::sort(order, {}, [&](std::size_t step) {
+    return processor_time ? processor_seconds(steps[step]) : steps[step].timeline.makespan();
+  });
   return order[(order.size() - 1) / 2];
 }
 
@@ -141,11 +149,15 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
                           files::read_text(file("program.txt"), kLongestSchedule), file("program.txt"))};
   const auto steps = train::parse_timelines(files::read_text(file("timeline.json"), kLongestTimeline),
                                             simulated.program, file("timeline.json"));
-  simulated.typical = typical_step(steps);
+  simulated.typical = typical_step(steps, flags.processor_time);
   const RunCosts bytes(run);
   const train::StepTimeline& typical = steps[simulated.typical];
   sim::MeasuredCosts costs(simulated.program, typical.timeline, bytes.costs());
-  if (flags.processor_time) costs.take_seconds(typical.processor_seconds);
+  if (flags.processor_time) {
+    if (processor_seconds(typical) == 0)
+      throw InputError(file("timeline.json") + ": has no processor seconds; leave --processor-time out");
+    costs.take_seconds(typical.processor_seconds);
+  }
   simulated.result = evaluate_changed(simulated.program, costs, flags);
   const bool samples = !flags.report.empty() || !flags.trace.empty();
   for (const train::StepTimeline& step : steps) {

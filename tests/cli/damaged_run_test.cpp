@@ -74,6 +74,36 @@ TEST_F(DamagedRun, WithTheTimelineOfAnotherRunIsRefusedNamingTheRank) {
   EXPECT_NE(ending.err.find("step 5, rank 0"), std::string::npos) << ending.err;
 }
 
+// Every op of the timeline changed.
+void change_ops(const fs::path& timeline, const std::function<void(nlohmann::json&)>& change) {
+  std::ifstream file(timeline);
+  nlohmann::json document = nlohmann::json::parse(file);
+  for (auto& step : document["steps"]) {
+    for (auto& device : step["devices"]) {
+      for (auto& op : device) change(op);
+    }
+  }
+  std::ofstream(timeline) << document;
+}
+
+TEST_F(DamagedRun, WithoutProcessorSecondsIsNotSimulatedFromThem) {
+  const auto simulated = [&](const std::function<void(nlohmann::json&)>& change) {
+    const std::string directory = damaged("timeline.json", [&](const fs::path& p) { change_ops(p, change); });
+    return run_program({PENSTOCK_PROGRAM, "simulate", directory, "--processor-time", "--json"});
+  };
+  const Ending whole = simulated([](auto&) {});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const auto busy = nlohmann::json::parse(whole.out)["devices"][0]["busy_s"].get<double>();
+  const Ending doubled = simulated([](auto& op) {
+    if (op.size() == 3) op[2] = 2 * op[2].template get<double>();
+  });
+  EXPECT_NEAR(nlohmann::json::parse(doubled.out)["devices"][0]["busy_s"].get<double>(), 2 * busy, 1e-9);
+  const Ending without = simulated([](auto& op) { op = {op[0], op[1]}; });
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_NE(without.err.find("timeline.json: has no processor seconds"), std::string::npos) << without.err;
+  EXPECT_EQ(simulated([](auto& op) { op = {op[0], op[1], -1.0}; }).exit_code, 2);
+}
+
 TEST_F(DamagedRun, WhoseMetricsEndInTheMiddleOfALineStillHasItsReport) {
   const std::string directory =
       damaged("metrics.jsonl", [](const fs::path& p) { fs::resize_file(p, fs::file_size(p) - 20); });

@@ -59,5 +59,28 @@ TEST(Readme, HasNoCommandThatFails) {
   }
 }
 
+// docs/slimpipe.md has below each picture the command that drew it; ./dev bench pictures carries them out.
+TEST(SlimpipeDocument, HasPicturesThatItsCommandsDraw) {
+  const fs::path docs = fs::path(PENSTOCK_SOURCE_DIR) / "docs";
+  std::ifstream file(docs / "slimpipe.md");
+  std::string picture;
+  int drawn = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t begin = line.find("(pictures/");
+    if (line.starts_with("![") && begin != std::string::npos)
+      picture = line.substr(begin + 1, line.find(')', begin) - begin - 1);
+    if (!line.starts_with("`penstock show") || picture.empty()) continue;
+    const Ending ending = Reader().run_command(line.substr(1, line.rfind('`') - 1));
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    std::ifstream stored(docs / picture);
+    const std::string wanted{std::istreambuf_iterator<char>(stored), {}};
+    EXPECT_TRUE(ending.out == wanted) << picture << " is another picture; ./dev bench pictures draws it anew";
+    picture.clear();
+    ++drawn;
+  }
+  EXPECT_GE(drawn, 3);
+  EXPECT_EQ(picture, "") << "has no command";
+}
+
 }  // namespace
 }  // namespace penstock::testing

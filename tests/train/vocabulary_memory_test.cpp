@@ -53,8 +53,7 @@ Bytes most_logits(const train::RunPlan& plan, int rank) {
 void expect_predicted(const train::RunPlan& plan) {
   on_ranks(plan, [&](comm::Communicator& world) {
     train::Trainer trainer(plan, world);
-    for (std::int64_t step = 1; step <= 2; ++step)
-      trainer.step(step, tokens_of(drawn_batches(plan, static_cast<std::uint64_t>(step))));
+    trainer.step(1, tokens_of(drawn_batches(plan, 1)));
     const nn::Ledger& ledger = trainer.ledger();
     const auto& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
     SCOPED_TRACE("device " + std::to_string(world.rank()));
