@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <thread>
 
 #include "base/error.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
 #include "files/directory.h"
+#include "model/parameters.h"
 #include "train/gather_weights.h"
 #include "train/tensor_bytes.h"
 #include "train/weights_file.h"
@@ -42,7 +45,7 @@ CheckpointSaver::CheckpointSaver(CheckpointDirectory directory, std::int64_t kee
       pipeline_(pipeline),
       files_(checkpoint_files(shape)) {
   for (const CheckpointFile& file : files_) sums_.emplace_back(1 + file.tensors.size());
-  find_own_files(trainer);
+  find_own_files(trainer, shape);
 }
 
 CheckpointSaver::~CheckpointSaver() {
@@ -52,22 +55,24 @@ CheckpointSaver::~CheckpointSaver() {
   if (pipeline_.rank() == 0) files::remove_all(directory_.partial(facts_.step));
 }
 
-void CheckpointSaver::find_own_files(Trainer& trainer) {
+void CheckpointSaver::find_own_files(Trainer& trainer, const model::Shape& shape) {
   for (const Optimizer::Entry& entry : trainer.optimizer().entries()) {
     if (entry.parameter->replica == nn::Replica::None) held_[entry.parameter->name] = &entry;
   }
+  std::map<std::string, std::vector<std::int64_t>> sizes;
+  for (model::ParameterShape& parameter : model::parameter_shapes(shape))
+    sizes[parameter.name] = std::move(parameter.sizes);
   for (std::size_t number = 0; number < files_.size(); ++number) {
-    if (is_sharded(files_[number])) {
-      sharded_.push_back(number);
-      if (pipeline_.rank() == 0) own_.push_back({.number = number});
-      continue;
-    }
-    if (!held_.contains(files_[number].tensors.front().parameter)) continue;
-    StagedFile own{.number = number};
+    const bool sharded = is_sharded(files_[number]);
+    if (sharded) sharded_.push_back(number);
+    const bool own = held_.contains(files_[number].tensors.front().parameter);
+    if (sharded ? pipeline_.rank() != 0 : !own) continue;
+    StagedFile& file = own_.emplace_back(StagedFile{.number = number});
     for (const CheckpointTensor& tensor : files_[number].tensors) {
-      own.live.push_back(kept_tensor(*held_.at(tensor.parameter), tensor.kept));
+      if (!sharded) file.live.push_back(kept_tensor(*held_.at(tensor.parameter), tensor.kept));
+      const files::ElementType type = element_type(held_.begin()->second->parameter->master);
+      file.copies.push_back({tensor.name, type, sizes.at(tensor.parameter), {}});
     }
-    own_.push_back(std::move(own));
   }
 }
 
@@ -79,61 +84,61 @@ bool CheckpointSaver::is_sharded(const CheckpointFile& file) const {
   });
 }
 
-// Brings the whole matrices of sharded files to rank 0, where they are live until they are copied.
-void CheckpointSaver::gather_shards() {
-  for (const std::size_t number : sharded_) {
-    std::vector<std::string> names;
-    std::map<std::string, at::Tensor> mine;
-    for (const CheckpointTensor& tensor : files_[number].tensors) {
-      names.push_back(tensor.name);
-      const auto entry = held_.find(tensor.parameter);
-      if (entry == held_.end()) continue;
-      mine[tensor.name] = entry->second->parameter->unpadded(kept_tensor(*entry->second, tensor.kept));
-    }
-    const auto own = std::ranges::find(own_, number, &StagedFile::number);
-    if (own != own_.end()) own->live.clear();
-    gather_tensors(names, mine, pipeline_,
-                   [&](const std::string&, const at::Tensor& tensor) { own->live.push_back(tensor); });
-  }
-}
-
 void CheckpointSaver::place_copies() {
+  const auto bytes_of = [](const files::StoredTensor& tensor) {
+    const std::int64_t count =
+        std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies());
+    return static_cast<std::size_t>(count) * size_of(tensor.type);
+  };
   std::size_t size = 0;
   for (const StagedFile& file : own_) {
-    for (const at::Tensor& tensor : file.live) size += tensor.nbytes();
+    for (const files::StoredTensor& tensor : file.copies) size += bytes_of(tensor);
   }
   staging_ = std::make_unique_for_overwrite<std::byte[]>(size);
   copy_bytes_ = static_cast<Bytes>(size);
   std::byte* next = staging_.get();
   for (StagedFile& file : own_) {
-    for (std::size_t i = 0; i < file.live.size(); ++i) {
-      const at::Tensor& tensor = file.live[i];
-      file.copies.push_back({files_[file.number].tensors[i].name, element_type(tensor), tensor.sizes().vec(),
-                             std::span(next, tensor.nbytes())});
-      next += tensor.nbytes();
+    for (files::StoredTensor& tensor : file.copies) {
+      tensor.bytes = std::span(next, bytes_of(tensor));
+      next += tensor.bytes.size();
     }
   }
+}
+
+void CheckpointSaver::copy_into(const files::StoredTensor& copy, const at::Tensor& tensor) {
+  const std::span<const std::byte> bytes = bytes_of_tensor(tensor);
+  PENSTOCK_CHECK(bytes.size() == copy.bytes.size(), "a tensor has the model's size");
+  std::memcpy(staging_.get() + (copy.bytes.data() - staging_.get()), bytes.data(), bytes.size());
 }
 
 void CheckpointSaver::copy_state() {
   if (!staging_) place_copies();
-  std::byte* next = staging_.get();
   for (const StagedFile& file : own_) {
-    for (const at::Tensor& tensor : file.live) {
-      const std::span<const std::byte> bytes = bytes_of_tensor(tensor);
-      std::memcpy(next, bytes.data(), bytes.size());
-      next += bytes.size();
-    }
+    for (std::size_t i = 0; i < file.live.size(); ++i) copy_into(file.copies[i], file.live[i]);
   }
+  for (const std::size_t number : sharded_) copy_shards(number);
+}
+
+// Brings the whole matrices of a sharded file to rank 0, one after another.
+void CheckpointSaver::copy_shards(std::size_t number) {
+  std::vector<std::string> names;
+  std::map<std::string, at::Tensor> mine;
+  for (const CheckpointTensor& tensor : files_[number].tensors) {
+    names.push_back(tensor.name);
+    const auto entry = held_.find(tensor.parameter);
+    if (entry == held_.end()) continue;
+    mine[tensor.name] = entry->second->parameter->unpadded(kept_tensor(*entry->second, tensor.kept));
+  }
+  const auto file = std::ranges::find(own_, number, &StagedFile::number);
+  std::size_t next = 0;
+  gather_tensors(names, mine, pipeline_, [&](const std::string&, const at::Tensor& tensor) {
+    copy_into(file->copies[next++], tensor);
+  });
 }
 
 void CheckpointSaver::begin(CheckpointFacts facts) {
   settle();
-  gather_shards();
   copy_state();
-  for (StagedFile& file : own_) {
-    if (std::ranges::count(sharded_, file.number) > 0) file.live.clear();
-  }
   facts_ = std::move(facts);
   phase_ = Phase::Writing;
   work_ = std::async(std::launch::async, [this, step = facts_.step] { write_files(step); });

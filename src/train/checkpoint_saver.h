@@ -62,15 +62,16 @@ class CheckpointSaver {
   // A file that this rank writes, and the tensors in it.
   struct StagedFile {
     std::size_t number = 0;                   // among all files
-    std::vector<at::Tensor> live;             // what training goes on with
-    std::vector<files::StoredTensor> copies;  // parts of the staging buffer
+    std::vector<at::Tensor> live;             // what training goes on with; empty: gathered from shards
+    std::vector<files::StoredTensor> copies;  // parts of the staging buffer, once that is there
   };
 
-  void find_own_files(Trainer& trainer);
+  void find_own_files(Trainer& trainer, const model::Shape& shape);
   bool is_sharded(const CheckpointFile& file) const;
-  void gather_shards();
   void place_copies();
   void copy_state();
+  void copy_shards(std::size_t number);
+  void copy_into(const files::StoredTensor& copy, const at::Tensor& tensor);
   void write_files(std::int64_t step);
   std::vector<std::uint64_t> write_file(const StagedFile& file, const std::string& folder) const;
   void gather_sums();
