@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/exchange_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "schedule/generators/generator.h"
+#include "schedule/passes/compute.h"
+
+namespace penstock::schedule {
+namespace {
+
+struct Size {
+  int devices, micro_batches, slices, chunks;
+};
+
+struct Planned {
+  Program program;
+  SlotGrid grid;
+  ExchangePlan plan;
+
+  Planned(const Size& size, Exchange exchange, int limit = 1000)
+      : program(compute_only(
+            generate("slimpipe", request(size.devices, size.micro_batches, size.slices, size.chunks)))),
+        grid(*find_slot_grid(program)),
+        plan(plan_exchange(program, grid, exchange, limit)) {}
+
+  ExchangeEffect effect() const { return effect_of(plan, program, grid); }
+  int halves_of(int device, std::uint32_t op) const { return 2 * program.devices[device].ops[op].slice; }
+};
+
+// Enough micro-batches that the ramps, which have no exchange, do not count.
+constexpr int kMany = 200;
+
+struct Published {
+  int devices, slices, chunks;
+  double mean, greatest, before, after;
+};
+
+// Algorithms, "Attention context exchange", first table.
+TEST(ExchangePlan, InPairsReproducesTheFirstTable) {
+  for (const Published& row : {Published{4, 8, 1, 0.50, 3, 1.56, 1.19},
+                               {4, 16, 10, 0.29, 7, 1.20, 1.07},
+                               {8, 8, 10, 0.75, 3, 1.88, 1.13},
+                               {8, 16, 10, 0.80, 7, 1.46, 1.07},
+                               {16, 32, 5, 1.95, 15, 1.52, 1.05},
+                               {16, 64, 5, 2.05, 31, 1.27, 1.03}}) {
+    const ExchangeEffect effect =
+        Planned({row.devices, kMany / row.chunks, row.slices, row.chunks}, Exchange::Paired).effect();
+    EXPECT_NEAR(effect.mean_slices, row.mean, 0.01) << row.devices << " " << row.slices;
+    EXPECT_EQ(effect.greatest_slices, row.greatest);
+    EXPECT_NEAR(effect.before, row.before, 0.01);
+    EXPECT_NEAR(effect.after, row.after, 0.01);
+  }
+}
+
+// The second table: before, paired, levelled by halves, and the two volumes.
+TEST(ExchangePlan, LevelledReproducesTheSecondTable) {
+  struct Row {
+    int devices, slices, chunks;
+    double before, paired, levelled, paired_volume, levelled_volume;
+  };
+  for (const Row& row : {Row{4, 8, 1, 1.562, 1.188, 1.000, 0.50, 0.78},
+                         {4, 16, 1, 1.328, 1.109, 1.000, 0.62, 0.95},
+                         {8, 16, 10, 1.459, 1.072, 1.000, 0.80, 1.06},
+                         {8, 64, 1, 1.205, 1.057, 1.000, 1.62, 2.12},
+                         {16, 32, 5, 1.516, 1.053, 1.000, 1.95, 2.23}}) {
+    const Size size{row.devices, 2 * kMany / row.chunks, row.slices, row.chunks};
+    const ExchangeEffect paired = Planned(size, Exchange::Paired).effect();
+    const ExchangeEffect levelled = Planned(size, Exchange::Levelled).effect();
+    EXPECT_NEAR(paired.before, row.before, 0.005) << row.devices << " " << row.slices;
+    EXPECT_NEAR(paired.after, row.paired, 0.005);
+    EXPECT_NEAR(levelled.after, row.levelled, 0.005);
+    EXPECT_NEAR(paired.mean_slices, row.paired_volume, 0.01);
+    EXPECT_NEAR(levelled.mean_slices, row.levelled_volume, 0.01);
+  }
+}
+
+// Sizes whose slots cannot become equal (below the second table).
+TEST(ExchangePlan, LevelledReachesTheLeastValueOfOtherSizes) {
+  EXPECT_NEAR(Planned({3, kMany, 4, 1}, Exchange::Levelled).effect().after, 1.0625, 0.001);
+  EXPECT_NEAR(Planned({4, kMany, 5, 1}, Exchange::Levelled).effect().after, 1.04, 0.001);
+}
+
+void for_every_size(const std::function<void(const Size&)>& body) {
+  for (const Size& size : {Size{1, 2, 4, 1},
+                           {2, 1, 2, 1},
+                           {2, 3, 5, 1},
+                           {3, 2, 4, 1},
+                           {3, 2, 7, 2},
+                           {4, 3, 8, 1},
+                           {4, 2, 8, 3},
+                           {5, 2, 3, 1},
+                           {8, 2, 16, 1}}) {
+    SCOPED_TRACE(testing::Message() << size.devices << " " << size.micro_batches << " " << size.slices << " "
+                                    << size.chunks);
+    body(size);
+  }
+}
+
+// Halves that each device attends to in one slot, by (slot, backward), of slots with help.
+using Loads = std::map<std::pair<int, bool>, std::map<int, int>>;
+Loads loads_of(const Planned& planned) {
+  Loads loads;
+  for (const Help& help : planned.plan.help) {
+    auto& slot = loads[{help.slot, help.backward}];
+    for (std::size_t d = 0; d < planned.program.devices.size(); ++d) {
+      const auto& ops = planned.program.devices[d].ops;
+      for (std::uint32_t i = 0; i < ops.size(); ++i) {
+        const bool same =
+            planned.grid.slot_of[d][i] == help.slot && is_backward(ops[i].kind) == help.backward;
+        if (same && ops[i].kind != OpKind::BackwardWeight) slot[static_cast<int>(d)] = 2 * ops[i].slice;
+      }
+    }
+  }
+  return loads;
+}
+
+TEST(ExchangePlan, MovesWhatAnOwnerHasFromItsOldestOnToDevicesOfTheSameSlot) {
+  for_every_size([](const Size& size) {
+    for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
+      const Planned planned(size, exchange);
+      std::map<std::tuple<int, bool, int>, int> sent;
+      for (const Help& help : planned.plan.help) {
+        EXPECT_NE(help.owner, help.helper);
+        EXPECT_GT(help.halves, 0);
+        int& first = sent[{help.slot, help.backward, help.owner}];
+        EXPECT_EQ(help.first_half, first) << "parts follow each other";
+        first += help.halves;
+        EXPECT_LE(first, planned.halves_of(help.owner, help.owner_op));
+        for (const auto& [device, op] :
+             {std::pair{help.owner, help.owner_op}, {help.helper, help.helper_op}}) {
+          EXPECT_EQ(planned.grid.slot_of[device][op], help.slot);
+          EXPECT_EQ(is_backward(planned.program.devices[device].ops[op].kind), help.backward);
+        }
+      }
+      for (const Help& help : planned.plan.help) {
+        EXPECT_FALSE(sent.contains({help.slot, help.backward, help.helper})) << "nobody gives and takes";
+      }
+    }
+  });
+}
+
+// Every way to hand halves of the devices above to those below, tried one by one.
+int least_greatest(std::vector<int> halves, std::size_t from = 0) {
+  const int greatest = *std::ranges::max_element(halves);
+  if (from == halves.size()) return greatest;
+  int least = least_greatest(halves, from + 1);
+  for (std::size_t to = 0; to < halves.size(); ++to) {
+    if (halves[to] + 1 >= halves[from]) continue;
+    std::vector<int> moved = halves;
+    --moved[from];
+    ++moved[to];
+    least = std::min(least, least_greatest(moved, from));
+  }
+  return least;
+}
+
+TEST(ExchangePlan, LevelledLeavesTheLeastThatIsPossibleByBruteForce) {
+  for (const Size& size : {Size{2, 2, 4, 1}, {3, 2, 4, 1}, {3, 2, 3, 1}, {4, 2, 3, 1}}) {
+    const Planned planned(size, Exchange::Levelled);
+    for (const auto& [slot, before] : loads_of(planned)) {
+      std::vector<int> halves;
+      std::map<int, int> after = before;
+      for (const auto& [device, load] : before) halves.push_back(load);
+      for (const Help& help : planned.plan.help) {
+        if (std::pair(help.slot, help.backward) != slot) continue;
+        after[help.owner] -= help.halves;
+        after[help.helper] += help.halves;
+      }
+      int greatest = 0;
+      for (const auto& [device, load] : after) greatest = std::max(greatest, load);
+      EXPECT_EQ(greatest, least_greatest(halves)) << slot.first;
+    }
+  }
+}
+
+TEST(ExchangePlan, KeepsToTheLimitOfEveryOwnerAndIsEmptyWithoutOne) {
+  for_every_size([](const Size& size) {
+    for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
+      EXPECT_TRUE(Planned(size, exchange, 0).plan.help.empty());
+      for (const int limit : {1, 2})
+        EXPECT_LE(Planned(size, exchange, limit).effect().greatest_slices, limit);
+      const ExchangeEffect free = Planned(size, exchange).effect(),
+                           bound = Planned(size, exchange, 1).effect();
+      EXPECT_LE(free.after, bound.after + 1e-12);
+      EXPECT_LE(bound.after, bound.before);
+    }
+    EXPECT_TRUE(Planned(size, Exchange::Off).plan.help.empty());
+  });
+}
+
+TEST(ExchangePlan, HasNoHelpInTheRamps) {
+  for_every_size([](const Size& size) {
+    const Planned planned(size, Exchange::Levelled);
+    std::map<std::pair<int, bool>, std::set<int>> there;
+    for (int device = 0; device < size.devices; ++device) {
+      const auto& ops = planned.program.devices[device].ops;
+      for (std::uint32_t i = 0; i < ops.size(); ++i) {
+        there[{planned.grid.slot_of[device][i], is_backward(ops[i].kind)}].insert(device);
+      }
+    }
+    for (const Help& help : planned.plan.help) {
+      EXPECT_EQ(static_cast<int>(there[{help.slot, help.backward}].size()), size.devices);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace penstock::schedule
