@@ -24,6 +24,7 @@ memory-reference() { "$program" plan --score bench/reference/atc24_memory.csv; }
 overhead() { python3 bench/overhead.py "$program"; }
 peers() { python3 bench/peers.py "$program"; }
 slimpipe() { python3 bench/slimpipe.py "$program"; }
+exchange() { python3 bench/exchange.py "$program"; }
 pictures() {
   local show="$program show --schedule slimpipe -p 4 --format svg"
   $show -m 2 -n 8 > docs/pictures/slimpipe.svg
@@ -31,7 +32,7 @@ pictures() {
   $show -m 2 -n 4 --vocabulary-parallel > docs/pictures/slimpipe_vocabulary.svg
 }
 
-names="generators simulate reality reference plan memory memory-reference schedules kernels overhead peers slimpipe pictures"
+names="generators simulate reality reference plan memory memory-reference schedules kernels overhead peers slimpipe exchange pictures"
 wanted=${*:-$names}
 mkdir -p bench/results
 for name in $wanted; do

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/exchange.h"
 #include "cli/memory_report.h"
 #include "cli/run_costs.h"
 #include "model/offload_choice.h"
@@ -91,6 +92,7 @@ schedule::Lowering lowering_of(const ResolvedRun& run) {
   lowering.vocabulary.part_bytes = [hidden = lowering.transfer_bytes, devices](int j, int i) {
     return hidden(j, i) / devices;
   };
+  lowering.exchange = exchange_of(run);
   lowering.gradients.tied_embeddings = shape.tied_embeddings;
   lowering.gradients.tied_bytes =
       shape.vocab * shape.hidden *
@@ -114,9 +116,10 @@ model::MemoryTable predict_memory(const ResolvedRun& run, const schedule::Progra
     memory.kv_gradients = peak(sim::Category::KvGradients);
     memory.logits = peak(sim::Category::Logits);
     (run.options.memory.offload_to == "disk" ? memory.disk : memory.host) = moving.away_peak;
-    memory.transfers = peak(sim::Category::Queues) + peak(sim::Category::Buffers);
+    const Bytes help = help_buffers(run, program, device);
+    memory.transfers = peak(sim::Category::Queues) + peak(sim::Category::Buffers) + help;
     memory.transient = std::max(moving.temporary, tied);
-    memory.at_once = standing + std::max(moving.peak, tied);
+    memory.at_once = standing + std::max(moving.peak + help, tied);
     table.push_back(memory);
   }
   return table;
@@ -145,14 +148,28 @@ train::RunPlan plan_run(const ResolvedRun& run) {
   schedule::Lowering evaluation = lowering_of(run);
   evaluation.gradients = {};
   evaluation.offload_bytes = {};
+  evaluation.exchange = {};
   evaluation.optimizer_step = false;
   plan.evaluation = schedule::lower(forwards, evaluation);
   for (const int slices : run.schedule.slices) plan.slices.push_back(cut(run, slices));
   for (const int slices : forwards.slices) plan.evaluation_slices.push_back(cut(run, slices));
   plan.predicted = predict_memory(run, plan.program);
   plan.memory_note = run.memory_note;
+  plan.exchange_note = run.exchange_note;
   return plan;
 }
+
+namespace {
+
+std::string exchange_line(const train::RunPlan& plan) {
+  const schedule::ScheduleOptions& chosen = plan.options.schedule;
+  if (!plan.exchange_note.empty()) return "exchange  " + plan.exchange_note + "\n";
+  if (chosen.exchange == "off") return {};
+  return "exchange  " + chosen.exchange + ": " + std::to_string(plan.program.help.size()) +
+         " actions' attention is shared in a step\n";
+}
+
+}  // namespace
 
 std::string start_table(const train::RunPlan& plan, const std::string& machine, int threads) {
   const model::Shape& shape = plan.shape();
@@ -169,7 +186,8 @@ std::string start_table(const train::RunPlan& plan, const std::string& machine, 
        << "schedule  " << plan.program.name << ": " << plan.program.device_count() << " devices, "
        << plan.stages() << " stages, " << plan.program.micro_batches() << " micro-batches of "
        << plan.slices.front().size() << (plan.slices.front().size() == 1 ? " slice\n" : " slices\n")
-       << "machine   " << machine << ", " << threads << (threads == 1 ? " thread" : " threads") << " a rank\n"
+       << exchange_line(plan) << "machine   " << machine << ", " << threads
+       << (threads == 1 ? " thread" : " threads") << " a rank\n"
        << memory_before(plan);
   return text.str();
 }

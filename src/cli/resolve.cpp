@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/choose_exchange.h"
+#include "cli/exchange.h"
 #include "cli/fit_memory.h"
 #include "cli/layer_policies.h"
 #include "files/mapped_file.h"
@@ -47,11 +49,6 @@ void refuse_what_is_not_there(const train::RunOptions& options) {
   require_one(options.parallel.dp, "dp");
   require_one(options.parallel.cp, "cp");
   require_one(options.parallel.tp, "tp");
-  const auto require_word = [](const std::string& value, const char* key, const std::string& word) {
-    require(value == word,
-            std::string(key) + " = " + json_quote(value) + " is not there yet; use " + json_quote(word));
-  };
-  require_word(options.schedule.exchange, "schedule.exchange", "off");
 }
 
 // A shape comes from one place: a key that was given beside model.config would be lost.
@@ -251,6 +248,8 @@ ResolvedRun resolve(train::RunOptions options) {
   run.options = std::move(options);
   run.threads = static_cast<int>(std::max<std::int64_t>(1, run.options.train.threads));
   run.keep = layer_policies(run.options.memory, run.layers, std::ranges::max(run.schedule.slices) > 1);
+  choose_exchange(run);
+  if (run.options.schedule.exchange != "off") check_exchange(run);
   memory_limit(run.options.memory);
   choose_memory(run);
   return run;

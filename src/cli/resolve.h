@@ -18,8 +18,9 @@ struct ResolvedRun {
   schedule::Schedule schedule;  // legal, for parallel.pp devices and batch / micro_batch micro-batches
   std::vector<model::LayerRange> layers;  // of each stage
   std::vector<model::KeepSet> keep;       // of each layer: what it keeps for the backward
-  int threads = 1;          // of a rank, as train.threads says; the caller knows better when it is 0
-  std::string memory_note;  // what was chosen for an "auto" of the section [memory]; may be empty
+  int threads = 1;            // of a rank, as train.threads says; the caller knows better when it is 0
+  std::string exchange_note;  // what was chosen for schedule.exchange = "auto"; may be empty
+  std::string memory_note;    // what was chosen for an "auto" of the section [memory]; may be empty
 };
 
 // Reads model.config and schedule.file where they are given, and generates the schedule. Throws InputError of

@@ -52,6 +52,13 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
   command.add_flag(
       "--vocabulary-parallel", flags.vocabulary_parallel,
       "shard the vocabulary over the devices (slimpipe): the program gets visits of all of them");
+  command
+      .add_option("--exchange", flags.exchange,
+                  "context exchange (slimpipe), off, paired or levelled: devices attend for others")
+      ->check(CLI::IsMember({"off", "paired", "levelled"}));
+  command
+      .add_option("--exchange-limit", flags.exchange_limit, "K,V slices that a device may send in one slot")
+      ->check(whole_number_from(0));
 }
 
 schedule::Schedule make_schedule(const ScheduleFlags& flags) {
@@ -81,12 +88,14 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
   return schedule::generate(flags.name, request);
 }
 
-schedule::Program lower_legal(const schedule::Schedule& schedule, double offload, bool vocabulary_parallel) {
+schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags) {
   const auto findings = schedule::check(schedule);
-  const Bytes leaving = model::leaving_bytes(kUnitRecord, offload);
+  const Bytes leaving = model::leaving_bytes(kUnitRecord, flags.offload);
   if (findings.empty())
     return schedule::lower(schedule, {.offload_bytes = [=](int, int, int) { return leaving; },
-                                      .vocabulary = {.parallel = vocabulary_parallel}});
+                                      .vocabulary = {.parallel = flags.vocabulary_parallel},
+                                      .exchange = {.exchange = schedule::parse_exchange(flags.exchange),
+                                                   .limit = flags.exchange_limit}});
   std::string message = schedule.name + ": not a legal schedule: " + findings.front().text;
   for (std::size_t i = 1; i < findings.size(); ++i) message += "\n  " + findings[i].text;
   throw NoAnswer(message);

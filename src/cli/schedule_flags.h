@@ -30,7 +30,9 @@ struct ScheduleFlags {
   double offload =
       0;  // share of each record that leaves; of schedules, whose records count kUnitRecord bytes
   bool vocabulary_parallel = false;
-  double latency = 0;  // of a transfer, in forwards; known to simulate alone
+  std::string exchange = "off";  // context exchange: off, paired or levelled
+  int exchange_limit = 1000;     // K,V slices
+  double latency = 0;            // of a transfer, in forwards; known to simulate alone
 };
 
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
@@ -38,10 +40,10 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 // Generates or reads what the flags name; throws InputError.
 schedule::Schedule make_schedule(const ScheduleFlags& flags);
 
-// The program of a schedule; of each record the share `offload` leaves. Throws NoAnswer with the findings,
-// one a line, when it is not legal, InputError when its vocabulary is to be sharded and it has no slots.
-schedule::Program lower_legal(const schedule::Schedule& schedule, double offload = 0,
-                              bool vocabulary_parallel = false);
+// The program of a schedule, as the flags say how to lower it. Throws NoAnswer with the findings, one a line,
+// when it is not legal, InputError when its vocabulary is to be sharded or attention exchanged and it has no
+// slots.
+schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags);
 
 // The flags' unit record; nothing where no record leaves.
 sim::RecordBytes unit_record(const ScheduleFlags& flags);

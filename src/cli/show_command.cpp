@@ -2,6 +2,7 @@
 // penstock show: draw a schedule.
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -59,7 +60,7 @@ sim::Result in_unit_times(const ShowFlags& flags, const schedule::Program& progr
 }
 
 schedule::Program program_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
-  return lower_legal(schedule, flags.schedule.offload, flags.schedule.vocabulary_parallel);
+  return lower_legal(schedule, flags.schedule);
 }
 
 std::string trace_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
@@ -70,17 +71,38 @@ std::string trace_of(const ShowFlags& flags, const schedule::Schedule& schedule)
 
 // Copies and visits of the vocabulary stand beside computation, which a schedule alone does not show.
 std::string svg_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
-  const bool plain = flags.schedule.offload == 0 && !flags.schedule.vocabulary_parallel;
+  const bool plain =
+      flags.schedule.offload == 0 && !flags.schedule.vocabulary_parallel && flags.schedule.exchange == "off";
   if (plain) return report::svg(report::draw(schedule));
   const schedule::Program program = program_of(flags, schedule);
   return report::svg(report::draw(program, in_unit_times(flags, program).timeline));
 }
 
+// "-" behind actions of which others take a part, "+" behind those during which the device does so.
+report::GridOptions::Signs help_signs(const schedule::Schedule& schedule, const schedule::Program& program) {
+  report::GridOptions::Signs signs;
+  const auto sign = [&](int device, const schedule::Action& action, char sign) {
+    const auto& row = schedule.devices[static_cast<std::size_t>(device)];
+    signs[{device, static_cast<int>(std::ranges::find(row, action) - row.begin())}] = sign;
+  };
+  for (const schedule::Help& help : program.help) {
+    sign(help.owner, help.of, '-');
+    sign(help.helper, help.during, '+');
+  }
+  return signs;
+}
+
 std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
-  return describe(schedule) + notes(flags) +
-         report::grid(schedule, {.colour = terminal || flags.colour,
-                                 .most_columns = terminal ? train::terminal_width() : 0});
+  report::GridOptions options{.colour = terminal || flags.colour,
+                              .most_columns = terminal ? train::terminal_width() : 0};
+  std::string text = describe(schedule) + notes(flags);
+  if (flags.schedule.exchange != "off") {
+    options.signs = help_signs(schedule, program_of(flags, schedule));
+    text += "exchange " + flags.schedule.exchange +
+            ": \"-\" others attend to a part of the action's context, \"+\" the device attends for another\n";
+  }
+  return text + report::grid(schedule, options);
 }
 
 std::string show(const ShowFlags& flags) {
@@ -91,6 +113,8 @@ std::string show(const ShowFlags& flags) {
   if (flags.format == "trace") return trace_of(flags, schedule);
   if (flags.schedule.vocabulary_parallel)
     throw InputError("--vocabulary-parallel is of programs: add --program, --format svg or --format trace");
+  if (flags.schedule.exchange != "off" && flags.format != "grid")
+    throw InputError("--exchange is of programs: add --program, --format grid, svg or trace");
   if (flags.format == "csv") return schedule::to_csv(schedule);
   if (flags.format == "json") return schedule::to_json(schedule) + "\n";
   return grid_of(flags, schedule);
@@ -109,7 +133,9 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
   CLI::Option* compare = command->add_flag("--compare", flags->compare,
                                            "a table of all schedules at the size given by -p, -m and -n");
   lowered->excludes(format);
-  compare->excludes(format)->excludes(lowered)->excludes(command->get_option("--vocabulary-parallel"));
+  for (const char* of_programs : {"--vocabulary-parallel", "--exchange"})
+    compare->excludes(command->get_option(of_programs));
+  compare->excludes(format)->excludes(lowered);
   command->add_flag("--colour", flags->colour, "colours in a pipe too");
   command->callback([flags, &exit_code] {
     std::cout << show(*flags);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/number_flags.h"
 #include "cli/run_report.h"
 #include "cli/simulation.h"
 #include "cli/sweep.h"
@@ -22,6 +23,7 @@ namespace {
 
 void print_for_people(const Simulated& simulated) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
+  if (!simulated.note.empty()) std::cout << "exchange " << simulated.note << "\n";
   std::cout << sim::to_table(simulated.result) << "\n"
             << report::terminal_timeline(
                    simulated.program, simulated.result.timeline,
@@ -91,6 +93,15 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--transfer", flags->times.transfer, "seconds from device to device; occupies nothing");
   command->add_option("--copy", flags->times.copy, "seconds to copy a whole record, one way, with --offload");
   command->add_option("--visit", flags->times.visit, "seconds of a visit of the vocabulary (LOSS)");
+  command
+      ->add_option("--attention-share", flags->times.attention,
+                   "what of F, B and I is attention, 0 to 1, in the mean over slices: it grows with the "
+                   "slice's number")
+      ->check(share());
+  command
+      ->add_option("--stage-layers", flags->times.layers,
+                   "layers of a stage, at each of which help is served")
+      ->check(whole_number_from(1));
   command->add_option("--costs", flags->costs,
                       "a table of costs: seconds by kind, stage and slice; links; bytes");
   command->add_option("--change", flags->changes,

@@ -49,11 +49,16 @@ void refuse_seconds(const SimulateFlags& flags) {
                      "\" and \"" + printable(flags.schedule.name) + "\")");
   if (!flags.costs.empty()) throw InputError("--costs" + of_schedules);
   if (flags.times != sim::UnitTimes{})
-    throw InputError("--forward, --backward, --input, --weight, --transfer, --copy, --visit:" + of_schedules);
+    throw InputError(
+        "--forward, --backward, --input, --weight, --transfer, --copy, --visit, --attention-share, "
+        "--stage-layers:" +
+        of_schedules);
   if (flags.schedule.offload != 0)
     throw InputError("--offload is of schedules; a run file has the key memory.offload");
   if (flags.schedule.vocabulary_parallel)
     throw InputError("--vocabulary-parallel is of schedules; a run file says schedule.vocabulary_parallel");
+  if (flags.schedule.exchange != "off")
+    throw InputError("--exchange is of schedules; a run file says schedule.exchange");
 }
 
 void refuse_attention(const SimulateFlags& flags) {
@@ -95,10 +100,11 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
   ScheduleFlags asked = flags.schedule;
   if (flags.times.forward > 0 && flags.times.transfer > 0)
     asked.latency = flags.times.transfer / flags.times.forward;
-  Simulated simulated{.program = lower_legal(make_schedule(asked), asked.offload, asked.vocabulary_parallel)};
+  Simulated simulated{.program = lower_legal(make_schedule(asked), asked)};
   if (flags.costs.empty()) {
-    simulated.result =
-        evaluate_changed(simulated.program, sim::UnitCosts(flags.times, unit_record(flags.schedule)), flags);
+    simulated.result = evaluate_changed(
+        simulated.program, sim::UnitCosts(flags.times, unit_record(flags.schedule), simulated.program.slices),
+        flags);
     return simulated;
   }
   sim::CostTable table = sim::parse_cost_table(files::read_text(flags.costs, kLongestSchedule), flags.costs,
@@ -111,7 +117,7 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
 Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   const ResolvedRun run = resolve(read_run_file(flags.schedule.file, overrides));
-  Simulated simulated{.program = schedule::lower(run.schedule, lowering_of(run))};
+  Simulated simulated{.program = schedule::lower(run.schedule, lowering_of(run)), .note = run.exchange_note};
   const RunCosts costs(run, {.copy_bytes_per_second = copy_speed(flags, run.options.memory),
                              .attention_factor = flags.attention});
   simulated.result = evaluate_changed(simulated.program, costs.costs(), flags);

@@ -42,6 +42,7 @@ struct MeasuredStep {
 struct Simulated {
   schedule::Program program;
   sim::Result result;
+  std::string note = {};               // what was chosen for schedule.exchange = "auto"; may be empty
   std::vector<MeasuredStep> measured;  // of a run directory
   std::size_t typical = 0;             // the measured step whose times the simulation took
   model::MemoryTable predicted;        // of a run file or directory

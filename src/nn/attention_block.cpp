@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/attention_block.h"
 
-#include "nn/allocator.h"
+#include <utility>
+#include <vector>
+
+#include "nn/earlier_part.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
 #include "nn/kernels/element.h"
@@ -14,6 +17,7 @@ namespace {
 
 using kernels::AttentionPart;
 using kernels::Mask;
+using model::SlicePart;
 
 // [N, heads·d] as [b, heads, T, d], and back to rows of `type`.
 at::Tensor by_head(const at::Tensor& rows, const SlicePlace& place, std::int64_t heads) {
@@ -30,54 +34,77 @@ at::Tensor rotated(const AttentionBlock& block, const SlicePlace& place, const P
                        place.first_position);
 }
 
-AttentionPart attend_all(const LayerRecord& record, EarlierSlices earlier) {
-  AttentionPart total =
-      kernels::attend(record[Saved::Query], record[Saved::Key], record[Saved::Value], Mask::Causal);
+// What this device itself attends to of the earlier slices, newest first; the oldest halves may be away.
+std::vector<std::pair<LayerRecord*, SlicePart>> parts_at_home(EarlierSlices earlier,
+                                                              const AttentionHelpers* helpers) {
+  const int count = static_cast<int>(earlier.size()), away = helpers ? helpers->halves() : 0;
+  std::vector<std::pair<LayerRecord*, SlicePart>> parts;
+  for (int slice = count - 1; slice >= 0; --slice) {
+    LayerRecord* record = earlier[static_cast<std::size_t>(count - 1 - slice)];
+    const SlicePart part =
+        model::part_in_halves(slice, (*record)[Saved::Key].size(2), away, 2 * count - away);
+    if (part.length > 0) parts.emplace_back(record, part);
+  }
+  return parts;
+}
+
+AttentionPart attend_all(const LayerRecord& record, EarlierSlices earlier, AttentionHelpers* helpers) {
+  const at::Tensor& query = record[Saved::Query];
+  AttentionPart total = kernels::attend(query, record[Saved::Key], record[Saved::Value], Mask::Causal);
   if (earlier.empty()) return total;
   total.output = total.output.to(kernels::accumulator_type(total.output.scalar_type()));
-  for (const LayerRecord* slice : earlier) {
-    kernels::merge(total, kernels::attend(record[Saved::Query], (*slice)[Saved::Key], (*slice)[Saved::Value],
-                                          Mask::None));
+  for (const auto& [slice, part] : parts_at_home(earlier, helpers)) {
+    const KeyValues chunk = keys_and_values(*slice, part);
+    kernels::merge(total, kernels::attend(query, chunk.key, chunk.value, Mask::None));
   }
+  if (helpers) helpers->merge(total);
   return total;
 }
 
 // The gradient of the rotated query [b, H, T, d]; those of keys and values go to their slices' records.
 at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& grad_output,
-                               EarlierSlices earlier, LayerRecord& record) {
-  const auto add = [&](LayerRecord& slice, Mask mask) {
-    const auto part = kernels::attend_backward(grad_output, record[Saved::Query], slice[Saved::Key],
-                                               slice[Saved::Value], merged, mask);
-    kernels::accumulate_or_take(slice.key_gradient, part.key);
-    kernels::accumulate_or_take(slice.value_gradient, part.value);
-    return part.query;
+                               EarlierSlices earlier, LayerRecord& record, AttentionHelpers* helpers) {
+  const at::Tensor& query = record[Saved::Query];
+  const auto own_part = [&] {
+    const auto own = kernels::attend_backward(grad_output, query, record[Saved::Key], record[Saved::Value],
+                                              merged, Mask::Causal);
+    kernels::accumulate_or_take(record.key_gradient, own.key);
+    kernels::accumulate_or_take(record.value_gradient, own.value);
+    return own.query;
   };
-  at::Tensor grad_query = add(record, Mask::Causal);
+  at::Tensor grad_query = own_part();
   if (earlier.empty()) return grad_query;
   grad_query = grad_query.to(kernels::accumulator_type(grad_query.scalar_type()));
-  for (LayerRecord* slice : earlier) {
-    kernels::accumulate(grad_query, add(*slice, Mask::None));
-    recount(slice->key_gradient, Category::KvGradients);
-    recount(slice->value_gradient, Category::KvGradients);
-  }
+  const auto earlier_part = [&](LayerRecord& slice, const SlicePart& part) {
+    const KeyValues chunk = keys_and_values(slice, part);
+    const auto gradients =
+        kernels::attend_backward(grad_output, query, chunk.key, chunk.value, merged, Mask::None);
+    add_gradients(slice, part, {gradients.key, gradients.value});
+    return gradients.query;
+  };
+  for (const auto& [slice, part] : parts_at_home(earlier, helpers))
+    kernels::accumulate(grad_query, earlier_part(*slice, part));
+  if (helpers) helpers->add_gradients(grad_query, earlier);
   return grad_query;
 }
 
 }  // namespace
 
-void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier,
-            LayerRecord& record) {
+void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
+            AttentionHelpers* helpers) {
   const BlockScope scope(Block::Attention);
   const at::Tensor& input = record[Saved::Norm1Output];
   if (!record[Saved::Query].defined()) {
     record[Saved::Query] = rotated(block, place, *block.query, block.heads, input);
   }
+  const bool attends = !record[Saved::AttentionOutput].defined();
+  if (helpers && attends) helpers->post_queries(record[Saved::Query]);
   if (!record[Saved::Key].defined()) {
     record[Saved::Key] = rotated(block, place, *block.key, block.kv_heads, input);
     record[Saved::Value] = by_head(kernels::product(input, block.value->weight), place, block.kv_heads);
   }
-  if (record[Saved::AttentionOutput].defined()) return;
-  const AttentionPart merged = attend_all(record, earlier);
+  if (!attends) return;
+  const AttentionPart merged = attend_all(record, earlier, helpers);
   record[Saved::AttentionOutput] = by_token(merged.output, input.scalar_type());
   record[Saved::LogSumExp] = merged.log_sum_exp;
 }
@@ -89,7 +116,7 @@ at::Tensor attention_output(const AttentionBlock& block, const LayerRecord& reco
 
 at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlace& place,
                                     const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
-                                    WeightRecord& pending) {
+                                    WeightRecord& pending, AttentionHelpers* helpers) {
   const BlockScope scope(Block::Attention);
   const at::ScalarType type = grad_output.scalar_type();
   const at::Tensor grad_rows = kernels::product_backward(grad_output, block.output->weight);
@@ -100,7 +127,8 @@ at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlac
     merged.output = merged.output.contiguous();
     grad_attention = grad_attention.contiguous();
   }
-  const at::Tensor rotated_query = attend_all_backward(merged, grad_attention, earlier, record);
+  if (helpers) helpers->post_gradients(record[Saved::Query], merged, grad_attention);
+  const at::Tensor rotated_query = attend_all_backward(merged, grad_attention, earlier, record, helpers);
   const at::Tensor grad_query =
       kernels::rope_backward(rotated_query, *block.rotary, place.first_position, type);
   const at::Tensor grad_key =

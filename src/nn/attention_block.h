@@ -4,8 +4,7 @@
 // output product.
 #pragma once
 
-#include <span>
-
+#include "nn/attention_helpers.h"
 #include "nn/kernels/rope.h"
 #include "nn/record.h"
 
@@ -28,21 +27,20 @@ struct SlicePlace {
   std::int64_t first_position = 0;
 };
 
-// The same layer's records of the earlier slices of the micro-batch, newest first.
-using EarlierSlices = std::span<LayerRecord* const>;
-
 // Forms what the record lacks of Query, Key, Value, AttentionOutput and LogSumExp from Norm1Output and the
-// earlier slices' keys and values: all of it in the forward, what was not kept in the backward.
-void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record);
+// earlier slices' keys and values: all of it in the forward, what was not kept in the backward. `helpers` may
+// be null; otherwise their part of the attention is posted and merged here, the keys must have been posted.
+void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
+            AttentionHelpers* helpers = nullptr);
 
 // The output product of AttentionOutput, [N, h].
 at::Tensor attention_output(const AttentionBlock& block, const LayerRecord& record);
 
 // grad_output [N, h] → the gradient of Norm1Output [N, h]. Reads the whole record. All later slices must have
 // been here. Adds to the earlier slices' key and value gradients, consumes this slice's own, and appends the
-// four weight products.
+// four weight products. Helpers as in attend().
 at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlace& place,
                                     const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
-                                    WeightRecord& pending);
+                                    WeightRecord& pending, AttentionHelpers* helpers = nullptr);
 
 }  // namespace penstock::nn

@@ -40,11 +40,13 @@ void add_attention(const DecoderLayer& layer, LayerRecord& record) {
 
 // Forms what the record lacks, from LayerInput to Gate and Up: everything in the forward, in the backward
 // what the policy did not keep. The same operations on the same values give the same bits.
-void complete(const DecoderLayer& layer, const SlicePlace& place, EarlierSlices earlier,
-              LayerRecord& record) {
+void complete(const DecoderLayer& layer, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
+              AttentionHelpers* helpers) {
+  if (helpers && !record[Saved::AttentionOutput].defined())
+    helpers->post_keys(earlier, AttentionHelpers::Pass::Forward);
   normalise(*layer.input_norm, layer.norm_epsilon, record[Saved::LayerInput], record[Saved::Norm1Output],
             record[Saved::Norm1Scale]);
-  attend(layer.attention, place, earlier, record);
+  attend(layer.attention, place, earlier, record, helpers);
   add_attention(layer, record);
   expand(layer.feed_forward, record);
 }
@@ -52,22 +54,23 @@ void complete(const DecoderLayer& layer, const SlicePlace& place, EarlierSlices 
 }  // namespace
 
 at::Tensor layer_forward(const DecoderLayer& layer, const at::Tensor& input, const SlicePlace& place,
-                         EarlierSlices earlier, LayerRecord& record) {
+                         EarlierSlices earlier, LayerRecord& record, AttentionHelpers* helpers) {
   record[Saved::LayerInput] = input;
-  complete(layer, place, earlier, record);
+  complete(layer, place, earlier, record, helpers);
   return at::add(record[Saved::Norm2Input], feed_forward_output(layer.feed_forward, record));
 }
 
 at::Tensor layer_backward_input(const DecoderLayer& layer, const at::Tensor& grad_output,
                                 const SlicePlace& place, EarlierSlices earlier, LayerRecord record,
-                                WeightRecord& pending) {
-  complete(layer, place, earlier, record);
+                                WeightRecord& pending, AttentionHelpers* helpers) {
+  complete(layer, place, earlier, record, helpers);
+  if (helpers) helpers->post_keys(earlier, AttentionHelpers::Pass::Backward);
   const at::Tensor grad_norm2 = feed_forward_backward_input(layer.feed_forward, grad_output, record, pending);
   const at::Tensor grad_middle =
       kernels::rms_norm_backward(grad_norm2, record[Saved::Norm2Input], layer.post_attention_norm->weight,
                                  record[Saved::Norm2Scale], grad_output, layer.post_attention_norm->gradient);
   const at::Tensor grad_norm1 =
-      attention_backward_input(layer.attention, place, grad_middle, earlier, record, pending);
+      attention_backward_input(layer.attention, place, grad_middle, earlier, record, pending, helpers);
   return kernels::rms_norm_backward(grad_norm1, record[Saved::LayerInput], layer.input_norm->weight,
                                     record[Saved::Norm1Scale], grad_middle, layer.input_norm->gradient);
 }

@@ -16,9 +16,10 @@ struct DecoderLayer {
   double norm_epsilon = 1e-5;
 };
 
-// input [N, h] → [N, h]; fills the record.
+// input [N, h] → [N, h]; fills the record. `helpers` may be null; otherwise they take their part of the
+// attention.
 at::Tensor layer_forward(const DecoderLayer& layer, const at::Tensor& input, const SlicePlace& place,
-                         EarlierSlices earlier, LayerRecord& record);
+                         EarlierSlices earlier, LayerRecord& record, AttentionHelpers* helpers = nullptr);
 
 // grad_output [N, h] → the gradient of the input. Adds the gradients of the norms' weights, and appends the
 // products that give the matrices' gradients; the record is used up. Tensors that were dropped from it are
@@ -26,7 +27,7 @@ at::Tensor layer_forward(const DecoderLayer& layer, const at::Tensor& input, con
 // last to first. grad_output is kept by `pending`.
 at::Tensor layer_backward_input(const DecoderLayer& layer, const at::Tensor& grad_output,
                                 const SlicePlace& place, EarlierSlices earlier, LayerRecord record,
-                                WeightRecord& pending);
+                                WeightRecord& pending, AttentionHelpers* helpers = nullptr);
 
 // Forms the pending weight gradients, in order, and frees them.
 void layer_backward_weight(WeightRecord pending);

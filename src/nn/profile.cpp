@@ -3,11 +3,14 @@
 
 #include <utility>
 
+#include "nn/boundary.h"
+
 namespace penstock::nn {
 namespace {
 
 thread_local Profile* active = nullptr;
 thread_local Block block_now = Block::Stream;
+thread_local int kernels_under_way = 0;  // one inside the other
 
 }  // namespace
 
@@ -50,7 +53,10 @@ BlockScope::BlockScope(Block block) : previous_(std::exchange(block_now, block))
 BlockScope::~BlockScope() { block_now = previous_; }
 
 // While a call is timed no profile is active, so what it calls in turn is not noted.
-KernelTimer::KernelTimer(Kernel kernel, Work work) : profile_(active) {
+KernelTimer::KernelTimer(Kernel kernel, Work work) {
+  if (kernels_under_way == 0) at_boundary();
+  ++kernels_under_way;
+  profile_ = active;
   if (!profile_) return;
   active = nullptr;
   call_ = {.kernel = kernel, .block = block_now, .flops = work.flops, .bytes = work.bytes};
@@ -58,6 +64,7 @@ KernelTimer::KernelTimer(Kernel kernel, Work work) : profile_(active) {
 }
 
 KernelTimer::~KernelTimer() {
+  --kernels_under_way;
   if (!profile_) return;
   active = profile_;
   call_.end = std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - profile_->began_).count();

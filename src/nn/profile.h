@@ -86,7 +86,8 @@ class BlockScope {
   Block previous_;
 };
 
-// One call of a kernel, from here to the end of the scope.
+// One call of a kernel, from here to the end of the scope. One that no other kernel calls begins at an
+// operation boundary (boundary.h), whose work is not timed with it.
 class KernelTimer {
  public:
   struct Work {
@@ -99,7 +100,7 @@ class KernelTimer {
   KernelTimer& operator=(const KernelTimer&) = delete;
 
  private:
-  Profile* profile_;  // null: nobody asks, or another kernel is being timed
+  Profile* profile_ = nullptr;  // null: nobody asks, or another kernel is being timed
   KernelCall call_;
 };
 

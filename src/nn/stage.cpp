@@ -17,7 +17,7 @@ namespace {
 struct SliceRecord {
   SlicePlace place;
   std::vector<LayerRecord> layers;
-  at::Tensor tokens;  // first stage: for the embedding's gradient; a view of the caller's batch
+  at::Tensor tokens;       // first stage: for the embedding's gradient; a view of the caller's batch
   at::Tensor grad_hidden;  // last stage: the kept gradient of the loss [N, h]
 };
 using SliceRecords = std::map<SliceKey, SliceRecord>;
@@ -87,7 +87,8 @@ struct Stage::Parts {
   at::Tensor run_layers(const ForwardInput& input, SliceRecords& store, bool training);
   SliceRecord take_record(SliceKey key);
   template <class Consume>
-  at::Tensor run_backward(SliceKey key, const at::Tensor& grad_output, Consume&& consume);
+  at::Tensor run_backward(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers,
+                          Consume&& consume);
 };
 
 Stage::Parts::Parts(const StageOptions& given)
@@ -124,7 +125,7 @@ at::Tensor Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& sto
                                     : as_rows(input.hidden);
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     const auto earlier = earlier_slices(store, input.key, layer);
-    hidden = layer_forward(layers[layer], hidden, record.place, earlier, record.layers[layer]);
+    hidden = layer_forward(layers[layer], hidden, record.place, earlier, record.layers[layer], input.helpers);
     drop_unless(training ? kept_of(layer) : kept_by_evaluation(input), record.layers[layer]);
     recount(record.layers[layer]);
   }
@@ -142,14 +143,15 @@ SliceRecord Stage::Parts::take_record(SliceKey key) {
 
 // Gives each layer's weight record to consume(layer, record), last layer first.
 template <class Consume>
-at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_output, Consume&& consume) {
+at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers,
+                                      Consume&& consume) {
   SliceRecord record = take_record(key);
   at::Tensor grad = options.last ? std::exchange(record.grad_hidden, {}) : as_rows(grad_output);
   for (std::size_t layer = layers.size(); layer-- > 0;) {
     const auto earlier = earlier_slices(records, key, layer);
     WeightRecord pending;
     grad = layer_backward_input(layers[layer], grad, record.place, earlier, std::move(record.layers[layer]),
-                                pending);
+                                pending, helpers);
     consume(layer, std::move(pending));
   }
   if (!options.first) return as_slices(grad, record.place);
@@ -174,12 +176,13 @@ ForwardOutput Stage::forward(const ForwardInput& input) {
   return {.loss_sum = loss_sum};
 }
 
-at::Tensor Stage::backward_input(SliceKey key, const at::Tensor& grad_output) {
+at::Tensor Stage::backward_input(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers) {
   std::vector<WeightRecord> pending(parts_->layers.size());
-  at::Tensor grad = parts_->run_backward(key, grad_output, [&](std::size_t layer, WeightRecord record) {
-    recount(record);
-    pending[layer] = std::move(record);
-  });
+  at::Tensor grad =
+      parts_->run_backward(key, grad_output, helpers, [&](std::size_t layer, WeightRecord record) {
+        recount(record);
+        pending[layer] = std::move(record);
+      });
   const bool fresh = parts_->weight_records.emplace(key, std::move(pending)).second;
   PENSTOCK_CHECK(fresh, "the weight gradients of an earlier use of this key are still to be formed");
   return grad;
@@ -192,9 +195,10 @@ void Stage::backward_weight(SliceKey key) {
   for (std::size_t layer = pending.size(); layer-- > 0;) layer_backward_weight(std::move(pending[layer]));
 }
 
-at::Tensor Stage::backward(SliceKey key, const at::Tensor& grad_output) {
-  return parts_->run_backward(
-      key, grad_output, [](std::size_t, WeightRecord record) { layer_backward_weight(std::move(record)); });
+at::Tensor Stage::backward(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers) {
+  return parts_->run_backward(key, grad_output, helpers, [](std::size_t, WeightRecord record) {
+    layer_backward_weight(std::move(record));
+  });
 }
 
 ForwardOutput Stage::evaluate(const ForwardInput& input) {

@@ -24,6 +24,7 @@
 #include "base/units.h"
 #include "model/memory_policy.h"
 #include "model/shape.h"
+#include "nn/attention_helpers.h"
 #include "nn/parameter.h"
 
 namespace penstock::nn {
@@ -51,12 +52,13 @@ struct SliceKey {
 
 struct ForwardInput {
   SliceKey key;
-  std::int64_t first_position = 0;  // of the slice in its sequence
-  bool last_slice = false;          // nobody will read its keys and values: an evaluation keeps none
-  at::Tensor tokens;                // [b, T] int64, first stage
-  at::Tensor hidden;                // [b, T, h] in the compute type, other stages
-  at::Tensor targets;               // [b, T] int64, last stage; -1: no target
-  double loss_scale = 1.0;          // last stage: 1 / number of targets of the whole step
+  std::int64_t first_position = 0;      // of the slice in its sequence
+  bool last_slice = false;              // nobody will read its keys and values: an evaluation keeps none
+  at::Tensor tokens;                    // [b, T] int64, first stage
+  at::Tensor hidden;                    // [b, T, h] in the compute type, other stages
+  at::Tensor targets;                   // [b, T] int64, last stage; -1: no target
+  double loss_scale = 1.0;              // last stage: 1 / number of targets of the whole step
+  AttentionHelpers* helpers = nullptr;  // who takes a part of this slice's attention; null: nobody
 };
 
 struct ForwardOutput {
@@ -77,14 +79,14 @@ class Stage {
 
   // Gradient of the stage's output [b, T, h] (undefined on the last stage, which formed it in forward) to the
   // gradient of its input (undefined on the first stage, where the embedding's gradient is accumulated). The
-  // record becomes a weight record.
-  at::Tensor backward_input(SliceKey key, const at::Tensor& grad_output);
+  // record becomes a weight record. Helpers as in forward.
+  at::Tensor backward_input(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers = nullptr);
 
   // Adds the weight gradients of the key's weight record and frees it.
   void backward_weight(SliceKey key);
 
   // Both at once, layer by layer; the same bits.
-  at::Tensor backward(SliceKey key, const at::Tensor& grad_output);
+  at::Tensor backward(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers = nullptr);
 
   // Forward without a backward to come: keeps keys and values only, until forget(). No gradients are formed.
   ForwardOutput evaluate(const ForwardInput& input);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -97,6 +99,39 @@ std::optional<int> row_of(schedule::Lane lane) {
   }
 }
 
+// Who takes a part of an action's attention, and whose part is taken during it.
+class HelpNotes {
+ public:
+  HelpNotes(const schedule::Program& program, bool sliced) {
+    for (const schedule::Help& help : program.help) {
+      const std::string halves = std::to_string(help.halves) + " half slices";
+      note(help.owner, help.of, '-', "; " + row_name(help.helper) + " attends to " + halves);
+      note(help.helper, help.during, '+', "; attends for " + to_token(help.of, sliced) + " to " + halves);
+    }
+  }
+
+  void add_to(Box& box, int device, const Op& op) const {
+    const auto found = notes_.find({device, op.kind, op.stage, op.micro_batch, op.slice});
+    if (found == notes_.end()) return;
+    box.label += found->second.sign;
+    box.hint += found->second.hint;
+  }
+
+ private:
+  struct Note {
+    char sign = '-';
+    std::string hint;
+  };
+
+  void note(int device, const schedule::Action& action, char sign, const std::string& hint) {
+    Note& known = notes_[{device, op_kind(action.kind), action.stage, action.micro_batch, action.slice}];
+    known.sign = sign;
+    known.hint += hint;
+  }
+
+  std::map<std::tuple<int, OpKind, int, int, int>, Note> notes_;
+};
+
 bool has_copies(const schedule::Program& program) {
   return std::ranges::any_of(program.devices, [](const schedule::DeviceProgram& device) {
     return std::ranges::any_of(device.ops, [](const Op& op) { return op.kind == schedule::OpKind::Offload; });
@@ -125,6 +160,7 @@ Drawing draw(const schedule::Program& program, const schedule::Timeline& timelin
   Drawing drawing{.title = program.name, .end = timeline.makespan(), .unit = "s"};
   const bool sliced = std::ranges::any_of(program.slices, [](int n) { return n != 1; });
   const bool copies = has_copies(program);
+  const HelpNotes notes(program, sliced);
   for (int device = 0; device < program.device_count(); ++device) {
     const int row = static_cast<int>(drawing.rows.size());
     drawing.rows.push_back(row_name(device));
@@ -140,6 +176,7 @@ Drawing draw(const schedule::Program& program, const schedule::Timeline& timelin
       if (!below) continue;
       drawing.boxes.push_back(box_of(device, op, event, sliced, chunks));
       drawing.boxes.back().row = row + *below;
+      notes.add_to(drawing.boxes.back(), device, op);
     }
   }
   return drawing;

@@ -57,7 +57,9 @@ class Grid {
 
  private:
   std::string token_of(int device, const Cell& cell) const {
-    const std::string token = to_token(cell.action, sliced_);
+    std::string token = to_token(cell.action, sliced_);
+    const auto sign = options_.signs.find({device, cell.position});
+    if (sign != options_.signs.end()) token += sign->second;
     return marks_.contains({device, cell.position}) ? '>' + token + '<' : token;
   }
 

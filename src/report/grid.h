@@ -2,8 +2,10 @@
 // A schedule as text: a line for each device, time to the right, tokens as in the CSV.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "report/layout.h"
 #include "schedule/check.h"
@@ -12,8 +14,10 @@
 namespace penstock::report {
 
 struct GridOptions {
+  using Signs = std::map<std::pair<int, int>, char>;  // by device and position
   UnitTimes times;
   bool colour = false;   // ANSI escapes: a background for each kind
+  Signs signs = {};      // put behind the tokens of these actions
   int most_columns = 0;  // characters in a line; a longer grid goes on in further blocks. 0: no limit
 };
 

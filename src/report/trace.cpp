@@ -12,6 +12,7 @@
 #include "report/check_timeline.h"
 #include "schedule/messages.h"
 #include "schedule/program_text.h"
+#include "schedule/text.h"
 
 namespace penstock::report {
 namespace {
@@ -51,6 +52,7 @@ class TraceWriter {
   void add_flow(const schedule::Message& message);
   void add_memory(int device);
   void add_kernels(int device);
+  void add_help(int device);
   void name_lane(int device, int thread);
   void name_thread(int device, int thread, const std::string& name);
   std::string place(int device, int thread) const;
@@ -139,6 +141,7 @@ void TraceWriter::add_device(int device) {
   for (std::uint32_t op = 0; op < spans_[device].size(); ++op) add_op(device, op);
   if (!process_->memory.empty()) add_memory(device);
   if (!process_->kernels.empty()) add_kernels(device);
+  if (!process_->timeline.help.empty()) add_help(device);
 }
 
 void TraceWriter::name_lane(int device, int thread) {
@@ -204,6 +207,21 @@ void TraceWriter::add_kernels(int device) {
           place(device, kKernelThread) + "\"ts\":" + microseconds(start) +
           ",\"dur\":" + microseconds(std::max(start, nanoseconds(span.end)) - start) +
           ",\"args\":{\"block\":" + json_quote(span.block) + "}");
+  }
+}
+
+// What the device computed for others, and its waits for what others computed.
+void TraceWriter::add_help(int device) {
+  name_thread(device, kKernelThread + 1, "help");
+  for (const schedule::HelpSpan& span : process_->timeline.help[device]) {
+    const schedule::Help& help = process_->program.help[span.help];
+    const int partner = span.waiting ? help.helper : help.owner;
+    const std::string name = std::string(span.waiting ? "waits for device " : "attends for device ") +
+                             std::to_string(partner) + ": " + to_token(help.of, sliced_);
+    const Nanoseconds start = nanoseconds(span.start);
+    event("\"ph\":\"X\",\"name\":" + json_quote(name) + ",\"cat\":\"help\"," +
+          place(device, kKernelThread + 1) + "\"ts\":" + microseconds(start) +
+          ",\"dur\":" + microseconds(std::max(start, nanoseconds(span.end)) - start) + ",\"args\":{}");
   }
 }
 

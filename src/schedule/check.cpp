@@ -3,6 +3,7 @@
 
 #include "schedule/check_complete.h"
 #include "schedule/check_deadlock.h"
+#include "schedule/check_exchange.h"
 #include "schedule/check_messages.h"
 #include "schedule/check_ops.h"
 #include "schedule/check_order.h"
@@ -32,6 +33,8 @@ std::string_view name_of(Rule rule) {
       return "unmatched";
     case Rule::Residence:
       return "residence";
+    case Rule::Exchange:
+      return "exchange";
   }
   return "unknown";
 }
@@ -67,6 +70,7 @@ std::vector<Finding> check(const Program& program, std::size_t limit) {
   const Partners partners = match_messages(table, findings);
   find_unready(table, findings);
   const Visits visits = find_bad_vocabulary(table, findings);
+  find_bad_help(table, findings);
   if (findings.count() == 0) find_program_deadlock(table, partners, visits, findings);
   return findings.take();
 }

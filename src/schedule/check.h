@@ -21,6 +21,7 @@ enum class Rule {
   Deadlock,   // across devices: actions wait for each other in a circle
   Unmatched,  // program: a send without its receive, or in another order
   Residence,  // program: used while offloaded, or offloaded and never reloaded, ...
+  Exchange,   // program: help that its two devices, its op or its slot cannot give
 };
 std::string_view name_of(Rule rule);  // "missing", "duplicate", ...
 

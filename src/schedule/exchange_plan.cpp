@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace penstock::schedule {
 namespace {
@@ -97,7 +98,7 @@ std::vector<Move> levelled(const std::vector<Load>& loads, int limit) {
 }
 
 // An owner's helpers get its keys from the oldest on.
-void add_moves(const Slot& slot, std::vector<Move> moves, std::vector<Help>& help) {
+void add_moves(const Slot& slot, std::vector<Move> moves, std::vector<PlannedHelp>& help) {
   std::ranges::stable_sort(moves, {}, &Move::owner);
   std::vector<int> sent(slot.loads.size());
   for (const Move& move : moves) {
@@ -118,6 +119,13 @@ void add_moves(const Slot& slot, std::vector<Move> moves, std::vector<Help>& hel
 std::string_view name_of(Exchange exchange) {
   constexpr std::string_view names[] = {"off", "paired", "levelled"};
   return names[static_cast<std::size_t>(exchange)];
+}
+
+Exchange parse_exchange(std::string_view name) {
+  for (const Exchange exchange : {Exchange::Off, Exchange::Paired, Exchange::Levelled}) {
+    if (name == name_of(exchange)) return exchange;
+  }
+  throw InputError("\"" + printable(name) + "\" is no context exchange; expected off, paired or levelled");
 }
 
 ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, Exchange exchange, int limit) {
@@ -142,7 +150,7 @@ ExchangeEffect effect_of(const ExchangePlan& plan, const Program& compute_only, 
     std::vector<int> before, after, sent(slot.loads.size());
     for (const Load& load : slot.loads) before.push_back(load.halves + 1);
     after = before;
-    for (const Help& part : std::span(begin, help)) {
+    for (const PlannedHelp& part : std::span(begin, help)) {
       after[part.owner] -= part.halves;
       after[part.helper] += part.halves;
       sent[part.owner] += part.halves;

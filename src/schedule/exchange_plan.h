@@ -20,11 +20,13 @@ enum class Exchange : std::uint8_t {
   Paired,    // the paper's: longest with shortest, second longest with second shortest; whole slices
   Levelled,  // one owner may have several helpers, and halves of slices move: whole slots become equal
 };
-std::string_view name_of(Exchange exchange);  // "off", "paired", "levelled"
+std::string_view name_of(Exchange exchange);     // "off", "paired", "levelled"
+Exchange parse_exchange(std::string_view name);  // InputError otherwise
 
-// Keys and values are counted in halves of slices, the oldest first: halves 2j and 2j + 1 are the two parts
-// of slice j, cut along its tokens.
-struct Help {
+inline constexpr int kMostLimit = 1 << 15;  // K,V slices: more than any schedule has
+
+// Part of one owner's keys goes to one helper; help.h says what is counted.
+struct PlannedHelp {
   int slot = 0;
   bool backward = false;
   int owner = 0;                // device
@@ -33,12 +35,10 @@ struct Help {
   std::uint32_t helper_op = 0;  // what the helper itself runs in that slot
   int first_half = 0;
   int halves = 0;
-
-  friend bool operator==(const Help&, const Help&) = default;
 };
 
 struct ExchangePlan {
-  std::vector<Help> help;  // by slot, forward before backward, then by owner and first half
+  std::vector<PlannedHelp> help;  // by slot, forward before backward, then by owner and first half
 };
 
 // `limit`: K,V slices a device may send in one slot. Slots in which not all devices run the same kind of work

@@ -37,7 +37,7 @@ void describe(ScheduleOptions& options, OptionTable& table) {
        "Slices are cut at multiples of so many tokens, and differ by at most that; 128 suits a GPU.",
        from_to(1, 1 << 20)});
   table.push_back({section, "exchange", &options.exchange,
-                   "Attention context exchange between devices; only off so far.",
+                   "Attention context exchange: devices with short caches attend for those with long ones.",
                    one_of({"off", "paired", "levelled", "auto"})});
   table.push_back({section, "exchange_limit", &options.exchange_limit,
                    "K,V slices that a device may send in one slot.", from_to(0, 1e9)});

@@ -15,6 +15,7 @@
 
 #include "base/units.h"
 #include "schedule/action.h"
+#include "schedule/help.h"
 #include "schedule/schedule.h"
 
 namespace penstock::schedule {
@@ -78,8 +79,8 @@ inline bool is_of_vocabulary(OpKind kind) {
 }
 
 // Messages that may overtake each other travel on different channels.
-enum class Channel : std::uint8_t { Forward, Backward, Gradients, Control, Embedding, Loss };
-inline constexpr int kChannels = 6;
+enum class Channel : std::uint8_t { Forward, Backward, Gradients, Control, Embedding, Loss, Help, HelpReply };
+inline constexpr int kChannels = 8;
 
 // The channel of a send, receive or reduction.
 inline Channel channel_of(OpKind kind) {
@@ -123,6 +124,7 @@ struct Program {
   int stages = 0;
   std::vector<int> slices;  // n of each micro-batch
   std::vector<DeviceProgram> devices;
+  std::vector<Help> help = {};  // of one op together, its oldest halves first
 
   int device_count() const { return static_cast<int>(devices.size()); }
   int micro_batches() const { return static_cast<int>(slices.size()); }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -90,6 +93,8 @@ class Parser {
       return;
     }
     if (program_.devices.empty()) fail("\"" + printable(line) + "\" found; expected \"device 0\"");
+    if (line.starts_with("help ")) return parse_help(split(line, ' '));
+    if (!program_.help.empty()) fail("\"" + printable(line) + "\" found; help comes after all ops");
     parse_op(split(line, ' '));
   }
 
@@ -148,6 +153,44 @@ class Parser {
     } else {
       fail("\"" + printable(name) + "\" is no field of an op; expected to, from, with, bytes or after");
     }
+  }
+
+  void parse_help(const std::vector<std::string_view>& words) {
+    static constexpr std::array<std::string_view, 6> kNames{"help", "on", "by", "during", "halves", "bytes"};
+    bool named = words.size() == 2 * kNames.size();
+    for (std::size_t i = 0; named && i < kNames.size(); ++i) named = words[2 * i] == kNames[i];
+    if (!named)
+      fail(
+          "expected \"help ACTION on DEVICE by DEVICE during ACTION halves FIRST+COUNT bytes "
+          "REQUEST+REPLY\"");
+    Help help{.of = parse_action(words[1]), .during = parse_action(words[7])};
+    help.owner = static_cast<std::int32_t>(number_in(words[3], 0, device_count_ - 1, "device"));
+    help.helper = static_cast<std::int32_t>(number_in(words[5], 0, device_count_ - 1, "device"));
+    const std::int64_t halves = 2 * std::int64_t{std::numeric_limits<std::int16_t>::max()};
+    const auto [first, count] = parse_pair(words[9], halves, "number of halves");
+    help.first_half = static_cast<std::int32_t>(first);
+    help.halves = static_cast<std::int32_t>(count);
+    std::tie(help.request, help.reply) =
+        parse_pair(words[11], std::numeric_limits<std::int64_t>::max(), "number of bytes");
+    program_.help.push_back(help);
+  }
+
+  Action parse_action(std::string_view token) const {
+    const Op op = parse_key(token);
+    if (op.kind == OpKind::Forward) return forward(op.stage, op.micro_batch, op.slice);
+    if (op.kind == OpKind::Backward) return backward(op.stage, op.micro_batch, op.slice);
+    if (op.kind == OpKind::BackwardInput) return backward_input(op.stage, op.micro_batch, op.slice);
+    fail("\"" + printable(token) + "\" has no attention; expected an F, B or I");
+  }
+
+  // "3+4"
+  std::pair<std::int64_t, std::int64_t> parse_pair(std::string_view text, std::int64_t greatest,
+                                                   const char* what) const {
+    const std::size_t plus = text.find('+');
+    if (plus == std::string_view::npos)
+      fail("\"" + printable(text) + "\" found; expected two numbers, as in 0+2");
+    return {number_in(text.substr(0, plus), 0, greatest, what),
+            number_in(text.substr(plus + 1), 0, greatest, what)};
   }
 
   std::vector<std::string_view> lines_;

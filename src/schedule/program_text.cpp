@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "schedule/program_words.h"
+#include "schedule/text.h"
 
 namespace penstock::schedule {
 namespace {
@@ -26,6 +27,13 @@ std::string line_of(const DeviceProgram& device, std::uint32_t index, bool with_
     separator = ",";
   }
   return line + "\n";
+}
+
+std::string line_of(const Help& help, bool with_slice) {
+  return "help " + to_token(help.of, with_slice) + " on " + std::to_string(help.owner) + " by " +
+         std::to_string(help.helper) + " during " + to_token(help.during, with_slice) + " halves " +
+         std::to_string(help.first_half) + "+" + std::to_string(help.halves) + " bytes " +
+         std::to_string(help.request) + "+" + std::to_string(help.reply) + "\n";
 }
 
 }  // namespace
@@ -51,6 +59,7 @@ std::string to_text(const Program& program) {
     const DeviceProgram& list = program.devices[device];
     for (std::uint32_t i = 0; i < list.ops.size(); ++i) text += line_of(list, i, with_slice);
   }
+  for (const Help& help : program.help) text += line_of(help, with_slice);
   return text;
 }
 

@@ -19,8 +19,18 @@ struct Event {
   std::uint32_t op = 0;  // index into the device's ops
 };
 
+// A time in which a device served another's request, or waited inside an op for the reply to its own.
+struct HelpSpan {
+  std::uint32_t help = 0;  // index into the program's help
+  Seconds start = 0;
+  Seconds end = 0;
+  bool waiting = false;
+  Seconds processor = 0;  // of the thread that served, when measured
+};
+
 struct Timeline {
-  std::vector<std::vector<Event>> devices;  // each in issue order, one event per op
+  std::vector<std::vector<Event>> devices;       // each in issue order, one event per op
+  std::vector<std::vector<HelpSpan>> help = {};  // of each device, by start; empty without help
 
   Seconds makespan() const {
     Seconds last = 0;

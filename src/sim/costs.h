@@ -36,6 +36,12 @@ struct ActionBytes {
   Bytes messages = 0;   // of a visit of the vocabulary: what its own messages carry
 };
 
+// What of an action's time is attention, its part that others may compute included.
+struct AttentionShare {
+  Seconds seconds = 0;
+  int layers = 1;  // among which it is spread evenly
+};
+
 // Implementations answer with finite values that are not negative, and are called for every op: keep them
 // quick. `index` is the op's place among the device's ops.
 class Costs {
@@ -43,9 +49,13 @@ class Costs {
   virtual ~Costs() = default;
   virtual Seconds seconds(int device, std::uint32_t index,
                           const schedule::Op& op) const = 0;  // compute and copies
+  // Messages of help are no ops of the program: they come as a send with peer and bytes alone.
   virtual Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const = 0;
   virtual RecordBytes record(int stage, int micro_batch, int slice) const = 0;
   virtual ActionBytes action(int /*device*/, const schedule::Op&) const { return {}; }
+  virtual AttentionShare attention(int /*device*/, std::uint32_t /*index*/, const schedule::Op&) const {
+    return {};
+  }
 };
 
 // The value, when it is finite and not negative; throws InputError naming it otherwise.

@@ -2,7 +2,9 @@
 #include "sim/idle.h"
 
 #include <algorithm>
+#include <span>
 
+#include "schedule/help_time.h"
 #include "sim/mean_costs.h"
 #include "sim/messages.h"
 #include "sim/simulate.h"
@@ -12,6 +14,7 @@ namespace {
 
 using schedule::DeviceProgram;
 using schedule::Event;
+using schedule::HelpSpan;
 using schedule::Lane;
 using schedule::Op;
 using schedule::OpKind;
@@ -19,8 +22,9 @@ using schedule::OpKind;
 // Walks the ops of one device and attributes the gaps of its compute lane.
 class Account {
  public:
-  Account(const DeviceProgram& list, const std::vector<Event>& events, const std::vector<Seconds>& departures)
-      : list_(list), events_(events), departed_(list.ops.size()) {
+  Account(const DeviceProgram& list, const std::vector<Event>& events, const std::vector<Seconds>& departures,
+          std::span<const HelpSpan> help)
+      : list_(list), events_(events), help_(help), departed_(list.ops.size()) {
     std::size_t next = 0;
     for (std::size_t i = 0; i < list.ops.size(); ++i) {
       if (is_receive(list.ops[i].kind)) departed_[i] = departures[next++];
@@ -33,6 +37,8 @@ class Account {
       if (lane_of(list_.ops[i].kind) == Lane::Compute) visit(list_.ops[i], events_[i]);
     }
     time_.idle.ramp += makespan - previous_end_;
+    const std::vector<Seconds> inside = schedule::seconds_inside_ops(list_, events_, help_);
+    for (std::size_t i = 0; i < help_.size(); ++i) visit(help_[i], inside[i]);
     return time_;
   }
 
@@ -45,6 +51,19 @@ class Account {
       time_.last_end = events_[i].end;
       first = false;
     }
+  }
+
+  // Waiting inside an op is no work; serving is, wherever it was: inside an op it has been counted already.
+  void visit(const HelpSpan& span, Seconds inside) {
+    if (span.waiting) {
+      time_.busy -= inside;
+      time_.idle.dependency += inside;
+      return;
+    }
+    const Seconds outside = span.end - span.start - inside;
+    const bool in_ramp = span.end <= time_.first_start || span.start >= time_.last_end;
+    time_.busy += outside;
+    (in_ramp ? time_.idle.ramp : time_.idle.dependency) -= outside;
   }
 
   void visit(const Op& op, const Event& event) {
@@ -81,6 +100,7 @@ class Account {
 
   const DeviceProgram& list_;
   const std::vector<Event>& events_;
+  const std::span<const HelpSpan> help_;
   std::vector<Seconds> departed_;  // [op]: of receives
   DeviceTime time_;
   Seconds previous_end_ = 0;
@@ -93,7 +113,9 @@ std::vector<DeviceTime> account_time(const schedule::Program& program, const sch
   const Seconds makespan = timeline.makespan();
   std::vector<DeviceTime> devices;
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
-    devices.push_back(Account(program.devices[d], timeline.devices[d], departed[d]).finish(makespan));
+    devices.push_back(Account(program.devices[d], timeline.devices[d], departed[d],
+                              timeline.help.empty() ? std::span<const HelpSpan>() : timeline.help[d])
+                          .finish(makespan));
   }
   return devices;
 }
@@ -102,8 +124,11 @@ void split_imbalance(std::vector<DeviceTime>& devices, const schedule::Program& 
                      const schedule::Timeline& timeline, const Costs& costs) {
   const MeanCosts mean(program, timeline, costs);
   if (mean.all_equal()) return;
-  const Simulation even = simulate(program, mean);
-  const std::vector<DeviceTime> even_devices = account_time(program, even.timeline);
+  schedule::Program equal;  // equal ones need no help
+  if (!program.help.empty()) (equal = program).help.clear();
+  const schedule::Program& plain = program.help.empty() ? program : equal;
+  const Simulation even = simulate(plain, mean);
+  const std::vector<DeviceTime> even_devices = account_time(plain, even.timeline);
   for (std::size_t d = 0; d < devices.size(); ++d) {
     IdleCauses& idle = devices[d].idle;
     idle.imbalance = std::clamp(idle.dependency - even_devices[d].idle.dependency, 0.0, idle.dependency);

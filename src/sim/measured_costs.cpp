@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <string>
 
 #include "base/error.h"
+#include "schedule/help_time.h"
+#include "schedule/program_index.h"
 #include "schedule/program_text.h"
 #include "schedule/program_words.h"
 #include "sim/messages.h"
@@ -55,7 +59,48 @@ MeasuredCosts::MeasuredCosts(const Program& program, const Timeline& timeline, c
     std::vector<Seconds>& took = took_.emplace_back();
     for (const Event& event : events) took.push_back(event.end - event.start);
   }
+  if (!timeline.help.empty()) measure_help(program, timeline);
   measure_links(program, timeline);
+}
+
+// Own time without serving others and waiting for them, and what they computed.
+void MeasuredCosts::measure_help(const Program& program, const Timeline& timeline) {
+  const schedule::ProgramIndex index(program);
+  std::map<std::pair<int, std::uint32_t>, Moved> moved;
+  std::vector<int> times(program.help.size());
+  for (int d = 0; d < program.device_count(); ++d) {
+    took_[d] = schedule::own_seconds(program.devices[d], timeline.devices[d], timeline.help[d]);
+    for (const schedule::HelpSpan& span : timeline.help[d]) {
+      if (span.waiting) continue;
+      const schedule::Help& help = program.help[span.help];
+      const schedule::Place place = help.backward()
+                                        ? index.backward(help.of.stage, help.of.micro_batch, help.of.slice)
+                                        : index.forward(help.of.stage, help.of.micro_batch, help.of.slice);
+      Moved& part = moved[{place.device, place.op}];
+      part.device = place.device;
+      part.op = place.op;
+      part.seconds += span.end - span.start;
+      part.processor += span.processor;
+      part.of_halves = 2 * help.of.slice + 1;
+      if (times[span.help]++ == 0) part.halves += help.halves;
+      if (!help.backward()) layers_ = std::max(layers_, times[span.help]);
+    }
+  }
+  for (const auto& [key, part] : moved) {
+    took_[part.device][part.op] += part.seconds;
+    moved_.push_back(part);
+  }
+}
+
+AttentionShare MeasuredCosts::attention(int device, std::uint32_t index, const Op&) const {
+  AttentionShare share{.layers = layers_};
+  const auto part = std::ranges::lower_bound(moved_, std::pair(device, index), {}, [](const Moved& known) {
+    return std::pair(known.device, known.op);
+  });
+  if (part == moved_.end() || part->device != device || part->op != index) return share;
+  const Seconds moved = processor_ ? part->processor : part->seconds;
+  share.seconds = std::min(took_[device][index], moved * part->of_halves / part->halves);
+  return share;
 }
 
 void MeasuredCosts::take_seconds(std::vector<std::vector<Seconds>> seconds) {
@@ -63,6 +108,8 @@ void MeasuredCosts::take_seconds(std::vector<std::vector<Seconds>> seconds) {
   for (std::size_t d = 0; d < seconds.size(); ++d)
     PENSTOCK_CHECK(seconds[d].size() == took_[d].size(), "every op has a time");
   took_ = std::move(seconds);
+  processor_ = true;
+  for (const Moved& part : moved_) took_[part.device][part.op] += part.processor;
 }
 
 void MeasuredCosts::measure_links(const Program& program, const Timeline& timeline) {
@@ -91,12 +138,15 @@ Seconds MeasuredCosts::seconds(int device, std::uint32_t index, const Op&) const
 }
 
 Transfer MeasuredCosts::transfer(int device, std::uint32_t, const Op& send) const {
-  const auto flight = std::ranges::find_if(flights_[device], [&](const Flight& known) {
-    return known.to == send.peer && known.bytes == send.bytes;
-  });
-  PENSTOCK_CHECK(flight != flights_[device].end(),
-                 "measured costs belong to the program they were measured on");
-  return {0, flight->least};
+  Seconds nearest = 0;
+  double distance = std::numeric_limits<double>::infinity();
+  for (const Flight& known : flights_[device]) {
+    const double away = std::abs(static_cast<double>(known.bytes - send.bytes));
+    if (known.to != send.peer || away >= distance) continue;
+    nearest = known.least;
+    distance = away;
+  }
+  return {0, nearest};
 }
 
 RecordBytes MeasuredCosts::record(int stage, int micro_batch, int slice) const {

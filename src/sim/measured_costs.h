@@ -12,7 +12,10 @@ namespace penstock::sim {
 
 // Every compute and copy op takes what it took in the run. A message takes the least time that any message as
 // large took on its link in the run, from the start of its send to its arrival: later arrivals were noticed
-// late, by a receiver that was computing. Record bytes are `bytes`' answers, which must outlive this.
+// late, by a receiver that was computing. One of another size, as help's are, takes what the nearest size
+// took. Record bytes are `bytes`' answers, which must outlive this. With help, an action takes what its own
+// device and its helpers computed of it; its attention is what the helpers took, by their share of its
+// halves.
 class MeasuredCosts final : public Costs {
  public:
   // Throws InputError when the timeline is not of the program: another number of devices or ops, or an op
@@ -26,9 +29,11 @@ class MeasuredCosts final : public Costs {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(int stage, int micro_batch, int slice) const override;
+  AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
   ActionBytes action(int device, const schedule::Op& op) const override;
 
  private:
+  void measure_help(const schedule::Program& program, const schedule::Timeline& timeline);
   void measure_links(const schedule::Program& program, const schedule::Timeline& timeline);
 
   struct Flight {
@@ -37,7 +42,20 @@ class MeasuredCosts final : public Costs {
     Seconds least;
   };
 
-  std::vector<std::vector<Seconds>> took_;    // [device][op]
+  // What others computed of an op.
+  struct Moved {
+    int device = 0;
+    std::uint32_t op = 0;
+    Seconds seconds = 0;
+    Seconds processor = 0;
+    int halves = 0;
+    int of_halves = 0;  // its whole attention
+  };
+
+  std::vector<std::vector<Seconds>> took_;    // [device][op]; with what others computed of it
+  std::vector<Moved> moved_;                  // by device and op
+  int layers_ = 1;                            // of a stage, as requests tell
+  bool processor_ = false;                    // took_ is in processor seconds
   std::vector<std::vector<Flight>> flights_;  // [device]: outgoing; few sizes and peers each
   const Costs& bytes_;
 };

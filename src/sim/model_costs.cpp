@@ -13,6 +13,8 @@ namespace {
 using schedule::Op;
 using schedule::OpKind;
 
+constexpr double kAttentionBackward = 2.5;  // forwards
+
 void require_positive(const char* name, double value) {
   if (std::isfinite(value) && value > 0) return;
   throw InputError(std::string(name) + " = " + std::to_string(value) + "; expected a finite number above 0");
@@ -76,7 +78,6 @@ Seconds ModelCosts::seconds(int, std::uint32_t, const Op& op) const {
            static_cast<double>(op.bytes) / options_.link.bytes_per_second;
   }
   if (!is_action(op.kind)) return 0;
-  constexpr double kAttentionBackward = 2.5;
   const Work forward = work(op.stage, op.micro_batch, op.slice);
   const bool last = op.stage + 1 == static_cast<int>(options_.layers.size());
   const bool here = last && options_.vocabulary_shards == 0;
@@ -93,6 +94,17 @@ Seconds ModelCosts::seconds(int, std::uint32_t, const Op& op) const {
              again.attention;
     }
   }
+}
+
+AttentionShare ModelCosts::attention(int, std::uint32_t, const Op& op) const {
+  if (!is_action(op.kind)) return {};
+  AttentionShare share{.layers = static_cast<int>(options_.layers[op.stage].count)};
+  if (op.kind == OpKind::BackwardWeight) return share;
+  share.seconds = work(op.stage, op.micro_batch, op.slice).attention;
+  if (is_backward(op.kind))
+    share.seconds =
+        kAttentionBackward * share.seconds + recomputed(op.stage, op.micro_batch, op.slice).attention;
+  return share;
 }
 
 // Products and attention that form what the stage's layers did not keep.

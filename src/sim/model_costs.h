@@ -50,6 +50,7 @@ class ModelCosts final : public Costs {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(int stage, int micro_batch, int slice) const override;
+  AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
   ActionBytes action(int device, const schedule::Op& op) const override;  // LOSS too
 
   // Of a record, all that may leave its device: what the policy keeps, without the statistics, and without

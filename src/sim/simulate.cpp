@@ -9,6 +9,7 @@
 #include "sim/channel_table.h"
 #include "sim/deadlock.h"
 #include "sim/fifo.h"
+#include "sim/simulate_help.h"
 
 namespace penstock::sim {
 namespace {
@@ -297,6 +298,8 @@ class Run {
 
 }  // namespace
 
-Simulation simulate(const Program& program, const Costs& costs) { return Run(program, costs).finish(); }
+Simulation simulate(const Program& program, const Costs& costs) {
+  return program.help.empty() ? Run(program, costs).finish() : simulate_help(program, costs);
+}
 
 }  // namespace penstock::sim

@@ -7,7 +7,7 @@
 // ordered pair of devices, first-in-first-out, shared by the channels) and arrives after the latency, whether
 // or not the receive is posted. A receive ends when it is posted and its message has arrived. A reduction
 // with a peer starts on both sides when both have come to it and ends after the longer of the two times; so
-// do the k-th visits of the vocabulary (LOSS) of all devices.
+// do the k-th visits of the vocabulary (LOSS) of all devices. Programs with help go to simulate_help.h.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/unit_costs.h"
 
+#include <utility>
+
 namespace penstock::sim {
 
 using schedule::Op;
 using schedule::OpKind;
 
-UnitCosts::UnitCosts(const UnitTimes& times, const RecordBytes& record) : times_(times), record_(record) {
+UnitCosts::UnitCosts(const UnitTimes& times, const RecordBytes& record, std::vector<int> slices)
+    : times_(times), slices_(std::move(slices)), record_(record) {
   checked_seconds("--forward", times.forward);
   checked_seconds("--backward", times.backward);
   checked_seconds("--input", times.input);
@@ -16,16 +19,35 @@ UnitCosts::UnitCosts(const UnitTimes& times, const RecordBytes& record) : times_
   checked_seconds("--visit", times.visit);
 }
 
-Seconds UnitCosts::seconds(int, std::uint32_t, const Op& op) const {
-  switch (op.kind) {
+Seconds UnitCosts::mean(OpKind kind) const {
+  switch (kind) {
     case OpKind::Forward:
       return times_.forward;
     case OpKind::Backward:
       return times_.backward;
     case OpKind::BackwardInput:
       return times_.input;
-    case OpKind::BackwardWeight:
+    default:
       return times_.weight;
+  }
+}
+
+AttentionShare UnitCosts::attention(int, std::uint32_t, const Op& op) const {
+  AttentionShare share{.layers = times_.layers};
+  const auto micro_batch = static_cast<std::size_t>(op.micro_batch);
+  const bool attends = is_action(op.kind) && op.kind != OpKind::BackwardWeight;
+  if (!attends || micro_batch >= slices_.size()) return share;
+  share.seconds = mean(op.kind) * times_.attention * (2 * op.slice + 1) / slices_[micro_batch];
+  return share;
+}
+
+Seconds UnitCosts::seconds(int device, std::uint32_t index, const Op& op) const {
+  if (is_action(op.kind)) {
+    const AttentionShare share = attention(device, index, op);
+    const bool attends = share.seconds > 0;
+    return attends ? mean(op.kind) * (1 - times_.attention) + share.seconds : mean(op.kind);
+  }
+  switch (op.kind) {
     case OpKind::Offload:
     case OpKind::Reload:
       return record_.record > 0

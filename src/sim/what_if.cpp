@@ -64,9 +64,19 @@ WhatIf::WhatIf(const Costs& base, std::span<const Override> overrides, int devic
   }
 }
 
-Seconds WhatIf::seconds(int device, std::uint32_t index, const Op& op) const {
+double WhatIf::factor(int device, const Op& op) const {
   const double kind = is_action(op.kind) ? kind_factor_[static_cast<std::size_t>(op.kind)] : 1.0;
-  return base_.seconds(device, index, op) * kind * device_factor_[device];
+  return kind * device_factor_[device];
+}
+
+Seconds WhatIf::seconds(int device, std::uint32_t index, const Op& op) const {
+  return base_.seconds(device, index, op) * factor(device, op);
+}
+
+AttentionShare WhatIf::attention(int device, std::uint32_t index, const Op& op) const {
+  AttentionShare share = base_.attention(device, index, op);
+  share.seconds *= factor(device, op);
+  return share;
 }
 
 Transfer WhatIf::transfer(int device, std::uint32_t index, const Op& send) const {

@@ -35,10 +35,13 @@ class WhatIf final : public Costs {
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
+  AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
   RecordBytes record(int stage, int micro_batch, int slice) const override;
   ActionBytes action(int device, const schedule::Op& op) const override;
 
  private:
+  double factor(int device, const schedule::Op& op) const;
+
   const Costs& base_;
   std::vector<double> device_factor_;
   std::array<double, 4> kind_factor_{1, 1, 1, 1};  // [F, B, I, W]

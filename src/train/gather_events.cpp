@@ -38,8 +38,14 @@ std::vector<std::vector<Entry>> gather_lists(const std::vector<Entry>& mine, com
 }  // namespace
 
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
-                                 comm::Communicator& pipeline) {
-  return {gather_lists(mine, pipeline, [&](std::size_t rank) { return program.devices[rank].ops.size(); })};
+                                 const std::vector<schedule::HelpSpan>& help, comm::Communicator& pipeline) {
+  schedule::Timeline timeline{
+      gather_lists(mine, pipeline, [&](std::size_t rank) { return program.devices[rank].ops.size(); })};
+  if (program.help.empty()) return timeline;
+  const auto counts =
+      gather_lists(std::vector{help.size()}, pipeline, [](std::size_t) { return std::size_t{1}; });
+  timeline.help = gather_lists(help, pipeline, [&](std::size_t rank) { return counts[rank].front(); });
+  return timeline;
 }
 
 std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,

@@ -13,10 +13,10 @@
 
 namespace penstock::train {
 
-// The timeline of one step on rank 0, from each rank's own events (one per op of its list); empty on the
-// others. Collective.
+// The timeline of one step on rank 0, from each rank's own events (one per op of its list) and spans of help;
+// empty on the others. Collective.
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
-                                 comm::Communicator& pipeline);
+                                 const std::vector<schedule::HelpSpan>& help, comm::Communicator& pipeline);
 
 // What each rank held at the ends of its compute ops, on rank 0; empty on the others. Collective.
 std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,

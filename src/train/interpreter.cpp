@@ -2,13 +2,14 @@
 #include "train/interpreter.h"
 
 #include <ATen/ops/empty.h>
-#include <time.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "nn/allocator.h"
+#include "nn/boundary.h"
+#include "train/processor_time.h"
 #include "train/tensor_bytes.h"
 #include "train/tied_embeddings.h"
 
@@ -17,12 +18,6 @@ namespace {
 
 using schedule::Op;
 using schedule::OpKind;
-
-Seconds processor_time_of_this_thread() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<Seconds>(time.tv_sec) + 1e-9 * static_cast<Seconds>(time.tv_nsec);
-}
 
 }  // namespace
 
@@ -46,6 +41,11 @@ StepResult Interpreter::run(const StepTokens& step) {
   result_.processor_seconds.assign(list_.ops.size(), 0.0);
   began_ = std::chrono::steady_clock::now();
   if (setting_.offloader) setting_.offloader->begin(began_);
+  if (setting_.help) setting_.help->begin(began_);
+  const std::function<void()> serve = [this] {
+    if (setting_.help) setting_.help->serve();
+  };
+  const nn::BoundaryScope boundaries(serve);
   for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
     for (const std::uint32_t earlier : list_.after_of(list_.ops[index])) finish(earlier);
     result_.events[index] = {.start = now(), .end = 0, .op = index};
@@ -56,16 +56,27 @@ StepResult Interpreter::run(const StepTokens& step) {
     poll();
   }
   wait_for_sends();
+  end_help();
+  if (setting_.help) result_.help = setting_.help->spans();
   PENSTOCK_CHECK(receiving_.empty(), "every message received is used by the step");
   return std::move(result_);
 }
 
 void Interpreter::execute(std::uint32_t index) {
-  processor_began_ = processor_time_of_this_thread();
+  processor_began_ = own_processor_time();
   carry_out(index);
   if (schedule::lane_of(list_.ops[index].kind) != schedule::Lane::Compute) return;
-  result_.processor_seconds[index] = processor_time_of_this_thread() - processor_began_;
+  result_.processor_seconds[index] = own_processor_time() - processor_began_;
   result_.events[index].end = now();
+}
+
+Seconds Interpreter::own_processor_time() const {
+  return processor_time_of_this_thread() - (setting_.help ? setting_.help->processor_seconds() : 0);
+}
+
+// Nobody may leave a step while others still ask.
+void Interpreter::end_help() {
+  if (setting_.help) setting_.help->drain();
 }
 
 void Interpreter::carry_out(std::uint32_t index) {
@@ -102,6 +113,8 @@ void Interpreter::carry_out(std::uint32_t index) {
       reduce_tied_gradients(setting_.stages, op.peer, setting_.pipeline);
       break;
     case OpKind::OptimizerStep:
+      end_help();
+      restart_clocks(index);
       setting_.optimizer_step(result_.loss_sums);
       break;
     case OpKind::Offload:
@@ -129,6 +142,8 @@ void Interpreter::forward(const Op& op) {
     input.targets = step_->targets[j].slice(1, range.begin, range.begin + range.length);
     input.loss_scale = loss_scale();
   }
+  const auto helpers = helpers_of(op);
+  input.helpers = helpers.get();
   nn::Stage& stage = setting_.stages.at(op.stage);
   const bool evaluating = setting_.mode == Mode::Evaluate;
   nn::ForwardOutput output = evaluating ? stage.evaluate(input) : stage.forward(input);
@@ -148,8 +163,9 @@ void Interpreter::backward(const Op& op) {
   const nn::SliceKey key{op.micro_batch, op.slice};
   nn::Stage& stage = setting_.stages.at(op.stage);
   const at::Tensor gradient = std::exchange(output_gradients_[here], {});
-  at::Tensor passed_on =
-      op.kind == OpKind::Backward ? stage.backward(key, gradient) : stage.backward_input(key, gradient);
+  const auto helpers = helpers_of(op);
+  at::Tensor passed_on = op.kind == OpKind::Backward ? stage.backward(key, gradient, helpers.get())
+                                                     : stage.backward_input(key, gradient, helpers.get());
   if (op.stage == 0) {
     if (setting_.vocabulary) add_own_embedding_gradient(op, std::move(passed_on));
     return;
@@ -159,6 +175,10 @@ void Interpreter::backward(const Op& op) {
   } else {
     input_gradients_[here] = std::move(passed_on);
   }
+}
+
+std::unique_ptr<nn::AttentionHelpers> Interpreter::helpers_of(const Op& op) {
+  return setting_.help ? setting_.help->helpers_of(op) : nullptr;
 }
 
 void Interpreter::send(std::uint32_t index, at::Tensor payload) {
@@ -252,7 +272,7 @@ std::size_t Interpreter::slot(int stage, int micro_batch, int slice) const {
 
 void Interpreter::restart_clocks(std::uint32_t index) {
   result_.events[index].start = now();
-  processor_began_ = processor_time_of_this_thread();
+  processor_began_ = own_processor_time();
 }
 
 Seconds Interpreter::now() const {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -19,6 +20,7 @@
 #include "nn/vocabulary_shard.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
+#include "train/help_desk.h"
 #include "train/offloader.h"
 #include "train/op_memory.h"
 
@@ -43,7 +45,9 @@ struct StepResult {
 
   // Processor time that this rank's thread spent on each op: what the op takes where other ranks do not share
   // the core. With more than one thread a rank the others' time is not in it. Transfers have 0.
-  std::vector<Seconds> processor_seconds;
+  std::vector<Seconds> processor_seconds;  // without what was spent on others' requests
+
+  std::vector<schedule::HelpSpan> help;  // when it served others, and waited for them inside its ops
 };
 
 class Interpreter {
@@ -61,6 +65,7 @@ class Interpreter {
     Mode mode = Mode::Train;
     Offloader* offloader = nullptr;             // of this device's list, when it has copies
     nn::VocabularyShard* vocabulary = nullptr;  // this device's, when the program shards the vocabulary
+    HelpDesk* help = nullptr;  // this device's, when the program has help; `pipeline` is the desk's then
     // Carries out STEP, given this device's loss sums of the step; may be empty when evaluating.
     std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
     nn::Ledger* ledger = nullptr;  // of this rank; may be null
@@ -86,6 +91,9 @@ class Interpreter {
   void receive(std::uint32_t index);
   void finish(std::uint32_t index);
   void finish_receive(std::uint32_t index);
+  std::unique_ptr<nn::AttentionHelpers> helpers_of(const schedule::Op& op);
+  void end_help();
+  Seconds own_processor_time() const;  // without what was spent on others' requests
 
   // Under vocabulary parallelism (interpreter_vocabulary.cpp). Stages 0 and S - 1 then have neither embedding
   // nor output layer.

@@ -38,6 +38,7 @@ constexpr int kMostSkippedInARow = 3;
 struct KeptStep {
   std::int64_t number = 0;
   std::vector<schedule::Event> events;
+  std::vector<schedule::HelpSpan> help;
   std::vector<OpMemory> memory;
   std::vector<Seconds> processor_seconds;
   std::vector<nn::KernelCall> calls;
@@ -158,8 +159,8 @@ class Run {
     const StepTokens tokens = data_.training_batch(samples_drawn_);
     samples_drawn_ += plan_.options.train.batch;
     const StepReport report = trainer_.step(number, tokens);
-    kept_.push_back({number, trainer_.events(), trainer_.memory(), trainer_.processor_seconds(),
-                     trainer_.kernel_calls()});
+    kept_.push_back({number, trainer_.events(), trainer_.help(), trainer_.memory(),
+                     trainer_.processor_seconds(), trainer_.kernel_calls()});
     if (kept_.size() > kKeptTimelines) kept_.pop_front();
     watch_for_numbers(number, report);
     const bool evaluate_now = number == steps() || (plan_.options.train.evaluate_every > 0 &&
@@ -272,7 +273,7 @@ class Run {
     RunOutcome outcome{.steps = done_};
     for (const KeptStep& kept : kept_) {
       outcome.timelines.push_back(
-          {kept.number, gather_events(plan_.program, kept.events, pipeline_),
+          {kept.number, gather_events(plan_.program, kept.events, kept.help, pipeline_),
            gather_memory(plan_.program, kept.memory, pipeline_),
            gather_processor_seconds(plan_.program, kept.processor_seconds, pipeline_)});
       if (plan_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline_));

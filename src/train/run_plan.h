@@ -24,6 +24,7 @@ struct RunPlan {
   std::vector<std::vector<model::TokenRange>> slices;             // of each micro-batch of a training step
   std::vector<std::vector<model::TokenRange>> evaluation_slices;  // of each micro-batch of an evaluation
   model::MemoryTable predicted;                                   // of each device
+  std::string exchange_note;                                      // the same of schedule.exchange
   std::string memory_note;                                        // what was chosen for "auto"; may be empty
   bool profile = false;                                           // time every call of a kernel
 

@@ -47,6 +47,39 @@ std::vector<schedule::Event> parse_rank(const Json& pairs, std::size_t ops, cons
   return events;
 }
 
+schedule::HelpSpan parse_span(const Json& entry, std::size_t helps, const std::string& place) {
+  const bool numbers = entry.is_array() && entry.size() == 5 && entry[0].is_number_unsigned() &&
+                       std::ranges::all_of(entry, [](const Json& number) { return number.is_number(); });
+  if (!numbers || entry[0].get<std::uint64_t>() >= helps)
+    throw InputError(place + ": help is no list of [help, start, end, waiting, processor seconds]");
+  const schedule::HelpSpan span{.help = entry[0].get<std::uint32_t>(),
+                                .start = entry[1].get<double>(),
+                                .end = entry[2].get<double>(),
+                                .waiting = entry[3].get<double>() != 0,
+                                .processor = entry[4].get<double>()};
+  const bool sound = std::isfinite(span.start) && std::isfinite(span.end) && span.end >= span.start &&
+                     std::isfinite(span.processor) && span.processor >= 0;
+  if (!sound) throw InputError(place + ": help ends before it starts, or took no time that there is");
+  return span;
+}
+
+// Every device's spans, by start.
+std::vector<std::vector<schedule::HelpSpan>> parse_help(const Json& devices, const schedule::Program& program,
+                                                        std::string_view origin, std::int64_t step) {
+  std::vector<std::vector<schedule::HelpSpan>> help;
+  if (program.help.empty()) return help;
+  for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
+    const std::string place = place_of(origin, step, rank);
+    const Json& entries = devices.is_array() && rank < devices.size() ? devices[rank] : Json();
+    if (!entries.is_array()) throw InputError(place + ": its help is missing");
+    std::vector<schedule::HelpSpan>& spans = help.emplace_back();
+    for (const Json& entry : entries) spans.push_back(parse_span(entry, program.help.size(), place));
+    if (!std::ranges::is_sorted(spans, {}, &schedule::HelpSpan::start))
+      throw InputError(place + ": its help is not in the order of time");
+  }
+  return help;
+}
+
 OpMemory parse_memory(const Json& numbers, const std::string& place) {
   OpMemory memory;
   const bool whole =
@@ -83,6 +116,7 @@ StepTimeline parse_step(const Json& entry, const schedule::Program& program, std
     std::vector<Seconds>& seconds = step.processor_seconds.emplace_back();
     for (const Json& entry : pairs) seconds.push_back(parse_processor_seconds(entry, place));
   }
+  step.timeline.help = parse_help(entry.value("help", Json()), program, origin, step.step);
   if (!entry.contains("memory")) return step;
   const Json& memory = entry["memory"];
   for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
@@ -95,6 +129,21 @@ StepTimeline parse_step(const Json& entry, const schedule::Program& program, std
 }  // namespace
 
 namespace {
+
+std::string help_json(const std::vector<std::vector<schedule::HelpSpan>>& help) {
+  if (help.empty()) return "";
+  std::string text = ", \"help\": [";
+  for (const auto& device : help) {
+    text += &device == help.data() ? "\n[" : ",\n[";
+    for (const schedule::HelpSpan& span : device) {
+      text += (&span == device.data() ? "[" : ",[") + std::to_string(span.help) + "," +
+              exact_number(span.start) + "," + exact_number(span.end) + (span.waiting ? ",1," : ",0,") +
+              exact_number(span.processor) + "]";
+    }
+    text += "]";
+  }
+  return text + "]";
+}
 
 std::string memory_json(const std::vector<std::vector<OpMemory>>& memory) {
   if (memory.empty()) return "";
@@ -130,7 +179,7 @@ std::string to_json(const std::vector<StepTimeline>& steps) {
       }
       text += "]";
     }
-    text += "]" + memory_json(step.memory) + "}";
+    text += "]" + help_json(step.timeline.help) + memory_json(step.memory) + "}";
   }
   return text + "]}\n";
 }

@@ -6,7 +6,8 @@
 // ...], ...]}, ...]}, seconds since the step began, one entry per op of the device's list in program.txt. Of
 // ops that compute a third number may follow: processor seconds of the rank's thread. Memory: bytes per op of
 // the device's compute lane: the greatest total until it ended, then what was alive by category
-// (nn/ledger.h).
+// (nn/ledger.h). Of programs with help: "help": [[[help, start, end, waiting, processor seconds], ...], ...],
+// the spans of each device (schedule/timeline.h), waiting 0 or 1.
 #pragma once
 
 #include <cstdint>

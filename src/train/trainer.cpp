@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "nn/allocator.h"
 #include "nn/stage_parameters.h"
+#include "schedule/help_time.h"
 
 namespace penstock::train {
 namespace {
@@ -57,15 +58,6 @@ nn::VocabularyOptions vocabulary_options(const RunPlan& plan, const comm::Commun
           .loss_tile_tokens = plan.options.train.loss_tile_tokens};
 }
 
-Seconds compute_seconds(const schedule::DeviceProgram& list, const std::vector<schedule::Event>& events) {
-  Seconds busy = 0;
-  for (const schedule::Event& event : events) {
-    if (schedule::lane_of(list.ops[event.op].kind) == schedule::Lane::Compute)
-      busy += event.end - event.start;
-  }
-  return busy;
-}
-
 }  // namespace
 
 Trainer::Trainer(const RunPlan& plan, comm::Communicator& pipeline) : plan_(plan), pipeline_(pipeline) {
@@ -80,6 +72,7 @@ Trainer::Trainer(const RunPlan& plan, comm::Communicator& pipeline) : plan_(plan
   }
   offloader_ = make_offloader(plan, pipeline.rank());
   ledger_.reset_peaks();  // what making the parameters took is over
+  help_desk_ = make_help_desk();
   training_ = make_interpreter(plan.program, Mode::Train);
   evaluating_ = make_interpreter(plan.evaluation, Mode::Evaluate);
 }
@@ -110,6 +103,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   const auto began = std::chrono::steady_clock::now();
   StepResult result = training_->run(tokens);
   events_ = std::move(result.events);
+  help_ = std::move(result.help);
   memory_ = std::move(result.memory);
   processor_seconds_ = std::move(result.processor_seconds);
   gather_facts(std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began).count());
@@ -146,7 +140,7 @@ void Trainer::update(const std::vector<double>& loss_sums) {
 void Trainer::gather_facts(Seconds seconds) {
   const auto& list = plan_.program.devices[static_cast<std::size_t>(pipeline_.rank())];
   const CopyFacts copied = copies();
-  double sums[] = {compute_seconds(list, events_), copied.copying, copied.waiting};
+  double sums[] = {schedule::busy_seconds(list, events_, help_), copied.copying, copied.waiting};
   double facts[] = {seconds, static_cast<double>(ledger_.peak_total())};
   pipeline_.all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
   pipeline_.all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
@@ -156,19 +150,36 @@ void Trainer::gather_facts(Seconds seconds) {
   report_.bubble_fraction = 1.0 - sums[0] / (static_cast<double>(pipeline_.size()) * report_.seconds);
 }
 
+std::unique_ptr<HelpDesk> Trainer::make_help_desk() {
+  if (plan_.program.help.empty()) return nullptr;
+  const model::Shape& shape = plan_.shape();
+  return std::make_unique<HelpDesk>(HelpDesk::Setting{.program = plan_.program,
+                                                      .device = pipeline_.rank(),
+                                                      .pipeline = pipeline_,
+                                                      .slices = plan_.slices,
+                                                      .sequences = plan_.options.train.micro_batch,
+                                                      .heads = shape.heads,
+                                                      .kv_heads = shape.kv_heads,
+                                                      .head_dim = shape.head_dim(),
+                                                      .type = nn::compute_type(plan_.precision()),
+                                                      .timeout = plan_.options.train.timeout});
+}
+
 std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& program, Mode mode) {
+  const bool training = mode == Mode::Train;
   return std::make_unique<Interpreter>(Interpreter::Setting{
       .program = program,
       .device = pipeline_.rank(),
       .stages = stages_,
-      .pipeline = pipeline_,
-      .slices = mode == Mode::Train ? plan_.slices : plan_.evaluation_slices,
+      .pipeline = training && help_desk_ ? help_desk_->pipeline() : pipeline_,
+      .slices = training ? plan_.slices : plan_.evaluation_slices,
       .sequences = plan_.options.train.micro_batch,
       .hidden = plan_.shape().hidden,
       .type = nn::compute_type(plan_.precision()),
       .mode = mode,
-      .offloader = mode == Mode::Train ? offloader_.get() : nullptr,
+      .offloader = training ? offloader_.get() : nullptr,
       .vocabulary = vocabulary(),
+      .help = training ? help_desk_.get() : nullptr,
       .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); },
       .ledger = &ledger_});
 }

@@ -12,6 +12,7 @@
 #include "nn/profile.h"
 #include "nn/stage.h"
 #include "nn/vocabulary_shard.h"
+#include "train/help_desk.h"
 #include "train/interpreter.h"
 #include "train/offloader.h"
 #include "train/optimizer.h"
@@ -45,6 +46,7 @@ class Trainer {
 
   // The latest step of this rank.
   const std::vector<schedule::Event>& events() const { return events_; }
+  const std::vector<schedule::HelpSpan>& help() const { return help_; }
   const std::vector<OpMemory>& memory() const { return memory_; }
   const std::vector<nn::KernelCall>& kernel_calls() const { return profile_.calls(); }  // when profiling
   const std::vector<Seconds>& processor_seconds() const { return processor_seconds_; }
@@ -60,6 +62,7 @@ class Trainer {
   CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }
 
  private:
+  std::unique_ptr<HelpDesk> make_help_desk();
   std::unique_ptr<Interpreter> make_interpreter(const schedule::Program& program, Mode mode);
   double mean_loss(std::vector<double> loss_sums, std::int64_t targets);
   void update(const std::vector<double>& loss_sums);
@@ -71,10 +74,12 @@ class Trainer {
   std::map<int, nn::Stage> stages_;
   std::optional<nn::VocabularyShard> vocabulary_;  // under vocabulary parallelism
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<HelpDesk> help_desk_;  // where the program has help; before the interpreter that uses it
   std::unique_ptr<Interpreter> training_;
   std::unique_ptr<Interpreter> evaluating_;
   std::unique_ptr<Offloader> offloader_;  // where records leave
   std::vector<schedule::Event> events_;
+  std::vector<schedule::HelpSpan> help_;
   std::vector<OpMemory> memory_;
   nn::Profile profile_;
   std::vector<Seconds> processor_seconds_;

@@ -87,8 +87,9 @@ TEST(FailingRank, WhoseDiskIsFullIsNamedByTheOthers) {
 }
 
 // With a checkpoint in every step, the rank stops in the midst of one or of a step.
-void expect_named_when_time_is_up(const std::string& checkpoint_every) {
-  LongRun run({"--train.timeout", "2", "--train.checkpoint_every", checkpoint_every});
+void expect_named_when_time_is_up(const std::string& checkpoint_every, const std::string& exchange = "off") {
+  LongRun run({"--train.timeout", "2", "--train.checkpoint_every", checkpoint_every, "--schedule.slices", "8",
+               "--schedule.exchange", exchange});
   ASSERT_EQ(run.ranks().size(), 2u);
   kill(run.ranks()[1], SIGSTOP);
   const Ending ending = run.end();
@@ -105,8 +106,12 @@ TEST(FailingRank, ThatHangsIsNamedWhenTheTimeIsUp) {
   for (const char* checkpoint_every : {"0", "1"}) expect_named_when_time_is_up(checkpoint_every);
 }
 
-void expect_nothing_after(std::size_t rank, int signal_number) {
-  LongRun run;
+TEST(FailingRank, ThatHangsInContextExchangeIsNamedWhenTheTimeIsUp) {
+  expect_named_when_time_is_up("0", "levelled");
+}
+
+void expect_nothing_after(std::size_t rank, int signal_number, const std::string& exchange = "off") {
+  LongRun run({"--schedule.slices", "8", "--schedule.exchange", exchange});
   ASSERT_EQ(run.ranks().size(), 2u);
   kill(run.ranks()[rank], signal_number);
   const Ending ending = run.end();
@@ -118,6 +123,7 @@ void expect_nothing_after(std::size_t rank, int signal_number) {
 TEST(FailingRank, ThatIsKilledLeavesNothingRunning) {
   expect_nothing_after(0, SIGSEGV);
   expect_nothing_after(1, SIGKILL);
+  expect_nothing_after(0, SIGKILL, "levelled");
 }
 
 // Runs the small file with the output directory prepared by the caller.

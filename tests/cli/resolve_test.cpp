@@ -114,12 +114,62 @@ TEST(Resolve, RefusesByNameWhatIsNotThereYet) {
       {"parallel.dp = 2", [](auto& o) { o.parallel.dp = 2; }},
       {"parallel.cp = 2", [](auto& o) { o.parallel.cp = 2; }},
       {"parallel.tp = 2", [](auto& o) { o.parallel.tp = 2; }},
-      {"schedule.exchange = \"paired\"", [](auto& o) { o.schedule.exchange = "paired"; }},
   };
   for (const auto& [start, change] : cases) {
     EXPECT_TRUE(refusal(change).starts_with(start)) << start << " / " << refusal(change);
     EXPECT_NE(refusal(change).find("not there yet; use "), std::string::npos) << refusal(change);
   }
+}
+
+TEST(Resolve, ExchangesOnlyWhereDevicesKeepStepAndHaveAsManyLayers) {
+  const auto with = [](auto change) {
+    return refusal([&](train::RunOptions& o) {
+      o.schedule.exchange = "levelled";
+      o.parallel.pp = 2;
+      change(o);
+    });
+  };
+  EXPECT_EQ(with([](auto&) {}), "");
+  EXPECT_EQ(
+      with([](auto& o) { o.schedule.name = "seq1f1b"; }),
+      "schedule.exchange = \"levelled\" needs a schedule in whose slots all devices run forwards together, "
+      "then backwards together; schedule.name = \"seq1f1b\" has no such slots: use \"slimpipe\", or "
+      "schedule.exchange = \"off\"");
+  EXPECT_EQ(
+      with([](auto& o) { o.model.shape.layers = 7; }),
+      "schedule.exchange = \"levelled\" needs as many layers on every stage; model.layers = 7 over 2 stages "
+      "makes 4, 3: use model.layers = 6 or 8, or schedule.exchange = \"off\"");
+  EXPECT_EQ(
+      with([](auto& o) {
+        o.model.shape.layers = 8;
+        o.parallel.layers = {5, 3};
+      }),
+      "schedule.exchange = \"levelled\" needs as many layers on every stage; model.layers = 8 over 2 stages "
+      "makes 5, 3: leave parallel.layers out, or set schedule.exchange = \"off\"");
+}
+
+// Where it cannot be it is off, and the reason is told; what was chosen resolves to itself.
+TEST(Resolve, ChoosesAnExchangeAndSaysWhy) {
+  const auto chosen = [](auto change) {
+    return resolve(changed([&](train::RunOptions& o) {
+      o.schedule.exchange = "auto";
+      change(o);
+    }));
+  };
+  const ResolvedRun uneven = chosen([](auto& o) { o.model.shape.layers = 7; });
+  EXPECT_EQ(uneven.options.schedule.exchange, "off");
+  EXPECT_NE(uneven.exchange_note.find("as many layers on every stage"), std::string::npos);
+  const ResolvedRun alone = chosen([](auto& o) { o.parallel.pp = 1; });
+  EXPECT_EQ(alone.exchange_note, "off: there is one device");
+  const ResolvedRun brief = chosen([](auto& o) { o.data.seq_len = 64; });
+  EXPECT_EQ(brief.options.schedule.exchange, "off") << brief.exchange_note;
+  const ResolvedRun lengthy = chosen([](auto& o) {
+    o.data.seq_len = 65536;
+    o.schedule.slices = 16;
+  });
+  EXPECT_NE(lengthy.options.schedule.exchange, "off") << lengthy.exchange_note;
+  EXPECT_NE(lengthy.exchange_note.find("the fastest: "), std::string::npos) << lengthy.exchange_note;
+  EXPECT_EQ(resolve(lengthy.options).options.schedule.exchange, lengthy.options.schedule.exchange);
 }
 
 TEST(Resolve, ShardsTheVocabularyOnlyWhereDevicesKeepStep) {

@@ -15,7 +15,7 @@ Left run(const Scratch& scratch, const std::string& name, const Arguments& comma
 }
 
 void expect_same_runs(int ranks, const std::string& schedule, int slices, const std::string& precision,
-                      bool sharded = false) {
+                      bool sharded = false, const std::string& exchange = "off") {
   SCOPED_TRACE(schedule + " " + std::to_string(ranks));
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
@@ -36,6 +36,8 @@ void expect_same_runs(int ranks, const std::string& schedule, int slices, const 
                      precision,
                      "--schedule.vocabulary_parallel",
                      sharded ? "true" : "false",
+                     "--schedule.exchange",
+                     exchange,
                      "--train.evaluate_every",
                      "2",
                      "--output.dir",
@@ -58,6 +60,13 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesWithSlimpipe) {
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithAShardedVocabulary) {
   expect_same_runs(2, "slimpipe", 4, "bf16", true);
   expect_same_runs(4, "slimpipe", 4, "f32", true);
+}
+
+// Which device computes what is decided beforehand, and so is the order of all sums.
+TEST(ThreadsAndMpi, LeaveTheSameBytesWithContextExchange) {
+  expect_same_runs(2, "slimpipe", 8, "bf16", false, "paired");
+  expect_same_runs(4, "slimpipe", 8, "f32", false, "levelled");
+  expect_same_runs(4, "slimpipe", 8, "f32", true, "auto");
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithASplitBackward) { expect_same_runs(2, "zb-h1", 1, "bf16"); }

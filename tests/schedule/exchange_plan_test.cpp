@@ -106,7 +106,7 @@ void for_every_size(const std::function<void(const Size&)>& body) {
 using Loads = std::map<std::pair<int, bool>, std::map<int, int>>;
 Loads loads_of(const Planned& planned) {
   Loads loads;
-  for (const Help& help : planned.plan.help) {
+  for (const PlannedHelp& help : planned.plan.help) {
     auto& slot = loads[{help.slot, help.backward}];
     for (std::size_t d = 0; d < planned.program.devices.size(); ++d) {
       const auto& ops = planned.program.devices[d].ops;
@@ -125,7 +125,7 @@ TEST(ExchangePlan, MovesWhatAnOwnerHasFromItsOldestOnToDevicesOfTheSameSlot) {
     for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
       const Planned planned(size, exchange);
       std::map<std::tuple<int, bool, int>, int> sent;
-      for (const Help& help : planned.plan.help) {
+      for (const PlannedHelp& help : planned.plan.help) {
         EXPECT_NE(help.owner, help.helper);
         EXPECT_GT(help.halves, 0);
         int& first = sent[{help.slot, help.backward, help.owner}];
@@ -138,7 +138,7 @@ TEST(ExchangePlan, MovesWhatAnOwnerHasFromItsOldestOnToDevicesOfTheSameSlot) {
           EXPECT_EQ(is_backward(planned.program.devices[device].ops[op].kind), help.backward);
         }
       }
-      for (const Help& help : planned.plan.help) {
+      for (const PlannedHelp& help : planned.plan.help) {
         EXPECT_FALSE(sent.contains({help.slot, help.backward, help.helper})) << "nobody gives and takes";
       }
     }
@@ -167,7 +167,7 @@ TEST(ExchangePlan, LevelledLeavesTheLeastThatIsPossibleByBruteForce) {
       std::vector<int> halves;
       std::map<int, int> after = before;
       for (const auto& [device, load] : before) halves.push_back(load);
-      for (const Help& help : planned.plan.help) {
+      for (const PlannedHelp& help : planned.plan.help) {
         if (std::pair(help.slot, help.backward) != slot) continue;
         after[help.owner] -= help.halves;
         after[help.helper] += help.halves;
@@ -204,7 +204,7 @@ TEST(ExchangePlan, HasNoHelpInTheRamps) {
         there[{planned.grid.slot_of[device][i], is_backward(ops[i].kind)}].insert(device);
       }
     }
-    for (const Help& help : planned.plan.help) {
+    for (const PlannedHelp& help : planned.plan.help) {
       EXPECT_EQ(static_cast<int>(there[{help.slot, help.backward}].size()), size.devices);
     }
   });

@@ -17,7 +17,14 @@ namespace penstock::schedule {
 
 class RandomExecution {
  public:
-  RandomExecution(const Program& program, unsigned seed) : program_(program), random_(seed) {
+  // When a device serves the requests of others.
+  enum class Serving {
+    Always,  // between its operations and in every wait
+    InOwnAttention,
+  };
+
+  RandomExecution(const Program& program, unsigned seed, Serving serving = Serving::Always)
+      : program_(program), serving_(serving), served_(program.help.size()), random_(seed) {
     for (const DeviceProgram& device : program.devices)
       states_.emplace_back(device.ops.size(), State::Waiting);
   }
@@ -31,9 +38,12 @@ class RandomExecution {
           if (may_move(d, i)) possible.emplace_back(d, i);
         }
       }
+      for (int k = 0; k < std::ssize(served_); ++k) {
+        if (may_serve(program_.help[k]) && !served_[k]) possible.emplace_back(-1, k);
+      }
       if (possible.empty()) break;
       const auto [d, i] = possible[random_() % possible.size()];
-      move(d, i);
+      d < 0 ? void(served_[i] = true) : move(d, i);
     }
     for (const auto& row : states_) {
       for (const State state : row) {
@@ -67,9 +77,30 @@ class RandomExecution {
   // A transfer or reduction ends together with its partner, the one with the same count on the other device;
   // a visit of the vocabulary with that of every device.
   bool may_finish(int d, int i) const {
+    for (int k = 0; k < std::ssize(served_); ++k) {
+      if (!served_[k] && is_for(program_.help[k], op(d, i))) return false;
+    }
     if (op(d, i).kind == OpKind::VocabularyLoss) return all_have_come(count_before(d, i, op(d, i).kind));
     const auto [e, k] = partner(d, i);
     return e < 0 || (k >= 0 && states_[e][k] != State::Waiting);
+  }
+
+  static bool is_for(const Help& help, const Op& o) {
+    const bool kinds = is_backward(o.kind) ? help.backward() : o.kind == OpKind::Forward && !help.backward();
+    return kinds && o.stage == help.of.stage && o.micro_batch == help.of.micro_batch &&
+           o.slice == help.of.slice;
+  }
+
+  bool may_serve(const Help& help) const {
+    const auto runs = [&](int d, auto fits) {
+      for (int i = 0; i < std::ssize(states_[d]); ++i) {
+        if (states_[d][i] == State::Started && fits(op(d, i))) return true;
+      }
+      return false;
+    };
+    if (!runs(help.owner, [&](const Op& o) { return is_for(help, o); })) return false;
+    return serving_ == Serving::Always ||
+           runs(help.helper, [](const Op& o) { return o.kind == OpKind::Forward || is_backward(o.kind); });
   }
 
   int count_before(int d, int i, OpKind kind) const {
@@ -185,6 +216,8 @@ class RandomExecution {
   }
 
   const Program& program_;
+  const Serving serving_;
+  std::vector<bool> served_;  // [help]
   std::mt19937 random_;
   std::vector<std::vector<State>> states_;
   std::set<Item> there_;

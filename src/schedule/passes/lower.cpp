@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/passes/lower.h"
 
+#include <utility>
+
 #include "schedule/passes/compute.h"
 #include "schedule/passes/optimizer.h"
 
@@ -8,11 +10,13 @@ namespace penstock::schedule {
 
 Program lower(const Schedule& schedule, const Lowering& options) {
   Program program = compute_only(schedule);
+  std::vector<Help> help = find_help(program, options.exchange);
   program = add_vocabulary(program, options.vocabulary);
   program = add_offload(program, options.offload_bytes);
   program = add_transfers(program, options.transfer_bytes, options.receive_lead);
   if (!options.vocabulary.parallel) program = add_gradient_sync(std::move(program), options.gradients);
   if (options.optimizer_step) program = add_optimizer_step(std::move(program));
+  program.help = std::move(help);
   return program;
 }
 

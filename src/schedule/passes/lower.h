@@ -3,6 +3,7 @@
 // its place here and its settings in Lowering.
 #pragma once
 
+#include "schedule/passes/exchange.h"
 #include "schedule/passes/gradients.h"
 #include "schedule/passes/offload.h"
 #include "schedule/passes/transfers.h"
@@ -17,6 +18,7 @@ struct Lowering {
   TransferBytes transfer_bytes;  // empty: transfers of 0 bytes
   int receive_lead = 1;          // compute ops by which a receive is posted ahead of its consumer
   VocabularySharding vocabulary;
+  ContextExchange exchange;
   GradientSync gradients;  // of no use under vocabulary parallelism, where each device has both sides
   bool optimizer_step = true;
 };

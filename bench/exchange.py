@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Context exchange on the real trainer (p = 2, ranks are threads), as a Markdown table: how unequal the devices' attention
+is in a slot, measured, and what the exchange does to the speed.
+
+Usage: bench/exchange.py PATH/TO/penstock   (from the root of the repository)
+Attention of a slot is what its two actions' own kernels took, and what either device computed for the other's. Slots in
+which not both run the same kind of work are left out. PENSTOCK_BENCH_QUICK=1 takes smaller sizes, to see that everything runs.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+
+FOLDER = pathlib.Path("build/bench")
+QUICK = os.environ.get("PENSTOCK_BENCH_QUICK") == "1"
+EXCHANGES = ["off", "paired", "levelled"]
+
+
+def train(program, exchange):
+    run = FOLDER / f"exchange-{exchange}"
+    shutil.rmtree(run, ignore_errors=True)
+    command = [program, "train", "bench/exchange.toml", "--ranks", "2", "--profile", "--schedule.exchange", exchange,
+               "--output.dir", str(run)]
+    if QUICK:
+        command += ["--data.seq_len", "1024", "--train.steps", "3"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stdout[-2000:]}")
+    return run
+
+
+def compute_ops(program):
+    """[device] -> [(number, token)] of F and B, and the help lines: (owner's token, helper)."""
+    devices, help_lines = [], []
+    for line in program.splitlines():
+        if line.startswith("device "):
+            devices.append([])
+        elif line.startswith("help "):
+            words = line.split()
+            help_lines.append({"of": words[1], "owner": int(words[3]), "helper": int(words[5])})
+        elif devices and re.match(r"\d+ \d+[FB]\d", line):
+            number, token = line.split()[:2]
+            devices[-1].append((int(number), token))
+    return devices, help_lines
+
+
+def slots_of(devices):
+    """Pairs of (token on device 0, token on device 1): its forward i is with the other's i - 1, backwards the reverse."""
+    slots = []
+    for kind, shift in (("F", 1), ("B", -1)):
+        first, second = ([token for _, token in ops if kind in token] for ops in devices)
+        slots += [(first[i], second[i - shift]) for i in range(len(first)) if 0 <= i - shift < len(second)]
+    return slots
+
+
+def attention_of(run):
+    """The last step's attention seconds by (token of the action it is for, device that computed), and the share of
+    attention in all kernels' time."""
+    timeline = json.loads((run / "timeline.json").read_text())["steps"][-1]
+    profile = json.loads((run / "profile.json").read_text())
+    attends = {profile["kernels"].index(name) for name in ("attention", "attention backward", "merge")}
+    devices, helped = compute_ops((run / "program.txt").read_text())
+    seconds, attention, everything = {}, 0.0, 0.0
+    for device, calls in enumerate(profile["steps"][-1]["devices"]):
+        spans = [(start, end, helped[number]["of"]) for number, start, end, waiting, _ in
+                 timeline.get("help", [[], []])[device] if not waiting]
+        spans += [(*timeline["devices"][device][number][:2], token) for number, token in devices[device]]
+        for call in calls:
+            kernel, _, start, end = call[:4]
+            everything += end - start
+            if kernel not in attends:
+                continue
+            attention += end - start
+            # Help comes first: it lies inside the action that was interrupted.
+            token = next(token for begin, until, token in spans if begin <= (start + end) / 2 <= until)
+            seconds[token, device] = seconds.get((token, device), 0.0) + end - start
+    return seconds, attention / everything
+
+
+def imbalance(run):
+    devices, _ = compute_ops((run / "program.txt").read_text())
+    seconds, share = attention_of(run)
+    loads = [[sum(seconds.get((token, device), 0.0) for token in slot) for device in (0, 1)] for slot in slots_of(devices)]
+    return statistics.mean(max(load) for load in loads) / statistics.mean(sum(load) / 2 for load in loads), share
+
+
+def main():
+    program = sys.argv[1]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    text = FOLDER / "text.txt"
+    if not text.exists():
+        text.write_text("".join(f"line {i}: {i * i}\n" for i in range(120_000)))
+    print("| exchange | attention, greatest / mean of a slot | tokens/s | against off | bubble | loss of the last step |")
+    print("|---|---|---|---|---|---|")
+    base = None
+    for exchange in EXCHANGES:
+        run = train(program, exchange)
+        steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()][1:]  # the first warms up
+        speed = statistics.median(step["tokens_per_second"] for step in steps)
+        base = base or speed
+        unequal, share = imbalance(run)
+        bubble = statistics.median(step["bubble_fraction"] for step in steps)
+        print(f"| {exchange} | {unequal:.3f} | {speed:,.0f} | {speed / base:.3f} | {bubble:.3f} | {steps[-1]['loss']:.6f} |", flush=True)
+        if exchange == "off":
+            below = f"\nAttention is {100 * share:.0f} % of the kernels' time without exchange."
+    print(below)
+
+
+main()

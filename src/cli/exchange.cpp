@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/exchange.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "model/help_traffic.h"
+#include "model/slice_halves.h"
+#include "schedule/generators/generator.h"
+#include "schedule/passes/compute.h"
+#include "schedule/slot_grid.h"
+
+namespace penstock::cli {
+namespace {
+
+model::HelpTraffic layer_traffic(const ResolvedRun& run, const schedule::Help& help, bool backward) {
+  const auto slices = cut(run, run.schedule.slices[static_cast<std::size_t>(help.of.micro_batch)]);
+  Tokens keys = 0;
+  for (const model::SlicePart& part : model::parts_of_halves(slices, help.first_half, help.halves))
+    keys += part.length;
+  if (keys == 0) return {};
+  const Tokens queries = slices[static_cast<std::size_t>(help.of.slice)].length;
+  const std::int64_t sequences = run.options.train.micro_batch;
+  return model::help_traffic(run.options.model.shape, model::parse_precision(run.options.train.precision),
+                             sequences * queries, sequences * keys, backward);
+}
+
+// Over the layers of the op; a backward attends again where the attention was not kept.
+schedule::HelpBytes op_traffic(const ResolvedRun& run, const schedule::Help& help) {
+  const auto [first, count] = run.layers[static_cast<std::size_t>(help.of.stage)];
+  const auto forward = layer_traffic(run, help, false), backward = layer_traffic(run, help, true);
+  schedule::HelpBytes bytes;
+  const auto add = [&](const model::HelpTraffic& traffic) {
+    bytes.request += traffic.request;
+    bytes.reply += traffic.reply;
+  };
+  for (std::int64_t layer = first; layer < first + count; ++layer) {
+    const model::KeepSet& keep = run.keep[static_cast<std::size_t>(layer)];
+    if (!help.backward() || !keep.has(model::SavedTensor::AttentionOutput)) add(forward);
+    if (help.backward()) add(backward);
+  }
+  return bytes;
+}
+
+std::string layers_of_stages(const ResolvedRun& run) {
+  std::string text;
+  for (const model::LayerRange& layers : run.layers)
+    text += (text.empty() ? "" : ", ") + std::to_string(layers.count);
+  return text;
+}
+
+std::string equal_layers_nearby(const ResolvedRun& run) {
+  const std::int64_t layers = run.options.model.shape.layers, stages = run.schedule.stages;
+  const std::int64_t below = layers / stages * stages;
+  if (below == layers) return "leave parallel.layers out, or set schedule.exchange = \"off\"";
+  return "use model.layers = " + std::to_string(below) + " or " + std::to_string(below + stages) +
+         ", or schedule.exchange = \"off\"";
+}
+
+}  // namespace
+
+void check_exchange(const ResolvedRun& run) {
+  const schedule::ScheduleOptions& chosen = run.options.schedule;
+  const std::string asked = "schedule.exchange = " + json_quote(chosen.exchange) + " needs ";
+  if (!schedule::find_slot_grid(schedule::compute_only(run.schedule))) {
+    throw InputError(
+        asked + "a schedule in whose slots all devices run forwards together, then backwards together; " +
+        (chosen.file.empty() ? "schedule.name = " + json_quote(chosen.name)
+                             : "schedule.file = " + json_quote(chosen.file)) +
+        " has no such slots: use \"slimpipe\", or schedule.exchange = \"off\"");
+  }
+  const auto [least, most] = std::ranges::minmax(run.layers, {}, &model::LayerRange::count);
+  if (least.count != most.count) {
+    throw InputError(asked + "as many layers on every stage; model.layers = " +
+                     std::to_string(run.options.model.shape.layers) + " over " +
+                     std::to_string(run.schedule.stages) + " stages makes " + layers_of_stages(run) + ": " +
+                     equal_layers_nearby(run));
+  }
+}
+
+schedule::ContextExchange exchange_of(const ResolvedRun& run) {
+  const schedule::ScheduleOptions& chosen = run.options.schedule;
+  return {.exchange = schedule::parse_exchange(chosen.exchange),
+          .limit = static_cast<int>(std::min<std::int64_t>(chosen.exchange_limit, schedule::kMostLimit)),
+          .bytes = [&run](const schedule::Help& help) { return op_traffic(run, help); }};
+}
+
+// A device has one op of its own under way, whose helpers' replies come together, and serves what others ask
+// for in a slot.
+Bytes help_buffers(const ResolvedRun& run, const schedule::Program& program, int device) {
+  std::map<std::tuple<bool, int, int, int>, Bytes> own, others;
+  const auto key = [](const schedule::Action& action) {
+    return std::tuple(action.kind == schedule::Kind::Forward, action.stage, action.micro_batch, action.slice);
+  };
+  for (const schedule::Help& help : program.help) {
+    if (help.owner != device && help.helper != device) continue;
+    const model::HelpTraffic traffic = layer_traffic(run, help, help.backward());
+    if (help.owner == device) own[key(help.of)] += traffic.reply;
+    if (help.helper == device) others[key(help.during)] += traffic.request + traffic.reply;
+  }
+  const auto most = [](const auto& bytes) {
+    Bytes greatest = 0;
+    for (const auto& [op, sum] : bytes) greatest = std::max(greatest, sum);
+    return greatest;
+  };
+  return most(own) + most(others);
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Context exchange of a run: may it be, what moves, and how many bytes.
+#pragma once
+
+#include "cli/resolve.h"
+#include "model/memory_table.h"
+#include "schedule/passes/exchange.h"
+
+namespace penstock::cli {
+
+// Throws InputError naming the constraint and the nearest legal values when schedule.exchange asks for help
+// that the run's schedule or layers have no place for.
+void check_exchange(const ResolvedRun& run);
+
+// The pass's settings; the run outlives them.
+schedule::ContextExchange exchange_of(const ResolvedRun& run);
+
+// Buffers of a device, of its own requests and of others', at most.
+Bytes help_buffers(const ResolvedRun& run, const schedule::Program& program, int device);
+
+}  // namespace penstock::cli

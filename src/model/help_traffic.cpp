@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/help_traffic.h"
+
+namespace penstock::model {
+
+HelpTraffic help_traffic(const Shape& shape, Precision precision, Tokens queries, Tokens keys,
+                         bool backward) {
+  const Bytes element = element_size(precision), accumulator = accumulator_size(precision);
+  const Bytes query = queries * shape.query_width(), key_and_value = keys * 2 * shape.kv_width();
+  const Bytes log_sum_exp = queries * shape.heads * accumulator;
+  if (!backward) return {(key_and_value + query) * element, query * element + log_sum_exp};
+  return {(key_and_value + 3 * query) * element + log_sum_exp, (key_and_value + query) * accumulator};
+}
+
+}  // namespace penstock::model

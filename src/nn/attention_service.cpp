@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/attention_service.h"
+
+#include "base/error.h"
+#include "nn/kernels/accumulate.h"
+#include "nn/kernels/element.h"
+#include "nn/kernels/merge.h"
+#include "nn/profile.h"
+
+namespace penstock::nn {
+
+using kernels::AttentionPart;
+using kernels::Mask;
+
+AttentionPart attend_to(const at::Tensor& query, std::span<const KeyValues> parts) {
+  PENSTOCK_CHECK(!parts.empty(), "a request has keys");
+  const BlockScope scope(Block::Attention);
+  AttentionPart total = kernels::attend(query, parts.front().key, parts.front().value, Mask::None);
+  if (parts.size() > 1) total.output = total.output.to(kernels::accumulator_type(total.output.scalar_type()));
+  for (const KeyValues& part : parts.subspan(1))
+    kernels::merge(total, kernels::attend(query, part.key, part.value, Mask::None));
+  total.output = total.output.to(query.scalar_type()).contiguous();
+  return total;
+}
+
+ServedGradients attend_to_backward(const at::Tensor& grad_output, const at::Tensor& query,
+                                   const AttentionPart& merged, std::span<const KeyValues> parts) {
+  const BlockScope scope(Block::Attention);
+  const at::ScalarType accumulator = kernels::accumulator_type(query.scalar_type());
+  ServedGradients served;
+  for (const KeyValues& part : parts) {
+    const auto gradients =
+        kernels::attend_backward(grad_output, query, part.key, part.value, merged, Mask::None);
+    kernels::accumulate_or_take(served.query, gradients.query);
+    served.parts.push_back(
+        {gradients.key.to(accumulator).contiguous(), gradients.value.to(accumulator).contiguous()});
+  }
+  served.query = served.query.contiguous();
+  return served;
+}
+
+}  // namespace penstock::nn

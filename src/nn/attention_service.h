@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device computes for another one: attention of its queries to some of its earlier keys, and the
+// backward of that.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "nn/earlier_part.h"
+#include "nn/kernels/attention.h"
+
+namespace penstock::nn {
+
+// query [b, H, T, d] contiguous; at least one part. The result over all parts: output [b, H, T, d] contiguous
+// in the compute type.
+kernels::AttentionPart attend_to(const at::Tensor& query, std::span<const KeyValues> parts);
+
+// All contiguous, in the accumulator type.
+struct ServedGradients {
+  at::Tensor query;              // [b, H, T, d], summed over the parts
+  std::vector<KeyValues> parts;  // of each part
+};
+// `merged` is the owner's result over all of its keys.
+ServedGradients attend_to_backward(const at::Tensor& grad_output, const at::Tensor& query,
+                                   const kernels::AttentionPart& merged, std::span<const KeyValues> parts);
+
+}  // namespace penstock::nn

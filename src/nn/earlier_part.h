@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and values of a part of one slice, and where their gradients are summed.
+#pragma once
+
+#include "model/slice_halves.h"
+#include "nn/record.h"
+
+namespace penstock::nn {
+
+struct KeyValues {
+  at::Tensor key;    // [b, K, C, d], last stride 1
+  at::Tensor value;  // the same
+};
+
+KeyValues keys_and_values(const LayerRecord& slice, const model::SlicePart& part);
+
+// Adds the gradients of the part to those of its slice; the tensors must not be used otherwise afterwards.
+void add_gradients(LayerRecord& slice, const model::SlicePart& part, const KeyValues& gradients);
+
+}  // namespace penstock::nn

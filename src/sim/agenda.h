@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is going to happen in an event simulation, in the order of time.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <tuple>
+
+#include "base/units.h"
+
+namespace penstock::sim {
+
+// Something that happens to a device.
+struct Happening {
+  enum class What : std::uint8_t {
+    Wake,     // it looks whether it can go on
+    Worked,   // a segment of its own work is done
+    Served,   // a request of another is (value: help)
+    Message,  // one has arrived (from, value: channel)
+    Request,  // a request for help has (value: help)
+    Reply,    // to its own request
+  };
+  Seconds time = 0;
+  What what = What::Wake;
+  int device = 0;
+  int from = 0;
+  std::uint32_t value = 0;
+};
+
+// At one time what was foreseen first happens first.
+class Agenda {
+ public:
+  bool empty() const { return entries_.empty(); }
+
+  void add(const Happening& happening) { entries_.push({happening, added_++}); }
+
+  Happening take() {
+    const Happening first = entries_.top().happening;
+    entries_.pop();
+    return first;
+  }
+
+ private:
+  struct Entry {
+    Happening happening;
+    std::uint64_t number;
+    bool operator<(const Entry& other) const {
+      return std::tie(happening.time, number) > std::tie(other.happening.time, other.number);
+    }
+  };
+  std::priority_queue<Entry> entries_;
+  std::uint64_t added_ = 0;
+};
+
+}  // namespace penstock::sim

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/help_desk.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "comm/attentive.h"
+#include "comm/backoff.h"
+#include "comm/message.h"
+#include "nn/allocator.h"
+#include "nn/kernels/element.h"
+#include "train/own_requests.h"
+#include "train/processor_time.h"
+#include "train/tensor_bytes.h"
+
+namespace penstock::train {
+namespace {
+
+constexpr std::int64_t kEnd = -1;  // instead of a help's number: no more of this step
+
+}  // namespace
+
+HelpDesk::HelpDesk(Setting setting)
+    : setting_(std::move(setting)),
+      attentive_(comm::make_attentive(
+          setting_.pipeline, [this] { return serve(); }, setting_.timeout)) {
+  std::set<int> helpers, owners;
+  for (std::uint32_t i = 0; i < setting_.program.help.size(); ++i) {
+    const schedule::Help& help = setting_.program.help[i];
+    if (parts_of(help).empty()) continue;  // halves of single tokens
+    if (help.owner == setting_.device) {
+      own_[{help.backward(), help.of.stage, help.of.micro_batch, help.of.slice}].push_back(i);
+      helpers.insert(help.helper);
+    }
+    if (help.helper == setting_.device) owners.insert(help.owner);
+  }
+  helpers_.assign(helpers.begin(), helpers.end());
+  for (const int device : owners) owners_.push_back({.device = device, .announcement = {.peer = device}});
+}
+
+HelpDesk::~HelpDesk() = default;
+
+void HelpDesk::begin(std::chrono::steady_clock::time_point began) {
+  began_ = began;
+  drained_ = false;
+  spans_.clear();
+  processor_seconds_ = 0;
+  for (Owner& owner : owners_) {
+    owner.ended = false;
+    await_announcement(owner);
+  }
+}
+
+void HelpDesk::await_announcement(Owner& owner) {
+  owner.announcement.buffer = room({2}, at::kLong);
+  owner.announcement.request = setting_.pipeline.receive(
+      bytes_of_tensor(owner.announcement.buffer), owner.device, static_cast<int>(schedule::Channel::Help));
+}
+
+std::unique_ptr<nn::AttentionHelpers> HelpDesk::helpers_of(const schedule::Op& op) {
+  const auto found = own_.find({is_backward(op.kind), op.stage, op.micro_batch, op.slice});
+  if (found == own_.end()) return nullptr;
+  return std::make_unique<OwnRequests>(*this, found->second);
+}
+
+bool HelpDesk::serve() {
+  if (serving_) return false;
+  serving_ = true;
+  const struct Restore {
+    bool& flag;
+    ~Restore() { flag = false; }
+  } restore{serving_};
+  bool moved = false;
+  for (Owner& owner : owners_) moved |= take_announcement(owner);
+  for (std::size_t i = 0; i < jobs_.size();) {
+    const bool arrived =
+        std::ranges::all_of(jobs_[i].arriving, [](comm::Request& part) { return part.test(); });
+    if (!arrived) {
+      ++i;
+      continue;
+    }
+    const Job job = std::move(jobs_[i]);
+    jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+    carry_out(job);
+    moved = true;
+  }
+  std::erase_if(sending_, [](Flight& flight) { return flight.request.test(); });
+  return moved;
+}
+
+bool HelpDesk::take_announcement(Owner& owner) {
+  if (owner.ended || !owner.announcement.request.test()) return false;
+  const auto* words = owner.announcement.buffer.const_data_ptr<std::int64_t>();
+  owner.ended = words[0] == kEnd;
+  if (owner.ended) {
+    owner.announcement.buffer.reset();
+    return true;
+  }
+  const auto& all = setting_.program.help;
+  const bool known = words[0] >= 0 && words[0] < std::ssize(all) && words[1] >= 0 && words[1] <= 1;
+  const schedule::Help* help = known ? &all[static_cast<std::size_t>(words[0])] : nullptr;
+  if (!help || help->helper != setting_.device || help->owner != owner.device)
+    throw RunError("device " + std::to_string(owner.device) + " asks for help number " +
+                   std::to_string(words[0]) + ", which the program does not have for it");
+  accept(owner, static_cast<std::uint32_t>(words[0]), static_cast<Pass>(words[1]));
+  await_announcement(owner);
+  return true;
+}
+
+void HelpDesk::accept(const Owner& owner, std::uint32_t number, Pass pass) {
+  const schedule::Help& help = setting_.program.help[number];
+  Job job{.help = number, .pass = pass};
+  const auto receive = [&](const at::Tensor& buffer) {
+    job.arriving.push_back(setting_.pipeline.receive(bytes_of_tensor(buffer), owner.device,
+                                                     static_cast<int>(schedule::Channel::Help)));
+  };
+  for (const model::SlicePart& part : parts_of(help)) {
+    const at::Tensor key =
+        room({setting_.sequences, setting_.kv_heads, part.length, setting_.head_dim}, setting_.type);
+    const at::Tensor value =
+        room({setting_.sequences, part.length, setting_.kv_heads, setting_.head_dim}, setting_.type);
+    receive(key);
+    receive(value);
+    job.parts.push_back({key, value.transpose(1, 2)});
+  }
+  receive(job.query = room_of_queries(help, setting_.type));
+  if (pass == Pass::Backward) {
+    receive(job.log_sum_exp = room(job.query.sizes().slice(0, 3), accumulator()));
+    receive(job.output = room_of_outputs(help));
+    receive(job.grad_output = room_of_outputs(help));
+  }
+  jobs_.push_back(std::move(job));
+}
+
+void HelpDesk::carry_out(const Job& job) {
+  const nn::CategoryScope category(nn::Category::Transient);
+  const std::optional<schedule::HelpSpan> waited = wait_;
+  end_wait();
+  const Seconds start = now(), processor = processor_time_of_this_thread();
+  reply(job);
+  const Seconds used = processor_time_of_this_thread() - processor;
+  processor_seconds_ += used;
+  spans_.push_back({.help = job.help, .start = start, .end = now(), .processor = used});
+  if (waited) begin_wait(waited->help);
+}
+
+void HelpDesk::begin_wait(std::uint32_t help) {
+  wait_ = schedule::HelpSpan{.help = help, .start = now(), .waiting = true};
+}
+
+void HelpDesk::end_wait() {
+  if (!wait_) return;
+  wait_->end = now();
+  spans_.push_back(*wait_);
+  wait_.reset();
+}
+
+void HelpDesk::reply(const Job& job) {
+  const int owner = setting_.program.help[job.help].owner;
+  const auto send_back = [&](const at::Tensor& result) {
+    nn::recount(result, nn::Category::Transfers);
+    send(result, owner, schedule::Channel::HelpReply);
+  };
+  if (job.pass == Pass::Forward) {
+    const nn::kernels::AttentionPart result = nn::attend_to(job.query, job.parts);
+    send_back(result.output);
+    return send_back(result.log_sum_exp);
+  }
+  const nn::ServedGradients result = nn::attend_to_backward(
+      as_used(job.grad_output), job.query, {as_used(job.output), job.log_sum_exp}, job.parts);
+  send_back(result.query);
+  for (const nn::KeyValues& part : result.parts) {
+    send_back(part.key);
+    send_back(part.value);
+  }
+}
+
+void HelpDesk::drain() {
+  if (std::exchange(drained_, true)) return;
+  for (const int helper : helpers_) announce(helper, kEnd, Pass::Forward);
+  comm::Deadline deadline(setting_.timeout);
+  comm::Backoff backoff;
+  const auto asking = [&] { return std::ranges::find(owners_, false, &Owner::ended); };
+  while (asking() != owners_.end() || !jobs_.empty() || !sending_.empty()) {
+    if (serve()) {
+      deadline.restart();
+      backoff.restart();
+    } else if (deadline.passed()) {
+      const std::string rank = "rank " + std::to_string(unfinished());
+      throw RunError("waited " + print_seconds(setting_.timeout) + " for the end of context exchange with " +
+                     rank + ": is " + rank + " stuck?");
+    } else {
+      backoff.pause();
+    }
+  }
+}
+
+// Somebody who still asks, or has not taken what was sent.
+int HelpDesk::unfinished() const {
+  const auto owner = std::ranges::find(owners_, false, &Owner::ended);
+  if (owner != owners_.end()) return owner->device;
+  return sending_.empty() ? setting_.device : sending_.front().peer;
+}
+
+void HelpDesk::send(const at::Tensor& buffer, int to, schedule::Channel channel) {
+  Flight flight{.peer = to, .buffer = buffer, .request = {}};
+  flight.request = setting_.pipeline.send(bytes_of_tensor(buffer), to, static_cast<int>(channel));
+  sending_.push_back(std::move(flight));
+}
+
+void HelpDesk::announce(int to, int help, Pass pass) {
+  const at::Tensor words = room({2}, at::kLong);
+  words.mutable_data_ptr<std::int64_t>()[0] = help;
+  words.mutable_data_ptr<std::int64_t>()[1] = static_cast<std::int64_t>(pass);
+  send(words, to, schedule::Channel::Help);
+}
+
+std::vector<model::SlicePart> HelpDesk::parts_of(const schedule::Help& help) const {
+  return model::parts_of_halves(setting_.slices[static_cast<std::size_t>(help.of.micro_batch)],
+                                help.first_half, help.halves);
+}
+
+at::Tensor HelpDesk::room(at::IntArrayRef sizes, at::ScalarType type) const {
+  const nn::CategoryScope category(nn::Category::Transfers);
+  return at::empty(sizes, at::dtype(type));
+}
+
+at::Tensor HelpDesk::room_of_queries(const schedule::Help& help, at::ScalarType type) const {
+  const auto& slices = setting_.slices[static_cast<std::size_t>(help.of.micro_batch)];
+  const Tokens tokens = slices[static_cast<std::size_t>(help.of.slice)].length;
+  return room({setting_.sequences, setting_.heads, tokens, setting_.head_dim}, type);
+}
+
+// Outputs and their gradients lie token by token, but for grouped queries, where the attention kernels want
+// them head by head: either way nobody copies them.
+at::Tensor HelpDesk::as_sent(const at::Tensor& outputs) const {
+  return (setting_.heads == setting_.kv_heads ? outputs.transpose(1, 2) : outputs).contiguous();
+}
+
+at::Tensor HelpDesk::as_used(const at::Tensor& sent) const {
+  return setting_.heads == setting_.kv_heads ? sent.transpose(1, 2) : sent;
+}
+
+at::Tensor HelpDesk::room_of_outputs(const schedule::Help& help) const {
+  const at::Tensor by_head = room_of_queries(help, setting_.type);
+  if (setting_.heads != setting_.kv_heads) return by_head;
+  return by_head.view({by_head.size(0), by_head.size(2), by_head.size(1), by_head.size(3)});
+}
+
+at::ScalarType HelpDesk::accumulator() const { return nn::kernels::accumulator_type(setting_.type); }
+
+Seconds HelpDesk::now() const {
+  return std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began_).count();
+}
+
+}  // namespace penstock::train

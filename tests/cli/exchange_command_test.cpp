@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Context exchange as a shell sees it: drawn, judged, simulated, trained.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+Ending program(Arguments arguments) {
+  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
+  return run_program(arguments);
+}
+
+Arguments with(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+const Arguments kShow{"show", "--schedule", "slimpipe", "-p", "4", "-m", "2", "-n", "8"};
+
+TEST(ExchangeCommand, ShowMarksWhoHelpsAndWhoIsHelped) {
+  const Ending ending = program(with(kShow, {"--exchange", "levelled"}));
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("exchange levelled: "), std::string::npos);
+  EXPECT_NE(ending.out.find("0F0.7- "), std::string::npos) << ending.out;
+  EXPECT_NE(ending.out.find("+ "), std::string::npos) << ending.out;
+  EXPECT_EQ(program(kShow).out.find('+'), std::string::npos);
+  const Ending picture = program(with(kShow, {"--exchange", "paired", "--format", "svg"}));
+  EXPECT_NE(picture.out.find("attends for "), std::string::npos);
+  const Ending csv = program(with(kShow, {"--exchange", "paired", "--format", "csv"}));
+  EXPECT_EQ(csv.exit_code, 2);
+  EXPECT_EQ(program({"show", "--schedule", "1f1b", "-p", "4", "-m", "4", "--exchange", "paired"}).exit_code,
+            2);
+}
+
+TEST(ExchangeCommand, CheckJudgesTheHelpOfAProgram) {
+  const Scratch scratch;
+  const std::string text = program(with(kShow, {"--exchange", "levelled", "--program"})).out;
+  scratch.write("good.txt", text);
+  EXPECT_EQ(program({"check", "--program", scratch / "good.txt"}).exit_code, 0);
+  std::string bad = text;
+  const std::size_t at = bad.find("halves 0+");
+  ASSERT_NE(at, std::string::npos);
+  bad.replace(at, 9, "halves 1+");
+  scratch.write("bad.txt", bad);
+  const Ending ending = program({"check", "--program", scratch / "bad.txt"});
+  EXPECT_EQ(ending.exit_code, 1);
+  EXPECT_NE(ending.out.find("exchange: help for "), std::string::npos) << ending.out;
+}
+
+TEST(ExchangeCommand, SimulateGivesThePublishedBubbles) {
+  for (const auto& [exchange, bubble] : {std::pair{"off", 0.153}, {"paired", 0.123}}) {
+    const Ending ending = program({"simulate", "--schedule", "slimpipe", "-p", "8", "-m", "4", "-n", "16",
+                                   "--attention-share", "0.5", "--exchange", exchange, "--json"});
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    EXPECT_NEAR(Json::parse(ending.out)["bubble_fraction"].get<double>(), bubble, 0.0005);
+  }
+}
+
+TEST(ExchangeCommand, ARunWithItCanBeSimulatedFromItsOwnTimes) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const Ending run = program({"train", scratch / "run.toml", "--ranks", "2", "--schedule.slices", "8",
+                              "--schedule.exchange", "levelled", "--output.dir", scratch / "run"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("exchange  levelled: "), std::string::npos) << run.out;
+  EXPECT_NE(scratch.read("run/program.txt").find("\nhelp "), std::string::npos);
+  const Json step = Json::parse(scratch.read("run/timeline.json"))["steps"].back();
+  ASSERT_EQ(step["help"].size(), 2u);
+  EXPECT_FALSE(step["help"][0].empty());
+  EXPECT_NE(scratch.read("run/trace.json").find("attends for device "), std::string::npos);
+  for (const Arguments& more : {Arguments{}, {"--processor-time"}}) {
+    const Ending simulated = program(with({"simulate", scratch / "run", "--json"}, more));
+    ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+    EXPECT_GT(Json::parse(simulated.out)["makespan_s"].get<double>(), 0);
+  }
+}
+
+TEST(ExchangeCommand, AutoIsPrintedWithItsReason) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const Ending simulated = program({"simulate", scratch / "run.toml", "--schedule.exchange", "auto"});
+  EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+  EXPECT_TRUE(simulated.out.starts_with("exchange ")) << simulated.out;
+}
+
+TEST(ExchangeCommand, IsRefusedWithUnequalLayersBeforeTheRunStarts) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  for (const bool mpirun : {false, true}) {
+    const Arguments arguments{"train",        scratch / "run.toml", "--schedule.exchange",
+                              "paired",       "--model.layers",     "5",
+                              "--output.dir", scratch / "run"};
+    const Ending ending = run_program(mpirun ? with_mpirun(2, arguments) : with_threads(2, arguments));
+    EXPECT_EQ(ending.exit_code, 2) << ending.err;
+    ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+    EXPECT_NE(ending.complaints()[0].find("use model.layers = 4 or 6, or schedule.exchange = \"off\""),
+              std::string::npos)
+        << ending.err;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs with help, against the figures of algorithms.md ("Attention context exchange") and against plain
+// arguments.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "schedule/generators/generator.h"
+#include "schedule/passes/lower.h"
+#include "sim/measured_costs.h"
+#include "sim/result.h"
+#include "sim/simulate_help.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::Exchange;
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+// F takes 1 and B 2 in the mean; of both a share is attention, which grows with the slice.
+class SliceCosts final : public Costs {
+ public:
+  SliceCosts(int slices, double share, int layers, Seconds latency = 0)
+      : slices_(slices), share_(share), layers_(layers), latency_(latency) {}
+  Seconds seconds(int device, std::uint32_t index, const Op& op) const override {
+    return mean(op) * (1 - share_) + attention(device, index, op).seconds;
+  }
+  Transfer transfer(int, std::uint32_t, const Op&) const override { return {0, latency_}; }
+  RecordBytes record(int, int, int) const override { return {}; }
+  AttentionShare attention(int, std::uint32_t, const Op& op) const override {
+    return {mean(op) * share_ * (op.slice + 0.5) / (slices_ / 2.0), layers_};
+  }
+
+ private:
+  static Seconds mean(const Op& op) {
+    return op.kind == OpKind::Forward ? 1 : op.kind == OpKind::Backward ? 2 : 0;
+  }
+  int slices_;
+  double share_;
+  int layers_;
+  Seconds latency_;
+};
+
+struct Size {
+  int devices, micro_batches, slices, chunks;
+};
+
+Program lowered(const Size& size, Exchange exchange, bool vocabulary = false) {
+  return schedule::lower(schedule::generate("slimpipe", schedule::request(size.devices, size.micro_batches,
+                                                                          size.slices, size.chunks)),
+                         {.vocabulary = {.parallel = vocabulary}, .exchange = {.exchange = exchange}});
+}
+
+// Of the whole step: what all actions take, by the devices' time.
+double bubble_of(const Program& program, const Simulation& simulation, const Costs& costs) {
+  Seconds work = 0;
+  for (int d = 0; d < program.device_count(); ++d) {
+    for (std::uint32_t i = 0; i < program.devices[d].ops.size(); ++i) {
+      if (is_action(program.devices[d].ops[i].kind)) work += costs.seconds(d, i, program.devices[d].ops[i]);
+    }
+  }
+  return 1 - work / (program.device_count() * simulation.timeline.makespan());
+}
+
+// p8 m4 n16 v1, 4 layers a stage, attention half of the work.
+double published(Exchange exchange) {
+  const Program program = lowered({8, 4, 16, 1}, exchange);
+  const SliceCosts costs(16, 0.5, 4);
+  return bubble_of(program, simulate_help(program, costs), costs);
+}
+
+TEST(Exchange, HasThePublishedBubbles) {
+  EXPECT_NEAR(published(Exchange::Off), 0.153, 0.0005);
+  EXPECT_NEAR(published(Exchange::Paired), 0.123, 0.0005);
+  EXPECT_LT(published(Exchange::Levelled), 0.1);
+}
+
+// Without help it is the longest path of simulate().
+TEST(Exchange, WithoutHelpIsThePlainSimulation) {
+  for (const Size& size : {Size{2, 2, 4, 1}, {4, 3, 8, 1}, {4, 2, 8, 2}, {3, 1, 5, 1}}) {
+    for (const bool vocabulary : {false, true}) {
+      const Program program = lowered(size, Exchange::Off, vocabulary);
+      const SliceCosts costs(size.slices, 0.3, 3, 0.1);
+      const Simulation plain = simulate(program, costs), events = simulate_help(program, costs);
+      ASSERT_FALSE(events.deadlock);
+      for (std::size_t d = 0; d < program.devices.size(); ++d) {
+        for (std::size_t i = 0; i < program.devices[d].ops.size(); ++i) {
+          if (lane_of(program.devices[d].ops[i].kind) != schedule::Lane::Compute) continue;
+          EXPECT_NEAR(events.timeline.devices[d][i].start, plain.timeline.devices[d][i].start, 1e-9);
+          EXPECT_NEAR(events.timeline.devices[d][i].end, plain.timeline.devices[d][i].end, 1e-9);
+        }
+      }
+    }
+  }
+}
+
+// Work moves, and none is lost: busy times add up to what all actions take.
+TEST(Exchange, MovesWorkAndLosesNone) {
+  for (const Size& size : {Size{2, 2, 4, 1}, {4, 3, 8, 1}, {4, 2, 8, 2}, {3, 2, 5, 1}}) {
+    for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
+      const Program program = lowered(size, exchange, size.devices == 3);
+      const SliceCosts costs(size.slices, 0.6, 2, 0.05);
+      const Result result = evaluate(program, costs, {.memory = false});
+      ASSERT_FALSE(result.deadlock);
+      EXPECT_NEAR(result.bubble_fraction, bubble_of(program, simulate(program, costs), costs), 1e-9);
+      for (const DeviceResult& device : result.devices)
+        EXPECT_NEAR(device.time.busy + device.time.idle.total(), result.makespan, 1e-9);
+      std::size_t served = 0;
+      for (const auto& spans : result.timeline.help)
+        served += std::ranges::count(spans, false, &schedule::HelpSpan::waiting);
+      EXPECT_EQ(served, 2 * program.help.size()) << "once a layer";
+    }
+  }
+}
+
+// Times as a run would measure them: of every op with what it waited and served, and of all help.
+TEST(Exchange, IsFoundAgainInTheTimesOfARun) {
+  for (const Size& size : {Size{2, 2, 4, 1}, {4, 3, 8, 1}, {4, 2, 8, 2}}) {
+    const Program program = lowered(size, Exchange::Levelled);
+    const SliceCosts costs(size.slices, 0.6, 3);
+    const schedule::Timeline run = simulate(program, costs).timeline;
+    const MeasuredCosts measured(program, run, costs);
+    EXPECT_NEAR(simulate(program, measured).timeline.makespan(), run.makespan(), 0.01 * run.makespan());
+    for (int d = 0; d < program.device_count(); ++d) {
+      for (std::uint32_t i = 0; i < program.devices[d].ops.size(); ++i) {
+        const Op& op = program.devices[d].ops[i];
+        if (is_action(op.kind)) EXPECT_NEAR(measured.seconds(d, i, op), costs.seconds(d, i, op), 1e-9);
+      }
+    }
+  }
+}
+
+TEST(Exchange, EvensOutSlotsOfALongSequence) {
+  const SliceCosts costs(16, 0.8, 4);
+  const auto makespan = [&](Exchange exchange) {
+    return simulate(lowered({4, 4, 16, 1}, exchange), costs).timeline.makespan();
+  };
+  EXPECT_LT(makespan(Exchange::Paired), 0.95 * makespan(Exchange::Off));
+  EXPECT_LT(makespan(Exchange::Levelled), makespan(Exchange::Paired));
+}
+
+}  // namespace
+}  // namespace penstock::sim

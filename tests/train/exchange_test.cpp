@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Context exchange against the same run without it.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "comm/collectives.h"
+#include "nn/tensor_checks.h"
+#include "train/small_run.h"
+
+namespace penstock::testing {
+namespace {
+
+// With this rate and epsilon, and neither decay nor clipping, the weights after a step tell the gradients.
+train::RunOptions options_of(int devices, int slices, int chunks, const std::string& precision) {
+  train::RunOptions options = small_options("slimpipe", devices, slices, precision);
+  options.model.shape.layers = devices * chunks;
+  options.schedule.chunks = chunks;
+  options.data.seq_len = 35;  // slices of unequal length
+  options.train.batch = 3;
+  options.train.warmup_steps = 0;
+  options.train.lr = options.train.min_lr = 1.0;
+  options.train.eps = 1.0;
+  options.train.weight_decay = 0;
+  options.train.clip = 0;
+  return options;
+}
+
+void expect_near_run(const Trained& got, const Trained& wanted, double tolerance) {
+  ASSERT_EQ(got.losses.size(), wanted.losses.size());
+  for (std::size_t step = 0; step < wanted.losses.size(); ++step) {
+    EXPECT_NEAR(got.losses[step], wanted.losses[step], tolerance * wanted.losses[step]);
+    EXPECT_NEAR(got.norms[step], wanted.norms[step], tolerance * wanted.norms[step]);
+  }
+  ASSERT_EQ(got.weights.size(), wanted.weights.size());
+  for (const auto& [name, weight] : wanted.weights)
+    expect_near(got.weights.at(name), weight, tolerance, name);
+}
+
+Trained trained_with(train::RunOptions options, const std::string& exchange, bool expect_help = true) {
+  options.schedule.exchange = exchange;
+  const train::RunPlan plan = planned(options);
+  if (expect_help) EXPECT_EQ(plan.program.help.empty(), exchange == "off");
+  return train_steps(plan, 2);
+}
+
+void expect_no_difference(const train::RunOptions& options, double tolerance) {
+  SCOPED_TRACE(::testing::Message() << options.parallel.pp << " devices, " << options.schedule.slices
+                                    << " slices, " << options.schedule.chunks << " chunks, "
+                                    << options.model.shape.kv_heads << " kv heads, "
+                                    << options.memory.policy);
+  const Trained without = trained_with(options, "off");
+  for (const char* exchange : {"paired", "levelled"})
+    expect_near_run(trained_with(options, exchange), without, tolerance);
+}
+
+TEST(ContextExchange, ChangesNothingInF64) {
+  for (const int devices : {2, 3, 4}) {
+    for (const int slices : {4, 7, 16}) expect_no_difference(options_of(devices, slices, 1, "f64"), 1e-10);
+  }
+}
+
+TEST(ContextExchange, ChangesNothingWithSeveralChunks) {
+  for (const int devices : {2, 3, 4}) {
+    for (const int chunks : {2, 3}) expect_no_difference(options_of(devices, 8, chunks, "f64"), 1e-10);
+  }
+}
+
+TEST(ContextExchange, ChangesNothingWithoutGroupedQueriesAndWithSeveralSequences) {
+  train::RunOptions options = options_of(3, 6, 1, "f64");
+  options.train.micro_batch = 2;
+  options.train.batch = 6;
+  for (const int kv_heads : {1, 4}) {
+    options.model.shape.kv_heads = kv_heads;
+    expect_no_difference(options, 1e-10);
+  }
+}
+
+TEST(ContextExchange, ChangesNothingUnderAnyPolicyOfRecomputation) {
+  for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
+    train::RunOptions options = options_of(3, 6, 1, "f64");
+    options.memory.policy = policy;
+    expect_no_difference(options, 1e-10);
+  }
+  train::RunOptions options = options_of(2, 6, 2, "f64");
+  options.memory.stages = {"1-2: full"};  // partners with different policies
+  expect_no_difference(options, 1e-10);
+}
+
+TEST(ContextExchange, ChangesNothingWithOffloading) {
+  train::RunOptions options = options_of(3, 8, 1, "f64");
+  options.memory.offload = {.number = 1.0};
+  expect_no_difference(options, 1e-10);
+}
+
+TEST(ContextExchange, ChangesNothingWithASharedVocabulary) {
+  train::RunOptions options = options_of(4, 8, 1, "f64");
+  options.schedule.vocabulary_parallel = true;
+  options.train.loss_tile_tokens = 2;
+  expect_no_difference(options, 1e-10);
+}
+
+TEST(ContextExchange, OfSlicesOfSingleTokensWorks) {
+  train::RunOptions options = options_of(3, 16, 1, "f64");
+  options.data.seq_len = 16;
+  expect_no_difference(options, 1e-10);
+}
+
+// Stated tolerances: partial sums of attention and of its gradients in another order, and in bf16 one more
+// rounding of what helpers send back.
+TEST(ContextExchange, ChangesF32AndBf16ByRounding) {
+  for (const int devices : {2, 4}) {
+    expect_no_difference(options_of(devices, 8, 1, "f32"), 2e-5);
+    expect_no_difference(options_of(devices, 8, 1, "bf16"), 2e-2);
+  }
+}
+
+// Replies are merged in the program's order, whenever they come.
+TEST(ContextExchange, GivesTheSameBitsInEveryRun) {
+  const train::RunOptions options = options_of(4, 8, 1, "f32");
+  const Trained first = trained_with(options, "levelled"), second = trained_with(options, "levelled");
+  EXPECT_EQ(first.losses, second.losses);
+  for (const auto& [name, weight] : first.weights) expect_same_bits(second.weights.at(name), weight, name);
+}
+
+TEST(ContextExchange, KeepsToItsLimit) {
+  train::RunOptions options = options_of(2, 16, 1, "f64");
+  options.schedule.exchange_limit = 1;
+  expect_no_difference(options, 1e-10);
+  options.schedule.exchange_limit = 0;
+  options.schedule.exchange = "levelled";
+  EXPECT_TRUE(planned(options).program.help.empty());
+}
+
+TEST(ContextExchange, KeepsNothingBetweenStepsAndPredictsItsBuffers) {
+  for (const char* exchange : {"paired", "levelled"}) {
+    train::RunOptions options = options_of(3, 8, 1, "f32");
+    options.schedule.exchange = exchange;
+    const train::RunPlan plan = planned(options);
+    on_ranks(plan, [&](comm::Communicator& world) {
+      train::Trainer trainer(plan, world);
+      trainer.step(1, tokens_of(drawn_batches(plan, 1)));
+      const nn::Ledger& ledger = trainer.ledger();
+      for (const auto category :
+           {nn::Category::Transfers, nn::Category::KvGradients, nn::Category::Activations})
+        EXPECT_EQ(ledger.live(category), 0) << nn::name_of(category);
+      const auto& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+      EXPECT_LE(ledger.peak(nn::Category::Transfers), predicted.transfers) << world.rank();
+      const double loss = trainer.evaluate(tokens_of(drawn_batches(plan, 5)));
+      EXPECT_TRUE(std::isfinite(loss));
+    });
+  }
+}
+
+// A rank's communicator that breaks at its n-th reply to others.
+class Breaking final : public comm::Collectives {
+ public:
+  Breaking(comm::Communicator& inner, int replies)
+      : Collectives(comm::group_of_all(inner.rank(), inner.size())), inner_(inner), left_(replies) {}
+  void abort(const std::string& reason) override { inner_.abort(reason); }
+
+ protected:
+  comm::Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
+    if (channel == static_cast<int>(schedule::Channel::HelpReply) && --left_ == 0)
+      throw RunError("the power went out");
+    return inner_.send(bytes, to, inner_channel(channel));
+  }
+  comm::Request post_receive(std::span<std::byte> bytes, int from, int channel) override {
+    return inner_.receive(bytes, from, inner_channel(channel));
+  }
+  std::unique_ptr<comm::Communicator> subgroup(comm::Group, int) override { return nullptr; }
+
+ private:
+  static int inner_channel(int channel) { return channel < 0 ? 200 : channel; }
+  comm::Communicator& inner_;
+  int left_;
+};
+
+TEST(ContextExchange, EndsEverybodyWhenAPartnerDiesInTheMiddleOfIt) {
+  train::RunOptions options = options_of(4, 8, 1, "f32");
+  options.schedule.exchange = "levelled";
+  const train::RunPlan plan = planned(options);
+  for (const int replies : {1, 2, 7, 20}) {
+    std::map<int, std::string> reports;
+    std::mutex mutex;
+    const auto body = [&](comm::Communicator& world) {
+      at::set_num_threads(1);
+      Breaking breaking(world, world.rank() == 1 ? replies : 0);
+      train::Trainer trainer(plan, breaking);
+      trainer.step(1, tokens_of(drawn_batches(plan, 1)));
+    };
+    const auto report = [&](int rank, const std::exception& failure) {
+      const std::lock_guard lock(mutex);
+      reports[rank] = failure.what();
+    };
+    EXPECT_THROW(comm::run_ranks(4, body, report), RunError);
+    EXPECT_EQ(reports[1], "the power went out");
+    for (const int rank : {0, 2, 3}) EXPECT_EQ(reports[rank], "rank 1 failed: the power went out");
+  }
+}
+
+// One that neither answers nor fails is named.
+TEST(ContextExchange, NamesAPartnerThatNeverAnswers) {
+  train::RunOptions options = options_of(2, 8, 1, "f32");
+  options.schedule.exchange = "paired";
+  options.train.timeout = 1;
+  const train::RunPlan plan = planned(options);
+  std::map<int, std::string> reports;
+  std::mutex mutex;
+  const auto body = [&](comm::Communicator& world) {
+    const auto number = static_cast<std::uint32_t>(0);
+    const schedule::Help& help = plan.program.help[number];
+    if (world.rank() == help.helper) {  // alive, and deaf
+      std::byte byte;
+      world.receive({&byte, 1}, help.owner, 100).wait();
+    }
+    train::HelpDesk desk({.program = plan.program,
+                          .device = world.rank(),
+                          .pipeline = world,
+                          .slices = plan.slices,
+                          .heads = 4,
+                          .kv_heads = 2,
+                          .head_dim = 4,
+                          .timeout = options.train.timeout});
+    desk.begin(std::chrono::steady_clock::now());
+    desk.drain();
+  };
+  const auto report = [&](int rank, const std::exception& failure) {
+    const std::lock_guard lock(mutex);
+    reports[rank] = failure.what();
+  };
+  EXPECT_THROW(comm::run_ranks(2, body, report), RunError);
+  const int owner = plan.program.help.front().owner;
+  EXPECT_NE(reports[owner].find("is rank " + std::to_string(1 - owner) + " stuck?"), std::string::npos)
+      << reports[owner];
+}
+
+}  // namespace
+}  // namespace penstock::testing
