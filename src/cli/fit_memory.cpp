@@ -99,24 +99,29 @@ std::string note_of(const ResolvedRun& asked, const ResolvedRun& chosen, std::op
 
 std::string settings_that_fit(const ResolvedRun& run, Bytes limit) {
   Bytes least = greatest_total(predict_memory(run));
-  for (const model::Policy policy : kCheapestFirst) {
-    const Bytes total = greatest_total(predict_memory(with_policy(run, policy)));
+  std::string least_with = "these settings";
+  const auto fits = [&](const ResolvedRun& other, const std::string& settings) {
+    const Bytes total = greatest_total(predict_memory(other));
+    if (total < least) least_with = settings;
     least = std::min(least, total);
-    if (total <= limit) {
-      return "memory.policy = " + json_quote(name_of(policy)) + " would fit with " + print_bytes(total);
-    }
+    return total <= limit;
+  };
+  const auto praise = [&](const std::string& settings) {
+    return settings + " would fit with " + print_bytes(least);
+  };
+  for (const model::Policy policy : kCheapestFirst) {
+    const std::string settings = "memory.policy = " + json_quote(name_of(policy));
+    if (fits(with_policy(run, policy), settings)) return praise(settings);
   }
   for (const int factor : {2, 4}) {
     const auto sliced = with_slices(run, factor);
-    const Bytes total = sliced ? greatest_total(predict_memory(*sliced)) : least;
-    least = std::min(least, total);
-    if (total <= limit) {
-      return "memory.policy = \"full\" with schedule.slices = " +
-             std::to_string(sliced->options.schedule.slices) + " would fit with " + print_bytes(total);
-    }
+    if (!sliced) continue;
+    const std::string settings =
+        "memory.policy = \"full\" with schedule.slices = " + std::to_string(sliced->options.schedule.slices);
+    if (fits(*sliced, settings)) return praise(settings);
   }
-  return "no policy fits: the least is " + print_bytes(least) +
-         "; raise memory.limit to that or parallel.pp, or lower train.micro_batch or data.seq_len";
+  return "no policy fits: the least is " + print_bytes(least) + ", with " + least_with +
+         "; raise memory.limit above that or parallel.pp, or lower train.micro_batch or data.seq_len";
 }
 
 std::string share_that_fits(const ResolvedRun& run, Bytes limit) {

@@ -141,6 +141,12 @@ TEST(MemoryLimit, SaysSoWhenNothingFits) {
   EXPECT_NE(automatic.find("no policy fits"), std::string::npos) << automatic;
 }
 
+TEST(MemoryLimit, NamesTheSettingsOfTheLeastWhereNothingFits) {
+  const std::string text = answer(resolve(options_with([](auto& m) { m.limit = "1 MiB"; })));
+  EXPECT_NE(text.find(", with memory.policy = \"full\""), std::string::npos) << text;
+  EXPECT_EQ(text.find("with these settings"), std::string::npos) << text;
+}
+
 TEST(MemoryLimit, IsSilentWhereTheRunFits) {
   const ResolvedRun run = resolve(options_with([](auto& m) { m.limit = std::to_string(most_of("none")); }));
   EXPECT_NO_THROW(require_fit(run, predict_memory(run)));
