@@ -59,12 +59,8 @@ sim::Result in_unit_times(const ShowFlags& flags, const schedule::Program& progr
   return sim::evaluate(program, sim::UnitCosts({.visit = 0.5}, unit_record(flags.schedule)));
 }
 
-schedule::Program program_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
-  return lower_legal(schedule, flags.schedule);
-}
-
 std::string trace_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
-  const schedule::Program program = program_of(flags, schedule);
+  const schedule::Program program = lower_legal(schedule, flags.schedule);
   const sim::Result result = in_unit_times(flags, program);
   return report::chrome_trace({.prefix = "", .program = program, .timeline = result.timeline});
 }
@@ -74,7 +70,7 @@ std::string svg_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
   const bool plain =
       flags.schedule.offload == 0 && !flags.schedule.vocabulary_parallel && flags.schedule.exchange == "off";
   if (plain) return report::svg(report::draw(schedule));
-  const schedule::Program program = program_of(flags, schedule);
+  const schedule::Program program = lower_legal(schedule, flags.schedule);
   return report::svg(report::draw(program, in_unit_times(flags, program).timeline));
 }
 
@@ -98,7 +94,7 @@ std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) 
                               .most_columns = terminal ? train::terminal_width() : 0};
   std::string text = describe(schedule) + notes(flags);
   if (flags.schedule.exchange != "off") {
-    options.signs = help_signs(schedule, program_of(flags, schedule));
+    options.signs = help_signs(schedule, lower_legal(schedule, flags.schedule));
     text += "exchange " + flags.schedule.exchange +
             ": \"-\" others attend to a part of the action's context, \"+\" the device attends for another\n";
   }
@@ -108,7 +104,7 @@ std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) 
 std::string show(const ShowFlags& flags) {
   if (flags.compare) return compare_schedules(flags.schedule);
   const schedule::Schedule schedule = make_schedule(flags.schedule);
-  if (flags.program) return schedule::to_text(program_of(flags, schedule));
+  if (flags.program) return schedule::to_text(lower_legal(schedule, flags.schedule));
   if (flags.format == "svg") return svg_of(flags, schedule);
   if (flags.format == "trace") return trace_of(flags, schedule);
   if (flags.schedule.vocabulary_parallel)

@@ -48,8 +48,6 @@ class LongRun {
     return ending;
   }
 
-  bool nothing_left() const { return std::ranges::none_of(ranks_, is_running); }
-
  private:
   Scratch scratch_;
   std::optional<RunningProgram> program_;
@@ -78,7 +76,7 @@ void expect_full_disk_named(std::size_t rank, const Arguments& says, const std::
     EXPECT_NE(line.find(" bytes wanted: File too large"), std::string::npos) << line;
   }
   EXPECT_LT(ending.seconds, kPatience);
-  EXPECT_TRUE(run.nothing_left());
+  EXPECT_EQ(left_running(run.ranks()), std::vector<int>{});
 }
 
 TEST(FailingRank, WhoseDiskIsFullIsNamedByTheOthers) {
@@ -99,7 +97,7 @@ void expect_named_when_time_is_up(const std::string& checkpoint_every, const std
                                   : Arguments{"rank 0: waited "});
   EXPECT_NE(ending.err.find("is rank 1 stuck?"), std::string::npos) << ending.err;
   EXPECT_LT(ending.seconds, kPatience);
-  EXPECT_TRUE(run.nothing_left());
+  EXPECT_EQ(left_running(run.ranks()), std::vector<int>{});
 }
 
 TEST(FailingRank, ThatHangsIsNamedWhenTheTimeIsUp) {
@@ -117,7 +115,7 @@ void expect_nothing_after(std::size_t rank, int signal_number, const std::string
   const Ending ending = run.end();
   EXPECT_GT(ending.exit_code, 0);
   EXPECT_LT(ending.seconds, kPatience);
-  EXPECT_TRUE(run.nothing_left());
+  EXPECT_EQ(left_running(run.ranks()), std::vector<int>{});
 }
 
 TEST(FailingRank, ThatIsKilledLeavesNothingRunning) {

@@ -9,27 +9,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/units.h"
+#include "processes.h"
 #include "scratch.h"
 
 namespace penstock::testing {
 
 using Arguments = std::vector<std::string>;
-
-inline Seconds seconds_now() {
-  return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-inline void sleep_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
 inline std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -115,15 +108,6 @@ class RunningProgram {
 inline Ending run_program(const Arguments& arguments, Seconds limit = 120) {
   return RunningProgram(arguments).wait(limit);
 }
-
-// Running, not merely waiting for its parent to take note of its end.
-inline bool is_running(int process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string number, name, state;
-  return file >> number >> name >> state && state != "Z" && state != "X";
-}
-
-inline constexpr Seconds kPatience = 10;  // until nothing of a run that failed is left
 
 inline std::vector<int> children_of(int process) {
   std::vector<int> found;

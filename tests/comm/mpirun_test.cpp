@@ -5,33 +5,19 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/units.h"
+#include "processes.h"
 #include "scratch.h"
 
 namespace penstock::comm {
 namespace {
 
 const std::string program = PENSTOCK_BINARY_DIR "/bin/failing_rank_mpi";
-
-Seconds now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Running, not merely waiting for its parent to take note of its end.
-bool is_running(int process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string number, name, state;
-  return file >> number >> name >> state && state != "Z" && state != "X";
-}
 
 // One run of the program: how it ended, and what its ranks said.
 class Job {
@@ -45,24 +31,13 @@ class Job {
         std::to_string(ranks) + " " + program + " '" + ending + "' >" + scratch_ / "out" + " 2>" +
         scratch_ / "err </dev/null";
     const int status = std::system(command.c_str());
-    const Seconds end = now();
+    const Seconds end = seconds_now();
     exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     for (const std::string& line : starting_with("process ", "out")) processes.push_back(std::stoi(line));
     for (const std::string& line : starting_with("failing at ", "out")) seconds = end - std::stod(line);
     lines = starting_with("ranks: ", "err");
     std::ranges::sort(lines);
     everything = scratch_.read("err");
-  }
-
-  // Those of the run's processes that are still there when 10 seconds have passed since its end.
-  std::vector<int> left_running() const {
-    const Seconds begin = now();
-    while (std::ranges::any_of(processes, is_running) && now() - begin < 10) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    std::vector<int> left;
-    std::ranges::copy_if(processes, std::back_inserter(left), is_running);
-    return left;
   }
 
   int exit_code = -1;
@@ -103,8 +78,8 @@ class Mpirun : public testing::TestWithParam<int> {
     const Job run(GetParam(), ending);
     EXPECT_EQ(run.lines, told_by_all(GetParam(), reason)) << run.everything;
     EXPECT_EQ(run.exit_code, exit_code) << run.everything;
-    EXPECT_LT(run.seconds, 10);
-    EXPECT_EQ(run.left_running(), std::vector<int>{});
+    EXPECT_LT(run.seconds, kPatience);
+    EXPECT_EQ(left_running(run.processes), std::vector<int>{});
   }
 };
 
@@ -142,7 +117,7 @@ TEST_P(Mpirun, AMessageThatIsTooLongIsToldByItsReceiver) {
   EXPECT_EQ(std::ranges::count(run.lines, line), 1) << run.everything;
   EXPECT_EQ(run.lines.size(), GetParam()) << run.everything;
   EXPECT_EQ(run.exit_code, 3) << run.everything;
-  EXPECT_LT(run.seconds, 10);
+  EXPECT_LT(run.seconds, kPatience);
 }
 
 TEST_P(Mpirun, WrongInputOnOneRankEndsAllWithExitCodeTwo) { expect_told_by_all("input", "no such file", 2); }
@@ -151,7 +126,7 @@ TEST_P(Mpirun, WrongInputOnAllRanksIsToldByEach) {
   const Job run(GetParam(), "all throw");
   EXPECT_EQ(run.lines.size(), GetParam()) << run.everything;
   EXPECT_EQ(run.exit_code, 2) << run.everything;
-  EXPECT_LT(run.seconds, 10);
+  EXPECT_LT(run.seconds, kPatience);
 }
 
 TEST_P(Mpirun, ARankThatAbortsIsNamedByTheOthers) {
@@ -160,7 +135,7 @@ TEST_P(Mpirun, ARankThatAbortsIsNamedByTheOthers) {
   others.erase(others.begin() + 1);
   EXPECT_EQ(run.lines, others) << run.everything;
   EXPECT_EQ(run.exit_code, 3) << run.everything;
-  EXPECT_LT(run.seconds, 10);
+  EXPECT_LT(run.seconds, kPatience);
 }
 
 TEST_P(Mpirun, ARankThatHangsIsNamedAndEnded) {
@@ -170,23 +145,23 @@ TEST_P(Mpirun, ARankThatHangsIsNamedAndEnded) {
   const std::string named = GetParam() == 2 ? "is rank 1 stuck?" : "is rank ";
   EXPECT_NE(run.everything.find("without progress; " + named), std::string::npos) << run.everything;
   EXPECT_EQ(run.exit_code, 3) << run.everything;
-  EXPECT_LT(run.seconds, 10);
-  EXPECT_EQ(run.left_running(), std::vector<int>{});
+  EXPECT_LT(run.seconds, kPatience);
+  EXPECT_EQ(left_running(run.processes), std::vector<int>{});
 }
 
 TEST_P(Mpirun, ARankThatIsKilledLeavesNothingRunning) {
   const Job run(GetParam(), "kill");
   EXPECT_EQ(run.processes.size(), GetParam()) << run.everything;
-  EXPECT_EQ(run.left_running(), std::vector<int>{});
+  EXPECT_EQ(left_running(run.processes), std::vector<int>{});
   EXPECT_NE(run.exit_code, 0);
-  EXPECT_LT(run.seconds, 10);
+  EXPECT_LT(run.seconds, kPatience);
 }
 
 TEST_P(Mpirun, AnExceptionThatPassesTheWorldEndsTheJobToo) {
   const Job run(GetParam(), "uncaught");
   EXPECT_EQ(run.lines.size(), GetParam() - 1) << run.everything;
   EXPECT_EQ(run.exit_code, 3) << run.everything;
-  EXPECT_LT(run.seconds, 10);
+  EXPECT_LT(run.seconds, kPatience);
 }
 
 }  // namespace

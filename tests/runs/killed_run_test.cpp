@@ -3,8 +3,10 @@
 // run goes on to the bits of one that was never disturbed. PENSTOCK_KILLS says how often (./dev soak).
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
 #include "base/random.h"
 #include "base/text.h"
@@ -64,10 +66,8 @@ class KilledRun : public ::testing::Test {
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (victim > 1 || victim % targets.size() == i) kill(targets[i], SIGKILL);
     }
-    const Seconds killed = seconds_now();
     Ending ending = program.wait(60);
-    while (std::ranges::any_of(targets, is_running) && seconds_now() < killed + kPatience) sleep_a_little();
-    EXPECT_TRUE(std::ranges::none_of(targets, is_running)) << "something is left running";
+    EXPECT_EQ(left_running(targets), std::vector<int>{});
     if (ending.exit_code == 0) return ending;
     return std::nullopt;
   }

@@ -4,6 +4,7 @@
 
 #include "schedule/check.h"
 #include "schedule/passes/lower.h"
+#include "schedule/program_checks.h"
 #include "schedule/program_examples.h"
 #include "schedule/program_text.h"
 #include "schedule/random_execution.h"
@@ -16,12 +17,7 @@ Program lowered(std::string_view csv) {
   return lower(parse_csv(csv, "test"), {.transfer_bytes = [](int, int) { return Bytes{64}; }});
 }
 
-std::string first(const Program& program) {
-  const std::vector<Finding> findings = check(program);
-  return findings.empty() ? "legal" : std::string(name_of(findings[0].rule)) + ": " + findings[0].text;
-}
-
-std::string first(const std::string& text) { return first(parse_program(text, "test")); }
+std::string first(const std::string& text) { return first_finding(parse_program(text, "test")); }
 
 // Two stages on two devices, one micro-batch.
 const std::string kHead = "penstock program 1\nname test\nstages 2\nslices 1\n";
@@ -41,21 +37,6 @@ std::string first_with(const std::string& from, const std::string& to) {
   return first(replaced(kHead + kDevice0 + kDevice1, from, to));
 }
 
-Program without(const Program& program, int device, std::uint32_t victim) {
-  Program result = program;
-  DeviceProgram& row = result.devices[device];
-  row = {};
-  for (std::uint32_t i = 0; i < program.devices[device].ops.size(); ++i) {
-    if (i == victim) continue;
-    std::vector<std::uint32_t> waits;
-    for (const std::uint32_t wait : program.devices[device].after_of(program.devices[device].ops[i])) {
-      if (wait != victim) waits.push_back(wait - (wait > victim ? 1 : 0));
-    }
-    row.append(program.devices[device].ops[i], waits);
-  }
-  return result;
-}
-
 TEST(CheckProgram, LoweredSchedulesHaveNoFindings) {
   int programs = 0;
   for (const Schedule& schedule : example_schedules()) {
@@ -63,7 +44,7 @@ TEST(CheckProgram, LoweredSchedulesHaveNoFindings) {
       Lowering options;
       options.gradients.tied_embeddings = tied && schedule.name != "dualpipe";
       const Program program = lower(schedule, options);
-      EXPECT_EQ(first(program), "legal") << schedule.name << "\n" << to_text(program);
+      EXPECT_EQ(first_finding(program), "legal") << schedule.name << "\n" << to_text(program);
       ++programs;
     }
   }
@@ -73,10 +54,10 @@ TEST(CheckProgram, LoweredSchedulesHaveNoFindings) {
 TEST(CheckProgram, EveryDeletedOpIsFound) {
   for (const char* csv : {"0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "0F0,3F0,3I0,0B0,3W0\n1F0,2F0,2B0,1B0\n"}) {
     const Program program = lowered(csv);
-    ASSERT_EQ(first(program), "legal");
+    ASSERT_EQ(first_finding(program), "legal");
     for (int device = 0; device < program.device_count(); ++device) {
       for (std::uint32_t i = 0; i < program.devices[device].ops.size(); ++i) {
-        EXPECT_NE(first(without(program, device, i)), "legal")
+        EXPECT_NE(first_finding(without(program, device, i)), "legal")
             << to_token(program.devices[device].ops[i], false);
       }
     }
@@ -100,7 +81,7 @@ TEST(CheckProgram, AWaitWhoseLossBreaksAnExecutionIsMissed) {
       bool fails = false;
       for (unsigned seed = 0; seed < 40 && !fails; ++seed)
         fails = !RandomExecution(loose, seed).run().empty();
-      EXPECT_EQ(first(loose) != "legal", fails) << "device " << device << ", op " << i << "\n"
+      EXPECT_EQ(first_finding(loose) != "legal", fails) << "device " << device << ", op " << i << "\n"
                                                 << to_text(program);
       broken += fails;
     }
@@ -131,9 +112,9 @@ TEST(CheckProgram, WaitingMayBeImpliedByTheLanes) {
   first_forward->after_count = 2;
   row.after.insert(row.after.end(), receives.begin(), receives.end());
   second_forward->after_count = 0;
-  EXPECT_EQ(first(program), "legal");
+  EXPECT_EQ(first_finding(program), "legal");
   first_forward->after_count = 1;
-  EXPECT_EQ(first(program).substr(0, 6), "order:");
+  EXPECT_EQ(first_finding(program).substr(0, 6), "order:");
 }
 
 TEST(CheckProgram, MessagesMatchInOrderStageAndSize) {
@@ -154,7 +135,7 @@ TEST(CheckProgram, SwappedReceivesAreUnmatched) {
     if (op.kind == OpKind::ReceiveForward) receives.push_back(&op);
   }
   std::swap(receives[0]->micro_batch, receives[1]->micro_batch);
-  EXPECT_EQ(first(program).substr(0, 10), "unmatched:");
+  EXPECT_EQ(first_finding(program).substr(0, 10), "unmatched:");
 }
 
 TEST(CheckProgram, TransfersGoBetweenTheDevicesThatRunTheStages) {
@@ -237,15 +218,16 @@ TEST(CheckProgram, TheStepComesLastOnEveryDevice) {
 TEST(CheckProgram, MalformedOpsAreFoundBeforeAnythingReliesOnThem) {
   Program program = lowered("0F0,0B0\n1F0,1B0\n");
   program.devices[0].after[0] = 7;
-  EXPECT_NE(first(program).find("waits for op 7, which is not issued before it"), std::string::npos)
-      << first(program);
+  EXPECT_NE(first_finding(program).find("waits for op 7, which is not issued before it"), std::string::npos)
+      << first_finding(program);
   program = lowered("0F0,0B0\n1F0,1B0\n");
   program.devices[1].ops[0].peer = 5;
-  EXPECT_NE(first(program).find("names device 5, which does not exist"), std::string::npos) << first(program);
+  EXPECT_NE(first_finding(program).find("names device 5, which does not exist"), std::string::npos)
+      << first_finding(program);
   program.devices[1].ops[0].peer = 0;
   program.devices[1].ops[0].after_begin = 1000;
   program.devices[1].ops[0].after_count = 1;
-  EXPECT_NE(first(program).find("beyond the list"), std::string::npos) << first(program);
+  EXPECT_NE(first_finding(program).find("beyond the list"), std::string::npos) << first_finding(program);
 }
 
 TEST(CheckProgram, RulesOfSchedulesHoldForPrograms) {

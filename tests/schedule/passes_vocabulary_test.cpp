@@ -13,6 +13,7 @@
 #include "schedule/generators/generator.h"
 #include "schedule/passes/compute.h"
 #include "schedule/passes/lower.h"
+#include "schedule/program_checks.h"
 #include "schedule/program_text.h"
 #include "schedule/random_execution.h"
 #include "schedule/slot_grid.h"
@@ -23,11 +24,6 @@ namespace {
 Program sharded(const Schedule& schedule) {
   const auto bytes = [](int, int) { return Bytes{64}; };
   return lower(schedule, {.transfer_bytes = bytes, .vocabulary = {true, bytes, bytes}});
-}
-
-std::string first_finding(const Program& program) {
-  const std::vector<Finding> findings = check(program);
-  return findings.empty() ? "legal" : std::string(name_of(findings[0].rule)) + ": " + findings[0].text;
 }
 
 // Slimpipe at many sizes: plain and interleaved, with equal and unequal slices, every legal group.
@@ -122,21 +118,6 @@ TEST(Vocabulary, EveryRandomExecutionRunsRight) {
     const Program program = sharded(schedule);
     for (unsigned seed = 0; seed < 20; ++seed) EXPECT_EQ(RandomExecution(program, seed).run(), "");
   }
-}
-
-Program without(const Program& program, int device, std::uint32_t victim) {
-  Program result = program;
-  DeviceProgram& row = result.devices[device];
-  row = {};
-  for (std::uint32_t i = 0; i < program.devices[device].ops.size(); ++i) {
-    if (i == victim) continue;
-    std::vector<std::uint32_t> waits;
-    for (const std::uint32_t wait : program.devices[device].after_of(program.devices[device].ops[i])) {
-      if (wait != victim) waits.push_back(wait - (wait > victim ? 1 : 0));
-    }
-    row.append(program.devices[device].ops[i], waits);
-  }
-  return result;
 }
 
 TEST(CheckVocabulary, EveryDeletedOpIsFound) {

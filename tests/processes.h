@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether processes that a test has started, or that its programs have, are still there.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/units.h"
+
+namespace penstock {
+
+inline constexpr Seconds kPatience = 10;  // until nothing of a run that failed is left
+
+inline Seconds seconds_now() {
+  return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+inline void sleep_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+// Running, not merely waiting for its parent to take note of its end.
+inline bool is_running(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string number, name, state;
+  return file >> number >> name >> state && state != "Z" && state != "X";
+}
+
+// Those of the processes that are still running when kPatience has passed. mpirun ends its ranks with a
+// signal and may itself be gone before they are.
+inline std::vector<int> left_running(std::vector<int> processes) {
+  const Seconds until = seconds_now() + kPatience;
+  while (std::ranges::any_of(processes, is_running) && seconds_now() < until) sleep_a_little();
+  std::erase_if(processes, [](int process) { return !is_running(process); });
+  return processes;
+}
+
+}  // namespace penstock
