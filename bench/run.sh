@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The benchmarks, all or one by name; each prints the machine first, and what it prints is kept in bench/results/.
+# The benchmarks, all or some by name; each prints the machine first, and what it prints is kept in bench/results/.
+# Options after the name go to bench/peers.py or bench/memory.py: "peers --continue" measures what is missing yet.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=build/release/penstock
@@ -19,10 +20,10 @@ reference() { bash bench/reference.sh "$program"; }
 plan() { python3 bench/plan.py "$program"; }
 schedules() { bench/schedules.sh; }
 kernels() { "$bin/kernels_benchmark" 2>/dev/null; }
-memory() { python3 bench/memory.py "$program"; }
+memory() { python3 bench/memory.py "$program" "${options[@]}"; }
 memory-reference() { "$program" plan --score bench/reference/atc24_memory.csv; }
 overhead() { python3 bench/overhead.py "$program"; }
-peers() { python3 bench/peers.py "$program"; }
+peers() { python3 bench/peers.py "$program" "${options[@]}"; }
 slimpipe() { python3 bench/slimpipe.py "$program"; }
 exchange() { python3 bench/exchange.py "$program"; }
 pictures() {
@@ -33,7 +34,14 @@ pictures() {
 }
 
 names="generators simulate reality reference plan memory memory-reference schedules kernels overhead peers slimpipe exchange pictures"
-wanted=${*:-$names}
+wanted=""
+while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done
+options=("$@")
+case "$wanted:$#" in
+  *:0 | "memory :"* | "peers :"*) ;;
+  *) echo "only \"memory\" and \"peers\", each alone, take options" >&2; exit 2 ;;
+esac
+wanted=${wanted:-$names}
 mkdir -p bench/results
 for name in $wanted; do
   [[ " $names " == *" $name "* ]] || { echo "no benchmark is called \"$name\"; there are: $names" >&2; exit 2; }

@@ -14,6 +14,7 @@
 #include "report/trace.h"
 #include "schedule/program_text.h"
 #include "train/machine.h"
+#include "train/sample.h"
 
 namespace penstock::cli {
 namespace {

@@ -31,6 +31,7 @@
 #include "train/checkpoint_settings.h"
 #include "train/machine.h"
 #include "train/run.h"
+#include "train/sample.h"
 
 namespace penstock::cli {
 namespace {

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/resident.h"
 
+#include <array>
 #include <fstream>
+#include <span>
 #include <string>
 
+#include "comm/mpi.h"
+#include "nn/allocator.h"
+
 namespace penstock::train {
+namespace {
+
+bool one_process() { return !comm::launched_by_mpi(); }
+
+}  // namespace
 
 Resident resident_memory() {
   Resident resident;
@@ -15,6 +25,34 @@ Resident resident_memory() {
     status.ignore(1 << 20, '\n');
   }
   return resident;
+}
+
+void ResidentAccount::note_step() {
+  if (libraries_ != 0) return;
+  auto live = static_cast<double>(ledger_.live_total());
+  if (one_process()) pipeline_.all_reduce(&live, 1, comm::Type::F64, comm::Reduction::Sum);
+  pipeline_.barrier();  // the ranks of a process rest while its resident set is read
+  libraries_ = resident_memory().now - static_cast<Bytes>(live) - nn::cached_bytes();
+  pipeline_.barrier();
+}
+
+std::vector<ResidentSummary> ResidentAccount::gather(const model::MemoryTable& predicted,
+                                                     Bytes checkpoint_copy) const {
+  const std::array<std::int64_t, 4> mine{libraries_, ledger_.peak_total(), checkpoint_copy,
+                                         resident_memory().peak};
+  std::vector<std::array<std::int64_t, 4>> all(static_cast<std::size_t>(pipeline_.size()));
+  pipeline_.all_gather(comm::bytes_of(mine), std::as_writable_bytes(std::span(all)));
+  std::vector<ResidentSummary> processes;
+  for (std::size_t device = 0; device < all.size(); ++device) {
+    const auto& [libraries, tensors, copy_of_device, resident] = all[device];
+    if (device == 0 || !one_process())
+      processes.push_back(
+          {.first_device = static_cast<int>(device), .libraries = libraries, .measured = resident});
+    processes.back().tensors += tensors;
+    processes.back().checkpoint_copy += copy_of_device;
+    processes.back().predicted_tensors += predicted[device].total();
+  }
+  return processes;
 }
 
 }  // namespace penstock::train

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resident set of this process, as the kernel counts it.
+// The resident set of this process, as the kernel counts it, beside what is accounted in it.
 #pragma once
 
-#include "base/units.h"
+#include <vector>
+
+#include "comm/communicator.h"
+#include "model/memory_table.h"
+#include "nn/ledger.h"
+#include "train/metrics.h"
 
 namespace penstock::train {
 
@@ -13,5 +18,26 @@ struct Resident {
 
 // Zeros where the system does not tell.
 Resident resident_memory();
+
+// What one rank adds to the account of its process; ranks that are threads share one. All calls are
+// collective.
+class ResidentAccount {
+ public:
+  // `ledger` and `pipeline` must outlive it.
+  ResidentAccount(const nn::Ledger& ledger, comm::Communicator& pipeline)
+      : ledger_(ledger), pipeline_(pipeline) {}
+
+  // Between two steps. The first one has brought in what libraries load late: what is resident after it and
+  // is no tensor is theirs.
+  void note_step();
+
+  // Of every process, on all ranks. `predicted` is of all devices, `checkpoint_copy` of this rank.
+  std::vector<ResidentSummary> gather(const model::MemoryTable& predicted, Bytes checkpoint_copy) const;
+
+ private:
+  const nn::Ledger& ledger_;
+  comm::Communicator& pipeline_;
+  Bytes libraries_ = 0;
+};
 
 }  // namespace penstock::train

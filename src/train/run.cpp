@@ -10,11 +10,9 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "comm/mpi.h"
 #include "files/atomic_file.h"
 #include "files/event_file.h"
 #include "files/file_system.h"
-#include "nn/allocator.h"
 #include "train/bigram.h"
 #include "train/checkpoint_load.h"
 #include "train/checkpoint_saver.h"
@@ -23,8 +21,6 @@
 #include "train/initial_weights.h"
 #include "train/machine.h"
 #include "train/resident.h"
-#include "train/sample_text.h"
-#include "train/tokenizer.h"
 #include "train/trainer.h"
 #include "train/weights_file.h"
 
@@ -55,7 +51,8 @@ class Run {
         directory_(directory),
         observer_(observer),
         control_(control),
-        trainer_(plan, pipeline) {
+        trainer_(plan, pipeline),
+        resident_(trainer_.ledger(), pipeline) {
     if (control_.resumed) {
       go_on_from(*control_.resumed);
     } else if (!plan.options.model.weights.empty()) {
@@ -77,7 +74,7 @@ class Run {
     began_ = Clock::now();
     while (done_ < steps() && !stopped_) {
       const StepReport report = one_step(done_ + 1);
-      if (libraries_ == 0) note_libraries();
+      resident_.note_step();
       ++done_;
       keep_up(report);
     }
@@ -122,37 +119,6 @@ class Run {
             .loss = summary_.loss,
             .evaluation_loss = summary_.evaluation_loss,
             .settings = settings_of(plan_, at::get_num_threads())};
-  }
-
-  // Ranks of one process share its resident set, which is read while all of them rest. The first step has
-  // brought in what libraries load late.
-  bool one_process() const { return !comm::launched_by_mpi(); }
-
-  void note_libraries() {
-    auto live = static_cast<double>(trainer_.ledger().live_total());
-    if (one_process()) pipeline_.all_reduce(&live, 1, comm::Type::F64, comm::Reduction::Sum);
-    pipeline_.barrier();
-    libraries_ = resident_memory().now - static_cast<Bytes>(live) - nn::cached_bytes();
-    pipeline_.barrier();
-  }
-
-  std::vector<ResidentSummary> gather_processes() {
-    const std::array<std::int64_t, 4> mine{libraries_, trainer_.ledger().peak_total(), saver_->copy_bytes(),
-                                           resident_memory().peak};
-    std::vector<std::array<std::int64_t, 4>> all(static_cast<std::size_t>(pipeline_.size()));
-    pipeline_.all_gather(comm::bytes_of(mine), std::as_writable_bytes(std::span(all)));
-    std::vector<ResidentSummary> processes;
-    for (std::size_t device = 0; device < all.size(); ++device) {
-      const auto& [libraries, tensors, copy_of_device, resident] = all[device];
-      if (device == 0 || !one_process()) {
-        processes.push_back(
-            {.first_device = static_cast<int>(device), .libraries = libraries, .measured = resident});
-      }
-      processes.back().tensors += tensors;
-      processes.back().checkpoint_copy += copy_of_device;
-      processes.back().predicted_tensors += plan_.predicted[device].total();
-    }
-    return processes;
   }
 
   StepReport one_step(std::int64_t number) {
@@ -278,7 +244,7 @@ class Run {
            gather_processor_seconds(plan_.program, kept.processor_seconds, pipeline_)});
       if (plan_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline_));
     }
-    summary_.processes = gather_processes();
+    summary_.processes = resident_.gather(plan_.predicted, saver_->copy_bytes());
     const auto measured = gather_peaks(trainer_.ledger(), away(), pipeline_);
     const std::string path = directory_ ? directory_->file("weights.safetensors") : "";
     write_weights(path, plan_.shape(), trainer_.parameters(), pipeline_);
@@ -316,6 +282,7 @@ class Run {
   const RunObserver& observer_;
   const RunControl& control_;
   Trainer trainer_;
+  ResidentAccount resident_;
   std::optional<CheckpointSaver> saver_;
   std::optional<MetricsFile> metrics_;
   std::optional<files::EventFile> curves_;  // for TensorBoard
@@ -326,7 +293,6 @@ class Run {
   std::int64_t skipped_in_a_row_ = 0;
   bool stopped_ = false;
   std::deque<KeptStep> kept_;
-  Bytes libraries_ = 0;  // of this process
   Summary summary_;
 };
 
@@ -339,22 +305,6 @@ RunOutcome run(const RunPlan& plan, const TokenData& data, comm::Communicator& p
 
 CheckpointDirectory checkpoints_of(const RunPlan& plan) {
   return CheckpointDirectory((std::filesystem::path(plan.options.output.dir) / "checkpoints").string());
-}
-
-Tokens prompt_bytes(Tokens seq_len) { return std::min<Tokens>(64, seq_len / 2); }
-
-std::string sample_of(const RunPlan& plan, const TokenData& data, const std::string& weights_file,
-                      std::int64_t tokens) {
-  nn::Stage model({.shape = plan.shape(),
-                   .layers = {0, plan.shape().layers},
-                   .precision = plan.precision(),
-                   .max_positions = plan.options.data.seq_len});
-  read_weights(weights_file, model);
-  const std::string_view text = data.held_out_text().empty() ? data.training_text() : data.held_out_text();
-  const auto length = static_cast<std::size_t>(prompt_bytes(plan.options.data.seq_len));
-  const std::string_view prompt = text.substr(0, length);
-  const Sampling sampling{.tokens = tokens, .seed = static_cast<std::uint64_t>(plan.options.train.seed)};
-  return std::string(prompt) + decode_bytes(sample_text(model, encode_bytes(prompt), sampling));
 }
 
 }  // namespace penstock::train

@@ -53,13 +53,4 @@ RunOutcome run(const RunPlan& plan, const TokenData& data, comm::Communicator& p
 // Where the checkpoints of a run stand.
 CheckpointDirectory checkpoints_of(const RunPlan& plan);
 
-// Bytes of the prompt that sample_of continues: 64, or half a sequence where sequences are shorter.
-Tokens prompt_bytes(Tokens seq_len);
-
-// Text that continues the beginning of the held-out text (the training text when none is held out), prompt
-// included, drawn from the weights that a run wrote. Prompt and tokens together fit one sequence. On one
-// rank.
-std::string sample_of(const RunPlan& plan, const TokenData& data, const std::string& weights_file,
-                      std::int64_t tokens);
-
 }  // namespace penstock::train
