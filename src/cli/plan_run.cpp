@@ -151,6 +151,7 @@ train::RunPlan plan_run(const ResolvedRun& run) {
   evaluation.exchange = {};
   evaluation.optimizer_step = false;
   plan.evaluation = schedule::lower(forwards, evaluation);
+  if (!is_sharded(run)) plan.evaluation = schedule::with_back_pressure(plan.evaluation);
   for (const int slices : run.schedule.slices) plan.slices.push_back(cut(run, slices));
   for (const int slices : forwards.slices) plan.evaluation_slices.push_back(cut(run, slices));
   plan.predicted = predict_memory(run, plan.program);

@@ -2,6 +2,8 @@
 #include "schedule/forward_only.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "schedule/placement.h"
@@ -27,6 +29,32 @@ Schedule forward_only(const Schedule& like, int micro_batches) {
     }
   }
   return schedule;
+}
+
+Program with_back_pressure(const Program& evaluation) {
+  const int n = evaluation.slices.front();
+  const auto group_of = [&](const Op& op) {
+    return (op.micro_batch * n + op.slice) / evaluation.device_count();
+  };
+  Program program = evaluation;
+  for (DeviceProgram& list : program.devices) {
+    const DeviceProgram given = std::exchange(list, {});
+    std::vector<std::uint32_t> sends;  // of the group
+    int group = 0;
+    for (std::uint32_t i = 0; i < given.ops.size(); ++i) {
+      const Op& op = given.ops[i];
+      const auto after = given.after_of(op);
+      std::vector<std::uint32_t> waits(after.begin(), after.end());
+      if (op.kind == OpKind::Forward && group_of(op) != group) {
+        group = group_of(op);
+        waits.insert(waits.end(), sends.begin(), sends.end());
+        sends.clear();
+      }
+      if (op.kind == OpKind::SendForward) sends.push_back(i);
+      list.append(op, waits);
+    }
+  }
+  return program;
 }
 
 Schedule forwards_of(const Schedule& schedule) {

@@ -24,7 +24,8 @@ struct RecordBytes {
   Bytes weight_record = 0;  // what W needs, from I to W
   Bytes kv_gradient =
       0;  // accumulators of K,V gradients, from the micro-batch's first backward to the slice's own
-  Bytes logits = 0;  // the kept gradient of the loss, from the end of F to the end of B or I
+  Bytes logits = 0;       // the kept gradient of the loss, from the end of F to the end of B or I
+  Bytes handed_over = 0;  // F's output and B's or I's, while a stage of the same device has yet to take them
 };
 
 // What an action takes while it runs.

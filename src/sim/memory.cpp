@@ -2,8 +2,11 @@
 #include "sim/memory.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace penstock::sim {
 namespace {
@@ -28,11 +31,16 @@ class Ledger {
         device_(device),
         list_(program.devices[device]),
         events_(timeline.devices[device]),
+        timeline_(timeline),
         costs_(costs),
         visits_(std::ranges::count(list_.ops, OpKind::VocabularyLoss, &Op::kind) > 0),
         has_last_stage_(std::ranges::any_of(list_.ops, [&](const Op& op) {
           return op.kind == OpKind::Forward && op.stage + 1 == program.stages;
-        })) {}
+        })) {
+    for (const Op& op : list_.ops) {
+      if (op.kind == OpKind::Forward) stages_.insert(op.stage);
+    }
+  }
 
   std::vector<Change> finish() {
     for (std::uint32_t i = 0; i < list_.ops.size(); ++i) {
@@ -67,7 +75,9 @@ class Ledger {
     }
     if (op.kind == OpKind::VocabularyLoss) visit_vocabulary(op, event);
     if (lane_of(op.kind) == schedule::Lane::Compute) empty_queues(op, event.start);
-    if (is_send(op.kind) || is_receive(op.kind)) hold(event.start, event.end, op.bytes, Category::Buffers);
+    if (is_send(op.kind))
+      hold(event.start, std::max(event.end, next_posted(op)), op.bytes, Category::Buffers);
+    if (is_receive(op.kind)) hold(event.start, event.end, op.bytes, Category::Buffers);
     if (op.kind == OpKind::Offload) away_peak_ = std::max(away_peak_, away_ += op.bytes);
     // Issued before the next compute op waits for anything, so before that gives room back.
     if (op.kind == OpKind::Reload) changes_.push_back({reached_, op.bytes, Category::Records, true});
@@ -93,6 +103,10 @@ class Ledger {
     const ActionBytes action = costs_.action(device_, op);
     temporary_ = std::max(temporary_, action.temporary);
     const bool forward = op.kind == OpKind::Forward;
+    if (op.kind != OpKind::BackwardWeight) {
+      take_handed_over(op, event.start, forward ? -1 : 1);
+      hand_over(op, event.end, forward ? 1 : -1);
+    }
     const Bytes shown = forward ? bytes.record + action.logits : 0;
     hold(event.start, event.end, action.growth - std::min(action.growth, shown), Category::Transient);
     if (forward) {
@@ -109,6 +123,37 @@ class Ledger {
     add(event.end, -bytes.record, Category::Records);
     add(event.end, -bytes.logits, Category::Logits);
     if (op.kind == OpKind::BackwardInput) add(event.end, bytes.weight_record, Category::WeightRecords);
+  }
+
+  // F's output goes to the next stage, the gradient of B or I to the one before. Where that is another
+  // device's it goes by a message.
+  void hand_over(const Op& op, Seconds time, int towards) {
+    if (stages_.contains(op.stage + towards))
+      handed_over_[{op.stage, towards, op.micro_batch, op.slice}] = time;
+  }
+
+  void take_handed_over(const Op& op, Seconds time, int from) {
+    const auto made = handed_over_.find({op.stage + from, -from, op.micro_batch, op.slice});
+    if (made == handed_over_.end()) return;
+    hold(made->second, time, costs_.record(made->first[0], op.micro_batch, op.slice).handed_over,
+         Category::Transient);
+    handed_over_.erase(made);
+  }
+
+  // When the receiver of this device's next message to that peer is ready for it; until then the message
+  // stays here, arrived or not.
+  Seconds next_posted(const Op& send) {
+    const auto channel = channel_of(send.kind);
+    auto& [posted, next] = receives_[{send.peer, channel}];
+    if (next == 0) {
+      const DeviceProgram& peer = program_.devices[send.peer];
+      for (std::uint32_t i = 0; i < peer.ops.size(); ++i) {
+        const Op& op = peer.ops[i];
+        if (is_receive(op.kind) && op.peer == device_ && channel_of(op.kind) == channel)
+          posted.push_back(timeline_.devices[send.peer][i].start);
+      }
+    }
+    return next < posted.size() ? posted[next++] : 0;
   }
 
   // The last stage's device keeps the gradient of the loss that a visit leaves.
@@ -141,10 +186,18 @@ class Ledger {
   const int device_;
   const DeviceProgram& list_;
   const std::vector<Event>& events_;
+  const schedule::Timeline& timeline_;
   const Costs& costs_;
   const bool visits_;  // the vocabulary is sharded: LOSS leaves the gradient of the loss
   const bool has_last_stage_;
+  std::set<int> stages_;
   std::vector<Change> changes_;
+  std::map<std::array<int, 4>, Seconds> handed_over_;  // (stage, towards, micro-batch, slice) and since when
+  struct Receives {
+    std::vector<Seconds> posted;  // in order
+    std::size_t next = 0;
+  };
+  std::map<std::pair<int, schedule::Channel>, Receives> receives_;  // of messages to (peer, channel)
   Bytes away_ = 0;
   Bytes away_peak_ = 0;
   Seconds reached_ = 0;                // end of the compute op before the one looked at

@@ -20,10 +20,11 @@ enum class Category : std::uint8_t {
   KvGradients,    // of slice k: from the start of the micro-batch's first backward on the stage to the end of
                   // k's own
   Queues,         // messages that have arrived, until their consumer starts
-  Buffers,        // messages sent and not yet arrived, at both ends: from the start of the send, and from the
-                  // posting of the receive
+  Buffers,        // messages on their way, at both ends: from the start of the send until they have arrived
+                  // and the receive is posted, and from the posting of the receive until they have arrived
   Logits,         // a tile while F runs, the kept gradient of the loss from then to B or I
-  Transient,      // while an action runs: all else that it takes, at its most
+  Transient,      // while an action runs: all else that it takes, at its most; and what one stage of the
+                  // device hands to another, until that runs
 };
 inline constexpr int kCategories = 7;
 std::string_view name_of(Category category);  // "records", "weight_records", ..., "transient"

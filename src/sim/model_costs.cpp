@@ -160,6 +160,7 @@ RecordBytes ModelCosts::record(int stage, int micro_batch, int slice) const {
   bytes.record = count * saved_per_token(stage);
   if (stage + 1 == static_cast<int>(options_.layers.size())) bytes.logits = hidden_bytes(micro_batch, slice);
   bytes.weight_record = token_layers * everything;
+  bytes.handed_over = hidden_bytes(micro_batch, slice);
   // No later slice adds to the last one's keys and values, so it has no accumulator.
   if (slice + 1 < slices) bytes.kv_gradient = token_layers * 2 * shape.kv_width() * accumulator;
   return bytes;

@@ -48,6 +48,7 @@ StepResult Interpreter::run(const StepTokens& step) {
   const nn::BoundaryScope boundaries(serve);
   for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
     for (const std::uint32_t earlier : list_.after_of(list_.ops[index])) finish(earlier);
+    free_what_is_sent();  // while this op waited, and before it takes memory of its own
     result_.events[index] = {.start = now(), .end = 0, .op = index};
     execute(index);
     if (setting_.ledger && lane_of(list_.ops[index].kind) == schedule::Lane::Compute) {
@@ -205,6 +206,7 @@ void Interpreter::receive(std::uint32_t index) {
 void Interpreter::finish(std::uint32_t index) {
   const OpKind kind = list_.ops[index].kind;
   if (schedule::is_receive(kind)) return finish_receive(index);
+  if (schedule::is_send(kind)) return finish_send(index);
   if (kind != OpKind::Offload && kind != OpKind::Reload) return;
   if (const auto event = setting_.offloader->finish(index)) result_.events[index] = *event;
 }
@@ -215,6 +217,14 @@ void Interpreter::finish_receive(std::uint32_t index) {
   flight->request.wait();
   deliver(*flight);
   receiving_.erase(flight);
+}
+
+void Interpreter::finish_send(std::uint32_t index) {
+  const auto flight = std::ranges::find(sending_, index, &Flight::op);
+  if (flight == sending_.end()) return;
+  flight->request.wait();
+  result_.events[index].end = now();
+  sending_.erase(flight);
 }
 
 void Interpreter::deliver(Flight& flight) {
@@ -236,6 +246,10 @@ void Interpreter::poll() {
     deliver(flight);
     return true;
   });
+  free_what_is_sent();
+}
+
+void Interpreter::free_what_is_sent() {
   std::erase_if(sending_, [&](Flight& flight) {
     if (!flight.request.test()) return false;
     result_.events[flight.op].end = now();

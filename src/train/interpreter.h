@@ -91,6 +91,8 @@ class Interpreter {
   void receive(std::uint32_t index);
   void finish(std::uint32_t index);
   void finish_receive(std::uint32_t index);
+  void finish_send(std::uint32_t index);
+  void free_what_is_sent();
   std::unique_ptr<nn::AttentionHelpers> helpers_of(const schedule::Op& op);
   void end_help();
   Seconds own_processor_time() const;  // without what was spent on others' requests

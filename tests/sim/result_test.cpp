@@ -166,6 +166,33 @@ TEST(Result, MessagesOnTheirWayCountAtBothEndsAndQueueUntilUsed) {
   EXPECT_EQ(result.devices[0].memory.peaks[static_cast<int>(Category::Buffers)], 64);
 }
 
+// The receive is posted at 4 only: until then the sender has the message.
+TEST(Result, MessagesStayWithTheSenderUntilTheReceiverIsReady) {
+  const Program program = parse(
+      "device 0\n0 0F0\n1 0SEND_F0 to 1 bytes 64 after 0\n"
+      "device 1\n0 1F1\n1 1RECV_F0 from 0 bytes 64 after 0\n2 1F0 after 1\n");
+  CostTable table(extent_of(program));
+  table.set_seconds(schedule::OpKind::Forward, 0, 0, 1);
+  table.set_seconds(schedule::OpKind::Forward, 1, 0, 4);
+  const Result result = evaluate(program, table, {.memory_samples = true});
+  const std::vector<MemorySample>& samples = result.devices[0].memory.samples;
+  ASSERT_EQ(samples.size(), 2u);
+  EXPECT_EQ(samples[0].time, 1);
+  EXPECT_EQ(samples[0].bytes[static_cast<int>(Category::Buffers)], 64);
+  EXPECT_EQ(samples[1].time, 4);
+  EXPECT_EQ(total(samples[1].bytes), 0);
+}
+
+TEST(Result, WhatAStageHandsToAnotherOfItsDeviceWaitsForIt) {
+  const Program program =
+      parse("device 0\n0 0F0\n1 0F1\n2 1F1 after 1\n3 1F0 after 0\n4 1B1\n5 1B0\n6 0B0\n7 0B1\n");
+  const Result result = evaluate(program, UnitCosts({}, {.handed_over = 10}), {.memory_samples = true});
+  std::vector<std::pair<Seconds, Bytes>> waiting;
+  for (const MemorySample& sample : result.devices[0].memory.samples)
+    waiting.emplace_back(sample.time, sample.bytes[static_cast<int>(Category::Transient)]);
+  EXPECT_EQ(waiting, (std::vector<std::pair<Seconds, Bytes>>{{1, 10}, {3, 0}, {6, 10}, {10, 0}}));
+}
+
 TEST(Result, OffloadedBytesLeaveTheRecordsUntilReloaded) {
   const Program program = parse(
       "device 0\n0 0F0\n1 0OFFLOAD0 bytes 60 after 0\n2 0F1\n3 0RELOAD0 bytes 60 after 1,2\n4 0B0 after 3\n");
