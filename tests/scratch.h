@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,5 +39,21 @@ class Scratch {
  private:
   std::string path_;
 };
+
+inline std::string contents_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Every file below the directory by its name.
+inline std::map<std::string, std::string> files_below(const std::filesystem::path& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) {
+      files[std::filesystem::relative(entry, directory).string()] = contents_of(entry);
+    }
+  }
+  return files;
+}
 
 }  // namespace penstock

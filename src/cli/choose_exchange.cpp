@@ -2,11 +2,13 @@
 #include "cli/choose_exchange.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/exchange.h"
+#include "cli/fit_memory.h"
 #include "cli/plan_run.h"
 #include "cli/run_costs.h"
 #include "schedule/generators/generator.h"
@@ -62,7 +64,11 @@ void choose_exchange(ResolvedRun& run) {
                               std::to_string(simulated.schedule.micro_batches()) + " micro-batches";
   if (std::min(paired, levelled) >= kWorthwhile * off)
     return take(run, "off", "it gains less than 1 %: " + seconds);
-  take(run, paired <= levelled ? "paired" : "levelled", "the fastest: " + seconds);
+  ResolvedRun chosen = run;
+  take(chosen, paired <= levelled ? "paired" : "levelled", "the fastest: " + seconds);
+  if (!fits(chosen))
+    return take(run, "off", "with its messages the run does not fit in memory.limit: " + seconds);
+  run = std::move(chosen);
 }
 
 }  // namespace penstock::cli

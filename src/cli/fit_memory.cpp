@@ -42,7 +42,7 @@ std::optional<ResolvedRun> with_slices(const ResolvedRun& run, int factor) {
   options.memory.keep.clear();
   options.memory.limit.clear();
   try {
-    return resolve(options);
+    return resolve(options, run.threads);
   } catch (const InputError&) {
     return {};  // more slices than tokens, or not a number that the schedule takes
   }
@@ -146,9 +146,9 @@ std::optional<Bytes> memory_limit(const schedule::MemoryOptions& options) {
 }
 
 void choose_memory(ResolvedRun& run) {
+  const std::optional<Bytes> limit = memory_limit(run.options.memory);
   const bool any_policy = run.options.memory.policy == "auto";
   if (!any_policy && !is_automatic(run.options.memory.offload)) return;
-  const std::optional<Bytes> limit = memory_limit(run.options.memory);
   ResolvedRun candidate = run;
   for (const model::Policy policy : kCheapestFirst) {
     if (any_policy) candidate = with_policy(run, policy);
@@ -162,6 +162,11 @@ void choose_memory(ResolvedRun& run) {
   }
   if (is_automatic(run.options.memory.offload)) candidate = with_share(candidate, 1);
   refuse(candidate, predict_memory(candidate), *limit);
+}
+
+bool fits(const ResolvedRun& run) {
+  const std::optional<Bytes> limit = memory_limit(run.options.memory);
+  return !limit || greatest_total(predict_memory(run)) <= *limit;
 }
 
 void require_fit(const ResolvedRun& run, const model::MemoryTable& predicted) {

@@ -19,6 +19,9 @@ std::optional<Bytes> memory_limit(const schedule::MemoryOptions& options);
 // run.memory_note; without a limit it is none and 0. Throws NoAnswer when nothing fits.
 void choose_memory(ResolvedRun& run);
 
+// Whether the prediction of every device is within memory.limit.
+bool fits(const ResolvedRun& run);
+
 // Throws NoAnswer when the prediction of a device exceeds memory.limit: names the device, the largest
 // category, and the settings that would fit.
 void require_fit(const ResolvedRun& run, const model::MemoryTable& predicted);

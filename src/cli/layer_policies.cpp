@@ -31,8 +31,8 @@ Entry parse_entry(const std::string& text, const char* key, std::int64_t count) 
 }
 
 model::KeepSet common_policy(const schedule::MemoryOptions& options, model::Policy automatic) {
-  if (options.policy == "auto") return keep_of(automatic);
-  if (options.keep.empty()) return keep_of(model::parse_policy(options.policy));
+  if (options.keep.empty())
+    return keep_of(options.policy == "auto" ? automatic : model::parse_policy(options.policy));
   if (options.policy != "none") {
     throw InputError("memory.policy = " + json_quote(options.policy) +
                      " and memory.keep are both given; leave one out");

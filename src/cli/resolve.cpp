@@ -203,13 +203,6 @@ schedule::Schedule read_schedule(train::RunOptions& options) {
   return read;
 }
 
-void check_offload(const schedule::MemoryOptions& memory) {
-  std::error_code error;
-  const std::string& directory = memory.offload_dir;
-  require(directory.empty() || std::filesystem::is_directory(directory, error),
-          "memory.offload_dir = " + json_quote(directory) + " is no directory; name one that is there");
-}
-
 void check_stages(const train::RunOptions& options, const schedule::Schedule& schedule) {
   const std::int64_t layers = options.model.shape.layers;
   const std::int64_t devices = options.parallel.pp,
@@ -225,11 +218,10 @@ void check_stages(const train::RunOptions& options, const schedule::Schedule& sc
 
 }  // namespace
 
-ResolvedRun resolve(train::RunOptions options) {
+ResolvedRun resolve(train::RunOptions options, int threads) {
   refuse_what_is_not_there(options);
   resolve_model(options);
   check_training(options);
-  check_offload(options.memory);
   ResolvedRun run;
   if (options.schedule.file.empty()) {
     choose_generator(options);
@@ -246,12 +238,12 @@ ResolvedRun resolve(train::RunOptions options) {
   check_stages(options, run.schedule);
   run.layers = model::split_layers(options.model.shape.layers, run.schedule.stages, options.parallel.layers);
   run.options = std::move(options);
-  run.threads = static_cast<int>(std::max<std::int64_t>(1, run.options.train.threads));
+  run.threads = run.options.train.threads > 0 ? static_cast<int>(run.options.train.threads) : threads;
   run.keep = layer_policies(run.options.memory, run.layers, std::ranges::max(run.schedule.slices) > 1);
-  choose_exchange(run);
-  if (run.options.schedule.exchange != "off") check_exchange(run);
-  memory_limit(run.options.memory);
+  const std::string& exchange = run.options.schedule.exchange;
+  if (exchange != "off" && exchange != "auto") check_exchange(run);
   choose_memory(run);
+  choose_exchange(run);  // for the policy that is now known
   return run;
 }
 

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/automatic_threads.h"
 #include "cli/hardware_file.h"
 #include "cli/plan_run.h"
 #include "cli/run_costs.h"
@@ -114,9 +116,15 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
   return simulated;
 }
 
+// As if all its ranks were here.
+ResolvedRun resolve_for_this_machine(train::RunOptions options) {
+  const int threads = automatic_threads(static_cast<int>(options.parallel.pp));
+  return resolve(std::move(options), threads);
+}
+
 Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
-  const ResolvedRun run = resolve(read_run_file(flags.schedule.file, overrides));
+  const ResolvedRun run = resolve_for_this_machine(read_run_file(flags.schedule.file, overrides));
   Simulated simulated{.program = schedule::lower(run.schedule, lowering_of(run)), .note = run.exchange_note};
   const RunCosts costs(run, {.copy_bytes_per_second = copy_speed(flags, run.options.memory),
                              .attention_factor = flags.attention});
@@ -179,7 +187,8 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
 }  // namespace
 
 ResolvedRun resolved_run_of(const std::string& directory) {
-  return resolve(read_run_file((std::filesystem::path(directory) / "run.toml").string(), {}));
+  return resolve_for_this_machine(
+      read_run_file((std::filesystem::path(directory) / "run.toml").string(), {}));
 }
 
 Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::string>& overrides) {

@@ -9,10 +9,11 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <thread>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/agree.h"
+#include "cli/automatic_threads.h"
 #include "cli/check_weights.h"
 #include "cli/commands.h"
 #include "cli/fit_memory.h"
@@ -47,14 +48,6 @@ struct TrainFlags {
   std::vector<std::string> overrides;
 };
 
-// Cores of the affinity mask when the launcher bound this rank to some, else a fair share of the host's.
-int threads_of_rank(std::int64_t wanted, int ranks_here) {
-  if (wanted > 0) return static_cast<int>(wanted);
-  const int usable = train::this_machine().cores;
-  const bool bound = usable < static_cast<int>(std::thread::hardware_concurrency());
-  return bound && comm::launched_by_mpi() ? usable : std::max(1, usable / ranks_here);
-}
-
 // A launcher hides the terminal from its ranks; it says so in PENSTOCK_PROGRESS=live when there is one.
 bool draws_on_terminal() {
   const char* progress = std::getenv("PENSTOCK_PROGRESS");
@@ -68,6 +61,7 @@ Seconds steady_now() {
 // Everything a rank needs, read and checked before the first message.
 struct Prepared {
   train::RunPlan plan;
+  int threads = 1;  // of a rank, by the run file or the machine
   std::unique_ptr<train::TokenData> data;
   std::unique_ptr<train::RunDirectory> directory;  // rank 0
   Resumption resumption;
@@ -88,9 +82,23 @@ void check_sample(const TrainFlags& flags, const train::DataOptions& data) {
                    std::to_string(room) + " tokens after the prompt; use at most that");
 }
 
-Prepared prepare(const TrainFlags& flags, ResolvedRun resolved, int ranks, int threads) {
-  resolved.threads = threads;
-  Prepared prepared{.plan = plan_run(resolved)};
+void check_offload(const schedule::MemoryOptions& memory) {
+  std::error_code error;
+  const std::string& directory = memory.offload_dir;
+  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
+    throw InputError("memory.offload_dir = " + json_quote(directory) +
+                     " is no directory; name one that is there");
+  }
+}
+
+// For so many ranks on this host.
+ResolvedRun resolved_here(const TrainFlags& flags, int ranks) {
+  return resolve(read_run_file(flags.file, flags.overrides), automatic_threads(ranks));
+}
+
+Prepared prepare(const TrainFlags& flags, const ResolvedRun& resolved, int ranks) {
+  check_offload(resolved.options.memory);
+  Prepared prepared{.plan = plan_run(resolved), .threads = resolved.threads};
   prepared.plan.profile = flags.profile;
   check_ranks(resolved.options.parallel, ranks);
   check_sample(flags, resolved.options.data);
@@ -122,11 +130,11 @@ void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& wo
 }
 
 // Threads on which bits depend are the checkpoint's, unless the run file asks for others.
-int threads_of(const Prepared& prepared, int automatic) {
+int threads_of(const Prepared& prepared) {
   const auto& checkpoint = prepared.resumption.checkpoint;
-  if (prepared.plan.options.train.threads > 0 || !checkpoint) return automatic;
+  if (prepared.plan.options.train.threads > 0 || !checkpoint) return prepared.threads;
   const int before = train::threads_of(checkpoint->settings);
-  return before > 0 ? before : automatic;
+  return before > 0 ? before : prepared.threads;
 }
 
 std::string configuration_of(train::RunOptions options) { return print_toml(train::describe(options)); }
@@ -192,9 +200,7 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
   Refusal refusal = together([&] {
     refuse_threads(flags);
-    const ResolvedRun resolved = resolve(read_run_file(flags.file, flags.overrides));
-    const int threads = threads_of_rank(resolved.options.train.threads, comm::local_ranks());
-    prepared = prepare(flags, resolved, world.size(), threads);
+    prepared = prepare(flags, resolved_here(flags, comm::local_ranks()), world.size());
   });
   if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.plan.options), world); });
   if (!refusal) {
@@ -223,8 +229,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
           if (world.rank() == 0) std::cout << finished_line(prepared.plan);
           return;
         }
-        const int automatic = threads_of_rank(prepared.plan.options.train.threads, comm::local_ranks());
-        train_as_rank(flags, prepared, threads_of(prepared, automatic), world);
+        train_as_rank(flags, prepared, threads_of(prepared), world);
       },
       report_failure);
   return exit_code;
@@ -232,8 +237,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
 
 void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
   const StopSignals signals({SIGUSR1, SIGTERM, SIGINT});
-  Prepared prepared =
-      prepare(flags, resolved, flags.ranks, threads_of_rank(resolved.options.train.threads, flags.ranks));
+  Prepared prepared = prepare(flags, resolved, flags.ranks);
   open_directory(flags, prepared);
   const auto alone = comm::make_single();
   take_up(flags, prepared, *alone);
@@ -241,32 +245,31 @@ void train_here(const TrainFlags& flags, const ResolvedRun& resolved) {
     std::cout << finished_line(prepared.plan);
     return;
   }
-  const int threads = threads_of(prepared, threads_of_rank(resolved.options.train.threads, flags.ranks));
+  const int threads = threads_of(prepared);
   if (flags.ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
   comm::run_ranks(flags.ranks,
                   [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
 }
 
 // What a run would be, told by the first rank of a launcher; the ranks exchange no messages.
-std::string describe_run(const TrainFlags& flags, const ResolvedRun& resolved) {
+std::string describe_run(const TrainFlags& flags, const ResolvedRun& resolved, int ranks) {
   if (flags.print_config) return configuration_of(resolved.options);
-  const int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
-  const int automatic = threads_of_rank(resolved.options.train.threads, ranks);
-  Prepared prepared = prepare(flags, resolved, ranks, automatic);
+  Prepared prepared = prepare(flags, resolved, ranks);
   train::RunDirectory::check(resolved.options.output.dir, start_of(flags));
   if (comm::launched_rank() != 0) return {};
   take_up(flags, prepared, *comm::make_single());
   if (prepared.resumption.finished) return finished_line(prepared.plan);
-  return tell_start(prepared, threads_of(prepared, automatic)) + memory_remark(prepared.plan, ranks);
+  return tell_start(prepared, threads_of(prepared)) + memory_remark(prepared.plan, ranks);
 }
 
 Exit train(const TrainFlags& flags) {
   const bool describes = flags.print_config || flags.dry_run;
   if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
-  const ResolvedRun resolved = resolve(read_run_file(flags.file, flags.overrides));
+  const int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
+  const ResolvedRun resolved = resolved_here(flags, ranks);
   if (!describes) {
     train_here(flags, resolved);
-  } else if (const std::string text = describe_run(flags, resolved); comm::launched_rank() == 0) {
+  } else if (const std::string text = describe_run(flags, resolved, ranks); comm::launched_rank() == 0) {
     std::cout << text;
   }
   return Exit::Done;

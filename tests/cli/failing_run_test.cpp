@@ -2,7 +2,6 @@
 // What is left of a run whose rank fails, hangs or is killed: one clear line a rank, exit code 3, and nothing
 // running.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -22,11 +21,7 @@ class LongRun {
     scratch_.write("run.toml", small_run_file(scratch_));
     Arguments arguments{"train", scratch_ / "run.toml", "--train.steps", "1000000"};
     arguments.insert(arguments.end(), settings.begin(), settings.end());
-    Arguments command = with_mpirun(2, arguments);
-    // Ranks that write past a limit of file size get an error then, and no signal.
-    const Arguments shell{"sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""};
-    command.insert(std::ranges::find(command, PENSTOCK_PROGRAM), shell.begin(), shell.end());
-    program_.emplace(command);
+    program_.emplace(with_limits_told(with_mpirun(2, arguments)));
     const Seconds until = seconds_now() + 60;
     while (lines_of(scratch_.read("run/metrics.jsonl")).size() < 3 && seconds_now() < until) sleep_a_little();
     ranks_ = ranks_of(program_->process());
@@ -67,8 +62,7 @@ void expect_failure(const Ending& ending, const Arguments& says) {
 void expect_full_disk_named(std::size_t rank, const Arguments& says, const std::string& file) {
   LongRun run({"--train.checkpoint_every", "1"});
   ASSERT_EQ(run.ranks().size(), 2u);
-  const rlimit nothing{0, 0};
-  ASSERT_EQ(prlimit(run.ranks()[rank], RLIMIT_FSIZE, &nothing, nullptr), 0);
+  fill_disk_of(run.ranks()[rank]);
   const Ending ending = run.end();
   expect_failure(ending, says);
   for (const std::string& line : ending.complaints()) {

@@ -82,6 +82,7 @@ TEST(MemoryPolicy, RefusalsNameTheKeyAndWhatWouldBeRight) {
          m.keep = {"layer_input", "q", "q"};
        }},
       {"both given", [](auto& m) { m.policy = "full", m.keep = {"layer_input"}; }},
+      {"both given", [](auto& m) { m.policy = "auto", m.keep = {"layer_input"}; }},
       {"memory.policy \"ful\" is unknown", [](auto& m) { m.policy = "ful"; }},
       {"memory.layers entry \"full\" has no colon", [](auto& m) { m.layers = {"full"}; }},
       {"goes beyond the last, number 7", [](auto& m) { m.layers = {"6-8: full"}; }},

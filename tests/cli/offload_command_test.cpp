@@ -152,6 +152,50 @@ TEST_F(OffloadRun, LeavesNothingOnTheDiskWhenItIsKilled) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "spill"));
 }
 
+// What was saved before stays as it was, and a run without the trouble goes on from it.
+TEST_F(OffloadRun, WhoseCopyFailsTouchesNoCheckpoint) {
+  const Arguments away{"--memory.offload", "1", "--memory.offload_to", "disk", "--schedule.slices", "8"};
+  const auto going_on = [&](int steps) {
+    Arguments words{"train", scratch_ / "run.toml", "--resume", "--train.checkpoint_every", "1000000"};
+    words.insert(words.end(), {"--train.steps", std::to_string(steps)});
+    return with_mpirun(2, with(words, away));
+  };
+  const Ending first = run("train", with({"--ranks", "2", "--train.checkpoint_every", "2"}, away));
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto saved = files_below(scratch_ / "run/checkpoints");
+  ASSERT_GT(saved.size(), 2u);
+
+  RunningProgram program(with_limits_told(going_on(1000000)));
+  const std::size_t before = lines_of(scratch_.read("run/metrics.jsonl")).size();
+  const Seconds until = seconds_now() + 60;
+  while (lines_of(scratch_.read("run/metrics.jsonl")).size() < before + 3 && seconds_now() < until)
+    sleep_a_little();
+  const std::vector<int> ranks = ranks_of(program.process());
+  ASSERT_EQ(ranks.size(), 2u);
+  fill_disk_of(ranks[1]);
+  const Ending failed = program.wait(60);
+  EXPECT_EQ(failed.exit_code, 3) << failed.err;
+  EXPECT_NE(failed.err.find("offload of rank 1 cannot be written: "), std::string::npos) << failed.err;
+  EXPECT_NE(failed.err.find(" bytes wanted: File too large"), std::string::npos) << failed.err;
+  EXPECT_EQ(files_below(scratch_ / "run/checkpoints"), saved);
+
+  const Ending last = run_program(going_on(static_cast<int>(before) + 1), 60);
+  EXPECT_EQ(last.exit_code, 0) << last.err;
+}
+
+// The directory was for the run alone.
+TEST_F(OffloadRun, IsReportedWhereItsDirectoryIsGone) {
+  std::filesystem::create_directory(scratch_ / "spill");
+  const Ending trained = run("train", {"--ranks", "2", "--memory.offload", "1", "--memory.offload_to", "disk",
+                                       "--memory.offload_dir", scratch_ / "spill"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  std::filesystem::remove(scratch_ / "spill");
+  for (const char* command : {"report", "simulate"}) {
+    const Ending ending = call({command, scratch_ / "run"});
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  }
+}
+
 TEST_F(OffloadRun, RefusesADirectoryThatIsNone) {
   expect_refused(run("train", {"--ranks", "2", "--memory.offload_dir", scratch_ / "none"}),
                  "memory.offload_dir = ");

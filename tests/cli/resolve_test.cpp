@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/options_table.h"
+#include "cli/plan_run.h"
 #include "failure.h"
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
@@ -170,6 +171,51 @@ TEST(Resolve, ChoosesAnExchangeAndSaysWhy) {
   EXPECT_NE(lengthy.options.schedule.exchange, "off") << lengthy.exchange_note;
   EXPECT_NE(lengthy.exchange_note.find("the fastest: "), std::string::npos) << lengthy.exchange_note;
   EXPECT_EQ(resolve(lengthy.options).options.schedule.exchange, lengthy.options.schedule.exchange);
+}
+
+Bytes most_of(const ResolvedRun& run) {
+  Bytes most = 0;
+  for (const model::DeviceMemory& device : predict_memory(run)) most = std::max(most, device.total());
+  return most;
+}
+
+// The policy decides how often a backward attends, and messages of help take room.
+TEST(Resolve, ChoosesAnExchangeForThePolicyAndTheLimit) {
+  const auto lengthy = [](const char* exchange, const char* policy, const std::string& limit) {
+    return resolve(changed([&](train::RunOptions& o) {
+      o.data.seq_len = 65536;
+      o.schedule.slices = 16;
+      o.schedule.exchange = exchange;
+      o.memory.policy = policy;
+      o.memory.limit = limit;
+    }));
+  };
+  const Bytes without = most_of(lengthy("off", "full", ""));
+  const ResolvedRun wide = lengthy("auto", "full", "");
+  ASSERT_GT(most_of(wide), without);
+  const ResolvedRun tight = lengthy("auto", "full", std::to_string(without));
+  EXPECT_EQ(tight.options.schedule.exchange, "off");
+  EXPECT_NE(tight.exchange_note.find("does not fit in memory.limit"), std::string::npos)
+      << tight.exchange_note;
+  const ResolvedRun both = lengthy("auto", "auto", std::to_string(most_of(wide)));
+  EXPECT_EQ(both.options.memory.policy, "full");
+  EXPECT_EQ(both.exchange_note, wide.exchange_note);
+}
+
+// What kernels take depends on it, so a run that fits with one thread need not with eight.
+TEST(Resolve, ChoosesAPolicyForTheThreadsThatTheRunWillHave) {
+  const auto with = [](const char* policy, const std::string& limit, int threads) {
+    auto options = changed([&](train::RunOptions& o) {
+      o.data.seq_len = 4096;
+      o.memory.policy = policy;
+      o.memory.limit = limit;
+    });
+    return resolve(options, threads);
+  };
+  const Bytes one = most_of(with("none", "", 1)), eight = most_of(with("none", "", 8));
+  ASSERT_GT(eight, one);
+  EXPECT_EQ(with("auto", std::to_string(one), 1).options.memory.policy, "none");
+  EXPECT_EQ(with("auto", std::to_string(one), 8).options.memory.policy, "balanced");
 }
 
 TEST(Resolve, ShardsTheVocabularyOnlyWhereDevicesKeepStep) {

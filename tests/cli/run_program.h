@@ -3,8 +3,10 @@
 #pragma once
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,6 +149,19 @@ inline Arguments with_mpirun(int ranks, Arguments arguments) {
                 "-np",    std::to_string(ranks), PENSTOCK_PROGRAM};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return all;
+}
+
+// Ranks that write past a limit of file size get an error then, and no signal.
+inline Arguments with_limits_told(Arguments command) {
+  const Arguments shell{"sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""};
+  command.insert(std::ranges::find(command, PENSTOCK_PROGRAM), shell.begin(), shell.end());
+  return command;
+}
+
+// From now on the process can write no byte to a file.
+inline void fill_disk_of(int process) {
+  const rlimit nothing{0, 0};
+  ASSERT_EQ(prlimit(process, RLIMIT_FSIZE, &nothing, nullptr), 0);
 }
 
 inline Arguments with_threads(int ranks, Arguments arguments) {

@@ -68,22 +68,6 @@ inline std::map<std::string, at::Tensor> run_steps(const train::RunPlan& plan, c
   return state;
 }
 
-inline std::string contents_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// Every file below the directory by its name.
-inline std::map<std::string, std::string> files_below(const std::filesystem::path& directory) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    if (entry.is_regular_file()) {
-      files[std::filesystem::relative(entry, directory).string()] = contents_of(entry);
-    }
-  }
-  return files;
-}
-
 // Throws what a resumed run would pass the checkpoint over for.
 inline void verify(const std::string& directory, std::int64_t step) {
   const train::CheckpointDirectory checkpoints(directory);
