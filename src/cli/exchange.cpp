@@ -72,6 +72,12 @@ void check_exchange(const ResolvedRun& run) {
                              : "schedule.file = " + json_quote(chosen.file)) +
         " has no such slots: use \"slimpipe\", or schedule.exchange = \"off\"");
   }
+  const auto [fewest, greatest] = std::ranges::minmax(run.schedule.slices);
+  if (fewest != greatest) {
+    throw InputError(asked + "as many slices in every micro-batch; schedule.file = " +
+                     json_quote(chosen.file) + " has from " + std::to_string(fewest) + " to " +
+                     std::to_string(greatest) + ": use a file with one n, or schedule.exchange = \"off\"");
+  }
   const auto [least, most] = std::ranges::minmax(run.layers, {}, &model::LayerRange::count);
   if (least.count != most.count) {
     throw InputError(asked + "as many layers on every stage; model.layers = " +

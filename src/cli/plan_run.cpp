@@ -170,6 +170,13 @@ std::string exchange_line(const train::RunPlan& plan) {
          " actions' attention is shared in a step\n";
 }
 
+std::string slices_of(const train::RunPlan& plan) {
+  const auto [least, most] = std::ranges::minmax(plan.program.slices);
+  const std::string counts =
+      least == most ? std::to_string(most) : std::to_string(least) + " to " + std::to_string(most);
+  return counts + (most == 1 ? " slice" : " slices");
+}
+
 }  // namespace
 
 std::string start_table(const train::RunPlan& plan, const std::string& machine, int threads) {
@@ -186,7 +193,7 @@ std::string start_table(const train::RunPlan& plan, const std::string& machine, 
        << "FLOP (6·(N − embedding) + 6·L·h·s a token); " << train.steps << " steps\n"
        << "schedule  " << plan.program.name << ": " << plan.program.device_count() << " devices, "
        << plan.stages() << " stages, " << plan.program.micro_batches() << " micro-batches of "
-       << plan.slices.front().size() << (plan.slices.front().size() == 1 ? " slice\n" : " slices\n")
+       << slices_of(plan) << "\n"
        << exchange_line(plan) << "machine   " << machine << ", " << threads
        << (threads == 1 ? " thread" : " threads") << " a rank\n"
        << memory_before(plan);

@@ -81,6 +81,39 @@ TEST(ExchangeCommand, ARunWithItCanBeSimulatedFromItsOwnTimes) {
   }
 }
 
+// In one slot stand slices of different lengths then.
+TEST(ExchangeCommand, IsRefusedForMicroBatchesOfDifferentNumbersOfSlices) {
+  const Scratch scratch;
+  const Arguments uneven{"--schedule", "slimpipe", "-p", "2", "-n", "8,2,8"};
+  scratch.write("uneven.csv", program(with({"show", "--format", "csv"}, uneven)).out);
+  scratch.write("run.toml", small_run_file(scratch));
+  for (const Arguments& command : {with({"show", "--exchange", "levelled"}, uneven),
+                                   with({"simulate", "--exchange", "paired"}, uneven),
+                                   {"simulate", scratch / "uneven.csv", "--exchange", "paired"}}) {
+    const Ending ending = program(command);
+    EXPECT_EQ(ending.exit_code, 2) << ending.out;
+    ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+    EXPECT_NE(ending.complaints()[0].find("as many slices in every micro-batch; "), std::string::npos);
+  }
+  const auto train = [&](const std::string& exchange) {
+    return program({"train", scratch / "uneven.toml", "--ranks", "2", "--schedule.file",
+                    scratch / "uneven.csv", "--train.batch", "3", "--schedule.exchange", exchange});
+  };
+  std::string file = scratch.read("run.toml");
+  for (const std::string line : {"name = \"slimpipe\"\n", "slices = 4\n"})
+    file.erase(file.find(line), line.size());
+  scratch.write("uneven.toml", file);
+  const Ending refused = train("paired");
+  EXPECT_EQ(refused.exit_code, 2);
+  ASSERT_EQ(refused.complaints().size(), 1u) << refused.err;
+  EXPECT_TRUE(refused.complaints()[0].ends_with(
+      "uneven.csv\" has from 2 to 8: use a file with one n, or schedule.exchange = \"off\""))
+      << refused.err;
+  const Ending chosen = train("auto");
+  EXPECT_EQ(chosen.exit_code, 0) << chosen.err;
+  EXPECT_NE(chosen.out.find("exchange  off: "), std::string::npos) << chosen.out;
+}
+
 TEST(ExchangeCommand, AutoIsPrintedWithItsReason) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));

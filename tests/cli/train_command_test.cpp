@@ -57,6 +57,32 @@ TEST_F(TrainCommand, LeavesAConfigurationThatTrainsTheSame) {
   EXPECT_TRUE(scratch_.read("run/weights.safetensors") == scratch_.read("again/weights.safetensors"));
 }
 
+TEST_F(TrainCommand, TrainsAFileWhoseMicroBatchesHaveDifferentNumbersOfSlices) {
+  scratch_.write("uneven.csv", run_program({PENSTOCK_PROGRAM, "show", "--schedule", "slimpipe", "-p", "2",
+                                            "-n", "8,2,8,3", "--format", "csv"})
+                                   .out);
+  std::string file = scratch_.read("run.toml");
+  const std::string named = "name = \"slimpipe\"\nslices = 4\n";
+  file.replace(file.find(named), named.size(), "file = \"" + scratch_ / "uneven.csv" + "\"\n");
+  ASSERT_EQ(train({"--train.precision", "f32", "--output.dir", scratch_ / "even"}).exit_code, 0);
+  scratch_.write("run.toml", file);
+  const Ending ending = train({"--train.precision", "f32"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("4 micro-batches of 2 to 8 slices"), std::string::npos) << ending.out;
+  const auto loss = [&](const char* run) {
+    return nlohmann::json::parse(scratch_.read(run))["loss"].get<double>();
+  };
+  EXPECT_NEAR(loss("run/summary.json"), loss("even/summary.json"), 1e-4);
+  const Ending again =
+      run_program(with_threads(2, {"train", scratch_ / "run/run.toml", "--output.dir", scratch_ / "again"}));
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(scratch_.read("run/weights.safetensors") == scratch_.read("again/weights.safetensors"));
+  const Ending simulated = run_program({PENSTOCK_PROGRAM, "simulate", scratch_ / "run", "--json"});
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+  EXPECT_TRUE(nlohmann::json::parse(simulated.out).contains("measured"));
+  EXPECT_EQ(run_program({PENSTOCK_PROGRAM, "report", scratch_ / "run"}).exit_code, 0);
+}
+
 TEST_F(TrainCommand, TellsWhereTheTimeGoesWhenAsked) {
   const Ending plain = train({});
   ASSERT_EQ(plain.exit_code, 0) << plain.err;

@@ -95,6 +95,16 @@ TEST(ExchangePass, IsRefusedForSchedulesWithoutSlots) {
   EXPECT_NE(text.find("1f1b has none: use slimpipe"), std::string::npos) << text;
 }
 
+TEST(ExchangePass, IsRefusedForMicroBatchesOfDifferentNumbersOfSlices) {
+  const Schedule schedule = generate("slimpipe", {2, {8, 2, 8}});
+  for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
+    EXPECT_EQ(failure<InputError>([&] { lower(schedule, {.exchange = {.exchange = exchange}}); }),
+              "context exchange needs as many slices in every micro-batch; slimpipe has from 2 to 8: use one "
+              "n for all, or no exchange");
+  }
+  EXPECT_TRUE(lower(schedule).help.empty());
+}
+
 // The first finding after a change to the first help that fits it.
 std::string finding_after(const std::function<bool(Program&, Help&)>& change) {
   Program program = lowered({4, 3, 8, 1}, Exchange::Levelled);

@@ -4,6 +4,9 @@
 
 #include "cli/run_costs.h"
 #include "nn/tensor_checks.h"
+#include "schedule/generators/generator.h"
+#include "schedule/text.h"
+#include "scratch.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
@@ -31,6 +34,26 @@ train::RunOptions options_of(const Size& size, Tokens tokens, const char* precis
   options.schedule.slice_unit = size.unit;
   options.train.batch = size.m;
   return options;
+}
+
+// From a file: no key of the run tells several numbers of slices.
+Trained trained_unevenly(int devices, int chunks) {
+  const Scratch scratch;
+  const schedule::Request request{.devices = devices, .slices = {8, 2, 5}, .chunks = chunks};
+  scratch.write("uneven.csv", schedule::to_csv(schedule::generate("slimpipe", request)));
+  train::RunOptions options = options_of({.p = devices, .m = 3, .n = 0}, 37);
+  options.schedule = {.file = scratch / "uneven.csv"};
+  return train_steps(planned(options), 2);
+}
+
+TEST(Slimpipe, HasTheBitsOfOneDeviceWithMicroBatchesOfDifferentNumbersOfSlices) {
+  const Trained wanted = trained_unevenly(1, 1);
+  for (const auto& [devices, chunks] : {std::pair{2, 1}, {4, 1}, {2, 2}}) {
+    const Trained got = trained_unevenly(devices, chunks);
+    EXPECT_EQ(got.losses, wanted.losses);
+    EXPECT_EQ(got.norms, wanted.norms);
+    for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
+  }
 }
 
 TEST(Slimpipe, HasTheBitsOfOneDeviceWhereNothingDivides) {

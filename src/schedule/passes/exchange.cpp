@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/passes/exchange.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
@@ -14,6 +15,15 @@ Action action_of(const Op& op) {
   return backward_input(op.stage, op.micro_batch, op.slice);
 }
 
+// Work is counted in slices, which are of one length only where n is the same.
+void require_one_n(const Program& program) {
+  const auto [least, most] = std::ranges::minmax(program.slices);
+  if (least == most) return;
+  throw InputError("context exchange needs as many slices in every micro-batch; " + program.name +
+                   " has from " + std::to_string(least) + " to " + std::to_string(most) +
+                   ": use one n for all, or no exchange");
+}
+
 }  // namespace
 
 std::vector<Help> find_help(const Program& program, const ContextExchange& exchange) {
@@ -24,6 +34,7 @@ std::vector<Help> find_help(const Program& program, const ContextExchange& excha
         "context exchange needs slots in which all devices run forwards together, then backwards together; " +
         program.name + " has none: use slimpipe");
   }
+  require_one_n(program);
   std::vector<Help> helps;
   for (const PlannedHelp& part : plan_exchange(program, *grid, exchange.exchange, exchange.limit).help) {
     Help& help = helps.emplace_back();

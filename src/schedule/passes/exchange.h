@@ -24,7 +24,8 @@ struct ContextExchange {
 
 // The help of a compute-only program, as exchange_plan.h says; law: check() finds nothing wrong with it, no
 // device sends more than the limit in a slot, and without help the program is as before. Throws InputError
-// when help is asked for and the program has no slot grid (schedule/slot_grid.h), naming what would work.
+// when help is asked for and the program has no slot grid (schedule/slot_grid.h) or micro-batches of
+// different n, naming what would work.
 std::vector<Help> find_help(const Program& compute_only, const ContextExchange& exchange);
 
 }  // namespace penstock::schedule
