@@ -7,42 +7,27 @@
 
 #include "comm/collectives.h"
 #include "nn/tensor_checks.h"
+#include "train/near_runs.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
 namespace {
 
-// With this rate and epsilon, and neither decay nor clipping, the weights after a step tell the gradients.
 train::RunOptions options_of(int devices, int slices, int chunks, const std::string& precision) {
   train::RunOptions options = small_options("slimpipe", devices, slices, precision);
   options.model.shape.layers = devices * chunks;
   options.schedule.chunks = chunks;
   options.data.seq_len = 35;  // slices of unequal length
   options.train.batch = 3;
-  options.train.warmup_steps = 0;
-  options.train.lr = options.train.min_lr = 1.0;
-  options.train.eps = 1.0;
-  options.train.weight_decay = 0;
-  options.train.clip = 0;
+  tell_gradients(options.train);
   return options;
 }
 
-void expect_near_run(const Trained& got, const Trained& wanted, double tolerance) {
-  ASSERT_EQ(got.losses.size(), wanted.losses.size());
-  for (std::size_t step = 0; step < wanted.losses.size(); ++step) {
-    EXPECT_NEAR(got.losses[step], wanted.losses[step], tolerance * wanted.losses[step]);
-    EXPECT_NEAR(got.norms[step], wanted.norms[step], tolerance * wanted.norms[step]);
-  }
-  ASSERT_EQ(got.weights.size(), wanted.weights.size());
-  for (const auto& [name, weight] : wanted.weights)
-    expect_near(got.weights.at(name), weight, tolerance, name);
-}
-
-Trained trained_with(train::RunOptions options, const std::string& exchange, bool expect_help = true) {
+Trained trained_with(train::RunOptions options, const std::string& exchange, std::int64_t steps = 2) {
   options.schedule.exchange = exchange;
   const train::RunPlan plan = planned(options);
-  if (expect_help) EXPECT_EQ(plan.program.help.empty(), exchange == "off");
-  return train_steps(plan, 2);
+  EXPECT_EQ(plan.program.help.empty(), exchange == "off");
+  return train_steps(plan, steps);
 }
 
 void expect_no_difference(const train::RunOptions& options, double tolerance) {
@@ -50,9 +35,9 @@ void expect_no_difference(const train::RunOptions& options, double tolerance) {
                                     << " slices, " << options.schedule.chunks << " chunks, "
                                     << options.model.shape.kv_heads << " kv heads, "
                                     << options.memory.policy);
-  const Trained without = trained_with(options, "off");
+  const Trained without = trained_with(options, "off"), initial = trained_with(options, "off", 0);
   for (const char* exchange : {"paired", "levelled"})
-    expect_near_run(trained_with(options, exchange), without, tolerance);
+    expect_near_run(trained_with(options, exchange), without, initial, tolerance);
 }
 
 TEST(ContextExchange, ChangesNothingInF64) {

@@ -3,49 +3,24 @@
 // divides.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "files/safetensors.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
+#include "train/near_runs.h"
 #include "train/small_run.h"
 #include "train/weights_file.h"
 
 namespace penstock::testing {
 namespace {
 
-// With this rate and epsilon, and neither decay nor clipping, the weights after a step tell the gradients.
 train::RunOptions options_of(int devices, int slices, const std::string& precision, bool sharded) {
   train::RunOptions options = small_options("slimpipe", devices, slices, precision);
   options.train.micro_batch = 2;
   options.train.batch = 6;
   options.train.loss_tile_tokens = 3;  // several tiles a slice
-  options.train.warmup_steps = 0;
-  options.train.lr = options.train.min_lr = 1.0;
-  options.train.eps = 1.0;
-  options.train.weight_decay = 0;
-  options.train.clip = 0;
   options.schedule.vocabulary_parallel = sharded;
+  tell_gradients(options.train);
   return options;
-}
-
-// Relative to the greatest change of each parameter since `initial`, which is that of its gradients; beside
-// it counts the rounding of the masters, once a step.
-void expect_near_run(const Trained& got, const Trained& wanted, const Trained& initial, double tolerance) {
-  ASSERT_EQ(got.losses.size(), wanted.losses.size());
-  for (std::size_t step = 0; step < wanted.losses.size(); ++step) {
-    EXPECT_NEAR(got.losses[step], wanted.losses[step], tolerance * wanted.losses[step]);
-    EXPECT_NEAR(got.norms[step], wanted.norms[step], tolerance * wanted.norms[step]);
-  }
-  ASSERT_EQ(got.weights.size(), wanted.weights.size());
-  for (const auto& [name, weight] : wanted.weights) {
-    const double change = weight.sub(initial.weights.at(name)).abs().max().item<double>();
-    const double difference = got.weights.at(name).sub(weight).abs().max().item<double>();
-    const double ulp = weight.scalar_type() == at::kDouble ? 0x1p-52 : 0x1p-23;
-    const double rounding = 2 * ulp * weight.abs().max().item<double>();
-    EXPECT_GT(change, 0) << name;
-    EXPECT_LE(difference, tolerance * change + rounding) << name;
-  }
 }
 
 void expect_no_difference(train::RunOptions options, double tolerance, std::int64_t steps = 2) {
