@@ -91,7 +91,7 @@ schedule::ContextExchange exchange_of(const ResolvedRun& run) {
   const schedule::ScheduleOptions& chosen = run.options.schedule;
   const bool open = chosen.exchange == "auto";  // until it is chosen, for the memory that is
   return {.exchange = open ? schedule::Exchange::Off : schedule::parse_exchange(chosen.exchange),
-          .limit = static_cast<int>(std::min<std::int64_t>(chosen.exchange_limit, schedule::kMostLimit)),
+          .limit = static_cast<int>(chosen.exchange_limit),
           .bytes = [&run](const schedule::Help& help) { return op_traffic(run, help); }};
 }
 

@@ -12,6 +12,8 @@
 namespace penstock::schedule {
 namespace {
 
+constexpr int kMostSlices = 1 << 15;  // of a micro-batch, and one more: a greater limit is none
+
 // What one device runs in a slot, and how many halves of earlier slices its attention reads.
 struct Load {
   std::uint32_t op = 0;
@@ -131,6 +133,7 @@ Exchange parse_exchange(std::string_view name) {
 ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, Exchange exchange, int limit) {
   ExchangePlan plan;
   if (exchange == Exchange::Off || limit <= 0) return plan;
+  limit = std::min(limit, kMostSlices);
   for (const Slot& slot : full_slots(compute_only, grid)) {
     add_moves(slot, exchange == Exchange::Paired ? paired(slot.loads, limit) : levelled(slot.loads, limit),
               plan.help);

@@ -23,8 +23,6 @@ enum class Exchange : std::uint8_t {
 std::string_view name_of(Exchange exchange);     // "off", "paired", "levelled"
 Exchange parse_exchange(std::string_view name);  // InputError otherwise
 
-inline constexpr int kMostLimit = 1 << 15;  // K,V slices: more than any schedule has
-
 // Part of one owner's keys goes to one helper; help.h says what is counted.
 struct PlannedHelp {
   int slot = 0;
@@ -35,14 +33,15 @@ struct PlannedHelp {
   std::uint32_t helper_op = 0;  // what the helper itself runs in that slot
   int first_half = 0;
   int halves = 0;
+  friend bool operator==(const PlannedHelp&, const PlannedHelp&) = default;
 };
 
 struct ExchangePlan {
   std::vector<PlannedHelp> help;  // by slot, forward before backward, then by owner and first half
 };
 
-// `limit`: K,V slices a device may send in one slot. Slots in which not all devices run the same kind of work
-// have no exchange.
+// `limit`: K,V slices a device may send in one slot, any number. Slots in which not all devices run the same
+// kind of work have no exchange.
 ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, Exchange exchange, int limit);
 
 // What a plan comes to over the slots in which all devices run a forward, counting a slice that has j earlier

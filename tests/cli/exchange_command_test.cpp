@@ -38,6 +38,14 @@ TEST(ExchangeCommand, ShowMarksWhoHelpsAndWhoIsHelped) {
             2);
 }
 
+TEST(ExchangeCommand, TakesTheGreatestLimit) {
+  const auto limited = [](const std::string& limit) {
+    return program(with(kShow, {"--exchange", "levelled", "--exchange-limit", limit})).out;
+  };
+  EXPECT_EQ(limited("2147483647"), limited("8"));
+  EXPECT_NE(limited("8"), limited("1"));
+}
+
 TEST(ExchangeCommand, CheckJudgesTheHelpOfAProgram) {
   const Scratch scratch;
   const std::string text = program(with(kShow, {"--exchange", "levelled", "--program"})).out;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -191,6 +192,16 @@ TEST(ExchangePlan, KeepsToTheLimitOfEveryOwnerAndIsEmptyWithoutOne) {
       EXPECT_LE(bound.after, bound.before);
     }
     EXPECT_TRUE(Planned(size, Exchange::Off).plan.help.empty());
+  });
+}
+
+TEST(ExchangePlan, TakesAnyLimitThatNoDeviceReachesForNone) {
+  for_every_size([](const Size& size) {
+    for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
+      const Planned wanted(size, exchange, size.slices);
+      for (const int limit : {std::numeric_limits<int>::max(), std::numeric_limits<int>::max() / 2 + 1})
+        EXPECT_TRUE(Planned(size, exchange, limit).plan.help == wanted.plan.help) << limit;
+    }
   });
 }
 
