@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t kLongestSchedule = 256 << 20;
 constexpr std::int64_t kMostMicroBatches = 1'000'000;
-constexpr std::int64_t kDefaultSlices = 8;
+constexpr std::int64_t kUsualSlices = 8;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
@@ -163,14 +163,25 @@ void require_slot_grid(const train::RunOptions& options, const schedule::Schedul
           has_none);
 }
 
+// Slices of a run that asks for none: the usual number, where several chunks want as many as devices at least
+// and whole groups, no more than there are units to cut.
+std::int64_t default_slices(const train::RunOptions& options) {
+  const schedule::ScheduleOptions& chosen = options.schedule;
+  const std::int64_t units = (options.data.seq_len + chosen.slice_unit - 1) / chosen.slice_unit;
+  if (chosen.chunks == 1) return std::min(kUsualSlices, units);
+  const std::int64_t wanted = std::min(std::max(kUsualSlices, options.parallel.pp), units);
+  if (chosen.group == 0 || chosen.group > units) return wanted;
+  return std::max(wanted / chosen.group, std::int64_t{1}) * chosen.group;
+}
+
 // What the generator's own defaults make of the options; the schedule itself is not built yet.
 void choose_generator(train::RunOptions& options) {
   schedule::ScheduleOptions& chosen = options.schedule;
   if (chosen.name.empty()) chosen.name = "slimpipe";
   const schedule::Generator& generator = schedule::find_generator(chosen.name);
   const bool sliced = generator.sliced_sibling.empty();
-  if (chosen.slices == 0) chosen.slices = sliced ? std::min(kDefaultSlices, options.data.seq_len) : 1;
   if (chosen.chunks == 0) chosen.chunks = generator.default_chunks;
+  if (chosen.slices == 0) chosen.slices = sliced ? default_slices(options) : 1;
 }
 
 void require_match(const std::string& file, const char* what, std::int64_t found, const std::string& key,

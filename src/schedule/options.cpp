@@ -27,7 +27,7 @@ void describe(ScheduleOptions& options, OptionTable& table) {
   table.push_back(
       {section, "file", &options.file, "A schedule of one's own in CSV form, instead of a name."});
   table.push_back({section, "slices", &options.slices, "Slices of each sequence.", from_to(1, kMostSlices),
-                   "8; 1 for unsliced schedules"});
+                   "8, or the nearest that the sequence, chunks and group allow; 1 for unsliced schedules"});
   table.push_back({section, "chunks", &options.chunks, "Stages per device.", from_to(1, 4096),
                    "the schedule's own, mostly 1"});
   table.push_back({section, "group", &options.group,

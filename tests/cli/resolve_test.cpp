@@ -48,6 +48,34 @@ TEST(Resolve, LeavesUnslicedSchedulesUnsliced) {
   EXPECT_EQ(resolve(changed([](auto& o) { o.data.seq_len = 3; })).options.schedule.slices, 3);
 }
 
+// Whatever else is asked for: what nobody chose is never refused.
+TEST(Resolve, ChoosesSlicesThatTheRestOfTheRunAllows) {
+  const auto slices = [](std::int64_t seq_len, std::int64_t unit, std::int64_t pp, std::int64_t chunks,
+                         std::int64_t group, const char* schedule = "slimpipe") {
+    return resolve(changed([&](train::RunOptions& o) {
+             o.data.seq_len = seq_len;
+             o.model.shape.layers = pp * chunks;
+             o.parallel.pp = pp;
+             o.schedule = {.name = schedule, .chunks = chunks, .group = group, .slice_unit = unit};
+           }))
+        .options.schedule.slices;
+  };
+  EXPECT_EQ(slices(512, 128, 2, 1, 0), 4);
+  EXPECT_EQ(slices(513, 128, 2, 1, 0), 5);
+  EXPECT_EQ(slices(512, 1, 16, 1, 0), 8);
+  EXPECT_EQ(slices(512, 1, 16, 2, 0), 16);
+  EXPECT_EQ(slices(512, 1, 2, 2, 0), 8);
+  EXPECT_EQ(slices(512, 1, 4, 2, 6), 6);
+  EXPECT_EQ(slices(512, 1, 2, 2, 12), 12);
+  EXPECT_EQ(slices(512, 1, 3, 2, 3), 6);
+  EXPECT_EQ(slices(512, 1, 16, 2, 0, "seq1f1b-interleaved"), 16);
+  EXPECT_NE(refusal([](auto& o) {
+              o.data.seq_len = 4;
+              o.schedule = {.chunks = 2, .group = 6};
+            }).find("group = 6"),
+            std::string::npos);
+}
+
 TEST(Resolve, ResolvesItsOwnResultToItself) {
   const train::RunOptions once = resolve(changed([](auto&) {})).options;
   EXPECT_EQ(printed(resolve(once).options), printed(once));

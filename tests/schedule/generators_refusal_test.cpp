@@ -64,6 +64,16 @@ TEST(GeneratorRefusal, NamesTheLeastSlicesAndTheNearestGroupsOfInterleavedSlimpi
             "slimpipe needs a group that divides n and is >= p: group = 2, n = 16, p = 4; nearest 4");
 }
 
+TEST(GeneratorRefusal, WantsNoGroupWhereThereAreNone) {
+  EXPECT_EQ(
+      refusal("slimpipe", {2, {8}, 1, 4}),
+      "only slimpipe with v > 1 has groups of slices: group = 4 with slimpipe, v = 1; leave the group out");
+  EXPECT_EQ(refusal("seq1f1b-interleaved", {2, {8}, 2, 4}),
+            "only slimpipe with v > 1 has groups of slices: group = 4 with seq1f1b-interleaved, v = 2; leave "
+            "the group out");
+  EXPECT_EQ(refusal("slimpipe", {2, {8}, 2, 4}), "accepted");
+}
+
 TEST(GeneratorRefusal, NamesTheNearestEvenSizeOfDualpipe) {
   EXPECT_EQ(refusal("dualpipe", request(3, 8)), "dualpipe needs an even p, got 3; nearest 2 or 4");
   EXPECT_EQ(refusal("dualpipe", request(1, 8)), "dualpipe needs an even p, got 1; nearest 2");

@@ -49,10 +49,15 @@ void require_slices(const Generator& generator, const Request& request) {
   }
 }
 
-void require_group(const Request& request) {
-  if (request.group >= 0) return;
-  throw InputError("slices per group must be at least 1, or 0 for automatic, got " +
-                   std::to_string(request.group));
+void require_group(const Generator& generator, const Request& request) {
+  if (request.group < 0) {
+    throw InputError("slices per group must be at least 1, or 0 for automatic, got " +
+                     std::to_string(request.group));
+  }
+  if (request.group == 0 || (generator.takes_groups && request.chunks > 1)) return;
+  throw InputError("only slimpipe with v > 1 has groups of slices: group = " + std::to_string(request.group) +
+                   " with " + std::string(generator.name) + ", v = " + std::to_string(request.chunks) +
+                   "; leave the group out");
 }
 
 void require_few_entries(double entries) {
@@ -98,7 +103,7 @@ Schedule generate(std::string_view name, const Request& asked) {
   if (request.chunks == 0) request.chunks = generator.default_chunks;
   require_chunks(generator, request);
   require_slices(generator, request);
-  require_group(request);
+  require_group(generator, request);
   require_few_entries(count_entries(request));
   Schedule schedule = generator.generate(request);
   schedule.name = generator.name;

@@ -20,7 +20,7 @@ struct Request {
   std::vector<int> slices{1};  // n of each micro-batch; its size is m
   int chunks = 0;              // v, stages per device; 0: the schedule's own default
   int group = 0;               // slices per group of interleaved slimpipe; 0: automatic
-  double latency = 0;  // of a transfer, in forwards, for what is chosen automatically; 0: not known
+  double latency = 0;          // of a transfer, in forwards, for what is chosen automatically; 0: not known
 
   int micro_batches() const { return static_cast<int>(slices.size()); }
 };
@@ -35,6 +35,7 @@ struct Generator {
   std::string_view sliced_sibling;  // for unsliced schedules: what to use with n > 1; empty: takes slices
   int default_chunks = 1;
   bool any_chunks = false;             // takes any v; otherwise v = default_chunks
+  bool takes_groups = false;           // of slices, with v > 1
   bool fixed_gradient_order = true;    // backwards of a stage ascend over micro-batches: bits equal 1f1b's
   bool replicates_parameters = false;  // each stage lives on two devices (dualpipe)
   bool slot_grid = false;  // all devices run forwards together, then backwards (schedule/slot_grid.h)
