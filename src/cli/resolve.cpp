@@ -76,7 +76,7 @@ void resolve_model(train::RunOptions& options) {
   if (shape.vocab == 0) shape.vocab = train::kByteVocabulary;
   model::validate(shape);
   require(!options.schedule.vocabulary_parallel || shape.vocab >= options.parallel.pp,
-          "schedule.vocabulary_parallel = true gives each device at least one token; model.vocab = " +
+          "schedule.vocabulary_parallel = true needs as many tokens as devices; model.vocab = " +
               text(shape.vocab) + " is less than parallel.pp = " + text(options.parallel.pp) +
               ": use pp = " + text(shape.vocab) + " or less");
   require(!bytes || shape.vocab >= train::kByteVocabulary,

@@ -268,8 +268,8 @@ TEST(Resolve, ShardsTheVocabularyOnlyWhereDevicesKeepStep) {
         o.model.shape.vocab = 3;
         o.parallel.pp = 4;
       }),
-      "schedule.vocabulary_parallel = true gives each device at least one token; model.vocab = 3 is less "
-      "than parallel.pp = 4: use pp = 3 or less");
+      "schedule.vocabulary_parallel = true needs as many tokens as devices; model.vocab = 3 is less than "
+      "parallel.pp = 4: use pp = 3 or less");
 }
 
 TEST(Resolve, ShardsTheVocabularyOfAScheduleFileThatKeepsStep) {
