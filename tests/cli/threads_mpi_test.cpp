@@ -14,69 +14,100 @@ Left run(const Scratch& scratch, const std::string& name, const Arguments& comma
   return left_in(scratch, name);
 }
 
-void expect_same_runs(int ranks, const std::string& schedule, int slices, const std::string& precision,
-                      bool sharded = false, const std::string& exchange = "off") {
-  SCOPED_TRACE(schedule + " " + std::to_string(ranks));
+struct Case {
+  int ranks = 2;
+  std::string schedule = "slimpipe";
+  int slices = 1;
+  std::string precision = "f32";
+  bool sharded = false;
+  std::string exchange = "off";
+  int chunks = 0;  // 0: the schedule's own
+  int layers = 8;
+};
+
+Arguments arguments_of(const Case& run, const Scratch& scratch, const std::string& directory) {
+  Arguments arguments{"train",
+                      scratch / "run.toml",
+                      "--parallel.pp",
+                      std::to_string(run.ranks),
+                      "--schedule.name",
+                      run.schedule,
+                      "--schedule.slices",
+                      std::to_string(run.slices),
+                      "--model.layers",
+                      std::to_string(run.layers),
+                      "--model.tied_embeddings",
+                      "true",
+                      "--train.precision",
+                      run.precision,
+                      "--schedule.vocabulary_parallel",
+                      run.sharded ? "true" : "false",
+                      "--schedule.exchange",
+                      run.exchange,
+                      "--train.evaluate_every",
+                      "2",
+                      "--output.dir",
+                      scratch / directory};
+  if (run.chunks > 0) arguments.insert(arguments.end(), {"--schedule.chunks", std::to_string(run.chunks)});
+  return arguments;
+}
+
+// How often a device computed for another in the last step.
+int times_served(const Scratch& scratch, const std::string& directory) {
+  const auto timeline = nlohmann::json::parse(scratch.read(directory + "/timeline.json"));
+  int served = 0;
+  for (const auto& device : timeline["steps"].back()["help"]) {
+    for (const auto& span : device) served += span[3] == 0;  // the others are waits for a reply
+  }
+  return served;
+}
+
+void expect_same_runs(const Case& asked) {
+  SCOPED_TRACE(asked.schedule + " " + std::to_string(asked.ranks));
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
-  const auto arguments = [&](const std::string& directory) {
-    return Arguments{"train",
-                     scratch / "run.toml",
-                     "--parallel.pp",
-                     std::to_string(ranks),
-                     "--schedule.name",
-                     schedule,
-                     "--schedule.slices",
-                     std::to_string(slices),
-                     "--model.layers",
-                     "8",
-                     "--model.tied_embeddings",
-                     "true",
-                     "--train.precision",
-                     precision,
-                     "--schedule.vocabulary_parallel",
-                     sharded ? "true" : "false",
-                     "--schedule.exchange",
-                     exchange,
-                     "--train.evaluate_every",
-                     "2",
-                     "--output.dir",
-                     scratch / directory};
-  };
-  const Left threads = run(scratch, "threads", with_threads(ranks, arguments("threads")));
-  const Left processes = run(scratch, "mpi", with_mpirun(ranks, arguments("mpi")));
+  const Left threads =
+      run(scratch, "threads", with_threads(asked.ranks, arguments_of(asked, scratch, "threads")));
+  const Left processes = run(scratch, "mpi", with_mpirun(asked.ranks, arguments_of(asked, scratch, "mpi")));
   EXPECT_EQ(threads.steps.size(), 5u);
   EXPECT_EQ(threads.steps, processes.steps);
   EXPECT_FALSE(threads.weights.empty());
   EXPECT_TRUE(threads.weights == processes.weights);
+  if (asked.exchange == "off") return;
+  EXPECT_GT(times_served(scratch, "mpi"), 0);
+  EXPECT_EQ(times_served(scratch, "mpi"), times_served(scratch, "threads"));
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithSlimpipe) {
   for (const int ranks : {2, 4}) {
-    for (const char* precision : {"f32", "bf16"}) expect_same_runs(ranks, "slimpipe", 4, precision);
+    for (const char* precision : {"f32", "bf16"})
+      expect_same_runs({.ranks = ranks, .slices = 4, .precision = precision});
   }
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithAShardedVocabulary) {
-  expect_same_runs(2, "slimpipe", 4, "bf16", true);
-  expect_same_runs(4, "slimpipe", 4, "f32", true);
+  expect_same_runs({.ranks = 2, .slices = 4, .precision = "bf16", .sharded = true});
+  expect_same_runs({.ranks = 4, .slices = 4, .sharded = true});
 }
 
 // Which device computes what is decided beforehand, and so is the order of all sums.
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithContextExchange) {
-  expect_same_runs(2, "slimpipe", 8, "bf16", false, "paired");
-  expect_same_runs(4, "slimpipe", 8, "f32", false, "levelled");
-  expect_same_runs(4, "slimpipe", 8, "f32", true, "auto");
+  expect_same_runs({.ranks = 2, .slices = 8, .precision = "bf16", .exchange = "paired"});
+  expect_same_runs({.ranks = 4, .slices = 8, .sharded = true, .exchange = "levelled"});
+  expect_same_runs({.ranks = 3, .slices = 8, .exchange = "levelled", .layers = 6});
+  expect_same_runs({.ranks = 2, .slices = 6, .exchange = "levelled", .chunks = 2});
 }
 
-TEST(ThreadsAndMpi, LeaveTheSameBytesWithASplitBackward) { expect_same_runs(2, "zb-h1", 1, "bf16"); }
+TEST(ThreadsAndMpi, LeaveTheSameBytesWithASplitBackward) {
+  expect_same_runs({.schedule = "zb-h1", .precision = "bf16"});
+}
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithTwoChunksInAV) {
-  for (const int ranks : {2, 4}) expect_same_runs(ranks, "zb-v", 1, "bf16");
+  for (const int ranks : {2, 4}) expect_same_runs({.ranks = ranks, .schedule = "zb-v", .precision = "bf16"});
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithInterleavedSlices) {
-  expect_same_runs(2, "seq1f1b-interleaved", 4, "f32");
+  expect_same_runs({.schedule = "seq1f1b-interleaved", .slices = 4});
 }
 
 TEST(ThreadsAndMpi, LeaveWhatOneRankAloneLeaves) {
