@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Context exchange on the real trainer (p = 2, ranks are threads), as a Markdown table: how unequal the devices' attention
-is in a slot, measured, and what the exchange does to the speed.
+is in a slot, measured, and what the exchange does to the speed, beside what penstock simulate makes of the run's own action
+times.
 
 Usage: bench/exchange.py PATH/TO/penstock   (from the root of the repository)
 Attention of a slot is what its two actions' own kernels took, and what either device computed for the other's. Slots in
@@ -88,23 +89,50 @@ def imbalance(run):
     return statistics.mean(max(load) for load in loads) / statistics.mean(sum(load) / 2 for load in loads), share
 
 
+def size_of(run):
+    """A line that names the run's size, from its resolved run.toml."""
+    section, values = "", {}
+    for line in (run / "run.toml").read_text().splitlines():
+        heading = re.fullmatch(r"\[(\w+)\]", line)
+        setting = re.fullmatch(r"(\w+) = ([^#]*?)\s*(#.*)?", line)
+        if heading:
+            section = heading[1]
+        elif setting:
+            values[f"{section}.{setting[1]}"] = setting[2].strip('"')
+    micro_batches = int(values["train.batch"]) // int(values["train.micro_batch"])
+    return (f"p = {values['parallel.pp']}, m = {micro_batches}, n = {values['schedule.slices']}, v = {values['schedule.chunks']}, "
+            f"sequences of {values['data.seq_len']} tokens, {values['model.layers']} layers, hidden {values['model.hidden']}, "
+            f"{values['model.heads']} heads ({values['model.kv_heads']} for keys and values), {values['train.precision']}")
+
+
+def simulated_step(program, run):
+    """Seconds of the step in the middle: measured, and simulated from its own action times."""
+    done = subprocess.run([program, "simulate", str(run), "--json"], check=True, capture_output=True)
+    result = json.loads(done.stdout)
+    return result["measured"]["makespan_s"], result["makespan_s"]
+
+
 def main():
     program = sys.argv[1]
     FOLDER.mkdir(parents=True, exist_ok=True)
     text = FOLDER / "text.txt"
     if not text.exists():
         text.write_text("".join(f"line {i}: {i * i}\n" for i in range(120_000)))
-    print("| exchange | attention, greatest / mean of a slot | tokens/s | against off | bubble | loss of the last step |")
-    print("|---|---|---|---|---|---|")
+    head = ["exchange", "attention, greatest / mean of a slot", "tokens/s", "against off", "bubble", "step s", "simulated", "difference",
+            "loss of the last step"]
     base = None
     for exchange in EXCHANGES:
         run = train(program, exchange)
+        if base is None:
+            print(f"{size_of(run)}\n\n| {' | '.join(head)} |\n{'|---' * len(head)}|")
         steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()][1:]  # the first warms up
         speed = statistics.median(step["tokens_per_second"] for step in steps)
         base = base or speed
         unequal, share = imbalance(run)
         bubble = statistics.median(step["bubble_fraction"] for step in steps)
-        print(f"| {exchange} | {unequal:.3f} | {speed:,.0f} | {speed / base:.3f} | {bubble:.3f} | {steps[-1]['loss']:.6f} |", flush=True)
+        measured, simulated = simulated_step(program, run)
+        print(f"| {exchange} | {unequal:.3f} | {speed:,.0f} | {speed / base:.3f} | {bubble:.3f} | {measured:.2f} | {simulated:.2f} "
+              f"| {100 * (simulated / measured - 1):+.1f} % | {steps[-1]['loss']:.6f} |", flush=True)
         if exchange == "off":
             below = f"\nAttention is {100 * share:.0f} % of the kernels' time without exchange."
     print(below)

@@ -82,6 +82,17 @@ def span(values):
     return f"{min(values):+.1f} to {max(values):+.1f} %"
 
 
+def time_columns(p):
+    """What times() gives, and a sentence about it."""
+    cores = len(os.sched_getaffinity(0))
+    if p <= cores:
+        return ("By the clock on the wall. Simulated: from the run's own action times.",
+                ["tokens/s", "bubble measured", "simulated", "step ms", "simulated", "difference"])
+    return (f"{p} ranks share {cores} cores. Simulated: from the processor seconds of the run's actions, as if each rank had a core; on the "
+            f"{cores} cores here a step takes at least all devices' work divided by {cores}.",
+            ["bubble simulated", "step ms simulated", "step ms here", "work ms / cores", "difference"])
+
+
 def times(program, run, p):
     """Step and bubble, measured beside simulated. With more ranks than cores the cores are shared: simulated from processor
     seconds is what a core for each rank would take, and the step here takes at least the devices' work divided by the cores."""
@@ -115,17 +126,12 @@ def schedule_rows(program, p):
 
 
 def schedules(program):
-    cores = len(os.sched_getaffinity(0))
     for p in (2, 4):
         print(f"\n## p = {p}, m = {MICRO_BATCHES}, sequences of 1024 tokens, 8 layers, hidden 256, f32\n")
-        head = ["schedule", "n", "v", "peak saved MB on devices 0, 1, ..", "formula", "difference", "all saved bytes, predicted against measured"]
-        if p <= cores:
-            print("By the clock on the wall. Simulated: from the run's own action times.\n")
-            head += ["tokens/s", "bubble measured", "simulated", "step ms", "simulated", "difference"]
-        else:
-            print(f"{p} ranks share {cores} cores. Simulated: from the processor seconds of the run's actions, as if each rank had a core; on the "
-                  f"{cores} cores here a step takes at least all devices' work divided by {cores}.\n")
-            head += ["bubble simulated", "step ms simulated", "step ms here", "work ms / cores", "difference"]
+        sentence, columns = time_columns(p)
+        head = ["schedule", "n", "v", "peak saved MB on devices 0, 1, ..", "formula", "difference", "all saved bytes, predicted against measured",
+                *columns]
+        print(sentence + "\n")
         print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
         schedule_rows(program, p)
 
@@ -169,20 +175,21 @@ def vocabulary(program):
     size = ["--model.hidden", 512, "--model.ffn", 1376, "--model.heads", 8, "--model.kv_heads", 8, "--model.vocab", vocab,
             "--data.seq_len", seq_len, "--train.batch", batch, "--train.steps", 3, "--schedule.name", "slimpipe", "--schedule.slices", 8]
     print(f"\n## Vocabulary parallelism: p = 4, V = {vocab}, hidden 512, 8 layers, {batch} sequences of {seq_len} tokens, n = 8\n")
-    print("| vocabulary | compute ms of devices 0, 1, .. (processor time) | max/mean | step ms simulated from these | bubble | peak MiB of devices | predicted MiB | difference | logits MiB at their peak |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    sentence, columns = time_columns(4)
+    head = ["vocabulary", "compute ms of devices 0, 1, .. (processor time)", "max/mean", *columns, "peak MiB of devices", "predicted MiB",
+            "difference", "logits MiB at their peak"]
+    print(sentence + "\n\n| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     for sharded in ("false", "true"):
         run = train(program, f"vocabulary-{sharded}", 4, *size, "--schedule.vocabulary_parallel", sharded)
         seconds = compute_seconds(program, run)
-        result = simulate(program, run, "--processor-time")
         peaks = [d["measured_bytes"]["total"] / 2**20 for d in devices(run)]
         logits = [d["measured_bytes"]["logits"] / 2**20 for d in devices(run)]
         predicted = [d["predicted_bytes"]["total"] / 2**20 for d in devices(run)]
         errors = [100 * (a / b - 1) for a, b in zip(predicted, peaks)]
-        print(f"| {'sharded' if sharded == 'true' else 'on the first and last device'} | {' '.join(f'{s * 1e3:.0f}' for s in seconds)} "
-              f"| {max(seconds) / statistics.mean(seconds):.3f} | {result['makespan_s'] * 1e3:.0f} | {100 * result['bubble_fraction']:.1f} % "
-              f"| {' '.join(f'{b:.0f}' for b in peaks)} | {' '.join(f'{b:.0f}' for b in predicted)} | {span(errors)} "
-              f"| {' '.join(f'{b:.1f}' for b in logits)} |", flush=True)
+        cells = ["sharded" if sharded == "true" else "on the first and last device", " ".join(f"{s * 1e3:.0f}" for s in seconds),
+                 f"{max(seconds) / statistics.mean(seconds):.3f}", *times(program, run, 4), " ".join(f"{b:.0f}" for b in peaks),
+                 " ".join(f"{b:.0f}" for b in predicted), span(errors), " ".join(f"{b:.1f}" for b in logits)]
+        print("| " + " | ".join(cells) + " |", flush=True)
 
 
 PARTS = {"schedules": schedules, "slicing": slicing, "vocabulary": vocabulary}
