@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/error.h"
@@ -15,6 +16,8 @@
 
 namespace penstock::cli {
 namespace {
+
+constexpr Bytes kAnnouncement = 2 * sizeof(std::int64_t);  // two words ahead of every request
 
 model::HelpTraffic layer_traffic(const ResolvedRun& run, const schedule::Help& help, bool backward) {
   const auto slices = cut(run, run.schedule.slices[static_cast<std::size_t>(help.of.micro_batch)]);
@@ -41,6 +44,26 @@ schedule::HelpBytes op_traffic(const ResolvedRun& run, const schedule::Help& hel
     const model::KeepSet& keep = run.keep[static_cast<std::size_t>(layer)];
     if (!help.backward() || !keep.has(model::SavedTensor::AttentionOutput)) add(forward);
     if (help.backward()) add(backward);
+  }
+  return bytes;
+}
+
+// Of one layer at a time: where a backward attends again, the one or the other.
+model::HelpTraffic most_traffic(const ResolvedRun& run, const schedule::Help& help) {
+  model::HelpTraffic most = layer_traffic(run, help, false);
+  if (!help.backward()) return most;
+  const model::HelpTraffic backward = layer_traffic(run, help, true);
+  return {std::max(most.request, backward.request), std::max(most.reply, backward.reply)};
+}
+
+// What the owner copies to send it.
+Bytes copies(const ResolvedRun& run, const schedule::Help& help) {
+  const auto slices = cut(run, run.schedule.slices[static_cast<std::size_t>(help.of.micro_batch)]);
+  const model::Precision precision = model::parse_precision(run.options.train.precision);
+  Bytes bytes = 0;
+  for (const model::SlicePart& part : model::parts_of_halves(slices, help.first_half, help.halves)) {
+    bytes += model::help_copies(run.options.model.shape, precision, run.options.train.micro_batch,
+                                part.length, slices[static_cast<std::size_t>(part.slice)].length);
   }
   return bytes;
 }
@@ -95,25 +118,28 @@ schedule::ContextExchange exchange_of(const ResolvedRun& run) {
           .bytes = [&run](const schedule::Help& help) { return op_traffic(run, help); }};
 }
 
-// A device has one op of its own under way, whose helpers' replies come together, and serves what others ask
-// for in a slot.
 Bytes help_buffers(const ResolvedRun& run, const schedule::Program& program, int device) {
-  std::map<std::tuple<bool, int, int, int>, Bytes> own, others;
-  const auto key = [](const schedule::Action& action) {
-    return std::tuple(action.kind == schedule::Kind::Forward, action.stage, action.micro_batch, action.slice);
-  };
+  using Op = std::tuple<bool, int, int, int>;
+  std::map<Op, Bytes> own;
+  std::map<int, std::map<Op, Bytes>> of_owner;
+  std::set<int> helpers;
   for (const schedule::Help& help : program.help) {
     if (help.owner != device && help.helper != device) continue;
-    const model::HelpTraffic traffic = layer_traffic(run, help, help.backward());
-    if (help.owner == device) own[key(help.of)] += traffic.reply;
-    if (help.helper == device) others[key(help.during)] += traffic.request + traffic.reply;
+    const Op op{help.backward(), help.of.stage, help.of.micro_batch, help.of.slice};
+    const model::HelpTraffic traffic = most_traffic(run, help);
+    if (help.helper == device) of_owner[help.owner][op] += traffic.request + traffic.reply;
+    if (help.owner != device) continue;
+    own[op] += traffic.reply + copies(run, help);
+    helpers.insert(help.helper);
   }
-  const auto most = [](const auto& bytes) {
+  const auto most = [](const std::map<Op, Bytes>& bytes) {
     Bytes greatest = 0;
     for (const auto& [op, sum] : bytes) greatest = std::max(greatest, sum);
     return greatest;
   };
-  return most(own) + most(others);
+  Bytes sum = most(own) + kAnnouncement * std::ssize(helpers);
+  for (const auto& [owner, bytes] : of_owner) sum += most(bytes) + 2 * kAnnouncement;  // the next is awaited
+  return sum;
 }
 
 }  // namespace penstock::cli

@@ -15,7 +15,9 @@ void check_exchange(const ResolvedRun& run);
 // The pass's settings; the run outlives them.
 schedule::ContextExchange exchange_of(const ResolvedRun& run);
 
-// Buffers of a device, of its own requests and of others', at most.
+// Buffers of a device, at most: a device has one op of its own under way, all of whose helpers it asks for a
+// layer at once, and may serve all its owners at the same time, each in its own slot, one layer after
+// another.
 Bytes help_buffers(const ResolvedRun& run, const schedule::Program& program, int device);
 
 }  // namespace penstock::cli

@@ -12,4 +12,11 @@ HelpTraffic help_traffic(const Shape& shape, Precision precision, Tokens queries
   return {(key_and_value + 3 * query) * element + log_sum_exp, (key_and_value + query) * accumulator};
 }
 
+Bytes help_copies(const Shape& shape, Precision precision, std::int64_t sequences, Tokens part,
+                  Tokens slice) {
+  if (part == slice) return 0;
+  const Bytes one = sequences * part * shape.kv_width() * element_size(precision);
+  return (sequences * shape.kv_heads > 1 ? one : 0) + (sequences > 1 ? one : 0);
+}
+
 }  // namespace penstock::model

@@ -17,4 +17,8 @@ struct HelpTraffic {
 // too, and the gradients of queries, keys and values come back in the accumulator type.
 HelpTraffic help_traffic(const Shape& shape, Precision precision, Tokens queries, Tokens keys, bool backward);
 
+// Bytes that the owner copies to send the keys and values of one layer: those of a part of a slice that does
+// not lie in one piece, because of several sequences or, of keys, several heads.
+Bytes help_copies(const Shape& shape, Precision precision, std::int64_t sequences, Tokens part, Tokens slice);
+
 }  // namespace penstock::model

@@ -76,6 +76,7 @@ bool HelpDesk::serve() {
     bool& flag;
     ~Restore() { flag = false; }
   } restore{serving_};
+  forget_sent();  // room for what comes next
   bool moved = false;
   for (Owner& owner : owners_) moved |= take_announcement(owner);
   for (std::size_t i = 0; i < jobs_.size();) {
@@ -90,8 +91,12 @@ bool HelpDesk::serve() {
     carry_out(job);
     moved = true;
   }
-  std::erase_if(sending_, [](Flight& flight) { return flight.request.test(); });
+  forget_sent();
   return moved;
+}
+
+void HelpDesk::forget_sent() {
+  std::erase_if(sending_, [](Flight& flight) { return flight.request.test(); });
 }
 
 bool HelpDesk::take_announcement(Owner& owner) {

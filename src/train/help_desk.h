@@ -104,6 +104,7 @@ class HelpDesk {
   void reply(const Job& job);
 
   void send(const at::Tensor& buffer, int to, schedule::Channel channel);
+  void forget_sent();
   void announce(int to, int help, Pass pass);
   int unfinished() const;
   std::vector<model::SlicePart> parts_of(const schedule::Help& help) const;

@@ -30,6 +30,7 @@ int OwnRequests::halves() const {
 }
 
 void OwnRequests::post_keys(nn::EarlierSlices earlier, Pass pass) {
+  desk_.forget_sent();  // whoever has replied has received
   for (const std::uint32_t number : help_) {
     const schedule::Help& help = help_of(number);
     desk_.announce(help.helper, static_cast<int>(number), pass);
