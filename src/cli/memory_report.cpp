@@ -101,12 +101,14 @@ std::string memory_after(const train::Summary& summary) {
   }
   std::string text = "memory    peak of each device\n" + aligned(rows);
   for (const train::ResidentSummary& process : summary.processes) {
-    text += "  process of device " + std::to_string(process.first_device) + "  resident " +
-            print_bytes(process.measured) + ", predicted " + print_bytes(process.predicted()) + " (" +
-            off_by(process.predicted(), process.measured) + "): tensors " + print_bytes(process.tensors) +
-            (process.checkpoint_copy > 0 ? ", copy for checkpoints " + print_bytes(process.checkpoint_copy)
-                                         : "") +
-            ", libraries and the rest " + print_bytes(process.libraries) + "\n";
+    text +=
+        "  process of device " + std::to_string(process.first_device) + "  resident " +
+        print_bytes(process.measured) + ", predicted " + print_bytes(process.predicted()) + " (" +
+        off_by(process.predicted(), process.measured) + "): tensors " + print_bytes(process.tensors) +
+        (process.checkpoint_copy > 0 ? ", copy for checkpoints " + print_bytes(process.checkpoint_copy)
+                                     : "") +
+        (process.predicted_host > 0 ? ", records on the host " + print_bytes(process.predicted_host) : "") +
+        ", libraries and the rest " + print_bytes(process.libraries) + "\n";
   }
   return text;
 }

@@ -119,6 +119,7 @@ std::string to_json(const Summary& summary) {
     processes.push_back({{"first_device", process.first_device},
                          {"libraries_bytes", process.libraries},
                          {"predicted_tensor_bytes", process.predicted_tensors},
+                         {"predicted_host_bytes", process.predicted_host},
                          {"checkpoint_copy_bytes", process.checkpoint_copy},
                          {"measured_tensor_bytes", process.tensors},
                          {"predicted_resident_bytes", process.predicted()},

@@ -73,11 +73,12 @@ struct ResidentSummary {
   int first_device = 0;
   Bytes libraries = 0;          // after the first step, all that was not tensors: code, data, buffers
   Bytes predicted_tensors = 0;  // of its devices
+  Bytes predicted_host = 0;     // of their records in the host's memory
   Bytes checkpoint_copy = 0;    // what a checkpoint is written from while steps go on
   Bytes tensors = 0;            // measured
   Bytes measured = 0;           // of the process
 
-  Bytes predicted() const { return libraries + predicted_tensors + checkpoint_copy; }
+  Bytes predicted() const { return libraries + predicted_tensors + predicted_host + checkpoint_copy; }
 };
 
 struct Summary {

@@ -27,9 +27,9 @@ Resident resident_memory() {
   return resident;
 }
 
-void ResidentAccount::note_step() {
+void ResidentAccount::note_step(Bytes host) {
   if (libraries_ != 0) return;
-  auto live = static_cast<double>(ledger_.live_total());
+  auto live = static_cast<double>(ledger_.live_total() + host);
   if (one_process()) pipeline_.all_reduce(&live, 1, comm::Type::F64, comm::Reduction::Sum);
   pipeline_.barrier();  // the ranks of a process rest while its resident set is read
   libraries_ = resident_memory().now - static_cast<Bytes>(live) - nn::cached_bytes();
@@ -51,6 +51,7 @@ std::vector<ResidentSummary> ResidentAccount::gather(const model::MemoryTable& p
     processes.back().tensors += tensors;
     processes.back().checkpoint_copy += copy_of_device;
     processes.back().predicted_tensors += predicted[device].total();
+    processes.back().predicted_host += predicted[device].host;
   }
   return processes;
 }

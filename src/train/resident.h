@@ -28,8 +28,9 @@ class ResidentAccount {
       : ledger_(ledger), pipeline_(pipeline) {}
 
   // Between two steps. The first one has brought in what libraries load late: what is resident after it and
-  // is no tensor is theirs.
-  void note_step();
+  // is neither a tensor nor an offloaded record is theirs. `host` is what this rank had away in the host's
+  // memory at most.
+  void note_step(Bytes host);
 
   // Of every process, on all ranks. `predicted` is of all devices, `checkpoint_copy` of this rank.
   std::vector<ResidentSummary> gather(const model::MemoryTable& predicted, Bytes checkpoint_copy) const;

@@ -74,7 +74,7 @@ class Run {
     began_ = Clock::now();
     while (done_ < steps() && !stopped_) {
       const StepReport report = one_step(done_ + 1);
-      resident_.note_step();
+      resident_.note_step(away().host);
       ++done_;
       keep_up(report);
     }

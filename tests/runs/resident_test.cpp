@@ -3,6 +3,8 @@
 // and its libraries.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "cli/run_program.h"
 
 namespace penstock::testing {
@@ -61,6 +63,24 @@ TEST_F(ResidentSet, IsPredictedWithinTenPercentInBf16AndWhenRecordsLeave) {
 
 TEST_F(ResidentSet, IsPredictedWithinTenPercentOfEachRankOfMpirun) {
   expect_near(run_program(with_mpirun(2, arguments({"none"}))), 2);
+}
+
+// Offloaded records are no part of what libraries take.
+TEST_F(ResidentSet, OfTheHostsShareIsPredictedByItself) {
+  std::map<std::string, nlohmann::json> process;
+  for (const char* share : {"0", "1"}) {
+    const Ending ending = run_program(
+        with_threads(2, arguments({"none", "--memory.offload", share, "--schedule.slices", "16"})));
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    const auto summary = nlohmann::json::parse(scratch_.read("run/summary.json"));
+    process[share] = summary.at("processes")[0];
+    std::filesystem::remove_all(scratch_ / "run");
+  }
+  const double host = process["1"].at("predicted_host_bytes");
+  EXPECT_GT(host, 20.0 * MiB);
+  EXPECT_EQ(process["0"].at("predicted_host_bytes"), 0);
+  EXPECT_NEAR(process["1"].at("libraries_bytes").get<double>(),
+              process["0"].at("libraries_bytes").get<double>(), 0.5 * host);
 }
 
 // Whose process is libraries almost alone: what ranks leave behind before the first step would show.
