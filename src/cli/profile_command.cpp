@@ -125,7 +125,7 @@ std::string profile_as_rank(const ProfileFlags& flags, comm::Communicator& world
   request.optimizer = [&] { optimizer(); };
   request.optimizer_bytes = optimizer.bytes();
   const auto say = [&](const std::string& what) {
-    if (world.rank() == 0) std::cerr << "profile   " << what << std::endl;
+    if (world.rank() == 0) std::cerr << "profile   " + what + "\n" << std::flush;
   };
   const profile::Measurements measured = profile::measure_machine(world, request, say);
   if (world.rank() != 0) return {};
@@ -146,7 +146,7 @@ void hand_over(const ProfileFlags& flags, const std::string& text) {
     std::cout << text;
   } else {
     files::write_atomically(flags.out, text);
-    std::cerr << "profile   written: " << flags.out << std::endl;
+    std::cerr << "profile   written: " + flags.out + "\n" << std::flush;
   }
 }
 

@@ -90,16 +90,15 @@ void Progress::draw() {
   drawn_any_ = true;
   if (output_.terminal) {
     // One column stays free: a full line would make the terminal go to the next one.
-    output_.stream << '\r' << progress_line(state_, output_.width() - 1) << "\x1b[K" << std::flush;
+    output_.stream << "\r" + progress_line(state_, output_.width() - 1) + "\x1b[K" << std::flush;
     line_open_ = true;
   } else {
-    output_.stream << plain_progress_line(state_) << std::endl;
+    output_.stream << plain_progress_line(state_) + "\n" << std::flush;
   }
 }
 
 void Progress::say(const std::string& line) {
-  if (line_open_) output_.stream << "\r\x1b[K";
-  output_.stream << line << std::endl;
+  output_.stream << (line_open_ ? std::string("\r\x1b[K") : std::string()) + line + "\n" << std::flush;
   line_open_ = false;
   if (output_.terminal && drawn_any_) draw();
 }

@@ -32,6 +32,7 @@ std::string progress_line(const ProgressState& state, int width);
 // The same without a bar, whole.
 std::string plain_progress_line(const ProgressState& state);
 
+// Every line goes out in one piece: a launcher mixes what its ranks write.
 class Progress {
  public:
   struct Output {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <vector>
 
 namespace penstock::train {
 namespace {
@@ -75,6 +76,29 @@ TEST(Progress, PrintsPlainLinesNowAndThenInAPipe) {
   EXPECT_EQ(screen.count('\r'), 0);
   EXPECT_EQ(screen.count('\x1b'), 0);
   EXPECT_NE(screen.stream.str().find("step 1000/1000"), std::string::npos);
+}
+
+// What a stream without a buffer, as stderr is, hands to the system at a time.
+struct Pieces : std::stringbuf {
+  std::vector<std::string> pieces;
+  int sync() override {
+    pieces.push_back(str());
+    str("");
+    return 0;
+  }
+};
+
+TEST(Progress, WritesEveryLineInOnePiece) {
+  Pieces pieces;
+  std::ostream stream(&pieces);
+  stream << std::unitbuf;
+  Progress progress(
+      {.stream = stream, .terminal = false, .width = [] { return 80; }, .now = [] { return 0.0; }});
+  progress.say("one");
+  progress.update({.step = 1, .steps = 1, .loss = 1.0});
+  std::erase(pieces.pieces, "");
+  ASSERT_EQ(pieces.pieces.size(), 2u);
+  for (const std::string& piece : pieces.pieces) EXPECT_TRUE(piece.ends_with("\n")) << piece;
 }
 
 TEST(Progress, RedrawsOneLineInATerminalAtMostTenTimesASecond) {
