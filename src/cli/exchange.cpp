@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "model/help_traffic.h"
+#include "model/kernel_memory.h"
 #include "model/slice_halves.h"
+#include "nn/kernel_setting.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/compute.h"
 #include "schedule/slot_grid.h"
@@ -140,6 +142,27 @@ Bytes help_buffers(const ResolvedRun& run, const schedule::Program& program, int
   Bytes sum = most(own) + kAnnouncement * std::ssize(helpers);
   for (const auto& [owner, bytes] : of_owner) sum += most(bytes) + 2 * kAnnouncement;  // the next is awaited
   return sum;
+}
+
+Bytes help_temporaries(const ResolvedRun& run, const schedule::Program& program, int device) {
+  const model::Shape& shape = run.options.model.shape;
+  const model::KernelSetting setting =
+      nn::kernel_setting(model::parse_precision(run.options.train.precision), run.threads);
+  Bytes most = 0;
+  for (const schedule::Help& help : program.help) {
+    if (help.helper != device) continue;
+    const auto slices = cut(run, run.schedule.slices[static_cast<std::size_t>(help.of.micro_batch)]);
+    model::AttentionSize size{.sequences = run.options.train.micro_batch,
+                              .tokens = slices[static_cast<std::size_t>(help.of.slice)].length,
+                              .heads = shape.heads,
+                              .kv_heads = shape.kv_heads,
+                              .head_dim = shape.head_dim()};
+    for (const model::SlicePart& part : model::parts_of_halves(slices, help.first_half, help.halves))
+      size.earlier.push_back(part.length);
+    for (const bool backward : {false, help.backward()})
+      most = std::max(most, model::served_temporaries(setting, size, backward));
+  }
+  return most;
 }
 
 }  // namespace penstock::cli

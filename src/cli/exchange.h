@@ -20,4 +20,8 @@ schedule::ContextExchange exchange_of(const ResolvedRun& run);
 // another.
 Bytes help_buffers(const ResolvedRun& run, const schedule::Program& program, int device);
 
+// What its attention for others takes beside these while it computes, at most: it serves one after another,
+// at any boundary of its own operations.
+Bytes help_temporaries(const ResolvedRun& run, const schedule::Program& program, int device);
+
 }  // namespace penstock::cli

@@ -116,10 +116,10 @@ model::MemoryTable predict_memory(const ResolvedRun& run, const schedule::Progra
     memory.kv_gradients = peak(sim::Category::KvGradients);
     memory.logits = peak(sim::Category::Logits);
     (run.options.memory.offload_to == "disk" ? memory.disk : memory.host) = moving.away_peak;
-    const Bytes help = help_buffers(run, program, device);
+    const Bytes help = help_buffers(run, program, device), served = help_temporaries(run, program, device);
     memory.transfers = peak(sim::Category::Queues) + peak(sim::Category::Buffers) + help;
-    memory.transient = std::max(moving.temporary, tied);
-    memory.at_once = standing + std::max(moving.peak + help, tied);
+    memory.transient = std::max(moving.temporary + served, tied);
+    memory.at_once = standing + std::max(moving.peak + help + served, tied);
     table.push_back(memory);
   }
   return table;

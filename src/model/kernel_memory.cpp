@@ -236,4 +236,22 @@ void attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSi
   }
 }
 
+Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size, bool backward) {
+  const Parts parts(setting, size);
+  Tape tape;
+  const Bytes sum = backward ? parts.query_wide : parts.query_wide + parts.log_sum_exp;
+  for (const Tokens keys : size.earlier) {
+    if (backward) {
+      attend_backward_chunk(tape, setting, size, parts, keys, false);
+      tape.take(2 * parts.keys_wide(keys));
+    } else {
+      attend_chunk(tape, setting, size, parts, keys);
+    }
+    if (&keys == &size.earlier.front()) tape.take(sum);
+  }
+  // In order, and in the type that is sent.
+  tape.touch(backward ? parts.query_wide : 2 * parts.query);
+  return tape.greatest_temporary();
+}
+
 }  // namespace penstock::model

@@ -59,4 +59,8 @@ void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size)
 // and then those of all earlier ones, which are kept.
 void attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice);
 
+// What attention for another device to `size.earlier` alone takes at most (nn/attention_service.h), what is
+// sent back included.
+Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size, bool backward);
+
 }  // namespace penstock::model

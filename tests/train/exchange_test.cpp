@@ -177,6 +177,7 @@ void expect_within_predicted_buffers(train::RunOptions options) {
       EXPECT_EQ(ledger.live(category), 0) << nn::name_of(category);
     const auto& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
     EXPECT_LE(ledger.peak(nn::Category::Transfers), predicted.transfers) << world.rank();
+    EXPECT_LE(ledger.peak(nn::Category::Transient), predicted.transient) << world.rank();
     EXPECT_LE(ledger.peak_total(), predicted.total()) << world.rank();
   });
 }
