@@ -2,7 +2,7 @@
 """Penstock beside its peers on the same work, one after the other on the same machine: transformers' Llama in one process,
 torch.distributed.pipelining over two, and the step's matrix products and attention alone (bench/peers/).
 
-Usage: bench/peers.py PATH/TO/penstock [--sizes S M L] [--types f32 bf16] [--steps 3] [--continue]
+Usage: bench/peers.py PATH/TO/penstock [--sizes S M L] [--types f32 bf16] [--steps 3] [--runs ZBV ...] [--continue]
 (from the root of the repository)
 
 Ours: one rank recomputes as "balanced" says, two run interleaved slimpipe with the vocabulary sharded. A step counts when
@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -193,12 +194,13 @@ def measurements(program, python, size, dtype, steps):
              "--dtype", peer_type, "--steps", str(steps), "--schedule", schedule, "--layers-per-stage", stages[size]])
 
 
-def measure(program, sizes, types, steps, log, known):
+def measure(program, arguments, log, known):
     python = peers_python()
-    for size in sizes:
-        for dtype in types:
-            for name, carry_out in measurements(program, python, size, dtype, steps):
-                run = None if (size, dtype, name) in known else carry_out()
+    for size in arguments.sizes:
+        for dtype in arguments.types:
+            for name, carry_out in measurements(program, python, size, dtype, arguments.steps):
+                wanted = (size, dtype, name) not in known and any(re.search(pattern, name) for pattern in arguments.runs)
+                run = carry_out() if wanted else None
                 if run:
                     log.write(json.dumps(dict(run, type=dtype, name=name)) + "\n")
                     log.flush()
@@ -254,6 +256,7 @@ def main():
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--types", nargs="+", choices=("f32", "bf16"), default=["f32", "bf16"])
     parser.add_argument("--steps", type=int, default=3, help="counted steps of each run")
+    parser.add_argument("--runs", nargs="+", default=[""], help="only those in whose names one of these patterns is found")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="measure only what peers.jsonl lacks")
     arguments = parser.parse_args()
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -261,8 +264,7 @@ def main():
     path = FOLDER / "peers.jsonl"
     known = lines_of(path) if arguments.go_on and path.exists() else []
     with open(path, "a" if known else "w") as log:
-        measure(arguments.program, arguments.sizes, arguments.types, arguments.steps, log,
-                {(run["size"], run["type"], run["name"]) for run in known})
+        measure(arguments.program, arguments, log, {(run["size"], run["type"], run["name"]) for run in known})
     tables(lines_of(path))
 
 

@@ -126,7 +126,9 @@ TEST(Exchange, IsFoundAgainInTheTimesOfARun) {
     for (int d = 0; d < program.device_count(); ++d) {
       for (std::uint32_t i = 0; i < program.devices[d].ops.size(); ++i) {
         const Op& op = program.devices[d].ops[i];
-        if (is_action(op.kind)) EXPECT_NEAR(measured.seconds(d, i, op), costs.seconds(d, i, op), 1e-9);
+        if (is_action(op.kind)) {
+          EXPECT_NEAR(measured.seconds(d, i, op), costs.seconds(d, i, op), 1e-9);
+        }
       }
     }
   }
