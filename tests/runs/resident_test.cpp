@@ -71,7 +71,7 @@ TEST_F(ResidentSet, OfTheHostsShareIsPredictedByItself) {
   for (const char* share : {"0", "1"}) {
     const Ending ending = run_program(
         with_threads(2, arguments({"none", "--memory.offload", share, "--schedule.slices", "16"})));
-    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    expect_near(ending, 1, 0.2);
     const auto summary = nlohmann::json::parse(scratch_.read("run/summary.json"));
     process[share] = summary.at("processes")[0];
     std::filesystem::remove_all(scratch_ / "run");
