@@ -75,8 +75,7 @@ std::optional<double> least_share(const ResolvedRun& run, Bytes limit) {
 // The run with its share, or with the least that fits where that is "auto"; nothing when it does not fit.
 std::optional<ResolvedRun> with_enough_offload(const ResolvedRun& run, std::optional<Bytes> limit) {
   if (!is_automatic(run.options.memory.offload)) {
-    const bool fits = !limit || greatest_total(predict_memory(run)) <= *limit;
-    return fits ? std::optional(run) : std::nullopt;
+    return fits(run) ? std::optional(run) : std::nullopt;
   }
   const std::optional<double> share = limit ? least_share(run, *limit) : 0.0;
   return share ? std::optional(with_share(run, *share)) : std::nullopt;

@@ -33,10 +33,7 @@ class Ledger {
         events_(timeline.devices[device]),
         timeline_(timeline),
         costs_(costs),
-        visits_(std::ranges::count(list_.ops, OpKind::VocabularyLoss, &Op::kind) > 0),
-        has_last_stage_(std::ranges::any_of(list_.ops, [&](const Op& op) {
-          return op.kind == OpKind::Forward && op.stage + 1 == program.stages;
-        })) {
+        visits_(std::ranges::count(list_.ops, OpKind::VocabularyLoss, &Op::kind) > 0) {
     for (const Op& op : list_.ops) {
       if (op.kind == OpKind::Forward) stages_.insert(op.stage);
     }
@@ -164,7 +161,7 @@ class Ledger {
     hold(event.start, event.end, taken.messages, Category::Buffers);
     const Bytes shown = taken.logits + taken.messages;
     hold(event.start, event.end, taken.growth - std::min(taken.growth, shown), Category::Transient);
-    if (has_last_stage_)
+    if (stages_.contains(program_.stages - 1))
       add(event.end, costs_.record(op.stage, op.micro_batch, op.slice).logits, Category::Logits);
   }
 
@@ -188,9 +185,8 @@ class Ledger {
   const std::vector<Event>& events_;
   const schedule::Timeline& timeline_;
   const Costs& costs_;
-  const bool visits_;  // the vocabulary is sharded: LOSS leaves the gradient of the loss
-  const bool has_last_stage_;
-  std::set<int> stages_;
+  const bool visits_;     // the vocabulary is sharded: LOSS leaves the gradient of the loss
+  std::set<int> stages_;  // whose forwards run here
   std::vector<Change> changes_;
   std::map<std::array<int, 4>, Seconds> handed_over_;  // (stage, towards, micro-batch, slice) and since when
   struct Receives {

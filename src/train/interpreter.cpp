@@ -47,8 +47,9 @@ StepResult Interpreter::run(const StepTokens& step) {
   };
   const nn::BoundaryScope boundaries(serve);
   for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
-    for (const std::uint32_t earlier : list_.after_of(list_.ops[index])) finish(earlier);
-    free_what_is_sent();  // while this op waited, and before it takes memory of its own
+    const auto waits = list_.after_of(list_.ops[index]);
+    for (const std::uint32_t earlier : waits) finish(earlier);
+    if (!waits.empty()) free_what_is_sent();  // meanwhile, and before the op takes memory of its own
     result_.events[index] = {.start = now(), .end = 0, .op = index};
     execute(index);
     if (setting_.ledger && lane_of(list_.ops[index].kind) == schedule::Lane::Compute) {

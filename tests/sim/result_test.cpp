@@ -146,13 +146,18 @@ TEST(Result, GradientsOfKeysAndValuesPeakAtTheSlicesOfAMicroBatch) {
   }
 }
 
+CostTable with_a_slow_second_stage(const Program& program) {
+  CostTable table(extent_of(program));
+  table.set_seconds(schedule::OpKind::Forward, 0, 0, 1);
+  table.set_seconds(schedule::OpKind::Forward, 1, 0, 4);
+  return table;
+}
+
 TEST(Result, MessagesOnTheirWayCountAtBothEndsAndQueueUntilUsed) {
   const Program program = parse(
       "device 0\n0 0F0\n1 0SEND_F0 to 1 bytes 64 after 0\n"
       "device 1\n0 1RECV_F0 from 0 bytes 64\n1 1F1\n2 1F0 after 0\n");
-  CostTable table(extent_of(program));
-  table.set_seconds(schedule::OpKind::Forward, 0, 0, 1);
-  table.set_seconds(schedule::OpKind::Forward, 1, 0, 4);
+  CostTable table = with_a_slow_second_stage(program);
   table.set_link(0, 1, {.latency = 1});
   const Result result = evaluate(program, table, {.memory_samples = true});
   const std::vector<MemorySample>& samples = result.devices[1].memory.samples;
@@ -171,9 +176,7 @@ TEST(Result, MessagesStayWithTheSenderUntilTheReceiverIsReady) {
   const Program program = parse(
       "device 0\n0 0F0\n1 0SEND_F0 to 1 bytes 64 after 0\n"
       "device 1\n0 1F1\n1 1RECV_F0 from 0 bytes 64 after 0\n2 1F0 after 1\n");
-  CostTable table(extent_of(program));
-  table.set_seconds(schedule::OpKind::Forward, 0, 0, 1);
-  table.set_seconds(schedule::OpKind::Forward, 1, 0, 4);
+  const CostTable table = with_a_slow_second_stage(program);
   const Result result = evaluate(program, table, {.memory_samples = true});
   const std::vector<MemorySample>& samples = result.devices[0].memory.samples;
   ASSERT_EQ(samples.size(), 2u);
