@@ -35,14 +35,14 @@ def train(program, exchange):
 
 
 def compute_ops(program):
-    """[device] -> [(number, token)] of F and B, and the help lines: (owner's token, helper)."""
+    """[device] -> [(number, token)] of F and B, and the help lines: (owner's token, partner)."""
     devices, help_lines = [], []
     for line in program.splitlines():
         if line.startswith("device "):
             devices.append([])
         elif line.startswith("help "):
             words = line.split()
-            help_lines.append({"of": words[1], "owner": int(words[3]), "helper": int(words[5])})
+            help_lines.append({"of": words[1], "owner": int(words[3]), "partner": int(words[5])})
         elif devices and re.match(r"\d+ \d+[FB]\d", line):
             number, token = line.split()[:2]
             devices[-1].append((int(number), token))
@@ -76,7 +76,7 @@ def attention_of(run):
             if kernel not in attends:
                 continue
             attention += end - start
-            # Help comes first: it lies inside the action that was interrupted.
+            # Exchange comes first: it lies inside the action that was interrupted.
             token = next(token for begin, until, token in spans if begin <= (start + end) / 2 <= until)
             seconds[token, device] = seconds.get((token, device), 0.0) + end - start
     return seconds, attention / everything

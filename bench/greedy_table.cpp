@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "schedule/generators/greedy.h"
 #include "schedule/passes/lower.h"
+#include "sim/costs/unit.h"
 #include "sim/result.h"
-#include "sim/unit_costs.h"
 
 namespace penstock::sim {
 namespace {

@@ -40,6 +40,14 @@ class FaultyFiles : public files::FileSystem {
     if (fails()) return -1;
     return FileSystem::write(descriptor, bytes.first(std::min(bytes.size(), longest_write_)));
   }
+  ssize_t write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset) override {
+    if (gated_) opened_.wait();
+    if (fails()) return -1;
+    return FileSystem::write_at(descriptor, bytes.first(std::min(bytes.size(), longest_write_)), offset);
+  }
+  int resize(int descriptor, std::int64_t bytes) override {
+    return fails() ? -1 : FileSystem::resize(descriptor, bytes);
+  }
   int flush(int) override { return fails() ? -1 : 0; }
   int rename(const std::string& from, const std::string& to) override {
     return fails() ? -1 : FileSystem::rename(from, to);

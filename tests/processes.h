@@ -9,15 +9,14 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/units.h"
 
 namespace penstock {
 
 inline constexpr Seconds kPatience = 10;  // until nothing of a run that failed is left
 
-inline Seconds seconds_now() {
-  return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+inline Seconds seconds_now() { return steady_seconds(); }
 
 inline void sleep_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 

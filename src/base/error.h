@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of failure, and who may raise them.
+// The kinds of failure and who may raise them.
 //
-// Wrong input is an InputError, thrown at the boundary where the input is read. A failure of the world while
-// running (a peer died, a disk is full) is a RunError. A question ("is this legal?") returns findings and
-// throws nothing. A broken invariant of our own is a PENSTOCK_CHECK. Only main turns failures into text and
-// an exit code; the library never prints and never exits.
+// Wrong input is an InputError, thrown at the boundary where the input is read. A failure of the environment
+// at run time (a peer died, a disk is full) is a RunError. A check ("is this schedule legal?") returns
+// findings and throws nothing. A broken internal invariant is a PENSTOCK_CHECK. Only main turns failures into
+// text and an exit code; the library never prints and never exits.
 #pragma once
 
 #include <stdexcept>
@@ -15,23 +15,27 @@ namespace penstock {
 // Exit codes of the program (design: "Command line").
 enum class Exit : int { Done = 0, No = 1, WrongInput = 2, Failed = 3 };
 
-// Wrong input: the message names the part, the value, and what would have been right. Exit 2.
+// Wrong input: the message names the part, the value, and what would be valid. Exit 2.
 struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Nothing wrong with the input, yet the answer is no (nothing fits, an illegal schedule). Exit 1.
+// Throws InputError with the message if the condition is false.
+inline void require(bool good, const std::string& message) {
+  if (!good) throw InputError(message);
+}
+
+// The input is valid but the answer is negative (nothing fits, an illegal schedule). Exit 1.
 struct NoAnswer : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A failure while running: a lost peer, an I/O error, a loss that is not finite. Exit 3.
+// A failure at run time: a lost peer, an I/O error, a loss that is not finite. Exit 3.
 struct RunError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What work() returns. Wrong input that it finds is told with the key whose value led there:
-// "data.text: none.txt: cannot be opened".
+// Returns work(). Prefixes any InputError with the key of the value: "data.text: none.txt: cannot be opened".
 template <class Work>
 auto on_behalf_of(const std::string& key, Work&& work) try {
   return work();
@@ -43,6 +47,6 @@ auto on_behalf_of(const std::string& key, Work&& work) try {
 
 }  // namespace penstock
 
-// Our own mistakes: always on, with the reason why the condition must hold.
+// For internal errors: always on; `reason` says why the condition must hold.
 #define PENSTOCK_CHECK(condition, reason) \
   ((condition) ? void() : ::penstock::broken_invariant(#condition, reason, __FILE__, __LINE__))

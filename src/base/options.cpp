@@ -17,7 +17,7 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-// Names what went wrong with one value of one option, wherever it was found.
+// Context of an error in one value of one option, for messages.
 struct Place {
   const Option& option;
   std::string shown;  // the value as it was written
@@ -40,8 +40,8 @@ std::string bound_text(double bound) {
   return whole ? number(bound, 0) : exact_number(bound);
 }
 
-// JSON's literal is TOML's too, but for the one control character that only TOML wants escaped.
-std::string quoted(std::string_view text) {
+// A JSON string literal is valid TOML but for one control character, which only TOML requires escaped.
+std::string in_quotes(std::string_view text) {
   std::string literal;
   for (const char c : json_quote(text)) literal += c == '\x7F' ? std::string("\\u007f") : std::string(1, c);
   return literal;
@@ -51,7 +51,7 @@ std::string scalar_text(const Scalar& scalar) {
   return std::visit(Overloaded{[](bool value) { return std::string(value ? "true" : "false"); },
                                [](std::int64_t value) { return std::to_string(value); },
                                [](double value) { return real_text(value); },
-                               [](const std::string& value) { return quoted(value); }},
+                               [](const std::string& value) { return in_quotes(value); }},
                     scalar);
 }
 
@@ -79,7 +79,7 @@ void check_number(const Place& place, double value) {
 }
 
 void check_word(const Place& place, const std::string& word) {
-  constexpr std::string_view replaced = "\xEF\xBF\xBD";  // what json_quote puts where bytes are not UTF-8
+  constexpr std::string_view replaced = "\xEF\xBF\xBD";  // json_quote's substitute for invalid UTF-8
   const bool readable =
       word.find('\0') == word.npos &&
       (word.find(replaced) != word.npos || json_quote(word).find(replaced) == std::string::npos);
@@ -90,7 +90,7 @@ void check_word(const Place& place, const std::string& word) {
              std::string(nearest(word, choices)) + "\"?");
 }
 
-// The readers of one scalar as T: nothing when the scalar is of another type.
+// Read one scalar as T; nothing when the scalar has another type.
 template <class T>
 std::optional<T> read(const Place& place, const Scalar& scalar) {
   if constexpr (std::is_same_v<T, double>) {
@@ -143,7 +143,7 @@ void store_number_or_word(const Place& place, const Value& value, NumberOrWord& 
 
 template <class T>
 void store_list(const Place& place, const Value& value, std::vector<T>& target) {
-  std::vector<Scalar> one;  // a word alone is a list of one
+  std::vector<Scalar> one;  // a single word is a list of one
   if (const auto* word = std::get_if<std::string>(&value); word && std::is_same_v<T, std::string>)
     one.push_back(*word);
   const auto* list = one.empty() ? std::get_if<std::vector<Scalar>>(&value) : &one;
@@ -159,7 +159,7 @@ void store_list(const Place& place, const Value& value, std::vector<T>& target) 
   target = std::move(stored);
 }
 
-// The scalar a command line means: a number or truth value where the text is one, else the text.
+// A command-line word as a scalar: a number or truth value if it parses as one, else text.
 Scalar guess(std::string_view text) {
   text = trim(text);
   if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
@@ -180,7 +180,7 @@ std::vector<Scalar> guess_list(std::string_view text) {
   return list;
 }
 
-// Words of a command line are texts even when they look like numbers.
+// Command-line words become texts even when they look like numbers.
 std::vector<Scalar> words_of(std::string_view text) {
   std::vector<Scalar> words;
   text = trim(text);
@@ -291,7 +291,7 @@ void assign_text(const Option& option, std::string_view text, std::string_view o
 std::string value_text(const Option& option) {
   return std::visit(Overloaded{[](const NumberOrWord* target) {
                                  return target->word.empty() ? real_text(target->number)
-                                                             : quoted(target->word);
+                                                             : in_quotes(target->word);
                                },
                                []<class T>(const std::vector<T>* target) { return list_text(*target); },
                                []<class T>(const T* target) { return scalar_text(Scalar(*target)); }},

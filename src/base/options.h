@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of options. A part that reads options keeps them in a plain struct, and describes each field
-// once: its section and key, where the value goes, one sentence, and what is allowed. Reader, command line,
-// printed configuration, help and documentation all follow the table.
+// The table of options. A component keeps its options in a plain struct and describes each field once:
+// section and key, target, one sentence, and constraint. Reader, command line, printed configuration, help
+// and documentation all derive from the table.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace penstock {
 
-// A number, or a word that stands for one ("auto"); the word is empty when the number counts.
+// A number, or a word in place of one ("auto"); the word is empty when the number applies.
 struct NumberOrWord {
   double number = 0.0;
   std::string word;
@@ -23,22 +23,22 @@ using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 using Words = std::vector<std::string>;
 
-// What a file or a command line can say, whatever its syntax.
+// Values of a file or a command line, independent of syntax.
 using Scalar = std::variant<bool, std::int64_t, double, std::string>;
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<Scalar>>;
 
-// Where a value goes; not owned.
+// The variable that receives a value; not owned.
 using Target =
     std::variant<bool*, std::int64_t*, double*, std::string*, NumberOrWord*, Integers*, Numbers*, Words*>;
 
-// What is allowed, of each element for lists. Numbers are always finite.
+// The allowed values; for lists, of each element. Numbers are always finite.
 struct Constraint {
   double least = -1e300;
   double greatest = 1e300;
   bool least_excluded = false;
   bool greatest_excluded = false;
-  std::vector<std::string_view> choices;  // for words; empty: any
-  std::size_t length = 0;                 // of lists; 0: any
+  std::vector<std::string_view> choices;  // for words; empty: unrestricted
+  std::size_t length = 0;                 // of lists; 0: unrestricted
 };
 Constraint positive();
 Constraint not_negative();
@@ -47,7 +47,7 @@ Constraint from_to(double least, double greatest);
 Constraint from_below(double least, double greatest);  // [least, greatest)
 Constraint one_of(std::vector<std::string_view> choices);
 std::string to_text(
-    const Constraint& constraint);  // "positive", "from 0 to 1", "none or full", "" when all is allowed
+    const Constraint& constraint);  // "positive", "from 0 to 1", "none or full", "" if unrestricted
 
 struct Option {
   std::string_view section;
@@ -55,35 +55,35 @@ struct Option {
   Target target;
   std::string_view sentence;
   Constraint constraint;
-  std::string_view shown_default;  // for defaults that depend on other options; empty: the value itself
+  std::string_view shown_default;  // for defaults that depend on other options; empty: show the value itself
 
   std::string name() const { return std::string(section) + "." + std::string(key); }
 };
 
-// Options in the order in which they are printed; a section's options stand together.
+// Options in printing order; options of one section are adjacent.
 using OptionTable = std::vector<Option>;
 
 std::vector<std::string_view> sections(const OptionTable& table);
 
-// The option, or an InputError that begins with `origin` and names the nearest known section or key. An empty
-// section means a key outside all sections.
+// Finds the option, or throws an InputError that begins with `origin` and names the nearest known section or
+// key. An empty section means a key outside all sections.
 const Option& find_option(const OptionTable& table, std::string_view section, std::string_view key,
                           std::string_view origin);
 void check_section(const OptionTable& table, std::string_view section, std::string_view origin);
 
 // Stores a value. Throws InputError that begins with `origin` (a file and line, a flag) and names the option,
-// the value and what would be right: another type, NaN, infinite, outside the constraint.
+// the value and the valid ones: wrong type, NaN, infinite, outside the constraint.
 void assign(const Option& option, const Value& value, std::string_view origin);
 
-// A value as typed on a command line, read as the option's type: text needs no quotes, lists are 7,5 or [7,
-// 5]. A list of words may be one word alone, there and in a file.
+// Parses a command-line value as the option's type: text needs no quotes, lists are 7,5 or [7, 5]. A list of
+// words may be a single word, there and in a file.
 void assign_text(const Option& option, std::string_view text, std::string_view origin);
 
-// The present value as TOML: 100, 3e-04, "slimpipe", [7, 5]. Reads back to the same.
+// The current value as TOML: 100, 3e-04, "slimpipe", [7, 5]. Round-trips.
 std::string value_text(const Option& option);
 
-// False while a value whose default depends on other options (shown_default) is still the zero or the empty
-// text that stands for "not given".
+// False while an option whose default depends on other options (shown_default) still holds the zero or empty
+// text that means "not given".
 bool is_given(const Option& option);
 
 std::string_view type_name(const Option& option);  // "integer", "list of numbers", ...

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ull;
 constexpr int kRounds = 4;
 
-// Half the bits of the smallest power of four that holds 0..size-1.
+// Half the bits of the smallest power of four not below `size`.
 int half_of(std::uint64_t size) {
   const int bits = size > 1 ? static_cast<int>(std::bit_width(size - 1)) : 0;
   return std::max(1, (bits + 1) / 2);

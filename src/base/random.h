@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers without state: value i of a stream is a function of the stream's key and of i, so any rank
-// can form any part of anything, in any order, and gets the same bits. Integers are the same on every
-// machine; normal() uses the standard library's logarithm and cosine, whose last digit may differ between C
-// libraries.
+// Stateless random numbers: value i of a stream is a function of the stream's key and i, so any rank can
+// generate any part of any tensor, in any order, with the same bits. Integers are the same on every machine;
+// normal() uses the standard library's logarithm and cosine, whose last digit may differ between C libraries.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ std::uint64_t mix(std::uint64_t value);
 
 std::uint64_t hash(std::string_view text);  // FNV-1a, mixed
 
-// A key from two, as in stream_key(seed, hash(name)); the order matters.
+// Combines two keys, as in stream_key(seed, hash(name)); the order matters.
 std::uint64_t stream_key(std::uint64_t a, std::uint64_t b);
 
 std::uint64_t random_bits(std::uint64_t key,
@@ -24,9 +23,9 @@ std::uint64_t random_bits(std::uint64_t key,
 double uniform(std::uint64_t key, std::uint64_t index);  // in [0, 1), 53 random bits
 double normal(std::uint64_t key, std::uint64_t index);   // mean 0, variance 1 (Box and Muller)
 
-// A shuffle of 0..size-1 in constant memory: a Feistel network over the next power of four, walked until it
-// lands inside (Black and Rogaway 2002). at() is a bijection of 0..size-1 and walks fewer than four times on
-// average.
+// A permutation of 0..size-1 in constant memory: a Feistel network over the next power of four, iterated
+// until the value is in range (Black and Rogaway 2002). at() is a bijection of 0..size-1 and takes fewer than
+// four iterations on average.
 class Permutation {
  public:
   Permutation(std::uint64_t size, std::uint64_t key);

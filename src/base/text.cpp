@@ -28,7 +28,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// Length of the valid UTF-8 sequence at the front, 0 when there is none.
+// Length of the valid UTF-8 sequence at the front; 0 if none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
@@ -144,6 +144,15 @@ std::string printable(std::string_view text, std::size_t limit) {
     at += std::max<std::size_t>(length, 1);
   }
   return text.size() > limit ? shown + "..." : shown;
+}
+
+std::string percent(double share) { return number(100 * share, 1) + " %"; }
+
+std::string divisors_near(std::int64_t value, std::int64_t whole) {
+  std::int64_t below = std::min(value, whole), above = below;
+  while (whole % below != 0) --below;
+  while (whole % above != 0) ++above;
+  return std::to_string(below) + (above > below ? " or " + std::to_string(above) : "");
 }
 
 }  // namespace penstock

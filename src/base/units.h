@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units by name, and their printed forms.
+// Unit types and their printed forms.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-using Bytes = std::int64_t;  // exact: a byte count is never a float
+using Bytes = std::int64_t;  // exact: byte counts are never floating-point
 using Seconds = double;
 using Flops = double;  // floating-point operations
 using Tokens = std::int64_t;
@@ -21,7 +21,7 @@ std::string print_bytes(Bytes bytes);        // "512 B", "1.50 MiB", "6.00 GiB"
 std::string print_seconds(Seconds seconds);  // "12.3 us", "4.56 ms", "7.89 s", "2 min 05 s"
 std::string print_count(double count);       // "950", "12.3 K", "1.02 M", "70.6 G"
 
-// "6 GiB", "80GB", "1536 MiB", "123" (bytes). Throws InputError on anything else, negatives included.
+// "6 GiB", "80GB", "1536 MiB", "123" (bytes). Throws InputError on anything else, including negatives.
 Bytes parse_bytes(std::string_view text);
 
 }  // namespace penstock

@@ -10,7 +10,7 @@
 namespace penstock::cli {
 
 int automatic_threads(int ranks_here) {
-  const int usable = train::this_machine().cores;
+  const int usable = train::this_host().cores;
   const bool bound = usable < static_cast<int>(std::thread::hardware_concurrency());
   return bound && comm::launched_by_mpi() ? usable : std::max(1, usable / std::max(1, ranks_here));
 }

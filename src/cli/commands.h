@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function per command: it adds the command with its flags to the program, and sets `exit_code` when
-// carried out.
+// One function per command: adds the command and its flags to the program; when run, it sets `exit_code`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,6 +9,7 @@
 namespace penstock::cli {
 
 void add_train_command(CLI::App& program, Exit& exit_code);
+void add_plan_command(CLI::App& program, Exit& exit_code);
 void add_show_command(CLI::App& program, Exit& exit_code);
 void add_check_command(CLI::App& program, Exit& exit_code);
 void add_simulate_command(CLI::App& program, Exit& exit_code);

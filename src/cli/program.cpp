@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/plan_command.h"
 #include "cli/standard_streams.h"
 #include "cli/tell.h"
 
@@ -26,7 +25,7 @@ int fail(const std::exception& error) {
   return static_cast<int>(Exit::Failed);
 }
 
-// CLI11 reports --help as an exception too; its text goes to stdout and is no failure.
+// CLI11 reports --help as an exception too; its text goes to stdout and the exit code is 0.
 int stop_parsing(const CLI::App& program, const CLI::ParseError& stop) {
   if (stop.get_exit_code() == 0) {
     program.exit(stop);
@@ -42,7 +41,7 @@ std::vector<std::string> names_of_commands(const CLI::App& program) {
   return names;
 }
 
-// CLI11 would only say that a command is required.
+// CLI11's own message only says that a command is required.
 void require_command(const CLI::App& program, int argc, char** argv) {
   const std::vector<std::string> names = names_of_commands(program);
   if (argc < 2) throw InputError("a command is missing; use one of " + join(names, ", "));

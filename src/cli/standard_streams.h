@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard input, output and error, as whoever started the program left them.
+// Standard input, output and error as inherited from the parent process.
 #pragma once
 
 namespace penstock::cli {
 
-// Puts a descriptor that cannot be written in the place of each standard stream that was closed: the next
-// file opened would get its number otherwise, and what is printed would go into that file.
+// Opens an unusable descriptor in place of each closed standard stream: otherwise the next opened file would
+// get its number, and printed text would go into that file.
 void occupy_closed_streams();
 
-// Throws RunError when something printed so far did not arrive on standard output.
+// Throws RunError when earlier output did not reach standard output.
 void require_printed();
 
 }  // namespace penstock::cli

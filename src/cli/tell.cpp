@@ -19,7 +19,7 @@ void tell_once(const std::string& text) try {
         if (world.rank() == 0) tell(text);
       },
       [](int, const std::exception& failure) { tell(failure.what()); });
-} catch (const RunError&) {  // no MPI to be had: better told by every rank than by none
+} catch (const RunError&) {  // no MPI: every rank reports rather than none
   tell(text);
 }
 

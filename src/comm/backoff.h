@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to poll without starving the ranks that share the core: try again at once for a few microseconds, then
-// let others run, then sleep.
+// Polls without starving ranks on the same core: retries at once for a few microseconds, then yields, then
+// sleeps.
 #pragma once
 
 #include <sched.h>
@@ -13,7 +13,7 @@ class Backoff {
   void pause() {
     ++pauses_;
     if (pauses_ > yields_until) {
-      ::usleep(20);  // some 70 microseconds with the kernel's timer slack
+      ::usleep(20);  // about 70 microseconds with the kernel's timer slack
     } else if (pauses_ > spins_until) {
       ::sched_yield();
     }

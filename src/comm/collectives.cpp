@@ -12,8 +12,8 @@
 namespace penstock::comm {
 namespace {
 
-constexpr std::size_t small_bytes = 8 * KiB;  // up to here latency decides, and one rank sums for all
-constexpr std::size_t block_bytes = 1 * MiB;  // per owner and turn: bounds the buffers of a reduction
+constexpr std::size_t small_bytes = 8 * KiB;  // up to here latency dominates, and one rank sums for all
+constexpr std::size_t block_bytes = 1 * MiB;  // per owner and turn: limits the buffers of a reduction
 
 void wait_all(std::vector<Request>& requests) {
   for (Request& request : requests) request.wait();
@@ -23,7 +23,7 @@ void copy(std::span<const std::byte> from, std::byte* to) {
   if (!from.empty() && from.data() != to) std::memmove(to, from.data(), from.size());
 }
 
-// Part `index` of `parts` nearly equal ones, cut between values.
+// Part `index` of `parts` nearly equal parts, cut between values.
 std::span<std::byte> part_of(std::span<std::byte> values, std::size_t value_bytes, int index, int parts) {
   const std::size_t count = values.size() / value_bytes;
   const std::size_t begin = count * index / parts;
@@ -56,7 +56,7 @@ Request Collectives::receive(std::span<std::byte> bytes, int from, int channel) 
   return post_receive(bytes, from, channel);
 }
 
-// Everyone hears from everyone, so each rank can name the one that is missing.
+// All-to-all, so that each rank can name a missing one.
 void Collectives::barrier() { all_gather({}, {}); }
 
 std::vector<Request> Collectives::send_to_others(std::span<const std::byte> bytes) {
@@ -67,8 +67,7 @@ std::vector<Request> Collectives::send_to_others(std::span<const std::byte> byte
   return sends;
 }
 
-// A binomial tree over positions counted from the root: the parent of a position is found by clearing its
-// lowest bit.
+// A binomial tree over positions relative to the root: clearing a position's lowest bit gives its parent.
 void Collectives::broadcast(std::span<std::byte> bytes, int root) {
   PENSTOCK_CHECK(root >= 0 && root < size(), "the root is a rank of the group");
   const int position = (rank() - root + size()) % size();
@@ -95,7 +94,7 @@ void Collectives::all_reduce(void* values, std::size_t count, Type type, Reducti
   } while (!rest.empty());
 }
 
-// Each owner combines one block for all, then hands it out.
+// Each owner reduces one block and distributes the result.
 void Collectives::reduce_piece(std::span<std::byte> values, Type type, Reduction reduction) {
   const int owners = values.size() <= small_bytes ? 1 : size();
   const auto block = [&](int owner) { return part_of(values, size_of(type), owner, owners); };
@@ -114,7 +113,7 @@ void Collectives::reduce_piece(std::span<std::byte> values, Type type, Reduction
   wait_all(requests);
 }
 
-// Receives everyone's block and combines them with `mine` in rank order. `result` may be `mine`.
+// Receives all other blocks and combines them with `mine` in rank order. `result` may alias `mine`.
 void Collectives::combine_everyones(std::span<const std::byte> mine, std::span<std::byte> result, Type type,
                                     Reduction reduction) {
   std::vector<std::vector<std::byte>> blocks(size());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives, written once over point-to-point messages on a channel of their own, for every transport.
-// So a rank that is missing is named by whoever waits for it, timeouts and aborts work as in any other wait,
-// and sums have one order. A transport adds how a message is posted and how a sub-group gets lanes of its
-// own.
+// The collectives, implemented once for every transport over point-to-point messages on a separate channel.
+// So waiting ranks can name a missing rank, timeouts and aborts work as in any other wait, and sums have one
+// order. A transport adds posting of messages and separate channels for sub-groups.
 #pragma once
 
 #include <vector>
@@ -11,10 +10,10 @@
 
 namespace penstock::comm {
 
-// Who belongs to a group, and which of them this rank is.
+// The members of a group, and this rank's index.
 struct Group {
   int rank = 0;
-  std::vector<int> members;  // the world's rank of each rank of the group
+  std::vector<int> members;  // world rank of each rank of the group
   Seconds timeout = 120;
 };
 
@@ -42,11 +41,11 @@ class Collectives : public Communicator {
  protected:
   const Group& group() const { return group_; }
 
-  // Ranks are the group's; the channel is one of the callers' or collective_channel.
+  // Ranks are relative to the group; the channel is a caller's or collective_channel.
   virtual Request post_send(std::span<const std::byte> bytes, int to, int channel) = 0;
   virtual Request post_receive(std::span<std::byte> bytes, int from, int channel) = 0;
-  // The sub-group this rank belongs to. Called by all ranks of this group; `leader` is the lowest rank of
-  // this group in the sub-group, so ranks with the same leader belong together.
+  // The sub-group of this rank. Called by all ranks of this group; `leader` is the lowest rank of this group
+  // in the sub-group, so ranks of one sub-group pass the same leader.
   virtual std::unique_ptr<Communicator> subgroup(Group part, int leader) = 0;
 
  private:

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks exchange bytes. One small interface, several transports: single (one rank), threads (many ranks
-// in one process), MPI; NCCL later. The same contract test runs on all of them.
+// Byte transfer between ranks. One small interface, several transports: single (one rank), threads (many
+// ranks in one process), MPI; NCCL later. All pass the same contract test.
 //
-// Point-to-point messages are non-blocking and first-in-first-out per (source, destination, channel); there
-// is no order between channels. A buffer handed to send or receive belongs to the communicator until the
+// Point-to-point messages are non-blocking and first-in-first-out per (source, destination, channel),
+// unordered between channels. A buffer passed to send or receive belongs to the communicator until the
 // request is done. A rank uses its communicator from one thread only; different ranks may be different
-// threads. Collectives are called by all ranks of the group in the same order; they block. Reductions sum in
-// rank order 0, 1, 2, ..., so their result is the same on every rank and in every run.
+// threads. Collectives are blocking and called by all ranks of the group in the same order. Reductions sum in
+// rank order 0, 1, 2, ..., so the result is the same on every rank and in every run.
 //
-// Waits give up after `timeout` without progress and throw RunError naming the peer and the message waited
-// for. A rank that fails calls abort(reason): every other rank's pending or next call throws PeerFailure,
-// naming that rank and reason. Texts name ranks of the world, in sub-groups too.
+// Waits without progress for `timeout` throw RunError naming the peer and the message. A rank that fails
+// calls abort(reason): every other rank's pending or next call throws PeerFailure with that rank and reason.
+// Error texts use world ranks, in sub-groups too.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,16 @@
 
 namespace penstock::comm {
 
-// What the ranks that did not fail get to see: "rank 2 failed: <its reason>".
+// Thrown on the ranks that did not fail: "rank 2 failed: <its reason>".
 struct PeerFailure : RunError {
   PeerFailure(int rank_of_world, const std::string& reason)
       : RunError("rank " + std::to_string(rank_of_world) + " failed: " + reason), rank(rank_of_world) {}
   int rank;
 };
 
-// A message under way. Empty (default) requests are done. Movable; destroying one that is not done is allowed
-// only after an abort or a wait that threw, and while an exception unwinds towards an abort; the message is
-// withdrawn then, as far as it can be, so that its buffer may go too.
+// A message in flight. Empty (default) requests are done. Movable; destroying one that is not done is allowed
+// only after an abort or a throwing wait, or while an exception unwinds towards an abort; it withdraws the
+// message as far as possible, so that the buffer may be freed.
 class Request {
  public:
   struct State {
@@ -44,7 +44,7 @@ class Request {
   Request() = default;
   explicit Request(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-  // True when done; afterwards the request is empty.
+  // True when done, which empties the request.
   bool test();
   void wait();
   bool done() const { return state_ == nullptr; }
@@ -63,32 +63,31 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Messages of 0 bytes are messages. Lengths of both sides must agree (else the receiver's wait throws
+  // Messages may have 0 bytes. Both sides must give the same length (else the receiver's wait throws
   // RunError). Neither call waits for the other side. Channels are 0 to 254.
   virtual Request send(std::span<const std::byte> bytes, int to, int channel) = 0;
   virtual Request receive(std::span<std::byte> bytes, int from, int channel) = 0;
 
   virtual void barrier() = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
-  // A NaN among the values makes their Max NaN.
+  // Max of values that include a NaN is NaN.
   virtual void all_reduce(void* values, std::size_t count, Type type, Reduction reduction) = 0;
-  // Each rank gives `mine`; all[r * mine.size()..] is rank r's. Same length on all ranks.
+  // Each rank passes `mine`; all[r * mine.size()..] is rank r's. Same length on all ranks.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
-  // all holds size() blocks of `count` values; mine receives the sum of everyone's block rank().
+  // `all` holds size() blocks of `count` values; `mine` receives the sum over ranks of block rank().
   virtual void reduce_scatter(const void* all, void* mine, std::size_t count, Type type) = 0;
   // Block r of `sent` goes to rank r; block r of `received` came from rank r. Equal block lengths.
   virtual void all_to_all(std::span<const std::byte> sent, std::span<std::byte> received) = 0;
 
-  // The sub-group of the ranks that give the same color, ordered by key, then by rank. Collective.
+  // The sub-group of the ranks with the same color, ordered by key, then by rank. Collective.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
 
-  // Tells all ranks that this one has failed. Does not return normally in MPI (the process ends with exit
-  // code 3); elsewhere it returns and the caller unwinds. Safe to call from any rank at any time, more than
-  // once.
+  // Notifies all ranks that this one has failed. With MPI it does not return (the process ends with exit code
+  // 3); elsewhere it returns and the caller unwinds. May be called by any rank at any time, repeatedly.
   virtual void abort(const std::string& reason) = 0;
 
-  // Seconds without progress after which a wait gives up; 0: never. Default 120. For messages posted from now
-  // on; groups split off later inherit it.
+  // Seconds without progress after which a wait fails; 0: never. Default 120. Applies to messages posted
+  // later; groups split off later inherit it.
   virtual void set_timeout(Seconds timeout) = 0;
 };
 

@@ -17,7 +17,7 @@ std::optional<int> variable(const char* name) {
   return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
-// The first of the variables that is there.
+// The first variable that is set.
 int first_of(std::initializer_list<const char*> names, int otherwise) {
   for (const char* name : names) {
     if (const auto value = variable(name)) return *value;
@@ -25,7 +25,7 @@ int first_of(std::initializer_list<const char*> names, int otherwise) {
   return otherwise;
 }
 
-// SLURM_PROCID alone is also set in batch scripts, which are no ranks.
+// SLURM_PROCID alone is also set in batch scripts, which are not ranks.
 bool launched_by_srun() {
   return variable("SLURM_PROCID") && variable("SLURM_STEP_NUM_TASKS").value_or(1) > 1;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What launchers (mpirun of Open MPI and MPICH, srun) tell their processes through the environment.
+// Rank information that launchers (mpirun of Open MPI and MPICH, srun) pass through the environment.
 #pragma once
 
 namespace penstock::comm {
 
-// Ranks on this machine, or 1 when the launcher does not say.
+// Ranks on this machine, or 1 if unknown.
 int launched_local_ranks();
 
 }  // namespace penstock::comm

@@ -9,7 +9,7 @@
 namespace penstock::comm {
 namespace {
 
-// Sides of different lengths pass nothing; the receiver reports it.
+// Copies nothing if the lengths differ; the receiver reports it.
 void copy_between(const Side& sender, const Side& receiver) {
   if (sender.bytes == receiver.bytes && sender.bytes > 0) {
     std::memcpy(receiver.room, sender.source, sender.bytes);
@@ -18,9 +18,9 @@ void copy_between(const Side& sender, const Side& receiver) {
 
 }  // namespace
 
-void Mailbox::post(const Lane& lane, Side& side) {
+void Mailbox::post(const Queue& queue, Side& side) {
   std::unique_lock lock(mutex_);
-  std::deque<Side*>& waiting = waiting_[lane];
+  std::deque<Side*>& waiting = waiting_[queue];
   if (waiting.empty() || waiting.front()->sending == side.sending) {
     waiting.push_back(&side);
     return;
@@ -28,7 +28,7 @@ void Mailbox::post(const Lane& lane, Side& side) {
   Side& other = *waiting.front();
   waiting.pop_front();
   other.phase = Side::Phase::Copying;
-  lock.unlock();  // other messages of this mailbox need not wait for the copy
+  lock.unlock();  // the copy does not block other messages of this mailbox
   side.sending ? copy_between(side, other) : copy_between(other, side);
   lock.lock();
   side.arrived = other.bytes;
@@ -53,14 +53,14 @@ void Mailbox::wait(const Side& side, const Deadline& deadline, const std::atomic
 }
 
 void Mailbox::wake() {
-  std::lock_guard lock(mutex_);  // so that nobody is between looking at `stop` and falling asleep
+  std::lock_guard lock(mutex_);  // so that no waiter is between testing `stop` and sleeping
   changed_.notify_all();
 }
 
-void Mailbox::withdraw(const Lane& lane, Side& side) {
+void Mailbox::withdraw(const Queue& queue, Side& side) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return side.phase != Side::Phase::Copying; });
-  if (side.phase == Side::Phase::Waiting) std::erase(waiting_[lane], &side);
+  if (side.phase == Side::Phase::Waiting) std::erase(waiting_[queue], &side);
 }
 
 int ThreadWorld::group_number(int parent, int split, int leader) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of one process pass messages: each rank has a mailbox in which the two sides of a message
-// meet. Whoever comes second copies the bytes, straight from the sender's buffer into the receiver's.
+// Message passing between the threads of one process: each rank has a mailbox in which the two sides of a
+// message meet. The later side copies the bytes from the sender's buffer directly into the receiver's.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,16 @@
 
 namespace penstock::comm {
 
-// Messages of one lane are first-in-first-out. Receivers have a mailbox each, so the lane does not name them.
-struct Lane {
+// Messages of one queue are first-in-first-out. Each receiver has its own mailbox, so a queue has no
+// receiver.
+struct Queue {
   int group = 0;
   int source = 0;  // rank of the world
   int channel = 0;
-  auto operator<=>(const Lane&) const = default;
+  auto operator<=>(const Queue&) const = default;
 };
 
-// One side of a message: the sender's bytes or the receiver's room. Stays where it is until done or
-// withdrawn.
+// One side of a message: the sender's bytes or the receiver's buffer. Must not move until done or withdrawn.
 struct Side {
   enum class Phase { Waiting, Copying, Done };
   bool sending = false;
@@ -39,21 +39,21 @@ struct Side {
 
 class Mailbox {
  public:
-  void post(const Lane& lane, Side& side);
+  void post(const Queue& queue, Side& side);
   bool done(const Side& side);
-  // Until the side is done, `stop` is set (somebody has called wake), or the deadline has passed.
+  // Returns when the side is done, `stop` is set (wake was called), or the deadline has passed.
   void wait(const Side& side, const Deadline& deadline, const std::atomic<bool>& stop);
   void wake();
-  // Afterwards nobody touches the side or its buffer.
-  void withdraw(const Lane& lane, Side& side);
+  // Afterwards the side and its buffer are no longer used.
+  void withdraw(const Queue& queue, Side& side);
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<Lane, std::deque<Side*>> waiting_;  // of one lane: senders only or receivers only
+  std::map<Queue, std::deque<Side*>> waiting_;  // per queue only senders or only receivers
 };
 
-// What the ranks of one process share.
+// State shared by the ranks of one process.
 class ThreadWorld {
  public:
   struct Failure {
@@ -66,18 +66,17 @@ class ThreadWorld {
   Mailbox& mailbox(int rank) { return mailboxes_[rank]; }
   const std::atomic<bool>& failed() const { return failed_; }
 
-  // The number of the group that comes from the given split of a group and has the given leader in it. The
-  // world's is 0.
+  // The number of the group created by this split of the parent group with this leader. The world is 0.
   int group_number(int parent, int split, int leader);
-  // True for the first failure, the one that all ranks get to hear of.
+  // True for the first failure, which all ranks receive.
   bool fail(int rank, const std::string& reason);
   std::optional<Failure> failure();
   void throw_if_failed();  // PeerFailure
 
  private:
-  std::deque<Mailbox> mailboxes_;  // a mailbox cannot move
+  std::deque<Mailbox> mailboxes_;  // deque: a mailbox cannot move
   std::atomic<bool> failed_ = false;
-  std::mutex mutex_;  // for what follows
+  std::mutex mutex_;  // guards the members below
   std::optional<Failure> failure_;
   std::map<std::tuple<int, int, int>, int> groups_;
 };

@@ -24,7 +24,7 @@ RunError wrong_length(const Message& message, Bytes arrived) {
 }
 
 Deadline::Deadline(Seconds timeout) {
-  constexpr Seconds longest = 1e8;  // about three years: keeps the sum below inside the clock's range
+  constexpr Seconds longest = 1e8;  // about three years: the sum below stays inside the clock's range
   timeout_ = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(timeout, longest)));
   restart();
 }

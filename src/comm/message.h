@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the transports share about one message: how it is named in errors, and when a wait for it gives up.
+// Common to all transports: the description of a message in errors, and the deadline of a wait.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,11 @@
 
 namespace penstock::comm {
 
-// The channel of the messages inside collectives; those of callers count from 0 and stay below the limit.
+// The channel of messages inside collectives; callers use 0 .. channel_limit - 1.
 inline constexpr int collective_channel = -1;
 inline constexpr int channel_limit = 255;
 
-// One side of a message, as this rank sees it.
+// One side of a message, seen from this rank.
 struct Message {
   bool sending = false;
   int peer = 0;  // rank of the world
@@ -26,7 +26,7 @@ std::string describe(const Message& message);  // "the message from rank 3 on ch
 RunError timed_out(const Message& message, Seconds timeout);
 RunError wrong_length(const Message& message, Bytes arrived);
 
-// A moment `timeout` seconds from now; never, when that is 0.
+// The time `timeout` seconds from now; never if 0.
 class Deadline {
  public:
   explicit Deadline(Seconds timeout);

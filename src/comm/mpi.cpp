@@ -4,13 +4,13 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "comm/backoff.h"
 #include "comm/collectives.h"
 #include "comm/launcher.h"
@@ -20,13 +20,13 @@
 namespace penstock::comm {
 namespace {
 
-constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, so that progress shows
-constexpr Seconds farewell_time = 4;      // for ranks in the middle of a computation to hear of a failure
-constexpr Seconds last_resort = 1;        // then a rank that waits to be ended ends the job itself
-constexpr Seconds withdrawal_time = 0.5;  // for all messages that are given up to complete
-constexpr auto notice_period = std::chrono::milliseconds(2);
+constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, to make progress visible
+constexpr Seconds farewell_time = 4;           // for busy ranks to receive a failure
+constexpr Seconds last_resort = 1;             // then a rank waiting for termination aborts the job itself
+constexpr Seconds withdrawal_time = 0.5;       // for all withdrawn messages to complete
+constexpr Seconds notice_period = 2e-3;
 
-int local_size_of_world = 0;  // once MPI is initialised
+int local_size_of_world = 0;  // set when MPI is initialised
 
 void check(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
@@ -40,7 +40,7 @@ void check(int code, const Message& message) {
   if (code != MPI_SUCCESS) check(code, describe(message).c_str());
 }
 
-// MPI itself: its life, and the failures that ranks tell each other of.
+// The MPI environment: initialisation, finalisation, and failure notices between ranks.
 class World {
  public:
   World();
@@ -50,10 +50,10 @@ class World {
   int size() const { return size_; }
   int tags_per_channel() const { return tags_per_channel_; }
   bool failed() const { return failure_.has_value(); }
-  // Looks for notices every few milliseconds. PeerFailure when a rank has failed.
+  // Checks for notices every few milliseconds. PeerFailure when a rank has failed.
   void poll();
   [[noreturn]] void end(const Notice& own);
-  // Ends a message that is given up.
+  // Completes or frees the request of a withdrawn message.
   void withdraw(MPI_Request& request);
 
  private:
@@ -63,11 +63,11 @@ class World {
 
   int rank_ = 0, size_ = 1, tags_per_channel_ = 0;
   MPI_Comm notices_ = MPI_COMM_NULL;
-  std::vector<bool> has_ended_;  // by rank: its notice has come
+  std::vector<bool> has_ended_;  // by rank: its notice has arrived
   std::optional<Notice> failure_;
   std::optional<Deadline> withdrawal_;
-  bool silent_ = false;  // a message is under way whose buffer may be gone: MPI must move no data any more
-  std::chrono::steady_clock::time_point polled_{};
+  bool silent_ = false;  // a pending message's buffer may be freed: MPI must not move data any more
+  Seconds polled_ = 0;
 };
 
 World::World() {
@@ -102,7 +102,7 @@ World::~World() {
 
 void World::poll() {
   if (silent_) throw RunError("this rank gave up a message that is under way, and can send no other");
-  const auto now = std::chrono::steady_clock::now();
+  const Seconds now = steady_seconds();
   if (now - polled_ >= notice_period) {
     polled_ = now;
     read_notice();
@@ -136,7 +136,7 @@ void World::end(const Notice& own) {
   try {
     tell_others();
     hear_others();
-  } catch (const RunError&) {  // even MPI is broken: only the end of the job is left to do
+  } catch (const RunError&) {  // MPI itself fails: only MPI_Abort is left
   }
   std::fflush(nullptr);
   if (failure_->rank != rank_) ::usleep(static_cast<useconds_t>(last_resort * 1e6));
@@ -147,7 +147,7 @@ void World::end(const Notice& own) {
 void World::tell_others() {
   for (int to = 0; to < size_; ++to) {
     if (to == rank_) continue;
-    MPI_Request request;  // never waited for: its buffer lives until the process ends
+    MPI_Request request;  // never completed: its buffer lives until the process ends
     check(MPI_Isend(&*failure_, sizeof(Notice), MPI_BYTE, to, 0, notices_, &request), "telling of a failure");
   }
 }
@@ -161,14 +161,14 @@ void World::hear_others() {
   }
 }
 
-// A message is first its length, then its bytes in pieces. Open MPI (4.1) writes past the end of a receive
-// that meets a longer message, so they must not meet: the tag of the pieces depends on the length too.
+// A message is sent as its length, then its bytes in pieces. Open MPI (4.1) writes past the end of a receive
+// matched with a longer message; so the tag of the pieces depends on the length, to prevent such a match.
 class MpiRequest : public Request::State {
  public:
   MpiRequest(std::shared_ptr<World> world, Message message, Seconds timeout)
       : world_(std::move(world)), message_(message), timeout_(timeout) {}
 
-  // What is under way gets a moment to complete, because its buffer may be freed after this.
+  // Gives pending transfers a moment to complete, because the buffer may be freed after this.
   ~MpiRequest() override {
     for (MPI_Request& part : parts_) {
       if (!message_.sending && part != MPI_REQUEST_NULL) MPI_Cancel(&part);
@@ -224,7 +224,7 @@ class MpiRequest : public Request::State {
   Seconds timeout_;
   Bytes length_ = 0;  // of the sender's message, once the first part is done
   std::vector<MPI_Request> parts_;
-  std::size_t next_ = 0;  // the first part that is not known to be done
+  std::size_t next_ = 0;  // the first part not yet done
 };
 
 class MpiCommunicator : public Collectives {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank that ends tells the other processes: the first failure it knows of.
+// The message of an ending rank to the other processes: the first failure it received or caused.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace penstock::comm {
 
 struct Notice {
-  std::int32_t rank = 0;  // of the world, that failed first
+  std::int32_t rank = 0;  // world rank of the first failure
   std::int32_t exit_code = 0;
-  char reason[1016] = {};  // ends with 0; short enough to be sent without the receiver's help
+  char reason[1016] = {};  // zero-terminated; small enough for an eager send
 };
 
 inline Notice make_notice(int rank, Exit exit, const std::string& reason) {

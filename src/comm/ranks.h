@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How those who start ranks, as threads or as processes, hear of failing ones.
+// How launchers of ranks, as threads or processes, learn that a rank failed.
 #pragma once
 
 #include <exception>
@@ -7,9 +7,8 @@
 
 namespace penstock::comm {
 
-// Called once on every rank that fails, one call at a time in a process, before the other ranks are told. The
-// rank that failed by itself gives its own exception; the others give a PeerFailure, whose text names the
-// rank that failed.
+// Called once on every failing rank, one call at a time per process, before other ranks are notified. The
+// rank that failed by itself passes its own exception, the others a PeerFailure, whose text names that rank.
 using FailureReport = std::function<void(int rank, const std::exception& failure)>;
 
 }  // namespace penstock::comm

@@ -11,7 +11,7 @@ void combine_as(void* into, const void* from, std::size_t count, Reduction reduc
   if (reduction == Reduction::Sum) {
     for (std::size_t i = 0; i < count; ++i) a[i] += b[i];
   } else {
-    // The second comparison is true for a NaN only.
+    // The second comparison is true only for a NaN.
     for (std::size_t i = 0; i < count; ++i) a[i] = a[i] < b[i] || b[i] != b[i] ? b[i] : a[i];
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of reductions.
+// Arithmetic of reductions.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace penstock::comm {
 
 std::size_t size_of(Type type);
 
-// into[i] = into[i] (reduction) from[i]. Both aligned for the type; they do not overlap.
+// into[i] = into[i] (reduction) from[i]. Both aligned for the type and not overlapping.
 void combine(void* into, const void* from, std::size_t count, Type type, Reduction reduction);
 
 }  // namespace penstock::comm

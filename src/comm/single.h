@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The null transport: one rank. Messages to oneself work, in order, per channel.
+// The null transport: one rank. Messages to itself work, in order per channel.
 #pragma once
 
 #include <memory>

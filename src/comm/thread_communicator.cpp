@@ -8,18 +8,18 @@ namespace {
 
 class ThreadRequest : public Request::State {
  public:
-  ThreadRequest(std::shared_ptr<ThreadWorld> world, int receiver, Lane lane, Message message, Seconds timeout,
-                Side side)
+  ThreadRequest(std::shared_ptr<ThreadWorld> world, int receiver, Queue queue, Message message,
+                Seconds timeout, Side side)
       : world_(std::move(world)),
         mailbox_(world_->mailbox(receiver)),
-        lane_(lane),
+        queue_(queue),
         message_(message),
         timeout_(timeout),
-        to_itself_(receiver == lane.source),
+        to_itself_(receiver == queue.source),
         side_(side) {
-    mailbox_.post(lane_, side_);
+    mailbox_.post(queue_, side_);
   }
-  ~ThreadRequest() override { mailbox_.withdraw(lane_, side_); }
+  ~ThreadRequest() override { mailbox_.withdraw(queue_, side_); }
 
   bool test() override {
     world_->throw_if_failed();
@@ -38,7 +38,7 @@ class ThreadRequest : public Request::State {
  private:
   std::shared_ptr<ThreadWorld> world_;
   Mailbox& mailbox_;
-  Lane lane_;
+  Queue queue_;
   Message message_;
   Seconds timeout_;
   bool to_itself_;
@@ -71,15 +71,15 @@ class ThreadCommunicator : public Collectives {
  private:
   int world_rank(int rank) const { return group().members[rank]; }
 
-  Request post(int peer, int receiver, Lane lane, Side side) {
+  Request post(int peer, int receiver, Queue queue, Side side) {
     world_->throw_if_failed();
-    const Message message{side.sending, world_rank(peer), lane.channel, static_cast<Bytes>(side.bytes)};
-    return Request(std::make_unique<ThreadRequest>(world_, receiver, lane, message, group().timeout, side));
+    const Message message{side.sending, world_rank(peer), queue.channel, static_cast<Bytes>(side.bytes)};
+    return Request(std::make_unique<ThreadRequest>(world_, receiver, queue, message, group().timeout, side));
   }
 
   std::shared_ptr<ThreadWorld> world_;
   int number_;      // of this group
-  int splits_ = 0;  // done so far: as many on every rank of the group
+  int splits_ = 0;  // same count on every rank of the group
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank among the threads of this process: what run_ranks gives each body, and, alone, what `single` is.
+// A rank that is a thread of this process: run_ranks passes one to each body; `single` is a world of one.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace penstock::comm {
 
-// The group of all ranks of the world, seen by one of them.
+// The world group, as seen by `rank`.
 std::unique_ptr<Communicator> make_thread_rank(std::shared_ptr<ThreadWorld> world, int rank);
 
 }  // namespace penstock::comm

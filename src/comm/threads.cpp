@@ -46,7 +46,7 @@ class RankThreads {
   std::shared_ptr<ThreadWorld> world_;
   const std::function<void(Communicator&)>& body_;
   const FailureReport& report_;
-  std::mutex mutex_;  // one report at a time
+  std::mutex mutex_;  // serialises reports
   std::exception_ptr first_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many ranks in one process, each a thread.
+// Many ranks in one process, one thread each.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,9 @@
 
 namespace penstock::comm {
 
-// Runs body once per rank, each on its own thread, and joins them all. When a body throws, its rank aborts
-// the group with the exception's text, the others unwind with a PeerFailure, and the first failure is
-// rethrown here, as it was thrown. A body that called abort and returned counts as failed: RunError with its
-// reason.
+// Runs body once per rank, each on its own thread, and joins them. When a body throws, its rank aborts the
+// group with the exception's text, the others unwind with a PeerFailure, and the first failure is rethrown
+// here unchanged. A body that returns after calling abort counts as failed: RunError with its reason.
 void run_ranks(int ranks, const std::function<void(Communicator&)>& body, const FailureReport& report = {});
 
 }  // namespace penstock::comm

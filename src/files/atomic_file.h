@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that appears whole or not at all.
+// A file that appears complete or not at all.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace penstock::files {
 
-// Writes to a temporary name beside the path; commit() flushes it to the disk and renames it. What was at the
-// path stays until then, and stays for good when the object is destroyed without a commit. Failures are
-// RunErrors that name the path and the bytes wanted (a full disk, a short write).
+// Writes to a temporary name in the same directory; commit() flushes it to disk and renames it. The old file
+// at the path is kept until then, and for good if the object is destroyed without a commit. Failures are
+// RunErrors that name the path and the number of bytes to be written (a full disk, a short write).
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

@@ -6,7 +6,7 @@
 namespace penstock::files {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82F63B78;  // reversed
+constexpr std::uint32_t kPolynomial = 0x82F63B78;  // bit-reversed
 
 constexpr std::array<std::uint32_t, 256> kTable = [] {
   std::array<std::uint32_t, 256> table{};

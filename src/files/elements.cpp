@@ -13,7 +13,7 @@
 namespace penstock::files {
 namespace {
 
-// Each format by the type of its bits, and how its numbers are read and written.
+// For each format, the type of its bits and how its numbers are read and written.
 struct Double {
   using Bits = std::uint64_t;
   static double read(Bits bits) { return std::bit_cast<double>(bits); }
@@ -26,7 +26,7 @@ struct Single {
   static Bits write(double value) { return std::bit_cast<Bits>(static_cast<float>(value)); }
 };
 
-// The nearest number with fewer bits of significand and a narrower exponent, as sign, exponent and fraction.
+// The nearest number with fewer significand bits and a narrower exponent, as sign, exponent and fraction.
 template <int kExponentBits, int kFractionBits>
 std::uint16_t rounded(double value) {
   constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
@@ -36,7 +36,7 @@ std::uint16_t rounded(double value) {
   if (std::isnan(value)) return static_cast<std::uint16_t>(sign | kInfinity | 1u << (kFractionBits - 1));
   const double size = std::fabs(value);
   if (std::isinf(size)) return static_cast<std::uint16_t>(sign | kInfinity);
-  // In units of the last place, which below the least exponent stay the same size; nearbyint ties to even.
+  // In units of the last place, which are constant below the least exponent; nearbyint rounds ties to even.
   const int exponent = size == 0 ? kLeastExponent : std::max(std::ilogb(size), kLeastExponent);
   const double units = std::nearbyint(std::ldexp(size, kFractionBits - exponent));
   const auto carried = static_cast<std::uint64_t>(units) +
@@ -73,7 +73,7 @@ struct Brain {
   static Bits write(double value) {
     const auto single = static_cast<float>(value);
     if (static_cast<double>(single) != value) return rounded<8, 7>(value);
-    // The upper half, and one more when the lower half is over a half, or is a half and the upper one is odd.
+    // The upper half, plus one when the lower half exceeds one half, or equals it and the upper half is odd.
     const auto bits = std::bit_cast<std::uint32_t>(single);
     return static_cast<Bits>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
   }

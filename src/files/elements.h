@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of stored tensors from one floating-point format to another.
+// Conversion of stored tensors between floating-point formats.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace penstock::files {
 
-bool is_float(ElementType type);  // F64, F32, F16 or BF16: what convert_elements knows
+bool is_float(ElementType type);  // F64, F32, F16 or BF16: the types of convert_elements
 
-// Writes every element of `source` to `target` in its format, rounded to nearest, ties to even. Neither needs
-// to be aligned; as many elements in both. Equal formats are copied bit by bit.
+// Converts every element of `source` to the format of `target`, rounding to nearest, ties to even. Neither
+// needs to be aligned; both hold the same number of elements. Equal formats are copied bit by bit.
 void convert_elements(std::span<const std::byte> source, ElementType source_type, std::span<std::byte> target,
                       ElementType target_type);
 

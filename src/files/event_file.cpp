@@ -20,7 +20,7 @@ namespace {
 constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
 constexpr int kSummaryValue = 1, kValueTag = 1, kValueNumber = 2, kSessionStatus = 1;
 constexpr std::uint64_t kSessionStarts = 1;
-constexpr int kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5;  // protobuf's wire types
+constexpr int kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5;  // protobuf wire types
 
 void put_varint(std::string& message, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) message += static_cast<char>(value | 0x80);
@@ -68,7 +68,7 @@ std::string summary_of(std::span<const NamedNumber> numbers) {
   return summary;
 }
 
-// What the format stores instead of a CRC, so that a CRC of data that contains one means something.
+// The masked CRC that the format stores, so that the CRC of data containing a CRC stays useful.
 std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xA282EAD8; }
 
 std::string host_name() {
@@ -76,7 +76,7 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
 }
 
-// Files of a directory are read in the order of their names.
+// TensorBoard reads the files of a directory in name order.
 std::string new_name(const std::string& directory, int number) {
   const auto seconds = static_cast<std::int64_t>(now());
   const std::string name = "events.out.tfevents." + std::to_string(seconds) + "." + host_name() + "." +

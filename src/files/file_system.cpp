@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -18,7 +19,7 @@
 namespace penstock::files {
 namespace {
 
-constexpr std::size_t kLargestWrite = std::size_t{1} << 30;  // Linux writes less than 2 GiB at a time
+constexpr std::size_t kLargestWrite = std::size_t{1} << 30;  // Linux writes less than 2 GiB per call
 
 std::atomic<FileSystem*>& current() {
   static FileSystem machine;
@@ -26,10 +27,22 @@ std::atomic<FileSystem*>& current() {
   return in_use;
 }
 
+template <class Write>
+void write_in_parts(std::span<const std::byte> bytes, const std::string& path, Write&& write) {
+  while (!bytes.empty()) {
+    errno = ENOSPC;  // for a system that writes nothing and gives no reason
+    const ssize_t written = write(bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail_to("cannot be written", path, bytes.size());
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
 }  // namespace
 
 int FileSystem::open(const std::string& path, OpenFor purpose) {
-  const int start = purpose == OpenFor::Appending ? O_APPEND : O_TRUNC;
+  constexpr std::array kStart{O_TRUNC, O_APPEND, 0};
+  const int start = kStart.at(static_cast<std::size_t>(purpose));
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | start, 0666);
 }
 
@@ -50,7 +63,7 @@ int FileSystem::remove(const std::string& path) { return ::remove(path.c_str());
 int FileSystem::open_unnamed(const std::string& directory) {
   const int unnamed = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (unnamed >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return unnamed;
-  std::string path = directory + "/offload-XXXXXX";
+  std::string path = directory + "/penstock-XXXXXX";  // fallback where O_TMPFILE is not supported
   const int named = ::mkostemp(path.data(), O_CLOEXEC);
   if (named >= 0) ::unlink(path.c_str());
   return named;
@@ -60,6 +73,8 @@ int FileSystem::reserve(int descriptor, std::int64_t bytes) {
   const int result = ::fallocate(descriptor, 0, 0, bytes);
   return result < 0 && errno == EOPNOTSUPP ? 0 : result;
 }
+
+int FileSystem::resize(int descriptor, std::int64_t bytes) { return ::ftruncate(descriptor, bytes); }
 
 ssize_t FileSystem::write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset) {
   return ::pwrite(descriptor, bytes.data(), std::min(bytes.size(), kLargestWrite), offset);
@@ -76,13 +91,16 @@ ReplacedFileSystem::ReplacedFileSystem(FileSystem& other) : before_(current().ex
 ReplacedFileSystem::~ReplacedFileSystem() { current().store(before_); }
 
 void write_all(int descriptor, std::span<const std::byte> bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    errno = ENOSPC;  // for a system that takes nothing and does not say why
-    const ssize_t written = file_system().write(descriptor, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail_to("cannot be written", path, bytes.size());
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  write_in_parts(bytes, path,
+                 [&](std::span<const std::byte> rest) { return file_system().write(descriptor, rest); });
+}
+
+void write_all_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset,
+                  const std::string& path) {
+  const std::byte* begin = bytes.data();
+  write_in_parts(bytes, path, [&](std::span<const std::byte> rest) {
+    return file_system().write_at(descriptor, rest, offset + (rest.data() - begin));
+  });
 }
 
 void fail_to(const std::string& what, const std::string& path, std::size_t wanted) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few calls by which files are changed, in one place: the seam at which tests let a disk fail.
+// All system calls that change files, so that tests can inject disk failures.
 #pragma once
 
 #include <sys/types.h>
@@ -11,31 +11,33 @@
 
 namespace penstock::files {
 
-enum class OpenFor : std::uint8_t { Writing, Appending };  // a file that is emptied first, or gone on with
+// Truncate the file, append to it, or overwrite parts of it.
+enum class OpenFor : std::uint8_t { Writing, Appending, Parts };
 
-// The machine's own. Calls behave as the system's: -1 and errno on failure. They may come from any thread.
+// The real file system. Calls return -1 and set errno on failure, as the system's do. Any thread.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
-  virtual int open(const std::string& path, OpenFor purpose);  // a descriptor; the file is made when missing
+  virtual int open(const std::string& path, OpenFor purpose);  // a descriptor; creates the file if missing
   virtual ssize_t write(int descriptor, std::span<const std::byte> bytes);  // may write fewer
-  virtual int flush(int descriptor);                                        // to the disk itself
+  virtual int flush(int descriptor);                                        // to disk
   virtual int rename(const std::string& from, const std::string& to);
   virtual int make_directory(const std::string& path);
   virtual int remove(const std::string& path);  // a file or an empty directory
 
-  // A descriptor of an empty file in the directory that has no name, for reading and writing: it is gone when
-  // the process ends, however it ends.
+  // A read-write descriptor of an empty unnamed file in the directory; the system removes it when the process
+  // ends, in whatever way.
   virtual int open_unnamed(const std::string& directory);
-  virtual int reserve(int descriptor, std::int64_t bytes);  // room on the disk, where its kind can do that
+  virtual int reserve(int descriptor, std::int64_t bytes);  // allocates disk space where supported
+  virtual int resize(int descriptor, std::int64_t bytes);   // truncates or extends with zeros
   virtual ssize_t write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset);
   virtual ssize_t read_at(int descriptor, std::span<std::byte> bytes, std::int64_t offset);
 };
 
-// The one in use.
+// The current one.
 FileSystem& file_system();
 
-// Puts another one in its place for the life of this object, in the whole process; for tests.
+// Replaces the current one during the lifetime of this object, process-wide; for tests.
 class ReplacedFileSystem {
  public:
   explicit ReplacedFileSystem(FileSystem& other);
@@ -47,11 +49,15 @@ class ReplacedFileSystem {
   FileSystem* before_;
 };
 
-// Writes all bytes, however many the system takes at a time. Throws RunError naming the path and the bytes
-// that were still wanted.
+// Writes all bytes, with as many calls as needed. Throws RunError naming the path and the number of bytes
+// left.
 void write_all(int descriptor, std::span<const std::byte> bytes, const std::string& path);
 
-// RunError of the calls above: "PATH WHAT: 500 bytes wanted: No space left on device", from errno.
+// The same from `offset` on, for descriptors written in parts.
+void write_all_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset,
+                  const std::string& path);
+
+// RunError for a failed call, from errno: "PATH WHAT: 500 bytes wanted: No space left on device".
 [[noreturn]] void fail_to(const std::string& what, const std::string& path, std::size_t wanted = 0);
 
 }  // namespace penstock::files

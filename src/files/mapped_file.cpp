@@ -20,7 +20,7 @@ namespace {
   throw InputError(printable(path, 500) + ": " + why);
 }
 
-// A descriptor that closes itself.
+// Closes the descriptor on destruction.
 struct Descriptor {
   int number;
   ~Descriptor() {
@@ -39,7 +39,7 @@ std::size_t size_of_regular_file(const std::string& path, int descriptor) {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
-  // Not blocking: opening a pipe without a writer would wait for ever, before we can see that it is one.
+  // Non-blocking: opening a pipe without a writer would block before its type can be checked.
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.number < 0) fail(path, "cannot be opened: " + std::string(std::strerror(errno)));
   const std::size_t size = size_of_regular_file(path, file.number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files read without copying them.
+// Reading files without copying.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 namespace penstock::files {
 
 // A whole regular file, mapped for reading. The bytes live as long as the object; movable, not copyable.
-// Pages are read when touched, so opening takes the same time for any size. A file that another process
-// shortens meanwhile raises SIGBUS on access, as with every mapping.
+// Pages are read on access, so opening takes the same time for any size. If another process truncates the
+// file meanwhile, access raises SIGBUS, as with every mapping.
 class MappedFile {
  public:
-  // Throws InputError naming the path when it is missing, no regular file, or not readable.
+  // Throws InputError naming the path when it is missing, not a regular file, or not readable.
   explicit MappedFile(const std::string& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
@@ -28,7 +28,7 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-// The whole of a small text file. Throws InputError as above, and when it is longer than `limit` bytes.
+// The contents of a small text file. Throws InputError as above, and when longer than `limit` bytes.
 std::string read_text(const std::string& path, std::size_t limit);
 
 }  // namespace penstock::files

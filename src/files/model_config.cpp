@@ -20,7 +20,7 @@ constexpr std::size_t kLongestFile = 1 << 20;
 constexpr int kDeepest = 16;
 constexpr std::int64_t kMostWidth = 1 << 24;
 
-// Settings that change nothing about what one forward pass computes.
+// Settings that do not affect a forward pass.
 constexpr std::string_view kPassedOver[]{"_name_or_path",
                                          "architectures",
                                          "attention_dropout",
@@ -42,7 +42,7 @@ constexpr std::string_view kPassedOver[]{"_name_or_path",
                                          "return_dict",
                                          "output_hidden_states"};
 
-// One JSON object whose members are taken out by name; what is left over at the end was not understood.
+// A JSON object whose members are consumed by name; members left at the end are unknown settings.
 class Members {
  public:
   Members(const json& object, std::string origin) : object_(object), origin_(std::move(origin)) {
@@ -111,7 +111,7 @@ class Members {
   std::vector<std::string> taken_;
 };
 
-// rope_scaling before version 5 of transformers; rope_parameters, with rope_theta inside, since.
+// rope_scaling before transformers 5; since then rope_parameters, which includes rope_theta.
 void read_rope(const json& object, const std::string& origin, model::Shape& shape) {
   Members rope(object, origin);
   shape.rope_theta = rope.number("rope_theta", shape.rope_theta);
@@ -184,7 +184,7 @@ ConfigExtras read_config_extras(const std::string& path) {
       parse_strictly(read_text(file, kLongestFile), printable(file, 500), "the file", kDeepest);
   ConfigExtras extras;
   if (!document.is_object()) return extras;
-  // Of several tokens that may end a text, the first.
+  // The first of several end-of-text tokens.
   const auto number = [&](const char* key) -> std::optional<std::int64_t> {
     json value = document.value(key, json());
     if (value.is_array() && !value.empty()) value = json(value[0]);

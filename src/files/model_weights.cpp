@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/elements.h"
+#include "files/run_files.h"
 #include "files/strict_json.h"
 #include "model/parameters.h"
 
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestIndex = 100'000'000;
 constexpr int kDeepestIndex = 4;
-constexpr std::size_t kNamed = 3;  // faults that a message names
+constexpr std::size_t kNamed = 3;  // errors listed in one message
 constexpr const char* kIndexName = "model.safetensors.index.json";
 
 std::string shown(const std::string& path) { return printable(path, 500); }
@@ -72,7 +73,7 @@ void ModelWeights::map_folder() {
   const fs::path folder(path_);
   std::error_code error;
   if (fs::exists(folder / kIndexName, error)) return map_index((folder / kIndexName).string());
-  for (const char* name : {"model.safetensors", "weights.safetensors"}) {
+  for (const char* name : {"model.safetensors", kWeights}) {
     if (!fs::exists(folder / name, error)) continue;
     files_.emplace_back((folder / name).string());
     return;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -36,6 +38,14 @@ std::uint64_t header_length(std::span<const std::byte> bytes, const std::string&
   return length;
 }
 
+// Indices of the tensors in byte order.
+std::vector<std::size_t> order_of(std::span<const StoredTensor> tensors) {
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return size_of(tensors[i].type); });
+  return order;
+}
+
 }  // namespace
 
 Safetensors::Safetensors(const std::string& path) : file_(path) {
@@ -53,39 +63,44 @@ const StoredTensor* Safetensors::find(std::string_view name) const {
   return found == tensors_.end() ? nullptr : &*found;
 }
 
-std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
-                              const Metadata& metadata) {
-  for (const StoredTensor& tensor : tensors) {
-    PENSTOCK_CHECK(bytes_of_shape(tensor.shape, tensor.type) == tensor.bytes.size(),
-                   "a tensor's bytes fit its shape");
-  }
-  return write_safetensors(path, tensors, metadata,
-                           [](const StoredTensor& tensor, const ByteSink& sink) { sink(tensor.bytes); });
-}
-
-std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
-                              const Metadata& metadata,
-                              const std::function<void(const StoredTensor&, const ByteSink&)>& write_bytes) {
-  std::vector<StoredTensor> ordered(tensors.begin(), tensors.end());
-  std::ranges::stable_sort(ordered, std::greater(),
-                           [](const StoredTensor& tensor) { return size_of(tensor.type); });
+SafetensorsLayout lay_out_safetensors(std::span<const StoredTensor> tensors, const Metadata& metadata) {
+  const std::vector<std::size_t> order = order_of(tensors);
+  std::vector<StoredTensor> ordered;
+  for (const std::size_t i : order) ordered.push_back(tensors[i]);
   const std::string header = print_safetensors_header(ordered, metadata);
   const std::uint64_t length = header.size();
-  std::string head(kLengthBytes, '\0');
-  std::memcpy(head.data(), &length, kLengthBytes);
-  head += header;
+  SafetensorsLayout layout{.head = std::string(kLengthBytes, '\0'), .begins{}, .size = kLengthBytes + length};
+  std::memcpy(layout.head.data(), &length, kLengthBytes);
+  layout.head += header;
+  layout.begins.resize(tensors.size());
+  for (const std::size_t i : order) {
+    layout.begins[i] = layout.size;
+    layout.size += *bytes_of_shape(tensors[i].shape, tensors[i].type);
+  }
+  return layout;
+}
+
+void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
+                       const Metadata& metadata) {
+  write_safetensors(path, tensors, metadata,
+                    [](const StoredTensor& tensor, const ByteSink& sink) { sink(tensor.bytes); });
+}
+
+void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
+                       const Metadata& metadata,
+                       const std::function<void(const StoredTensor&, const ByteSink&)>& write_bytes) {
   AtomicFile file(path);
-  file.write(head);
-  for (const StoredTensor& tensor : ordered) {
+  file.write(lay_out_safetensors(tensors, metadata).head);
+  for (const std::size_t i : order_of(tensors)) {
     std::uint64_t written = 0;
-    write_bytes(tensor, [&](std::span<const std::byte> bytes) {
+    write_bytes(tensors[i], [&](std::span<const std::byte> bytes) {
       file.write(bytes);
       written += bytes.size();
     });
-    PENSTOCK_CHECK(written == bytes_of_shape(tensor.shape, tensor.type), "a tensor's bytes fit its shape");
+    PENSTOCK_CHECK(written == bytes_of_shape(tensors[i].shape, tensors[i].type),
+                   "a tensor's bytes fit its shape");
   }
   file.commit();
-  return head;
 }
 
 }  // namespace penstock::files

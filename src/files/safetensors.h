@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The safetensors format of Hugging Face: u64 length of the header (little-endian), a JSON header, then the
+// Hugging Face's safetensors format: u64 length of the header (little-endian), a JSON header, then the
 // tensors' bytes back to back. {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
-// "__metadata__": {...}}. Bytes are little-endian. Nothing read is trusted. No tensors here: names, element
+// "__metadata__": {...}}. Bytes are little-endian. All input is validated. No tensors here: names, element
 // types, shapes and bytes.
 #pragma once
 
@@ -36,31 +36,31 @@ enum class ElementType : std::uint8_t {
   F64
 };
 
-std::string_view name_of(ElementType type);  // as the format spells it: "F32", "BF16", "F8_E4M3"
-std::size_t size_of(ElementType type);       // bytes of an element
+std::string_view name_of(ElementType type);  // the format's spelling: "F32", "BF16", "F8_E4M3"
+std::size_t size_of(ElementType type);       // bytes per element
 
 struct StoredTensor {
   std::string name;
   ElementType type = ElementType::F32;
-  std::vector<std::int64_t> shape;   // empty: a single number
-  std::span<const std::byte> bytes;  // product of the shape times the element's size
+  std::vector<std::int64_t> shape;   // empty: a scalar
+  std::span<const std::byte> bytes;  // product of the shape times the element size
 };
 
 using Metadata = std::map<std::string, std::string>;
 
 class Safetensors {
  public:
-  // Maps the file and checks the whole header. Throws InputError that names the file, the tensor or offset,
-  // what was found and what was expected: a header longer than the file or than 100 MB, no JSON, names twice,
+  // Maps the file and checks the whole header. Throws InputError naming the file, the tensor or offset, and
+  // the found and expected values: a header longer than the file or than 100 MB, not JSON, duplicate names,
   // unknown element types, shapes whose product overflows or disagrees with the offsets, offsets that
-  // overlap, leave holes, run backwards or past the end.
+  // overlap, leave holes, run backwards or exceed the file.
   explicit Safetensors(const std::string& path);
 
-  // In the order of their bytes. Spans live as long as this object; they need not be aligned.
+  // In byte order. Spans live as long as this object; they need not be aligned.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   const Metadata& metadata() const { return metadata_; }
   std::span<const std::byte> head() const { return file_.bytes().first(head_bytes_); }  // before the tensors
-  const StoredTensor* find(std::string_view name) const;  // nullptr when there is none
+  const StoredTensor* find(std::string_view name) const;                                // nullptr if missing
 
  private:
   MappedFile file_;
@@ -69,17 +69,26 @@ class Safetensors {
   Metadata metadata_;
 };
 
-// Writes the tensors atomically (AtomicFile). Those with larger elements come first, so that all are aligned;
-// otherwise the given order stays. Names must differ and sizes agree with shapes (broken invariants
-// otherwise). Gives the bytes that stand before the tensors, as Safetensors::head() will.
-std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
-                              const Metadata& metadata = {});
+// The layout of a file, for writing it in parts.
+struct SafetensorsLayout {
+  std::string head;                   // the bytes before the tensors
+  std::vector<std::uint64_t> begins;  // of each tensor in the given order, from the start of the file
+  std::uint64_t size = 0;             // of the file
+};
 
-// The same with the bytes made one tensor at a time: `tensors` have names, types and shapes, and no bytes;
-// `write_bytes` writes those of a tensor to the file by as many calls of the sink as it likes.
+// Uses names, types and shapes of `tensors`, not their bytes. Larger elements come first, so that all are
+// aligned; otherwise the given order is kept. Names must differ.
+SafetensorsLayout lay_out_safetensors(std::span<const StoredTensor> tensors, const Metadata& metadata = {});
+
+// Writes the tensors in this layout, atomically (AtomicFile). Sizes must match shapes.
+void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
+                       const Metadata& metadata = {});
+
+// The same with bytes produced one tensor at a time: `tensors` have names, types and shapes only;
+// `write_bytes` writes one tensor to the file with any number of calls of the sink.
 using ByteSink = std::function<void(std::span<const std::byte>)>;
-std::string write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
-                              const Metadata& metadata,
-                              const std::function<void(const StoredTensor&, const ByteSink&)>& write_bytes);
+void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors,
+                       const Metadata& metadata,
+                       const std::function<void(const StoredTensor&, const ByteSink&)>& write_bytes);
 
 }  // namespace penstock::files

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62;
-constexpr int kDeepest = 4;  // the header, a tensor, its list, a number
+constexpr int kDeepest = 4;  // nesting: header, tensor, list, number
 constexpr std::string_view kMetadata = "__metadata__";
 
 struct TypeName {
@@ -29,7 +29,7 @@ constexpr TypeName kTypes[] = {
     {ElementType::U32, "U32", 4},        {ElementType::I32, "I32", 4},        {ElementType::F32, "F32", 4},
     {ElementType::U64, "U64", 8},        {ElementType::I64, "I64", 8},        {ElementType::F64, "F64", 8}};
 
-// Where an entry of the header stands, for messages.
+// Location of a header entry, for messages.
 struct Entry {
   std::string_view origin;
   std::string_view name;
@@ -102,7 +102,7 @@ Metadata parse_metadata(const json& object, std::string_view origin) {
   return metadata;
 }
 
-// Every byte of the data belongs to one tensor.
+// Checks that every byte of the data belongs to exactly one tensor.
 void check_cover(const std::vector<StoredTensor>& tensors, std::span<const std::byte> data,
                  std::string_view origin) {
   std::size_t covered = 0;

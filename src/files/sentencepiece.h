@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tokenizer model of SentencePiece.
+// A SentencePiece tokenizer model.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace penstock::files {
 
 class SentencePiece {
  public:
-  // Throws InputError naming the file when it is missing or no model.
+  // Throws InputError naming the file when it is missing or not a model.
   explicit SentencePiece(const std::string& path);
   ~SentencePiece();
   SentencePiece(SentencePiece&&) noexcept;
@@ -25,7 +25,7 @@ class SentencePiece {
   std::int64_t vocab() const;
   std::optional<std::int32_t> end_of_text() const;
 
-  // Any thread. Bytes that are not UTF-8 count as U+FFFD.
+  // Any thread. Invalid UTF-8 counts as U+FFFD.
   std::vector<std::int32_t> encode(std::string_view text) const;
 
  private:

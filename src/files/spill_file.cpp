@@ -22,19 +22,12 @@ SpillFile::SpillFile(const std::string& directory, std::string name, Bytes bytes
 SpillFile::~SpillFile() { ::close(descriptor_); }
 
 void SpillFile::write(Bytes offset, std::span<const std::byte> bytes) const {
-  while (!bytes.empty()) {
-    errno = ENOSPC;  // for a system that takes nothing and does not say why
-    const ssize_t written = file_system().write_at(descriptor_, bytes, offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail_to("cannot be written", name_, bytes.size());
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-    offset += written;
-  }
+  write_all_at(descriptor_, bytes, offset, name_);
 }
 
 void SpillFile::read(Bytes offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
-    errno = EIO;  // for a file that ends before what was written
+    errno = EIO;  // the file is shorter than expected
     const ssize_t got = file_system().read_at(descriptor_, bytes, offset);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) fail_to("cannot be read back", name_, bytes.size());

@@ -39,7 +39,7 @@ std::size_t first_block(std::string_view text, std::size_t wanted, bool whole_li
   if (whole_lines || end <= 2 * wanted) return end;
   std::size_t cut = 2 * wanted;
   for (int i = 0; i < 3 && cut > wanted && continues_character(text[cut]); ++i)
-    --cut;  // no character has more bytes
+    --cut;  // a character has at most four bytes
   return cut;
 }
 

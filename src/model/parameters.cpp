@@ -17,12 +17,20 @@ std::vector<std::int64_t> sizes_of(std::string_view name, const Shape& shape) {
   return {shape.hidden};  // a norm
 }
 
+std::vector<ParameterShape> shapes_of(const std::vector<std::string>& names, const Shape& shape) {
+  std::vector<ParameterShape> parameters;
+  for (const std::string& name : names) parameters.push_back({name, sizes_of(name, shape)});
+  return parameters;
+}
+
 }  // namespace
 
 std::vector<ParameterShape> parameter_shapes(const Shape& shape) {
-  std::vector<ParameterShape> parameters;
-  for (const std::string& name : parameter_names(shape)) parameters.push_back({name, sizes_of(name, shape)});
-  return parameters;
+  return shapes_of(parameter_names(shape), shape);
+}
+
+std::vector<ParameterShape> layer_parameter_shapes(const Shape& shape, std::int64_t layer) {
+  return shapes_of(layer_parameter_names(layer), shape);
 }
 
 }  // namespace penstock::model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a model by name, with their sizes.
+// The parameters of a model: names and sizes.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ struct ParameterShape {
   std::vector<std::int64_t> sizes;  // matrices are [out, in]
 };
 
-// All parameters in the model's order (parameter_names); a tied embedding stands once.
+// All parameters in the model's order (parameter_names); a tied embedding appears once.
 std::vector<ParameterShape> parameter_shapes(const Shape& shape);
+std::vector<ParameterShape> layer_parameter_shapes(const Shape& shape, std::int64_t layer);
 
 }  // namespace penstock::model

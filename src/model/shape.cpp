@@ -16,10 +16,6 @@ struct PrecisionName {
 constexpr PrecisionName kPrecisions[] = {
     {Precision::F64, "f64"}, {Precision::F32, "f32"}, {Precision::BF16, "bf16"}};
 
-void require(bool good, const std::string& message) {
-  if (!good) throw InputError(message);
-}
-
 void require_positive(std::int64_t value, const std::string& key) {
   require(value > 0, "model." + key + " = " + std::to_string(value) + " must be positive");
 }
@@ -45,6 +41,16 @@ Bytes element_size(Precision precision) {
 }
 
 Bytes accumulator_size(Precision precision) { return precision == Precision::F64 ? 8 : 4; }
+
+Shape shape_of_rank(const Shape& shape, std::int64_t ranks) {
+  Shape part = shape;
+  const auto share = [&](std::int64_t whole) { return (whole + ranks - 1) / ranks; };
+  part.head_size = shape.head_dim();
+  part.heads = share(shape.heads);
+  part.kv_heads = share(shape.kv_heads);
+  part.ffn = share(shape.ffn);
+  return part;
+}
 
 void validate(const Shape& shape) {
   require_positive(shape.layers, "layers");
@@ -117,7 +123,7 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
   std::int64_t first = 0;
   for (int stage = 0; stage < stages; ++stage) {
     const std::int64_t even = layers / stages + (stage < layers % stages ? 1 : 0);
-    const std::int64_t count = wanted.empty() ? even : wanted[static_cast<std::size_t>(stage)];
+    const std::int64_t count = wanted.empty() ? even : wanted[stage];
     require(count > 0, "parallel.layers gives stage " + std::to_string(stage) + " " + std::to_string(count) +
                            " layers; every stage needs at least one");
     ranges.push_back({first, count});
@@ -128,15 +134,21 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
   return ranges;
 }
 
+std::vector<std::string> layer_parameter_names(std::int64_t layer) {
+  const std::string prefix = "model.layers." + std::to_string(layer) + ".";
+  std::vector<std::string> names;
+  for (const char* part :
+       {"input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+        "post_attention_layernorm", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
+    names.push_back(prefix + part + ".weight");
+  }
+  return names;
+}
+
 std::vector<std::string> parameter_names(const Shape& shape) {
   std::vector<std::string> names{"model.embed_tokens.weight"};
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-    const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-    for (const char* part :
-         {"input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-          "post_attention_layernorm", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
-      names.push_back(prefix + part + ".weight");
-    }
+    for (std::string& name : layer_parameter_names(layer)) names.push_back(std::move(name));
   }
   names.emplace_back("model.norm.weight");
   if (!shape.tied_embeddings) names.emplace_back("lm_head.weight");

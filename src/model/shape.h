@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How big is a transformer: parameters, FLOPs, bytes of each tensor. No tensors here.
+// Size of a transformer: parameters, FLOPs, bytes of each tensor. No tensors here.
 //
-// Letters of shapes used throughout: b sequences of a micro-batch, s tokens of a sequence, T tokens of a
-// slice (b·s/n), h hidden, f ffn, H query heads, K key-value heads, d head size, V vocabulary.
+// Shape letters used throughout: b sequences of a micro-batch, s tokens of a sequence, T tokens of a slice
+// (b·s/n), h hidden, f ffn, H query heads, K key-value heads, d head size, V vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ Precision parse_precision(std::string_view name);  // "f64", "f32", "bf16"; Inpu
 Bytes element_size(Precision precision);      // of weights and activations
 Bytes accumulator_size(Precision precision);  // of gradients, moments, statistics: 8 for f64, else 4
 
-// Rotary positions as Hugging Face's rope_scaling of type "llama3" changes them; factor 1: unchanged.
+// Rotary positions with Hugging Face's rope_scaling of type "llama3"; factor 1: unchanged.
 struct RopeScaling {
   double factor = 1.0;
   double low_frequency_factor = 1.0;
@@ -46,7 +46,7 @@ struct Shape {
   RopeScaling rope_scaling;
   double norm_epsilon = 1e-5;
   bool tied_embeddings = false;
-  std::int64_t experts = 1;  // MLPs of a layer, of which a router picks some for each token (Mixtral)
+  std::int64_t experts = 1;            // MLPs per layer, of which a router selects some per token (Mixtral)
   std::int64_t experts_per_token = 1;  // k
 
   std::int64_t head_dim() const { return head_size > 0 ? head_size : hidden / heads; }
@@ -54,7 +54,10 @@ struct Shape {
   std::int64_t kv_width() const { return kv_heads * head_dim(); }
 };
 
-// Throws InputError naming the key, the value and what would be right (heads that do not divide hidden, ...).
+// The part of a layer that one of `ranks` tensor-parallel ranks computes: its heads and ffn columns.
+Shape shape_of_rank(const Shape& shape, std::int64_t ranks);
+
+// Throws InputError naming the key, the value and the valid ones (heads that do not divide hidden, ...).
 void validate(const Shape& shape);
 
 std::int64_t attention_parameters(const Shape& shape);  // Q, K, V and O of one layer
@@ -66,26 +69,26 @@ std::int64_t total_parameters(const Shape& shape);   // a tied embedding counts 
 std::int64_t output_parameters(const Shape& shape);  // the output matrix and the final norm
 
 // Model FLOPs of one token, forward and backward: 6·(N − N_input_embedding) + 6·L·h·s, the causal half of
-// attention (the convention of SlimPipe and of Yuan et al. 2024). Norm weights count as parameters; of the
-// experts those a token visits.
+// attention (the convention of SlimPipe and of Yuan et al. 2024). N includes norm weights, and only the
+// experts that a token visits.
 Flops flops_per_token(const Shape& shape, std::int64_t seq_len);
 
-// Which layers each stage holds: [first, first + count).
+// The layers of each stage: [first, first + count).
 struct LayerRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
   friend bool operator==(const LayerRange&, const LayerRange&) = default;
 };
 
-// Splits the layers over S stages in order. `wanted` gives the counts per stage, or is empty for an even
-// split: stages differ by at most one layer, and the last stages, behind which the output layer weighs, have
-// the fewer ones. Every stage holds at least one layer and the counts add up to all layers; throws InputError
-// otherwise.
+// Splits the layers over S stages in order. `wanted` gives the counts per stage; if empty, stages differ by
+// at most one layer and the last stages have fewer, to offset the output layer. Every stage holds at least
+// one layer and the counts add up to all layers; throws InputError otherwise.
 std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
                                      const std::vector<std::int64_t>& wanted = {});
 
-// Hugging Face's names of all parameters in the model's order; a tied embedding stands once. Sums over
-// parameters are formed in this order wherever the parameters live.
+// Hugging Face's names of all parameters in the model's order; a tied embedding appears once. Sums over
+// parameters use this order regardless of where the parameters are stored.
 std::vector<std::string> parameter_names(const Shape& shape);
+std::vector<std::string> layer_parameter_names(std::int64_t layer);  // of a dense layer
 
 }  // namespace penstock::model

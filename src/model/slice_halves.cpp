@@ -18,8 +18,7 @@ std::vector<SlicePart> parts_of_halves(std::span<const TokenRange> slices, int f
                  "halves are of slices that exist");
   std::vector<SlicePart> parts;
   for (int slice = first / 2; 2 * slice < first + count; ++slice) {
-    const SlicePart part =
-        part_in_halves(slice, slices[static_cast<std::size_t>(slice)].length, first, count);
+    const SlicePart part = part_in_halves(slice, slices[slice].length, first, count);
     if (part.length > 0) parts.push_back(part);
   }
   return parts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices in halves, the unit in which attention to earlier slices moves between devices (algorithms:
-// "Attention context exchange"): halves 2j and 2j + 1 are the two parts of slice j, cut along its tokens; of
-// an odd number of tokens the first has one more, so the second half of a single token is empty.
+// Half slices, the unit in which attention to earlier slices moves between devices (algorithms: "Attention
+// context exchange"): halves 2j and 2j + 1 are the two parts of slice j, cut along its tokens. With an odd
+// number of tokens the first half has one more, so the second half of a single token is empty.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace penstock::model {
 
-// Tokens of one slice, counted from the slice's first.
+// A token range of one slice, relative to its start.
 struct SlicePart {
   int slice = 0;
   Tokens begin = 0;
@@ -19,11 +19,11 @@ struct SlicePart {
   friend bool operator==(const SlicePart&, const SlicePart&) = default;
 };
 
-// The part of a slice of `tokens` tokens that lies in the halves [first, first + count) of its micro-batch;
-// empty when none does.
+// The part of a slice of `tokens` tokens in the halves [first, first + count) of its micro-batch; may be
+// empty.
 SlicePart part_in_halves(int slice, Tokens tokens, int first, int count);
 
-// All of these halves, oldest first, both halves of a slice as one part; empty parts are left out.
+// All of these halves, oldest first, with both halves of a slice joined; empty parts are left out.
 std::vector<SlicePart> parts_of_halves(std::span<const TokenRange> slices, int first, int count);
 
 }  // namespace penstock::model

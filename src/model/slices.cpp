@@ -15,8 +15,8 @@ std::vector<TokenRange> cut_into_slices(Tokens tokens, int n, Tokens unit) {
                      (unit == 1 ? " tokens" : " units of " + std::to_string(unit) + " tokens") +
                      " of a sequence; use at most " + std::to_string(units));
   }
-  // The shorter slices come last, where they attend to the most keys; but one that lacks part of a unit is
-  // among the longer ones, else it would be more than a unit shorter.
+  // Shorter slices come last, where they attend to the most keys. A last slice with a partial unit counts as
+  // a longer one, else it would be more than one unit shorter.
   const Tokens longer = units % n;
   const bool last_is_longer = longer > 0 && tokens % unit != 0;
   std::vector<TokenRange> ranges;

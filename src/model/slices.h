@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sequence is cut into slices.
+// Cutting a sequence into slices.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@ struct TokenRange {
   friend bool operator==(const TokenRange&, const TokenRange&) = default;
 };
 
-// Cuts [0, tokens) into n consecutive ranges whose lengths are multiples of `unit`, but for what the last one
-// lacks when tokens is none, and differ by at most one unit. Throws InputError when a slice would be empty.
+// Cuts [0, tokens) into n consecutive ranges whose lengths are multiples of `unit` (except the last, if
+// tokens is not) and differ by at most one unit. Throws InputError when a slice would be empty.
 std::vector<TokenRange> cut_into_slices(Tokens tokens, int n, Tokens unit = 1);
 
 }  // namespace penstock::model

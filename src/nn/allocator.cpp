@@ -19,19 +19,18 @@
 namespace penstock::nn {
 namespace {
 
-constexpr std::size_t kAlignment = 64;  // of the data, a cache line
-constexpr std::size_t kReused =
-    256 * 1024;  // blocks from this size on are cached; smaller ones malloc reuses well
+constexpr std::size_t kAlignment = 64;       // of the data: one cache line
+constexpr std::size_t kReused = 256 * 1024;  // smallest block that is cached; malloc reuses smaller ones well
 constexpr std::size_t kPage = 4096;
 
 thread_local Ledger* current_ledger = nullptr;
 thread_local Category current_category = Category::Transient;
 
-// Stands before the data of every block.
+// Precedes the data of every block.
 struct alignas(kAlignment) Header {
-  Ledger* ledger;  // null: nobody's
+  Ledger* ledger;  // null: not counted
   Category category;
-  std::size_t requested;  // bytes the tensor asked for, which is what ledgers count
+  std::size_t requested;  // bytes the tensor requested; ledgers count these
   std::size_t capacity;   // bytes of the whole block, header included
 };
 static_assert(sizeof(Header) == kAlignment);
@@ -40,8 +39,7 @@ Header* header_of(void* data) {
   return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - sizeof(Header));
 }
 
-// Large blocks not in use, by capacity. Freed and mapped memory never exceeds a tenth more than the greatest
-// use.
+// Unused large blocks, by capacity. Used and cached memory together stay within 1.1 × the peak use.
 class Cache {
  public:
   void* take(std::size_t capacity) {
@@ -49,7 +47,7 @@ class Cache {
     in_use_ += capacity;
     most_in_use_ = std::max(most_in_use_, in_use_);
     const auto found = blocks_.lower_bound(capacity);
-    // A block that is much too large would make the resident set grow beyond what ledgers know.
+    // A much larger block would let the resident set outgrow the ledgers' count.
     if (found == blocks_.end() || found->first > capacity + capacity / 8) return nullptr;
     void* block = found->second->memory;
     in_use_ += found->first - capacity;
@@ -101,8 +99,7 @@ class Cache {
 };
 
 Cache& cache() {
-  static auto* const instance =
-      new Cache;  // never destroyed: tensors with static lifetime are freed after it would be
+  static auto* const instance = new Cache;  // never destroyed: static tensors may be freed later
   return *instance;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator behind all CPU tensors: it knows for which rank and for what each block is, and reuses large
-// blocks, since fresh pages cost as much as the arithmetic on them.
+// The allocator of all CPU tensors. It accounts each block to a rank and a category, and reuses large blocks,
+// since fresh pages cost as much as the arithmetic on them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,8 +9,8 @@
 
 namespace penstock::nn {
 
-// Puts the allocator behind c10's CPU allocator, once per process; later calls do nothing. Tensors made
-// before keep their own memory and are in no ledger.
+// Installs the allocator as c10's CPU allocator, once per process; later calls do nothing. Tensors made
+// before keep their memory and are not counted.
 void install_allocator();
 
 // While alive, tensors made on this thread count in `ledger`, as Transient. Scopes nest. The ledger must
@@ -38,17 +38,16 @@ class CategoryScope {
   Category previous_;
 };
 
-// From now on the tensor's storage counts in this category: what was made as a temporary is being kept, or
-// the reverse. Undefined tensors and memory that is not the allocator's are left alone.
+// Moves the tensor's storage to this category, such as a temporary that is now kept, or the reverse.
+// Undefined tensors and memory of other allocators are ignored.
 void recount(const at::Tensor& tensor, Category category);
 void recount(const c10::Storage& storage, Category category);
 
-// Bytes that the allocator holds for reuse, in no ledger. At most a tenth of the most that was ever in use at
-// once.
+// Bytes held for reuse, not counted in any ledger. At most a tenth of the peak use.
 Bytes cached_bytes();
 
-// Large blocks (256 KiB and more) that had to be mapped afresh since the process began: what a step should do
-// without once the first steps have been.
+// Large blocks (256 KiB and more) mapped since the process began. After the first steps the count should not
+// grow.
 std::int64_t mapped_blocks();
 
 }  // namespace penstock::nn

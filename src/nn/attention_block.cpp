@@ -7,10 +7,10 @@
 #include "nn/earlier_part.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
-#include "nn/kernels/element.h"
+#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/merge.h"
-#include "nn/profile.h"
+#include "nn/kernels/profile.h"
 
 namespace penstock::nn {
 namespace {
@@ -34,13 +34,13 @@ at::Tensor rotated(const AttentionBlock& block, const SlicePlace& place, const P
                        place.first_position);
 }
 
-// What this device itself attends to of the earlier slices, newest first; the oldest halves may be away.
+// Earlier slices attended to on this device, newest first; the oldest halves may be computed elsewhere.
 std::vector<std::pair<LayerRecord*, SlicePart>> parts_at_home(EarlierSlices earlier,
-                                                              const AttentionHelpers* helpers) {
-  const int count = static_cast<int>(earlier.size()), away = helpers ? helpers->halves() : 0;
+                                                              const AttentionPartners* partners) {
+  const int count = static_cast<int>(earlier.size()), away = partners ? partners->halves() : 0;
   std::vector<std::pair<LayerRecord*, SlicePart>> parts;
   for (int slice = count - 1; slice >= 0; --slice) {
-    LayerRecord* record = earlier[static_cast<std::size_t>(count - 1 - slice)];
+    LayerRecord* record = earlier[count - 1 - slice];
     const SlicePart part =
         model::part_in_halves(slice, (*record)[Saved::Key].size(2), away, 2 * count - away);
     if (part.length > 0) parts.emplace_back(record, part);
@@ -48,22 +48,22 @@ std::vector<std::pair<LayerRecord*, SlicePart>> parts_at_home(EarlierSlices earl
   return parts;
 }
 
-AttentionPart attend_all(const LayerRecord& record, EarlierSlices earlier, AttentionHelpers* helpers) {
+AttentionPart attend_all(const LayerRecord& record, EarlierSlices earlier, AttentionPartners* partners) {
   const at::Tensor& query = record[Saved::Query];
   AttentionPart total = kernels::attend(query, record[Saved::Key], record[Saved::Value], Mask::Causal);
   if (earlier.empty()) return total;
   total.output = total.output.to(kernels::accumulator_type(total.output.scalar_type()));
-  for (const auto& [slice, part] : parts_at_home(earlier, helpers)) {
+  for (const auto& [slice, part] : parts_at_home(earlier, partners)) {
     const KeyValues chunk = keys_and_values(*slice, part);
     kernels::merge(total, kernels::attend(query, chunk.key, chunk.value, Mask::None));
   }
-  if (helpers) helpers->merge(total);
+  if (partners) partners->merge(total);
   return total;
 }
 
-// The gradient of the rotated query [b, H, T, d]; those of keys and values go to their slices' records.
+// The gradient of the rotated query [b, H, T, d]; those of keys and values go to the records.
 at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& grad_output,
-                               EarlierSlices earlier, LayerRecord& record, AttentionHelpers* helpers) {
+                               EarlierSlices earlier, LayerRecord& record, AttentionPartners* partners) {
   const at::Tensor& query = record[Saved::Query];
   const auto own_part = [&] {
     const auto own = kernels::attend_backward(grad_output, query, record[Saved::Key], record[Saved::Value],
@@ -82,29 +82,29 @@ at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& gr
     add_gradients(slice, part, {gradients.key, gradients.value});
     return gradients.query;
   };
-  for (const auto& [slice, part] : parts_at_home(earlier, helpers))
+  for (const auto& [slice, part] : parts_at_home(earlier, partners))
     kernels::accumulate(grad_query, earlier_part(*slice, part));
-  if (helpers) helpers->add_gradients(grad_query, earlier);
+  if (partners) partners->add_gradients(grad_query, earlier);
   return grad_query;
 }
 
 }  // namespace
 
 void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
-            AttentionHelpers* helpers) {
+            AttentionPartners* partners) {
   const BlockScope scope(Block::Attention);
   const at::Tensor& input = record[Saved::Norm1Output];
   if (!record[Saved::Query].defined()) {
     record[Saved::Query] = rotated(block, place, *block.query, block.heads, input);
   }
   const bool attends = !record[Saved::AttentionOutput].defined();
-  if (helpers && attends) helpers->post_queries(record[Saved::Query]);
+  if (partners && attends) partners->post_queries(record[Saved::Query]);
   if (!record[Saved::Key].defined()) {
     record[Saved::Key] = rotated(block, place, *block.key, block.kv_heads, input);
     record[Saved::Value] = by_head(kernels::product(input, block.value->weight), place, block.kv_heads);
   }
   if (!attends) return;
-  const AttentionPart merged = attend_all(record, earlier, helpers);
+  const AttentionPart merged = attend_all(record, earlier, partners);
   record[Saved::AttentionOutput] = by_token(merged.output, input.scalar_type());
   record[Saved::LogSumExp] = merged.log_sum_exp;
 }
@@ -116,19 +116,19 @@ at::Tensor attention_output(const AttentionBlock& block, const LayerRecord& reco
 
 at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlace& place,
                                     const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
-                                    WeightRecord& pending, AttentionHelpers* helpers) {
+                                    WeightRecord& pending, AttentionPartners* partners) {
   const BlockScope scope(Block::Attention);
   const at::ScalarType type = grad_output.scalar_type();
   const at::Tensor grad_rows = kernels::product_backward(grad_output, block.output->weight);
   AttentionPart merged{by_head(record[Saved::AttentionOutput], place, block.heads), record[Saved::LogSumExp]};
   at::Tensor grad_attention = by_head(grad_rows, place, block.heads);
   if (block.heads != block.kv_heads && !earlier.empty()) {
-    // Every earlier chunk folds the groups of these two: one copy here instead of one for each chunk.
+    // Every earlier chunk folds the groups of these two: one copy here instead of one per chunk.
     merged.output = merged.output.contiguous();
     grad_attention = grad_attention.contiguous();
   }
-  if (helpers) helpers->post_gradients(record[Saved::Query], merged, grad_attention);
-  const at::Tensor rotated_query = attend_all_backward(merged, grad_attention, earlier, record, helpers);
+  if (partners) partners->post_gradients(record[Saved::Query], merged, grad_attention);
+  const at::Tensor rotated_query = attend_all_backward(merged, grad_attention, earlier, record, partners);
   const at::Tensor grad_query =
       kernels::rope_backward(rotated_query, *block.rotary, place.first_position, type);
   const at::Tensor grad_key =

@@ -4,7 +4,7 @@
 // output product.
 #pragma once
 
-#include "nn/attention_helpers.h"
+#include "nn/attention_partners.h"
 #include "nn/kernels/rope.h"
 #include "nn/record.h"
 
@@ -20,27 +20,27 @@ struct AttentionBlock {
   const kernels::RotaryTable* rotary = nullptr;
 };
 
-// Where a slice lies: b sequences, T tokens of each, from a position on.
+// Position of a slice: b sequences, T tokens of each, starting at a position.
 struct SlicePlace {
   std::int64_t sequences = 1;
   std::int64_t tokens = 1;
   std::int64_t first_position = 0;
 };
 
-// Forms what the record lacks of Query, Key, Value, AttentionOutput and LogSumExp from Norm1Output and the
-// earlier slices' keys and values: all of it in the forward, what was not kept in the backward. `helpers` may
-// be null; otherwise their part of the attention is posted and merged here, the keys must have been posted.
+// Computes those of Query, Key, Value, AttentionOutput and LogSumExp that the record lacks (all in the
+// forward, the dropped ones in the backward) from Norm1Output and the earlier slices' keys and values.
+// `partners` may be null; otherwise the keys must have been posted, and their part is posted and merged here.
 void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
-            AttentionHelpers* helpers = nullptr);
+            AttentionPartners* partners = nullptr);
 
 // The output product of AttentionOutput, [N, h].
 at::Tensor attention_output(const AttentionBlock& block, const LayerRecord& record);
 
-// grad_output [N, h] → the gradient of Norm1Output [N, h]. Reads the whole record. All later slices must have
-// been here. Adds to the earlier slices' key and value gradients, consumes this slice's own, and appends the
-// four weight products. Helpers as in attend().
+// grad_output [N, h] → the gradient of Norm1Output [N, h]. Reads the whole record. All later slices must be
+// done. Adds to the earlier slices' key and value gradients, consumes this slice's own, and appends the four
+// weight products. Partners as in attend().
 at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlace& place,
                                     const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
-                                    WeightRecord& pending, AttentionHelpers* helpers = nullptr);
+                                    WeightRecord& pending, AttentionPartners* partners = nullptr);
 
 }  // namespace penstock::nn

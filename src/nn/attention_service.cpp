@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/element.h"
+#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/merge.h"
-#include "nn/profile.h"
+#include "nn/kernels/profile.h"
 
 namespace penstock::nn {
 

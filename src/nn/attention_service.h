@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device computes for another one: attention of its queries to some of its earlier keys, and the
-// backward of that.
+// Attention computed for another device: its queries over some of its earlier keys, and the backward.
 #pragma once
 
 #include <span>
@@ -18,7 +17,7 @@ kernels::AttentionPart attend_to(const at::Tensor& query, std::span<const KeyVal
 // All contiguous, in the accumulator type.
 struct ServedGradients {
   at::Tensor query;              // [b, H, T, d], summed over the parts
-  std::vector<KeyValues> parts;  // of each part
+  std::vector<KeyValues> parts;  // one per part
 };
 // `merged` is the owner's result over all of its keys.
 ServedGradients attend_to_backward(const at::Tensor& grad_output, const at::Tensor& query,

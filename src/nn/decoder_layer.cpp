@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "nn/kernels/matmul.h"
+#include "nn/kernels/profile.h"
 #include "nn/kernels/rms_norm.h"
-#include "nn/profile.h"
 
 namespace penstock::nn {
 
@@ -38,15 +38,15 @@ void add_attention(const DecoderLayer& layer, LayerRecord& record) {
   record[Saved::Norm2Scale] = std::move(normed.scale);
 }
 
-// Forms what the record lacks, from LayerInput to Gate and Up: everything in the forward, in the backward
-// what the policy did not keep. The same operations on the same values give the same bits.
+// Computes what the record lacks, from LayerInput to Gate and Up: everything in the forward, the dropped
+// tensors in the backward. The same operations on the same values give the same bits.
 void complete(const DecoderLayer& layer, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
-              AttentionHelpers* helpers) {
-  if (helpers && !record[Saved::AttentionOutput].defined())
-    helpers->post_keys(earlier, AttentionHelpers::Pass::Forward);
+              AttentionPartners* partners) {
+  if (partners && !record[Saved::AttentionOutput].defined())
+    partners->post_keys(earlier, AttentionPartners::Pass::Forward);
   normalise(*layer.input_norm, layer.norm_epsilon, record[Saved::LayerInput], record[Saved::Norm1Output],
             record[Saved::Norm1Scale]);
-  attend(layer.attention, place, earlier, record, helpers);
+  attend(layer.attention, place, earlier, record, partners);
   add_attention(layer, record);
   expand(layer.feed_forward, record);
 }
@@ -54,23 +54,23 @@ void complete(const DecoderLayer& layer, const SlicePlace& place, EarlierSlices 
 }  // namespace
 
 at::Tensor layer_forward(const DecoderLayer& layer, const at::Tensor& input, const SlicePlace& place,
-                         EarlierSlices earlier, LayerRecord& record, AttentionHelpers* helpers) {
+                         EarlierSlices earlier, LayerRecord& record, AttentionPartners* partners) {
   record[Saved::LayerInput] = input;
-  complete(layer, place, earlier, record, helpers);
+  complete(layer, place, earlier, record, partners);
   return at::add(record[Saved::Norm2Input], feed_forward_output(layer.feed_forward, record));
 }
 
 at::Tensor layer_backward_input(const DecoderLayer& layer, const at::Tensor& grad_output,
                                 const SlicePlace& place, EarlierSlices earlier, LayerRecord record,
-                                WeightRecord& pending, AttentionHelpers* helpers) {
-  complete(layer, place, earlier, record, helpers);
-  if (helpers) helpers->post_keys(earlier, AttentionHelpers::Pass::Backward);
+                                WeightRecord& pending, AttentionPartners* partners) {
+  complete(layer, place, earlier, record, partners);
+  if (partners) partners->post_keys(earlier, AttentionPartners::Pass::Backward);
   const at::Tensor grad_norm2 = feed_forward_backward_input(layer.feed_forward, grad_output, record, pending);
   const at::Tensor grad_middle =
       kernels::rms_norm_backward(grad_norm2, record[Saved::Norm2Input], layer.post_attention_norm->weight,
                                  record[Saved::Norm2Scale], grad_output, layer.post_attention_norm->gradient);
   const at::Tensor grad_norm1 =
-      attention_backward_input(layer.attention, place, grad_middle, earlier, record, pending, helpers);
+      attention_backward_input(layer.attention, place, grad_middle, earlier, record, pending, partners);
   return kernels::rms_norm_backward(grad_norm1, record[Saved::LayerInput], layer.input_norm->weight,
                                     record[Saved::Norm1Scale], grad_middle, layer.input_norm->gradient);
 }

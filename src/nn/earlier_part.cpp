@@ -5,12 +5,12 @@
 
 #include "nn/allocator.h"
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/element.h"
+#include "nn/kernels/cpu/element.h"
 
 namespace penstock::nn {
 namespace {
 
-// `all`: the whole slice's keys or values, of which the gradient is a part's.
+// `all`: keys or values of the whole slice; the gradient covers a part of it.
 void add(at::Tensor& sum, const at::Tensor& all, const model::SlicePart& part, const at::Tensor& gradient) {
   if (part.length == all.size(2)) {
     kernels::accumulate_or_take(sum, gradient);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and values of a part of one slice, and where their gradients are summed.
+// Keys and values of a part of one slice, and the buffers that sum their gradients.
 #pragma once
 
 #include "model/slice_halves.h"
@@ -14,7 +14,7 @@ struct KeyValues {
 
 KeyValues keys_and_values(const LayerRecord& slice, const model::SlicePart& part);
 
-// Adds the gradients of the part to those of its slice; the tensors must not be used otherwise afterwards.
+// Adds the gradients of the part to those of its slice. Takes over the tensors: do not use them afterwards.
 void add_gradients(LayerRecord& slice, const model::SlicePart& part, const KeyValues& gradients);
 
 }  // namespace penstock::nn

@@ -2,8 +2,8 @@
 #include "nn/feed_forward.h"
 
 #include "nn/kernels/matmul.h"
+#include "nn/kernels/profile.h"
 #include "nn/kernels/swiglu.h"
-#include "nn/profile.h"
 
 namespace penstock::nn {
 

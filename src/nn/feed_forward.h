@@ -12,14 +12,14 @@ struct FeedForward {
   Parameter* down = nullptr;
 };
 
-// Forms Gate and Up from Norm2Output where the record lacks them.
+// Computes Gate and Up from Norm2Output where the record lacks them.
 void expand(const FeedForward& block, LayerRecord& record);
 
-// Forms Product from Gate and Up, and the down product of it, [N, h].
+// Computes Product from Gate and Up, and its down product, [N, h].
 at::Tensor feed_forward_output(const FeedForward& block, LayerRecord& record);
 
 // grad_output [N, h] → the gradient of Norm2Output [N, h]; appends the three weight products. Reads Gate, Up
-// and Norm2Output, and Product, which is formed in the same pass as the gradients where the record lacks it.
+// and Norm2Output, and Product; a missing Product is computed in the same pass as the gradients.
 at::Tensor feed_forward_backward_input(const FeedForward& block, const at::Tensor& grad_output,
                                        LayerRecord& record, WeightRecord& pending);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels this machine takes, as the memory model asks (model/kernel_memory.h).
+// The kernels that this machine runs, for the memory model (model/kernel_memory.h).
 #pragma once
 
-#include "model/kernel_memory.h"
+#include "model/memory/kernels.h"
 
 namespace penstock::nn {
 

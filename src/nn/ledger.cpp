@@ -12,13 +12,6 @@ void raise_to(std::atomic<Bytes>& peak, Bytes value) {
 
 }  // namespace
 
-std::string_view name_of(Category category) {
-  constexpr std::string_view names[kCategories] = {"weights",     "gradients",      "optimizer",
-                                                   "activations", "weight_records", "kv_gradients",
-                                                   "logits",      "transfers",      "transient"};
-  return names[static_cast<std::size_t>(category)];
-}
-
 void Ledger::add(Category category, Bytes bytes) {
   const auto index = static_cast<std::size_t>(category);
   raise_to(peak_[index], live_[index].fetch_add(bytes, std::memory_order_relaxed) + bytes);

@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes of tensors a rank holds, by what they are for.
+// Bytes of tensors that a rank holds, by category.
 #pragma once
 
 #include <array>
 #include <atomic>
-#include <cstdint>
-#include <string_view>
 
 #include "base/units.h"
+#include "model/memory/category.h"
 
 namespace penstock::nn {
 
-enum class Category : std::uint8_t {
-  Weights,
-  Gradients,
-  Optimizer,      // f32 masters beside bf16 weights, and the moments
-  Activations,    // records: saved between a forward and its backward
-  WeightRecords,  // kept between a backward for the input and the one for the weights
-  KvGradients,    // accumulators of keys' and values' gradients
-  Logits,         // tiles of logits, and the kept gradient of the loss
-  Transfers,      // messages under way or waiting to be used
-  Transient,      // everything else
-};
-inline constexpr int kCategories = 9;
-std::string_view name_of(Category category);  // "weights", ..., "kv_gradients", "transient"
+using model::Category;
+using model::name_of;
+inline constexpr int kCategories = 9;  // categories of tensors: all before Copies
 
 // Live and peak bytes of one rank. Any thread may add and remove.
 class Ledger {
@@ -38,7 +27,7 @@ class Ledger {
 
   void reset_peaks();  // to the live bytes
 
-  // The greatest total since the last call, which begins a new count. One reader.
+  // Peak total since the last call; resets it. One reader.
   Bytes take_recent_peak();
 
  private:

@@ -4,11 +4,11 @@
 #include <ATen/ops/empty_like.h>
 
 #include "nn/allocator.h"
+#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cross_entropy.h"
-#include "nn/kernels/element.h"
 #include "nn/kernels/matmul.h"
+#include "nn/kernels/profile.h"
 #include "nn/kernels/rms_norm.h"
-#include "nn/profile.h"
 
 namespace penstock::nn {
 namespace {

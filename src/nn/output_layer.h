@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The final norm, the output matrix and the loss. The scale of the loss is known before the step, so the
-// gradients are formed in the forward visit, tile by tile of tokens, and logits never outlive a tile
+// forward visit also computes the gradients, tile by tile of tokens, and logits never outlive a tile
 // (algorithms, "The output layer and the loss").
 #pragma once
 

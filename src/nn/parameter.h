@@ -1,43 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// A weight with what training needs of it.
+// A weight with its training state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "mesh/shard.h"
 
 namespace penstock::nn {
 
-// Tied embeddings exist on the first and on the last stage; each side accumulates into a gradient buffer of
-// its own. The output side is named lm_head.weight, as an untied output matrix is.
-enum class Replica : std::uint8_t {
-  None,   // the parameter itself
-  Copy,   // the output side of a tied embedding whose owner is another stage: same values, own tensors
-  Alias,  // the same on the owner's own stage: weight and master are the owner's tensors, the gradient is its
-          // own
-};
-
-// Tensors are contiguous, in Hugging Face's shapes (matrices are [out, in]).
+// Tensors are contiguous, in Hugging Face's shapes (matrices are [out, in]), with the rows or columns of
+// `shard`; padding is zero and stays zero.
+//
+// Tied embeddings exist on the first and on the last stage, or on every device under vocabulary parallelism;
+// each side has its own gradient. The output side is named lm_head.weight, as an untied output matrix. On the
+// stage of the input side its weight and master are the embedding's tensors.
 struct Parameter {
   std::string name;     // Hugging Face's, as in "model.layers.3.self_attn.q_proj.weight"
-  at::Tensor weight;    // what the products read: bf16, f32 or f64
-  at::Tensor master;    // what the optimizer updates: f32 beside bf16 weights, else the weight itself
+  at::Tensor weight;    // read by the products: bf16, f32 or f64
+  at::Tensor master;    // updated by the optimizer: f32 for bf16 weights, else the weight itself
   at::Tensor gradient;  // f32 (f64 for f64 weights), sum over the step
   bool is_matrix = false;
-  Replica replica = Replica::None;
-
-  // Of a shard of a matrix (vocabulary parallelism): its rows but for the padding, which is zero and stays
-  // so. The shards of the ranks, in their order, make up the whole matrix. -1: this is the whole parameter.
-  std::int64_t own_rows = -1;
-  std::int64_t first_row = 0;  // of its own rows, in the whole matrix
-
-  bool is_shard() const { return own_rows >= 0; }
+  bool tied = false;                // the output side of tied embeddings: always a copy, never the owner
+  std::vector<std::int64_t> sizes;  // of the whole tensor
+  mesh::Shard shard;                // the part on this rank
 
   // Without padding.
   at::Tensor unpadded(const at::Tensor& tensor) const {
-    return own_rows < 0 ? tensor : tensor.narrow(0, 0, own_rows);
+    return shard.count == shard.held ? tensor : tensor.narrow(shard.dimension, 0, shard.count);
   }
 };
+
+// Of the ranks with the same part one owns it: it writes the part to files and adds it to sums over all
+// parameters.
+inline bool owns(const Parameter& parameter) { return parameter.shard.copy == 0; }
 
 }  // namespace penstock::nn

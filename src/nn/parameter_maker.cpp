@@ -6,6 +6,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "nn/allocator.h"
 
@@ -29,34 +30,41 @@ ParameterMaker::ParameterMaker(model::Precision precision, std::uint64_t seed)
       seed_(seed) {}
 
 Parameter ParameterMaker::norm(const std::string& name, std::int64_t size) const {
-  return finished({.name = name, .master = at::ones({size}, at::TensorOptions().dtype(master_type_))});
+  return finished({.name = name,
+                   .master = at::ones({size}, at::TensorOptions().dtype(master_type_)),
+                   .sizes = {size},
+                   .shard = mesh::padded_block(size, 1, 0)});
 }
 
 Parameter ParameterMaker::matrix(const std::string& name, std::int64_t rows, std::int64_t columns,
                                  double deviation, const std::string& values_of) const {
-  at::Tensor master = at::empty({rows, columns}, at::TensorOptions().dtype(master_type_));
-  fill(master, values_of.empty() ? name : values_of, 0, rows * columns, deviation);
-  return finished({.name = name, .master = master, .is_matrix = true});
+  return shard(name, {rows, columns}, mesh::padded_block(rows, 1, 0), deviation, values_of);
 }
 
-Parameter ParameterMaker::shard(const std::string& name, std::int64_t first, std::int64_t own,
-                                std::int64_t rows, std::int64_t columns) const {
-  at::Tensor master = at::zeros({rows, columns}, at::TensorOptions().dtype(master_type_));
-  fill(master, name, first * columns, own * columns, kInitialDeviation);
-  return finished({.name = name, .master = master, .is_matrix = true, .own_rows = own, .first_row = first});
+Parameter ParameterMaker::shard(const std::string& name, const std::vector<std::int64_t>& sizes,
+                                const mesh::Shard& shard, double deviation,
+                                const std::string& values_of) const {
+  PENSTOCK_CHECK(shard.dimension == 0 || shard.held == shard.count, "only rows are padded");
+  std::vector<std::int64_t> held = sizes;
+  held[shard.dimension] = shard.held;
+  at::Tensor master = at::empty(held, at::TensorOptions().dtype(master_type_));
+  if (shard.held > shard.count) master.zero_();
+  const std::uint64_t key = stream_key(seed_, hash(values_of.empty() ? name : values_of));
+  auto* values = static_cast<std::byte*>(master.data_ptr());
+  for (const mesh::Range& range : mesh::ranges_of(shard, sizes)) {
+    fill(values + range.own_begin * master.element_size(), key, range, deviation);
+  }
+  return finished({.name = name, .master = master, .is_matrix = true, .sizes = sizes, .shard = shard});
 }
 
-Parameter ParameterMaker::alias(const Parameter& owner) const {
-  const at::Tensor gradient = at::zeros(owner.gradient.sizes(), owner.gradient.options());
-  recount(gradient, Category::Gradients);
-  return {.name = kOutputName,
-          .weight = owner.weight,
-          .master = owner.master,
-          .gradient = gradient,
-          .is_matrix = true,
-          .replica = Replica::Alias,
-          .own_rows = owner.own_rows,
-          .first_row = owner.first_row};
+Parameter ParameterMaker::alias(const Parameter& embedding) const {
+  Parameter output = embedding;
+  output.name = kOutputName;
+  output.gradient = at::zeros(embedding.gradient.sizes(), embedding.gradient.options());
+  recount(output.gradient, Category::Gradients);
+  output.tied = true;
+  output.shard.copy = 1;
+  return output;
 }
 
 Parameter ParameterMaker::finished(Parameter parameter) const {
@@ -68,18 +76,15 @@ Parameter ParameterMaker::finished(Parameter parameter) const {
   return parameter;
 }
 
-void ParameterMaker::fill(at::Tensor& values, const std::string& name, std::int64_t first_element,
-                          std::int64_t count, double deviation) const {
-  const std::uint64_t key = stream_key(seed_, hash(name));
-  const bool wide = values.scalar_type() == at::kDouble;
-  void* data = values.data_ptr();
-  at::parallel_for(0, count, 4096, [&](std::int64_t begin, std::int64_t end) {
+void ParameterMaker::fill(void* values, std::uint64_t key, const mesh::Range& range, double deviation) const {
+  const bool wide = master_type_ == at::kDouble;
+  at::parallel_for(0, range.count, 4096, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const double value = deviation * normal(key, static_cast<std::uint64_t>(first_element + i));
+      const double value = deviation * normal(key, static_cast<std::uint64_t>(range.begin + i));
       if (wide) {
-        static_cast<double*>(data)[i] = value;
+        static_cast<double*>(values)[i] = value;
       } else {
-        static_cast<float*>(data)[i] = static_cast<float>(value);
+        static_cast<float*>(values)[i] = static_cast<float>(value);
       }
     }
   });

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes parameters with their initial values. Element i of a parameter depends on the seed, the parameter's
-// name and i alone, wherever the parameter lives.
+// name and i alone, not on the mesh.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/shape.h"
 #include "nn/parameter.h"
@@ -24,21 +25,21 @@ class ParameterMaker {
   // All ones.
   Parameter norm(const std::string& name, std::int64_t size) const;
 
-  // Normal values of this deviation. `values_of` is the name whose initial values it takes; empty: its own.
+  // Normal values of this deviation; `values_of`: name whose initial values it takes, empty: its own.
   Parameter matrix(const std::string& name, std::int64_t rows, std::int64_t columns,
                    double deviation = kInitialDeviation, const std::string& values_of = {}) const;
 
-  // Rows [first, first + own) of the whole matrix, then zeros up to `rows`.
-  Parameter shard(const std::string& name, std::int64_t first, std::int64_t own, std::int64_t rows,
-                  std::int64_t columns) const;
+  // The same for a part of a matrix of these sizes, with zeros for its padding.
+  Parameter shard(const std::string& name, const std::vector<std::int64_t>& sizes, const mesh::Shard& shard,
+                  double deviation = kInitialDeviation, const std::string& values_of = {}) const;
 
-  // A tied output matrix beside its owner: the owner's values, a gradient of its own.
-  Parameter alias(const Parameter& owner) const;
+  // A tied output matrix on the embedding's stage: the same tensors except the gradient.
+  Parameter alias(const Parameter& embedding) const;
 
  private:
   Parameter finished(Parameter parameter) const;
-  void fill(at::Tensor& values, const std::string& name, std::int64_t first_element, std::int64_t count,
-            double deviation) const;
+  // One range of a matrix's elements, at `values`.
+  void fill(void* values, std::uint64_t key, const mesh::Range& range, double deviation) const;
 
   at::ScalarType weight_type_;
   at::ScalarType master_type_;

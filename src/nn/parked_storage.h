@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor's memory that is away for a while: the tensor and its views stay, without bytes.
+// Memory of a tensor moved away temporarily: the tensor and its views stay, without bytes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,20 +12,20 @@
 
 namespace penstock::nn {
 
-// On the thread of the tensors. While away, nobody may read or write them. Bytes count as Activations before
-// and after; while away only those that stayed do, in a block of their own.
+// Used on the thread of the tensors. While away they must not be read or written. The bytes count as
+// Activations; while away only those that stay do, in a block of their own.
 class ParkedStorage {
  public:
-  // Of the storage the first `leaving` bytes are to leave, from 1 to all.
+  // The first `leaving` bytes of the storage leave; at least 1, at most all.
   ParkedStorage(c10::Storage storage, Bytes leaving);
 
   // The bytes that leave, until leave().
   std::span<const std::byte> front() const;
 
-  // They have been copied elsewhere: frees the memory.
+  // Frees the memory; call after the bytes are copied elsewhere.
   void leave();
 
-  // Takes memory again, with the bytes that stayed in place; the others, to be filled in, are returned and
+  // Allocates memory again, with the bytes that stayed in place. Returns the others, to be filled in; they
   // live as long as the storage.
   std::span<std::byte> come_back();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept between forward and backward: named tensors per layer, of which a policy says which stay
-// (model/memory_policy.h). What does not stay is formed again inside the backward, by the operations of the
-// forward on the same values.
+// Tensors kept between forward and backward, by name and layer. A policy (model/memory_policy.h) selects
+// which stay; the backward recomputes the others by the forward's operations on the same values.
 //
 // N = b·T tokens of one slice of a micro-batch; see model/shape.h for the other letters.
 #pragma once
@@ -13,7 +12,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "model/memory_policy.h"
+#include "model/memory/policy.h"
 #include "nn/parameter.h"
 
 namespace penstock::nn {
@@ -36,16 +35,16 @@ enum class Saved : std::uint8_t {
 };
 inline constexpr std::size_t kSavedCount = 14;
 
-// The policy's tensor that each belongs to: keys and values are one, so are gate and up; a norm's scale stays
+// The policy's tensor that each belongs to: keys and values are one, as are gate and up; a norm's scale stays
 // with its output, the log-sum-exp with the attention output.
 model::SavedTensor part_of(Saved name);
 
-// What one layer saves of one slice.
+// The tensors one layer saves for one slice.
 struct LayerRecord {
   std::array<at::Tensor, kSavedCount> tensors;
 
   // Gradients of this slice's keys and values from later slices [b, K, T, d], accumulator type; undefined
-  // until the first.
+  // before the first.
   at::Tensor key_gradient;
   at::Tensor value_gradient;
 
@@ -53,7 +52,7 @@ struct LayerRecord {
   const at::Tensor& operator[](Saved name) const { return tensors[static_cast<std::size_t>(name)]; }
 };
 
-// A weight gradient to be formed: weight.gradient += grad_outputᵀ · input.
+// A weight gradient to compute later: weight.gradient += grad_outputᵀ · input.
 struct PendingProduct {
   Parameter* weight;
   at::Tensor grad_output;  // [N, out]
@@ -64,18 +63,18 @@ using WeightRecord = std::vector<PendingProduct>;
 // Drops the tensors that `keep` lacks.
 void drop_unless(model::KeepSet keep, LayerRecord& record);
 
-// The memory of a layer's record that may leave the device, each storage once: all but the statistics (norms'
-// scales, log-sum-exp), and without keys and values where later slices read them.
+// The storages of a layer's record that can be offloaded, each once: all but the statistics (norms' scales,
+// log-sum-exp), and no keys and values that later slices read.
 void append_leavable(const LayerRecord& record, bool keys_and_values, std::vector<c10::Storage>& storages);
 
-// Counts what is kept in the allocator's categories: activations, and weight records.
+// Accounts the kept tensors as activations or weight records.
 void recount(const LayerRecord& record);
 void recount(const WeightRecord& record);
 
-// The bytes of storages behind tensors, each storage once: a view pins all of its storage.
+// Bytes of the tensors' storages, each storage once: a view pins all of its storage.
 class StorageBytes {
  public:
-  void add(const at::Tensor& tensor);  // undefined tensors count nothing, nor does memory that is away
+  void add(const at::Tensor& tensor);  // undefined tensors and memory that is away count as 0
   Bytes total() const { return total_; }
 
  private:

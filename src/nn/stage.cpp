@@ -13,7 +13,7 @@
 namespace penstock::nn {
 namespace {
 
-// What a stage keeps of one (micro-batch, slice).
+// Record of one (micro-batch, slice).
 struct SliceRecord {
   SlicePlace place;
   std::vector<LayerRecord> layers;
@@ -38,7 +38,7 @@ SlicePlace place_of(const ForwardInput& input) {
   return {given.size(0), given.size(1), input.first_position};
 }
 
-// What an evaluation keeps of a slice: what later slices read.
+// Kept of a slice in evaluation: the tensors that later slices read.
 model::KeepSet kept_by_evaluation(const ForwardInput& input) {
   return input.last_slice ? model::KeepSet{} : model::KeepSet{}.with(model::SavedTensor::KeyValue);
 }
@@ -87,7 +87,7 @@ struct Stage::Parts {
   at::Tensor run_layers(const ForwardInput& input, SliceRecords& store, bool training);
   SliceRecord take_record(SliceKey key);
   template <class Consume>
-  at::Tensor run_backward(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers,
+  at::Tensor run_backward(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners,
                           Consume&& consume);
 };
 
@@ -125,7 +125,8 @@ at::Tensor Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& sto
                                     : as_rows(input.hidden);
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     const auto earlier = earlier_slices(store, input.key, layer);
-    hidden = layer_forward(layers[layer], hidden, record.place, earlier, record.layers[layer], input.helpers);
+    hidden =
+        layer_forward(layers[layer], hidden, record.place, earlier, record.layers[layer], input.partners);
     drop_unless(training ? kept_of(layer) : kept_by_evaluation(input), record.layers[layer]);
     recount(record.layers[layer]);
   }
@@ -143,15 +144,15 @@ SliceRecord Stage::Parts::take_record(SliceKey key) {
 
 // Gives each layer's weight record to consume(layer, record), last layer first.
 template <class Consume>
-at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers,
-                                      Consume&& consume) {
+at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_output,
+                                      AttentionPartners* partners, Consume&& consume) {
   SliceRecord record = take_record(key);
   at::Tensor grad = options.last ? std::exchange(record.grad_hidden, {}) : as_rows(grad_output);
   for (std::size_t layer = layers.size(); layer-- > 0;) {
     const auto earlier = earlier_slices(records, key, layer);
     WeightRecord pending;
     grad = layer_backward_input(layers[layer], grad, record.place, earlier, std::move(record.layers[layer]),
-                                pending, helpers);
+                                pending, partners);
     consume(layer, std::move(pending));
   }
   if (!options.first) return as_slices(grad, record.place);
@@ -176,10 +177,10 @@ ForwardOutput Stage::forward(const ForwardInput& input) {
   return {.loss_sum = loss_sum};
 }
 
-at::Tensor Stage::backward_input(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers) {
+at::Tensor Stage::backward_input(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners) {
   std::vector<WeightRecord> pending(parts_->layers.size());
   at::Tensor grad =
-      parts_->run_backward(key, grad_output, helpers, [&](std::size_t layer, WeightRecord record) {
+      parts_->run_backward(key, grad_output, partners, [&](std::size_t layer, WeightRecord record) {
         recount(record);
         pending[layer] = std::move(record);
       });
@@ -195,8 +196,8 @@ void Stage::backward_weight(SliceKey key) {
   for (std::size_t layer = pending.size(); layer-- > 0;) layer_backward_weight(std::move(pending[layer]));
 }
 
-at::Tensor Stage::backward(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers) {
-  return parts_->run_backward(key, grad_output, helpers, [](std::size_t, WeightRecord record) {
+at::Tensor Stage::backward(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners) {
+  return parts_->run_backward(key, grad_output, partners, [](std::size_t, WeightRecord record) {
     layer_backward_weight(std::move(record));
   });
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stage computes: consecutive decoder layers, with the embedding in front on the first stage and the
-// final norm, the output matrix and the loss behind on the last. Explicit backward throughout; no autograd.
+// A stage: consecutive decoder layers, preceded by the embedding on the first stage and followed by the final
+// norm, the output matrix and the loss on the last. Explicit backward throughout; no autograd.
 //
-// T = tokens of one slice of each of the b sequences of a micro-batch; slices need not be equally long.
-// Everything saved for one (micro-batch, slice) is one record, owned by the stage from forward until backward
-// (or until backward_weight, as a weight record). A policy may keep less of it: the backward forms the rest
-// again, with the same bits. The keys and values of a slice are part of its record and
-// serve as context for the later slices of the micro-batch. Legal order of calls is that of algorithms
-// "Dependencies"; calls out of order are broken invariants. One thread at a time.
+// T = tokens of one slice of each of the b sequences of a micro-batch; slices need not be equally long. The
+// tensors saved for one (micro-batch, slice) are one record, owned by the stage from forward until backward
+// (or until backward_weight, as a weight record). A policy may keep fewer: the backward recomputes the rest,
+// with the same bits. The keys and values of a slice are part of its record and are read by the later slices
+// of the micro-batch. The legal order of calls is in algorithms, "Dependencies"; other orders are broken
+// invariants. One thread at a time.
 //
-// Tensors given to a call may be kept, not copied (hidden until the record is used up, grad_output until
+// Arguments may be kept without a copy (hidden until the record is consumed, grad_output until
 // backward_weight, tokens until the backward): the caller must not write to them afterwards. Norm and
-// embedding gradients are formed in backward_input, the output layer's in forward, all others in
+// embedding gradients are computed in backward_input, the output layer's in forward, all others in
 // backward_weight.
 #pragma once
 
@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "base/units.h"
-#include "model/memory_policy.h"
+#include "model/memory/policy.h"
 #include "model/shape.h"
-#include "nn/attention_helpers.h"
+#include "nn/attention_partners.h"
 #include "nn/parameter.h"
 
 namespace penstock::nn {
@@ -36,14 +36,14 @@ struct StageOptions {
   bool last = true;   // has the output layer and the loss
   model::Precision precision = model::Precision::F32;
   std::uint64_t seed = 1;               // initial weights depend on the seed and the parameter's name alone
-  std::int64_t loss_tile_tokens = 512;  // logits exist for so many tokens at a time
+  std::int64_t loss_tile_tokens = 512;  // tokens per tile of logits
   std::int64_t max_positions = 1024;    // rows of the rotary table: the sequence length
-  // What each of its layers keeps for the backward; empty: everything. With slices each keeps kv: the later
-  // slices read them.
+  // What each layer keeps for the backward; empty: everything. With slices each keeps kv: later slices read
+  // it.
   std::vector<model::KeepSet> keep;
 };
 
-// Which part of the step's tokens a call works on.
+// The part of the step's tokens that a call works on.
 struct SliceKey {
   int micro_batch = 0;
   int slice = 0;
@@ -52,13 +52,13 @@ struct SliceKey {
 
 struct ForwardInput {
   SliceKey key;
-  std::int64_t first_position = 0;      // of the slice in its sequence
-  bool last_slice = false;              // nobody will read its keys and values: an evaluation keeps none
-  at::Tensor tokens;                    // [b, T] int64, first stage
-  at::Tensor hidden;                    // [b, T, h] in the compute type, other stages
-  at::Tensor targets;                   // [b, T] int64, last stage; -1: no target
-  double loss_scale = 1.0;              // last stage: 1 / number of targets of the whole step
-  AttentionHelpers* helpers = nullptr;  // who takes a part of this slice's attention; null: nobody
+  std::int64_t first_position = 0;        // of the slice in its sequence
+  bool last_slice = false;                // no slice reads its keys and values: evaluation keeps none
+  at::Tensor tokens;                      // [b, T] int64, first stage
+  at::Tensor hidden;                      // [b, T, h] in the compute type, other stages
+  at::Tensor targets;                     // [b, T] int64, last stage; -1: no target
+  double loss_scale = 1.0;                // last stage: 1 / number of targets of the whole step
+  AttentionPartners* partners = nullptr;  // devices that compute part of this slice's attention; may be null
 };
 
 struct ForwardOutput {
@@ -77,35 +77,36 @@ class Stage {
 
   ForwardOutput forward(const ForwardInput& input);
 
-  // Gradient of the stage's output [b, T, h] (undefined on the last stage, which formed it in forward) to the
-  // gradient of its input (undefined on the first stage, where the embedding's gradient is accumulated). The
-  // record becomes a weight record. Helpers as in forward.
-  at::Tensor backward_input(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers = nullptr);
+  // Gradient of the stage's output [b, T, h] (undefined on the last stage, which computed it in forward) to
+  // the gradient of its input (undefined on the first stage, which accumulates the embedding's gradient). The
+  // record becomes a weight record. Partners as in forward.
+  at::Tensor backward_input(SliceKey key, const at::Tensor& grad_output,
+                            AttentionPartners* partners = nullptr);
 
   // Adds the weight gradients of the key's weight record and frees it.
   void backward_weight(SliceKey key);
 
   // Both at once, layer by layer; the same bits.
-  at::Tensor backward(SliceKey key, const at::Tensor& grad_output, AttentionHelpers* helpers = nullptr);
+  at::Tensor backward(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners = nullptr);
 
-  // Forward without a backward to come: keeps keys and values only, until forget(). No gradients are formed.
+  // Forward without backward: keeps keys and values only, until forget(). Computes no gradients.
   ForwardOutput evaluate(const ForwardInput& input);
 
   // evaluate(), but the logits [b, T, V] in f32 (f64 for f64) instead of the loss, last stage; for sampling.
   at::Tensor evaluate_logits(const ForwardInput& input);
 
-  void forget(int micro_batch);  // drops what evaluate kept
+  void forget(int micro_batch);  // drops the tensors that evaluate kept
 
   void zero_gradients();
 
   // After the optimizer: weights from masters (a no-op unless bf16).
   void weights_from_masters();
 
-  // The memory of a live record that may leave the device until its backward, in a fixed order (record.h).
-  // `sliced`: other slices of its micro-batch read its keys and values.
+  // Memory of a live record that can be offloaded until its backward, in a fixed order (record.h). `sliced`:
+  // other slices of its micro-batch read its keys and values.
   std::vector<c10::Storage> leavable(SliceKey key, bool sliced) const;
 
-  // Saved bytes of live records, storages counted once: activations (until backward), weight records, f32
+  // Saved bytes of live records, each storage once: activations (until backward), weight records, f32
   // gradients of keys and values, and the kept gradient of the loss (category logits).
   struct SavedBytes {
     Bytes activations = 0;

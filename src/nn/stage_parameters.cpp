@@ -31,7 +31,8 @@ Parameter tied_output(const ParameterMaker& make, const StageOptions& options,
   const model::Shape& shape = options.shape;
   if (options.first) return make.alias(parameters.front());
   Parameter copy = make.matrix(kOutputName, shape.vocab, shape.hidden, kInitialDeviation, kEmbeddingName);
-  copy.replica = Replica::Copy;
+  copy.tied = true;
+  copy.shard.copy = 1;
   return copy;
 }
 

@@ -10,7 +10,7 @@
 
 namespace penstock::nn {
 
-// In the model's order: embedding, layers, final norm, output matrix, as far as the stage has them. Initial
+// In the model's order: those of embedding, layers, final norm and output matrix that the stage has. Initial
 // values: norms 1; matrices normal with deviation 0.02, output projections (o_proj, down_proj) divided by
 // √(2·layers of the model). A tied output matrix is named lm_head.weight and has the embedding's values.
 std::vector<Parameter> make_parameters(const StageOptions& options);

@@ -12,10 +12,11 @@
 #include "base/error.h"
 #include "nn/allocator.h"
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/element.h"
+#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/matmul.h"
+#include "nn/kernels/profile.h"
 #include "nn/kernels/rms_norm.h"
-#include "nn/profile.h"
+#include "nn/kernels/sharded_softmax.h"
 
 namespace penstock::nn {
 namespace {
@@ -87,13 +88,13 @@ VisitResult VocabularyVisit::carry_out() {
 VocabularyVisit::Tile VocabularyVisit::begin_tile(std::int64_t number) {
   Tile tile{.begin = number * tile_tokens_};
   tile.tokens = std::min(tile_tokens_, input_.targets.numel() - tile.begin);
-  if (!hidden_arrives_.empty()) hidden_arrives_[static_cast<std::size_t>(number)].wait();
+  if (!hidden_arrives_.empty()) hidden_arrives_[number].wait();
   {
     const CategoryScope scope(Category::Logits);
     tile.logits = kernels::product(normed_.narrow(0, tile.begin, tile.tokens), shard_.output().weight);
   }
   const at::Tensor mine = kernels::shard_statistics(
-      tile.logits, input_.targets.narrow(0, tile.begin, tile.tokens), shard_.range());
+      tile.logits, input_.targets.narrow(0, tile.begin, tile.tokens), shard_.shard());
   tile.statistics = at::empty({pipeline_.size(), 3, tile.tokens}, mine.options());
   tile.statistics.select(0, pipeline_.rank()).copy_(mine);
   for_others([&](int other) {
@@ -107,14 +108,14 @@ VocabularyVisit::Tile VocabularyVisit::begin_tile(std::int64_t number) {
 void VocabularyVisit::finish_tile(Tile tile) {
   for (comm::Request& request : tile.gathering) request.wait();
   const at::Tensor targets = input_.targets.narrow(0, tile.begin, tile.tokens);
-  const auto softmax = kernels::combine_statistics(tile.statistics, targets, shard_.range().rows);
+  const auto softmax = kernels::combine_statistics(tile.statistics, targets, shard_.shard().held);
   loss_sum_ += std::accumulate(softmax.losses.begin(), softmax.losses.end(), 0.0);
   if (input_.with_gradients) form_gradients(tile, targets, softmax.scale);
 }
 
 void VocabularyVisit::form_gradients(Tile& tile, const at::Tensor& targets, const at::Tensor& scale) {
   Parameter& matrix = shard_.output();
-  kernels::shard_gradient(tile.logits, targets, shard_.range(), scale, input_.loss_scale);
+  kernels::shard_gradient(tile.logits, targets, shard_.shard(), scale, input_.loss_scale);
   at::Tensor part = kernels::product_backward_wide(tile.logits, matrix.weight);
   recount(part, Category::Transfers);
   finish_reduction();
@@ -122,7 +123,7 @@ void VocabularyVisit::form_gradients(Tile& tile, const at::Tensor& targets, cons
     reduction_.begin = tile.begin;
     reduction_.parts.resize(static_cast<std::size_t>(pipeline_.size()));
     for_others([&](int other) {
-      at::Tensor& theirs = reduction_.parts[static_cast<std::size_t>(other)];
+      at::Tensor& theirs = reduction_.parts[other];
       theirs = at::empty_like(part);
       recount(theirs, Category::Transfers);
       reduction_.receives.push_back(receive(theirs, other));
@@ -135,7 +136,7 @@ void VocabularyVisit::form_gradients(Tile& tile, const at::Tensor& targets, cons
                                       normed_.narrow(0, tile.begin, tile.tokens));
 }
 
-// Adds the parts of the latest tile; the receives were posted before its weight gradient was formed.
+// Adds the parts of the latest tile; the receives were posted before its weight gradient.
 void VocabularyVisit::finish_reduction() {
   if (reduction_.parts.empty()) return;
   for (comm::Request& request : reduction_.receives) request.wait();
@@ -151,7 +152,7 @@ std::int64_t VocabularyVisit::tiles() const {
   return (input_.targets.numel() + tile_tokens_ - 1) / tile_tokens_;
 }
 
-// Buffers that have arrived are given back first.
+// Frees arrived buffers first.
 void VocabularyVisit::send(const at::Tensor& buffer, int to) {
   std::erase_if(sent_, [](Sent& sent) { return sent.request.test(); });
   sent_.push_back({pipeline_.send(bytes_of(buffer), to, channel_), buffer});

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output layer and the loss of one slice, carried out by all devices of a pipeline together: one visit
-// forms the loss, the gradient of the last stage's output and the gradient of the output matrix, tile by
+// The output layer and the loss of one slice, computed by all devices of a pipeline together: one visit
+// computes the loss, the gradient of the last stage's output and the gradient of the output matrix, tile by
 // tile of tokens (algorithms: "The output layer and the loss").
 //
-// Of a tile every device computes the logits of its columns and three numbers a token, which all devices
-// gather; while they fly it computes the next tile's logits, so at most two tiles of logits exist (category
-// logits). The partial gradients of the hidden states are added on the last device in the accumulator type,
-// in the order of the ranks. So results do not depend on timing; against the unsharded output layer they
-// differ by rounding.
+// Each device computes the logits of its columns of a tile and three numbers per token, which all devices
+// gather; during the gather it computes the next tile's logits, so at most two tiles of logits exist
+// (category logits). The partial gradients of the hidden states are added on the last device in the
+// accumulator type, in the order of the ranks. Results do not depend on timing and differ from the unsharded
+// output layer by rounding.
 #pragma once
 
 #include "base/units.h"
@@ -17,10 +17,10 @@
 namespace penstock::nn {
 
 struct VisitInput {
-  at::Tensor hidden;           // [N, h], the last stage's output; on the last device alone
+  at::Tensor hidden;           // [N, h], the last stage's output; on the last device only
   at::Tensor targets;          // [N] int64; -1: none
   double loss_scale = 1.0;     // 1 / number of targets of the whole step
-  bool with_gradients = true;  // else the loss alone
+  bool with_gradients = true;  // else the loss only
 };
 
 struct VisitResult {
@@ -30,11 +30,11 @@ struct VisitResult {
 
 class VocabularyVisit {
  public:
-  // Posts the messages of the hidden states on `channel` and returns when all devices have come.
-  // Collective. What is given outlives the visit.
+  // Posts the messages of the hidden states on `channel` and returns when all devices have done so.
+  // Collective. Arguments must outlive the visit.
   VocabularyVisit(VocabularyShard& shard, comm::Communicator& pipeline, int channel, const VisitInput& input);
 
-  // The work itself. Adds the gradients of the output matrix and, on the last device, of the final norm.
+  // Computes the visit. Adds the gradients of the output matrix and, on the last device, of the final norm.
   VisitResult carry_out();
 
  private:
@@ -44,7 +44,7 @@ class VocabularyVisit {
     at::Tensor statistics;  // [p, 3, T]
     std::vector<comm::Request> gathering;
   };
-  // Parts of a tile's gradient on their way to the last device.
+  // Parts of a tile's gradient in flight to the last device.
   struct Reduction {
     std::int64_t begin = 0;
     std::vector<at::Tensor> parts;  // [rank][T, h]

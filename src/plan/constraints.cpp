@@ -9,12 +9,12 @@ bool heads_divide(const model::Shape& shape, int tensor) {
   return shape.kv_heads % tensor == 0 || tensor % shape.kv_heads == 0;
 }
 
-// Slices, chunks and devices in step: only slimpipe has slots in which all devices do the same kind of work.
+// Devices in lockstep: only slimpipe has slots in which all devices do the same kind of work.
 bool has_slots(const Layout& layout) { return layout.schedule == ScheduleKind::SlimPipe; }
 
 bool tokens_divide(const Workload& workload, const Layout& layout) {
   const std::int64_t parts =
-      static_cast<std::int64_t>(layout.slices) * layout.spread.context * layout.spread.tensor;
+      static_cast<std::int64_t>(layout.slices) * layout.mesh.context * layout.mesh.tensor;
   const bool long_enough = layout.slices == 1 || workload.seq_len / layout.slices >= kShortestSlice;
   return long_enough && workload.seq_len % parts == 0;
 }
@@ -38,27 +38,26 @@ std::string_view sentence_of(Rejection rejection) {
   return kSentences[static_cast<std::size_t>(rejection)];
 }
 
-std::optional<Rejection> reject_mesh(const Workload& workload, const model::Spread& spread,
+std::optional<Rejection> reject_mesh(const Workload& workload, const mesh::Mesh& mesh,
                                      std::int64_t gpus_per_node) {
   const model::Shape& shape = workload.model.shape;
-  if (!heads_divide(shape, spread.tensor)) return Rejection::Heads;
-  if (gpus_per_node % spread.tensor != 0) return Rejection::TensorInNode;
-  if (shape.experts % spread.expert != 0) return Rejection::Experts;
-  const std::int64_t replicas = static_cast<std::int64_t>(spread.data) * spread.context;
-  if (replicas % spread.expert != 0) return Rejection::Experts;
-  if (shape.layers % spread.pipeline != 0) return Rejection::Layers;
+  if (!heads_divide(shape, mesh.tensor)) return Rejection::Heads;
+  if (gpus_per_node % mesh.tensor != 0) return Rejection::TensorInNode;
+  if (shape.experts % mesh.expert != 0) return Rejection::Experts;
+  const std::int64_t replicas = static_cast<std::int64_t>(mesh.data) * mesh.context;
+  if (replicas % mesh.expert != 0) return Rejection::Experts;
+  if (shape.layers % mesh.pipeline != 0) return Rejection::Layers;
   return std::nullopt;
 }
 
-std::optional<Rejection> reject_batch(const Workload& workload, const model::Spread& spread,
-                                      int micro_batch) {
-  if (workload.global_batch % (static_cast<std::int64_t>(spread.data) * micro_batch) != 0)
+std::optional<Rejection> reject_batch(const Workload& workload, const mesh::Mesh& mesh, int micro_batch) {
+  if (workload.global_batch % (static_cast<std::int64_t>(mesh.data) * micro_batch) != 0)
     return Rejection::Batch;
   return std::nullopt;
 }
 
 std::optional<Rejection> reject_layout(const Workload& workload, const Layout& layout) {
-  const int p = layout.spread.pipeline;
+  const int p = layout.mesh.pipeline;
   if (workload.model.shape.layers % (static_cast<std::int64_t>(p) * layout.chunks) != 0)
     return Rejection::Layers;
   if (layout.slices > 1 && layout.micro_batch > 1) return Rejection::SlicesOfBatch;
@@ -66,14 +65,14 @@ std::optional<Rejection> reject_layout(const Workload& workload, const Layout& l
   if (p == 1 && layout.chunks > 1) return Rejection::Schedule;
   if (!takes(layout.schedule, pipeline_shape(workload, layout))) return Rejection::Schedule;
   const bool grid = has_slots(layout) && p > 1;
-  if (layout.exchange != Exchange::Off && (!grid || layout.slices == 1)) return Rejection::Exchange;
+  if (layout.exchange != ExchangeMode::Off && (!grid || layout.slices == 1)) return Rejection::Exchange;
   if (layout.vocabulary_parallel && !grid) return Rejection::Vocabulary;
   return std::nullopt;
 }
 
 std::optional<Rejection> reject(const Workload& workload, const Layout& layout, std::int64_t gpus_per_node) {
-  if (const auto why = reject_mesh(workload, layout.spread, gpus_per_node)) return why;
-  if (const auto why = reject_batch(workload, layout.spread, layout.micro_batch)) return why;
+  if (const auto why = reject_mesh(workload, layout.mesh, gpus_per_node)) return why;
+  if (const auto why = reject_batch(workload, layout.mesh, layout.micro_batch)) return why;
   return reject_layout(workload, layout);
 }
 

@@ -23,9 +23,9 @@ std::vector<int> wanted_or(const std::vector<int>& wanted, std::vector<int> all)
 
 }  // namespace
 
-std::vector<model::Spread> all_meshes(const Workload& workload, const Cluster& cluster,
-                                      const SearchSpace& space) {
-  std::vector<model::Spread> meshes;
+std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& cluster,
+                                   const SearchSpace& space) {
+  std::vector<mesh::Mesh> meshes;
   const auto experts = wanted_or(space.expert, divisors(workload.model.shape.experts));
   for (const int t : wanted_or(space.tensor, divisors(cluster.gpus))) {
     if (cluster.gpus % t != 0) continue;
@@ -41,15 +41,14 @@ std::vector<model::Spread> all_meshes(const Workload& workload, const Cluster& c
   return meshes;
 }
 
-std::vector<int> chunks_to_try(const Workload& workload, const model::Spread& spread,
-                               const SearchSpace& space) {
+std::vector<int> chunks_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space) {
   return wanted_or(space.chunks,
-                   divisors(std::max<std::int64_t>(1, workload.model.shape.layers / spread.pipeline)));
+                   divisors(std::max<std::int64_t>(1, workload.model.shape.layers / mesh.pipeline)));
 }
 
-std::vector<int> slices_to_try(const model::Spread& spread, const SearchSpace& space) {
+std::vector<int> slices_to_try(const mesh::Mesh& mesh, const SearchSpace& space) {
   std::vector<int> slices{1, 2, 4, 8, 16, 32, 64, 128, 256};
-  for (const int multiple : {1, 2, 4}) slices.push_back(multiple * spread.pipeline);
+  for (const int multiple : {1, 2, 4}) slices.push_back(multiple * mesh.pipeline);
   std::sort(slices.begin(), slices.end());
   slices.erase(std::unique(slices.begin(), slices.end()), slices.end());
   return wanted_or(space.slices, std::move(slices));

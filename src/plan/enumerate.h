@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists a search walks through.
+// The candidate lists of a search.
 #pragma once
 
 #include "plan/search.h"
 
 namespace penstock::plan {
 
-// Every (t, c, e, p, d) with t·c·p·d devices that the space allows.
-std::vector<model::Spread> all_meshes(const Workload& workload, const Cluster& cluster,
-                                      const SearchSpace& space);
+// Every (t, c, e, p, d) that the space allows with t·c·p·d devices.
+std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& cluster,
+                                   const SearchSpace& space);
 
-// Sizes to try on a mesh where the space leaves them open: divisors of the layers per device for v; powers of
-// two and multiples of p for n; powers of two for b.
-std::vector<int> chunks_to_try(const Workload& workload, const model::Spread& spread,
-                               const SearchSpace& space);
-std::vector<int> slices_to_try(const model::Spread& spread, const SearchSpace& space);
+// Candidate sizes on a mesh where the space leaves them open: v divides the layers per device; n is a power
+// of two or a multiple of p; b is a power of two.
+std::vector<int> chunks_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space);
+std::vector<int> slices_to_try(const mesh::Mesh& mesh, const SearchSpace& space);
 std::vector<int> micro_batches_to_try(const SearchSpace& space);
 
 }  // namespace penstock::plan

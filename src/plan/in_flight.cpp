@@ -19,7 +19,7 @@ bool whole_rounds(const PipelineShape& shape) {
   return shape.micro_batches % std::max(1, shape.micro_batches / shape.devices) == 0;
 }
 
-// Micro-batches of one round of interleaved 1F1B: p when m is a multiple of p.
+// Micro-batches per round of interleaved 1F1B: p when m is a multiple of p.
 int round_size(const PipelineShape& shape) {
   return shape.micro_batches / std::max(1, shape.micro_batches / shape.devices);
 }

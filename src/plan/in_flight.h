@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many slice-chunks a schedule keeps in flight on each device, and the bubble it leaves, in closed form
-// (algorithms: "SlimPipe", the comparison of schedules). Tests hold each form to the generated schedule.
+// Closed forms of the slice-chunks in flight on each device and of the bubble, per schedule (algorithms:
+// "SlimPipe", the comparison of schedules). Tests compare each form with the generated schedule.
 #pragma once
 
 #include <array>
@@ -39,22 +39,22 @@ struct PipelineShape {
   int chunks = 1;         // v
 };
 
-// Can the schedule run this shape? Sliced ones take n > 1, looped ones v > 1, V shapes v = 2 alone;
-// interleaved slimpipe wants n >= p; interleaved wants m divisible by max(1, m / p) rounds.
+// Whether the schedule supports this shape. Sliced ones take n > 1, looped ones v > 1, V shapes v = 2 only;
+// interleaved slimpipe needs n >= p; interleaved needs m divisible by max(1, m / p) rounds.
 bool takes(ScheduleKind kind, const PipelineShape& shape);
 
 bool splits_backward(ScheduleKind kind);  // I and W instead of B
-bool is_v_shaped(ScheduleKind kind);      // the last stage lives on device 0
+bool is_v_shaped(ScheduleKind kind);      // the last stage is on device 0
 bool is_sliced(ScheduleKind kind);        // takes n > 1
 
-// Records from F until B or I, and weight records from I until W, at most on device r, in slice-chunks. Exact
+// Peak records from F until B or I, and weight records from I until W, on device r, in slice-chunks. Exact
 // for gpipe, terapipe, 1f1b, seq1f1b, interleaved (m a multiple of p), breadth-first and slimpipe; bounds for
 // the others.
 double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
 double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
 
 // Idle time of a device over the whole step, in forwards-and-backwards of one slice-chunk at F = I = W: p − 1
-// for 1f1b and its kin, whose bubble is (p − 1)/(m·n·v + p − 1) of the step.
+// for 1f1b and variants, whose bubble is (p − 1)/(m·n·v + p − 1) of the step.
 double ramp_slots(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace penstock::plan

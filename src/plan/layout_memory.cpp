@@ -7,8 +7,8 @@
 namespace penstock::plan {
 namespace {
 
-// Records that are alive together with the most weight records. Where a bound on both together is known (ZB,
-// until W: p, 2p − 1 and 2p units) the records are what is left of it.
+// Records alive at the peak of weight records. Where a bound on their sum is known (ZB, until W: p, 2p − 1
+// and 2p units), the records are the remainder.
 double records_beside_weights(ScheduleKind kind, const PipelineShape& shape, int rank) {
   const double records = records_in_flight(kind, shape, rank);
   const double weights = weight_records_in_flight(kind, shape, rank);
@@ -20,9 +20,9 @@ double records_beside_weights(ScheduleKind kind, const PipelineShape& shape, int
   return records;
 }
 
-// Matrices of V·h on a device; tied embeddings of a single stage are one matrix.
+// V·h matrices on a device; tied embeddings of a single stage are one matrix.
 double embeddings_on(const Workload& workload, const Layout& layout, int rank) {
-  const int p = layout.spread.pipeline;
+  const int p = layout.mesh.pipeline;
   if (layout.vocabulary_parallel) return (workload.model.shape.tied_embeddings ? 1.0 : 2.0) / p;
   if (p == 1) return workload.model.shape.tied_embeddings ? 1 : 2;
   const int last = is_v_shaped(layout.schedule) ? 0 : p - 1;
@@ -38,9 +38,9 @@ double reduction(const model::MemoryPlan& plan, const model::DeviceLoad& load) {
 model::MemoryPlan memory_plan(const Workload& workload, const Layout& layout) {
   model::MemoryPlan plan;
   plan.shape = workload.model.shape;
-  plan.shape.vocab = padded_vocabulary(plan.shape.vocab, layout.spread.tensor);
+  plan.shape.vocab = padded_vocabulary(plan.shape.vocab, layout.mesh.tensor);
   plan.precision = workload.precision;
-  plan.spread = layout.spread;
+  plan.mesh = layout.mesh;
   plan.seq_len = workload.seq_len;
   plan.micro_batch = layout.micro_batch;
   plan.slices = layout.slices;
@@ -70,7 +70,7 @@ model::DeviceLoad device_load(const Workload& workload, const Layout& layout, in
 model::MemoryTable layout_memory(const Workload& workload, const Layout& layout) {
   const model::MemoryPlan plan = memory_plan(workload, layout);
   model::MemoryTable table;
-  for (int rank = 0; rank < layout.spread.pipeline; ++rank) {
+  for (int rank = 0; rank < layout.mesh.pipeline; ++rank) {
     table.push_back(model::device_memory(plan, device_load(workload, layout, rank)));
   }
   return table;
@@ -78,7 +78,7 @@ model::MemoryTable layout_memory(const Workload& workload, const Layout& layout)
 
 FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed) {
   model::MemoryPlan plan = memory_plan(workload, layout);
-  const int ends[] = {0, layout.spread.pipeline - 1};
+  const int ends[] = {0, layout.mesh.pipeline - 1};
   const model::DeviceLoad loads[] = {device_load(workload, layout, ends[0]),
                                      device_load(workload, layout, ends[1])};
   if (!fixed) {
@@ -102,8 +102,8 @@ FittedMemory fit_memory(const Workload& workload, const Layout& layout, double l
   fitted.fits = static_cast<double>(fitted.fullest.total()) <= limit;
   if (fitted.offload > 0) {
     const double mean =
-        0.5 * (reduction(plan, loads[0]) + reduction(plan, loads[1]));  // records fall linearly
-    fitted.host_total = static_cast<Bytes>(fitted.offload * mean * layout.spread.pipeline);
+        0.5 * (reduction(plan, loads[0]) + reduction(plan, loads[1]));  // records decrease linearly
+    fitted.host_total = static_cast<Bytes>(fitted.offload * mean * layout.mesh.pipeline);
   }
   return fitted;
 }

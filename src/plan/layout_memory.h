@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a layout on every device of its pipeline, and the least share to offload so that it fits.
+// Memory of a layout on every device of its pipeline, and the least offload share that makes it fit.
 #pragma once
 
-#include "model/memory_device.h"
+#include "model/memory/device.h"
 #include "plan/layout.h"
 
 namespace penstock::plan {
@@ -10,7 +10,7 @@ namespace penstock::plan {
 model::MemoryPlan memory_plan(const Workload& workload, const Layout& layout);
 model::DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank);
 
-// Of all devices, first to last.
+// Of all devices, in order.
 model::MemoryTable layout_memory(const Workload& workload, const Layout& layout);
 
 struct FittedMemory {
@@ -18,12 +18,12 @@ struct FittedMemory {
   int rank = 0;        // of the fullest device
   double offload = 0;  // α, a multiple of 1 %
   bool fits = false;
-  Bytes host_total = 0;  // of one replica's pipeline, all devices
+  Bytes host_total = 0;  // one replica's pipeline, all devices
 };
 
-// With layout.offload as it is where `fixed`, else with the least α that fits in `limit`; α = 1 where none
-// does. The fullest device is the first or the last: in-flight records fall along the pipeline, and only the
-// ends hold embeddings.
+// Uses layout.offload if `fixed`, else the least α that fits in `limit`; α = 1 if none does. The fullest
+// device is the first or the last: in-flight records decrease along the pipeline, and only the ends hold
+// embeddings.
 FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed);
 
 }  // namespace penstock::plan

@@ -40,8 +40,7 @@ Model named_gpt(std::string_view name, std::int64_t layers, std::int64_t hidden,
   return model;
 }
 
-// Shapes as the sources of bench/reference give them; the last three are those of the models' published
-// configurations.
+// Shapes from the sources of bench/reference; the last three from the models' published configurations.
 const std::array kModels{
     llama("llama-7b", {32, 4096, 11008, 32, 32, kKwaiVocabulary}),
     llama("llama-65b", {80, 8192, 22016, 64, 64, kKwaiVocabulary}),

@@ -15,8 +15,8 @@ struct Piece {
   bool contiguous = true;
 };
 
-// Gate and up are saved as two strided halves of fc1's output where SwiGLU runs as two operations, and whole
-// where it is recomputed as one. K and V are two tensors.
+// Gate and up are saved as two strided halves of fc1's output if SwiGLU runs as two operations, and whole if
+// it is recomputed as one. K and V are two tensors.
 void append(std::vector<Piece>& pieces, SavedTensor tensor, Bytes bytes, bool fused_swiglu) {
   if (tensor == SavedTensor::KeyValue) {
     pieces.insert(pieces.end(), 2, Piece{bytes / 2});

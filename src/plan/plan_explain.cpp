@@ -2,25 +2,22 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/columns.h"
 #include "base/text.h"
 #include "plan/plan_print.h"
 
 namespace penstock::plan {
 namespace {
 
-std::string line(const std::string& name, const std::string& value, const std::string& rest = "") {
-  return "  " + name + std::string(name.size() < 28 ? 28 - name.size() : 1, ' ') +
-         std::string(value.size() < 12 ? 12 - value.size() : 0, ' ') + value + rest + "\n";
-}
-
-std::string print_terms(const StepCost& cost) {
-  std::string text;
+Rows rows_of(const StepCost& cost) {
+  Rows rows;
   for (const auto& [name, seconds] : terms_of(cost)) {
     if (seconds == 0) continue;
-    text += line(std::string(name), number(seconds, 4) + " s",
-                 "  " + number(100 * seconds / cost.total(), 1) + " %");
+    rows.push_back({"  " + std::string(name), number(seconds, 4) + " s",
+                    number(100 * seconds / cost.total(), 1) + " %"});
   }
-  return text + line("step, closed form", number(cost.total(), 4) + " s");
+  rows.push_back({"  step, closed form", number(cost.total(), 4) + " s"});
+  return rows;
 }
 
 std::string print_device(const model::DeviceMemory& memory, const std::string& name, double limit) {
@@ -33,7 +30,7 @@ std::string print_device(const model::DeviceMemory& memory, const std::string& n
   return text + "\n";
 }
 
-// Devices that hold the same are one line.
+// Devices with equal memory share one line.
 std::string print_memory(const model::MemoryTable& table, double limit, bool ends_only) {
   std::string text;
   for (std::size_t first = 0; first < table.size();) {
@@ -68,9 +65,9 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
   }
   for (int factor = 2; factor <= 64; factor *= 2) {
     Layout other = layout;
-    other.spread.context *= factor;
+    other.mesh.context *= factor;
     if (peak(workload, other) > limit) continue;
-    ways.push_back("cp " + std::to_string(other.spread.context) + " on " + std::to_string(factor) +
+    ways.push_back("cp " + std::to_string(other.mesh.context) + " on " + std::to_string(factor) +
                    " times the devices");
     break;
   }
@@ -87,11 +84,12 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
                      ", F = " + number(1e3 * cost.forward_slot, 3) +
                      " ms and B = " + number(1e3 * cost.backward_slot, 3) + " ms of a slice-chunk of " +
                      std::to_string(chunk_layers(workload, candidate.layout)) + " layers\n";
-  text += print_terms(cost);
-  if (candidate.simulated) text += line("step, simulated", number(*candidate.simulated, 4) + " s");
+  Rows rows = rows_of(cost);
+  if (candidate.simulated) rows.push_back({"  step, simulated", number(*candidate.simulated, 4) + " s"});
   const Seconds step = candidate.step();
-  text += line("tokens/s/GPU", number(tokens_per_second_per_gpu(workload, cluster, step), 1));
-  text += line("MFU", number(100 * model_flops_utilization(workload, cluster, step), 2) + " %");
+  rows.push_back({"  tokens/s/GPU", number(tokens_per_second_per_gpu(workload, cluster, step), 1)});
+  rows.push_back({"  MFU", number(100 * model_flops_utilization(workload, cluster, step), 2) + " %"});
+  text += columns(rows, "lr");
   text += print_memory(layout_memory(workload, candidate.layout), cluster.limit, ends_only);
   if (!candidate.memory.fits) {
     text += "  does not fit; would fit with: " + what_would_fit(workload, cluster, candidate.layout) + "\n";

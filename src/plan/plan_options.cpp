@@ -60,7 +60,7 @@ void describe_search(PlanOptions::SearchKeys& keys, OptionTable& table) {
   table.push_back({section, "policies", &keys.policies, "Policies of recomputation; empty: all.", policies});
   table.push_back(
       {section, "vocabulary_parallel", &keys.vocabulary_parallel, "Empty: both.", one_of(kAnswers)});
-  Constraint exchanges = one_of({kExchangeNames.begin(), kExchangeNames.end()});
+  Constraint exchanges = one_of({"off", "paired", "levelled"});
   table.push_back({section, "exchanges", &keys.exchanges, "Context exchange; empty: all.", exchanges});
   table.push_back({section, "best", &keys.best, "How many to show.", from_to(1, 1000)});
   table.push_back({section, "simulate", &keys.simulate, "How many of them to simulate.", from_to(0, 1000)});
@@ -84,8 +84,8 @@ void describe_layout(PlanOptions::LayoutKeys& keys, OptionTable& table) {
                    one_of({model::kPolicyNames.begin() + 1, model::kPolicyNames.end()})});
   table.push_back(
       {section, "vocabulary_parallel", &keys.vocabulary_parallel, "Output layer over the pipeline.", {}});
-  table.push_back({section, "exchange", &keys.exchange, "Context exchange.",
-                   one_of({kExchangeNames.begin(), kExchangeNames.end()})});
+  table.push_back(
+      {section, "exchange", &keys.exchange, "Context exchange.", one_of({"off", "paired", "levelled"})});
 }
 
 void require_given(std::int64_t value, const char* key) {
@@ -94,13 +94,8 @@ void require_given(std::int64_t value, const char* key) {
 
 std::vector<int> sizes_of(const Integers& values) { return {values.begin(), values.end()}; }
 
-Exchange exchange_of(std::string_view name) {
-  const auto found = std::find(kExchangeNames.begin(), kExchangeNames.end(), name);
-  return static_cast<Exchange>(found - kExchangeNames.begin());
-}
-
-Engine engine_of(std::string_view name) {
-  return name == "kwai" ? kKwaiEngine : name == "megatron-2024" ? kMegatron2024 : kPenstock;
+sim::Engine engine_of(std::string_view name) {
+  return name == "kwai" ? sim::kKwaiEngine : name == "megatron-2024" ? sim::kMegatron2024 : sim::kPenstock;
 }
 
 }  // namespace
@@ -137,7 +132,7 @@ Workload workload_of(const PlanOptions& options) {
   return workload;
 }
 
-Cluster cluster_of(const PlanOptions& options, const Hardware& hardware) {
+Cluster cluster_of(const PlanOptions& options, const sim::Hardware& hardware) {
   require_given(options.cluster.gpus, "cluster.gpus");
   Cluster cluster;
   cluster.hardware = hardware;
@@ -167,7 +162,7 @@ SearchSpace space_of(const PlanOptions& options) {
   if (!keys.vocabulary_parallel.empty()) space.vocabulary_parallel.clear();
   for (const auto& name : keys.vocabulary_parallel) space.vocabulary_parallel.push_back(name == "on");
   if (!keys.exchanges.empty()) space.exchanges.clear();
-  for (const auto& name : keys.exchanges) space.exchanges.push_back(exchange_of(name));
+  for (const auto& name : keys.exchanges) space.exchanges.push_back(schedule::parse_exchange_mode(name));
   if (options.memory.offload.word.empty()) space.offload = options.memory.offload.number;
   return space;
 }
@@ -181,15 +176,15 @@ Layout layout_of(const PlanOptions& options, const Workload& workload, const Clu
                      " devices; cluster.gpus = " + std::to_string(cluster.gpus));
   }
   Layout layout;
-  layout.spread = {static_cast<int>(keys.tp), static_cast<int>(keys.cp), static_cast<int>(keys.ep),
-                   static_cast<int>(dp), static_cast<int>(keys.pp)};
+  layout.mesh = {static_cast<int>(keys.tp), static_cast<int>(keys.cp), static_cast<int>(keys.ep),
+                 static_cast<int>(dp), static_cast<int>(keys.pp)};
   layout.schedule = parse_schedule(keys.schedule);
   layout.micro_batch = static_cast<int>(keys.micro_batch);
   layout.slices = static_cast<int>(keys.slices);
   layout.chunks = static_cast<int>(keys.chunks);
   layout.keep = model::keep_of(model::parse_policy(keys.policy));
   layout.vocabulary_parallel = keys.vocabulary_parallel;
-  layout.exchange = exchange_of(keys.exchange);
+  layout.exchange = schedule::parse_exchange_mode(keys.exchange);
   if (const auto why = reject(workload, layout, cluster.hardware.node.gpus)) {
     throw InputError("[layout] is impossible: " + std::string(sentence_of(*why)));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan file (PLAN.toml) says, and the questions that follow from it.
+// The options of a plan file (PLAN.toml), and the search inputs derived from them.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace penstock::plan {
 
 struct PlanOptions {
   struct ModelKeys {
-    std::string name;  // a known model; else the sizes below
+    std::string name;  // a known model; otherwise the sizes below
     model::Shape shape{.layers = 0, .hidden = 0, .ffn = 0, .heads = 0, .kv_heads = 0, .vocab = 0};
   } model;
   struct WorkloadKeys {
     std::int64_t seq_len = 0;
     std::int64_t global_batch = 0;  // sequences
-    std::string text;               // of the run files
+    std::string text;               // for the run files
   } workload;
   struct ClusterKeys {
     std::string hardware = "h800";
@@ -25,7 +25,7 @@ struct PlanOptions {
     std::string engine = "penstock";
   } cluster;
   struct MemoryKeys {
-    std::string limit;  // empty: the device's memory without what is reserved
+    std::string limit;  // empty: device memory minus the reserved part
     NumberOrWord offload{0, "auto"};
   } memory;
   struct SearchKeys {
@@ -35,7 +35,7 @@ struct PlanOptions {
     std::int64_t simulate = 6;
   } search;
   struct LayoutKeys {
-    std::int64_t tp = 1, cp = 1, ep = 1, pp = 1, dp = 0;  // dp 0: what is left of the GPUs
+    std::int64_t tp = 1, cp = 1, ep = 1, pp = 1, dp = 0;  // dp 0: the remaining GPUs
     std::int64_t chunks = 1, slices = 1, micro_batch = 1;
     std::string schedule = "slimpipe";
     std::string policy = "none";
@@ -46,12 +46,12 @@ struct PlanOptions {
 
 void describe(PlanOptions& options, OptionTable& table);
 
-// Each throws InputError naming the key, the value and what would be right.
+// Each throws InputError naming the key, the value and the valid ones.
 Workload workload_of(const PlanOptions& options);
-Cluster cluster_of(const PlanOptions& options, const Hardware& hardware);
+Cluster cluster_of(const PlanOptions& options, const sim::Hardware& hardware);
 SearchSpace space_of(const PlanOptions& options);
 
-// The one configuration of [layout], for --explain: legal, its share of offloading as memory.offload says.
+// The single configuration of [layout], for --explain: legal, with the offload share of memory.offload.
 Layout layout_of(const PlanOptions& options, const Workload& workload, const Cluster& cluster);
 
 }  // namespace penstock::plan

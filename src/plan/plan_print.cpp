@@ -3,38 +3,32 @@
 
 #include <algorithm>
 
+#include "base/columns.h"
 #include "base/text.h"
-#include "plan/score_tables.h"
 
 namespace penstock::plan {
 namespace {
 
-std::string left(std::string text, std::size_t width) {
-  text.resize(std::max(width, text.size()), ' ');
-  return text;
-}
-std::string right(const std::string& text, std::size_t width) {
-  return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
-}
-std::string percent(double share) { return number(100 * share, 1) + " %"; }
 std::string gigabytes(double bytes) { return number(bytes / 1e9, 1); }
 
-std::string row_of(const Plan& plan, const Candidate& candidate) {
+std::vector<std::string> row_of(const Plan& plan, const Candidate& candidate) {
   const Seconds step = candidate.step();
   const auto& memory = candidate.memory;
-  return left(print_layout(candidate.layout), 66) + right(number(step, 2), 9) +
-         right(candidate.simulated ? "sim" : "", 5) +
-         right(number(tokens_per_second_per_gpu(plan.workload, plan.cluster, step), 0), 9) +
-         right(percent(model_flops_utilization(plan.workload, plan.cluster, step)), 8) +
-         right(gigabytes(static_cast<double>(memory.fullest.total())), 8) +
-         right(gigabytes(static_cast<double>(memory.host_total) / candidate.layout.spread.pipeline), 9) +
-         right(percent(candidate.cost.bubble_fraction()), 8) + "  " +
-         std::string(largest_overhead(candidate.cost).first) + "\n";
+  return {print_layout(candidate.layout),
+          number(step, 2),
+          candidate.simulated ? "sim" : "",
+          number(tokens_per_second_per_gpu(plan.workload, plan.cluster, step), 0),
+          percent(model_flops_utilization(plan.workload, plan.cluster, step)),
+          gigabytes(static_cast<double>(memory.fullest.total())),
+          gigabytes(static_cast<double>(memory.host_total) / candidate.layout.mesh.pipeline),
+          percent(candidate.cost.bubble_fraction()),
+          std::string(largest_overhead(candidate.cost).first)};
 }
 
-std::string heading() {
-  return left("", 66) + right("step s", 9) + right("", 5) + right("tok/s/GPU", 9) + right("MFU", 8) +
-         right("GB", 8) + right("host GB", 9) + right("bubble", 8) + "  what limits it\n";
+std::string print_candidates(const Plan& plan, const std::vector<Candidate>& candidates) {
+  Rows rows{{"", "step s", "", "tok/s/GPU", "MFU", "GB", "host GB", "bubble", "what limits it"}};
+  for (const Candidate& candidate : candidates) rows.push_back(row_of(plan, candidate));
+  return columns(rows, "lrrrrrrrl");
 }
 
 double judged_per_second(const SearchResult& result) {
@@ -42,28 +36,26 @@ double judged_per_second(const SearchResult& result) {
 }
 
 std::string print_rejections(const SearchResult& result) {
-  std::string text;
+  Rows rows;
   for (std::size_t i = 0; i < kRejections; ++i) {
     if (result.rejected[i] == 0) continue;
     const auto why = static_cast<Rejection>(i);
-    text += right(std::to_string(result.rejected[i]), 12) + "  " + std::string(sentence_of(why)) + "\n";
+    rows.push_back({"", std::to_string(result.rejected[i]), std::string(sentence_of(why))});
   }
-  return text;
+  return columns(rows, "lrl");
 }
 
 std::string json_layout(const Layout& layout) {
-  return "\"tp\":" + std::to_string(layout.spread.tensor) +
-         ",\"cp\":" + std::to_string(layout.spread.context) +
-         ",\"ep\":" + std::to_string(layout.spread.expert) +
-         ",\"pp\":" + std::to_string(layout.spread.pipeline) +
-         ",\"dp\":" + std::to_string(layout.spread.data) + ",\"chunks\":" + std::to_string(layout.chunks) +
+  return "\"tp\":" + std::to_string(layout.mesh.tensor) + ",\"cp\":" + std::to_string(layout.mesh.context) +
+         ",\"ep\":" + std::to_string(layout.mesh.expert) + ",\"pp\":" + std::to_string(layout.mesh.pipeline) +
+         ",\"dp\":" + std::to_string(layout.mesh.data) + ",\"chunks\":" + std::to_string(layout.chunks) +
          ",\"slices\":" + std::to_string(layout.slices) +
          ",\"micro_batch\":" + std::to_string(layout.micro_batch) +
          ",\"schedule\":" + json_quote(name_of(layout.schedule)) +
          ",\"policy\":" + json_quote(model::policy_text(layout.keep)) +
          ",\"offload_ratio\":" + exact_number(layout.offload) +
          ",\"vocabulary_parallel\":" + (layout.vocabulary_parallel ? "true" : "false") +
-         ",\"exchange\":" + json_quote(kExchangeNames[static_cast<std::size_t>(layout.exchange)]);
+         ",\"exchange\":" + json_quote(name_of(layout.exchange));
 }
 
 std::string json_candidate(const Plan& plan, const Candidate& candidate) {
@@ -82,7 +74,7 @@ std::string json_candidate(const Plan& plan, const Candidate& candidate) {
          ",\"mfu\":" + exact_number(model_flops_utilization(plan.workload, plan.cluster, step)) +
          ",\"bubble_fraction\":" + exact_number(candidate.cost.bubble_fraction()) +
          ",\"peak_bytes\":" + std::to_string(candidate.memory.fullest.total()) +
-         ",\"host_bytes\":" + std::to_string(candidate.memory.host_total / candidate.layout.spread.pipeline) +
+         ",\"host_bytes\":" + std::to_string(candidate.memory.host_total / candidate.layout.mesh.pipeline) +
          ",\"terms_s\":{" + join(terms, ",") + "},\"memory_bytes\":{" + join(memory, ",") + "}}";
 }
 
@@ -95,20 +87,19 @@ std::string json_list(const Plan& plan, const std::vector<Candidate>& candidates
 }  // namespace
 
 std::string print_layout(const Layout& layout) {
-  std::string text = print_spread(layout.spread) + " " + std::string(name_of(layout.schedule));
+  std::string text = print_mesh(layout.mesh) + " " + std::string(name_of(layout.schedule));
   if (layout.slices > 1) text += " n" + std::to_string(layout.slices);
   if (layout.chunks > 1) text += " v" + std::to_string(layout.chunks);
   if (layout.micro_batch > 1) text += " b" + std::to_string(layout.micro_batch);
   text += " " + model::policy_text(layout.keep);
   if (layout.offload > 0) text += " offload " + number(100 * layout.offload, 0) + "%";
   if (layout.vocabulary_parallel) text += " vocab";
-  if (layout.exchange != Exchange::Off)
-    text += " " + std::string(kExchangeNames[static_cast<int>(layout.exchange)]);
+  if (layout.exchange != ExchangeMode::Off) text += " " + std::string(name_of(layout.exchange));
   return text;
 }
 
 std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost) {
-  const auto terms = terms_of(cost);  // the first two are the model's own arithmetic
+  const auto terms = terms_of(cost);  // the first two are model arithmetic
   return *std::max_element(terms.begin() + 2, terms.end(),
                            [](const auto& a, const auto& b) { return a.second < b.second; });
 }
@@ -122,15 +113,13 @@ std::string print_question(const Plan& plan) {
 
 std::string print_plan(const Plan& plan) {
   const SearchResult& result = plan.result;
-  std::string text = print_question(plan) + "\n\n" + heading();
-  for (const Candidate& candidate : result.best) text += row_of(plan, candidate);
+  std::string text = print_question(plan) + "\n\n" + print_candidates(plan, result.best);
   text += "\nMFU: 6·(N − N_input_embedding) + 6·L·h·s FLOPs a token (causal half of attention) of the " +
           plan.cluster.hardware.device.peak + " peak. sim: simulated, else in closed form.\n";
   if (!result.best.empty())
     text += "\nThe first, term by term\n" +
             explain(plan.workload, plan.cluster, result.best[0], /*ends_only=*/true);
-  text += "\nLeast time by memory (Pareto)\n" + heading();
-  for (const Candidate& candidate : result.pareto) text += row_of(plan, candidate);
+  text += "\nLeast time by memory (Pareto)\n" + print_candidates(plan, result.pareto);
   text += "\nRejected\n" + print_rejections(result);
   text += "\n" + std::to_string(result.candidates) + " candidates, " + std::to_string(result.judged()) +
           " judged by memory, " + std::to_string(result.fitting()) + " fit and are timed; " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as people and programs read it.
+// Printing of plans, as text and JSON.
 #pragma once
 
 #include <string>
@@ -8,36 +8,35 @@
 
 namespace penstock::plan {
 
-// The question and its answer.
+// The search inputs and the result.
 struct Plan {
   Workload workload;
   Cluster cluster;
   SearchResult result;
 };
 
-// What is asked, in one line: model, sequences, devices, engine.
+// One line of inputs: model, sequences, devices, engine.
 std::string print_question(const Plan& plan);
 
-// A table of the best, the terms and the memory of the first, the Pareto front, the reasons for rejections.
+// A table of the best, the terms and memory of the first, the Pareto front, the reasons for rejection.
 std::string print_plan(const Plan& plan);
 std::string print_plan_json(const Plan& plan);
 
-// One configuration with every term, memory device by device (or of the first and last), and what would have
-// to change for it to fit.
+// One configuration with every term, memory per device (or of the first and last), and the changes that would
+// make it fit.
 std::string explain(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                     bool ends_only = false);
 
-// When nothing fits: the nearest miss, its largest category, and what would make it fit. One line.
+// When nothing fits: the nearest miss, its largest category, and a change that would make it fit. One line.
 std::string print_nearest_miss(const Plan& plan);
 
 // A layout in one line.
 std::string print_layout(const Layout& layout);
 
-// The largest term that is not model arithmetic: what to work on.
+// The largest term other than model arithmetic: the first target for optimisation.
 std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost);
 
-// Changes that make a layout fit, the mildest first: a share of offloading, another policy, more devices,
-// more memory.
+// Changes that make a layout fit, mildest first: an offload share, another policy, more devices, more memory.
 std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Layout& layout);
 
 }  // namespace penstock::plan

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/run_file.h"
 
+#include "base/option_text.h"
 #include "base/text.h"
+#include "run/options.h"
 
 namespace penstock::plan {
 namespace {
-
-std::string entry(const char* key, std::int64_t value) {
-  return std::string(key) + " = " + std::to_string(value) + "\n";
-}
-std::string entry(const char* key, const std::string& value) {
-  return std::string(key) + " = " + json_quote(value) + "\n";
-}
-std::string entry(const char* key, bool value) {
-  return std::string(key) + " = " + (value ? "true" : "false") + "\n";
-}
 
 std::string arithmetic(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
   const double tokens = static_cast<double>(workload.global_batch * workload.seq_len);
@@ -28,36 +20,34 @@ std::string arithmetic(const Workload& workload, const Cluster& cluster, const C
          std::to_string(candidate.memory.rank) + "\n\n";
 }
 
-std::string model_section(const model::Shape& shape) {
-  return "[model]\n" + entry("layers", shape.layers) + entry("hidden", shape.hidden) +
-         entry("ffn", shape.ffn) + entry("heads", shape.heads) + entry("kv_heads", shape.kv_heads) +
-         entry("vocab", shape.vocab) + entry("tied_embeddings", shape.tied_embeddings);
-}
-
-// Keys that the trainer leaves at their defaults are left out.
-std::string memory_section(const Layout& layout) {
-  std::string text = "\n[memory]\n" + entry("policy", model::policy_text(layout.keep));
-  if (layout.offload > 0) text += "offload = " + exact_number(layout.offload) + "\n";
-  return text;
-}
-
-std::string schedule_section(const Layout& layout) {
-  std::string text = "\n[schedule]\n" + entry("name", std::string(name_of(layout.schedule)));
-  if (is_sliced(layout.schedule)) text += entry("slices", std::int64_t{layout.slices});
-  text += entry("chunks", std::int64_t{layout.chunks});
-  if (layout.exchange != Exchange::Off) {
-    text += entry("exchange", std::string(kExchangeNames[static_cast<std::size_t>(layout.exchange)]));
-  }
-  if (layout.vocabulary_parallel) text += entry("vocabulary_parallel", true);
-  return text;
+run::Options options_of(const Workload& workload, const Layout& layout) {
+  run::Options options;
+  options.model.shape = workload.model.shape;
+  options.data.seq_len = workload.seq_len;
+  options.parallel = {.pp = layout.mesh.pipeline,
+                      .dp = layout.mesh.data,
+                      .cp = layout.mesh.context,
+                      .tp = layout.mesh.tensor,
+                      .ep = layout.mesh.expert};
+  options.schedule.name = name_of(layout.schedule);
+  if (is_sliced(layout.schedule)) options.schedule.slices = layout.slices;
+  options.schedule.chunks = layout.chunks;
+  options.schedule.exchange = name_of(layout.exchange);
+  options.schedule.vocabulary_parallel = layout.vocabulary_parallel;
+  options.memory.policy = model::policy_text(layout.keep);
+  options.memory.offload.number = layout.offload;
+  options.train.batch = workload.global_batch;
+  options.train.micro_batch = layout.micro_batch;
+  options.train.precision = name_of(workload.precision);
+  return options;
 }
 
 }  // namespace
 
 std::string not_trainable_yet(const Workload& workload, const Layout& layout) {
-  const auto& spread = layout.spread;
+  const auto& mesh = layout.mesh;
   const std::pair<const char*, int> sizes[] = {
-      {"tp", spread.tensor}, {"cp", spread.context}, {"dp", spread.data}, {"ep", spread.expert}};
+      {"tp", mesh.tensor}, {"cp", mesh.context}, {"dp", mesh.data}, {"ep", mesh.expert}};
   std::vector<std::string> missing;
   for (const auto& [name, size] : sizes) {
     if (size > 1) missing.push_back(std::string(name) + " = " + std::to_string(size));
@@ -72,17 +62,11 @@ std::string run_file(const Workload& workload, const Cluster& cluster, const Can
   const std::string missing = not_trainable_yet(workload, layout);
   std::string text;
   if (!missing.empty()) text += "# the trainer cannot run this yet: it needs " + missing + "\n";
-  text += arithmetic(workload, cluster, candidate) + model_section(workload.model.shape);
-  text +=
-      "\n[data]\n" + (text_file.empty() ? "" : entry("text", text_file)) + entry("seq_len", workload.seq_len);
-  text += "\n[parallel]\n" + entry("pp", std::int64_t{layout.spread.pipeline}) +
-          entry("dp", std::int64_t{layout.spread.data}) + entry("cp", std::int64_t{layout.spread.context}) +
-          entry("tp", std::int64_t{layout.spread.tensor});
-  text += schedule_section(layout) + memory_section(layout);
-  text += "\n[train]\n" + entry("batch", workload.global_batch) +
-          entry("micro_batch", std::int64_t{layout.micro_batch}) +
-          entry("precision", cluster.hardware.device.peak);
-  return text + "\n[output]\n" + entry("dir", output_dir);
+  run::Options options = options_of(workload, layout), defaults;
+  options.data.text = text_file;
+  options.output.dir = output_dir;
+  return text + arithmetic(workload, cluster, candidate) +
+         print_changed_toml(run::describe(options), run::describe(defaults));
 }
 
 }  // namespace penstock::plan

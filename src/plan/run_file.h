@@ -8,11 +8,11 @@
 
 namespace penstock::plan {
 
-// What the run needs that the trainer cannot do yet: data, context, tensor or expert parallelism, experts;
-// empty when nothing.
+// Features of the run that the trainer does not support yet: data, context, tensor or expert parallelism,
+// experts; empty if none.
 std::string not_trainable_yet(const Workload& workload, const Layout& layout);
 
-// Opens with that, if any, and with its arithmetic.
+// Begins with these features, if any, and the arithmetic of the layout.
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                      const std::string& text_file, const std::string& output_dir);
 

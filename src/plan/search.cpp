@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <numeric>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "plan/enumerate.h"
 
@@ -18,7 +18,7 @@ bool quicker(const Candidate& a, const Candidate& b) {
   return a.memory.fullest.total() < b.memory.fullest.total();
 }
 
-// The quickest candidate of each narrow band of memory: enough for a front, and small.
+// The fastest candidate of each narrow band of memory: small, but enough for a Pareto front.
 class Front {
  public:
   explicit Front(double limit) : limit_(limit) {}
@@ -47,13 +47,13 @@ class Front {
   std::array<std::optional<Candidate>, kBands> bands_;
 };
 
-// One thread's part of the search.
+// The part of the search done by one thread.
 class Worker {
  public:
   Worker(const Workload& workload, const Cluster& cluster, const SearchSpace& space, std::size_t keep)
       : workload_(workload), cluster_(cluster), space_(space), keep_(keep), front_(cluster.limit) {}
 
-  void visit(const model::Spread& spread);
+  void visit(const mesh::Mesh& mesh);
   void add_to(SearchResult& result, Front& front) const;
   const std::vector<Candidate>& best() const { return best_; }
 
@@ -83,22 +83,22 @@ class Worker {
   Front front_;
 };
 
-void Worker::visit(const model::Spread& spread) {
-  const auto chunks = chunks_to_try(workload_, spread, space_);
-  const auto slices = slices_to_try(spread, space_);
+void Worker::visit(const mesh::Mesh& mesh) {
+  const auto chunks = chunks_to_try(workload_, mesh, space_);
+  const auto slices = slices_to_try(mesh, space_);
   const auto micro_batches = micro_batches_to_try(space_);
   const auto inner =
       static_cast<std::int64_t>(space_.schedules.size() * chunks.size() * slices.size()) * option_count();
-  if (const auto why = reject_mesh(workload_, spread, cluster_.hardware.node.gpus)) {
+  if (const auto why = reject_mesh(workload_, mesh, cluster_.hardware.node.gpus)) {
     return count(*why, inner * static_cast<std::int64_t>(micro_batches.size()));
   }
   for (const int micro_batch : micro_batches) {
-    if (const auto why = reject_batch(workload_, spread, micro_batch)) {
+    if (const auto why = reject_batch(workload_, mesh, micro_batch)) {
       count(*why, inner);
       continue;
     }
     Layout layout;
-    layout.spread = spread;
+    layout.mesh = mesh;
     layout.micro_batch = micro_batch;
     visit_batch(layout, chunks, slices);
   }
@@ -125,7 +125,7 @@ void Worker::visit_options(const Layout& base) {
   Layout layout = base;
   for (const bool vocabulary : space_.vocabulary_parallel) {
     layout.vocabulary_parallel = vocabulary;
-    for (const Exchange exchange : space_.exchanges) {
+    for (const ExchangeMode exchange : space_.exchanges) {
       layout.exchange = exchange;
       if (const auto why = reject_layout(workload_, layout)) {
         count(*why, static_cast<std::int64_t>(space_.policies.size()));
@@ -157,7 +157,7 @@ void Worker::judge(Layout layout) {
     if (nearer) nearest_miss_ = candidate;
     return count(Rejection::DeviceMemory);
   }
-  if (!host_holds(candidate.memory, layout.spread.pipeline)) return count(Rejection::HostMemory);
+  if (!host_holds(candidate.memory, layout.mesh.pipeline)) return count(Rejection::HostMemory);
   ++candidates_;
   candidate.cost = step_cost(workload_, candidate.layout, cluster_.hardware, cluster_.engine);
   remember(candidate);
@@ -208,7 +208,7 @@ void check_cluster(const Cluster& cluster) {
 SearchResult search(const Workload& workload, const Cluster& cluster, const SearchSpace& space,
                     std::size_t keep) {
   check_cluster(cluster);
-  const auto start = std::chrono::steady_clock::now();
+  const Seconds start = steady_seconds();
   const auto meshes = all_meshes(workload, cluster, space);
   const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
   std::vector<Worker> workers(threads, Worker(workload, cluster, space, keep));
@@ -228,7 +228,7 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
   if (result.best.size() > keep) result.best.resize(keep);
   result.pareto = front.ascending();
   if (!result.best.empty()) result.nearest_miss.reset();
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = steady_seconds() - start;
   return result;
 }
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "model/memory_device.h"
-#include "plan/groups.h"
-#include "plan/kernel_cost.h"
+#include "model/memory/device.h"
+#include "sim/costs/collectives.h"
+#include "sim/costs/kernel_cost.h"
 
 namespace penstock::plan {
 namespace {
@@ -15,16 +15,17 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 struct Case {
   const Workload& workload;
   const Layout& layout;
-  const Hardware& hardware;
-  const Engine& engine;
+  const sim::Hardware& hardware;
+  const sim::Engine& engine;
 
   const model::Shape& shape() const { return workload.model.shape; }
-  double t() const { return layout.spread.tensor; }
-  double p() const { return layout.spread.pipeline; }
+  double t() const { return layout.mesh.tensor; }
+  double p() const { return layout.mesh.pipeline; }
   double m() const { return as_double(micro_batches(workload, layout)); }
-  double units() const { return m() * layout.slices * layout.chunks; }  // slice-chunks a step on a device
+  double units() const { return m() * layout.slices * layout.chunks; }  // slice-chunks per step and device
   double tokens() const { return group_tokens(workload, layout); }
-  double vocab() const { return as_double(padded_vocabulary(shape().vocab, layout.spread.tensor)); }
+  sim::LayerSlice slice() const { return average_slice(workload, layout); }
+  double vocab() const { return as_double(padded_vocabulary(shape().vocab, layout.mesh.tensor)); }
 };
 
 // Parameters of the heaviest device: its layers and one matrix of V·h.
@@ -34,155 +35,123 @@ double local_parameters(const Case& c) {
   const double mlp = as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn * shape.experts);
   const double attention = as_double(model::attention_parameters(shape) + model::router_parameters(shape));
   const double shards = c.layout.vocabulary_parallel ? c.p() : 1.0;
-  return (layers * (attention + mlp / c.layout.spread.expert) +
-          c.vocab() * as_double(shape.hidden) / shards) /
+  return (layers * (attention + mlp / c.layout.mesh.expert) + c.vocab() * as_double(shape.hidden) / shards) /
          c.t();
 }
 
-Seconds hidden_pass(const Case& c) {
-  if (c.layout.spread.tensor == 1) return 0;
-  const double exposed = c.engine.tensor_overlap ? c.hardware.efficiency.tensor_exposed : 1.0;
-  const Placement group = tensor_group(c.layout.spread, c.hardware.node.gpus);
-  return exposed * ring_pass(c.hardware, group, 2.0 * c.tokens() * as_double(c.shape().hidden));
-}
-
-// Output layer and loss of one slice, forward and backward: the product three times, and the logits read and
-// written in 16 and 32 bits (32 bytes a number), with the hidden state gathered and its gradient scattered.
 Seconds output_slice(const Case& c, double shards) {
-  const double h = as_double(c.shape().hidden), columns = c.vocab() / c.t() / shards;
-  const Seconds products =
-      matrix_product(c.hardware, c.tokens(), columns, h) +
-      matrix_product_backward(c.hardware, c.tokens(), columns, h, c.engine.accumulate_bytes);
-  return products + elementwise(c.hardware, 32.0 * c.tokens() * columns) + 3 * hidden_pass(c);
+  return sim::output_layer(c.slice(), c.hardware, c.engine, c.vocab() / c.t() / shards);
 }
 
-// Rows of the embedding read, summed over t and added to their gradients.
-Seconds embedding_slice(const Case& c) {
-  const double h = as_double(c.shape().hidden);
-  return elementwise(c.hardware, 10.0 * c.tokens() * h) +
-         (c.engine.sequence_parallel ? 1 : 2) * hidden_pass(c);
-}
-
-// Under vocabulary parallelism every device has 1/p of the columns, and hidden states and their f32 gradients
-// travel between the last stage and all.
+// Under vocabulary parallelism every device has 1/p of the columns; hidden states and their f32 gradients are
+// transferred between the last stage and all devices.
 Seconds edges_of_step(const Case& c) {
   const double slices = c.m() * c.layout.slices;
   if (c.layout.vocabulary_parallel && c.p() > 1) {
     const double bytes = 6.0 * c.tokens() / c.t() * as_double(c.shape().hidden);
-    return slices * (output_slice(c, c.p()) + stage_transfer(c.hardware, c.layout.spread, bytes));
+    return slices * (output_slice(c, c.p()) + stage_transfer(c.hardware, c.layout.mesh, bytes));
   }
-  const Seconds output = output_slice(c, 1), embedding = embedding_slice(c);
-  return slices * (c.layout.spread.pipeline == 1 ? output + embedding : std::max(output, embedding));
+  const Seconds output = output_slice(c, 1), embedding = sim::embedding(c.slice(), c.hardware, c.engine);
+  return slices * (c.layout.mesh.pipeline == 1 ? output + embedding : std::max(output, embedding));
 }
 
-// What slices of unequal length cost, of all attention. With exchange devices keep in step and a slot takes
+// Overhead of unequal slices, as a share of attention. With exchange devices run in lockstep and a slot takes
 // as long as its slowest device: paired about 1 + 1/n of the mean, levelled 1 (tables of algorithms.md,
-// "Attention context exchange"). Without it they need not, and their waits fall like the square of
-// attention's share of the work (by simulation at p 4 to 16 and n 8 to 64, within a factor of two).
+// "Attention context exchange"). Without it, waits grow with the square of attention's share of the work (by
+// simulation at p 4 to 16 and n 8 to 64, within a factor of two).
 double attention_imbalance(const Layout& layout, double share) {
-  if (layout.slices == 1 || layout.spread.pipeline == 1) return 0;
-  if (layout.exchange == Exchange::Off) {
-    return share * share * 0.95 * (layout.spread.pipeline - 1.0) / layout.slices;
+  if (layout.slices == 1 || layout.mesh.pipeline == 1) return 0;
+  if (layout.exchange == ExchangeMode::Off) {
+    return share * share * 0.95 * (layout.mesh.pipeline - 1.0) / layout.slices;
   }
-  return layout.exchange == Exchange::Paired ? 1.25 / layout.slices : 0.0;
+  return layout.exchange == ExchangeMode::Paired ? 1.25 / layout.slices : 0.0;
 }
 
-// K and V of about (p−1)/6 slices a slot and layer when paired, a third more when levelled, and Q and O of
-// the slice (2h bytes a token each, in parts): it hides behind the layer's attention.
+// Per slot and layer K and V of about (p−1)/6 slices when paired, a third more when levelled, and Q and O of
+// the slice (2h bytes per token each, in parts), overlapped with the layer's attention.
 Seconds exchange_of_step(const Case& c, Seconds attention) {
   const auto& layout = c.layout;
-  if (layout.exchange == Exchange::Off) return 0;
-  const double slices = (c.p() - 1) / 6 * (layout.exchange == Exchange::Levelled ? 4.0 / 3 : 1.0);
+  if (layout.exchange == ExchangeMode::Off) return 0;
+  const double slices = (c.p() - 1) / 6 * (layout.exchange == ExchangeMode::Levelled ? 4.0 / 3 : 1.0);
   const double keys = as_double(model::key_value_bytes(c.shape(), 2)),
                queries = 4.0 * as_double(c.shape().query_width());
   const double bytes = c.tokens() / c.t() * (slices * keys + queries);
   const double layers = as_double(chunk_layers(c.workload, layout));
   return c.units() * layers * 3 *
-         std::max(0.0, stage_transfer(c.hardware, layout.spread, bytes) - attention / 3);
+         std::max(0.0, stage_transfer(c.hardware, layout.mesh, bytes) - attention / 3);
 }
 
-// Transfers that run behind compute show in warm-up and cool-down alone, once for every boundary a
-// micro-batch crosses (slimpipe with groups larger than p: p − 1 of them). Those that do not add to every
-// slot; without sequence parallelism each also gathers what travelled in t parts.
+// Transfers overlapped with compute are visible only in warm-up and cool-down, once per boundary that a
+// micro-batch crosses (slimpipe with groups larger than p: p − 1). Others add to every slot; without sequence
+// parallelism each also gathers its t parts.
 Seconds transfers_of_step(const Case& c) {
   const auto& layout = c.layout;
-  if (layout.spread.pipeline == 1) return 0;
-  const Seconds one = stage_transfer(c.hardware, layout.spread, hidden_state_bytes(c.workload, c.layout));
+  if (layout.mesh.pipeline == 1) return 0;
+  const Seconds one = stage_transfer(c.hardware, layout.mesh, hidden_state_bytes(c.workload, c.layout));
   if (c.engine.pipeline_overlap) {
-    const int group = model::slice_group(layout.slices, layout.spread.pipeline, layout.chunks);
-    const bool slack = layout.slices > 1 && (layout.chunks == 1 || group > layout.spread.pipeline);
+    const int group = model::slice_group(layout.slices, layout.mesh.pipeline, layout.chunks);
+    const bool slack = layout.slices > 1 && (layout.chunks == 1 || group > layout.mesh.pipeline);
     const double hops = slack ? c.p() - 1 : c.p() * layout.chunks - 1;
     return c.hardware.efficiency.pipeline_exposed * 2 * hops * one;
   }
-  const Seconds gather = c.engine.sequence_parallel ? 0 : hidden_pass(c);
+  const Seconds gather = c.engine.sequence_parallel ? 0 : sim::hidden_pass(c.slice(), c.hardware, c.engine);
   return (c.units() + c.p() - 1) * 2 * c.hardware.efficiency.pipeline_exposed * (one + gather);
 }
 
 // Sharded: a reduce-scatter of the gradients and an all-gather of the 16-bit weights. Replicated: an
-// all-reduce. Tied embeddings on two stages: an all-reduce of their gradient between them.
+// all-reduce. Tied embeddings on two stages: an all-reduce of their gradient between the two.
 Seconds gradients_of_step(const Case& c) {
-  const auto& spread = c.layout.spread;
-  const Placement group = gradient_group(spread, c.hardware.node.gpus);
+  const auto& mesh = c.layout.mesh;
+  const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Replica, c.hardware.node.gpus);
   const double count = local_parameters(c);
   const double bytes =
       count * (c.engine.shards_optimizer ? c.engine.gradient_bytes + 2 : 2 * c.engine.gradient_bytes);
   Seconds seconds = c.engine.gradient_overlap ? 0 : ring_pass(c.hardware, group, bytes, /*gradients=*/true);
-  if (c.shape().tied_embeddings && spread.pipeline > 1 && !c.layout.vocabulary_parallel) {
-    seconds += 2 * stage_transfer(c.hardware, spread, 4.0 * c.vocab() * as_double(c.shape().hidden) / c.t());
+  if (c.shape().tied_embeddings && mesh.pipeline > 1 && !c.layout.vocabulary_parallel) {
+    seconds += 2 * stage_transfer(c.hardware, mesh, 4.0 * c.vocab() * as_double(c.shape().hidden) / c.t());
   }
   return seconds;
 }
 
 Seconds optimizer_of_step(const Case& c) {
   const double shards =
-      c.engine.shards_optimizer ? static_cast<double>(c.layout.spread.data) * c.layout.spread.context : 1.0;
+      c.engine.shards_optimizer ? static_cast<double>(c.layout.mesh.data) * c.layout.mesh.context : 1.0;
   const double bytes = c.engine.gradient_passes + c.engine.optimizer_bytes / shards;
   return optimizer_passes(c.hardware, local_parameters(c) * bytes);
 }
 
-// A record's copy has the time of one F + B in the steady state and of one F in warm-up.
+// A record's copy can overlap one F + B in the steady state and one F in warm-up.
 Seconds copies_of_step(const Case& c, Seconds forward, Seconds backward) {
   if (c.layout.offload <= 0) return 0;
   model::MemoryPlan plan{.shape = c.shape(),
                          .precision = c.workload.precision,
-                         .spread = c.layout.spread,
+                         .mesh = c.layout.mesh,
                          .seq_len = c.workload.seq_len};
   plan.micro_batch = c.layout.micro_batch;
   plan.slices = c.layout.slices;
   plan.keep = c.layout.keep;
   const double bytes =
       c.layout.offload * model::record_size(plan, as_double(chunk_layers(c.workload, c.layout))).leaving;
-  const Seconds copy = bytes / copy_rate(c.hardware);
+  const Seconds copy = bytes / c.hardware.copy_rate();
   const double warm_up = records_in_flight(c.layout.schedule, pipeline_shape(c.workload, c.layout), 0);
   const double steady = std::max(0.0, c.units() - warm_up);
   return steady * std::max(0.0, copy - forward - backward) +
          warm_up * (std::max(0.0, copy - forward) + std::max(0.0, copy - backward));
 }
 
-LayerTerms times(LayerTerms terms, double factor) {
+sim::LayerTerms times(sim::LayerTerms terms, double factor) {
   return {terms.matrix * factor,  terms.attention * factor, terms.elementwise * factor, terms.tensor * factor,
           terms.context * factor, terms.expert * factor,    terms.gaps * factor};
 }
 
 }  // namespace
 
-double copy_rate(const Hardware& hardware) {
-  const double link = hardware.node.host_link_gbps * hardware.node.host_link_efficiency;
-  const double share = hardware.node.host_memory_gbps / (2.0 * static_cast<double>(hardware.node.gpus));
-  return 1e9 * std::min(link, share);
-}
-
-double disk_rate(const Hardware& hardware) {
-  const double disk = hardware.node.disk_gbps / (2.0 * static_cast<double>(hardware.node.gpus));
-  return std::min(copy_rate(hardware), 1e9 * disk);
-}
-
-StepCost step_cost(const Workload& workload, const Layout& layout, const Hardware& hardware,
-                   const Engine& engine) {
+StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
+                   const sim::Engine& engine) {
   const Case c{workload, layout, hardware, engine};
-  const LayerCost layer = layer_cost(workload, layout, hardware, engine);
+  const sim::LayerCost layer = sim::layer_cost(c.slice(), hardware, engine);
   const double layers = as_double(chunk_layers(workload, layout));
-  LayerTerms both = layer.forward;
+  sim::LayerTerms both = layer.forward;
   both += layer.backward;
 
   StepCost cost;
@@ -225,14 +194,9 @@ std::array<std::pair<std::string_view, Seconds>, 17> terms_of(const StepCost& co
            {"fixed", cost.fixed}}};
 }
 
-Seconds output_layer_slice(const Workload& workload, const Layout& layout, const Hardware& hardware,
-                           const Engine& engine, double shards) {
-  return output_slice({workload, layout, hardware, engine}, shards);
-}
-
 double hidden_state_bytes(const Workload& workload, const Layout& layout) {
   return as_double(model::element_size(workload.precision)) * group_tokens(workload, layout) /
-         layout.spread.tensor * as_double(workload.model.shape.hidden);
+         layout.mesh.tensor * as_double(workload.model.shape.hidden);
 }
 
 Flops model_flops(const Workload& workload) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of slices over their own keys and over earlier slices', with what goes with it: the output
-// brought back to rows of tokens, partial results merged, gradients of keys and values added up.
+// Attention of slices over their own keys and over earlier slices', with the work around it: reordering the
+// output to token rows, merging partial results, adding the gradients of keys and values.
 #pragma once
 
 #include "profile/measurements.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/columns.h"
 #include "base/text.h"
 #include "profile/attention.h"
 #include "profile/memory_work.h"
@@ -11,26 +12,24 @@
 namespace penstock::profile {
 namespace {
 
-constexpr double kNoisyShare = 0.05;   // of repeats disturbed
-constexpr double kNoisySpread = 0.10;  // mean quartile range of a figure
+constexpr double kNoisyShare = 0.05;   // share of disturbed repeats
+constexpr double kNoisySpread = 0.10;  // mean interquartile range of a figure
 
-// Four digits, and never 0: rates must be positive.
+// Four digits, never 0: rates must be positive.
 std::string rounded(double value) {
   if (!(value > 0)) return "1e-09";
   const int digits = std::clamp(3 - static_cast<int>(std::floor(std::log10(value))), 0, 12);
   return exact_number(std::stod(number(value, digits)));
 }
 
-// A TOML float has a point or an exponent.
+// A TOML float needs a point or an exponent.
 std::string real(double value) {
   const std::string text = rounded(value);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
 std::string line(const std::string& key, const std::string& value, const std::string& comment) {
-  std::string text = key + " = " + value;
-  text.resize(std::max<std::size_t>(text.size() + 1, 29), ' ');
-  return text + "# " + comment + "\n";
+  return left_aligned(key + " = " + value + " ", 29) + "# " + comment + "\n";
 }
 std::string line(const std::string& key, double value, const std::string& comment) {
   return line(key, real(value), comment);
@@ -49,8 +48,6 @@ double greatest(const ProductRates& rates) {
   }
   return most;
 }
-
-std::string percent(double share) { return number(100 * share, 1) + " %"; }
 
 std::string counted(int count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
@@ -147,12 +144,12 @@ std::string rest_part(const Measurements& measured) {
   Numbers microseconds = measured.message_seconds;
   return "# norms, rotation, SwiGLU and residual sums of a layer with hidden " +
          std::to_string(kElementwiseHidden) + ", ffn " + std::to_string(kElementwiseFfn) +
-         ", bytes as counted in src/plan/engine.cpp\n" +
+         ", bytes as counted in src/sim/costs/engine.cpp\n" +
          list("elementwise_mb", measured.elementwise.bytes, 1e6) +
          list("elementwise_gbps", measured.elementwise.forward, 1e9) +
          list("elementwise_backward_gbps", measured.elementwise.backward, 1e9) +
          "# square sums, AdamW, bf16 weights anew and gradients zeroed, bytes as counted in "
-         "src/plan/engine.h\n" +
+         "src/sim/costs/engine.h\n" +
          line("optimizer_gbps", measured.optimizer_rate / 1e9, "12.6 M parameters in matrices of 512 x 512") +
          "# half of there and back between two ranks, median of 40\n" +
          list("link_kb", measured.sizes.message_kb, 1) + list("link_us", microseconds, 1e-6);

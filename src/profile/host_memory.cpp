@@ -16,7 +16,7 @@ std::string text_of(const char* path) {
   return text.str();
 }
 
-// Of "MemTotal:   24573428 kB".
+// Parses "MemTotal:   24573428 kB".
 double field(const std::string& meminfo, const std::string& key) {
   const std::size_t at = meminfo.find(key + ":");
   return at == std::string::npos ? 0 : 1024 * std::strtod(meminfo.c_str() + at + key.size() + 1, nullptr);

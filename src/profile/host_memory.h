@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that this process and its like may use.
+// Memory available to this process and its control group.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 namespace penstock::profile {
 
 struct HostMemory {
-  double total = 0;  // bytes: of the host, or of the control group where that is less
-  double used = 0;   // of it, by whatever runs now
+  double total = 0;  // bytes: of the host, or of the control group if less
+  double used = 0;   // currently used, by any process
 };
 HostMemory host_memory();
 
-// From the texts of /proc/meminfo and of the group's memory.max and memory.current (may be empty).
+// Parses /proc/meminfo and the group's memory.max and memory.current (may be empty).
 HostMemory parse_host_memory(const std::string& meminfo, const std::string& limit,
                              const std::string& current);
 

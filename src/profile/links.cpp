@@ -2,8 +2,9 @@
 #include "profile/links.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
+
+#include "base/clock.h"
 
 namespace penstock::profile {
 namespace {
@@ -25,16 +26,16 @@ void there_and_back(comm::Communicator& world, int peer, bool first, std::vector
   if (!first) send();
 }
 
-// Both sides make the same number of rounds, so they cannot choose it by the clock: the median of a fixed
-// number, on the side that began.
+// The median of a fixed number of rounds, on the side that starts: both sides must make the same number, so
+// the clock cannot decide it.
 Seconds one_way(comm::Communicator& world, int peer, bool first, std::size_t bytes) {
   std::vector<std::byte> buffer(bytes);
   std::vector<Seconds> rounds;
   there_and_back(world, peer, first, buffer);
   for (int round = 0; round < kRounds; ++round) {
-    const auto start = std::chrono::steady_clock::now();
+    const Seconds start = steady_seconds();
     there_and_back(world, peer, first, buffer);
-    rounds.push_back(std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - start).count());
+    rounds.push_back(steady_seconds() - start);
   }
   std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
   return rounds[kRounds / 2] / 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured of a machine, as one of its ranks sees it. Rates are work by the formulas beside them
-// over median seconds; each list has one number for each of the sizes it belongs to.
+// Measured rates of a machine, per rank. Rates are work, by the formulas given here, over median seconds;
+// each list has one number per size of its own list of sizes.
 #pragma once
 
 #include <string>
@@ -15,22 +15,22 @@ struct Sizes {
   Numbers matrix_tokens{64, 256, 1024};
   Numbers matrix_width{128, 256, 512, 1024};
   Numbers attention_tokens{64, 128, 256, 512, 1024, 2048};
-  Numbers elementwise_tokens{64, 256, 1024};  // of hidden states of kElementwiseHidden numbers
+  Numbers elementwise_tokens{64, 256, 1024};  // hidden states of kElementwiseHidden elements
   Numbers message_kb{1, 16, 128, 512, 2048, 8192};
 };
 
 // FLOP/s of products of m = tokens and k = n = width (2·m·n·k), by the kernels that training uses.
 struct ProductRates {
-  Numbers forward, input, weight;  // a row of widths for each number of tokens
+  Numbers forward, input, weight;  // for each number of tokens, a row over widths
 };
 
-// FLOP/s of calls of as many keys as queries: own keys are causal, which halves the work; a backward has 2.5
-// times a forward's. With the copies and sums that go with them.
+// FLOP/s of calls with as many keys as queries: own keys are causal, which halves the work; a backward counts
+// 2.5 times a forward. Includes the copies and sums around them.
 struct AttentionRates {
   Numbers own, own_backward, earlier, earlier_backward;
 };
 
-// Bytes/s through a layer's elementwise work, and hidden states' bytes.
+// Bytes/s of a layer's elementwise work, and bytes of hidden states.
 struct ElementwiseRates {
   Numbers bytes, forward, backward;
 };
@@ -42,23 +42,23 @@ struct Measurements {
   AttentionRates attention;
   ElementwiseRates elementwise;
   double optimizer_rate = 0;  // bytes/s
-  double copy_rate = 0;       // bytes/s copied within memory by one rank, all of them at it
-  double memory_rate = 0;     // bytes/s read and written by it
+  double copy_rate = 0;       // bytes/s copied within memory per rank, with all ranks copying
+  double memory_rate = 0;     // bytes/s read and written by the copies
   double disk_write_rate = 0, disk_read_rate = 0;
   Numbers message_seconds;  // of each size
 
-  double disturbed = 0;  // share of repeats in which the core was taken away
-  double spread = 0;     // mean over the figures of quartile range over median
+  double disturbed = 0;  // share of repeats in which the thread was preempted
+  double spread = 0;     // mean over the figures of interquartile range over median
 };
 
-// Of the machine, for the file's text.
+// Description of the machine, for the file.
 struct MachineFacts {
   std::string description;  // processor, instructions
   int ranks = 1;
-  int threads = 1;          // of each rank
+  int threads = 1;          // per rank
   std::string transport;    // "threads of one process"
-  double memory_bytes = 0;  // of the host, or what a container may use
-  double used_bytes = 0;    // of it by now
+  double memory_bytes = 0;  // of the host, or the limit of a container
+  double used_bytes = 0;    // currently used
 };
 
 }  // namespace penstock::profile

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "nn/kernels/element.h"
+#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/matmul.h"
 #include "nn/stage_parameters.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products as a layer forms them: forward, for the gradient of the input, for that of the weights.
+// A layer's matrix products: forward, gradient of the input, gradient of the weights.
 #pragma once
 
 #include "profile/measurements.h"
@@ -7,7 +7,7 @@
 
 namespace penstock::profile {
 
-// Weights alternate between several matrices, as those of the layers do. Collective.
+// Alternates between several weight matrices, as in a model with several layers. Collective.
 ProductRates measure_products(Recorder& recorder, const Sizes& sizes, model::Precision precision);
 
 }  // namespace penstock::profile

@@ -14,7 +14,7 @@ Measurements measure_machine(comm::Communicator& world, const Request& request,
                              const std::function<void(const std::string&)>& say) {
   nn::install_allocator();
   nn::Ledger ledger;
-  const nn::LedgerScope counted(ledger);  // as in training, where every tensor is counted
+  const nn::LedgerScope counted(ledger);  // as in training, where all tensors are counted
   Recorder recorder(world, request.effort);
   Measurements measured{.sizes = request.sizes, .precision = request.precision};
   say("matrix products in bf16");
@@ -33,7 +33,7 @@ Measurements measure_machine(comm::Communicator& world, const Request& request,
   measured.copy_rate = measure_copy(recorder);
   measured.memory_rate = 2 * measured.copy_rate;
   say("copies to and from disk");
-  const DiskRates disk = measure_disk(recorder, request.disk_folder);
+  const DiskRates disk = measure_disk(recorder, request.disk_folder, request.open_unnamed);
   measured.disk_write_rate = disk.write;
   measured.disk_read_rate = disk.read;
   world.barrier();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast is this machine? Measures what a training step is made of, on all ranks at once.
+// Measures the speed of this machine in the operations of a training step, on all ranks at once.
 #pragma once
 
 #include <functional>
 #include <string>
 
+#include "profile/disk.h"
 #include "profile/measurements.h"
 #include "profile/recorder.h"
 
@@ -15,13 +16,14 @@ struct Request {
   model::Precision precision = model::Precision::BF16;
   Effort effort;
   std::string disk_folder;
-  // One pass of the optimizer over what it is given, and the bytes counted for it: the trainer's own, which
-  // this folder does not know.
+  OpenUnnamed open_unnamed;  // opens the file for the disk measurement
+  // One optimizer pass over its parameters, and its bytes: passed in by the trainer, which this folder cannot
+  // include.
   std::function<void()> optimizer;
   double optimizer_bytes = 0;
 };
 
-// Collective; the result is whole on rank 0. `say` is told what is being measured.
+// Collective; the result is complete on rank 0. `say` receives the name of each measurement.
 Measurements measure_machine(comm::Communicator& world, const Request& request,
                              const std::function<void(const std::string&)>& say);
 

@@ -8,7 +8,7 @@ namespace penstock::profile {
 
 Effort Recorder::effort_now() const {
   constexpr Seconds kLate = 45, kVeryLate = 75;
-  const Seconds passed = std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began_).count();
+  const Seconds passed = steady_seconds() - began_;
   Effort effort = effort_;
   if (passed > kLate) {
     effort.budget /= 3;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One figure after the other, on all ranks together, so that what they share is shared as in training: they
-// begin a figure together, and its seconds are the mean over them. Where a busy machine makes all of it last,
-// later figures get fewer repeats: a whole profile stays under two minutes.
+// Measures figures one by one on all ranks together, so that shared resources are shared as in training:
+// ranks start a figure together, and its seconds are the mean over ranks. On a busy machine later figures get
+// fewer repeats, so that a whole profile takes under two minutes.
 #pragma once
 
-#include <chrono>
-
+#include "base/clock.h"
 #include "comm/communicator.h"
 #include "profile/sampling.h"
 
@@ -14,9 +13,9 @@ namespace penstock::profile {
 class Recorder {
  public:
   Recorder(comm::Communicator& world, const Effort& effort)
-      : world_(world), effort_(effort), began_(std::chrono::steady_clock::now()) {}
+      : world_(world), effort_(effort), began_(steady_seconds()) {}
 
-  // Collective. The same on every rank.
+  // Collective. Returns the same value on every rank.
   Seconds seconds(const std::function<void()>& work);
 
   comm::Communicator& world() { return world_; }
@@ -28,7 +27,7 @@ class Recorder {
 
   comm::Communicator& world_;
   Effort effort_;
-  std::chrono::steady_clock::time_point began_;
+  Seconds began_;
   double repeats_ = 0, disturbed_ = 0, spread_ = 0, figures_ = 0;
 };
 

@@ -2,33 +2,20 @@
 #include "profile/sampling.h"
 
 #include <sys/resource.h>
-#include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
+
+#include "base/clock.h"
 
 namespace penstock::profile {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-Seconds since(Clock::time_point start) {
-  return std::chrono::duration<Seconds>(Clock::now() - start).count();
-}
-
-// How often the core was taken from this thread so far.
+// Involuntary context switches of this thread so far.
 long preemptions() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
   return usage.ru_nivcsw;
-}
-
-// Processor time of this thread so far.
-Seconds processor_time() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<Seconds>(time.tv_sec) + 1e-9 * static_cast<Seconds>(time.tv_nsec);
 }
 
 }  // namespace
@@ -37,17 +24,18 @@ Sample measure(const std::function<void()>& work, const Effort& effort) {
   std::vector<Seconds> repeats;
   Sample sample;
   work();
-  const auto began = Clock::now();
+  const Seconds began = steady_seconds();
   const auto wanted = [&] {
     const int done = static_cast<int>(repeats.size());
-    return done < effort.least || (done < effort.most && since(began) < effort.budget);
+    return done < effort.least || (done < effort.most && steady_seconds() - began < effort.budget);
   };
   while (wanted()) {
     const long before = preemptions();
-    const Seconds processor = processor_time();
-    const auto start = Clock::now();
+    const Seconds processor = processor_seconds_of_this_thread();
+    const Seconds start = steady_seconds();
     work();
-    const Seconds seconds = since(start), own = processor_time() - processor;
+    const Seconds seconds = steady_seconds() - start;
+    const Seconds own = processor_seconds_of_this_thread() - processor;
     const bool disturbed = preemptions() != before;
     sample.disturbed += disturbed;
     repeats.push_back(disturbed ? std::min(seconds, own) : seconds);

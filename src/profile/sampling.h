@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long does a piece of work take, on a machine that others may use too? It is repeated, and the median
-// counts. Of repeats in which the operating system took the core away from this thread, the processor time of
-// the thread stands for their duration.
+// Times a piece of work on a machine that may be shared: the median of several repeats. Repeats in which the
+// operating system preempted this thread count with the thread's CPU time instead.
 #pragma once
 
 #include <functional>
@@ -11,19 +10,19 @@
 namespace penstock::profile {
 
 struct Effort {
-  Seconds budget = 0.15;  // for the repeats of one figure
-  int least = 5;          // repeats, whatever they take
+  Seconds budget = 0.15;  // for all repeats of one figure
+  int least = 5;          // minimum number of repeats, regardless of budget
   int most = 200;
 };
 
 struct Sample {
   Seconds seconds = 0;  // median
-  double spread = 0;    // from the first to the third quartile, of the median
+  double spread = 0;    // interquartile range over the median
   int repeats = 0;
-  int disturbed = 0;  // of them
+  int disturbed = 0;  // number of disturbed repeats
 };
 
-// Runs the work once before, to warm up.
+// Runs the work once first, to warm up.
 Sample measure(const std::function<void()>& work, const Effort& effort = {});
 
 }  // namespace penstock::profile

@@ -35,21 +35,6 @@ class Chunks {
   std::set<int> stages_;
 };
 
-OpKind op_kind(Kind kind) {
-  switch (kind) {
-    case Kind::Backward:
-      return OpKind::Backward;
-    case Kind::BackwardInput:
-      return OpKind::BackwardInput;
-    case Kind::BackwardWeight:
-      return OpKind::BackwardWeight;
-    case Kind::ReduceGradients:
-      return OpKind::ReduceGradients;
-    default:
-      return OpKind::Forward;
-  }
-}
-
 std::string label_of(int micro_batch, int slice, bool sliced) {
   return sliced ? std::to_string(micro_batch) + '.' + std::to_string(slice) : std::to_string(micro_batch);
 }
@@ -58,7 +43,8 @@ std::string row_name(int device) { return "device " + std::to_string(device); }
 
 std::string label_of(const Op& op, bool sliced) {
   if (op.kind == OpKind::ReduceGradients) return "R";
-  return op.kind == OpKind::OptimizerStep ? "step" : label_of(op.micro_batch, op.slice, sliced);
+  if (op.kind == OpKind::GatherWeights) return "G";
+  return op.kind == OpKind::OptimizerStep ? "step" : label_of(op.key.micro_batch, op.key.slice, sliced);
 }
 
 Box box_of(int device, const Cell& cell, bool sliced, const Chunks& chunks) {
@@ -68,8 +54,8 @@ Box box_of(int device, const Cell& cell, bool sliced, const Chunks& chunks) {
           .start = static_cast<double>(cell.start),
           .end = static_cast<double>(cell.end),
           .kind = op_kind(action.kind),
-          .lightness = chunks.lightness(action.stage),
-          .label = reduces ? "R" : label_of(action.micro_batch, action.slice, sliced),
+          .lightness = chunks.lightness(action.key.stage),
+          .label = reduces ? "R" : label_of(action.key.micro_batch, action.key.slice, sliced),
           .hint = to_token(action, sliced) + " on " + row_name(device) + ", " + std::to_string(cell.start) +
                   " to " + std::to_string(cell.end)};
 }
@@ -79,39 +65,45 @@ Box box_of(int device, const Op& op, const schedule::Event& event, bool sliced, 
           .start = event.start,
           .end = event.end,
           .kind = op.kind,
-          .lightness = is_action(op.kind) ? chunks.lightness(op.stage) : 1,
+          .lightness = is_action(op.kind) ? chunks.lightness(op.key.stage) : 1,
           .label = label_of(op, sliced),
           .hint = to_token(op, sliced) + " on " + row_name(device) + ", from " + print_seconds(event.start) +
                   " for " + print_seconds(event.end - event.start)};
 }
 
-// Among the rows of its device; nothing for lanes that are not drawn.
-std::optional<int> row_of(schedule::Lane lane) {
-  switch (lane) {
-    case schedule::Lane::Compute:
-      return 0;
-    case schedule::Lane::CopyOut:
-      return 1;
-    case schedule::Lane::CopyIn:
-      return 2;
-    default:
-      return {};
-  }
+constexpr std::string_view lane_name(schedule::Lane lane) {
+  if (lane == schedule::Lane::Collective) return "collective";
+  return lane == schedule::Lane::CopyOut ? "copy out" : "copy in";
+}
+
+// The lanes drawn for each device, from above.
+std::vector<schedule::Lane> drawn_lanes(const schedule::Program& program) {
+  using schedule::Lane;
+  const auto any = [&](Lane lane) {
+    return std::ranges::any_of(program.devices, [&](const schedule::DeviceProgram& device) {
+      return std::ranges::any_of(device.ops, [&](const Op& op) { return lane_of(op.kind) == lane; });
+    });
+  };
+  std::vector<Lane> lanes{Lane::Compute};
+  if (any(Lane::CopyOut)) lanes.insert(lanes.end(), {Lane::CopyOut, Lane::CopyIn});
+  if (any(Lane::Collective)) lanes.push_back(Lane::Collective);
+  return lanes;
 }
 
 // Who takes a part of an action's attention, and whose part is taken during it.
-class HelpNotes {
+class ExchangeNotes {
  public:
-  HelpNotes(const schedule::Program& program, bool sliced) {
-    for (const schedule::Help& help : program.help) {
-      const std::string halves = std::to_string(help.halves) + " half slices";
-      note(help.owner, help.of, '-', "; " + row_name(help.helper) + " attends to " + halves);
-      note(help.helper, help.during, '+', "; attends for " + to_token(help.of, sliced) + " to " + halves);
+  ExchangeNotes(const schedule::Program& program, bool sliced) {
+    for (const schedule::Exchange& exchange : program.exchanges) {
+      const std::string halves = std::to_string(exchange.halves) + " half slices";
+      note(exchange.owner, exchange.of, '-', "; " + row_name(exchange.partner) + " attends to " + halves);
+      note(exchange.partner, exchange.during, '+',
+           "; attends for " + to_token(exchange.of, sliced) + " to " + halves);
     }
   }
 
   void add_to(Box& box, int device, const Op& op) const {
-    const auto found = notes_.find({device, op.kind, op.stage, op.micro_batch, op.slice});
+    const auto found = notes_.find({device, op.kind, op.key});
     if (found == notes_.end()) return;
     box.label += found->second.sign;
     box.hint += found->second.hint;
@@ -124,19 +116,13 @@ class HelpNotes {
   };
 
   void note(int device, const schedule::Action& action, char sign, const std::string& hint) {
-    Note& known = notes_[{device, op_kind(action.kind), action.stage, action.micro_batch, action.slice}];
+    Note& known = notes_[{device, op_kind(action.kind), action.key}];
     known.sign = sign;
     known.hint += hint;
   }
 
-  std::map<std::tuple<int, OpKind, int, int, int>, Note> notes_;
+  std::map<std::tuple<int, OpKind, schedule::Key>, Note> notes_;
 };
-
-bool has_copies(const schedule::Program& program) {
-  return std::ranges::any_of(program.devices, [](const schedule::DeviceProgram& device) {
-    return std::ranges::any_of(device.ops, [](const Op& op) { return op.kind == schedule::OpKind::Offload; });
-  });
-}
 
 }  // namespace
 
@@ -148,7 +134,7 @@ Drawing draw(const schedule::Schedule& schedule, const UnitTimes& times) {
   for (int device = 0; device < schedule.device_count(); ++device) {
     drawing.rows.push_back(row_name(device));
     Chunks chunks;
-    for (const Cell& cell : layout.devices[device]) chunks.add(cell.action.stage);
+    for (const Cell& cell : layout.devices[device]) chunks.add(cell.action.key.stage);
     for (const Cell& cell : layout.devices[device])
       drawing.boxes.push_back(box_of(device, cell, sliced, chunks));
   }
@@ -159,23 +145,25 @@ Drawing draw(const schedule::Program& program, const schedule::Timeline& timelin
   PENSTOCK_CHECK(timeline.devices.size() == program.devices.size(), "a timeline has a row for each device");
   Drawing drawing{.title = program.name, .end = timeline.makespan(), .unit = "s"};
   const bool sliced = std::ranges::any_of(program.slices, [](int n) { return n != 1; });
-  const bool copies = has_copies(program);
-  const HelpNotes notes(program, sliced);
+  const std::vector<schedule::Lane> lanes = drawn_lanes(program);
+  const ExchangeNotes notes(program, sliced);
   for (int device = 0; device < program.device_count(); ++device) {
     const int row = static_cast<int>(drawing.rows.size());
     drawing.rows.push_back(row_name(device));
-    if (copies) drawing.rows.insert(drawing.rows.end(), {"copy out", "copy in"});
+    for (const schedule::Lane lane : lanes) {
+      if (lane != schedule::Lane::Compute) drawing.rows.emplace_back(lane_name(lane));
+    }
     const std::vector<Op>& ops = program.devices[device].ops;
     Chunks chunks;
     for (const Op& op : ops) {
-      if (is_action(op.kind)) chunks.add(op.stage);
+      if (is_action(op.kind)) chunks.add(op.key.stage);
     }
     for (const schedule::Event& event : timeline.devices[device]) {
       const Op& op = ops[event.op];
-      const std::optional<int> below = row_of(lane_of(op.kind));
-      if (!below) continue;
+      const auto lane = std::ranges::find(lanes, lane_of(op.kind));
+      if (lane == lanes.end()) continue;
       drawing.boxes.push_back(box_of(device, op, event, sliced, chunks));
-      drawing.boxes.back().row = row + *below;
+      drawing.boxes.back().row = row + static_cast<int>(lane - lanes.begin());
       notes.add_to(drawing.boxes.back(), device, op);
     }
   }

@@ -34,7 +34,8 @@ struct Drawing {
 // In unit times, or by position when the schedule cannot run to its end.
 Drawing draw(const schedule::Schedule& schedule, const UnitTimes& times = {});
 
-// The compute lanes of what ran, and under them the copies of offloading where there are any; `timeline` has an event for every op of the program.
+// The compute lanes of what ran, and under them the copies and the collectives where there are any;
+// `timeline` has an event for every op of the program.
 Drawing draw(const schedule::Program& program, const schedule::Timeline& timeline);
 
 }  // namespace penstock::report

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/columns.h"
 #include "report/ansi.h"
 #include "report/palette.h"
 #include "schedule/text.h"
@@ -109,9 +110,7 @@ class Grid {
                     std::int64_t end) const {
     text += ruler(begin, end);
     for (std::size_t device = 0; device < lines.size(); ++device) {
-      std::string label = "device " + std::to_string(device);
-      label.resize(label_width_, ' ');
-      text += label;
+      text += left_aligned("device " + std::to_string(device), label_width_);
       append_part(text, lines[device], static_cast<std::size_t>(begin) * unit_width_,
                   static_cast<std::size_t>(end) * unit_width_);
       text += '\n';
@@ -120,13 +119,11 @@ class Grid {
 
   // The number of every fifth unit above it.
   std::string ruler(std::int64_t begin, std::int64_t end) const {
-    std::string text = layout_.in_time ? "time" : "position";
-    text.resize(label_width_, ' ');
+    std::string text = left_aligned(layout_.in_time ? "time" : "position", label_width_);
     for (std::int64_t unit = (begin + 4) / 5 * 5; unit < end; unit += 5) {
       const std::size_t at = label_width_ + static_cast<std::size_t>(unit - begin) * unit_width_;
       if (text.size() > at) continue;  // the number before it is still being written
-      text.resize(at, ' ');
-      text += std::to_string(unit);
+      text = left_aligned(text, at) + std::to_string(unit);
     }
     return text + '\n';
   }

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "report/layout.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "schedule/schedule.h"
 
 namespace penstock::report {

@@ -19,7 +19,7 @@ using schedule::Event;
 using schedule::Op;
 using schedule::OpKind;
 
-constexpr std::size_t kLanes = 5;
+using schedule::kLanes;
 
 std::map<Bytes, std::size_t> distinct_sizes(const schedule::Program& program) {
   std::map<Bytes, std::size_t> sizes;
@@ -43,9 +43,9 @@ std::string device_columns(const schedule::DeviceProgram& device, const std::map
   const auto& ops = device.ops;
   columns.add(ops.size());
   for (const Op& op : ops) columns.add(static_cast<std::uint64_t>(op.kind));
-  add_differences(columns, ops, [](const Op& op) { return op.stage; });
-  add_differences(columns, ops, [](const Op& op) { return op.micro_batch; });
-  add_differences(columns, ops, [](const Op& op) { return op.slice; });
+  add_differences(columns, ops, [](const Op& op) { return op.key.stage; });
+  add_differences(columns, ops, [](const Op& op) { return op.key.micro_batch; });
+  add_differences(columns, ops, [](const Op& op) { return op.key.slice; });
   for (const Op& op : ops) columns.add(static_cast<std::uint64_t>(op.peer + 1));
   for (const Op& op : ops) columns.add(sizes.at(op.bytes));
   for (const Op& op : ops) columns.add(op.after_count);

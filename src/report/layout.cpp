@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "schedule/check_complete.h"
-#include "schedule/check_run.h"
+#include "schedule/check/complete.h"
+#include "schedule/check/run.h"
 
 namespace penstock::report {
 namespace {

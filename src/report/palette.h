@@ -62,6 +62,7 @@ constexpr Colour colour_of(schedule::OpKind kind) {
       return colour::kYellow;
     case OpKind::BackwardWeight:
       return colour::kMint;
+    case OpKind::GatherWeights:
     case OpKind::SendForward:
     case OpKind::ReceiveForward:
       return colour::kCyan;

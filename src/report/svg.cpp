@@ -20,7 +20,7 @@ struct LegendEntry {
   std::string_view name;
 };
 
-constexpr std::array<LegendEntry, 9> kLegend{{
+constexpr std::array<LegendEntry, 10> kLegend{{
     {OpKind::Forward, "forward"},
     {OpKind::Backward, "backward"},
     {OpKind::BackwardInput, "backward, input"},
@@ -29,6 +29,7 @@ constexpr std::array<LegendEntry, 9> kLegend{{
     {OpKind::Offload, "copy out"},
     {OpKind::Reload, "copy in"},
     {OpKind::ReduceGradients, "R: gradient reduction"},
+    {OpKind::GatherWeights, "G: weights gathered"},
     {OpKind::OptimizerStep, "step: optimizer"},
 }};
 

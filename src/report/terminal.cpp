@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/columns.h"
 #include "base/text.h"
 #include "report/ansi.h"
 #include "report/check_timeline.h"
@@ -65,7 +66,7 @@ std::string cells(const Row& row, bool colour) {
       continue;
     }
     std::string cell(end - begin, ' ');
-    cell[0] = is_action(op->kind) ? static_cast<char>('0' + op->micro_batch % 10) : '+';
+    cell[0] = is_action(op->kind) ? static_cast<char>('0' + op->key.micro_batch % 10) : '+';
     text += paint(colour_of(op->kind), cell);
   }
   return text;
@@ -110,8 +111,8 @@ std::string terminal_timeline(const schedule::Program& program, const schedule::
     const Row row = row_of(program.devices[d], timeline.devices[d], makespan, columns);
     const std::string name = (style.width < 60 ? "" : "device ") + std::to_string(d);
     const std::string share = number(makespan > 0 ? 100 * row.busy / makespan : 0, 0) + " %";
-    text += name + std::string(gutter - 1 - name.size(), ' ') + "|" + cells(row, style.colour) + "| " +
-            std::string(6 - std::min<std::size_t>(share.size(), 6), ' ') + share + "\n";
+    text += left_aligned(name, gutter - 1) + "|" + cells(row, style.colour) + "| " + right_aligned(share, 6) +
+            "\n";
   }
   if (shown < devices) text += "(" + std::to_string(devices - shown) + " more devices)\n";
   return text + axis(gutter, columns, makespan) + std::string(gutter, ' ') + legend(program, style.colour) +

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "report/check_timeline.h"
-#include "schedule/messages.h"
+#include "schedule/deliveries.h"
 #include "schedule/program_text.h"
 #include "schedule/text.h"
 
@@ -21,7 +21,8 @@ using schedule::Event;
 using schedule::Op;
 
 constexpr int kThreadsPerLane = 10'000;  // thread ids kept for a lane's overlapping transfers
-constexpr std::array<std::string_view, 5> kLaneNames{"compute", "send", "receive", "copy-out", "copy-in"};
+constexpr std::array<std::string_view, schedule::kLanes> kLaneNames{"compute",  "send",    "receive",
+                                                                    "copy-out", "copy-in", "collective"};
 constexpr int kKernelThread = static_cast<int>(kLaneNames.size()) * kThreadsPerLane;
 
 using Nanoseconds = std::int64_t;  // whole: rounded ends meet where exact ones do
@@ -49,10 +50,10 @@ class TraceWriter {
   void place_threads(int device);
   void add_device(int device);
   void add_op(int device, std::uint32_t op);
-  void add_flow(const schedule::Message& message);
+  void add_flow(const schedule::Delivery& message);
   void add_memory(int device);
   void add_kernels(int device);
-  void add_help(int device);
+  void add_exchange(int device);
   void name_lane(int device, int thread);
   void name_thread(int device, int thread, const std::string& name);
   std::string place(int device, int thread) const;
@@ -65,7 +66,7 @@ class TraceWriter {
   std::int64_t flows_ = 0;
   bool sliced_ = false;
   const TraceProcess* process_ = nullptr;
-  std::vector<schedule::Message> messages_;
+  std::vector<schedule::Delivery> messages_;
   std::vector<std::vector<Span>> spans_;  // [device][op]
 };
 
@@ -82,13 +83,13 @@ void TraceWriter::add(const TraceProcess& process) {
   sliced_ = std::ranges::any_of(process.program.slices, [](int n) { return n != 1; });
   first_process_ = processes_;
   processes_ += process.program.device_count();
-  messages_ = schedule::messages_of(process.program);
+  messages_ = schedule::deliveries_of(process.program);
   place_spans();
   for (int device = 0; device < process.program.device_count(); ++device) {
     place_threads(device);
     add_device(device);
   }
-  for (const schedule::Message& message : messages_) add_flow(message);
+  for (const schedule::Delivery& message : messages_) add_flow(message);
 }
 
 void TraceWriter::place_spans() {
@@ -100,7 +101,7 @@ void TraceWriter::place_spans() {
       spans_[d][event.op] = {start, std::max(start, nanoseconds(event.end)), 0};
     }
   }
-  for (const schedule::Message& message : messages_) {
+  for (const schedule::Delivery& message : messages_) {
     Span& receive = spans_[message.destination][message.receive];
     Span& send = spans_[message.source][message.send];
     receive.start = std::clamp(send.start, receive.start, receive.end);
@@ -141,7 +142,7 @@ void TraceWriter::add_device(int device) {
   for (std::uint32_t op = 0; op < spans_[device].size(); ++op) add_op(device, op);
   if (!process_->memory.empty()) add_memory(device);
   if (!process_->kernels.empty()) add_kernels(device);
-  if (!process_->timeline.help.empty()) add_help(device);
+  if (!process_->timeline.exchanges.empty()) add_exchange(device);
 }
 
 void TraceWriter::name_lane(int device, int thread) {
@@ -174,9 +175,9 @@ std::string TraceWriter::place(int device, int thread) const {
 std::string TraceWriter::arguments(int device, std::uint32_t index) const {
   const auto& list = process_->program.devices[device];
   const Op& op = list.ops[index];
-  std::string text = "{\"stage\":" + std::to_string(op.stage) +
-                     ",\"micro_batch\":" + std::to_string(op.micro_batch) +
-                     ",\"slice\":" + std::to_string(op.slice);
+  std::string text = "{\"stage\":" + std::to_string(op.key.stage) +
+                     ",\"micro_batch\":" + std::to_string(op.key.micro_batch) +
+                     ",\"slice\":" + std::to_string(op.key.slice);
   if (op.bytes > 0) text += ",\"bytes\":" + std::to_string(op.bytes);
   if (op.peer >= 0) text += ",\"peer\":" + std::to_string(op.peer);
   if (is_receive(op.kind)) {
@@ -189,7 +190,7 @@ std::string TraceWriter::arguments(int device, std::uint32_t index) const {
 }
 
 // A flow's ends bind to the events that are under way at their times.
-void TraceWriter::add_flow(const schedule::Message& message) {
+void TraceWriter::add_flow(const schedule::Delivery& message) {
   const Span& send = spans_[message.source][message.send];
   const Span& receive = spans_[message.destination][message.receive];
   const std::string head =
@@ -211,15 +212,15 @@ void TraceWriter::add_kernels(int device) {
 }
 
 // What the device computed for others, and its waits for what others computed.
-void TraceWriter::add_help(int device) {
-  name_thread(device, kKernelThread + 1, "help");
-  for (const schedule::HelpSpan& span : process_->timeline.help[device]) {
-    const schedule::Help& help = process_->program.help[span.help];
-    const int partner = span.waiting ? help.helper : help.owner;
+void TraceWriter::add_exchange(int device) {
+  name_thread(device, kKernelThread + 1, "exchange");
+  for (const schedule::ExchangeSpan& span : process_->timeline.exchanges[device]) {
+    const schedule::Exchange& exchange = process_->program.exchanges[span.exchange];
+    const int partner = span.waiting ? exchange.partner : exchange.owner;
     const std::string name = std::string(span.waiting ? "waits for device " : "attends for device ") +
-                             std::to_string(partner) + ": " + to_token(help.of, sliced_);
+                             std::to_string(partner) + ": " + to_token(exchange.of, sliced_);
     const Nanoseconds start = nanoseconds(span.start);
-    event("\"ph\":\"X\",\"name\":" + json_quote(name) + ",\"cat\":\"help\"," +
+    event("\"ph\":\"X\",\"name\":" + json_quote(name) + ",\"cat\":\"exchange\"," +
           place(device, kKernelThread + 1) + "\"ts\":" + microseconds(start) +
           ",\"dur\":" + microseconds(std::max(start, nanoseconds(span.end)) - start) + ",\"args\":{}");
   }

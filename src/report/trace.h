@@ -5,9 +5,9 @@
 // 2"). An op is a complete event ("X") with its key, bytes and the ops it waited for as arguments. A flow
 // leads from each send to its receive; a receive begins when its message is sent (that it was posted earlier
 // is an argument), since Perfetto turns flows around that lead to an earlier beginning. Memory is a counter
-// of each process, one series per category. Help given and waited for has a thread. Times are microseconds
-// since the start of the step, rounded to whole nanoseconds. Format: "Trace Event Format", Google 2016; read
-// by Perfetto's JSON importer.
+// of each process, one series per category. Exchange given and waited for has a thread. Times are
+// microseconds since the start of the step, rounded to whole nanoseconds. Format: "Trace Event Format",
+// Google 2016; read by Perfetto's JSON importer.
 #pragma once
 
 #include <span>

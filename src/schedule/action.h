@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "schedule/key.h"
+
 namespace penstock::schedule {
 
 // Letters as in the zero-bubble papers and in PyTorch's pipeline CSV.
@@ -19,12 +21,9 @@ enum class Kind : std::uint8_t {
   ReduceGradients,  // REDUCE_GRAD: synchronise a stage's gradients; has no micro-batch
 };
 
-// Stages are numbered through the whole model, slices through one micro-batch; an unsliced micro-batch has
-// the one slice 0. Idle cells have all numbers 0.
+// Idle cells have all numbers 0.
 struct Action {
-  std::int32_t stage = 0;
-  std::int32_t micro_batch = 0;
-  std::int16_t slice = 0;
+  [[no_unique_address]] Key key;
   Kind kind = Kind::Idle;
   bool overlaps_next = false;  // runs together with the action after it (PyTorch's OVERLAP_F_B)
 
@@ -36,16 +35,16 @@ inline bool is_backward(Kind kind) { return kind == Kind::Backward || kind == Ki
 inline bool is_compute(Kind kind) { return kind >= Kind::Forward && kind <= Kind::BackwardWeight; }
 
 inline Action forward(int stage, int micro_batch, int slice = 0) {
-  return {stage, micro_batch, static_cast<std::int16_t>(slice), Kind::Forward, false};
+  return {make_key(stage, micro_batch, slice), Kind::Forward, false};
 }
 inline Action backward(int stage, int micro_batch, int slice = 0) {
-  return {stage, micro_batch, static_cast<std::int16_t>(slice), Kind::Backward, false};
+  return {make_key(stage, micro_batch, slice), Kind::Backward, false};
 }
 inline Action backward_input(int stage, int micro_batch, int slice = 0) {
-  return {stage, micro_batch, static_cast<std::int16_t>(slice), Kind::BackwardInput, false};
+  return {make_key(stage, micro_batch, slice), Kind::BackwardInput, false};
 }
 inline Action backward_weight(int stage, int micro_batch, int slice = 0) {
-  return {stage, micro_batch, static_cast<std::int16_t>(slice), Kind::BackwardWeight, false};
+  return {make_key(stage, micro_batch, slice), Kind::BackwardWeight, false};
 }
 
 }  // namespace penstock::schedule
@@ -53,11 +52,6 @@ inline Action backward_weight(int stage, int micro_batch, int slice = 0) {
 template <>
 struct std::hash<penstock::schedule::Action> {
   std::size_t operator()(const penstock::schedule::Action& a) const noexcept {
-    std::uint64_t h = static_cast<std::uint64_t>(static_cast<std::uint32_t>(a.stage)) << 32 |
-                      static_cast<std::uint32_t>(a.micro_batch);
-    h ^= static_cast<std::uint64_t>(static_cast<std::uint16_t>(a.slice)) << 24 ^
-         static_cast<std::uint64_t>(a.kind) << 8;
-    h *= 0x9E3779B97F4A7C15ull;
-    return static_cast<std::size_t>(h ^ h >> 29);
+    return penstock::schedule::scattered(packed(a.key) ^ static_cast<std::uint64_t>(a.kind) << 8);
   }
 };

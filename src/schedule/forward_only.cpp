@@ -22,7 +22,7 @@ Schedule forward_only(const Schedule& like, int micro_batches) {
   const int group = like.device_count();
   for (int begin = 0; begin < items; begin += group) {
     for (int stage = 0; stage < like.stages; ++stage) {
-      auto& row = schedule.devices[static_cast<std::size_t>(placement.device_of(stage, 0))];
+      auto& row = schedule.devices[placement.device_of(stage, 0)];
       for (int item = begin; item < std::min(begin + group, items); ++item) {
         row.push_back(forward(stage, item / n, item % n));
       }
@@ -34,7 +34,7 @@ Schedule forward_only(const Schedule& like, int micro_batches) {
 Program with_back_pressure(const Program& evaluation) {
   const int n = evaluation.slices.front();
   const auto group_of = [&](const Op& op) {
-    return (op.micro_batch * n + op.slice) / evaluation.device_count();
+    return (op.key.micro_batch * n + op.key.slice) / evaluation.device_count();
   };
   Program program = evaluation;
   for (DeviceProgram& list : program.devices) {

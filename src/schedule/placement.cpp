@@ -10,10 +10,10 @@ Placement::Placement(const Schedule& schedule)
   for (int device = 0; device < schedule.device_count(); ++device) {
     for (const Action& action : schedule.devices[device]) {
       if (!is_compute(action.kind)) continue;
-      if (action.stage < 0 || action.stage >= stages_) continue;
-      if (action.micro_batch < 0 || action.micro_batch >= micro_batches_) continue;
+      if (action.key.stage < 0 || action.key.stage >= stages_) continue;
+      if (action.key.micro_batch < 0 || action.key.micro_batch >= micro_batches_) continue;
       std::int32_t& home =
-          device_of_[static_cast<std::size_t>(action.stage) * micro_batches_ + action.micro_batch];
+          device_of_[static_cast<std::size_t>(action.key.stage) * micro_batches_ + action.key.micro_batch];
       if (home == kNowhere) home = device;
     }
   }

@@ -4,8 +4,9 @@
 //
 // Each device has one issue-ordered list of ops. Every op runs on a lane; a lane is first-in-first-out and
 // asynchronous to the others. An op starts when the op before it on its lane has started (transfers) or
-// finished (compute, copies), and everything it names in `after` is done. Messages of one (source,
-// destination, channel) are matched in order; channels are independent of each other.
+// finished (compute, copies, collectives), and everything it names in `after` is done. Messages of one
+// (source, destination, channel) are matched in order; channels are independent of each other. Collectives of
+// the same members are matched in order too (meeting.h).
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,15 @@
 #include <vector>
 
 #include "base/units.h"
+#include "mesh/axis.h"
 #include "schedule/action.h"
-#include "schedule/help.h"
+#include "schedule/exchange.h"
 #include "schedule/schedule.h"
 
 namespace penstock::schedule {
 
-enum class Lane : std::uint8_t { Compute, Send, Receive, CopyOut, CopyIn };
+enum class Lane : std::uint8_t { Compute, Send, Receive, CopyOut, CopyIn, Collective };
+inline constexpr int kLanes = 6;
 
 enum class OpKind : std::uint8_t {
   Forward,          // F  compute
@@ -33,7 +36,10 @@ enum class OpKind : std::uint8_t {
   ReceiveBackward,  // RECV_B: the gradient of the stage's output comes from the device of stage + 1
   Offload,          // OFFLOAD: the record of the key leaves the device (copy-out)
   Reload,           // RELOAD: it comes back (copy-in)
-  ReduceGradients,  // REDUCE_GRAD compute: the stage's gradients are summed with its replicas' (peer)
+  ReduceGradients,  // REDUCE_GRAD collective: the stage's gradients are summed over the group, or with a
+                    // peer's
+  GatherWeights,    // GATHER_WEIGHTS collective: the stage's weights come from the group's shards
+  ReleaseWeights,   // RELEASE_WEIGHTS collective: the gathered weights go away
   OptimizerStep,    // STEP compute: every device, last
   // Under vocabulary parallelism (passes/vocabulary.h); all but LOSS have stage 0's key.
   VocabularyLoss,            // LOSS compute: all devices together, the output layer and the loss of a slice
@@ -60,10 +66,24 @@ inline Lane lane_of(OpKind kind) {
       return Lane::CopyOut;
     case OpKind::Reload:
       return Lane::CopyIn;
+    case OpKind::ReduceGradients:
+    case OpKind::GatherWeights:
+    case OpKind::ReleaseWeights:
+      return Lane::Collective;
     default:
       return Lane::Compute;
   }
 }
+
+// The op that carries out an action, and the action that an op carries out; Idle where there is none.
+inline OpKind op_kind(Kind kind) {
+  return kind == Kind::ReduceGradients ? OpKind::ReduceGradients : OpKind(static_cast<int>(kind) - 1);
+}
+inline Kind action_kind(OpKind kind) {
+  if (kind == OpKind::ReduceGradients) return Kind::ReduceGradients;
+  return kind <= OpKind::BackwardWeight ? Kind(static_cast<int>(kind) + 1) : Kind::Idle;
+}
+static_assert(static_cast<int>(OpKind::BackwardWeight) + 1 == static_cast<int>(Kind::BackwardWeight));
 
 // Runs an action of a schedule: F, B, I or W.
 inline bool is_action(OpKind kind) { return kind <= OpKind::BackwardWeight; }
@@ -78,32 +98,46 @@ inline bool is_of_vocabulary(OpKind kind) {
   return kind >= OpKind::VocabularyLoss && kind <= OpKind::EmbeddingGradient;
 }
 
+// Carried out by a group together. LOSS computes, so it runs on the compute lane.
+inline bool is_collective(OpKind kind) {
+  return lane_of(kind) == Lane::Collective || kind == OpKind::VocabularyLoss;
+}
+
 // Messages that may overtake each other travel on different channels.
-enum class Channel : std::uint8_t { Forward, Backward, Gradients, Control, Embedding, Loss, Help, HelpReply };
+enum class Channel : std::uint8_t {
+  Forward,
+  Backward,
+  Gradients,
+  Control,
+  Embedding,
+  Loss,
+  Exchange,
+  ExchangeReply
+};
 inline constexpr int kChannels = 8;
 
-// The channel of a send, receive or reduction.
+// The channel of a send or receive.
 inline Channel channel_of(OpKind kind) {
   const bool forward = kind == OpKind::SendForward || kind == OpKind::ReceiveForward;
   if (forward) return Channel::Forward;
   if (is_embedding_transfer(kind)) return Channel::Embedding;
-  return kind == OpKind::ReduceGradients ? Channel::Gradients : Channel::Backward;
+  return Channel::Backward;
 }
 
-// The stage, micro-batch and slice are the ones the op works for: the producer's for sends, the consumer's
-// for receives. Ops without a key (STEP) have zeros.
+// The key is the one the op works for: the producer's for sends, the consumer's for receives. Ops without a
+// key (STEP) have zeros.
 struct Op {
+  [[no_unique_address]] Key key;
   OpKind kind = OpKind::Forward;
-  std::int16_t slice = 0;
-  std::int32_t stage = 0;
-  std::int32_t micro_batch = 0;
-  std::int32_t peer = -1;         // the other device of a transfer or reduction; -1: none
-  Bytes bytes = 0;                // moved by transfers and copies
+  mesh::Group group = mesh::Group::Pipeline;  // of a collective
+  std::int32_t peer = -1;         // the other device of a transfer, or of a collective of two; -1: none
+  Bytes bytes = 0;                // moved by transfers, copies and collectives
   std::uint32_t after_begin = 0;  // into DeviceProgram::after
   std::uint32_t after_count = 0;
 
   friend bool operator==(const Op&, const Op&) = default;
 };
+static_assert(sizeof(Op) == 32);
 
 struct DeviceProgram {
   std::vector<Op> ops;               // in issue order
@@ -124,7 +158,7 @@ struct Program {
   int stages = 0;
   std::vector<int> slices;  // n of each micro-batch
   std::vector<DeviceProgram> devices;
-  std::vector<Help> help = {};  // of one op together, its oldest halves first
+  std::vector<Exchange> exchanges = {};  // of one op together, its oldest halves first
 
   int device_count() const { return static_cast<int>(devices.size()); }
   int micro_batches() const { return static_cast<int>(slices.size()); }

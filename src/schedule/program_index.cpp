@@ -15,17 +15,18 @@ ProgramIndex::ProgramIndex(const Program& program)
     for (std::uint32_t i = 0; i < ops.size(); ++i) {
       const Op& op = ops[i];
       if (!is_action(op.kind)) continue;
-      const std::size_t at = cell(op.stage, op.micro_batch, op.slice);
+      const std::size_t at = cell(op.key);
       PENSTOCK_CHECK(at != kNone, "an op's stage, micro-batch and slice are the program's: check() it first");
       if (op.kind == OpKind::Forward) forward_[at] = {device, i};
       if (is_backward(op.kind)) backward_[at] = {device, i};
-      std::vector<int>& homes = devices_of_[op.stage];
+      std::vector<int>& homes = devices_of_[op.key.stage];
       if (homes.empty() || homes.back() != device) homes.push_back(device);
     }
   }
 }
 
-std::size_t ProgramIndex::cell(int stage, int micro_batch, int slice) const {
+std::size_t ProgramIndex::cell(const Key& key) const {
+  const auto [stage, micro_batch, slice] = key;
   const int micro_batches = static_cast<int>(first_cell_.size()) - 1;
   if (stage < 0 || stage >= stages_ || micro_batch < 0 || micro_batch >= micro_batches || slice < 0)
     return kNone;
@@ -33,8 +34,8 @@ std::size_t ProgramIndex::cell(int stage, int micro_batch, int slice) const {
   return in_row < first_cell_[micro_batch + 1] ? stage * first_cell_.back() + in_row : kNone;
 }
 
-Place ProgramIndex::look_up(const std::vector<Place>& places, int stage, int micro_batch, int slice) const {
-  const std::size_t at = cell(stage, micro_batch, slice);
+Place ProgramIndex::look_up(const std::vector<Place>& places, const Key& key) const {
+  const std::size_t at = cell(key);
   return at == kNone ? Place{} : places[at];
 }
 

@@ -24,20 +24,16 @@ class ProgramIndex {
   explicit ProgramIndex(const Program& program);
 
   // Nowhere when a number is out of range.
-  Place forward(int stage, int micro_batch, int slice) const {
-    return look_up(forward_, stage, micro_batch, slice);
-  }
+  Place forward(const Key& key) const { return look_up(forward_, key); }
   // The B or the I.
-  Place backward(int stage, int micro_batch, int slice) const {
-    return look_up(backward_, stage, micro_batch, slice);
-  }
+  Place backward(const Key& key) const { return look_up(backward_, key); }
 
   // Devices that run the stage, ascending; two for DualPipe's replicas.
   const std::vector<int>& devices_of(int stage) const { return devices_of_[stage]; }
 
  private:
-  std::size_t cell(int stage, int micro_batch, int slice) const;  // kNone when out of range
-  Place look_up(const std::vector<Place>& places, int stage, int micro_batch, int slice) const;
+  std::size_t cell(const Key& key) const;  // kNone when out of range
+  Place look_up(const std::vector<Place>& places, const Key& key) const;
 
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   int stages_ = 0;

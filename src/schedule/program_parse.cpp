@@ -93,8 +93,8 @@ class Parser {
       return;
     }
     if (program_.devices.empty()) fail("\"" + printable(line) + "\" found; expected \"device 0\"");
-    if (line.starts_with("help ")) return parse_help(split(line, ' '));
-    if (!program_.help.empty()) fail("\"" + printable(line) + "\" found; help comes after all ops");
+    if (line.starts_with("exchange ")) return parse_exchange(split(line, ' '));
+    if (!program_.exchanges.empty()) fail("\"" + printable(line) + "\" found; exchange comes after all ops");
     parse_op(split(line, ' '));
   }
 
@@ -121,28 +121,30 @@ class Parser {
     }
     Op op{.kind = word->kind};
     if (has_stage)
-      op.stage = static_cast<std::int32_t>(number_in(parts.stage, 0, program_.stages - 1, "stage"));
+      op.key.stage = static_cast<std::int32_t>(number_in(parts.stage, 0, program_.stages - 1, "stage"));
     if (word->key == KeyForm::Full) parse_numbers(op, parts.rest);
     return op;
   }
 
   void parse_numbers(Op& op, std::string_view text) const {
     const std::size_t point = text.find('.');
-    op.micro_batch = static_cast<std::int32_t>(
+    op.key.micro_batch = static_cast<std::int32_t>(
         number_in(text.substr(0, point), 0, program_.micro_batches() - 1, "micro-batch"));
     if (sliced_ != (point != std::string_view::npos)) {
       fail("\"" + printable(text) + "\" found; expected " +
            (sliced_ ? "MICROBATCH.SLICE" : "a micro-batch alone"));
     }
     if (!sliced_) return;
-    op.slice = static_cast<std::int16_t>(
-        number_in(text.substr(point + 1), 0, program_.slices[op.micro_batch] - 1, "slice"));
+    op.key.slice = static_cast<std::int16_t>(
+        number_in(text.substr(point + 1), 0, program_.slices[op.key.micro_batch] - 1, "slice"));
   }
 
   void parse_field(Op& op, std::vector<std::uint32_t>& waits, std::string_view name,
                    std::string_view value) const {
     if (name == "to" || name == "from" || name == "with") {
       op.peer = static_cast<std::int32_t>(number_in(value, 0, device_count_ - 1, "device"));
+    } else if (name == "over") {
+      op.group = group_in(op, value);
     } else if (name == "bytes") {
       op.bytes = number_in(value, 0, std::numeric_limits<std::int64_t>::max(), "number of bytes");
     } else if (name == "after") {
@@ -151,35 +153,44 @@ class Parser {
         waits.push_back(static_cast<std::uint32_t>(number_in(wait, 0, earlier, "earlier op")));
       }
     } else {
-      fail("\"" + printable(name) + "\" is no field of an op; expected to, from, with, bytes or after");
+      fail("\"" + printable(name) + "\" is no field of an op; expected to, from, with, over, bytes or after");
     }
   }
 
-  void parse_help(const std::vector<std::string_view>& words) {
-    static constexpr std::array<std::string_view, 6> kNames{"help", "on", "by", "during", "halves", "bytes"};
+  mesh::Group group_in(const Op& op, std::string_view text) const {
+    const std::optional<mesh::Group> group = mesh::parse_group(text);
+    if (!group)
+      fail("\"" + printable(text) + "\" is no group of the mesh; expected one like replica or tensor");
+    if (!is_collective(op.kind)) fail("an op that is no collective is over no group");
+    return *group;
+  }
+
+  void parse_exchange(const std::vector<std::string_view>& words) {
+    static constexpr std::array<std::string_view, 6> kNames{"exchange", "on",     "by",
+                                                            "during",   "halves", "bytes"};
     bool named = words.size() == 2 * kNames.size();
     for (std::size_t i = 0; named && i < kNames.size(); ++i) named = words[2 * i] == kNames[i];
     if (!named)
       fail(
-          "expected \"help ACTION on DEVICE by DEVICE during ACTION halves FIRST+COUNT bytes "
+          "expected \"exchange ACTION on DEVICE by DEVICE during ACTION halves FIRST+COUNT bytes "
           "REQUEST+REPLY\"");
-    Help help{.of = parse_action(words[1]), .during = parse_action(words[7])};
-    help.owner = static_cast<std::int32_t>(number_in(words[3], 0, device_count_ - 1, "device"));
-    help.helper = static_cast<std::int32_t>(number_in(words[5], 0, device_count_ - 1, "device"));
+    Exchange exchange{.of = parse_action(words[1]), .during = parse_action(words[7])};
+    exchange.owner = static_cast<std::int32_t>(number_in(words[3], 0, device_count_ - 1, "device"));
+    exchange.partner = static_cast<std::int32_t>(number_in(words[5], 0, device_count_ - 1, "device"));
     const std::int64_t halves = 2 * std::int64_t{std::numeric_limits<std::int16_t>::max()};
     const auto [first, count] = parse_pair(words[9], halves, "number of halves");
-    help.first_half = static_cast<std::int32_t>(first);
-    help.halves = static_cast<std::int32_t>(count);
-    std::tie(help.request, help.reply) =
+    exchange.first_half = static_cast<std::int32_t>(first);
+    exchange.halves = static_cast<std::int32_t>(count);
+    std::tie(exchange.request, exchange.reply) =
         parse_pair(words[11], std::numeric_limits<std::int64_t>::max(), "number of bytes");
-    program_.help.push_back(help);
+    program_.exchanges.push_back(exchange);
   }
 
   Action parse_action(std::string_view token) const {
     const Op op = parse_key(token);
-    if (op.kind == OpKind::Forward) return forward(op.stage, op.micro_batch, op.slice);
-    if (op.kind == OpKind::Backward) return backward(op.stage, op.micro_batch, op.slice);
-    if (op.kind == OpKind::BackwardInput) return backward_input(op.stage, op.micro_batch, op.slice);
+    if (op.kind == OpKind::Forward) return {op.key, Kind::Forward};
+    if (op.kind == OpKind::Backward) return {op.key, Kind::Backward};
+    if (op.kind == OpKind::BackwardInput) return {op.key, Kind::BackwardInput};
     fail("\"" + printable(token) + "\" has no attention; expected an F, B or I");
   }
 

@@ -20,6 +20,7 @@ std::string line_of(const DeviceProgram& device, std::uint32_t index, bool with_
   const Op& op = device.ops[index];
   std::string line = std::to_string(index) + " " + to_token(op, with_slice);
   if (op.peer >= 0) line.append(" ").append(peer_word(op.kind)).append(" ").append(std::to_string(op.peer));
+  if (op.group != mesh::Group::Pipeline) line.append(" over ").append(mesh::name_of(op.group));
   if (op.bytes != 0) line += " bytes " + std::to_string(op.bytes);
   const char* separator = " after ";
   for (const std::uint32_t wait : device.after_of(op)) {
@@ -29,11 +30,11 @@ std::string line_of(const DeviceProgram& device, std::uint32_t index, bool with_
   return line + "\n";
 }
 
-std::string line_of(const Help& help, bool with_slice) {
-  return "help " + to_token(help.of, with_slice) + " on " + std::to_string(help.owner) + " by " +
-         std::to_string(help.helper) + " during " + to_token(help.during, with_slice) + " halves " +
-         std::to_string(help.first_half) + "+" + std::to_string(help.halves) + " bytes " +
-         std::to_string(help.request) + "+" + std::to_string(help.reply) + "\n";
+std::string line_of(const Exchange& exchange, bool with_slice) {
+  return "exchange " + to_token(exchange.of, with_slice) + " on " + std::to_string(exchange.owner) + " by " +
+         std::to_string(exchange.partner) + " during " + to_token(exchange.during, with_slice) + " halves " +
+         std::to_string(exchange.first_half) + "+" + std::to_string(exchange.halves) + " bytes " +
+         std::to_string(exchange.request) + "+" + std::to_string(exchange.reply) + "\n";
 }
 
 }  // namespace
@@ -41,10 +42,10 @@ std::string line_of(const Help& help, bool with_slice) {
 std::string to_token(const Op& op, bool with_slice) {
   const OpWord word = word_of(op.kind);
   if (word.key == KeyForm::None) return std::string(word.text);
-  std::string token = std::to_string(op.stage).append(word.text);
+  std::string token = std::to_string(op.key.stage).append(word.text);
   if (word.key == KeyForm::Stage) return token;
-  token += std::to_string(op.micro_batch);
-  return with_slice ? token + "." + std::to_string(op.slice) : token;
+  token += std::to_string(op.key.micro_batch);
+  return with_slice ? token + "." + std::to_string(op.key.slice) : token;
 }
 
 std::string to_text(const Program& program) {
@@ -59,7 +60,7 @@ std::string to_text(const Program& program) {
     const DeviceProgram& list = program.devices[device];
     for (std::uint32_t i = 0; i < list.ops.size(); ++i) text += line_of(list, i, with_slice);
   }
-  for (const Help& help : program.help) text += line_of(help, with_slice);
+  for (const Exchange& exchange : program.exchanges) text += line_of(exchange, with_slice);
   return text;
 }
 

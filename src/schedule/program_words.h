@@ -21,7 +21,7 @@ struct OpWord {
   KeyForm key;
 };
 
-inline constexpr std::array<OpWord, 18> kOpWords{{
+inline constexpr std::array<OpWord, 20> kOpWords{{
     {OpKind::Forward, "F", KeyForm::Full},
     {OpKind::Backward, "B", KeyForm::Full},
     {OpKind::BackwardInput, "I", KeyForm::Full},
@@ -33,6 +33,8 @@ inline constexpr std::array<OpWord, 18> kOpWords{{
     {OpKind::Offload, "OFFLOAD", KeyForm::Full},
     {OpKind::Reload, "RELOAD", KeyForm::Full},
     {OpKind::ReduceGradients, "REDUCE_GRAD", KeyForm::Stage},
+    {OpKind::GatherWeights, "GATHER_WEIGHTS", KeyForm::Stage},
+    {OpKind::ReleaseWeights, "RELEASE_WEIGHTS", KeyForm::Stage},
     {OpKind::OptimizerStep, "STEP", KeyForm::None},
     {OpKind::VocabularyLoss, "LOSS", KeyForm::Full},
     {OpKind::SendEmbedding, "SEND_EMBED", KeyForm::Full},

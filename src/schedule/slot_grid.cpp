@@ -20,8 +20,8 @@ std::vector<Op> items_of(const DeviceProgram& device, bool forward) {
 // The device's items are those of device 0, on the stages `rank` further on.
 bool follow(const std::vector<Op>& first, const std::vector<Op>& items, int rank, int devices) {
   return std::ranges::equal(first, items, [&](const Op& a, const Op& b) {
-    return a.stage % devices == 0 && b.stage == a.stage + rank && b.micro_batch == a.micro_batch &&
-           b.slice == a.slice;
+    return a.key.stage % devices == 0 && b.key.stage == a.key.stage + rank &&
+           b.key.micro_batch == a.key.micro_batch && b.key.slice == a.key.slice;
   });
 }
 

@@ -76,16 +76,16 @@ void append_token(std::string& text, const Action& action, bool with_slice) {
   const auto append = [&](int value) {
     text.append(digits, std::to_chars(digits, std::end(digits), value).ptr);
   };
-  append(action.stage);
+  append(action.key.stage);
   if (action.kind == Kind::ReduceGradients) {
     text += kReduce;
     return;
   }
   text += letter_of(action.kind);
-  append(action.micro_batch);
+  append(action.key.micro_batch);
   if (!with_slice) return;
   text += '.';
-  append(action.slice);
+  append(action.key.slice);
 }
 
 // Appends the cell that begins with row[i]; returns how many actions it holds.
@@ -158,10 +158,12 @@ void infer_sizes(Schedule& schedule) {
   for (const std::vector<Action>& row : schedule.devices) {
     for (const Action& action : row) {
       if (action.kind == Kind::Idle) continue;
-      schedule.stages = std::max(schedule.stages, action.stage + 1);
+      schedule.stages = std::max(schedule.stages, action.key.stage + 1);
       if (!is_compute(action.kind)) continue;
-      if (action.micro_batch >= schedule.micro_batches()) schedule.slices.resize(action.micro_batch + 1, 1);
-      schedule.slices[action.micro_batch] = std::max(schedule.slices[action.micro_batch], action.slice + 1);
+      if (action.key.micro_batch >= schedule.micro_batches())
+        schedule.slices.resize(action.key.micro_batch + 1, 1);
+      schedule.slices[action.key.micro_batch] =
+          std::max(schedule.slices[action.key.micro_batch], action.key.slice + 1);
     }
   }
 }
@@ -178,7 +180,7 @@ Action parse_token(std::string_view token) {
   if (token.empty()) return {};
   std::string_view rest = token;
   Action action;
-  action.stage = take_number(rest, token, "stage", kMostStages - 1);
+  action.key.stage = take_number(rest, token, "stage", kMostStages - 1);
   if (rest == kReduce) {
     action.kind = Kind::ReduceGradients;
     return action;
@@ -186,10 +188,10 @@ Action parse_token(std::string_view token) {
   action.kind = rest.empty() ? Kind::Idle : kind_of(rest.front());
   if (action.kind == Kind::Idle) refuse_token(token);
   rest.remove_prefix(1);
-  action.micro_batch = take_number(rest, token, "micro-batch", kMostMicroBatches - 1);
+  action.key.micro_batch = take_number(rest, token, "micro-batch", kMostMicroBatches - 1);
   if (rest.starts_with('.')) {
     rest.remove_prefix(1);
-    action.slice = static_cast<std::int16_t>(take_number(rest, token, "slice", kMostSlices - 1));
+    action.key.slice = static_cast<std::int16_t>(take_number(rest, token, "slice", kMostSlices - 1));
   }
   if (!rest.empty()) refuse_token(token);
   return action;

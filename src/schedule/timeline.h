@@ -20,8 +20,8 @@ struct Event {
 };
 
 // A time in which a device served another's request, or waited inside an op for the reply to its own.
-struct HelpSpan {
-  std::uint32_t help = 0;  // index into the program's help
+struct ExchangeSpan {
+  std::uint32_t exchange = 0;  // index into the program's exchange
   Seconds start = 0;
   Seconds end = 0;
   bool waiting = false;
@@ -29,8 +29,8 @@ struct HelpSpan {
 };
 
 struct Timeline {
-  std::vector<std::vector<Event>> devices;       // each in issue order, one event per op
-  std::vector<std::vector<HelpSpan>> help = {};  // of each device, by start; empty without help
+  std::vector<std::vector<Event>> devices;                // each in issue order, one event per op
+  std::vector<std::vector<ExchangeSpan>> exchanges = {};  // of each device, by start; empty without exchange
 
   Seconds makespan() const {
     Seconds last = 0;

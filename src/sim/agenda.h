@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is going to happen in an event simulation, in the order of time.
+// The events of a simulation that are still to come, in the order of time.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct Happening {
   enum class What : std::uint8_t {
     Wake,     // it looks whether it can go on
     Worked,   // a segment of its own work is done
-    Served,   // a request of another is (value: help)
+    Served,   // a request of another is (value: exchange)
     Message,  // one has arrived (from, value: channel)
-    Request,  // a request for help has (value: help)
+    Request,  // a request for exchange has (value: exchange)
     Reply,    // to its own request
   };
   Seconds time = 0;
@@ -27,7 +27,7 @@ struct Happening {
   std::uint32_t value = 0;
 };
 
-// At one time what was foreseen first happens first.
+// Ties break in insertion order.
 class Agenda {
  public:
   bool empty() const { return entries_.empty(); }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <span>
 
-#include "schedule/help_time.h"
-#include "sim/mean_costs.h"
-#include "sim/messages.h"
+#include "schedule/exchange/time.h"
+#include "sim/costs/mean.h"
+#include "sim/costs/messages.h"
 #include "sim/simulate.h"
 
 namespace penstock::sim {
@@ -14,7 +14,7 @@ namespace {
 
 using schedule::DeviceProgram;
 using schedule::Event;
-using schedule::HelpSpan;
+using schedule::ExchangeSpan;
 using schedule::Lane;
 using schedule::Op;
 using schedule::OpKind;
@@ -23,8 +23,8 @@ using schedule::OpKind;
 class Account {
  public:
   Account(const DeviceProgram& list, const std::vector<Event>& events, const std::vector<Seconds>& departures,
-          std::span<const HelpSpan> help)
-      : list_(list), events_(events), help_(help), departed_(list.ops.size()) {
+          std::span<const ExchangeSpan> exchange)
+      : list_(list), events_(events), exchanges_(exchange), departed_(list.ops.size()) {
     std::size_t next = 0;
     for (std::size_t i = 0; i < list.ops.size(); ++i) {
       if (is_receive(list.ops[i].kind)) departed_[i] = departures[next++];
@@ -37,8 +37,8 @@ class Account {
       if (lane_of(list_.ops[i].kind) == Lane::Compute) visit(list_.ops[i], events_[i]);
     }
     time_.idle.ramp += makespan - previous_end_;
-    const std::vector<Seconds> inside = schedule::seconds_inside_ops(list_, events_, help_);
-    for (std::size_t i = 0; i < help_.size(); ++i) visit(help_[i], inside[i]);
+    const std::vector<Seconds> inside = schedule::seconds_inside_ops(list_, events_, exchanges_);
+    for (std::size_t i = 0; i < exchanges_.size(); ++i) visit(exchanges_[i], inside[i]);
     return time_;
   }
 
@@ -54,7 +54,7 @@ class Account {
   }
 
   // Waiting inside an op is no work; serving is, wherever it was: inside an op it has been counted already.
-  void visit(const HelpSpan& span, Seconds inside) {
+  void visit(const ExchangeSpan& span, Seconds inside) {
     if (span.waiting) {
       time_.busy -= inside;
       time_.idle.dependency += inside;
@@ -100,7 +100,7 @@ class Account {
 
   const DeviceProgram& list_;
   const std::vector<Event>& events_;
-  const std::span<const HelpSpan> help_;
+  const std::span<const ExchangeSpan> exchanges_;
   std::vector<Seconds> departed_;  // [op]: of receives
   DeviceTime time_;
   Seconds previous_end_ = 0;
@@ -113,9 +113,10 @@ std::vector<DeviceTime> account_time(const schedule::Program& program, const sch
   const Seconds makespan = timeline.makespan();
   std::vector<DeviceTime> devices;
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
-    devices.push_back(Account(program.devices[d], timeline.devices[d], departed[d],
-                              timeline.help.empty() ? std::span<const HelpSpan>() : timeline.help[d])
-                          .finish(makespan));
+    devices.push_back(
+        Account(program.devices[d], timeline.devices[d], departed[d],
+                timeline.exchanges.empty() ? std::span<const ExchangeSpan>() : timeline.exchanges[d])
+            .finish(makespan));
   }
   return devices;
 }
@@ -124,9 +125,9 @@ void split_imbalance(std::vector<DeviceTime>& devices, const schedule::Program& 
                      const schedule::Timeline& timeline, const Costs& costs) {
   const MeanCosts mean(program, timeline, costs);
   if (mean.all_equal()) return;
-  schedule::Program equal;  // equal ones need no help
-  if (!program.help.empty()) (equal = program).help.clear();
-  const schedule::Program& plain = program.help.empty() ? program : equal;
+  schedule::Program equal;  // equal ones need no exchange
+  if (!program.exchanges.empty()) (equal = program).exchanges.clear();
+  const schedule::Program& plain = program.exchanges.empty() ? program : equal;
   const Simulation even = simulate(plain, mean);
   const std::vector<DeviceTime> even_devices = account_time(plain, even.timeline);
   for (std::size_t d = 0; d < devices.size(); ++d) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "schedule/timeline.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 
 namespace penstock::sim {
 

@@ -19,7 +19,7 @@ using schedule::OpKind;
 struct Change {
   Seconds time = 0;
   Bytes bytes = 0;
-  Category category = Category::Records;
+  Held held = Held::Records;
   bool stands = false;  // for a moment at least, even if something goes at the same instant
 };
 
@@ -35,7 +35,7 @@ class Ledger {
         costs_(costs),
         visits_(std::ranges::count(list_.ops, OpKind::VocabularyLoss, &Op::kind) > 0) {
     for (const Op& op : list_.ops) {
-      if (op.kind == OpKind::Forward) stages_.insert(op.stage);
+      if (op.kind == OpKind::Forward) stages_.insert(op.key.stage);
     }
   }
 
@@ -56,28 +56,27 @@ class Ledger {
   Bytes away_peak() const { return away_peak_; }
 
  private:
-  void add(Seconds time, Bytes bytes, Category category) {
-    if (bytes != 0) changes_.push_back({time, bytes, category});
+  void add(Seconds time, Bytes bytes, Held held) {
+    if (bytes != 0) changes_.push_back({time, bytes, held});
   }
 
-  void hold(Seconds from, Seconds until, Bytes bytes, Category category) {
+  void hold(Seconds from, Seconds until, Bytes bytes, Held held) {
     if (from >= until) return;
-    add(from, bytes, category);
-    add(until, -bytes, category);
+    add(from, bytes, held);
+    add(until, -bytes, held);
   }
 
   void visit(const Op& op, const Event& event) {
     if (is_action(op.kind)) {
-      visit_action(op, event, costs_.record(op.stage, op.micro_batch, op.slice));
+      visit_action(op, event, costs_.record(op.key));
     }
     if (op.kind == OpKind::VocabularyLoss) visit_vocabulary(op, event);
     if (lane_of(op.kind) == schedule::Lane::Compute) empty_queues(op, event.start);
-    if (is_send(op.kind))
-      hold(event.start, std::max(event.end, next_posted(op)), op.bytes, Category::Buffers);
-    if (is_receive(op.kind)) hold(event.start, event.end, op.bytes, Category::Buffers);
+    if (is_send(op.kind)) hold(event.start, std::max(event.end, next_posted(op)), op.bytes, Held::Buffers);
+    if (is_receive(op.kind)) hold(event.start, event.end, op.bytes, Held::Buffers);
     if (op.kind == OpKind::Offload) away_peak_ = std::max(away_peak_, away_ += op.bytes);
     // Issued before the next compute op waits for anything, so before that gives room back.
-    if (op.kind == OpKind::Reload) changes_.push_back({reached_, op.bytes, Category::Records, true});
+    if (op.kind == OpKind::Reload) changes_.push_back({reached_, op.bytes, Held::Records, true});
     if (op.kind == OpKind::Offload || op.kind == OpKind::Reload)
       unsettled_.insert(static_cast<std::uint32_t>(&op - list_.ops.data()));
   }
@@ -92,7 +91,7 @@ class Ledger {
 
   void settle(std::uint32_t copy, Seconds time) {
     const Op& op = list_.ops[copy];
-    if (op.kind == OpKind::Offload) add(time, -op.bytes, Category::Records);
+    if (op.kind == OpKind::Offload) add(time, -op.bytes, Held::Records);
     if (op.kind == OpKind::Reload) away_ -= op.bytes;
   }
 
@@ -105,35 +104,33 @@ class Ledger {
       hand_over(op, event.end, forward ? 1 : -1);
     }
     const Bytes shown = forward ? bytes.record + action.logits : 0;
-    hold(event.start, event.end, action.growth - std::min(action.growth, shown), Category::Transient);
+    hold(event.start, event.end, action.growth - std::min(action.growth, shown), Held::Transient);
     if (forward) {
-      add(event.start, bytes.record, Category::Records);
-      hold(event.start, event.end, action.logits, Category::Logits);
-      if (!visits_) add(event.end, bytes.logits, Category::Logits);
+      add(event.start, bytes.record, Held::Records);
+      hold(event.start, event.end, action.logits, Held::Logits);
+      if (!visits_) add(event.end, bytes.logits, Held::Logits);
     }
-    if (op.kind == OpKind::BackwardWeight) add(event.end, -bytes.weight_record, Category::WeightRecords);
+    if (op.kind == OpKind::BackwardWeight) add(event.end, -bytes.weight_record, Held::WeightRecords);
     if (!is_backward(op.kind)) return;
-    if (begun_.insert({op.stage, op.micro_batch}).second) {
+    if (begun_.insert({op.key.stage, op.key.micro_batch}).second) {
       begin_kv_gradients(op, action.growth > 0 ? event.end : event.start);
     }
-    add(event.end, -bytes.kv_gradient, Category::KvGradients);
-    add(event.end, -bytes.record, Category::Records);
-    add(event.end, -bytes.logits, Category::Logits);
-    if (op.kind == OpKind::BackwardInput) add(event.end, bytes.weight_record, Category::WeightRecords);
+    add(event.end, -bytes.kv_gradient, Held::KvGradients);
+    add(event.end, -bytes.record, Held::Records);
+    add(event.end, -bytes.logits, Held::Logits);
+    if (op.kind == OpKind::BackwardInput) add(event.end, bytes.weight_record, Held::WeightRecords);
   }
 
   // F's output goes to the next stage, the gradient of B or I to the one before. Where that is another
   // device's it goes by a message.
   void hand_over(const Op& op, Seconds time, int towards) {
-    if (stages_.contains(op.stage + towards))
-      handed_over_[{op.stage, towards, op.micro_batch, op.slice}] = time;
+    if (stages_.contains(op.key.stage + towards)) handed_over_[{op.key, towards}] = time;
   }
 
   void take_handed_over(const Op& op, Seconds time, int from) {
-    const auto made = handed_over_.find({op.stage + from, -from, op.micro_batch, op.slice});
+    const auto made = handed_over_.find({op.key.at_stage(op.key.stage + from), -from});
     if (made == handed_over_.end()) return;
-    hold(made->second, time, costs_.record(made->first[0], op.micro_batch, op.slice).handed_over,
-         Category::Transient);
+    hold(made->second, time, costs_.record(made->first.first).handed_over, Held::Transient);
     handed_over_.erase(made);
   }
 
@@ -157,25 +154,25 @@ class Ledger {
   void visit_vocabulary(const Op& op, const Event& event) {
     const ActionBytes taken = costs_.action(device_, op);
     temporary_ = std::max(temporary_, taken.temporary);
-    hold(event.start, event.end, taken.logits, Category::Logits);
-    hold(event.start, event.end, taken.messages, Category::Buffers);
+    hold(event.start, event.end, taken.logits, Held::Logits);
+    hold(event.start, event.end, taken.messages, Held::Buffers);
     const Bytes shown = taken.logits + taken.messages;
-    hold(event.start, event.end, taken.growth - std::min(taken.growth, shown), Category::Transient);
-    if (stages_.contains(program_.stages - 1))
-      add(event.end, costs_.record(op.stage, op.micro_batch, op.slice).logits, Category::Logits);
+    hold(event.start, event.end, taken.growth - std::min(taken.growth, shown), Held::Transient);
+    if (stages_.contains(program_.stages - 1)) add(event.end, costs_.record(op.key).logits, Held::Logits);
   }
 
   // The last slice's backward contributes to the keys and values of all slices before it.
   void begin_kv_gradients(const Op& op, Seconds time) {
-    for (int slice = 0; slice < program_.slices[op.micro_batch]; ++slice) {
-      add(time, costs_.record(op.stage, op.micro_batch, slice).kv_gradient, Category::KvGradients);
+    for (int slice = 0; slice < program_.slices[op.key.micro_batch]; ++slice) {
+      add(time, costs_.record(schedule::make_key(op.key.stage, op.key.micro_batch, slice)).kv_gradient,
+          Held::KvGradients);
     }
   }
 
   void empty_queues(const Op& op, Seconds start) {
     for (const std::uint32_t wait : list_.after_of(op)) {
       if (is_receive(list_.ops[wait].kind))
-        hold(events_[wait].end, start, list_.ops[wait].bytes, Category::Queues);
+        hold(events_[wait].end, start, list_.ops[wait].bytes, Held::Queues);
     }
   }
 
@@ -188,7 +185,7 @@ class Ledger {
   const bool visits_;     // the vocabulary is sharded: LOSS leaves the gradient of the loss
   std::set<int> stages_;  // whose forwards run here
   std::vector<Change> changes_;
-  std::map<std::array<int, 4>, Seconds> handed_over_;  // (stage, towards, micro-batch, slice) and since when
+  std::map<std::pair<schedule::Key, int>, Seconds> handed_over_;  // (key, towards) and since when
   struct Receives {
     std::vector<Seconds> posted;  // in order
     std::size_t next = 0;
@@ -204,13 +201,13 @@ class Ledger {
 
 }  // namespace
 
-std::string_view name_of(Category category) {
-  constexpr std::array<std::string_view, kCategories> names{
+std::string_view name_of(Held held) {
+  constexpr std::array<std::string_view, kHeldKinds> names{
       "records", "weight_records", "kv_gradients", "queues", "buffers", "logits", "transient"};
-  return names[static_cast<std::size_t>(category)];
+  return names[static_cast<std::size_t>(held)];
 }
 
-Bytes total(const CategoryBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{0}); }
+Bytes total(const HeldBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{0}); }
 
 DeviceMemory account_memory(const schedule::Program& program, const schedule::Timeline& timeline, int device,
                             const Costs& costs, bool keep_samples) {
@@ -220,9 +217,9 @@ DeviceMemory account_memory(const schedule::Program& program, const schedule::Ti
   DeviceMemory memory;
   memory.away_peak = ledger.away_peak();
   memory.temporary = ledger.temporary();
-  CategoryBytes& now = memory.at_end;
+  HeldBytes& now = memory.at_end;
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    now[static_cast<std::size_t>(changes[i].category)] += changes[i].bytes;
+    now[static_cast<std::size_t>(changes[i].held)] += changes[i].bytes;
     const bool more_follow = i + 1 < changes.size() && changes[i + 1].time == changes[i].time;
     if (more_follow && !changes[i].stands) continue;
     if (total(now) > memory.peak) {

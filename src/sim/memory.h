@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "schedule/timeline.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 
 namespace penstock::sim {
 
-enum class Category : std::uint8_t {
+enum class Held : std::uint8_t {
   Records,  // from the start of F to the end of B or I; without what is offloaded, from the start of the
             // compute op that waits for the copy out to where the copy in is issued
   WeightRecords,  // from the end of I to the end of W
@@ -26,26 +26,26 @@ enum class Category : std::uint8_t {
   Transient,      // while an action runs: all else that it takes, at its most; and what one stage of the
                   // device hands to another, until that runs
 };
-inline constexpr int kCategories = 7;
-std::string_view name_of(Category category);  // "records", "weight_records", ..., "transient"
+inline constexpr int kHeldKinds = 7;
+std::string_view name_of(Held held);  // "records", "weight_records", ..., "transient"
 
-using CategoryBytes = std::array<Bytes, kCategories>;  // [category]
-Bytes total(const CategoryBytes& bytes);
+using HeldBytes = std::array<Bytes, kHeldKinds>;  // [category]
+Bytes total(const HeldBytes& bytes);
 
 // From this time on, until the next sample.
 struct MemorySample {
   Seconds time = 0;
-  CategoryBytes bytes{};
+  HeldBytes bytes{};
 };
 
 struct DeviceMemory {
-  Bytes peak = 0;           // greatest total
-  CategoryBytes at_peak{};  // what it is made of; the first time it is reached
-  CategoryBytes peaks{};    // of each category by itself
-  CategoryBytes at_end{};   // all 0 when the program is legal
-  Bytes away_peak = 0;      // offloaded, not in the above: from where the copy out is issued to the start of
-                            // the compute op that waits for the copy in
-  Bytes temporary = 0;      // greatest of an action's temporaries, which its Transient bytes need not all be
+  Bytes peak = 0;       // greatest total
+  HeldBytes at_peak{};  // what it is made of; the first time it is reached
+  HeldBytes peaks{};    // of each category by itself
+  HeldBytes at_end{};   // all 0 when the program is legal
+  Bytes away_peak = 0;  // offloaded, not in the above: from where the copy out is issued to the start of
+                        // the compute op that waits for the copy in
+  Bytes temporary = 0;  // greatest of an action's temporaries, which its Transient bytes need not all be
   std::vector<MemorySample> samples;
 };
 

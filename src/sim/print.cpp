@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/print.h"
 
-#include "base/aligned.h"
+#include "base/columns.h"
 #include "base/text.h"
 
 namespace penstock::sim {
@@ -18,10 +18,10 @@ std::string json_of(const IdleCauses& idle) {
                  field("imbalance", idle.imbalance), field("dependency", idle.dependency)});
 }
 
-std::string json_of(const CategoryBytes& bytes) {
+std::string json_of(const HeldBytes& bytes) {
   std::vector<std::string> fields;
-  for (int c = 0; c < kCategories; ++c) {
-    fields.push_back(field(name_of(static_cast<Category>(c)), std::to_string(bytes[c])));
+  for (int c = 0; c < kHeldKinds; ++c) {
+    fields.push_back(field(name_of(static_cast<Held>(c)), std::to_string(bytes[c])));
   }
   return object(fields);
 }
@@ -62,8 +62,6 @@ std::string json_of(const Deadlock& deadlock, const std::string& name) {
                  field("stalls", list(stalls))}) +
          "\n";
 }
-
-std::string percent(double fraction) { return number(100 * fraction, 1) + " %"; }
 
 std::string head_of(const Result& result) {
   return result.name + ": " + print_seconds(result.makespan) + ", bubble " + percent(result.bubble_fraction) +
@@ -106,16 +104,16 @@ std::string to_json(const Result& result) {
 
 std::string to_table(const Result& result) {
   if (result.deadlock) return result.name + ": " + result.deadlock->text + "\n";
-  std::vector<std::vector<std::string>> rows{kColumns};
+  Rows rows{kColumns};
   for (std::size_t d = 0; d < result.devices.size(); ++d) {
     rows.push_back(cells_of(result.devices[d], result.makespan));
     rows.back().insert(rows.back().begin(), std::to_string(d));
   }
-  return head_of(result) + aligned(rows);
+  return head_of(result) + columns(rows);
 }
 
 std::string to_comparison(const Result& measured, const Result& simulated) {
-  std::vector<std::vector<std::string>> rows{kColumns};
+  Rows rows{kColumns};
   for (std::size_t d = 0; d < measured.devices.size(); ++d) {
     for (const auto& [name, result] :
          {std::pair{"measured", &measured}, std::pair{"simulated", &simulated}}) {
@@ -125,7 +123,7 @@ std::string to_comparison(const Result& measured, const Result& simulated) {
   }
   const double difference = measured.makespan > 0 ? simulated.makespan / measured.makespan - 1 : 0;
   return "measured  " + head_of(measured) + "simulated " + head_of(simulated) +
-         "difference of the makespan: " + percent(difference) + "\n" + aligned(rows);
+         "difference of the makespan: " + percent(difference) + "\n" + columns(rows);
 }
 
 }  // namespace penstock::sim

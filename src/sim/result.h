@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "schedule/timeline.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 #include "sim/idle.h"
 #include "sim/in_flight.h"
 #include "sim/memory.h"

@@ -9,7 +9,8 @@
 #include "sim/channel_table.h"
 #include "sim/deadlock.h"
 #include "sim/fifo.h"
-#include "sim/simulate_help.h"
+#include "sim/meetings.h"
+#include "sim/simulate_exchange.h"
 
 namespace penstock::sim {
 namespace {
@@ -18,12 +19,11 @@ using schedule::Channel;
 using schedule::Event;
 using schedule::Lane;
 using schedule::Op;
-using schedule::OpKind;
 using schedule::Program;
 
 constexpr Seconds kPending = -1;  // end of an op that has not ended (yet); times are never negative
 constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
-constexpr int kLanes = 5;
+using schedule::kLanes;
 
 // Messages from one source on one channel: either some have arrived or some receives wait, never both.
 struct Mailbox {
@@ -35,24 +35,17 @@ struct Link {
   Seconds free = 0;
 };
 
-// The k-th visit of the vocabulary, where all devices meet.
-struct Visit {
-  Seconds start = 0;  // when the last of those that are here came
-  Seconds took = 0;
-  std::vector<std::pair<int, std::uint32_t>> waiting;  // device and op of each that is here
-};
-
 struct Device {
   int number = 0;
   const schedule::DeviceProgram* list = nullptr;
-  Event* events = nullptr;                           // one per op
-  std::uint32_t next = 0;                            // first op not looked at yet
-  std::uint32_t open = 0;                            // receives, reductions and visits begun and not ended
-  std::uint32_t visits = 0;                          // begun
-  std::uint32_t blocker = kNone;                     // the op whose end the next one waits for
-  bool queued = true;                                // in the list of devices to advance
-  bool wide = false;                                 // lanes go on past a stalled op of another lane
-  std::array<Seconds, kLanes> ready{};               // when the lane takes its next op; kPending: not known
+  Event* events = nullptr;                  // one per op
+  std::uint32_t next = 0;                   // first op not looked at yet
+  std::uint32_t open = 0;                   // receives and collectives begun and not ended
+  std::uint32_t blocker = kNone;            // the op whose end the next one waits for
+  bool queued = true;                       // in the list of devices to advance
+  bool wide = false;                        // lanes go on past a stalled op of another lane
+  std::array<Seconds, kLanes> ready{};      // when the lane takes its next op; kPending: not known
+  std::array<std::uint32_t, kLanes> met{};  // the collective that holds the lane, where ready is pending
   std::array<Fifo<std::uint32_t>, kLanes> deferred;  // wide: ops looked at that wait, per lane
   ChannelTable<Mailbox> mailboxes;
   ChannelTable<Link> links;  // outgoing; channels share the link, so all use one key
@@ -61,7 +54,7 @@ struct Device {
 class Run {
  public:
   Run(const Program& program, const Costs& costs)
-      : program_(program), costs_(costs), devices_(program.devices.size()) {
+      : program_(program), costs_(costs), devices_(program.devices.size()), meetings_(program) {
     events_.resize(program.devices.size());
     for (std::size_t d = 0; d < events_.size(); ++d) {
       events_[d].resize(program.devices[d].ops.size(), Event{0, kPending, 0});
@@ -140,7 +133,10 @@ class Run {
     const Lane lane = lane_of(op.kind);
     Seconds& lane_ready = device.ready[static_cast<int>(lane)];
     Seconds start = lane_ready;
-    if (start < 0) return false;  // behind an open reduction, which is the blocker already
+    if (start < 0) {
+      device.blocker = device.met[static_cast<int>(lane)];
+      return false;
+    }
     for (const std::uint32_t wait : device.list->after_of(op)) {
       const Seconds end = device.events[wait].end;
       if (end < 0) {
@@ -166,8 +162,8 @@ class Run {
       receive(device, index, op, event);
       return start;
     }
-    if (op.kind == OpKind::ReduceGradients && op.peer >= 0) return reduce(device, index, op, event);
-    if (op.kind == OpKind::VocabularyLoss) return visit(device, index, op, event);
+    if (is_collective(op.kind) && !schedule::meeting_of(device.number, op).alone())
+      return meet(device, index, op, event);
     event.end = start + costs_.seconds(device.number, index, op);
     return event.end;
   }
@@ -202,49 +198,22 @@ class Run {
     mailbox.arrivals.pop_front();
   }
 
-  // The first of the two devices to come waits in its own mailbox.
-  Seconds reduce(Device& device, std::uint32_t index, const Op& op, Event& event) {
-    PENSTOCK_CHECK(op.peer < program_.device_count(), "a reduction is with a device of the program");
-    Device& peer = devices_[op.peer];
-    Mailbox& theirs = peer.mailboxes.at(device.number, Channel::Gradients);
-    if (theirs.waiting.empty()) {
-      device.mailboxes.at(op.peer, Channel::Gradients).waiting.push_back(index);
-      device.blocker = index;
+  // The last member to come ends it for all.
+  Seconds meet(Device& device, std::uint32_t index, const Op& op, Event& event) {
+    const Meeting& meeting =
+        meetings_.come(device.number, index, event.start, costs_.seconds(device.number, index, op));
+    if (!meeting.complete) {
+      device.met[static_cast<int>(lane_of(op.kind))] = device.blocker = index;
       ++device.open;
       return kPending;
     }
-    const std::uint32_t partner = theirs.waiting.front();
-    theirs.waiting.pop_front();
-    Event& other = peer.events[partner];
-    event.start = other.start = std::max(event.start, other.start);
-    event.end = event.start + std::max(costs_.seconds(device.number, index, op),
-                                       costs_.seconds(peer.number, partner, peer.list->ops[partner]));
-    peer.ready[static_cast<int>(Lane::Compute)] = event.end;
-    end_op(peer, partner, event.end);
-    return event.end;
-  }
-
-  // All devices wait for the last to come and go on together.
-  Seconds visit(Device& device, std::uint32_t index, const Op& op, Event& event) {
-    if (device.visits == visits_.size()) visits_.emplace_back();
-    Visit& visit = visits_[device.visits++];
-    visit.start = std::max(visit.start, event.start);
-    visit.took = std::max(visit.took, costs_.seconds(device.number, index, op));
-    if (visit.waiting.size() + 1 < devices_.size()) {
-      visit.waiting.emplace_back(device.number, index);
-      device.blocker = index;
-      ++device.open;
-      return kPending;
-    }
-    event.start = visit.start;
-    event.end = visit.start + visit.took;
-    for (const auto& [number, waiting] : visit.waiting) {
+    for (const auto& [number, waiting] : meeting.here) {
       Device& other = devices_[number];
-      other.events[waiting].start = event.start;
-      other.ready[static_cast<int>(Lane::Compute)] = event.end;
-      end_op(other, waiting, event.end);
+      other.events[waiting].start = meeting.start;
+      other.ready[static_cast<int>(lane_of(op.kind))] = meeting.end();
+      if (number != device.number) end_op(other, waiting, meeting.end());
     }
-    return event.end;
+    return event.end = meeting.end();
   }
 
   void end_op(Device& device, std::uint32_t index, Seconds end) {
@@ -281,7 +250,7 @@ class Run {
       if (events_[d][wait].end == kPending) return wait;
     }
     if (is_receive(list.ops[index].kind)) return index;
-    for (std::uint32_t i = index; i > 0; --i) {  // an open reduction before it on its lane
+    for (std::uint32_t i = index; i > 0; --i) {  // an open collective before it on its lane
       const bool same_lane = lane_of(list.ops[i - 1].kind) == lane_of(list.ops[index].kind);
       if (same_lane) return events_[d][i - 1].end == kPending ? i - 1 : index;
     }
@@ -292,14 +261,14 @@ class Run {
   const Costs& costs_;
   std::vector<Device> devices_;
   std::vector<std::vector<Event>> events_;
-  std::vector<Visit> visits_;
+  Meetings meetings_;
   std::deque<int> to_advance_;
 };
 
 }  // namespace
 
 Simulation simulate(const Program& program, const Costs& costs) {
-  return program.help.empty() ? Run(program, costs).finish() : simulate_help(program, costs);
+  return program.exchanges.empty() ? Run(program, costs).finish() : simulate_exchange(program, costs);
 }
 
 }  // namespace penstock::sim

@@ -2,12 +2,12 @@
 // Event simulation of a program: when does each op start and end? As the order on every lane is fixed, it is
 // a longest path, found in O(ops).
 //
-// Lanes as in schedule/program.h. A compute or copy op lasts what the costs say, one after the other on its
-// lane. A send starts when its producer is done; its message then holds the link to the peer (one link per
-// ordered pair of devices, first-in-first-out, shared by the channels) and arrives after the latency, whether
-// or not the receive is posted. A receive ends when it is posted and its message has arrived. A reduction
-// with a peer starts on both sides when both have come to it and ends after the longer of the two times; so
-// do the k-th visits of the vocabulary (LOSS) of all devices. Programs with help go to simulate_help.h.
+// Lanes as in schedule/program.h. A compute op, copy or collective lasts what the costs say, one after the
+// other on its lane. A send starts when its producer is done; its message then holds the link to the peer
+// (one link per ordered pair of devices, first-in-first-out, shared by the channels) and arrives after the
+// latency, whether or not the receive is posted. A receive ends when it is posted and its message has
+// arrived. A collective starts when all its members (schedule/meeting.h) have come to it and ends after the
+// longest of their times. Programs with exchange go to simulate_exchange.h.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "schedule/timeline.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 
 namespace penstock::sim {
 

@@ -6,11 +6,12 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/text.h"
+#include "nn/kernel_setting.h"
 
 namespace penstock::train {
 namespace {
@@ -43,7 +44,7 @@ int usable_cores() {
 
 }  // namespace
 
-Machine this_machine() {
+Host this_host() {
   const std::string name = processor_field("model name");
   const long pages = sysconf(_SC_PHYS_PAGES);
   return {.processor = name.empty() ? "unknown processor" : name,
@@ -52,27 +53,34 @@ Machine this_machine() {
           .memory = pages > 0 ? static_cast<Bytes>(pages) * sysconf(_SC_PAGESIZE) : 0};
 }
 
+run::Machine probe_machine(int threads) {
+  run::Machine machine{.threads = threads};
+  for (const auto precision : {model::Precision::F64, model::Precision::F32, model::Precision::BF16}) {
+    const model::KernelSetting kernels = nn::kernel_setting(precision, threads);
+    machine.products = kernels.products;
+    machine.tiled_attention[static_cast<std::size_t>(precision)] = kernels.tiled_attention;
+  }
+  return machine;
+}
+
 Flops measure_matmul_rate(model::Precision precision) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::int64_t size = 1024;
   const auto type = precision == model::Precision::BF16  ? at::kBFloat16
                     : precision == model::Precision::F32 ? at::kFloat
                                                          : at::kDouble;
-  // In memory that goes back to the system: tensors would leave blocks behind that are of no use to a small
-  // model.
+  // In memory returned to the system: tensors would leave cached blocks that a small model cannot use.
   const auto bytes = static_cast<std::size_t>(size * size) * at::elementSize(type);
   std::vector<std::byte> from(bytes), to(bytes);
   const at::Tensor a = at::from_blob(from.data(), {size, size}, at::dtype(type)).fill_(1);
   at::Tensor product = at::from_blob(to.data(), {size, size}, at::dtype(type));
-  at::mm_out(product, a, a);  // the first call pays for set-up
+  at::mm_out(product, a, a);  // the first call includes set-up
   double best = 0;
-  const auto began = Clock::now();
+  const Seconds began = steady_seconds();
   do {
-    const auto start = Clock::now();
+    const Seconds start = steady_seconds();
     at::mm_out(product, a, a);
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::max(best, 2.0 * size * size * size / seconds);
-  } while (Clock::now() - began < std::chrono::milliseconds(200));
+    best = std::max(best, 2.0 * size * size * size / (steady_seconds() - start));
+  } while (steady_seconds() - began < 0.2);
   return best;
 }
 

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine a rank runs on: named in every start table and result, since bits and speed depend on it.
+// The machine a rank runs on: recorded in every start table and result, since bits and speed depend on it.
 #pragma once
 
 #include <string>
 
 #include "base/units.h"
 #include "model/shape.h"
+#include "run/machine.h"
 
 namespace penstock::train {
 
-struct Machine {
+struct Host {
   std::string processor;     // as /proc/cpuinfo names it
-  std::string instructions;  // what matters for matrix products: "avx2", "avx512", "avx512_bf16", "amx_bf16"
+  std::string instructions;  // relevant to matrix products: "avx2", "avx512", "avx512_bf16", "amx_bf16"
   int cores = 1;             // that this process may use
   Bytes memory = 0;          // of the host; 0: unknown
 };
-Machine this_machine();
+Host this_host();
+
+// The properties that a run's memory and choices depend on; `threads` per rank.
+run::Machine probe_machine(int threads);
 
 // Rate of a product of two square matrices in the given precision on this thread's share of the cores: the
-// limit that model FLOP/s are shown beside. Takes about a fifth of a second.
+// limit for model FLOP/s. Takes about 0.2 s.
 Flops measure_matmul_rate(model::Precision precision);
 
 }  // namespace penstock::train

@@ -4,25 +4,25 @@
 #include <ATen/Parallel.h>
 
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <deque>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "files/atomic_file.h"
 #include "files/event_file.h"
 #include "files/file_system.h"
-#include "train/bigram.h"
-#include "train/checkpoint_load.h"
-#include "train/checkpoint_saver.h"
-#include "train/checkpoint_settings.h"
-#include "train/gather_events.h"
-#include "train/initial_weights.h"
+#include "files/run_files.h"
+#include "train/checkpoint/load.h"
+#include "train/checkpoint/saver.h"
+#include "train/checkpoint/settings.h"
+#include "train/checkpoint/weights_file.h"
+#include "train/data/bigram.h"
 #include "train/machine.h"
-#include "train/resident.h"
-#include "train/trainer.h"
-#include "train/weights_file.h"
+#include "train/record/gather_events.h"
+#include "train/record/resident.h"
+#include "train/step/trainer.h"
 
 namespace penstock::train {
 namespace {
@@ -30,48 +30,48 @@ namespace {
 constexpr std::size_t kKeptTimelines = 3;
 constexpr int kMostSkippedInARow = 3;
 
-// What this rank keeps of one of the last steps.
+// This rank's records of one of the last steps.
 struct KeptStep {
   std::int64_t number = 0;
   std::vector<schedule::Event> events;
-  std::vector<schedule::HelpSpan> help;
+  std::vector<schedule::ExchangeSpan> exchanges;
   std::vector<OpMemory> memory;
   std::vector<Seconds> processor_seconds;
   std::vector<nn::KernelCall> calls;
 };
 
-// One run under way. Every rank goes through the same calls; what only rank 0 does hangs on its directory.
+// One run in progress. Every rank makes the same calls; only rank 0 has a directory, for its extra work.
 class Run {
  public:
-  Run(const RunPlan& plan, const TokenData& data, comm::Communicator& pipeline, const RunDirectory* directory,
+  Run(const run::Run& run, const TokenData& data, comm::Communicator& world, const RunDirectory* directory,
       const RunObserver& observer, const RunControl& control)
-      : plan_(plan),
+      : run_(run),
         data_(data),
-        pipeline_(pipeline),
+        world_(world),
         directory_(directory),
         observer_(observer),
         control_(control),
-        trainer_(plan, pipeline),
-        resident_(trainer_.ledger(), pipeline) {
+        trainer_(run, world, control.profile),
+        resident_(trainer_.ledger(), world) {
     if (control_.resumed) {
       go_on_from(*control_.resumed);
-    } else if (!plan.options.model.weights.empty()) {
-      begin_with(files::ModelWeights(plan.options.model.weights));
+    } else if (!run.options.model.weights.empty()) {
+      begin_with(files::ModelWeights(run.options.model.weights));
     }
-    saver_.emplace(checkpoints_of(plan), plan.options.train.keep_checkpoints, done_, plan.shape(), trainer_,
-                   pipeline);
+    saver_.emplace(checkpoints_of(run), run.options.train.keep_checkpoints, done_, run.shape(), trainer_,
+                   world);
     if (directory_) {
       metrics_.emplace(directory_->metrics(), done_);
       curves_.emplace(directory_->path(), done_);
     }
-    machine_flops_ = measure_matmul_rate(plan.precision());
-    pipeline_.all_reduce(&machine_flops_, 1, comm::Type::F64, comm::Reduction::Sum);
+    machine_flops_ = measure_matmul_rate(run.precision);
+    world_->all_reduce(&machine_flops_, 1, comm::Type::F64, comm::Reduction::Sum);
     if (directory_ && data_.is_text() && data_.evaluation_batches() > 0)
       summary_.bigram_loss = bigram_loss(data_);
   }
 
   RunOutcome carry_out() {
-    began_ = Clock::now();
+    began_ = steady_seconds();
     while (done_ < steps() && !stopped_) {
       const StepReport report = one_step(done_ + 1);
       resident_.note_step(away().host);
@@ -84,13 +84,11 @@ class Run {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  std::int64_t steps() const { return plan_.options.train.steps; }
-  Tokens tokens_per_step() const { return plan_.options.train.batch * plan_.options.data.seq_len; }
-  Seconds elapsed() const { return std::chrono::duration<Seconds>(Clock::now() - began_).count(); }
+  std::int64_t steps() const { return run_.options.train.steps; }
+  Tokens tokens_per_step() const { return run_.options.train.batch * run_.options.data.seq_len; }
+  Seconds elapsed() const { return steady_seconds() - began_; }
   Flops model_flops(double tokens_per_second) const {
-    return tokens_per_second * model::flops_per_token(plan_.shape(), plan_.options.data.seq_len);
+    return tokens_per_second * model::flops_per_token(run_.shape(), run_.options.data.seq_len);
   }
 
   void begin_with(const files::ModelWeights& weights) {
@@ -99,7 +97,7 @@ class Run {
   }
 
   void go_on_from(const CheckpointFacts& facts) {
-    load_checkpoint(checkpoints_of(plan_).of_step(facts.step), facts, trainer_);
+    load_checkpoint(checkpoints_of(run_).of_step(facts.step), facts, trainer_);
     done_ = facts.step;
     samples_drawn_ = facts.samples_drawn;
     skipped_in_a_row_ = facts.skipped_in_a_row;
@@ -118,41 +116,41 @@ class Run {
             .skipped_in_a_row = skipped_in_a_row_,
             .loss = summary_.loss,
             .evaluation_loss = summary_.evaluation_loss,
-            .settings = settings_of(plan_, at::get_num_threads())};
+            .settings = settings_of(run_, at::get_num_threads())};
   }
 
   StepReport one_step(std::int64_t number) {
     const StepTokens tokens = data_.training_batch(samples_drawn_);
-    samples_drawn_ += plan_.options.train.batch;
+    samples_drawn_ += run_.options.train.batch;
     const StepReport report = trainer_.step(number, tokens);
-    kept_.push_back({number, trainer_.events(), trainer_.help(), trainer_.memory(),
+    kept_.push_back({number, trainer_.events(), trainer_.exchanges(), trainer_.memory(),
                      trainer_.processor_seconds(), trainer_.kernel_calls()});
     if (kept_.size() > kKeptTimelines) kept_.pop_front();
     watch_for_numbers(number, report);
-    const bool evaluate_now = number == steps() || (plan_.options.train.evaluate_every > 0 &&
-                                                    number % plan_.options.train.evaluate_every == 0);
+    const bool evaluate_now = number == steps() || (run_.options.train.evaluate_every > 0 &&
+                                                    number % run_.options.train.evaluate_every == 0);
     std::optional<double> evaluation;
     if (evaluate_now && data_.evaluation_batches() > 0) evaluation = evaluate();
     if (directory_) note(number, report, evaluation);
     return report;
   }
 
-  // Between two steps: checkpoints go on and begin, and all ranks agree on whether this was the last step.
+  // Between two steps: checkpoints advance and start, and all ranks agree on whether this was the last step.
   void keep_up(const StepReport& report) {
     const bool asked = control_.stop_asked && control_.stop_asked();
     std::error_code error;
     const bool file = directory_ && std::filesystem::exists(directory_->stop_request(), error);
     std::array<std::int64_t, 2> facts{asked || file ? 1 : 0, saver_->busy() ? 1 : 0};
-    pipeline_.all_reduce(facts.data(), facts.size(), comm::Type::I64, comm::Reduction::Max);
+    world_->all_reduce(facts.data(), facts.size(), comm::Type::I64, comm::Reduction::Max);
     const auto [stop, busy] = facts;
     if (busy == 0) saver_->proceed();
     stopped_ = stop != 0 && done_ < steps();
     if (checkpoint_is_due(report)) save();
   }
 
-  // None while steps are being skipped: the one before the trouble stays the newest.
+  // None while steps are being skipped: the last good one stays the newest.
   bool checkpoint_is_due(const StepReport& report) const {
-    const std::int64_t every = plan_.options.train.checkpoint_every;
+    const std::int64_t every = run_.options.train.checkpoint_every;
     if (every == 0) return false;
     return stopped_ || done_ == steps() || (done_ % every == 0 && !report.skipped);
   }
@@ -163,7 +161,7 @@ class Run {
   }
 
   std::string newest_checkpoint() const {
-    return saver_->newest() > 0 ? checkpoints_of(plan_).of_step(saver_->newest()) : std::string();
+    return saver_->newest() > 0 ? checkpoints_of(run_).of_step(saver_->newest()) : std::string();
   }
 
   void watch_for_numbers(std::int64_t number, const StepReport& report) {
@@ -203,7 +201,7 @@ class Run {
                               .loss = report.loss,
                               .grad_norm = report.grad_norm,
                               .lr = report.lr,
-                              .tokens = samples_drawn_ * plan_.options.data.seq_len,
+                              .tokens = samples_drawn_ * run_.options.data.seq_len,
                               .step_s = report.seconds,
                               .tokens_per_second = rate,
                               .mfu = model_flops(rate) / machine_flops_,
@@ -238,16 +236,16 @@ class Run {
   RunOutcome finish() {
     RunOutcome outcome{.steps = done_};
     for (const KeptStep& kept : kept_) {
-      outcome.timelines.push_back(
-          {kept.number, gather_events(plan_.program, kept.events, kept.help, pipeline_),
-           gather_memory(plan_.program, kept.memory, pipeline_),
-           gather_processor_seconds(plan_.program, kept.processor_seconds, pipeline_)});
-      if (plan_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline_));
+      outcome.timelines.push_back({kept.number,
+                                   gather_events(run_.program, kept.events, kept.exchanges, world_),
+                                   gather_memory(run_.program, kept.memory, world_),
+                                   gather_processor_seconds(run_.program, kept.processor_seconds, world_)});
+      if (control_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, world_));
     }
-    summary_.processes = resident_.gather(plan_.predicted, saver_->copy_bytes());
-    const auto measured = gather_peaks(trainer_.ledger(), away(), pipeline_);
-    const std::string path = directory_ ? directory_->file("weights.safetensors") : "";
-    write_weights(path, plan_.shape(), trainer_.parameters(), pipeline_);
+    summary_.processes = resident_.gather(run_.predicted, saver_->copy_bytes());
+    const auto measured = gather_peaks(trainer_.ledger(), away(), world_);
+    const std::string path = (std::filesystem::path(run_.options.output.dir) / files::kWeights).string();
+    write_weights(path, run_.shape(), trainer_.parameters(), world_);
     if (!directory_) return {};
     summarise(measured);
     files::write_atomically(directory_->summary(), to_json(summary_) + "\n");
@@ -256,28 +254,28 @@ class Run {
     return outcome;
   }
 
-  // Bytes of this rank's records in the host's memory and on disk, at most.
+  // Peak bytes of this rank's records in host memory and on disk.
   AwayBytes away() const {
     const Bytes bytes = trainer_.copies().away_peak;
-    return plan_.options.memory.offload_to == "disk" ? AwayBytes{.disk = bytes} : AwayBytes{.host = bytes};
+    return run_.offload_to == run::OffloadTo::Disk ? AwayBytes{.disk = bytes} : AwayBytes{.host = bytes};
   }
 
   void summarise(const std::vector<BytesByCategory>& measured) {
     summary_.steps = steps();
-    summary_.tokens = samples_drawn_ * plan_.options.data.seq_len;
+    summary_.tokens = samples_drawn_ * run_.options.data.seq_len;
     const Tokens since = (steps() - summary_.resumed_from_step) * tokens_per_step();
     summary_.tokens_per_second = static_cast<double>(since) / summary_.wall_s;
     summary_.mfu = model_flops(summary_.tokens_per_second) / machine_flops_;
-    const Machine machine = this_machine();
+    const Host machine = this_host();
     summary_.machine = machine.processor + ", " + machine.instructions;
     for (std::size_t device = 0; device < measured.size(); ++device) {
-      summary_.devices.push_back({predicted_bytes(plan_.predicted[device]), measured[device]});
+      summary_.devices.push_back({predicted_bytes(run_.predicted[device]), measured[device]});
     }
   }
 
-  const RunPlan& plan_;
+  const run::Run& run_;
   const TokenData& data_;
-  comm::Communicator& pipeline_;
+  comm::World world_;
   const RunDirectory* directory_;
   const RunObserver& observer_;
   const RunControl& control_;
@@ -287,7 +285,7 @@ class Run {
   std::optional<MetricsFile> metrics_;
   std::optional<files::EventFile> curves_;  // for TensorBoard
   Flops machine_flops_ = 0;
-  Clock::time_point began_;
+  Seconds began_ = 0;
   std::int64_t done_ = 0;  // steps
   std::int64_t samples_drawn_ = 0;
   std::int64_t skipped_in_a_row_ = 0;
@@ -298,13 +296,13 @@ class Run {
 
 }  // namespace
 
-RunOutcome run(const RunPlan& plan, const TokenData& data, comm::Communicator& pipeline,
+RunOutcome run(const run::Run& run, const TokenData& data, comm::Communicator& world,
                const RunDirectory* directory, const RunObserver& observer, const RunControl& control) {
-  return Run(plan, data, pipeline, directory, observer, control).carry_out();
+  return Run(run, data, world, directory, observer, control).carry_out();
 }
 
-CheckpointDirectory checkpoints_of(const RunPlan& plan) {
-  return CheckpointDirectory((std::filesystem::path(plan.options.output.dir) / "checkpoints").string());
+CheckpointDirectory checkpoints_of(const run::Run& run) {
+  return CheckpointDirectory((std::filesystem::path(run.options.output.dir) / files::kCheckpoints).string());
 }
 
 }  // namespace penstock::train

@@ -13,7 +13,7 @@
 namespace penstock::train {
 namespace {
 
-// The token at which the cumulated probability passes `draw` in [0, 1).
+// The token at which the cumulative probability exceeds `draw` in [0, 1).
 std::int64_t pick(std::span<const float> logits, double temperature, double draw) {
   const double greatest = *std::ranges::max_element(logits);
   std::vector<double> weights;
@@ -38,7 +38,7 @@ std::vector<std::int64_t> sample_text(nn::Stage& model, std::vector<std::int64_t
   const std::size_t given = prompt.size();
   std::vector<std::int64_t>& text = prompt;
   for (std::int64_t i = 0; i < sampling.tokens; ++i) {
-    // The whole text again for each token: a sample is short, and nothing has to be kept between the calls.
+    // Evaluates the whole text for each token: samples are short, and no state is kept between calls.
     nn::ForwardInput input{.key = {0, 0}};
     input.tokens =
         at::from_blob(text.data(), {1, static_cast<std::int64_t>(text.size())}, at::dtype(at::kLong));

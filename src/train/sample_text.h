@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from a trained model, to see what it has learned.
+// Text sampled from a trained model.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ TEST(Random, DrawsUniformNumbersEvenlyFromZeroToOne) {
     const double value = uniform(7, i);
     ASSERT_GE(value, 0.0);
     ASSERT_LT(value, 1.0);
-    ++counts[static_cast<std::size_t>(value * 20)];
+    ++counts[value * 20];
   }
   for (const int count : counts) EXPECT_NEAR(count, 1000, 150);  // five standard deviations
 }

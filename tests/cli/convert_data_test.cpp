@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/convert_data.h"
+#include "cli/convert/convert_data.h"
 
 #include <gtest/gtest.h>
 #include <sentencepiece_trainer.h>
@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "failure.h"
-#include "files/megatron_data.h"
+#include "files/megatron/data.h"
 #include "files/sentencepiece.h"
 #include "scratch.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/convert_weights.h"
+#include "cli/convert/convert_weights.h"
 
 #include <gtest/gtest.h>
 

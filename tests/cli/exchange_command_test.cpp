@@ -58,7 +58,7 @@ TEST(ExchangeCommand, CheckJudgesTheHelpOfAProgram) {
   scratch.write("bad.txt", bad);
   const Ending ending = program({"check", "--program", scratch / "bad.txt"});
   EXPECT_EQ(ending.exit_code, 1);
-  EXPECT_NE(ending.out.find("exchange: help for "), std::string::npos) << ending.out;
+  EXPECT_NE(ending.out.find("exchange: exchange for "), std::string::npos) << ending.out;
 }
 
 TEST(ExchangeCommand, SimulateGivesThePublishedBubbles) {
@@ -77,10 +77,10 @@ TEST(ExchangeCommand, ARunWithItCanBeSimulatedFromItsOwnTimes) {
                               "--schedule.exchange", "levelled", "--output.dir", scratch / "run"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_NE(run.out.find("exchange  levelled: "), std::string::npos) << run.out;
-  EXPECT_NE(scratch.read("run/program.txt").find("\nhelp "), std::string::npos);
+  EXPECT_NE(scratch.read("run/program.txt").find("\nexchange "), std::string::npos);
   const Json step = Json::parse(scratch.read("run/timeline.json"))["steps"].back();
-  ASSERT_EQ(step["help"].size(), 2u);
-  EXPECT_FALSE(step["help"][0].empty());
+  ASSERT_EQ(step["exchange"].size(), 2u);
+  EXPECT_FALSE(step["exchange"][0].empty());
   EXPECT_NE(scratch.read("run/trace.json").find("attends for device "), std::string::npos);
   for (const Arguments& more : {Arguments{}, {"--processor-time"}}) {
     const Ending simulated = program(with({"simulate", scratch / "run", "--json"}, more));

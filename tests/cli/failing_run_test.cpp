@@ -161,7 +161,8 @@ TEST(FailingRank, WithNumbersThatAreNotFiniteGivesUpAfterThreeSteps) {
 
 TEST(FailingRank, ThatRunsOutOfMemorySaysSoInOneLine) {
 #ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the address sanitizer needs more address space than the test leaves";
+  GTEST_SKIP() << "the address sanitizer needs more address space than the test leaves"
+                  "; enable it with: ./dev test cli";
 #endif
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));

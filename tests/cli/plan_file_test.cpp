@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan_file.h"
+#include "cli/input/plan_file.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "cli/hardware_file.h"
+#include "cli/input/hardware_file.h"
 
 namespace penstock::cli {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "cli/hardware_file.h"
-#include "plan/engine.h"
+#include "cli/input/hardware_file.h"
 #include "profile/host_memory.h"
 #include "profile/memory_work.h"
 #include "profile/sampling.h"
 #include "run_program.h"
+#include "sim/costs/engine.h"
 
 namespace penstock::cli {
 namespace {
@@ -33,13 +33,12 @@ TEST(HostMemory, ACGroupThatAllowsLessThanTheHostHasCounts) {
 }
 
 TEST(Profile, CountsTheBytesOfALayersElementwiseWorkAsThePlannerDoes) {
-  plan::Model model;
-  model.family = plan::Family::Llama;
-  model.shape.hidden = profile::kElementwiseHidden;
-  model.shape.ffn = profile::kElementwiseFfn;
-  model.shape.heads = model.shape.kv_heads = profile::kElementwiseHeads;
-  const auto forward = plan::forward_traffic(plan::kPenstock, model);
-  const auto backward = plan::backward_traffic(plan::kPenstock, model);
+  const model::Shape shape{.hidden = profile::kElementwiseHidden,
+                           .ffn = profile::kElementwiseFfn,
+                           .heads = profile::kElementwiseHeads,
+                           .kv_heads = profile::kElementwiseHeads};
+  const auto forward = sim::forward_traffic(sim::kPenstock, shape, sim::Family::Llama);
+  const auto backward = sim::backward_traffic(sim::kPenstock, shape, sim::Family::Llama);
   EXPECT_DOUBLE_EQ(profile::forward_bytes(model::Precision::BF16), forward.hidden + forward.split);
   EXPECT_DOUBLE_EQ(profile::backward_bytes(model::Precision::BF16), backward.hidden + backward.split);
 }
@@ -54,7 +53,7 @@ TEST(ProfileCommand, WritesAHardwareFileThatThePlannerReadsFromThreadsAndFromPro
         run_program(processes ? testing::with_mpirun(2, words) : testing::with_threads(2, words), 400);
     ASSERT_EQ(ending.exit_code, 0) << ending.err;
     EXPECT_EQ(ending.out, "");
-    const plan::Hardware hardware = read_hardware_file(file);
+    const sim::Hardware hardware = read_hardware_file(file).hardware;
     EXPECT_EQ(hardware.node.gpus, 2);
     EXPECT_EQ(hardware.device.name, "this-machine");
     EXPECT_EQ(hardware.measured.matrix_tflops.size(),

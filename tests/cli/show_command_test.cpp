@@ -38,6 +38,17 @@ TEST(ShowCommand, TakesAFileAfterItsFlags) {
   expect_refusal(both, "give either a file or --schedule, not both");
 }
 
+// Of a mesh that train does not run yet too.
+TEST(ShowCommand, PrintsTheProgramOfARunFile) {
+  const Scratch scratch;
+  scratch.write("run.toml", "[parallel]\npp = 2\ndp = 2\ntp = 4\n[schedule]\nslices = 2\n");
+  const Ending ending = run_program({PENSTOCK_PROGRAM, "show", scratch / "run.toml", "--program"});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("1REDUCE_GRAD over replica bytes "), std::string::npos) << ending.out;
+  EXPECT_NE(run_program({PENSTOCK_PROGRAM, "show", scratch / "run.toml"}).out.find("slimpipe: 2 devices"),
+            std::string::npos);
+}
+
 TEST(ShowCommand, NamesTheNumberThatIsNone) {
   const auto with = [](const std::string& flag, const std::string& value) {
     return show({"--schedule", "slimpipe", "-p", "2", "-m", "2", flag, value});

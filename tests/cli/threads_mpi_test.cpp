@@ -56,7 +56,7 @@ Arguments arguments_of(const Case& run, const Scratch& scratch, const std::strin
 int times_served(const Scratch& scratch, const std::string& directory) {
   const auto timeline = nlohmann::json::parse(scratch.read(directory + "/timeline.json"));
   int served = 0;
-  for (const auto& device : timeline["steps"].back()["help"]) {
+  for (const auto& device : timeline["steps"].back()["exchange"]) {
     for (const auto& span : device) served += span[3] == 0;  // the others are waits for a reply
   }
   return served;

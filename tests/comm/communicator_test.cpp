@@ -2,8 +2,8 @@
 // The contract, on the transports that live in one process.
 #include <gtest/gtest.h>
 
-#include "comm/attentive.h"
 #include "comm/contract.h"
+#include "comm/polling.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 
@@ -29,19 +29,19 @@ TEST_P(Threads, Keep) {
 
 INSTANTIATE_TEST_SUITE_P(Contract, Threads, testing::ValuesIn(contract()), law_name);
 
-class Attentive : public testing::TestWithParam<Law> {};
+class Polling : public testing::TestWithParam<Law> {};
 
-TEST_P(Attentive, Keep) {
+TEST_P(Polling, Keep) {
   for (int ranks : {2, 5}) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
     run_ranks(ranks,
-              [](Communicator& inner) { GetParam().holds(*make_attentive(inner, [] { return false; })); });
+              [](Communicator& inner) { GetParam().holds(*make_polling(inner, [] { return false; })); });
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Contract, Attentive, testing::ValuesIn(contract()), law_name);
+INSTANTIATE_TEST_SUITE_P(Contract, Polling, testing::ValuesIn(contract()), law_name);
 
-TEST(Attentive, ServesWhileItWaits) {
+TEST(Polling, ServesWhileItWaits) {
   run_ranks(2, [](Communicator& inner) {
     if (inner.rank() == 1) {  // sends what the other waits for only when it has been served
       std::byte served;
@@ -50,24 +50,24 @@ TEST(Attentive, ServesWhileItWaits) {
       return inner.barrier();
     }
     std::byte byte{7}, answer{};
-    const auto attentive = make_attentive(inner, [&] {
+    const auto polling = make_polling(inner, [&] {
       if (byte == std::byte{0}) return false;
       inner.send({&byte, 1}, 1, 1).wait();
       byte = std::byte{0};
       return true;
     });
-    attentive->receive({&answer, 1}, 1, 0).wait();
+    polling->receive({&answer, 1}, 1, 0).wait();
     EXPECT_EQ(answer, std::byte{7});
     inner.barrier();
   });
 }
 
-TEST(Attentive, EndsAWaitByTheExceptionOfItsWork) {
+TEST(Polling, EndsAWaitByTheExceptionOfItsWork) {
   run_ranks(1, [](Communicator& inner) {
     std::byte byte;
-    const auto attentive = make_attentive(inner, []() -> bool { throw RunError("enough"); });
+    const auto polling = make_polling(inner, []() -> bool { throw RunError("enough"); });
     try {
-      attentive->receive({&byte, 1}, 0, 0).wait();
+      polling->receive({&byte, 1}, 0, 0).wait();
       ADD_FAILURE() << "nothing was sent";
     } catch (const RunError& error) {
       EXPECT_STREQ(error.what(), "enough");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "files/megatron_index.h"
+#include "files/megatron/index.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "failure.h"
-#include "files/megatron_data.h"
+#include "files/megatron/data.h"
 #include "files/megatron_files.h"
 #include "scratch.h"
 
@@ -124,13 +124,13 @@ TEST(MegatronIndex, FindsDamageInTheMiddleWhenItIsRead) {
     return failure<InputError>([&] { index.check_tokens(3 * sequence + 1, 4); });
   };
   EXPECT_EQ(read_at(middle), "");
-  fields.lengths[static_cast<std::size_t>(middle)] = 4;
+  fields.lengths[middle] = 4;
   EXPECT_SAYS(read_at(middle), "begins at byte");
   EXPECT_EQ(read_at(middle + 300), "");
-  fields.lengths[static_cast<std::size_t>(middle)] = 3;
+  fields.lengths[middle] = 3;
   for (const std::int64_t damaged :
        {std::int64_t{-1}, std::int64_t{0}, bin_bytes + 2, INT64_MAX, INT64_MIN}) {
-    fields.offsets[static_cast<std::size_t>(middle)] = damaged;
+    fields.offsets[middle] = damaged;
     EXPECT_NE(read_at(middle), "") << damaged;
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "files/megatron_writer.h"
+#include "files/megatron/writer.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "failure.h"
-#include "files/megatron_data.h"
+#include "files/megatron/data.h"
 #include "files/megatron_files.h"
 #include "scratch.h"
 

@@ -2,7 +2,6 @@
 #include "fuzz/driver.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -13,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "fuzz/mutate.h"
 
@@ -21,8 +22,6 @@ extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__
 
 namespace penstock::fuzz {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostBytes = 1 << 14;
 constexpr std::size_t kMostAccepted = 4096;
@@ -91,8 +90,8 @@ class Fuzzer {
     for (std::size_t i = 0; i < seeds; ++i) {
       if (!try_input(inputs_[i])) return false;
     }
-    const auto begin = Clock::now();
-    while (since(begin) < seconds_) {
+    const Seconds begin = steady_seconds();
+    while (steady_seconds() - begin < seconds_) {
       const std::string& base = inputs_[mutator_.below(inputs_.size())];
       const std::string& other = inputs_[mutator_.below(inputs_.size())];
       if (!try_input(mutator_.mutate(base, other))) return false;
@@ -102,22 +101,20 @@ class Fuzzer {
   }
 
  private:
-  static double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  }
-
   bool try_input(std::string input) {
     present_input = std::move(input);
     ++tried_;
-    const auto begin = Clock::now();
+    const Seconds begin = steady_seconds();
     try {
-      if (target_(present_input)) accept();
+      target_(present_input);
+      accept();
+    } catch (const InputError&) {  // refused
     } catch (const std::exception& error) {
       std::cerr << "fuzz: input " << tried_ << ": " << printable(error.what(), 2000) << '\n';
       return false;
     }
-    if (since(begin) <= kSlowSeconds) return true;
-    std::cerr << "fuzz: input " << tried_ << " took " << since(begin) << " s\n";
+    if (steady_seconds() - begin <= kSlowSeconds) return true;
+    std::cerr << "fuzz: input " << tried_ << " took " << steady_seconds() - begin << " s\n";
     return false;
   }
 

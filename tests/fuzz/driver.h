@@ -9,9 +9,9 @@
 
 namespace penstock::fuzz {
 
-// Must take any bytes. False: the input was refused, as unreadable input should be. Whatever else goes wrong
-// (an exception, a sanitizer's report, more than ten seconds) is a defect.
-using Target = bool (*)(std::string_view input);
+// Must take any bytes. Throws InputError for input that it refuses, as it should unreadable input. Whatever
+// else goes wrong (another exception, a sanitizer's report, more than ten seconds) is a defect.
+using Target = void (*)(std::string_view input);
 
 // fuzz_<name> CORPUS_DIRECTORY [--seconds N] [--seed N] [--save FILE]
 //

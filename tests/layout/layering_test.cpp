@@ -1,36 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads every #include of src/ and fails on an edge that the table of docs/architecture.md does not have.
+// Reads every #include of src/ and fails on an edge that the table of docs/architecture.md does not have, or
+// on a cycle between the rooms of one folder: its sub-folders, and the files directly in it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 
 namespace {
 
 namespace fs = std::filesystem;
 const fs::path kSource = fs::path(PENSTOCK_SOURCE_DIR) / "src";
 
-const std::map<std::string, std::set<std::string>> kMayInclude{
+using Edges = std::map<std::string, std::set<std::string>>;
+
+const Edges kMayInclude{
     {"base", {}},
-    {"model", {"base"}},
+    {"mesh", {"base"}},
+    {"model", {"base", "mesh"}},
     {"files", {"base", "model"}},
-    {"schedule", {"base"}},
-    {"sim", {"base", "model", "schedule"}},
-    {"plan", {"base", "model", "schedule", "sim"}},
-    {"comm", {"base"}},
-    {"nn", {"base", "model", "comm"}},
-    {"train", {"base", "model", "files", "schedule", "comm", "nn"}},
+    {"schedule", {"base", "mesh"}},
+    {"sim", {"base", "model", "mesh", "schedule"}},
+    {"run", {"base", "model", "mesh", "files", "schedule", "sim"}},
+    {"plan", {"base", "model", "mesh", "schedule", "sim", "run"}},
+    {"comm", {"base", "mesh"}},
+    {"nn", {"base", "model", "mesh", "comm"}},
+    {"train", {"base", "model", "mesh", "files", "schedule", "run", "comm", "nn"}},
     {"profile", {"base", "model", "comm", "nn"}},
-    {"report", {"base", "model", "schedule"}},
+    {"report", {"base", "model", "mesh", "schedule"}},
     {"cli",
-     {"base", "model", "files", "schedule", "sim", "plan", "comm", "nn", "train", "profile", "report"}},
+     {"base", "model", "mesh", "files", "schedule", "sim", "run", "plan", "comm", "nn", "train", "profile",
+      "report"}},
 };
 
-const std::set<std::string> kPure{"base", "model", "schedule", "sim", "plan", "report"};
+const std::set<std::string> kPure{"base", "mesh", "model", "schedule", "sim", "run", "plan", "report"};
 
 template <class Visit>
 void for_each_include(Visit visit) {
@@ -47,6 +57,12 @@ void for_each_include(Visit visit) {
   }
 }
 
+std::string names_of(const Edges& rooms) {
+  std::string names;
+  for (const auto& [room, others] : rooms) names += " " + room;
+  return names;
+}
+
 TEST(Layering, EveryFolderIncludesOnlyWhatTheTableAllows) {
   int seen = 0;
   for_each_include([&](const fs::path& file, const std::string& folder, const std::string& target,
@@ -58,6 +74,36 @@ TEST(Layering, EveryFolderIncludesOnlyWhatTheTableAllows) {
     EXPECT_TRUE(other == folder || kMayInclude.at(folder).contains(other)) << file << " includes " << target;
   });
   EXPECT_GT(seen, 20) << "the test found hardly any include; does it look in the right place?";
+}
+
+TEST(Layering, TheBuildLinksWhatTheTableAllows) {
+  std::ifstream file(fs::path(PENSTOCK_SOURCE_DIR) / "CMakeLists.txt");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::regex call(R"(\n *penstock_folder\((\w+)(?: NEEDS ([a-z\s]+))?)");
+  Edges linked;
+  for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {
+    std::istringstream needs((*it)[2].str());
+    linked[(*it)[1]] = {std::istream_iterator<std::string>(needs), {}};
+  }
+  EXPECT_EQ(linked, kMayInclude);
+}
+
+TEST(Layering, NoFolderHasACycleAmongItsRooms) {
+  Edges rooms;
+  for_each_include(
+      [&](const fs::path& file, const std::string& folder, const std::string& target, bool system) {
+        const std::string room = fs::relative(file.parent_path(), kSource).string();
+        const std::string other = fs::path(target).parent_path().string();
+        if (system || other == room || *fs::path(target).begin() != folder) return;
+        rooms[room].insert(other);
+      });
+  while (!rooms.empty()) {  // rooms that include no other one leave, one after the other
+    const auto lowest = std::ranges::find_if(rooms, [&](const auto& entry) {
+      return std::ranges::none_of(entry.second, [&](const auto& other) { return rooms.contains(other); });
+    });
+    ASSERT_NE(lowest, rooms.end()) << "a cycle among " << names_of(rooms);
+    rooms.erase(lowest);
+  }
 }
 
 TEST(Layering, ThePureHalfUsesTheStandardLibraryAlone) {

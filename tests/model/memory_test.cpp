@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "model/memory_device.h"
+#include "model/memory/device.h"
 
 namespace penstock::model {
 namespace {
@@ -103,7 +103,7 @@ TEST(DeviceMemory, StatesOfOneDeviceAddUpToSixteenBytesAParameterAndNothingIsLos
   const DeviceMemory one = device_memory(plan, {.layers = 32, .embeddings = 2, .last = true, .records = 1});
   const std::int64_t without_final_norm = total_parameters(plan.shape) - plan.shape.hidden;
   EXPECT_EQ(one.weights + one.gradients + one.optimizer, 18 * without_final_norm);
-  plan.spread.data = 4;
+  plan.mesh.data = 4;
   const DeviceMemory sharded =
       device_memory(plan, {.layers = 32, .embeddings = 2, .last = true, .records = 1});
   EXPECT_EQ(4 * sharded.optimizer, one.optimizer);
@@ -112,11 +112,10 @@ TEST(DeviceMemory, StatesOfOneDeviceAddUpToSixteenBytesAParameterAndNothingIsLos
 }
 
 TEST(DeviceMemory, ExpertsHaveFewerReplicasToSpreadTheirOptimizerOver) {
-  Spread spread{.expert = 4, .data = 8};
-  const LocalParameters local = local_parameters(mixtral(), spread, 32, 0, false);
+  mesh::Mesh mesh{.expert = 4, .data = 8};
+  const LocalParameters local = local_parameters(mixtral(), mesh, 32, 0, false);
   EXPECT_DOUBLE_EQ(local.expert, 32.0 * 8 * 3 * 4096 * 14336 / 4);
-  EXPECT_DOUBLE_EQ(optimizer_bytes(local, spread, Precision::BF16),
-                   12 * (local.dense / 8 + local.expert / 2));
+  EXPECT_DOUBLE_EQ(optimizer_bytes(local, mesh, Precision::BF16), 12 * (local.dense / 8 + local.expert / 2));
 }
 
 TEST(DeviceMemory, IsALineInTheOffloadedShareAndWhatLeavesIsOnTheHost) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/offload_choice.h"
+#include "model/memory/offload_choice.h"
 
 #include <gtest/gtest.h>
 

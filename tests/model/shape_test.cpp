@@ -92,8 +92,14 @@ TEST(Shape, KnowsItsPrecisionsByName) {
 TEST(ParameterShapes, AddUpToAllParameters) {
   for (const bool tied : {false, true}) {
     for (const std::int64_t head_size : {0, 6}) {
-      const Shape shape{.layers = 3, .hidden = 16, .ffn = 20, .heads = 4, .kv_heads = 2, .head_size = head_size,
-                        .vocab = 33, .tied_embeddings = tied};
+      const Shape shape{.layers = 3,
+                        .hidden = 16,
+                        .ffn = 20,
+                        .heads = 4,
+                        .kv_heads = 2,
+                        .head_size = head_size,
+                        .vocab = 33,
+                        .tied_embeddings = tied};
       std::int64_t sum = 0;
       for (const ParameterShape& parameter : parameter_shapes(shape)) {
         std::int64_t product = 1;

@@ -15,8 +15,8 @@ TEST(SliceHalves, CoverEveryTokenOnceHoweverTheyAreCut) {
         for (const auto& [first, count] : {std::pair{0, cut}, {cut, 2 * n - cut}}) {
           for (const SlicePart& part : parts_of_halves(slices, first, count)) {
             EXPECT_GT(part.length, 0);
-            const Tokens begin = slices[static_cast<std::size_t>(part.slice)].begin + part.begin;
-            for (Tokens t = begin; t < begin + part.length; ++t) ++times[static_cast<std::size_t>(t)];
+            const Tokens begin = slices[part.slice].begin + part.begin;
+            for (Tokens t = begin; t < begin + part.length; ++t) ++times[t];
           }
         }
         for (const int count : times) EXPECT_EQ(count, 1) << tokens << " " << n << " " << cut;

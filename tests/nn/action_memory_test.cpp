@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an action is predicted to take while it runs is what the allocator sees.
-#include "model/action_memory.h"
+#include "model/memory/action.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/element.h"
+#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/merge.h"
-#include "nn/kernels/tiled_products.h"
 #include "nn/reference_model.h"
 #include "nn/tensor_checks.h"
 
@@ -124,7 +124,8 @@ class TiledAttention : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override {
     if (!kernels::has_tile_products(GetParam())) {
-      GTEST_SKIP() << "this processor has no tile products for " << GetParam();
+      GTEST_SKIP() << "this processor has no tile products for " << GetParam()
+                   << "; no command enables it, another processor does";
     }
   }
 };

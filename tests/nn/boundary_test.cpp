@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/boundary.h"
+#include "nn/kernels/boundary.h"
 
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "nn/kernels/exponential.h"
+#include "nn/kernels/cpu/exponential.h"
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/rope.h"
 #include "nn/kernels/swiglu.h"

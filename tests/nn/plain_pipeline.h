@@ -75,7 +75,7 @@ inline double forward_all(std::vector<nn::Stage>& stages, const reference::Micro
   double loss = 0;
   std::int64_t position = 0;
   for (int slice = 0; slice < static_cast<int>(slices.size()); ++slice) {
-    const std::int64_t length = slices[static_cast<std::size_t>(slice)];
+    const std::int64_t length = slices[slice];
     at::Tensor hidden;
     for (nn::Stage& stage : stages) {
       const auto output = stage.forward({.key = {micro_batch, slice},
@@ -111,7 +111,7 @@ inline reference::Weights weights_of(std::vector<nn::Stage>& stages) {
   reference::Weights weights;
   for (nn::Stage& stage : stages) {
     for (const nn::Parameter& parameter : stage.parameters()) {
-      if (parameter.replica == nn::Replica::None) weights[parameter.name] = parameter.weight.to(at::kDouble);
+      if (!parameter.tied) weights[parameter.name] = parameter.weight.to(at::kDouble);
     }
   }
   return weights;
@@ -121,8 +121,7 @@ inline reference::Weights gradients_of(std::vector<nn::Stage>& stages) {
   reference::Weights gradients;
   for (nn::Stage& stage : stages) {
     for (const nn::Parameter& parameter : stage.parameters()) {
-      const bool tied = parameter.replica != nn::Replica::None;
-      if (tied) {
+      if (parameter.tied) {
         at::Tensor& owner = gradients.at("model.embed_tokens.weight");
         owner = owner + parameter.gradient;
       } else {
@@ -138,7 +137,7 @@ inline StepResult run_step(std::vector<nn::Stage>& stages, const std::vector<ref
                            const Cut& cut, double loss_scale) {
   StepResult run;
   for (int micro_batch = 0; micro_batch < static_cast<int>(batches.size()); ++micro_batch) {
-    const auto& batch = batches[static_cast<std::size_t>(micro_batch)];
+    const auto& batch = batches[micro_batch];
     run.loss += forward_all(stages, batch, micro_batch, cut.slices, loss_scale);
     backward_all(stages, micro_batch, static_cast<int>(cut.slices.size()), cut.backward);
   }

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/cross_entropy.h"
-#include "nn/kernels/element.h"
 #include "nn/kernels/embedding.h"
 #include "nn/kernels/matmul.h"
-#include "nn/kernels/tiled_products.h"
 #include "nn/reference_model.h"
 #include "nn/tensor_checks.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/profile.h"
+#include "nn/kernels/profile.h"
 
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "plan/groups.h"
 #include "reference.h"
+#include "sim/costs/collectives.h"
 
 namespace penstock::plan {
 namespace {
@@ -49,7 +49,7 @@ TEST(HardwareFiles, RatesAreThoseOfTheDataSheets) {
   for (std::size_t row = 0; row < table.size(); ++row) {
     const auto file = files.find(table.text(row, "name"));
     if (file == files.end()) continue;
-    const Hardware hardware = read_hardware(file->second);
+    const sim::Hardware hardware = read_hardware(file->second);
     EXPECT_EQ(hardware.device.bf16_tflops, table.number(row, "peak_bf16_dense_tflops"));
     EXPECT_EQ(hardware.device.memory_gb, table.number(row, "hbm_GB"));
     EXPECT_NEAR(hardware.device.memory_gbps, 1000 * table.number(row, "hbm_TBps"), 1);
@@ -61,7 +61,7 @@ TEST(HardwareFiles, RatesAreThoseOfTheDataSheets) {
 }
 
 TEST(HardwareFiles, RatesThatAreMissingAreRefusedByName) {
-  Hardware hardware = read_hardware("a100");
+  sim::Hardware hardware = read_hardware("a100");
   hardware.network.gbps_per_gpu = 0;
   try {
     validate(hardware, "x.toml");
@@ -79,14 +79,14 @@ TEST(HardwareFiles, RatesThatAreMissingAreRefusedByName) {
 
 TEST(HardwareFiles, LargeAllReducesOnOneA100NodeAreMetWithinTwelvePercentOnAverage) {
   const Table table = reference_table("vtrain_allreduce_a100");
-  const Hardware hardware = read_hardware("a100");
+  const sim::Hardware hardware = read_hardware("a100");
   double sum = 0;
   int count = 0;
   for (std::size_t row = 0; row < table.size(); ++row) {
     const auto gpus = static_cast<int>(table.integer(row, "gpus"));
     const double bytes = table.number(row, "bytes");
     if (bytes < 3e7) continue;  // between latency and bandwidth NCCL changes its algorithm
-    const Seconds predicted = 2 * ring_pass(hardware, place(0, 1, gpus, 8), bytes);
+    const Seconds predicted = 2 * ring_pass(hardware, mesh::node_spread(0, 1, gpus, 8), bytes);
     sum += std::abs(predicted / (1e-6 * table.number(row, "time_us")) - 1);
     ++count;
   }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/reference_fit.h"
+#include "plan/published/reference_fit.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
-#include "plan/least_squares.h"
+#include "plan/published/least_squares.h"
 #include "reference.h"
 
 namespace penstock::plan {
 namespace {
 
-double value_in(Hardware hardware, const FitParameter& parameter) {
+double value_in(sim::Hardware hardware, const FitParameter& parameter) {
   OptionTable table;
   describe(hardware, table);
   return *std::get<double*>(find_option(table, parameter.section, parameter.key, "test").target);

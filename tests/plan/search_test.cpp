@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "plan/plan_print.h"
-#include "plan/run_file.h"
 #include "plan/simulated_step.h"
 #include "reference.h"
 
@@ -19,7 +18,7 @@ Workload workload(const char* model, Tokens seq_len, std::int64_t batch) {
 }
 
 Cluster cluster(std::int64_t gpus, const char* hardware = "h800") {
-  Cluster cluster{read_hardware(hardware), gpus, 0, kPenstock};
+  Cluster cluster{read_hardware(hardware), gpus, 0, sim::kPenstock};
   cluster.limit = cluster.hardware.usable_bytes();
   return cluster;
 }
@@ -51,7 +50,7 @@ void for_each_layout(const Cluster& on, const SearchSpace& space, Visit visit) {
                   for (const auto exchange : space.exchanges)
                     for (const auto policy : space.policies) {
                       Layout layout;
-                      layout.spread = {t, c, 1, static_cast<int>(on.gpus / (t * c * p)), p};
+                      layout.mesh = {t, c, 1, static_cast<int>(on.gpus / (t * c * p)), p};
                       layout.schedule = schedule;
                       layout.micro_batch = b;
                       layout.slices = n;
@@ -76,7 +75,7 @@ TEST(Search, FindsWhatAPlainWalkThroughAllCandidatesFindsAndCountsTheSame) {
     auto why = reject(w, layout, on.hardware.node.gpus);
     const FittedMemory memory = why ? FittedMemory{} : fit_memory(w, layout, on.limit, false);
     if (!why && !memory.fits) why = Rejection::DeviceMemory;
-    const double host = static_cast<double>(memory.host_total) / layout.spread.pipeline * 8;
+    const double host = static_cast<double>(memory.host_total) / layout.mesh.pipeline * 8;
     if (!why && host > on.hardware.node.host_memory_gb * 1e9) why = Rejection::HostMemory;
     if (why) {
       ++rejected[static_cast<std::size_t>(*why)];
@@ -120,7 +119,7 @@ TEST(Search, TheFrontAscendsInMemoryAndFallsInTimeAndEndsWithTheBest) {
 TEST(Search, TheLeastShareThatFitsIsOffloaded) {
   const Workload w = workload("llama-70b-gqa", 131072, 32);
   Layout layout;
-  layout.spread = {1, 1, 1, 8, 16};
+  layout.mesh = {1, 1, 1, 8, 16};
   layout.slices = 64;
   layout.chunks = 5;
   layout.keep = model::keep_of(model::Policy::Balanced);
@@ -173,19 +172,6 @@ TEST(StepCost, TermsAddUpToTheStepAndNoneIsNegative) {
     }
     EXPECT_NEAR(sum, candidate.cost.total(), 1e-9 * sum);
   }
-}
-
-TEST(RunFile, OfAMeshBeyondThePipelineSaysFirstThatItCannotBeTrainedYet) {
-  const Workload w = workload("llama-7b", 4096, 8);
-  const Cluster on = cluster(8);
-  Candidate candidate;
-  candidate.layout.spread = {1, 1, 1, 1, 8};
-  candidate.layout.keep = model::keep_of(model::Policy::None);
-  candidate.cost = step_cost(w, candidate.layout, on.hardware, on.engine);
-  EXPECT_TRUE(run_file(w, on, candidate, "text.txt", "runs/x").starts_with("# t1 p8"));
-  candidate.layout.spread = {2, 1, 1, 1, 4};
-  EXPECT_TRUE(run_file(w, on, candidate, "", "runs/x")
-                  .starts_with("# the trainer cannot run this yet: it needs tp = 2"));
 }
 
 TEST(PlanJson, HasTheKeysThatScriptsRelyOn) {

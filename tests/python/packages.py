@@ -7,6 +7,7 @@ says why.
 import hashlib
 import importlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "penstock")
 
 
-def skip(why):
-    print(f"SKIPPED: {why}", file=sys.stderr)
+def skip(why, command):
+    print(f"SKIPPED: {why}; enable it with: {command}", file=sys.stderr)
     sys.exit(SKIPPED)
 
 
@@ -48,7 +49,8 @@ def install(group, gigabytes):
     os.makedirs(CACHE, exist_ok=True)
     free = shutil.disk_usage(CACHE).free / 1e9
     if free < 3 * gigabytes + 1:
-        skip(f"{group} needs {gigabytes} GB of packages, but {CACHE} has only {free:.1f} GB free")
+        skip(f"{group} needs {gigabytes} GB of packages, but {CACHE} has only {free:.1f} GB free",
+             f"XDG_CACHE_HOME=FOLDER_WITH_ROOM ./dev test {group}")
     partial = f"{folder}.partial-{os.getpid()}"
     command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-warn-conflicts",
                "--root-user-action=ignore", "--target", partial, *requirements]
@@ -59,7 +61,8 @@ def install(group, gigabytes):
     except (subprocess.SubprocessError, OSError) as error:
         shutil.rmtree(partial, ignore_errors=True)
         said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-        skip(f"pip cannot install the packages of {group}: {said[-1] if said else error}")
+        skip(f"pip cannot install the packages of {group}: {said[-1] if said else error}",
+             f"python3 -m pip install {shlex.join(requirements)}")
     return folder
 
 
@@ -72,4 +75,4 @@ def require(group, modules, gigabytes, also=()):
     sys.path[:0] = [install(group, gigabytes), *also]
     failure = import_failure(modules)
     if failure is not None:
-        skip(f"{', '.join(modules)} cannot be imported: {failure}")
+        skip(f"{', '.join(modules)} cannot be imported: {failure}", f"rm -r {sys.path[0]} && ./dev test {group}")

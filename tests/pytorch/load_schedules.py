@@ -41,7 +41,8 @@ try:
     from torch.distributed.pipelining import PipelineStage
     from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
 except (ImportError, OSError, ValueError) as error:  # the last two when a library of the wheel is missing
-    print(f"SKIPPED: PyTorch schedules were not loaded, this Python cannot import torch: {error}", file=sys.stderr)
+    print(f"SKIPPED: PyTorch schedules were not loaded, this Python cannot import torch: {error}; "
+          "enable it with: python3 -m pip install torch==2.11.0", file=sys.stderr)
     sys.exit(SKIPPED)
 
 

@@ -13,8 +13,8 @@
 
 #include "base/random.h"
 #include "report/report.h"
+#include "schedule/deliveries.h"
 #include "schedule/generators/generator.h"
-#include "schedule/messages.h"
 #include "schedule/passes/lower.h"
 
 namespace penstock::report {
@@ -32,10 +32,11 @@ inline schedule::Program example_program(const std::string& name, int devices, i
 // time.
 inline OpSeconds example_seconds(double noise = 0) {
   return [noise](int device, const schedule::Op& op) {
-    const auto key = stream_key(device * 1000 + op.stage, op.micro_batch * 100 + op.slice + int(op.kind) * 7);
+    const auto key =
+        stream_key(device * 1000 + op.key.stage, op.key.micro_batch * 100 + op.key.slice + int(op.kind) * 7);
     const double factor = 1 + noise * uniform(key, 1);
     if (is_send(op.kind)) return 0.2e-3 * factor;
-    const double forward = 1e-3 + 0.04e-3 * op.slice;
+    const double forward = 1e-3 + 0.04e-3 * op.key.slice;
     return (op.kind == schedule::OpKind::Backward ? 2 : 1) * forward * factor;
   };
 }
@@ -52,7 +53,7 @@ class PaperClock {
     }
     next_.assign(program.devices.size(), {});
     free_.assign(program.devices.size(), {});
-    for (const schedule::Message& m : schedule::messages_of(program))
+    for (const schedule::Delivery& m : schedule::deliveries_of(program))
       send_of_[{m.destination, m.receive}] = {m.source, m.send};
   }
 

@@ -74,7 +74,7 @@ TEST(PageData, HoldsEveryFieldOfEveryOp) {
       for (std::size_t i = 0; i < ops.size(); ++i) {
         EXPECT_EQ(kind[i], static_cast<int>(ops[i].kind));
         EXPECT_EQ(std::tuple(stage[i], micro_batch[i], slice[i], peer[i] - 1),
-                  std::tuple(ops[i].stage, ops[i].micro_batch, ops[i].slice, ops[i].peer));
+                  std::tuple(ops[i].key.stage, ops[i].key.micro_batch, ops[i].key.slice, ops[i].peer));
         EXPECT_EQ(json["sizes"][size[i]].number, ops[i].bytes);
         ASSERT_EQ(waits[i], ops[i].after_count);
         for (const std::uint32_t wait : program.devices[d].after_of(ops[i]))
@@ -92,7 +92,7 @@ TEST(PageData, HoldsEveryTimeToATick) {
   const Json json = read_json(events_json(program, timeline, tick));
   for (int d = 0; d < program.device_count(); ++d) {
     ColumnReader reader(json[d].text);
-    std::array<std::int64_t, 5> ended{};
+    std::array<std::int64_t, schedule::kLanes> ended{};
     for (const auto& event : timeline.devices[d]) {
       auto& before = ended[static_cast<std::size_t>(lane_of(program.devices[d].ops[event.op].kind))];
       const auto start = before + reader.next_signed();

@@ -8,8 +8,8 @@
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
 #include "schedule/text.h"
+#include "sim/costs/unit.h"
 #include "sim/simulate.h"
-#include "sim/unit_costs.h"
 
 namespace penstock::report {
 namespace {

@@ -88,7 +88,7 @@ TEST_P(Traces, LeadAFlowFromEverySendToItsReceive) {
   const Trace trace(chrome_trace(TraceProcess{"", program, timeline}));
   std::map<double, const Json*> ends;
   for (const Json* event : trace.of("f")) ends[(*event)["id"].number] = event;
-  EXPECT_EQ(trace.of("s").size(), schedule::messages_of(program).size());
+  EXPECT_EQ(trace.of("s").size(), schedule::deliveries_of(program).size());
   ASSERT_EQ(ends.size(), trace.of("s").size());
   for (const Json* begin : trace.of("s")) {
     const Json& end = *ends.at((*begin)["id"].number);

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "cli/run_program.h"
-#include "train/checkpoint_directory.h"
+#include "train/checkpoint/directory.h"
 
 namespace penstock::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cli/run_program.h"
-#include "cli/stop_signals.h"
+#include "cli/train/stop_signals.h"
 
 namespace penstock::testing {
 namespace {

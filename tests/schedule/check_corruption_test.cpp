@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "schedule/corruptions.h"
 #include "schedule/generators/generator.h"
 #include "schedule/plain_legality.h"

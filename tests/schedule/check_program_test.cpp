@@ -2,7 +2,7 @@
 // What check() says about programs.
 #include <gtest/gtest.h>
 
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "schedule/passes/lower.h"
 #include "schedule/program_checks.h"
 #include "schedule/program_examples.h"
@@ -82,7 +82,7 @@ TEST(CheckProgram, AWaitWhoseLossBreaksAnExecutionIsMissed) {
       for (unsigned seed = 0; seed < 40 && !fails; ++seed)
         fails = !RandomExecution(loose, seed).run().empty();
       EXPECT_EQ(first_finding(loose) != "legal", fails) << "device " << device << ", op " << i << "\n"
-                                                << to_text(program);
+                                                        << to_text(program);
       broken += fails;
     }
   }
@@ -134,7 +134,7 @@ TEST(CheckProgram, SwappedReceivesAreUnmatched) {
   for (Op& op : program.devices[1].ops) {
     if (op.kind == OpKind::ReceiveForward) receives.push_back(&op);
   }
-  std::swap(receives[0]->micro_batch, receives[1]->micro_batch);
+  std::swap(receives[0]->key.micro_batch, receives[1]->key.micro_batch);
   EXPECT_EQ(first_finding(program).substr(0, 10), "unmatched:");
 }
 
@@ -201,11 +201,12 @@ TEST(CheckProgram, ASendBehindASendThatWaitsIsADeadlock) {
 
 TEST(CheckProgram, ReductionsMeetTheirPartner) {
   const std::string both =
-      replaced(kDevice0, "3 0B0 after 2\n", "3 0B0 after 2\n4 0REDUCE_GRAD with 1 bytes 8\n") + kDevice1;
+      replaced(kDevice0, "3 0B0 after 2\n", "3 0B0 after 2\n4 0REDUCE_GRAD with 1 bytes 8 after 3\n") +
+      kDevice1;
   EXPECT_EQ(first(kHead + both),
-            "unmatched: device 0, position 4: 0REDUCE_GRAD has no reduction on device 1 to meet");
-  EXPECT_EQ(first(kHead + both + "4 1REDUCE_GRAD with 0 bytes 8\n"), "legal");
-  EXPECT_EQ(first(kHead + both + "4 1REDUCE_GRAD with 0 bytes 9\n").substr(0, 10), "unmatched:");
+            "unmatched: device 0, position 4: 0REDUCE_GRAD has no collective on device 1 to meet");
+  EXPECT_EQ(first(kHead + both + "4 1REDUCE_GRAD with 0 bytes 8 after 2\n"), "legal");
+  EXPECT_EQ(first(kHead + both + "4 1REDUCE_GRAD with 0 bytes 9 after 2\n").substr(0, 10), "unmatched:");
 }
 
 TEST(CheckProgram, TheStepComesLastOnEveryDevice) {

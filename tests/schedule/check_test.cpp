@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What check() says about schedules, rule by rule.
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 
 #include <gtest/gtest.h>
 

@@ -29,18 +29,20 @@ class Corruptor {
     remove(device, position);
     duplicate(device, position);
     swap_with_next(device, position);
-    for (const int stage : {action.stage - 1, action.stage + 1, schedule_.stages, schedule_.stages + 70}) {
+    for (const int stage :
+         {action.key.stage - 1, action.key.stage + 1, schedule_.stages, schedule_.stages + 70}) {
       change(
-          device, position, [&](Action& a) { a.stage = stage; }, stage);
+          device, position, [&](Action& a) { a.key.stage = stage; }, stage);
     }
     if (!is_compute(action.kind)) return spoiled_;
-    for (const int j : {action.micro_batch - 1, action.micro_batch + 1, schedule_.micro_batches() + 3}) {
+    for (const int j :
+         {action.key.micro_batch - 1, action.key.micro_batch + 1, schedule_.micro_batches() + 3}) {
       change(
-          device, position, [&](Action& a) { a.micro_batch = j; }, j);
+          device, position, [&](Action& a) { a.key.micro_batch = j; }, j);
     }
-    for (const int i : {action.slice - 1, action.slice + 1}) {
+    for (const int i : {action.key.slice - 1, action.key.slice + 1}) {
       change(
-          device, position, [&](Action& a) { a.slice = static_cast<std::int16_t>(i); }, i);
+          device, position, [&](Action& a) { a.key.slice = static_cast<std::int16_t>(i); }, i);
     }
     return spoiled_;
   }
@@ -96,7 +98,7 @@ class Corruptor {
     Schedule changed = schedule_;
     Action& action = changed.devices[device][position];
     apply(action);
-    if (action.slice > 0) changed.slices[0] = 2;  // so that tokens have slices
+    if (action.key.slice > 0) changed.slices[0] = 2;  // so that tokens have slices
     add("renumber", device, position, changed);
   }
 

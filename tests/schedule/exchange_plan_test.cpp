@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/exchange_plan.h"
+#include "schedule/exchange/plan.h"
 
 #include <gtest/gtest.h>
 
@@ -24,14 +24,14 @@ struct Planned {
   SlotGrid grid;
   ExchangePlan plan;
 
-  Planned(const Size& size, Exchange exchange, int limit = 1000)
+  Planned(const Size& size, ExchangeMode exchange, int limit = 1000)
       : program(compute_only(
             generate("slimpipe", request(size.devices, size.micro_batches, size.slices, size.chunks)))),
         grid(*find_slot_grid(program)),
         plan(plan_exchange(program, grid, exchange, limit)) {}
 
   ExchangeEffect effect() const { return effect_of(plan, program, grid); }
-  int halves_of(int device, std::uint32_t op) const { return 2 * program.devices[device].ops[op].slice; }
+  int halves_of(int device, std::uint32_t op) const { return 2 * program.devices[device].ops[op].key.slice; }
 };
 
 // Enough micro-batches that the ramps, which have no exchange, hardly count.
@@ -39,7 +39,7 @@ constexpr int kMany = 200;
 
 // What effect_of() tells, of as many forward slots in the steady middle of three micro-batches as one of them
 // has, counted here by hand.
-ExchangeEffect steady_effect(const Size& size, Exchange exchange) {
+ExchangeEffect steady_effect(const Size& size, ExchangeMode exchange) {
   const Planned planned({size.devices, 3, size.slices, size.chunks}, exchange);
   const int period = size.slices * size.chunks, begin = period + size.devices;
   std::map<int, std::map<int, double>> before, sent;  // by slot and device
@@ -47,15 +47,15 @@ ExchangeEffect steady_effect(const Size& size, Exchange exchange) {
     const auto& ops = planned.program.devices[device].ops;
     for (std::uint32_t i = 0; i < ops.size(); ++i) {
       if (ops[i].kind == OpKind::Forward)
-        before[planned.grid.slot_of[device][i]][device] = ops[i].slice + 0.5;
+        before[planned.grid.slot_of[device][i]][device] = ops[i].key.slice + 0.5;
     }
   }
   auto after = before;
-  for (const PlannedHelp& help : planned.plan.help) {
-    if (help.backward) continue;
-    after[help.slot][help.owner] -= help.halves / 2.0;
-    after[help.slot][help.helper] += help.halves / 2.0;
-    sent[help.slot][help.owner] += help.halves / 2.0;
+  for (const PlannedExchange& exchange : planned.plan.exchanges) {
+    if (exchange.backward) continue;
+    after[exchange.slot][exchange.owner] -= exchange.halves / 2.0;
+    after[exchange.slot][exchange.partner] += exchange.halves / 2.0;
+    sent[exchange.slot][exchange.owner] += exchange.halves / 2.0;
   }
   const auto greatest = [](const std::map<int, double>& by_device) {
     double most = 0;
@@ -94,12 +94,12 @@ TEST(ExchangePlan, InPairsReproducesTheFirstTable) {
                                {16, 64, 5, 2.05, 31, 1.27, 1.03}}) {
     SCOPED_TRACE(testing::Message() << row.devices << " " << row.slices << " " << row.chunks);
     const Size size{row.devices, kMany / row.chunks, row.slices, row.chunks};
-    const ExchangeEffect steady = steady_effect(size, Exchange::Paired);
+    const ExchangeEffect steady = steady_effect(size, ExchangeMode::Paired);
     EXPECT_NEAR(steady.mean_slices, row.mean, kHalfDigit);
     EXPECT_EQ(steady.greatest_slices, row.greatest);
     EXPECT_NEAR(steady.before, row.before, kHalfDigit);
     EXPECT_NEAR(steady.after, row.after, kHalfDigit);
-    const ExchangeEffect whole = Planned(size, Exchange::Paired).effect();
+    const ExchangeEffect whole = Planned(size, ExchangeMode::Paired).effect();
     EXPECT_NEAR(whole.mean_slices, steady.mean_slices, 0.01);
     EXPECT_EQ(whole.greatest_slices, row.greatest);
     EXPECT_NEAR(whole.before, steady.before, 0.01);
@@ -120,8 +120,8 @@ TEST(ExchangePlan, LevelledReproducesTheSecondTable) {
                          {16, 32, 5, 1.516, 1.053, 1.000, 1.95, 2.23}}) {
     SCOPED_TRACE(testing::Message() << row.devices << " " << row.slices << " " << row.chunks);
     const Size size{row.devices, 3, row.slices, row.chunks};
-    const ExchangeEffect paired = steady_effect(size, Exchange::Paired);
-    const ExchangeEffect levelled = steady_effect(size, Exchange::Levelled);
+    const ExchangeEffect paired = steady_effect(size, ExchangeMode::Paired);
+    const ExchangeEffect levelled = steady_effect(size, ExchangeMode::Levelled);
     EXPECT_NEAR(paired.before, row.before, kHalfDigit / 10);
     EXPECT_NEAR(paired.after, row.paired, kHalfDigit / 10);
     EXPECT_NEAR(levelled.after, row.levelled, kHalfDigit / 10);
@@ -132,8 +132,8 @@ TEST(ExchangePlan, LevelledReproducesTheSecondTable) {
 
 // Sizes whose slots cannot become equal (below the second table).
 TEST(ExchangePlan, LevelledReachesTheLeastValueOfOtherSizes) {
-  EXPECT_NEAR(Planned({3, kMany, 4, 1}, Exchange::Levelled).effect().after, 1.0625, 0.001);
-  EXPECT_NEAR(Planned({4, kMany, 5, 1}, Exchange::Levelled).effect().after, 1.04, 0.001);
+  EXPECT_NEAR(Planned({3, kMany, 4, 1}, ExchangeMode::Levelled).effect().after, 1.0625, 0.001);
+  EXPECT_NEAR(Planned({4, kMany, 5, 1}, ExchangeMode::Levelled).effect().after, 1.04, 0.001);
 }
 
 void for_every_size(const std::function<void(const Size&)>& body) {
@@ -152,18 +152,18 @@ void for_every_size(const std::function<void(const Size&)>& body) {
   }
 }
 
-// Halves that each device attends to in one slot, by (slot, backward), of slots with help.
+// Halves that each device attends to in one slot, by (slot, backward), of slots with exchange.
 using Loads = std::map<std::pair<int, bool>, std::map<int, int>>;
 Loads loads_of(const Planned& planned) {
   Loads loads;
-  for (const PlannedHelp& help : planned.plan.help) {
-    auto& slot = loads[{help.slot, help.backward}];
+  for (const PlannedExchange& exchange : planned.plan.exchanges) {
+    auto& slot = loads[{exchange.slot, exchange.backward}];
     for (std::size_t d = 0; d < planned.program.devices.size(); ++d) {
       const auto& ops = planned.program.devices[d].ops;
       for (std::uint32_t i = 0; i < ops.size(); ++i) {
         const bool same =
-            planned.grid.slot_of[d][i] == help.slot && is_backward(ops[i].kind) == help.backward;
-        if (same && ops[i].kind != OpKind::BackwardWeight) slot[static_cast<int>(d)] = 2 * ops[i].slice;
+            planned.grid.slot_of[d][i] == exchange.slot && is_backward(ops[i].kind) == exchange.backward;
+        if (same && ops[i].kind != OpKind::BackwardWeight) slot[static_cast<int>(d)] = 2 * ops[i].key.slice;
       }
     }
   }
@@ -172,24 +172,25 @@ Loads loads_of(const Planned& planned) {
 
 TEST(ExchangePlan, MovesWhatAnOwnerHasFromItsOldestOnToDevicesOfTheSameSlot) {
   for_every_size([](const Size& size) {
-    for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
+    for (const ExchangeMode exchange : {ExchangeMode::Paired, ExchangeMode::Levelled}) {
       const Planned planned(size, exchange);
       std::map<std::tuple<int, bool, int>, int> sent;
-      for (const PlannedHelp& help : planned.plan.help) {
-        EXPECT_NE(help.owner, help.helper);
-        EXPECT_GT(help.halves, 0);
-        int& first = sent[{help.slot, help.backward, help.owner}];
-        EXPECT_EQ(help.first_half, first) << "parts follow each other";
-        first += help.halves;
-        EXPECT_LE(first, planned.halves_of(help.owner, help.owner_op));
+      for (const PlannedExchange& exchange : planned.plan.exchanges) {
+        EXPECT_NE(exchange.owner, exchange.partner);
+        EXPECT_GT(exchange.halves, 0);
+        int& first = sent[{exchange.slot, exchange.backward, exchange.owner}];
+        EXPECT_EQ(exchange.first_half, first) << "parts follow each other";
+        first += exchange.halves;
+        EXPECT_LE(first, planned.halves_of(exchange.owner, exchange.owner_op));
         for (const auto& [device, op] :
-             {std::pair{help.owner, help.owner_op}, {help.helper, help.helper_op}}) {
-          EXPECT_EQ(planned.grid.slot_of[device][op], help.slot);
-          EXPECT_EQ(is_backward(planned.program.devices[device].ops[op].kind), help.backward);
+             {std::pair{exchange.owner, exchange.owner_op}, {exchange.partner, exchange.partner_op}}) {
+          EXPECT_EQ(planned.grid.slot_of[device][op], exchange.slot);
+          EXPECT_EQ(is_backward(planned.program.devices[device].ops[op].kind), exchange.backward);
         }
       }
-      for (const PlannedHelp& help : planned.plan.help) {
-        EXPECT_FALSE(sent.contains({help.slot, help.backward, help.helper})) << "nobody gives and takes";
+      for (const PlannedExchange& exchange : planned.plan.exchanges) {
+        EXPECT_FALSE(sent.contains({exchange.slot, exchange.backward, exchange.partner}))
+            << "nobody gives and takes";
       }
     }
   });
@@ -212,15 +213,15 @@ int least_greatest(std::vector<int> halves, std::size_t from = 0) {
 
 TEST(ExchangePlan, LevelledLeavesTheLeastThatIsPossibleByBruteForce) {
   for (const Size& size : {Size{2, 2, 4, 1}, {3, 2, 4, 1}, {3, 2, 3, 1}, {4, 2, 3, 1}}) {
-    const Planned planned(size, Exchange::Levelled);
+    const Planned planned(size, ExchangeMode::Levelled);
     for (const auto& [slot, before] : loads_of(planned)) {
       std::vector<int> halves;
       std::map<int, int> after = before;
       for (const auto& [device, load] : before) halves.push_back(load);
-      for (const PlannedHelp& help : planned.plan.help) {
-        if (std::pair(help.slot, help.backward) != slot) continue;
-        after[help.owner] -= help.halves;
-        after[help.helper] += help.halves;
+      for (const PlannedExchange& exchange : planned.plan.exchanges) {
+        if (std::pair(exchange.slot, exchange.backward) != slot) continue;
+        after[exchange.owner] -= exchange.halves;
+        after[exchange.partner] += exchange.halves;
       }
       int greatest = 0;
       for (const auto& [device, load] : after) greatest = std::max(greatest, load);
@@ -231,8 +232,8 @@ TEST(ExchangePlan, LevelledLeavesTheLeastThatIsPossibleByBruteForce) {
 
 TEST(ExchangePlan, KeepsToTheLimitOfEveryOwnerAndIsEmptyWithoutOne) {
   for_every_size([](const Size& size) {
-    for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
-      EXPECT_TRUE(Planned(size, exchange, 0).plan.help.empty());
+    for (const ExchangeMode exchange : {ExchangeMode::Paired, ExchangeMode::Levelled}) {
+      EXPECT_TRUE(Planned(size, exchange, 0).plan.exchanges.empty());
       for (const int limit : {1, 2})
         EXPECT_LE(Planned(size, exchange, limit).effect().greatest_slices, limit);
       const ExchangeEffect free = Planned(size, exchange).effect(),
@@ -240,23 +241,23 @@ TEST(ExchangePlan, KeepsToTheLimitOfEveryOwnerAndIsEmptyWithoutOne) {
       EXPECT_LE(free.after, bound.after + 1e-12);
       EXPECT_LE(bound.after, bound.before);
     }
-    EXPECT_TRUE(Planned(size, Exchange::Off).plan.help.empty());
+    EXPECT_TRUE(Planned(size, ExchangeMode::Off).plan.exchanges.empty());
   });
 }
 
 TEST(ExchangePlan, TakesAnyLimitThatNoDeviceReachesForNone) {
   for_every_size([](const Size& size) {
-    for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
+    for (const ExchangeMode exchange : {ExchangeMode::Paired, ExchangeMode::Levelled}) {
       const Planned wanted(size, exchange, size.slices);
       for (const int limit : {std::numeric_limits<int>::max(), std::numeric_limits<int>::max() / 2 + 1})
-        EXPECT_TRUE(Planned(size, exchange, limit).plan.help == wanted.plan.help) << limit;
+        EXPECT_TRUE(Planned(size, exchange, limit).plan.exchanges == wanted.plan.exchanges) << limit;
     }
   });
 }
 
 TEST(ExchangePlan, HasNoHelpInTheRamps) {
   for_every_size([](const Size& size) {
-    const Planned planned(size, Exchange::Levelled);
+    const Planned planned(size, ExchangeMode::Levelled);
     std::map<std::pair<int, bool>, std::set<int>> there;
     for (int device = 0; device < size.devices; ++device) {
       const auto& ops = planned.program.devices[device].ops;
@@ -264,8 +265,8 @@ TEST(ExchangePlan, HasNoHelpInTheRamps) {
         there[{planned.grid.slot_of[device][i], is_backward(ops[i].kind)}].insert(device);
       }
     }
-    for (const PlannedHelp& help : planned.plan.help) {
-      EXPECT_EQ(static_cast<int>(there[{help.slot, help.backward}].size()), size.devices);
+    for (const PlannedExchange& exchange : planned.plan.exchanges) {
+      EXPECT_EQ(static_cast<int>(there[{exchange.slot, exchange.backward}].size()), size.devices);
     }
   });
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "schedule/generators/generator.h"
 #include "schedule/unit_times.h"
 
@@ -53,7 +53,7 @@ TEST(EveryGenerator, PutsAStageOnOneDeviceUnlessItReplicatesParameters) {
     std::vector<int> device_of(schedule.stages, -1);
     for (int d = 0; d < schedule.device_count(); ++d) {
       for (const Action& action : schedule.devices[d]) {
-        int& home = device_of[action.stage];
+        int& home = device_of[action.key.stage];
         if (home == -1) home = d;
         EXPECT_TRUE(home == d || generator.replicates_parameters);
       }

@@ -18,8 +18,8 @@ TEST(ComputeOnly, KeepsEachDevicesComputeActionsInOrder) {
       for (const Action& action : schedule.devices[device]) {
         if (!is_compute(action.kind)) continue;
         const Op& op = program.devices[device].ops.at(next++);
-        EXPECT_EQ(std::tie(op.stage, op.micro_batch, op.slice),
-                  std::tie(action.stage, action.micro_batch, action.slice));
+        EXPECT_EQ(std::tie(op.key.stage, op.key.micro_batch, op.key.slice),
+                  std::tie(action.key.stage, action.key.micro_batch, action.key.slice));
       }
       EXPECT_EQ(next, program.devices[device].ops.size());
     }
@@ -29,7 +29,7 @@ TEST(ComputeOnly, KeepsEachDevicesComputeActionsInOrder) {
 TEST(ComputeOnly, DropsIdleAndReduceGradientsAndFlattensPairs) {
   Action first = forward(0, 1);
   first.overlaps_next = true;
-  const Action reduce{.stage = 0, .kind = Kind::ReduceGradients};
+  const Action reduce{.kind = Kind::ReduceGradients};
   const Schedule schedule{"pair", 1, {1, 1}, {{forward(0, 0), Action{}, first, backward(0, 0), reduce}}};
   const std::vector<Op> ops = compute_only(schedule).devices[0].ops;
   ASSERT_EQ(ops.size(), 3u);

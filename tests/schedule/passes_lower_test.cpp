@@ -47,7 +47,7 @@ TEST(GradientSync, TiedEmbeddingsAreReducedBetweenFirstAndLastStageOnceOnEachSid
       if (reductions.empty()) continue;
       EXPECT_EQ(reductions[0].kind, OpKind::ReduceGradients);
       EXPECT_EQ(reductions[0].bytes, 64);
-      EXPECT_EQ(reductions[0].stage, device == first ? 0 : program.stages - 1);
+      EXPECT_EQ(reductions[0].key.stage, device == first ? 0 : program.stages - 1);
       EXPECT_EQ(reductions[0].peer, first == last ? -1 : first + last - device);
     }
   }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "schedule/passes/compute.h"
 #include "schedule/passes/lower.h"
 #include "schedule/program_examples.h"
@@ -16,7 +16,7 @@ namespace penstock::schedule {
 namespace {
 
 constexpr Bytes kLeaving = 60;
-Bytes leaving(int, int, int) { return kLeaving; }
+Bytes leaving(const Key&) { return kLeaving; }
 
 bool is_copy(OpKind kind) { return kind == OpKind::Offload || kind == OpKind::Reload; }
 
@@ -64,7 +64,7 @@ TEST(Offload, NothingToLeaveLeavesTheProgramUnchanged) {
   for (const Schedule& schedule : example_schedules()) {
     const Program program = compute_only(schedule);
     EXPECT_EQ(add_offload(program, {}), program);
-    EXPECT_EQ(add_offload(program, [](int, int, int) { return Bytes{0}; }), program);
+    EXPECT_EQ(add_offload(program, [](const Key&) { return Bytes{0}; }), program);
   }
 }
 
@@ -194,12 +194,12 @@ TEST(Offload, ADeviceWithFourInFlightKeepsItsList) {
 }
 
 TEST(Offload, RecordsThatStayMayBeChosenOneByOne) {
-  const auto odd_stages = [](int stage, int, int) { return Bytes{stage % 2 ? 8 : 0}; };
+  const auto odd_stages = [](const Key& key) { return Bytes{key.stage % 2 ? 8 : 0}; };
   const Program program = add_offload(compute_only(generate("interleaved", request(4, 8))), odd_stages);
   for (const DeviceProgram& device : program.devices) {
     for (const Op& op : device.ops) {
       EXPECT_EQ(op.bytes, is_copy(op.kind) ? 8 : 0);
-      EXPECT_TRUE(!is_copy(op.kind) || op.stage % 2 == 1);
+      EXPECT_TRUE(!is_copy(op.kind) || op.key.stage % 2 == 1);
     }
   }
 }

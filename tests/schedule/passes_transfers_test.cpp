@@ -13,10 +13,6 @@
 namespace penstock::schedule {
 namespace {
 
-using Key = std::tuple<int, int, int>;  // stage, micro-batch, slice
-
-Key key_of(const Op& op) { return {op.stage, op.micro_batch, op.slice}; }
-
 Bytes bytes_by_slice(int micro_batch, int slice) { return 1000 * (micro_batch + 1) + slice; }
 
 std::vector<Program> examples(int lead = 1) {
@@ -29,8 +25,7 @@ std::vector<Program> examples(int lead = 1) {
 
 // The receive a consumer's key names, in the sender's words.
 Key sender_key(const Op& receive) {
-  return {receive.stage + (receive.kind == OpKind::ReceiveForward ? -1 : 1), receive.micro_batch,
-          receive.slice};
+  return receive.key.at_stage(receive.key.stage + (receive.kind == OpKind::ReceiveForward ? -1 : 1));
 }
 
 TEST(AddTransfers, ReceivesComeInTheOrderOfTheSends) {
@@ -38,7 +33,7 @@ TEST(AddTransfers, ReceivesComeInTheOrderOfTheSends) {
     std::map<std::tuple<int, int, Channel>, std::vector<std::pair<Key, Bytes>>> sent, received;
     for (int device = 0; device < program.device_count(); ++device) {
       for (const Op& op : program.devices[device].ops) {
-        if (is_send(op.kind)) sent[{device, op.peer, channel_of(op.kind)}].push_back({key_of(op), op.bytes});
+        if (is_send(op.kind)) sent[{device, op.peer, channel_of(op.kind)}].push_back({op.key, op.bytes});
         if (is_receive(op.kind))
           received[{op.peer, device, channel_of(op.kind)}].push_back({sender_key(op), op.bytes});
       }
@@ -53,10 +48,10 @@ TEST(AddTransfers, ConsumersWaitForTheirReceiveAndSendsForTheirProducer) {
       std::map<std::pair<OpKind, Key>, std::uint32_t> receive_at;
       for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
         const Op& op = device.ops[i];
-        if (is_receive(op.kind)) receive_at[{op.kind, key_of(op)}] = i;
+        if (is_receive(op.kind)) receive_at[{op.kind, op.key}] = i;
         if (op.kind == OpKind::Forward || is_backward(op.kind)) {
           const OpKind wanted = op.kind == OpKind::Forward ? OpKind::ReceiveForward : OpKind::ReceiveBackward;
-          const auto receive = receive_at.find({wanted, key_of(op)});
+          const auto receive = receive_at.find({wanted, op.key});
           const auto after = device.after_of(op);
           ASSERT_EQ(after.size(), receive == receive_at.end() ? 0u : 1u);
           for (const std::uint32_t wait : after) EXPECT_EQ(wait, receive->second);
@@ -64,7 +59,7 @@ TEST(AddTransfers, ConsumersWaitForTheirReceiveAndSendsForTheirProducer) {
         if (is_send(op.kind)) {
           ASSERT_EQ(device.after_of(op).size(), 1u);
           EXPECT_EQ(device.after_of(op)[0], i - 1);
-          EXPECT_EQ(key_of(device.ops[i - 1]), key_of(op));
+          EXPECT_EQ(device.ops[i - 1].key, op.key);
         }
       }
     }
@@ -77,21 +72,20 @@ TEST(AddTransfers, EveryResultNeededElsewhereIsSentOnceAndNothingElse) {
     for (int device = 0; device < schedule.device_count(); ++device) {
       for (const Action& a : schedule.devices[device]) {
         if (a.kind == Kind::Forward || is_backward(a.kind)) {
-          home[{a.kind == Kind::Forward, {a.stage, a.micro_batch, a.slice}}] = device;
+          home[{a.kind == Kind::Forward, a.key}] = device;
         }
       }
     }
     std::set<std::pair<bool, Key>> expected, sent;
     for (const auto& [key, device] : home) {
       const auto& [forward, place] = key;
-      const auto& [stage, micro_batch, slice] = place;
-      const auto next = home.find({forward, {stage + (forward ? 1 : -1), micro_batch, slice}});
+      const auto next = home.find({forward, place.at_stage(place.stage + (forward ? 1 : -1))});
       if (next != home.end() && next->second != device) expected.insert(key);
     }
     for (const DeviceProgram& device : add_transfers(compute_only(schedule), {}).devices) {
       for (const Op& op : device.ops) {
         if (!is_send(op.kind)) continue;
-        EXPECT_TRUE(sent.insert({op.kind == OpKind::SendForward, key_of(op)}).second);
+        EXPECT_TRUE(sent.insert({op.kind == OpKind::SendForward, op.key}).second);
       }
     }
     EXPECT_EQ(sent, expected) << schedule.name;
@@ -126,9 +120,9 @@ TEST(AddTransfers, ReceivesFollowTheSendsEvenWhereConsumersDoNot) {
   const std::vector<Op>& ops = program.devices[1].ops;
   ASSERT_EQ(ops.size(), 4u);
   EXPECT_EQ(ops[0].kind, OpKind::ReceiveForward);
-  EXPECT_EQ(ops[0].micro_batch, 0);
+  EXPECT_EQ(ops[0].key.micro_batch, 0);
   EXPECT_EQ(ops[1].kind, OpKind::ReceiveForward);
-  EXPECT_EQ(ops[1].micro_batch, 1);
+  EXPECT_EQ(ops[1].key.micro_batch, 1);
   EXPECT_EQ(program.devices[1].after_of(ops[2])[0], 1u);
   EXPECT_EQ(program.devices[1].after_of(ops[3])[0], 0u);
 }

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "failure.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/compute.h"
 #include "schedule/passes/lower.h"
@@ -88,7 +88,7 @@ TEST(Vocabulary, ProgramsOfEverySlimpipeAreLegalAndOtherwiseUnchanged) {
     for (const DeviceProgram& device : program.devices) {
       DeviceProgram& row = rest.devices.emplace_back();
       for (const Op& op : device.ops) {
-        if (is_action(op.kind)) row.append({op.kind, op.slice, op.stage, op.micro_batch});
+        if (is_action(op.kind)) row.append({op.key, op.kind});
       }
     }
     EXPECT_EQ(rest, compute_only(schedule));
@@ -154,7 +154,7 @@ Program with_visits_swapped(Program program, int device) {
   const auto first = std::ranges::find(ops, OpKind::VocabularyLoss, &Op::kind);
   const auto second =
       std::find_if(first + 1, ops.end(), [](const Op& op) { return op.kind == OpKind::VocabularyLoss; });
-  std::swap(first->slice, second->slice);
+  std::swap(first->key.slice, second->key.slice);
   return program;
 }
 
@@ -170,7 +170,7 @@ TEST(CheckVocabulary, AVisitThatComesTooEarlyIsACircle) {
   Program program = parse_program(text, "test");
   DeviceProgram early;
   const DeviceProgram& device = program.devices[0];
-  early.append({.kind = OpKind::VocabularyLoss, .stage = 1});
+  early.append({.key = {.stage = 1}, .kind = OpKind::VocabularyLoss, .bytes = 64});
   for (const Op& op : device.ops) {
     if (op.kind == OpKind::VocabularyLoss) continue;
     std::vector<std::uint32_t> waits;

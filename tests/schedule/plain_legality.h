@@ -6,15 +6,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "schedule/schedule.h"
 
 namespace penstock::schedule {
-
-using Key = std::tuple<int, int, int>;
 
 inline bool plainly_complete(const Schedule& schedule) {
   std::map<Key, std::map<Kind, int>> runs;
@@ -24,8 +21,8 @@ inline bool plainly_complete(const Schedule& schedule) {
     for (const Action& a : schedule.devices[device]) {
       if (!is_compute(a.kind)) continue;
       ++computed;
-      ++runs[{a.stage, a.micro_batch, a.slice}][a.kind];
-      homes[{a.stage, a.micro_batch}].insert(device);
+      ++runs[a.key][a.kind];
+      homes[{a.key.stage, a.key.micro_batch}].insert(device);
     }
     if (computed == 0) return false;
   }
@@ -34,7 +31,8 @@ inline bool plainly_complete(const Schedule& schedule) {
   for (int s = 0; s < schedule.stages; ++s) {
     for (int j = 0; j < schedule.micro_batches(); ++j) {
       for (int i = 0; i < schedule.slices[j]; ++i) {
-        if (runs[{s, j, i}] != whole && runs[{s, j, i}] != split) return false;
+        const auto& found = runs[make_key(s, j, i)];
+        if (found != whole && found != split) return false;
       }
     }
   }
@@ -71,22 +69,22 @@ class PlainRun {
   }
 
   bool can_start(const Action& a) const {
-    const auto [s, j, i] = std::tuple(a.stage, a.micro_batch, a.slice);
+    const auto [s, j, i] = a.key;
     if (a.kind == Kind::Forward) {
-      return (s == 0 || forwards_.contains({s - 1, j, i})) && (i == 0 || forwards_.contains({s, j, i - 1}));
+      return (s == 0 || forwards_.contains(a.key.at_stage(s - 1))) &&
+             (i == 0 || forwards_.contains(make_key(s, j, i - 1)));
     }
-    if (a.kind == Kind::BackwardWeight) return inputs_.contains({s, j, i});
+    if (a.kind == Kind::BackwardWeight) return inputs_.contains(a.key);
     if (!is_compute(a.kind)) return true;
-    return forwards_.contains({s, j, i}) &&
-           (s + 1 == schedule_.stages || gradients_.contains({s + 1, j, i})) &&
-           (i + 1 == schedule_.slices[j] || gradients_.contains({s, j, i + 1}));
+    return forwards_.contains(a.key) &&
+           (s + 1 == schedule_.stages || gradients_.contains(a.key.at_stage(s + 1))) &&
+           (i + 1 == schedule_.slices[j] || gradients_.contains(make_key(s, j, i + 1)));
   }
 
   void finish(const Action& a) {
-    const Key key{a.stage, a.micro_batch, a.slice};
-    if (a.kind == Kind::Forward) forwards_.insert(key);
-    if (is_backward(a.kind)) gradients_.insert(key);
-    if (a.kind == Kind::BackwardInput) inputs_.insert(key);
+    if (a.kind == Kind::Forward) forwards_.insert(a.key);
+    if (is_backward(a.kind)) gradients_.insert(a.key);
+    if (a.kind == Kind::BackwardInput) inputs_.insert(a.key);
   }
 
   const Schedule& schedule_;
@@ -101,10 +99,10 @@ inline bool plainly_reduces(const Schedule& schedule) {
     std::set<int> stages;
     for (const Action& a : row) {
       if (is_compute(a.kind)) {
-        stages.insert(a.stage);
-        if (a.kind != Kind::Forward && reduced[a.stage] > 0) good = false;
+        stages.insert(a.key.stage);
+        if (a.kind != Kind::Forward && reduced[a.key.stage] > 0) good = false;
       }
-      if (a.kind == Kind::ReduceGradients) any = true, ++reduced[a.stage];
+      if (a.kind == Kind::ReduceGradients) any = true, ++reduced[a.key.stage];
     }
     for (const auto& [stage, times] : reduced) good &= times == 0 || stages.contains(stage);
     for (const int stage : stages) good &= reduced[stage] == 1;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "schedule/program.h"
 
 namespace penstock::schedule {

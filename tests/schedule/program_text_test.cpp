@@ -30,17 +30,25 @@ TEST(ProgramText, PrintingAndParsingAreInverse) {
 TEST(ProgramText, EveryKindOfOpComesBack) {
   Program program{"every kind", 2, {1, 3}, {{}, {}}};
   for (int kind = 0; kind <= static_cast<int>(OpKind::OptimizerStep); ++kind) {
-    Op op{.kind = static_cast<OpKind>(kind),
-          .slice = 2,
-          .stage = 1,
-          .micro_batch = 1,
-          .peer = 0,
-          .bytes = 1 << 20};
-    if (op.kind >= OpKind::ReduceGradients) op.slice = 0, op.micro_batch = 0;
-    if (op.kind == OpKind::OptimizerStep) op.stage = 0;
+    Op op{.key = {1, 1, 2}, .kind = static_cast<OpKind>(kind), .peer = 0, .bytes = 1 << 20};
+    if (op.kind >= OpKind::ReduceGradients) op.key.slice = 0, op.key.micro_batch = 0;
+    if (op.kind == OpKind::OptimizerStep) op.key.stage = 0;
     program.devices[1].append(op, std::vector<std::uint32_t>(kind > 1 ? 2 : 0, kind > 1 ? kind - 2 : 0));
   }
   EXPECT_EQ(parse_program(to_text(program), "text"), program) << to_text(program);
+}
+
+TEST(ProgramText, CollectivesOverEveryGroupComeBack) {
+  Program program{"groups", 2, {1}, {{}, {}}};
+  for (const mesh::Group group : mesh::kGroups) {
+    for (const OpKind kind : {OpKind::ReduceGradients, OpKind::GatherWeights, OpKind::ReleaseWeights})
+      program.devices[0].append({.key = {.stage = 1}, .kind = kind, .group = group, .bytes = 8});
+    program.devices[0].append({.kind = OpKind::VocabularyLoss, .group = group});
+  }
+  EXPECT_EQ(parse_program(to_text(program), "text"), program) << to_text(program);
+  const std::string line = "3REDUCE_GRAD over replica bytes 4096 after 0\n";
+  const std::string text = "penstock program 1\nname x\nstages 4\nslices 1\ndevice 0\n0 3B0\n1 " + line;
+  EXPECT_EQ(to_text(parse_program(text, "text")), text);
 }
 
 TEST(ProgramText, LooksLikeThis) {
@@ -77,6 +85,10 @@ TEST(ProgramText, WrongTextIsNamedWithItsLineAndWhatWasExpected) {
                            "0 0F0 to",
                            "0 0F0 bytes -1",
                            "0 0F0 after 0",
+                           "0 0F0 over tensor",
+                           "0 0REDUCE_GRAD over everybody",
+                           "0 0REDUCE_GRAD over",
+                           "0 0GATHER_WEIGHTS0",
                            "0 0F0 after ",
                            "0 0F0 color 3",
                            "0 0F99999999999999999999",

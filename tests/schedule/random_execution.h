@@ -24,7 +24,7 @@ class RandomExecution {
   };
 
   RandomExecution(const Program& program, unsigned seed, Serving serving = Serving::Always)
-      : program_(program), serving_(serving), served_(program.help.size()), random_(seed) {
+      : program_(program), serving_(serving), served_(program.exchanges.size()), random_(seed) {
     for (const DeviceProgram& device : program.devices)
       states_.emplace_back(device.ops.size(), State::Waiting);
   }
@@ -39,7 +39,7 @@ class RandomExecution {
         }
       }
       for (int k = 0; k < std::ssize(served_); ++k) {
-        if (may_serve(program_.help[k]) && !served_[k]) possible.emplace_back(-1, k);
+        if (may_serve(program_.exchanges[k]) && !served_[k]) possible.emplace_back(-1, k);
       }
       if (possible.empty()) break;
       const auto [d, i] = possible[random_() % possible.size()];
@@ -55,7 +55,7 @@ class RandomExecution {
 
  private:
   enum class State { Waiting, Started, Done };
-  using Item = std::tuple<int, OpKind, int, int, int>;  // device, what, stage, micro-batch, slice
+  using Item = std::tuple<int, OpKind, Key>;  // device, what, of what
 
   const Op& op(int d, int i) const { return program_.devices[d].ops[i]; }
 
@@ -78,29 +78,30 @@ class RandomExecution {
   // a visit of the vocabulary with that of every device.
   bool may_finish(int d, int i) const {
     for (int k = 0; k < std::ssize(served_); ++k) {
-      if (!served_[k] && is_for(program_.help[k], op(d, i))) return false;
+      if (!served_[k] && is_for(program_.exchanges[k], op(d, i))) return false;
     }
     if (op(d, i).kind == OpKind::VocabularyLoss) return all_have_come(count_before(d, i, op(d, i).kind));
     const auto [e, k] = partner(d, i);
     return e < 0 || (k >= 0 && states_[e][k] != State::Waiting);
   }
 
-  static bool is_for(const Help& help, const Op& o) {
-    const bool kinds = is_backward(o.kind) ? help.backward() : o.kind == OpKind::Forward && !help.backward();
-    return kinds && o.stage == help.of.stage && o.micro_batch == help.of.micro_batch &&
-           o.slice == help.of.slice;
+  static bool is_for(const Exchange& exchange, const Op& o) {
+    const bool kinds =
+        is_backward(o.kind) ? exchange.backward() : o.kind == OpKind::Forward && !exchange.backward();
+    return kinds && o.key == exchange.of.key;
   }
 
-  bool may_serve(const Help& help) const {
+  bool may_serve(const Exchange& exchange) const {
     const auto runs = [&](int d, auto fits) {
       for (int i = 0; i < std::ssize(states_[d]); ++i) {
         if (states_[d][i] == State::Started && fits(op(d, i))) return true;
       }
       return false;
     };
-    if (!runs(help.owner, [&](const Op& o) { return is_for(help, o); })) return false;
-    return serving_ == Serving::Always ||
-           runs(help.helper, [](const Op& o) { return o.kind == OpKind::Forward || is_backward(o.kind); });
+    if (!runs(exchange.owner, [&](const Op& o) { return is_for(exchange, o); })) return false;
+    return serving_ == Serving::Always || runs(exchange.partner, [](const Op& o) {
+             return o.kind == OpKind::Forward || is_backward(o.kind);
+           });
   }
 
   int count_before(int d, int i, OpKind kind) const {
@@ -163,33 +164,33 @@ class RandomExecution {
     }
     states_[d][i] = State::Done;
     const Op& own = op(d, i);
-    ++times_there_[{d, own.kind, own.stage, own.micro_batch, own.slice}];
-    there_.insert(
-        {d, is_backward(own.kind) ? OpKind::Backward : own.kind, own.stage, own.micro_batch, own.slice});
+    ++times_there_[{d, own.kind, own.key}];
+    there_.insert({d, is_backward(own.kind) ? OpKind::Backward : own.kind, own.key});
   }
 
   void need(int d, const Op& o, std::initializer_list<OpKind> any_of, int stage) {
     for (const OpKind kind : any_of) {
-      if (there_.contains({d, kind, stage, o.micro_batch, o.slice})) return;
+      if (there_.contains({d, kind, o.key.at_stage(stage)})) return;
     }
     fault_ = "used too early";
   }
 
   void use(int d, const Op& o) {
-    if (o.kind == OpKind::Forward && o.stage > 0)
-      need(d, o, {OpKind::ReceiveForward, OpKind::Forward}, o.stage - (has(d, o) ? 0 : 1));
-    if (is_backward(o.kind)) need(d, o, {OpKind::Forward}, o.stage);
-    if (is_backward(o.kind) && o.stage + 1 < program_.stages) {
-      const bool received = there_.contains({d, OpKind::ReceiveBackward, o.stage, o.micro_batch, o.slice});
-      if (!received) need(d, o, {OpKind::Backward}, o.stage + 1);
+    if (o.kind == OpKind::Forward && o.key.stage > 0)
+      need(d, o, {OpKind::ReceiveForward, OpKind::Forward}, o.key.stage - (has(d, o) ? 0 : 1));
+    if (is_backward(o.kind)) need(d, o, {OpKind::Forward}, o.key.stage);
+    if (is_backward(o.kind) && o.key.stage + 1 < program_.stages) {
+      const bool received = there_.contains({d, OpKind::ReceiveBackward, o.key});
+      if (!received) need(d, o, {OpKind::Backward}, o.key.stage + 1);
     }
-    if (is_backward(o.kind) && there_.contains({d, OpKind::Offload, o.stage, o.micro_batch, o.slice})) {
-      need(d, o, {OpKind::Reload}, o.stage);
+    if (is_backward(o.kind) && there_.contains({d, OpKind::Offload, o.key})) {
+      need(d, o, {OpKind::Reload}, o.key.stage);
     }
     use_vocabulary(d, o);
-    if (o.kind == OpKind::SendForward || o.kind == OpKind::Offload) need(d, o, {OpKind::Forward}, o.stage);
-    if (o.kind == OpKind::SendBackward) need(d, o, {OpKind::Backward}, o.stage);
-    if (o.kind == OpKind::Reload) need(d, o, {OpKind::Offload}, o.stage);
+    if (o.kind == OpKind::SendForward || o.kind == OpKind::Offload)
+      need(d, o, {OpKind::Forward}, o.key.stage);
+    if (o.kind == OpKind::SendBackward) need(d, o, {OpKind::Backward}, o.key.stage);
+    if (o.kind == OpKind::Reload) need(d, o, {OpKind::Offload}, o.key.stage);
   }
 
   // What sharding the vocabulary adds, in programs that do.
@@ -197,27 +198,25 @@ class RandomExecution {
     const bool sharded = std::ranges::any_of(program_.devices[d].ops,
                                              [](const Op& op) { return op.kind == OpKind::VocabularyLoss; });
     if (!sharded) return;
-    const bool last = o.stage + 1 == program_.stages;
-    if (is_backward(o.kind) && last) need(d, o, {OpKind::VocabularyLoss}, o.stage);
+    const bool last = o.key.stage + 1 == program_.stages;
+    if (is_backward(o.kind) && last) need(d, o, {OpKind::VocabularyLoss}, o.key.stage);
     const bool runs_last = std::ranges::any_of(program_.devices[d].ops, [&](const Op& op) {
-      return op.kind == OpKind::Forward && op.stage + 1 == program_.stages;
+      return op.kind == OpKind::Forward && op.key.stage + 1 == program_.stages;
     });
-    if (o.kind == OpKind::VocabularyLoss && runs_last) need(d, o, {OpKind::Forward}, o.stage);
+    if (o.kind == OpKind::VocabularyLoss && runs_last) need(d, o, {OpKind::Forward}, o.key.stage);
     if (o.kind == OpKind::SendEmbeddingGradient) need(d, o, {OpKind::Backward}, 0);
     if (o.kind == OpKind::EmbeddingGradient) need(d, o, {OpKind::ReceiveEmbeddingGradient}, 0);
-    if (o.kind == OpKind::Forward && o.stage == 0) {
-      const auto parts = times_there_[{d, OpKind::ReceiveEmbedding, 0, o.micro_batch, o.slice}];
+    if (o.kind == OpKind::Forward && o.key.stage == 0) {
+      const auto parts = times_there_[{d, OpKind::ReceiveEmbedding, o.key.at_stage(0)}];
       if (parts + 1 != program_.device_count()) fault_ = "used too early";
     }
   }
 
-  bool has(int d, const Op& o) const {
-    return there_.contains({d, OpKind::ReceiveForward, o.stage, o.micro_batch, o.slice});
-  }
+  bool has(int d, const Op& o) const { return there_.contains({d, OpKind::ReceiveForward, o.key}); }
 
   const Program& program_;
   const Serving serving_;
-  std::vector<bool> served_;  // [help]
+  std::vector<bool> served_;  // [exchange]
   std::mt19937 random_;
   std::vector<std::vector<State>> states_;
   std::set<Item> there_;

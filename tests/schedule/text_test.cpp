@@ -25,7 +25,7 @@ TEST(Text, TokensAreStageKindMicroBatchAndSlice) {
   EXPECT_EQ(to_token(backward(0, 1, 7), true), "0B1.7");
   EXPECT_EQ(to_token(backward_input(12, 0), false), "12I0");
   EXPECT_EQ(to_token(backward_weight(1, 34), false), "1W34");
-  EXPECT_EQ(to_token({.stage = 2, .kind = Kind::ReduceGradients}, true), "2REDUCE_GRAD");
+  EXPECT_EQ(to_token({.key = {.stage = 2}, .kind = Kind::ReduceGradients}, true), "2REDUCE_GRAD");
   EXPECT_EQ(to_token({}, true), "");
 }
 
@@ -36,7 +36,7 @@ TEST(Text, TokensParseBack) {
       EXPECT_EQ(parse_token(to_token(action, true)), action);
     }
   }
-  EXPECT_EQ(parse_token("2REDUCE_GRAD"), (Action{.stage = 2, .kind = Kind::ReduceGradients}));
+  EXPECT_EQ(parse_token("2REDUCE_GRAD"), (Action{.key = {.stage = 2}, .kind = Kind::ReduceGradients}));
   EXPECT_EQ(parse_token(""), Action{});
 }
 
@@ -46,7 +46,7 @@ TEST(Text, RowsAreDevicesAndEmptyCellsAreIdle) {
   EXPECT_EQ(schedule.stages, 2);
   EXPECT_EQ(schedule.slices, std::vector<int>{1});
   EXPECT_EQ(schedule.devices[0], (std::vector<Action>{forward(0, 0), {}, backward(0, 0)}));
-  EXPECT_EQ(schedule.devices[1][3], (Action{.stage = 1, .kind = Kind::ReduceGradients}));
+  EXPECT_EQ(schedule.devices[1][3], (Action{.key = {.stage = 1}, .kind = Kind::ReduceGradients}));
 }
 
 TEST(Text, AnOverlappedPairIsTwoActionsAndOneCell) {
@@ -110,7 +110,7 @@ Schedule random_schedule(std::mt19937& random) {
       const auto kind = static_cast<Kind>(below(6));
       Action action{below(5), below(5), static_cast<std::int16_t>(sliced ? below(3) : 0), kind, false};
       if (kind == Kind::Idle) action = {};
-      if (kind == Kind::ReduceGradients) action = {.stage = action.stage, .kind = kind};
+      if (kind == Kind::ReduceGradients) action = {.key = {.stage = action.key.stage}, .kind = kind};
       const bool follows = !row.empty() && is_compute(row.back().kind) && is_compute(kind);
       if (follows && below(4) == 0 && (row.size() < 2 || !row[row.size() - 2].overlaps_next))
         row.back().overlaps_next = true;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <vector>
 
 #include "schedule/schedule.h"
@@ -80,16 +79,20 @@ class UnitTimeEvaluation {
   // When everything the action needs has ended; kNever if something has not.
   int ready(const Action& a) {
     std::vector<int> needs{0};
-    const int last_stage = schedule_.stages - 1, last_slice = schedule_.slices[a.micro_batch] - 1;
+    const int last_stage = schedule_.stages - 1, last_slice = schedule_.slices[a.key.micro_batch] - 1;
     if (a.kind == Kind::Forward) {
-      if (a.stage > 0) needs.push_back(end_of(Kind::Forward, a.stage - 1, a.micro_batch, a.slice));
-      if (a.slice > 0) needs.push_back(end_of(Kind::Forward, a.stage, a.micro_batch, a.slice - 1));
+      if (a.key.stage > 0)
+        needs.push_back(end_of(Kind::Forward, a.key.stage - 1, a.key.micro_batch, a.key.slice));
+      if (a.key.slice > 0)
+        needs.push_back(end_of(Kind::Forward, a.key.stage, a.key.micro_batch, a.key.slice - 1));
     } else if (a.kind == Kind::BackwardWeight) {
-      needs.push_back(end_of(Kind::BackwardInput, a.stage, a.micro_batch, a.slice));
+      needs.push_back(end_of(Kind::BackwardInput, a.key.stage, a.key.micro_batch, a.key.slice));
     } else {
-      needs.push_back(end_of(Kind::Forward, a.stage, a.micro_batch, a.slice));
-      if (a.stage < last_stage) needs.push_back(end_of(Kind::Backward, a.stage + 1, a.micro_batch, a.slice));
-      if (a.slice < last_slice) needs.push_back(end_of(Kind::Backward, a.stage, a.micro_batch, a.slice + 1));
+      needs.push_back(end_of(Kind::Forward, a.key.stage, a.key.micro_batch, a.key.slice));
+      if (a.key.stage < last_stage)
+        needs.push_back(end_of(Kind::Backward, a.key.stage + 1, a.key.micro_batch, a.key.slice));
+      if (a.key.slice < last_slice)
+        needs.push_back(end_of(Kind::Backward, a.key.stage, a.key.micro_batch, a.key.slice + 1));
     }
     const auto [least, most] = std::minmax_element(needs.begin(), needs.end());
     return *least == kNever ? kNever : *most;
@@ -101,7 +104,7 @@ class UnitTimeEvaluation {
     const int start = std::max(ready_at, times_.end[d]), cost = costs_.of(a.kind);
     if (times_.busy[d] == 0) times_.start[d] = start;
     times_.busy[d] += cost;
-    times_.end[d] = end_of(a.kind, a.stage, a.micro_batch, a.slice) = start + cost;
+    times_.end[d] = end_of(a.kind, a.key.stage, a.key.micro_batch, a.key.slice) = start + cost;
     return true;
   }
 
@@ -129,12 +132,12 @@ inline UnitTimes unit_times(const Schedule& schedule, UnitCosts costs = {}) {
 
 // Every (stage, micro-batch, slice) has one F and either one B or one I and one W, all on one device.
 inline bool is_complete(const Schedule& schedule) {
-  std::map<std::tuple<int, int, int>, std::map<Kind, int>> runs;
+  std::map<Key, std::map<Kind, int>> runs;
   std::map<std::pair<int, int>, int> home;
   for (int d = 0; d < schedule.device_count(); ++d) {
     for (const Action& a : schedule.devices[d]) {
-      ++runs[{a.stage, a.micro_batch, a.slice}][a.kind];
-      if (home.try_emplace({a.stage, a.micro_batch}, d).first->second != d) return false;
+      ++runs[a.key][a.kind];
+      if (home.try_emplace({a.key.stage, a.key.micro_batch}, d).first->second != d) return false;
     }
   }
   const std::map<Kind, int> whole{{Kind::Forward, 1}, {Kind::Backward, 1}};
@@ -153,8 +156,8 @@ inline bool has_fixed_gradient_order(const Schedule& schedule) {
   for (const auto& row : schedule.devices) {
     for (const Action& a : row) {
       if (a.kind == Kind::Forward) continue;
-      const std::pair now{a.micro_batch, -a.slice};
-      const auto [place, first] = latest.try_emplace({a.stage, a.kind == Kind::BackwardInput}, now);
+      const std::pair now{a.key.micro_batch, -a.key.slice};
+      const auto [place, first] = latest.try_emplace({a.key.stage, a.kind == Kind::BackwardInput}, now);
       if (!first && place->second >= now) return false;
       place->second = now;
     }

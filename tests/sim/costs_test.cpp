@@ -6,13 +6,12 @@
 #include "base/error.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
-#include "sim/cost_table.h"
-#include "sim/measured_costs.h"
-#include "sim/model_costs.h"
+#include "sim/costs/measured.h"
+#include "sim/costs/table.h"
+#include "sim/costs/unit.h"
+#include "sim/costs/what_if.h"
 #include "sim/random_costs.h"
 #include "sim/result.h"
-#include "sim/unit_costs.h"
-#include "sim/what_if.h"
 
 namespace penstock::sim {
 namespace {
@@ -53,8 +52,7 @@ TEST(CostTable, LaterLinesOverrideAndStarsStandForAll) {
       "inf\nrecord 2 * 7 8 9\n",
       "my.costs", kExtent);
   const auto forward = [&](int stage, int slice) {
-    return table.seconds(
-        0, 0, {.kind = OpKind::Forward, .slice = static_cast<std::int16_t>(slice), .stage = stage});
+    return table.seconds(0, 0, {.key = schedule::make_key(stage, 0, slice), .kind = OpKind::Forward});
   };
   EXPECT_EQ(forward(0, 1), 0.5);
   EXPECT_EQ(forward(3, 0), 1.5);
@@ -62,8 +60,8 @@ TEST(CostTable, LaterLinesOverrideAndStarsStandForAll) {
   const schedule::Op send{.kind = OpKind::SendForward, .peer = 0, .bytes = 500};
   EXPECT_EQ(table.transfer(1, 0, send).occupied, 0.5);
   EXPECT_EQ(table.transfer(1, 0, send).latency, 1e-3);
-  EXPECT_EQ(table.record(2, 5, 1).weight_record, 8);
-  EXPECT_EQ(table.record(1, 5, 1).record, 0);
+  EXPECT_EQ(table.record({2, 5, 1}).weight_record, 8);
+  EXPECT_EQ(table.record({1, 5, 1}).record, 0);
 }
 
 TEST(CostTable, WrongEntriesAreNamed) {
@@ -153,75 +151,6 @@ TEST(WhatIf, WrongOverridesAreNamed) {
                            "link:1=2", "link:0-9=2", "planet:1=2", "device:1=-1", "device:1=nan", "=:"}) {
     EXPECT_EQ(error_of([&] { parse_override(text, 4); }).rfind("what-if \"", 0), 0u) << text;
   }
-}
-
-ModelCostsOptions small_model(int n) {
-  ModelCostsOptions options;
-  options.shape.layers = 4;
-  options.layers = model::split_layers(4, 2);
-  options.slices = {model::cut_into_slices(1024, n)};
-  options.sequences = 3;
-  return options;
-}
-
-Seconds whole_step(const ModelCosts& costs, int n, OpKind kind) {
-  Seconds seconds = 0;
-  for (int stage = 0; stage < 2; ++stage) {
-    for (int i = 0; i < n; ++i) {
-      seconds += costs.seconds(0, 0, {.kind = kind, .slice = static_cast<std::int16_t>(i), .stage = stage});
-    }
-  }
-  return seconds;
-}
-
-TEST(ModelCosts, SlicingMovesWorkButMakesNone) {
-  const ModelCosts whole(small_model(1));
-  for (const int n : {2, 3, 8}) {
-    const ModelCosts sliced(small_model(n));
-    for (const OpKind kind :
-         {OpKind::Forward, OpKind::Backward, OpKind::BackwardInput, OpKind::BackwardWeight}) {
-      EXPECT_NEAR(whole_step(sliced, n, kind), whole_step(whole, 1, kind), 1e-12);
-    }
-    EXPECT_NEAR(whole_step(sliced, n, OpKind::BackwardInput) + whole_step(sliced, n, OpKind::BackwardWeight),
-                whole_step(sliced, n, OpKind::Backward), 1e-12);
-    EXPECT_GT(sliced.seconds(0, 0, {.kind = OpKind::Forward, .slice = 1}),
-              sliced.seconds(0, 0, {.kind = OpKind::Forward, .slice = 0}));
-  }
-}
-
-TEST(ModelCosts, WithoutAttentionTheFlopsAreTheModels) {
-  ModelCostsOptions options = small_model(4);
-  options.attention_factor = 0;
-  const ModelCosts costs(options);
-  const double tokens = 3 * 1024;
-  const auto norms = static_cast<double>((2 * options.shape.layers + 1) * options.shape.hidden);
-  const double expected = tokens * (flops_per_token(options.shape, 0) - 6 * norms);
-  const double flops =
-      (whole_step(costs, 4, OpKind::Forward) + whole_step(costs, 4, OpKind::Backward)) * 1e12;
-  EXPECT_NEAR(flops / expected, 1.0, 1e-12);
-}
-
-TEST(ModelCosts, RecordsAreTheTableOfSavedTensors) {
-  ModelCostsOptions options = small_model(4);
-  options.shape.kv_heads = 2;
-  const ModelCosts costs(options);
-  const Bytes h = options.shape.hidden, f = options.shape.ffn, kv = options.shape.kv_width();
-  const Bytes token_layers = 3 * 256 * 2;
-  const Bytes statistics = 4 * options.shape.heads + 2 * 4;
-  EXPECT_EQ(costs.record(0, 0, 0).record, token_layers * (12 * h + 4 * kv + 6 * f + statistics));
-  EXPECT_EQ(costs.record(1, 0, 0).logits - costs.record(0, 0, 0).logits, 3 * 256 * h * 2);
-  EXPECT_EQ(costs.record(0, 0, 0).kv_gradient, token_layers * 8 * kv);
-  EXPECT_EQ(costs.record(0, 0, 3).kv_gradient, 0) << "no later slice adds to the last one's";
-  EXPECT_EQ(ModelCosts(small_model(1)).record(0, 0, 0).kv_gradient, 0);
-}
-
-TEST(ModelCosts, SpeedsThatAreNoneAreRefused) {
-  ModelCostsOptions options = small_model(1);
-  options.flops_per_second = 0;
-  EXPECT_NE(error_of([&] { ModelCosts{options}; }).find("flops_per_second = 0"), std::string::npos);
-  options = small_model(1);
-  options.link.latency = -1;
-  EXPECT_NE(error_of([&] { ModelCosts{options}; }).find("link latency: -1"), std::string::npos);
 }
 
 }  // namespace

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with help, against the figures of algorithms.md ("Attention context exchange") and against plain
-// arguments.
+// Programs with exchange, against the figures of algorithms.md ("Attention context exchange") and against
+// plain arguments.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
-#include "sim/measured_costs.h"
+#include "sim/costs/measured.h"
 #include "sim/result.h"
-#include "sim/simulate_help.h"
+#include "sim/simulate_exchange.h"
 
 namespace penstock::sim {
 namespace {
 
-using schedule::Exchange;
+using schedule::ExchangeMode;
 using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
@@ -28,9 +28,9 @@ class SliceCosts final : public Costs {
     return mean(op) * (1 - share_) + attention(device, index, op).seconds;
   }
   Transfer transfer(int, std::uint32_t, const Op&) const override { return {0, latency_}; }
-  RecordBytes record(int, int, int) const override { return {}; }
+  RecordBytes record(const schedule::Key&) const override { return {}; }
   AttentionShare attention(int, std::uint32_t, const Op& op) const override {
-    return {mean(op) * share_ * (op.slice + 0.5) / (slices_ / 2.0), layers_};
+    return {mean(op) * share_ * (op.key.slice + 0.5) / (slices_ / 2.0), layers_};
   }
 
  private:
@@ -47,10 +47,10 @@ struct Size {
   int devices, micro_batches, slices, chunks;
 };
 
-Program lowered(const Size& size, Exchange exchange, bool vocabulary = false) {
+Program lowered(const Size& size, ExchangeMode exchange, bool vocabulary = false) {
   return schedule::lower(schedule::generate("slimpipe", schedule::request(size.devices, size.micro_batches,
                                                                           size.slices, size.chunks)),
-                         {.vocabulary = {.parallel = vocabulary}, .exchange = {.exchange = exchange}});
+                         {.vocabulary = {.parallel = vocabulary}, .exchange = {.mode = exchange}});
 }
 
 // Of the whole step: what all actions take, by the devices' time.
@@ -65,25 +65,25 @@ double bubble_of(const Program& program, const Simulation& simulation, const Cos
 }
 
 // p8 m4 n16 v1, 4 layers a stage, attention half of the work.
-double published(Exchange exchange) {
+double published(ExchangeMode exchange) {
   const Program program = lowered({8, 4, 16, 1}, exchange);
   const SliceCosts costs(16, 0.5, 4);
-  return bubble_of(program, simulate_help(program, costs), costs);
+  return bubble_of(program, simulate_exchange(program, costs), costs);
 }
 
 TEST(Exchange, HasThePublishedBubbles) {
-  EXPECT_NEAR(published(Exchange::Off), 0.153, 0.0005);
-  EXPECT_NEAR(published(Exchange::Paired), 0.123, 0.0005);
-  EXPECT_LT(published(Exchange::Levelled), 0.1);
+  EXPECT_NEAR(published(ExchangeMode::Off), 0.153, 0.0005);
+  EXPECT_NEAR(published(ExchangeMode::Paired), 0.123, 0.0005);
+  EXPECT_LT(published(ExchangeMode::Levelled), 0.1);
 }
 
-// Without help it is the longest path of simulate().
+// Without exchange it is the longest path of simulate().
 TEST(Exchange, WithoutHelpIsThePlainSimulation) {
   for (const Size& size : {Size{2, 2, 4, 1}, {4, 3, 8, 1}, {4, 2, 8, 2}, {3, 1, 5, 1}}) {
     for (const bool vocabulary : {false, true}) {
-      const Program program = lowered(size, Exchange::Off, vocabulary);
+      const Program program = lowered(size, ExchangeMode::Off, vocabulary);
       const SliceCosts costs(size.slices, 0.3, 3, 0.1);
-      const Simulation plain = simulate(program, costs), events = simulate_help(program, costs);
+      const Simulation plain = simulate(program, costs), events = simulate_exchange(program, costs);
       ASSERT_FALSE(events.deadlock);
       for (std::size_t d = 0; d < program.devices.size(); ++d) {
         for (std::size_t i = 0; i < program.devices[d].ops.size(); ++i) {
@@ -99,7 +99,7 @@ TEST(Exchange, WithoutHelpIsThePlainSimulation) {
 // Work moves, and none is lost: busy times add up to what all actions take.
 TEST(Exchange, MovesWorkAndLosesNone) {
   for (const Size& size : {Size{2, 2, 4, 1}, {4, 3, 8, 1}, {4, 2, 8, 2}, {3, 2, 5, 1}}) {
-    for (const Exchange exchange : {Exchange::Paired, Exchange::Levelled}) {
+    for (const ExchangeMode exchange : {ExchangeMode::Paired, ExchangeMode::Levelled}) {
       const Program program = lowered(size, exchange, size.devices == 3);
       const SliceCosts costs(size.slices, 0.6, 2, 0.05);
       const Result result = evaluate(program, costs, {.memory = false});
@@ -108,17 +108,17 @@ TEST(Exchange, MovesWorkAndLosesNone) {
       for (const DeviceResult& device : result.devices)
         EXPECT_NEAR(device.time.busy + device.time.idle.total(), result.makespan, 1e-9);
       std::size_t served = 0;
-      for (const auto& spans : result.timeline.help)
-        served += std::ranges::count(spans, false, &schedule::HelpSpan::waiting);
-      EXPECT_EQ(served, 2 * program.help.size()) << "once a layer";
+      for (const auto& spans : result.timeline.exchanges)
+        served += std::ranges::count(spans, false, &schedule::ExchangeSpan::waiting);
+      EXPECT_EQ(served, 2 * program.exchanges.size()) << "once a layer";
     }
   }
 }
 
-// Times as a run would measure them: of every op with what it waited and served, and of all help.
+// Times as a run would measure them: of every op with what it waited and served, and of all exchange.
 TEST(Exchange, IsFoundAgainInTheTimesOfARun) {
   for (const Size& size : {Size{2, 2, 4, 1}, {4, 3, 8, 1}, {4, 2, 8, 2}}) {
-    const Program program = lowered(size, Exchange::Levelled);
+    const Program program = lowered(size, ExchangeMode::Levelled);
     const SliceCosts costs(size.slices, 0.6, 3);
     const schedule::Timeline run = simulate(program, costs).timeline;
     const MeasuredCosts measured(program, run, costs);
@@ -136,11 +136,11 @@ TEST(Exchange, IsFoundAgainInTheTimesOfARun) {
 
 TEST(Exchange, EvensOutSlotsOfALongSequence) {
   const SliceCosts costs(16, 0.8, 4);
-  const auto makespan = [&](Exchange exchange) {
+  const auto makespan = [&](ExchangeMode exchange) {
     return simulate(lowered({4, 4, 16, 1}, exchange), costs).timeline.makespan();
   };
-  EXPECT_LT(makespan(Exchange::Paired), 0.95 * makespan(Exchange::Off));
-  EXPECT_LT(makespan(Exchange::Levelled), makespan(Exchange::Paired));
+  EXPECT_LT(makespan(ExchangeMode::Paired), 0.95 * makespan(ExchangeMode::Off));
+  EXPECT_LT(makespan(ExchangeMode::Levelled), makespan(ExchangeMode::Paired));
 }
 
 }  // namespace

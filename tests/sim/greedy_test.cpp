@@ -6,9 +6,9 @@
 #include <random>
 
 #include "base/error.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "schedule/passes/lower.h"
-#include "sim/cost_table.h"
+#include "sim/costs/table.h"
 #include "sim/result.h"
 
 namespace penstock::sim {
@@ -136,9 +136,9 @@ TEST(Greedy, LimitsCanBeBytesThatDifferFromStageToStage) {
   for (const auto& row : plan.devices) {
     Bytes held = 0;
     for (const schedule::Action& a : row) {
-      if (a.kind == schedule::Kind::Forward) held += times.options.record[a.stage];
+      if (a.kind == schedule::Kind::Forward) held += times.options.record[a.key.stage];
       EXPECT_LE(held, 130);
-      if (a.kind == schedule::Kind::BackwardWeight) held -= times.options.record[a.stage];
+      if (a.kind == schedule::Kind::BackwardWeight) held -= times.options.record[a.key.stage];
     }
   }
 }

@@ -5,10 +5,9 @@
 
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
-#include "sim/model_costs.h"
+#include "sim/costs/unit.h"
 #include "sim/random_costs.h"
 #include "sim/result.h"
-#include "sim/unit_costs.h"
 
 namespace penstock::sim {
 namespace {
@@ -28,7 +27,7 @@ class WithCopies final : public Costs {
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override {
     return base_.transfer(device, index, send);
   }
-  RecordBytes record(int, int, int) const override { return {.record = kRecord}; }
+  RecordBytes record(const schedule::Key&) const override { return {.record = kRecord}; }
 
  private:
   const Costs& base_;
@@ -36,11 +35,12 @@ class WithCopies final : public Costs {
 };
 
 Program offloaded(const char* name, const schedule::Request& request, Bytes leaving) {
-  return lower(schedule::generate(name, request), {.offload_bytes = [=](int, int, int) { return leaving; }});
+  return lower(schedule::generate(name, request),
+               {.offload_bytes = [=](const schedule::Key&) { return leaving; }});
 }
 
 Bytes records(const DeviceResult& device) {
-  return device.memory.peaks[static_cast<std::size_t>(Category::Records)];
+  return device.memory.peaks[static_cast<std::size_t>(Held::Records)];
 }
 
 Bytes formula(const DeviceResult& device, Bytes leaving) {
@@ -83,7 +83,7 @@ TEST(OffloadMemory, WhatIsAwayIsNeverMoreThanWhatIsInFlightAndEndsAtNothing) {
         const int in_flight = device.in_flight.peak_until_input;
         EXPECT_LE(device.memory.away_peak, in_flight * leaving) << generator.name;
         EXPECT_LE(records(device), in_flight * kRecord) << generator.name;
-        EXPECT_EQ(device.memory.at_end, CategoryBytes{}) << generator.name;
+        EXPECT_EQ(device.memory.at_end, HeldBytes{}) << generator.name;
       }
     }
   }

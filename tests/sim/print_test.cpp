@@ -6,7 +6,7 @@
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
 #include "schedule/program_text.h"
-#include "sim/unit_costs.h"
+#include "sim/costs/unit.h"
 
 namespace penstock::sim {
 namespace {

@@ -5,13 +5,13 @@
 #include <functional>
 #include <string>
 
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 
 namespace penstock::sim {
 
-class RandomCosts final : public Costs {
+class RandomCosts : public Costs {
  public:
-  RandomCosts(std::uint64_t seed, Transfer transfer) : seed_(seed), transfer_(transfer) {}
+  explicit RandomCosts(std::uint64_t seed, Transfer transfer = {}) : seed_(seed), transfer_(transfer) {}
 
   Seconds of(int device, int kind, int stage, int micro_batch, int slice) const {
     std::uint64_t h = seed_;
@@ -24,11 +24,11 @@ class RandomCosts final : public Costs {
 
   Seconds seconds(int device, std::uint32_t, const schedule::Op& op) const override {
     if (!is_action(op.kind)) return 0;
-    return of(device, static_cast<int>(op.kind), op.stage, op.micro_batch, op.slice);
+    return of(device, static_cast<int>(op.kind), op.key.stage, op.key.micro_batch, op.key.slice);
   }
   Transfer transfer(int, std::uint32_t, const schedule::Op&) const override { return transfer_; }
-  RecordBytes record(int stage, int micro_batch, int slice) const override {
-    return {1000 + stage, 2000 + micro_batch, 300 + slice};
+  RecordBytes record(const schedule::Key& key) const override {
+    return {1000 + key.stage, 2000 + key.micro_batch, 300 + key.slice};
   }
 
  private:

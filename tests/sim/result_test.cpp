@@ -7,9 +7,9 @@
 #include "schedule/passes/lower.h"
 #include "schedule/program_text.h"
 #include "sim/brute_force.h"
-#include "sim/cost_table.h"
+#include "sim/costs/table.h"
+#include "sim/costs/unit.h"
 #include "sim/random_costs.h"
-#include "sim/unit_costs.h"
 
 namespace penstock::sim {
 namespace {
@@ -49,7 +49,7 @@ TEST(Result, BytesEndAtNothingInEveryCategory) {
     const RandomCosts costs(static_cast<std::uint64_t>(trial), {0.5, 1.5});
     const Result result = evaluate(lower(random_schedule(random), {.transfer_bytes = ten_bytes}), costs);
     for (const DeviceResult& device : result.devices) {
-      EXPECT_EQ(device.memory.at_end, CategoryBytes{});
+      EXPECT_EQ(device.memory.at_end, HeldBytes{});
       EXPECT_EQ(total(device.memory.at_peak), device.memory.peak);
     }
   }
@@ -129,8 +129,8 @@ TEST(Result, SplitBackwardHoldsRecordsUntilInputAndWeightRecordsUntilWeight) {
   const Program program = lower(schedule::generate("zb-h1", schedule::request(4, 8)));
   const Result result = evaluate(program, UnitCosts({}, {.record = 100, .weight_record = 7}));
   for (const DeviceResult& device : result.devices) {
-    const Bytes records = device.memory.peaks[static_cast<int>(Category::Records)];
-    const Bytes weights = device.memory.peaks[static_cast<int>(Category::WeightRecords)];
+    const Bytes records = device.memory.peaks[static_cast<int>(Held::Records)];
+    const Bytes weights = device.memory.peaks[static_cast<int>(Held::WeightRecords)];
     EXPECT_EQ(records, 100 * device.in_flight.peak_until_input);
     EXPECT_GE(weights, 7);
     EXPECT_LE(weights, 7 * device.in_flight.peak);
@@ -141,7 +141,7 @@ TEST(Result, GradientsOfKeysAndValuesPeakAtTheSlicesOfAMicroBatch) {
   for (const int n : {2, 4, 8}) {
     const Program program = lower(schedule::generate("slimpipe", schedule::request(4, 3, n)));
     for (const DeviceResult& device : evaluate(program, UnitCosts({}, {.kv_gradient = 5})).devices) {
-      EXPECT_EQ(device.memory.peaks[static_cast<int>(Category::KvGradients)], 5 * n);
+      EXPECT_EQ(device.memory.peaks[static_cast<int>(Held::KvGradients)], 5 * n);
     }
   }
 }
@@ -163,12 +163,12 @@ TEST(Result, MessagesOnTheirWayCountAtBothEndsAndQueueUntilUsed) {
   const std::vector<MemorySample>& samples = result.devices[1].memory.samples;
   ASSERT_EQ(samples.size(), 3u);
   EXPECT_EQ(samples[0].time, 0);
-  EXPECT_EQ(samples[0].bytes[static_cast<int>(Category::Buffers)], 64);
+  EXPECT_EQ(samples[0].bytes[static_cast<int>(Held::Buffers)], 64);
   EXPECT_EQ(samples[1].time, 2);
-  EXPECT_EQ(samples[1].bytes[static_cast<int>(Category::Queues)], 64);
+  EXPECT_EQ(samples[1].bytes[static_cast<int>(Held::Queues)], 64);
   EXPECT_EQ(samples[2].time, 4);
   EXPECT_EQ(total(samples[2].bytes), 0);
-  EXPECT_EQ(result.devices[0].memory.peaks[static_cast<int>(Category::Buffers)], 64);
+  EXPECT_EQ(result.devices[0].memory.peaks[static_cast<int>(Held::Buffers)], 64);
 }
 
 // The receive is posted at 4 only: until then the sender has the message.
@@ -181,7 +181,7 @@ TEST(Result, MessagesStayWithTheSenderUntilTheReceiverIsReady) {
   const std::vector<MemorySample>& samples = result.devices[0].memory.samples;
   ASSERT_EQ(samples.size(), 2u);
   EXPECT_EQ(samples[0].time, 1);
-  EXPECT_EQ(samples[0].bytes[static_cast<int>(Category::Buffers)], 64);
+  EXPECT_EQ(samples[0].bytes[static_cast<int>(Held::Buffers)], 64);
   EXPECT_EQ(samples[1].time, 4);
   EXPECT_EQ(total(samples[1].bytes), 0);
 }
@@ -192,7 +192,7 @@ TEST(Result, WhatAStageHandsToAnotherOfItsDeviceWaitsForIt) {
   const Result result = evaluate(program, UnitCosts({}, {.handed_over = 10}), {.memory_samples = true});
   std::vector<std::pair<Seconds, Bytes>> waiting;
   for (const MemorySample& sample : result.devices[0].memory.samples)
-    waiting.emplace_back(sample.time, sample.bytes[static_cast<int>(Category::Transient)]);
+    waiting.emplace_back(sample.time, sample.bytes[static_cast<int>(Held::Transient)]);
   EXPECT_EQ(waiting, (std::vector<std::pair<Seconds, Bytes>>{{1, 10}, {3, 0}, {6, 10}, {10, 0}}));
 }
 

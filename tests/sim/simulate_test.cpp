@@ -7,9 +7,9 @@
 #include "schedule/passes/lower.h"
 #include "schedule/program_text.h"
 #include "sim/brute_force.h"
+#include "sim/costs/unit.h"
 #include "sim/random_costs.h"
 #include "sim/result.h"
-#include "sim/unit_costs.h"
 
 namespace penstock::sim {
 namespace {
@@ -49,7 +49,7 @@ TEST(Simulate, AgreesWithTheBruteForceLongestPathOnRandomSchedules) {
     const Transfer transfer{.occupied = trial % 3 * 2.5, .latency = trial % 5 * 1.25};
     const RandomCosts costs(static_cast<std::uint64_t>(trial), transfer);
     const auto seconds = [&](int device, const schedule::Action& a) {
-      return costs.of(device, static_cast<int>(a.kind) - 1, a.stage, a.micro_batch, a.slice);
+      return costs.of(device, static_cast<int>(a.kind) - 1, a.key.stage, a.key.micro_batch, a.key.slice);
     };
     const BruteForce expected = longest_path(
         schedule, seconds, [&](int, int) { return transfer.occupied; }, transfer.latency);
@@ -95,8 +95,8 @@ TEST(Simulate, LanesOvertakeEachOther) {
 
 TEST(Simulate, AReductionStartsWhenBothDevicesHaveComeToIt) {
   const Program program = parse(
-      "device 0\n0 0F0\n1 0REDUCE_GRAD with 1\n2 STEP\n"
-      "device 1\n0 1F0\n1 1B0\n2 1REDUCE_GRAD with 0\n3 STEP\n");
+      "device 0\n0 0F0\n1 0REDUCE_GRAD with 1 after 0\n2 STEP after 1\n"
+      "device 1\n0 1F0\n1 1B0\n2 1REDUCE_GRAD with 0 after 1\n3 STEP after 2\n");
   const Simulation simulation = simulate(program, UnitCosts());
   ASSERT_FALSE(simulation.deadlock);
   EXPECT_EQ(simulation.timeline.devices[0][1].start, 3);
@@ -109,7 +109,7 @@ TEST(Simulate, CopiesRunBesideComputeOneAfterTheOther) {
       return lane_of(op.kind) == schedule::Lane::Compute ? 1 : 5;
     }
     Transfer transfer(int, std::uint32_t, const schedule::Op&) const override { return {}; }
-    RecordBytes record(int, int, int) const override { return {}; }
+    RecordBytes record(const schedule::Key&) const override { return {}; }
   };
   const Program program = parse(
       "device 0\n0 0F0\n1 0OFFLOAD0 after 0\n2 1F0\n3 1OFFLOAD0 after 2\n4 0RELOAD0 after 1\n5 0B0 after "

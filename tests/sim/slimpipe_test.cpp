@@ -7,8 +7,8 @@
 
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
+#include "sim/costs/unit.h"
 #include "sim/result.h"
-#include "sim/unit_costs.h"
 
 namespace penstock::sim {
 namespace {
@@ -51,7 +51,7 @@ TEST(SlimpipeQueues, HoldTheInputsThatComeEarly) {
             lower(generate("slimpipe", asked(p, 2, 12, v, group)), {.transfer_bytes = one_byte});
         const Result result = evaluate(program, UnitCosts());
         const auto queued = [&](int device) {
-          return result.devices[device].memory.peaks[static_cast<std::size_t>(Category::Queues)];
+          return result.devices[device].memory.peaks[static_cast<std::size_t>(Held::Queues)];
         };
         SCOPED_TRACE(::testing::Message() << p << " " << v << " " << group);
         EXPECT_LE(queued(0), std::max(group - p, 1));

@@ -25,12 +25,12 @@ class SliceCosts final : public Costs {
 
   Seconds seconds(int, std::uint32_t, const Op& op) const override {
     if (op.kind == OpKind::VocabularyLoss) return visit_;
-    const Seconds forward = 1 - attention_ + attention_ * (op.slice + 0.5) / (slices_ / 2.0);
+    const Seconds forward = 1 - attention_ + attention_ * (op.key.slice + 0.5) / (slices_ / 2.0);
     if (op.kind == OpKind::Forward) return forward;
     return op.kind == OpKind::Backward ? 2 * forward : 0;
   }
   Transfer transfer(int, std::uint32_t, const Op&) const override { return {}; }
-  RecordBytes record(int, int, int) const override { return {}; }
+  RecordBytes record(const schedule::Key&) const override { return {}; }
 
  private:
   double slices_, attention_;

@@ -18,7 +18,7 @@ constexpr std::int64_t kSteps = 20;  // of the schedules that come first
 constexpr std::int64_t kFewSteps = 4;
 constexpr int kSlices = 4;
 
-Trained trained(const train::RunOptions& options, std::int64_t steps = kFewSteps) {
+Trained trained(const run::Options& options, std::int64_t steps = kFewSteps) {
   return train_steps(planned(options), steps);
 }
 

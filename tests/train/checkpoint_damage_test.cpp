@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-train::RunPlan tiny_plan() {
+run::Run tiny_plan() {
   auto options = small_options("slimpipe", 1, 2, "bf16");
   options.model.shape = {.layers = 1, .hidden = 4, .ffn = 4, .heads = 1, .kv_heads = 1};
   return planned(options);
@@ -24,15 +24,15 @@ train::RunPlan tiny_plan() {
 class OneRank {
  public:
   void save(const std::string& directory, std::int64_t step) {
-    auto saver = saver_of(plan_, directory, trainer_, *world_, 1);
-    saver.begin(facts_of(plan_, step, trainer_));
+    auto saver = saver_of(run_, directory, trainer_, *world_, 1);
+    saver.begin(facts_of(run_, step, trainer_));
     saver.settle();
   }
 
  private:
-  train::RunPlan plan_ = tiny_plan();
+  run::Run run_ = tiny_plan();
   std::unique_ptr<comm::Communicator> world_ = comm::make_single();
-  train::Trainer trainer_{plan_, *world_};
+  train::Trainer trainer_{run_, *world_};
 };
 
 int calls_of_a_save(OneRank& rank) {
@@ -206,6 +206,28 @@ TEST(CheckpointFacts, RefuseWhatOnlyLooksWhole) {
         "\"\n}\n";
     EXPECT_NE(failure<InputError>([&] { train::parse_checkpoint_facts(text, "here"); }), "") << body;
   }
+}
+
+// The text of these facts with one part of it replaced, sealed again.
+std::string rewritten(std::string text, std::string_view part, std::string_view other) {
+  text.resize(text.find("  \"checksum\""));
+  text.replace(text.find(part), part.size(), other);
+  return text + "  \"checksum\": \"" + files::checksum_text(files::checksum(text)) + "\"\n}\n";
+}
+
+TEST(CheckpointFacts, RefuseChecksumsOfAnotherKind) {
+  const std::string text = train::to_json({.step = 7});
+  const auto said_of = [](const std::string& facts) {
+    return failure<InputError>([&] { train::parse_checkpoint_facts(facts, "here"); });
+  };
+  EXPECT_EQ(said_of(text), "");
+  EXPECT_EQ(
+      said_of(rewritten(text, "checkpoint 2", "checkpoint 1")),
+      "here: is of an earlier version (\"penstock checkpoint 1\"), whose tensors have checksums of another "
+      "kind; this program reads \"penstock checkpoint 2\"");
+  EXPECT_EQ(said_of(rewritten(text, "words of 32 bits", "words")),
+            "here: has tensor checksums of the kind \"words, polynomial modulo 2^61-1\"; this program reads "
+            "\"words of 32 bits, polynomial modulo 2^61-1\"");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "faulty_files.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
-#include "train/checkpoint_layout.h"
+#include "train/checkpoint/layout.h"
 #include "train/saved_run.h"
 
 namespace penstock::testing {
@@ -32,7 +32,7 @@ struct Setting {
   bool tied;
 };
 
-train::RunPlan plan_of(const Setting& setting) {
+run::Run plan_of(const Setting& setting) {
   auto options = small_options(setting.schedule, setting.devices, setting.slices, setting.precision);
   options.model.shape.tied_embeddings = setting.tied;
   return planned(options);
@@ -76,10 +76,10 @@ TEST(Checkpoint, IsTheSameBytesForEveryNumberOfDevices) {
 
 TEST(Checkpoint, HasWeightsAsShardsInHuggingFacesForm) {
   const Scratch scratch;
-  const auto plan = plan_of({"slimpipe", 2, 4, "bf16", false});
-  const auto state = run_steps(plan, scratch.path(), 1, 1);
+  const auto run = plan_of({"slimpipe", 2, 4, "bf16", false});
+  const auto state = run_steps(run, scratch.path(), 1, 1);
   const auto index = nlohmann::json::parse(scratch.read("step-000001/model.safetensors.index.json"));
-  const auto names = model::parameter_names(plan.shape());
+  const auto names = model::parameter_names(run.shape());
   ASSERT_EQ(index.at("weight_map").size(), names.size());
   for (const std::string& name : names) {
     const std::string file = index.at("weight_map").at(name);
@@ -94,12 +94,12 @@ TEST(Checkpoint, HasWeightsAsShardsInHuggingFacesForm) {
 
 TEST(Checkpoint, KeepsTheNewest) {
   const Scratch scratch;
-  const auto plan = plan_of({"slimpipe", 2, 4, "f32", false});
+  const auto run = plan_of({"slimpipe", 2, 4, "f32", false});
   const FaultyFiles quick;
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
-    auto saver = saver_of(plan, scratch.path(), trainer, world, 3);
-    for (std::int64_t step = 1; step <= 7; ++step) saver.begin(facts_of(plan, step, trainer));
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    auto saver = saver_of(run, scratch.path(), trainer, world, 3);
+    for (std::int64_t step = 1; step <= 7; ++step) saver.begin(facts_of(run, step, trainer));
     saver.settle();
     EXPECT_EQ(saver.newest(), 7);
   });
@@ -109,29 +109,29 @@ TEST(Checkpoint, KeepsTheNewest) {
 
 TEST(Checkpoint, IsWrittenWhileTheStepsGoOn) {
   const Scratch scratch;
-  const auto plan = plan_of({"slimpipe", 2, 4, "bf16", false});
+  const auto run = plan_of({"slimpipe", 2, 4, "bf16", false});
   std::map<std::string, at::Tensor> wanted;
   std::mutex mutex;
   FaultyFiles disk;
   disk.close_gate();
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
-    auto saver = saver_of(plan, scratch.path(), trainer, world);
-    step_on_drawn_tokens(plan, trainer, 1);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    auto saver = saver_of(run, scratch.path(), trainer, world);
+    step_on_drawn_tokens(run, trainer, 1);
     {
       const std::lock_guard lock(mutex);
       collect_state(trainer, wanted);
     }
-    saver.begin(facts_of(plan, 1, trainer));
-    for (std::int64_t step = 2; step <= 4; ++step) step_on_drawn_tokens(plan, trainer, step);
+    saver.begin(facts_of(run, 1, trainer));
+    for (std::int64_t step = 2; step <= 4; ++step) step_on_drawn_tokens(run, trainer, step);
     EXPECT_TRUE(saver.busy());
     world.barrier();
     if (world.rank() == 0) disk.open_gate();
     saver.settle();
   });
   std::map<std::string, at::Tensor> saved;
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
     const train::CheckpointDirectory checkpoints(scratch.path());
     train::load_checkpoint(checkpoints.of_step(1), train::read_checkpoint_facts(checkpoints, 1), trainer);
     const std::lock_guard lock(mutex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/copy_lane.h"
+#include "train/offload/copy_lane.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ TEST(CopyLane, RunsJobsInOrderAndTellsWhen) {
   CopyLane lane;
   std::vector<int> seen;
   for (int i = 0; i < 100; ++i) EXPECT_EQ(lane.post([&, i] { seen.push_back(i); }), i);
-  auto previous = CopyLane::Clock::time_point::min();
+  Seconds previous = 0;
   for (int i = 0; i < 100; ++i) {
     const CopyLane::Times times = lane.wait(i);
     EXPECT_LE(previous, times.start);

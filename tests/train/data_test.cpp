@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/data.h"
+#include "train/data/data.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "failure.h"
+#include "files/byte_tokenizer.h"
 #include "scratch.h"
-#include "train/bigram.h"
-#include "train/tokenizer.h"
+#include "train/data/bigram.h"
 
 namespace penstock::train {
 namespace {
@@ -26,8 +26,8 @@ std::string counting_text(std::size_t size) {
 
 struct Setting {
   Scratch scratch;
-  DataOptions data;
-  TrainOptions train;
+  run::DataOptions data;
+  run::TrainOptions train;
 
   explicit Setting(std::string_view text, Tokens seq_len = 10) {
     scratch.write("corpus.txt", text);
@@ -38,7 +38,7 @@ struct Setting {
     train.micro_batch = 2;
     train.shuffle = false;
   }
-  TokenData open() const { return TokenData(data, train, kByteVocabulary); }
+  TokenData open() const { return TokenData(data, train, files::kByteVocabulary); }
 };
 
 std::vector<std::int64_t> row(const std::vector<at::Tensor>& micro_batches, std::int64_t index) {
@@ -126,7 +126,7 @@ TEST(TextData, HoldsOutTheEndAndEvaluatesItInOrder) {
   const StepTokens last = data.evaluation_batch(1);
   EXPECT_EQ(last.target_count, 20);
   EXPECT_EQ(row(last.tokens, 1)[0], 139 + 50);
-  EXPECT_EQ(row(last.tokens, 2), std::vector<std::int64_t>(10, kPadding));
+  EXPECT_EQ(row(last.tokens, 2), std::vector<std::int64_t>(10, files::kPadding));
   EXPECT_EQ(row(last.targets, 3), std::vector<std::int64_t>(10, -1));
 }
 
@@ -200,10 +200,10 @@ TEST(Bigram, KnowsATextOfTwoLetters) {
 TEST(Tokenizer, TurnsBytesIntoTokensAndBack) {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
-  std::vector<std::int64_t> tokens = encode_bytes(all);
-  EXPECT_EQ(decode_bytes(tokens), all);
-  tokens.insert(tokens.begin(), {kBeginOfText, kPadding, -1, 1000});
-  EXPECT_EQ(decode_bytes(tokens), all);
+  std::vector<std::int64_t> tokens = files::encode_bytes(all);
+  EXPECT_EQ(files::decode_bytes(tokens), all);
+  tokens.insert(tokens.begin(), {files::kBeginOfText, files::kPadding, -1, 1000});
+  EXPECT_EQ(files::decode_bytes(tokens), all);
 }
 
 }  // namespace

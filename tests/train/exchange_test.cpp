@@ -5,6 +5,7 @@
 #include <chrono>
 #include <list>
 
+#include "base/clock.h"
 #include "comm/collectives.h"
 #include "nn/tensor_checks.h"
 #include "train/near_runs.h"
@@ -13,8 +14,8 @@
 namespace penstock::testing {
 namespace {
 
-train::RunOptions options_of(int devices, int slices, int chunks, const std::string& precision) {
-  train::RunOptions options = small_options("slimpipe", devices, slices, precision);
+run::Options options_of(int devices, int slices, int chunks, const std::string& precision) {
+  run::Options options = small_options("slimpipe", devices, slices, precision);
   options.model.shape.layers = devices * chunks;
   options.schedule.chunks = chunks;
   options.data.seq_len = 35;  // slices of unequal length
@@ -23,14 +24,14 @@ train::RunOptions options_of(int devices, int slices, int chunks, const std::str
   return options;
 }
 
-Trained trained_with(train::RunOptions options, const std::string& exchange, std::int64_t steps = 2) {
+Trained trained_with(run::Options options, const std::string& exchange, std::int64_t steps = 2) {
   options.schedule.exchange = exchange;
-  const train::RunPlan plan = planned(options);
-  EXPECT_EQ(plan.program.help.empty(), exchange == "off");
-  return train_steps(plan, steps);
+  const run::Run run = planned(options);
+  EXPECT_EQ(run.program.exchanges.empty(), exchange == "off");
+  return train_steps(run, steps);
 }
 
-void expect_no_difference(const train::RunOptions& options, double tolerance) {
+void expect_no_difference(const run::Options& options, double tolerance) {
   SCOPED_TRACE(::testing::Message() << options.parallel.pp << " devices, " << options.schedule.slices
                                     << " slices, " << options.schedule.chunks << " chunks, "
                                     << options.model.shape.kv_heads << " kv heads, "
@@ -53,7 +54,7 @@ TEST(ContextExchange, ChangesNothingWithSeveralChunks) {
 }
 
 TEST(ContextExchange, ChangesNothingWithoutGroupedQueriesAndWithSeveralSequences) {
-  train::RunOptions options = options_of(3, 6, 1, "f64");
+  run::Options options = options_of(3, 6, 1, "f64");
   options.train.micro_batch = 2;
   options.train.batch = 6;
   for (const int kv_heads : {1, 4}) {
@@ -64,36 +65,36 @@ TEST(ContextExchange, ChangesNothingWithoutGroupedQueriesAndWithSeveralSequences
 
 TEST(ContextExchange, ChangesNothingUnderAnyPolicyOfRecomputation) {
   for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
-    train::RunOptions options = options_of(3, 6, 1, "f64");
+    run::Options options = options_of(3, 6, 1, "f64");
     options.memory.policy = policy;
     expect_no_difference(options, 1e-10);
   }
-  train::RunOptions options = options_of(2, 6, 2, "f64");
+  run::Options options = options_of(2, 6, 2, "f64");
   options.memory.stages = {"1-2: full"};  // partners with different policies
   expect_no_difference(options, 1e-10);
 }
 
 TEST(ContextExchange, ChangesNothingWithOffloading) {
-  train::RunOptions options = options_of(3, 8, 1, "f64");
+  run::Options options = options_of(3, 8, 1, "f64");
   options.memory.offload = {.number = 1.0};
   expect_no_difference(options, 1e-10);
 }
 
 TEST(ContextExchange, ChangesNothingWithASharedVocabulary) {
-  train::RunOptions options = options_of(4, 8, 1, "f64");
+  run::Options options = options_of(4, 8, 1, "f64");
   options.schedule.vocabulary_parallel = true;
   options.train.loss_tile_tokens = 2;
   expect_no_difference(options, 1e-10);
 }
 
 TEST(ContextExchange, OfSlicesOfSingleTokensWorks) {
-  train::RunOptions options = options_of(3, 16, 1, "f64");
+  run::Options options = options_of(3, 16, 1, "f64");
   options.data.seq_len = 16;
   expect_no_difference(options, 1e-10);
 }
 
 // Stated tolerances: partial sums of attention and of its gradients in another order, and in bf16 one more
-// rounding of what helpers send back.
+// rounding of what partners send back.
 TEST(ContextExchange, ChangesF32AndBf16ByRounding) {
   for (const int devices : {2, 4}) {
     expect_no_difference(options_of(devices, 8, 1, "f32"), 2e-5);
@@ -103,19 +104,19 @@ TEST(ContextExchange, ChangesF32AndBf16ByRounding) {
 
 // Replies are merged in the program's order, whenever they come.
 TEST(ContextExchange, GivesTheSameBitsInEveryRun) {
-  const train::RunOptions options = options_of(4, 8, 1, "f32");
+  const run::Options options = options_of(4, 8, 1, "f32");
   const Trained first = trained_with(options, "levelled"), second = trained_with(options, "levelled");
   EXPECT_EQ(first.losses, second.losses);
   for (const auto& [name, weight] : first.weights) expect_same_bits(second.weights.at(name), weight, name);
 }
 
 TEST(ContextExchange, KeepsToItsLimit) {
-  train::RunOptions options = options_of(2, 16, 1, "f64");
+  run::Options options = options_of(2, 16, 1, "f64");
   options.schedule.exchange_limit = 1;
   expect_no_difference(options, 1e-10);
   options.schedule.exchange_limit = 0;
   options.schedule.exchange = "levelled";
-  EXPECT_TRUE(planned(options).program.help.empty());
+  EXPECT_TRUE(planned(options).program.exchanges.empty());
 }
 
 // A rank's communicator that passes everything on.
@@ -160,36 +161,36 @@ class Buffering final : public Passing {
   std::vector<comm::Request> sends_;  // received by the end of the step, which is common to all
 };
 
-void expect_within_predicted_buffers(train::RunOptions options) {
-  const train::RunPlan plan = planned(options);
-  SCOPED_TRACE(::testing::Message() << plan.program.device_count() << " devices, "
-                                    << options.schedule.exchange << ", " << options.train.micro_batch
-                                    << " sequences, " << options.model.shape.kv_heads << " kv heads, "
+void expect_within_predicted_buffers(run::Options options) {
+  const run::Run run = planned(options);
+  SCOPED_TRACE(::testing::Message() << run.program.device_count() << " devices, " << options.schedule.exchange
+                                    << ", " << options.train.micro_batch << " sequences, "
+                                    << options.model.shape.kv_heads << " kv heads, "
                                     << options.train.precision << ", " << options.memory.policy);
-  EXPECT_FALSE(plan.program.help.empty());
-  on_ranks(plan, [&](comm::Communicator& world) {
+  EXPECT_FALSE(run.program.exchanges.empty());
+  on_ranks(run, [&](comm::Communicator& world) {
     Buffering buffering(world);
-    train::Trainer trainer(plan, buffering);
-    trainer.step(1, tokens_of(drawn_batches(plan, 1)));
+    train::Trainer trainer(run, buffering);
+    trainer.step(1, tokens_of(drawn_batches(run, 1)));
     const nn::Ledger& ledger = trainer.ledger();
     for (const auto category :
          {nn::Category::Transfers, nn::Category::KvGradients, nn::Category::Activations})
       EXPECT_EQ(ledger.live(category), 0) << nn::name_of(category);
-    const auto& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+    const auto& predicted = run.predicted[world.rank()];
     EXPECT_LE(ledger.peak(nn::Category::Transfers), predicted.transfers) << world.rank();
     EXPECT_LE(ledger.peak(nn::Category::Transient), predicted.transient) << world.rank();
     EXPECT_LE(ledger.peak_total(), predicted.total()) << world.rank();
   });
 }
 
-// One device gives and never helps, slices are sent in halves of several heads and sequences, devices are in
-// different slots, and attention comes again in the backward.
+// One device gives and never exchanges, slices are sent in halves of several heads and sequences, devices are
+// in different slots, and attention comes again in the backward.
 TEST(ContextExchange, KeepsNothingBetweenStepsAndPredictsItsBuffers) {
   for (const char* exchange : {"paired", "levelled"}) {
     for (const int devices : {2, 3, 4}) {
       for (const int sequences : {1, 2}) {
         for (const int kv_heads : {1, 2, 4}) {
-          train::RunOptions options = options_of(devices, 8, 1, kv_heads == 2 ? "bf16" : "f32");
+          run::Options options = options_of(devices, 8, 1, kv_heads == 2 ? "bf16" : "f32");
           options.schedule.exchange = exchange;
           options.model.shape.kv_heads = kv_heads;
           options.train.micro_batch = sequences;
@@ -203,14 +204,14 @@ TEST(ContextExchange, KeepsNothingBetweenStepsAndPredictsItsBuffers) {
 }
 
 TEST(ContextExchange, EvaluatesWithoutHelp) {
-  train::RunOptions options = options_of(3, 8, 1, "f64");
+  run::Options options = options_of(3, 8, 1, "f64");
   std::map<std::string, double> losses;
   for (const char* exchange : {"off", "levelled"}) {
     options.schedule.exchange = exchange;
-    const train::RunPlan plan = planned(options);
-    on_ranks(plan, [&](comm::Communicator& world) {
-      train::Trainer trainer(plan, world);
-      const double loss = trainer.evaluate(tokens_of(drawn_batches(plan, 5)));
+    const run::Run run = planned(options);
+    on_ranks(run, [&](comm::Communicator& world) {
+      train::Trainer trainer(run, world);
+      const double loss = trainer.evaluate(tokens_of(drawn_batches(run, 5)));
       if (world.rank() == 0) losses[exchange] = loss;
     });
   }
@@ -224,7 +225,7 @@ class Breaking final : public Passing {
 
  protected:
   comm::Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
-    if (channel == static_cast<int>(schedule::Channel::HelpReply) && --left_ == 0)
+    if (channel == static_cast<int>(schedule::Channel::ExchangeReply) && --left_ == 0)
       throw RunError("the power went out");
     return Passing::post_send(bytes, to, channel);
   }
@@ -234,17 +235,17 @@ class Breaking final : public Passing {
 };
 
 TEST(ContextExchange, EndsEverybodyWhenAPartnerDiesInTheMiddleOfIt) {
-  train::RunOptions options = options_of(4, 8, 1, "f32");
+  run::Options options = options_of(4, 8, 1, "f32");
   options.schedule.exchange = "levelled";
-  const train::RunPlan plan = planned(options);
+  const run::Run run = planned(options);
   for (const int replies : {1, 2, 7, 20}) {
     std::map<int, std::string> reports;
     std::mutex mutex;
     const auto body = [&](comm::Communicator& world) {
       at::set_num_threads(1);
       Breaking breaking(world, world.rank() == 1 ? replies : 0);
-      train::Trainer trainer(plan, breaking);
-      trainer.step(1, tokens_of(drawn_batches(plan, 1)));
+      train::Trainer trainer(run, breaking);
+      trainer.step(1, tokens_of(drawn_batches(run, 1)));
     };
     const auto report = [&](int rank, const std::exception& failure) {
       const std::lock_guard lock(mutex);
@@ -258,36 +259,36 @@ TEST(ContextExchange, EndsEverybodyWhenAPartnerDiesInTheMiddleOfIt) {
 
 // One that neither answers nor fails is named.
 TEST(ContextExchange, NamesAPartnerThatNeverAnswers) {
-  train::RunOptions options = options_of(2, 8, 1, "f32");
+  run::Options options = options_of(2, 8, 1, "f32");
   options.schedule.exchange = "paired";
   options.train.timeout = 1;
-  const train::RunPlan plan = planned(options);
+  const run::Run run = planned(options);
   std::map<int, std::string> reports;
   std::mutex mutex;
   const auto body = [&](comm::Communicator& world) {
     const auto number = static_cast<std::uint32_t>(0);
-    const schedule::Help& help = plan.program.help[number];
-    if (world.rank() == help.helper) {  // alive, and deaf
+    const schedule::Exchange& exchange = run.program.exchanges[number];
+    if (world.rank() == exchange.partner) {  // alive, and deaf
       std::byte byte;
-      world.receive({&byte, 1}, help.owner, 100).wait();
+      world.receive({&byte, 1}, exchange.owner, 100).wait();
     }
-    train::HelpDesk desk({.program = plan.program,
-                          .device = world.rank(),
-                          .pipeline = world,
-                          .slices = plan.slices,
-                          .heads = 4,
-                          .kv_heads = 2,
-                          .head_dim = 4,
-                          .timeout = options.train.timeout});
-    desk.begin(std::chrono::steady_clock::now());
-    desk.drain();
+    train::ExchangeServer server({.program = run.program,
+                                  .device = world.rank(),
+                                  .pipeline = comm::Pipeline(world),
+                                  .slices = run.slices,
+                                  .heads = 4,
+                                  .kv_heads = 2,
+                                  .head_dim = 4,
+                                  .timeout = options.train.timeout});
+    server.begin(steady_seconds());
+    server.drain();
   };
   const auto report = [&](int rank, const std::exception& failure) {
     const std::lock_guard lock(mutex);
     reports[rank] = failure.what();
   };
   EXPECT_THROW(comm::run_ranks(2, body, report), RunError);
-  const int owner = plan.program.help.front().owner;
+  const int owner = run.program.exchanges.front().owner;
   EXPECT_NE(reports[owner].find("is rank " + std::to_string(1 - owner) + " stuck?"), std::string::npos)
       << reports[owner];
 }

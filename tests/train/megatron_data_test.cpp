@@ -12,8 +12,9 @@
 #include "base/random.h"
 #include "failure.h"
 #include "files/megatron_files.h"
+#include "run/data_shares.h"
 #include "scratch.h"
-#include "train/data.h"
+#include "train/data/data.h"
 
 namespace penstock::train {
 namespace {
@@ -28,8 +29,8 @@ constexpr std::int64_t kVocab = 60'000;
 
 struct Setting {
   Scratch scratch;
-  DataOptions data;
-  TrainOptions train;
+  run::DataOptions data;
+  run::TrainOptions train;
 
   Setting() {
     data.seq_len = 10;
@@ -99,11 +100,11 @@ TEST(MegatronData, SplitsWholeDocumentsAsMegatronDoes) {
 }
 
 TEST(MegatronData, ReadsSplitsOfOneToThreeShares) {
-  EXPECT_EQ(parse_split("969, 30, 1")[0], 0.969);
-  EXPECT_EQ(parse_split("1"), (std::vector<double>{1, 0, 0}));
-  EXPECT_EQ(parse_split("3,1"), (std::vector<double>{0.75, 0.25, 0}));
+  EXPECT_EQ(run::parse_split("969, 30, 1")[0], 0.969);
+  EXPECT_EQ(run::parse_split("1"), (std::vector<double>{1, 0, 0}));
+  EXPECT_EQ(run::parse_split("3,1"), (std::vector<double>{0.75, 0.25, 0}));
   for (const char* bad : {"", "a", "1,,1", "0,1,1", "-1,2", "1,2,3,4", "1;2", "nan"})
-    EXPECT_SAYS(failure<InputError>([&] { parse_split(bad); }), "is no split; give the shares") << bad;
+    EXPECT_SAYS(failure<InputError>([&] { run::parse_split(bad); }), "is no split; give the shares") << bad;
 }
 
 TEST(MegatronData, HasEverySampleOfAllPrefixesOnceInAnEpoch) {

@@ -27,9 +27,9 @@ void expect_nothing_kept(train::Trainer& trainer) {
   }
 }
 
-void expect_predicted_peaks(train::Trainer& trainer, const train::RunPlan& plan, int device) {
+void expect_predicted_peaks(train::Trainer& trainer, const run::Run& run, int device) {
   const nn::Ledger& ledger = trainer.ledger();
-  const model::DeviceMemory& predicted = plan.predicted[static_cast<std::size_t>(device)];
+  const model::DeviceMemory& predicted = run.predicted[device];
   EXPECT_EQ(ledger.peak(Category::Activations), predicted.activations);
   // A tile's product may work on more or less, as the processor has it.
   EXPECT_NEAR(static_cast<double>(ledger.peak(Category::Logits)), static_cast<double>(predicted.logits),
@@ -39,23 +39,23 @@ void expect_predicted_peaks(train::Trainer& trainer, const train::RunPlan& plan,
 }
 
 // Calls `look` on every rank after each of two steps and an evaluation.
-void watch(const train::RunOptions& options,
-           const std::function<void(train::Trainer&, const train::RunPlan&, int device)>& look) {
-  const train::RunPlan plan = planned(options);
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
+void watch(const run::Options& options,
+           const std::function<void(train::Trainer&, const run::Run&, int device)>& look) {
+  const run::Run run = planned(options);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
     for (std::int64_t step = 1; step <= 2; ++step) {
-      const auto tokens = tokens_of(drawn_batches(plan, static_cast<std::uint64_t>(step)));
+      const auto tokens = tokens_of(drawn_batches(run, static_cast<std::uint64_t>(step)));
       trainer.step(step, tokens);
-      look(trainer, plan, world.rank());
+      look(trainer, run, world.rank());
       if (step < 2) continue;
       trainer.evaluate(tokens);
-      look(trainer, plan, world.rank());
+      look(trainer, run, world.rank());
     }
   });
 }
 
-void for_every_schedule(const std::function<void(const train::RunOptions&)>& body) {
+void for_every_schedule(const std::function<void(const run::Options&)>& body) {
   for (const schedule::Generator& generator : schedule::generators()) {
     if (generator.replicates_parameters) continue;
     for (const int devices : {1, 2, 4}) {
@@ -67,10 +67,10 @@ void for_every_schedule(const std::function<void(const train::RunOptions&)>& bod
 }
 
 TEST(MemoryOfASchedule, IsGivenBackAtTheEndOfEveryStepAndPeaksAsPredicted) {
-  for_every_schedule([](const train::RunOptions& options) {
-    watch(options, [](train::Trainer& trainer, const train::RunPlan& plan, int device) {
+  for_every_schedule([](const run::Options& options) {
+    watch(options, [](train::Trainer& trainer, const run::Run& run, int device) {
       expect_nothing_kept(trainer);
-      expect_predicted_peaks(trainer, plan, device);
+      expect_predicted_peaks(trainer, run, device);
     });
   });
 }
@@ -79,7 +79,7 @@ TEST(MemoryOfASchedule, DoesNotGrowFromStepToStep) {
   for (const char* schedule : {"slimpipe", "seq1f1b-interleaved"}) {
     std::mutex mutex;
     std::map<const train::Trainer*, std::set<Bytes>> totals;
-    watch(small_options(schedule, 2, 4, "bf16"), [&](train::Trainer& trainer, const train::RunPlan&, int) {
+    watch(small_options(schedule, 2, 4, "bf16"), [&](train::Trainer& trainer, const run::Run&, int) {
       const std::lock_guard lock(mutex);
       totals[&trainer].insert(trainer.ledger().live_total());
     });
@@ -90,14 +90,14 @@ TEST(MemoryOfASchedule, DoesNotGrowFromStepToStep) {
 // Records and temporaries of this run are large enough to be cached.
 TEST(MemoryOfASchedule, IsReusedFromStepToStep) {
   for (const char* precision : {"f32", "bf16"}) {
-    train::RunOptions options = small_options("slimpipe", 1, 4, precision);
+    run::Options options = small_options("slimpipe", 1, 4, precision);
     options.model.shape = {.layers = 2, .hidden = 256, .ffn = 704, .heads = 4, .kv_heads = 2};
     options.data.seq_len = 2048;
     options.train.batch = 2;
-    const train::RunPlan plan = planned(options);
-    on_ranks(plan, [&](comm::Communicator& world) {
-      train::Trainer trainer(plan, world);
-      const auto tokens = tokens_of(drawn_batches(plan, 1));
+    const run::Run run = planned(options);
+    on_ranks(run, [&](comm::Communicator& world) {
+      train::Trainer trainer(run, world);
+      const auto tokens = tokens_of(drawn_batches(run, 1));
       for (std::int64_t step = 1; step <= 2; ++step) trainer.step(step, tokens);
       const std::int64_t before = nn::mapped_blocks();
       EXPECT_GT(before, 0);
@@ -108,7 +108,7 @@ TEST(MemoryOfASchedule, IsReusedFromStepToStep) {
 }
 
 TEST(MemoryOfASchedule, CountsMessagesOfADeviceThatHasNeighbours) {
-  watch(small_options("slimpipe", 2, 4, "bf16"), [](train::Trainer& trainer, const train::RunPlan&, int) {
+  watch(small_options("slimpipe", 2, 4, "bf16"), [](train::Trainer& trainer, const run::Run&, int) {
     EXPECT_GT(trainer.ledger().peak(Category::Transfers), 0);
   });
 }

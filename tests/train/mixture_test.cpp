@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/mixture.h"
+#include "train/data/mixture.h"
 
 #include <gtest/gtest.h>
 

@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include "train/options.h"
+#include "run/options.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
 
 // With this rate and epsilon, and neither decay nor clipping, the weights after a step tell the gradients.
-inline void tell_gradients(train::TrainOptions& options) {
+inline void tell_gradients(run::TrainOptions& options) {
   options.warmup_steps = 0;
   options.lr = options.min_lr = 1.0;
   options.eps = 1.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/offload_rooms.h"
+#include "train/offload/rooms.h"
 
 #include <gtest/gtest.h>
 
@@ -16,11 +16,11 @@ using schedule::OpKind;
 // Rooms in use at the same time must not overlap; walks the list like the trainer.
 Bytes most_in_use(const schedule::DeviceProgram& list, const OffloadRooms& rooms) {
   std::map<std::uint32_t, Bytes> held;  // op of the OFFLOAD, of records that are away
-  std::map<std::tuple<int, int, int>, std::uint32_t> offload_of;
+  std::map<schedule::Key, std::uint32_t> offload_of;
   Bytes most = 0;
   for (std::uint32_t i = 0; i < list.ops.size(); ++i) {
     const schedule::Op& op = list.ops[i];
-    const std::tuple key{op.stage, op.micro_batch, op.slice};
+    const schedule::Key key = op.key;
     if (op.kind == OpKind::Offload) {
       for (const auto& [other, bytes] : held) {
         EXPECT_TRUE(rooms.begins[i] >= rooms.begins[other] + bytes ||
@@ -38,7 +38,7 @@ Bytes most_in_use(const schedule::DeviceProgram& list, const OffloadRooms& rooms
     if (lane_of(op.kind) != schedule::Lane::Compute) continue;
     for (const std::uint32_t wait : list.after_of(op)) {
       const schedule::Op& copy = list.ops[wait];
-      if (copy.kind == OpKind::Reload) held.erase(offload_of.at({copy.stage, copy.micro_batch, copy.slice}));
+      if (copy.kind == OpKind::Reload) held.erase(offload_of.at(copy.key));
     }
   }
   return most;
@@ -48,7 +48,7 @@ TEST(OffloadRooms, NeverOverlapAndAreNoMoreThanWhatIsAwayWhereRecordsAreEqual) {
   constexpr Bytes kRecord = 3 * 4096;
   for (const schedule::Generator& generator : schedule::generators()) {
     const schedule::Schedule made = schedule::generate(generator.name, schedule::request(4, 12));
-    const auto program = lower(made, {.offload_bytes = [](int, int, int) { return kRecord; }});
+    const auto program = lower(made, {.offload_bytes = [](const schedule::Key&) { return kRecord; }});
     for (const schedule::DeviceProgram& list : program.devices) {
       const OffloadRooms rooms = find_rooms(list);
       EXPECT_EQ(rooms.size, most_in_use(list, rooms)) << generator.name;
@@ -58,8 +58,9 @@ TEST(OffloadRooms, NeverOverlapAndAreNoMoreThanWhatIsAwayWhereRecordsAreEqual) {
 
 TEST(OffloadRooms, OfUnequalRecordsDoNotOverlapEither) {
   const schedule::Schedule made = schedule::generate("slimpipe", schedule::request(4, 3, 12));
-  const auto program = lower(
-      made, {.offload_bytes = [](int stage, int, int slice) { return Bytes{100 + 5000 * slice + stage}; }});
+  const auto program = lower(made, {.offload_bytes = [](const schedule::Key& key) {
+                               return Bytes{100 + 5000 * key.slice + key.stage};
+                             }});
   for (const schedule::DeviceProgram& list : program.devices) most_in_use(list, find_rooms(list));
 }
 

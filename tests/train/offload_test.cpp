@@ -24,7 +24,7 @@ void expect_same_run(const Trained& got, const Trained& wanted) {
 }
 
 // More than four records in flight on the first device of every schedule.
-train::RunOptions options_of(const schedule::Generator& generator, const std::string& precision) {
+run::Options options_of(const schedule::Generator& generator, const std::string& precision) {
   const bool sliced = generator.sliced_sibling.empty();
   const int devices = sliced || generator.default_chunks > 1 ? 4 : 8;
   auto options = small_options(std::string(generator.name), devices, sliced ? 4 : 1, precision);
@@ -34,9 +34,9 @@ train::RunOptions options_of(const schedule::Generator& generator, const std::st
   return options;
 }
 
-Bytes bytes_copied(const train::RunPlan& plan) {
+Bytes bytes_copied(const run::Run& run) {
   Bytes bytes = 0;
-  for (const schedule::DeviceProgram& device : plan.program.devices) {
+  for (const schedule::DeviceProgram& device : run.program.devices) {
     for (const schedule::Op& op : device.ops) bytes += op.kind == schedule::OpKind::Offload ? op.bytes : 0;
   }
   return bytes;
@@ -58,22 +58,22 @@ TEST_P(OffloadOf, ChangesNoBit) {
       options.memory.offload_to = target;
       options.memory.offload.number = share;
       SCOPED_TRACE(std::string(policy) + " to " + target + ", " + std::to_string(share));
-      const train::RunPlan plan = planned(options);
-      EXPECT_GT(bytes_copied(plan), 0);
-      expect_same_run(train_steps(plan, 2), plain);
+      const run::Run run = planned(options);
+      EXPECT_GT(bytes_copied(run), 0);
+      expect_same_run(train_steps(run, 2), plain);
     }
   }
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
 }
 
 // Peaks to the byte.
-void expect_predicted(const train::RunPlan& plan) {
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
+void expect_predicted(const run::Run& run) {
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
     for (std::int64_t step = 1; step <= 2; ++step) {
-      trainer.step(step, tokens_of(drawn_batches(plan, static_cast<std::uint64_t>(step))));
+      trainer.step(step, tokens_of(drawn_batches(run, static_cast<std::uint64_t>(step))));
     }
-    const model::DeviceMemory& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+    const model::DeviceMemory& predicted = run.predicted[world.rank()];
     EXPECT_EQ(trainer.ledger().peak(Category::Activations), predicted.activations) << world.rank();
     EXPECT_EQ(trainer.copies().away_peak, predicted.host + predicted.disk);
     EXPECT_EQ(trainer.ledger().live(Category::Activations), 0);
@@ -86,9 +86,9 @@ TEST_P(OffloadOf, PeaksAsPredictedAndNeverAboveNoOffload) {
     const Bytes before = planned(options).predicted.front().activations;
     for (const double share : {0.25, 0.6, 1.0}) {
       options.memory.offload.number = share;
-      const train::RunPlan plan = planned(options);
-      EXPECT_LT(plan.predicted.front().activations, before);
-      expect_predicted(plan);
+      const run::Run run = planned(options);
+      EXPECT_LT(run.predicted.front().activations, before);
+      expect_predicted(run);
     }
   }
 }
@@ -108,12 +108,12 @@ TEST(Offload, LeavesThePredictionOfTheWholeWithinTwoPercent) {
         options.memory.offload.number = share;
         options.memory.offload_to = share < 1 ? "disk" : "host";
         options.memory.offload_dir = scratch.path();
-        const train::RunPlan plan = planned(options);
-        expect_predicted(plan);
-        on_ranks(plan, [&](comm::Communicator& world) {
-          train::Trainer trainer(plan, world);
-          trainer.step(1, tokens_of(drawn_batches(plan, 1)));
-          const auto& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+        const run::Run run = planned(options);
+        expect_predicted(run);
+        on_ranks(run, [&](comm::Communicator& world) {
+          train::Trainer trainer(run, world);
+          trainer.step(1, tokens_of(drawn_batches(run, 1)));
+          const auto& predicted = run.predicted[world.rank()];
           const auto measured = static_cast<double>(trainer.ledger().peak_total());
           EXPECT_NEAR(static_cast<double>(predicted.total()) / measured, 1.0, 0.02) << world.rank();
         });
@@ -164,7 +164,7 @@ class FailingDisk final : public files::FileSystem {
   files::ReplacedFileSystem replaced_;
 };
 
-train::RunPlan to_disk(const Scratch& scratch, int devices) {
+run::Run to_disk(const Scratch& scratch, int devices) {
   auto options = small_options("slimpipe", devices, 8, "bf16");
   options.memory.offload.number = 0.5;
   options.memory.offload_to = "disk";
@@ -181,9 +181,9 @@ TEST(OffloadToDisk, ThatFailsSaysWhereWhyAndHowManyBytes) {
   };
   for (const auto& [fault, says] : cases) {
     const Scratch scratch;
-    const train::RunPlan plan = to_disk(scratch, 1);
+    const run::Run run = to_disk(scratch, 1);
     const FailingDisk disk(fault);
-    const std::string message = failure<RunError>([&] { train_steps(plan, 1); });
+    const std::string message = failure<RunError>([&] { train_steps(run, 1); });
     EXPECT_NE(message.find(scratch.path() + "/offload of rank 0 "), std::string::npos) << message;
     EXPECT_NE(message.find(says), std::string::npos) << message;
     EXPECT_NE(message.find(" bytes wanted: "), std::string::npos) << message;
@@ -199,10 +199,10 @@ TEST(OffloadToDisk, EndsEveryRankWhenOneFails) {
 
 TEST(OffloadToDisk, GoesOnWhereADiskTakesHalfOfEachWrite) {
   const Scratch scratch;
-  const train::RunPlan plan = to_disk(scratch, 2);
-  const Trained plain = train_steps(plan, 2);
+  const run::Run run = to_disk(scratch, 2);
+  const Trained plain = train_steps(run, 2);
   const FailingDisk disk(FailingDisk::Fault::ShortWrite);
-  expect_same_run(train_steps(plan, 2), plain);
+  expect_same_run(train_steps(run, 2), plain);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/optimizer.h"
+#include "train/step/optimizer.h"
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/from_blob.h>
@@ -35,7 +35,7 @@ const std::vector<std::string> kNames{"a", "b", "c", "d"};
 // One parameter of the textbook's AdamW, element by element.
 struct Textbook {
   double weight, first = 0, second = 0;
-  void update(double gradient, std::int64_t step, double lr, double decay, const TrainOptions& options) {
+  void update(double gradient, std::int64_t step, double lr, double decay, const run::TrainOptions& options) {
     const double beta1 = options.betas[0], beta2 = options.betas[1];
     weight -= lr * decay * weight;
     first = beta1 * first + (1 - beta1) * gradient;
@@ -46,7 +46,7 @@ struct Textbook {
 };
 
 TEST(LearningRate, RisesStraightFallsAsACosineAndEndsAtTheLeast) {
-  TrainOptions options;
+  run::TrainOptions options;
   options.steps = 110;
   EXPECT_DOUBLE_EQ(learning_rate(options, 1), 3e-5);
   EXPECT_DOUBLE_EQ(learning_rate(options, 10), 3e-4);
@@ -58,7 +58,7 @@ TEST(LearningRate, RisesStraightFallsAsACosineAndEndsAtTheLeast) {
 }
 
 TEST(LearningRate, StaysWhenConstantAndNeedsNoWarmUp) {
-  TrainOptions options;
+  run::TrainOptions options;
   options.lr_schedule = "constant";
   options.warmup_steps = 0;
   for (std::int64_t step = 1; step < 200; ++step) EXPECT_EQ(learning_rate(options, step), options.lr);
@@ -96,7 +96,7 @@ TEST(GradientNorm, IsCutToTheLimitAndNeverRaised) {
 }
 
 TEST(Optimizer, FollowsTheTextbookInF64) {
-  TrainOptions options;
+  run::TrainOptions options;
   nn::Parameter a = parameter("a", {3, 5}, at::kDouble);
   Textbook expected{a.master.const_data_ptr<double>()[7]};
   Optimizer optimizer({&a}, kNames, options);
@@ -111,7 +111,7 @@ TEST(Optimizer, FollowsTheTextbookInF64) {
 
 TEST(Optimizer, LetsOnlyMatricesDecayUnlessToldOtherwise) {
   for (const char* decay : {"matrices", "all"}) {
-    TrainOptions options;
+    run::TrainOptions options;
     options.decay = decay;
     nn::Parameter matrix = parameter("a", {2, 2}), norm = parameter("b", {2});
     matrix.gradient.zero_();
@@ -124,7 +124,7 @@ TEST(Optimizer, LetsOnlyMatricesDecayUnlessToldOtherwise) {
 }
 
 TEST(Optimizer, GivesTheSameBitsHoweverParametersAreSpread) {
-  const TrainOptions options;
+  const run::TrainOptions options;
   const std::vector<std::int64_t> shape{37, 53};
   std::vector<nn::Parameter> together, apart;
   for (const std::string& name : kNames) {
@@ -161,8 +161,7 @@ TEST(Optimizer, GivesTheSameBitsAtEveryAddress) {
 
 TEST(Optimizer, CountsTiedEmbeddingsOnceAndKeepsTheirCopiesEqual) {
   nn::Parameter owner = parameter("a", {4, 3}), copy = parameter("a", {4, 3}), alias = owner;
-  copy.replica = nn::Replica::Copy;
-  alias.replica = nn::Replica::Alias;
+  copy.shard.copy = alias.shard.copy = 1;
   Optimizer with_alias({&owner, &alias}, kNames, {}), with_copy({&copy}, kNames, {});
   EXPECT_EQ(with_alias.entries().size(), 1u);
   EXPECT_EQ(with_alias.square_sums(), (std::vector<double>{square_sum(owner.gradient), 0, 0, 0}));

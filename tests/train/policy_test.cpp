@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "cli/run_costs.h"
 #include "nn/tensor_checks.h"
+#include "run/costs.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
@@ -20,8 +20,8 @@ struct Case {
   int devices, slices;
 };
 
-train::RunOptions options_of(const Case& c, const char* precision, const std::string& policy) {
-  train::RunOptions options = small_options(c.schedule, c.devices, c.slices, precision);
+run::Options options_of(const Case& c, const char* precision, const std::string& policy) {
+  run::Options options = small_options(c.schedule, c.devices, c.slices, precision);
   options.memory.policy = policy;
   return options;
 }
@@ -50,7 +50,7 @@ TEST(PoliciesInARun, GiveTheLossesAndWeightsOfNoneUnderEverySchedule) {
 
 TEST(PoliciesInARun, MayDifferByStageAndLayerAndKeepAnyLegalSet) {
   const Case c{"slimpipe", 2, 4};
-  train::RunOptions options = options_of(c, "bf16", "none");
+  run::Options options = options_of(c, "bf16", "none");
   const Trained none = train_steps(planned(options), 2);
   options.memory.keep = {"layer_input", "q", "kv"};
   expect_equal_runs(train_steps(planned(options), 2), none);
@@ -63,25 +63,25 @@ TEST(PoliciesInARun, MayDifferByStageAndLayerAndKeepAnyLegalSet) {
 struct Kept {
   Bytes activations = 0, weight_records = 0, kv_gradients = 0, logits = 0;
 };
-std::vector<Kept> kept_after_each_op(const train::RunPlan& plan, const sim::Costs& costs, int device) {
+std::vector<Kept> kept_after_each_op(const run::Run& run, const sim::MemoryCosts& costs, int device) {
   std::vector<Kept> all;
   Kept now;
   std::set<std::pair<int, int>> begun;
-  for (const schedule::Op& op : plan.program.devices[static_cast<std::size_t>(device)].ops) {
+  for (const schedule::Op& op : run.program.devices[device].ops) {
     if (lane_of(op.kind) != schedule::Lane::Compute) continue;
     const bool forward = op.kind == schedule::OpKind::Forward;
     const bool weight = op.kind == schedule::OpKind::BackwardWeight;
     const bool input = op.kind == schedule::OpKind::BackwardInput;
     if (forward || weight || input || op.kind == schedule::OpKind::Backward) {
-      const auto bytes = costs.record(op.stage, op.micro_batch, op.slice);
+      const auto bytes = costs.record(op.key);
       if (forward) now.activations += bytes.record, now.logits += bytes.logits;
       if (weight) now.weight_records -= bytes.weight_record;
       if (!forward && !weight) {
         now.activations -= bytes.record, now.logits -= bytes.logits;
-        if (begun.insert({op.stage, op.micro_batch}).second) {
-          for (int slice = 0; slice < plan.program.slices[static_cast<std::size_t>(op.micro_batch)];
-               ++slice) {
-            now.kv_gradients += costs.record(op.stage, op.micro_batch, slice).kv_gradient;
+        if (begun.insert({op.key.stage, op.key.micro_batch}).second) {
+          for (int slice = 0; slice < run.program.slices[op.key.micro_batch]; ++slice) {
+            now.kv_gradients +=
+                costs.record(schedule::make_key(op.key.stage, op.key.micro_batch, slice)).kv_gradient;
           }
         }
         now.kv_gradients -= bytes.kv_gradient;
@@ -95,16 +95,15 @@ std::vector<Kept> kept_after_each_op(const train::RunPlan& plan, const sim::Cost
 
 // After every action of a step the allocator's live bytes are those of the records; what is a temporary then
 // can only be on its way to the next action.
-void expect_nothing_else_kept(const train::RunOptions& options) {
-  const cli::ResolvedRun resolved = cli::resolve(options);
-  const train::RunPlan plan = cli::plan_run(resolved);
-  const cli::RunCosts costs(resolved);
-  const Bytes hidden = plan.options.train.micro_batch * plan.slices[0][0].length * plan.shape().hidden *
-                       model::element_size(plan.precision());
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
-    trainer.step(1, tokens_of(drawn_batches(plan, 1)));
-    const auto wanted = kept_after_each_op(plan, costs.costs(), world.rank());
+void expect_nothing_else_kept(const run::Options& options) {
+  const run::Run run = planned(options);
+  const sim::RunBytes costs(run::work_of(run));
+  const Bytes hidden = run.options.train.micro_batch * run.slices[0][0].length * run.shape().hidden *
+                       model::element_size(run.precision);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    trainer.step(1, tokens_of(drawn_batches(run, 1)));
+    const auto wanted = kept_after_each_op(run, costs, world.rank());
     ASSERT_EQ(trainer.memory().size(), wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const auto live = [&](Category category) {
@@ -129,8 +128,8 @@ TEST(RecordsInARun, AreAllThatLivesAfterEveryAction) {
 }
 
 // Runs large enough that a scratch buffer of a library is a small share.
-train::RunOptions larger(const Case& c, const char* precision, const char* policy) {
-  train::RunOptions options = options_of(c, precision, policy);
+run::Options larger(const Case& c, const char* precision, const char* policy) {
+  run::Options options = options_of(c, precision, policy);
   options.model.shape = {.layers = 4, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = 2};
   options.data.seq_len = 1024;
   options.train.batch = 4;
@@ -144,12 +143,12 @@ TEST(PredictedMemory, IsExactForWhatIsSavedAndWithinTwoPercentInAllOverAGridOfRu
       for (const char* policy : kPolicies) {
         SCOPED_TRACE(std::string(c.schedule) + ", " + std::to_string(c.slices) + " slices, " + precision +
                      ", " + policy);
-        const train::RunPlan plan = planned(larger(c, precision, policy));
-        on_ranks(plan, [&](comm::Communicator& world) {
-          train::Trainer trainer(plan, world);
-          trainer.step(1, tokens_of(drawn_batches(plan, 1)));
+        const run::Run run = planned(larger(c, precision, policy));
+        on_ranks(run, [&](comm::Communicator& world) {
+          train::Trainer trainer(run, world);
+          trainer.step(1, tokens_of(drawn_batches(run, 1)));
           const nn::Ledger& ledger = trainer.ledger();
-          const auto& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+          const auto& predicted = run.predicted[world.rank()];
           EXPECT_EQ(predicted.weights, ledger.peak(Category::Weights));
           EXPECT_EQ(predicted.gradients, ledger.peak(Category::Gradients));
           EXPECT_EQ(predicted.optimizer, ledger.peak(Category::Optimizer));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/progress.h"
+#include "train/record/progress.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/run_directory.h"
+#include "train/record/run_directory.h"
 
 #include <gtest/gtest.h>
 

@@ -8,31 +8,30 @@
 #include <mutex>
 #include <string>
 
-#include "train/checkpoint_directory.h"
-#include "train/checkpoint_load.h"
-#include "train/checkpoint_saver.h"
-#include "train/checkpoint_settings.h"
+#include "train/checkpoint/directory.h"
+#include "train/checkpoint/load.h"
+#include "train/checkpoint/saver.h"
+#include "train/checkpoint/settings.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
 
-inline train::CheckpointFacts facts_of(const train::RunPlan& plan, std::int64_t step,
-                                       train::Trainer& trainer) {
+inline train::CheckpointFacts facts_of(const run::Run& run, std::int64_t step, train::Trainer& trainer) {
   return {.step = step,
-          .samples_drawn = step * plan.options.train.batch,
+          .samples_drawn = step * run.options.train.batch,
           .samples_per_epoch = 100,
           .updates = trainer.optimizer().updates(),
-          .settings = train::settings_of(plan, 1)};
+          .settings = train::settings_of(run, 1)};
 }
 
-inline train::CheckpointSaver saver_of(const train::RunPlan& plan, const std::string& directory,
+inline train::CheckpointSaver saver_of(const run::Run& run, const std::string& directory,
                                        train::Trainer& trainer, comm::Communicator& world,
                                        std::int64_t keep = 2) {
-  return {train::CheckpointDirectory(directory), keep, 0, plan.shape(), trainer, world};
+  return {train::CheckpointDirectory(directory), keep, 0, run.shape(), trainer, world};
 }
 
-inline void step_on_drawn_tokens(const train::RunPlan& plan, train::Trainer& trainer, std::int64_t step) {
-  trainer.step(step, tokens_of(drawn_batches(plan, static_cast<std::uint64_t>(step))));
+inline void step_on_drawn_tokens(const run::Run& run, train::Trainer& trainer, std::int64_t step) {
+  trainer.step(step, tokens_of(drawn_batches(run, static_cast<std::uint64_t>(step))));
 }
 
 // Every master and moment, by name.
@@ -47,20 +46,20 @@ inline void collect_state(train::Trainer& trainer, std::map<std::string, at::Ten
 
 // The state after the steps from `first` to `last`, begun from the checkpoint of the step before when a
 // directory has it; a checkpoint of the last is left there.
-inline std::map<std::string, at::Tensor> run_steps(const train::RunPlan& plan, const std::string& directory,
+inline std::map<std::string, at::Tensor> run_steps(const run::Run& run, const std::string& directory,
                                                    std::int64_t first, std::int64_t last) {
   std::map<std::string, at::Tensor> state;
   std::mutex mutex;
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
     const train::CheckpointDirectory checkpoints(directory);
     if (first > 1) {
       const auto facts = train::read_checkpoint_facts(checkpoints, first - 1);
       train::load_checkpoint(checkpoints.of_step(first - 1), facts, trainer);
     }
-    for (std::int64_t step = first; step <= last; ++step) step_on_drawn_tokens(plan, trainer, step);
-    auto saver = saver_of(plan, directory, trainer, world);
-    saver.begin(facts_of(plan, last, trainer));
+    for (std::int64_t step = first; step <= last; ++step) step_on_drawn_tokens(run, trainer, step);
+    auto saver = saver_of(run, directory, trainer, world);
+    saver.begin(facts_of(run, last, trainer));
     saver.settle();
     const std::lock_guard lock(mutex);
     collect_state(trainer, state);

@@ -2,8 +2,8 @@
 // SlimPipe on the trainer at sizes that divide nothing: bits, and what is saved, against its formulas.
 #include <gtest/gtest.h>
 
-#include "cli/run_costs.h"
 #include "nn/tensor_checks.h"
+#include "run/costs.h"
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
 #include "scratch.h"
@@ -25,8 +25,8 @@ std::ostream& operator<<(std::ostream& out, const Size& s) {
              << ", " << s.layers << " layers, unit " << s.unit;
 }
 
-train::RunOptions options_of(const Size& size, Tokens tokens, const char* precision = "f32") {
-  train::RunOptions options = small_options("slimpipe", size.p, size.n, precision);
+run::Options options_of(const Size& size, Tokens tokens, const char* precision = "f32") {
+  run::Options options = small_options("slimpipe", size.p, size.n, precision);
   options.model.shape.layers = size.layers;
   options.data.seq_len = tokens;
   options.schedule.chunks = size.v;
@@ -41,7 +41,7 @@ Trained trained_unevenly(int devices, int chunks) {
   const Scratch scratch;
   const schedule::Request request{.devices = devices, .slices = {8, 2, 5}, .chunks = chunks};
   scratch.write("uneven.csv", schedule::to_csv(schedule::generate("slimpipe", request)));
-  train::RunOptions options = options_of({.p = devices, .m = 3, .n = 0}, 37);
+  run::Options options = options_of({.p = devices, .m = 3, .n = 0}, 37);
   options.schedule = {.file = scratch / "uneven.csv"};
   return train_steps(planned(options), 2);
 }
@@ -96,14 +96,12 @@ TEST(Slimpipe, SavesWhatItsFormulasSay) {
     std::ostringstream what;
     what << size;
     SCOPED_TRACE(what.str());
-    const cli::ResolvedRun run = cli::resolve(options_of(size, 48));
-    const train::RunPlan plan = cli::plan_run(run);
-    const cli::RunCosts costs(run);
-    const sim::RecordBytes unit = costs.costs().record(0, 0, 0);
+    const run::Run run = planned(options_of(size, 48));
+    const sim::RecordBytes unit = sim::RunBytes(run::work_of(run)).record({0, 0, 0});
     const int group = size.v == 1 ? size.n : size.group == 0 ? size.p : size.group;
-    on_ranks(plan, [&](comm::Communicator& world) {
-      train::Trainer trainer(plan, world);
-      trainer.step(1, tokens_of(drawn_batches(plan, 1)));
+    on_ranks(run, [&](comm::Communicator& world) {
+      train::Trainer trainer(run, world);
+      trainer.step(1, tokens_of(drawn_batches(run, 1)));
       const int r = world.rank(), target = size.n * size.v + 2 * (size.p - r - 1);
       EXPECT_EQ(trainer.ledger().peak(Category::Activations),
                 std::min(size.m * size.n * size.v, target) * unit.record);

@@ -12,18 +12,19 @@
 #include <string>
 #include <vector>
 
-#include "cli/plan_run.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "nn/plain_pipeline.h"
-#include "train/trainer.h"
+#include "run/resolve.h"
+#include "train/machine.h"
+#include "train/step/trainer.h"
 
 namespace penstock::testing {
 
 // Eight layers are a stage each for two chunks on each of four devices.
-inline train::RunOptions small_options(const std::string& schedule, int devices, int slices,
-                                       const std::string& precision) {
-  train::RunOptions options;
+inline run::Options small_options(const std::string& schedule, int devices, int slices,
+                                  const std::string& precision) {
+  run::Options options;
   options.model.shape = {.layers = 8, .hidden = 16, .ffn = 24, .heads = 4, .kv_heads = 2};
   options.data.text = "no file";
   options.data.seq_len = 14;
@@ -38,17 +39,17 @@ inline train::RunOptions small_options(const std::string& schedule, int devices,
   return options;
 }
 
-inline train::RunPlan planned(const train::RunOptions& options) {
-  return cli::plan_run(cli::resolve(options));
+inline run::Run planned(const run::Options& options) {
+  return run::resolve(options, train::probe_machine(1));
 }
 
 // Micro-batches of one step; another seed, other tokens.
-inline std::vector<reference::MicroBatch> drawn_batches(const train::RunPlan& plan, std::uint64_t seed) {
+inline std::vector<reference::MicroBatch> drawn_batches(const run::Run& run, std::uint64_t seed) {
   std::vector<reference::MicroBatch> batches;
-  const train::TrainOptions& train = plan.options.train;
-  for (std::int64_t j = 0; j < train.micro_batches(); ++j) {
+  const run::TrainOptions& train = run.options.train;
+  for (int j = 0; j < run.schedule.micro_batches(); ++j) {
     const std::uint64_t key = stream_key(seed, static_cast<std::uint64_t>(j));
-    batches.push_back(random_batch(plan.shape(), train.micro_batch, plan.options.data.seq_len, key));
+    batches.push_back(random_batch(run.shape(), train.micro_batch, run.options.data.seq_len, key));
   }
   return batches;
 }
@@ -63,13 +64,13 @@ inline train::StepTokens tokens_of(const std::vector<reference::MicroBatch>& bat
   return step;
 }
 
-// The body on every rank of the plan, with one thread each.
-inline void on_ranks(const train::RunPlan& plan, const std::function<void(comm::Communicator&)>& body) {
+// The body on every rank of the run, with one thread each.
+inline void on_ranks(const run::Run& run, const std::function<void(comm::Communicator&)>& body) {
   const auto with_one_thread = [&](comm::Communicator& world) {
     at::set_num_threads(1);
     body(world);
   };
-  const int ranks = plan.program.device_count();
+  const int ranks = run.program.device_count();
   if (ranks > 1) return comm::run_ranks(ranks, with_one_thread);
   with_one_thread(*comm::make_single());
 }
@@ -82,16 +83,16 @@ struct Trained {
 };
 
 // So many steps; `prepare` may change the stages of each rank before the first.
-inline Trained train_steps(const train::RunPlan& plan, std::int64_t steps,
+inline Trained train_steps(const run::Run& run, std::int64_t steps,
                            const std::function<void(std::map<int, nn::Stage>&)>& prepare = {}) {
   Trained trained;
   std::map<std::string, std::map<int, at::Tensor>> shards;  // by name and rank
   std::mutex mutex;
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
     if (prepare) prepare(trainer.stages());
     for (std::int64_t step = 1; step <= steps; ++step) {
-      const auto batches = drawn_batches(plan, static_cast<std::uint64_t>(step));
+      const auto batches = drawn_batches(run, static_cast<std::uint64_t>(step));
       const train::StepReport report = trainer.step(step, tokens_of(batches));
       if (world.rank() != 0) continue;
       trained.losses.push_back(report.loss);
@@ -100,8 +101,9 @@ inline Trained train_steps(const train::RunPlan& plan, std::int64_t steps,
     const std::lock_guard lock(mutex);
     for (const nn::Parameter* parameter : trainer.parameters()) {
       const at::Tensor values = parameter->unpadded(parameter->master).clone();
-      if (parameter->own_rows < 0) trained.weights[parameter->name] = values;
-      if (parameter->own_rows >= 0) shards[parameter->name][world.rank()] = values;
+      const bool whole = parameter->shard.count == parameter->sizes.front();
+      if (whole) trained.weights[parameter->name] = values;
+      if (!whole) shards[parameter->name][world.rank()] = values;
     }
   });
   for (const auto& [name, by_rank] : shards) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/step_profile.h"
+#include "train/record/step_profile.h"
 
 #include <gtest/gtest.h>
 

@@ -24,8 +24,8 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
 }
 
 // Large enough that a scratch buffer of a library is a small share.
-train::RunPlan plan_of(const Case& c) {
-  train::RunOptions options = small_options("slimpipe", c.devices, c.slices, c.precision);
+run::Run plan_of(const Case& c) {
+  run::Options options = small_options("slimpipe", c.devices, c.slices, c.precision);
   options.model.shape = {.layers = 8, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = 2, .vocab = 2001};
   options.model.shape.tied_embeddings = c.tied;
   options.data.seq_len = 1024;
@@ -40,22 +40,22 @@ train::RunPlan plan_of(const Case& c) {
 
 // Tiles of the device's columns, two where a slice has more than one; on the last device also what is kept of
 // its slices' hidden states, 2h bytes a token in bf16.
-Bytes most_logits(const train::RunPlan& plan, int rank) {
-  const auto devices = plan.program.device_count();
-  const Bytes element = model::element_size(plan.precision());
-  const Bytes tile = plan.options.train.loss_tile_tokens;
-  const Bytes rows = (plan.shape().vocab + devices - 1) / devices;
+Bytes most_logits(const run::Run& run, int rank) {
+  const auto devices = run.program.device_count();
+  const Bytes element = model::element_size(run.precision);
+  const Bytes tile = run.options.train.loss_tile_tokens;
+  const Bytes rows = (run.shape().vocab + devices - 1) / devices;
   const bool last = rank + 1 == devices;
-  const Bytes kept = last ? plan.options.data.seq_len * plan.shape().hidden * element : 0;
+  const Bytes kept = last ? run.options.data.seq_len * run.shape().hidden * element : 0;
   return 2 * tile * rows * 4 + kept;
 }
 
-void expect_predicted(const train::RunPlan& plan) {
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
-    trainer.step(1, tokens_of(drawn_batches(plan, 1)));
+void expect_predicted(const run::Run& run) {
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    trainer.step(1, tokens_of(drawn_batches(run, 1)));
     const nn::Ledger& ledger = trainer.ledger();
-    const auto& predicted = plan.predicted[static_cast<std::size_t>(world.rank())];
+    const auto& predicted = run.predicted[world.rank()];
     SCOPED_TRACE("device " + std::to_string(world.rank()));
     EXPECT_EQ(predicted.weights, ledger.peak(Category::Weights));
     EXPECT_EQ(predicted.gradients, ledger.peak(Category::Gradients));
@@ -63,7 +63,7 @@ void expect_predicted(const train::RunPlan& plan) {
     EXPECT_EQ(predicted.activations, ledger.peak(Category::Activations));
     EXPECT_EQ(predicted.kv_gradients, ledger.peak(Category::KvGradients));
     EXPECT_EQ(predicted.logits, ledger.peak(Category::Logits));
-    EXPECT_LE(ledger.peak(Category::Logits), most_logits(plan, world.rank()));
+    EXPECT_LE(ledger.peak(Category::Logits), most_logits(run, world.rank()));
     EXPECT_EQ(ledger.live(Category::Logits), 0);
     EXPECT_NEAR(static_cast<double>(predicted.total()) / static_cast<double>(ledger.peak_total()), 1.0, 0.02);
   });

@@ -7,9 +7,8 @@
 #include "files/model_weights.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
-#include "train/initial_weights.h"
+#include "train/checkpoint/weights_file.h"
 #include "train/saved_run.h"
-#include "train/weights_file.h"
 
 namespace penstock::testing {
 namespace {
@@ -21,26 +20,26 @@ struct Mesh {
 };
 constexpr Mesh kMeshes[] = {{1, false}, {1, true}, {2, true}, {3, true, 0.5}, {4, true}, {4, false, 1.0}};
 
-train::RunOptions options_of(const Mesh& mesh, const std::string& precision, bool tied) {
-  train::RunOptions options = small_options("slimpipe", mesh.devices, 4, precision);
+run::Options options_of(const Mesh& mesh, const std::string& precision, bool tied) {
+  run::Options options = small_options("slimpipe", mesh.devices, 4, precision);
   options.model.shape.tied_embeddings = tied;
   options.schedule.vocabulary_parallel = mesh.sharded;
   options.memory.offload.number = mesh.offload;
   return options;
 }
 
-train::RunPlan plan_of(const Mesh& mesh, const std::string& precision, bool tied) {
+run::Run plan_of(const Mesh& mesh, const std::string& precision, bool tied) {
   return planned(options_of(mesh, precision, tied));
 }
 
 // Loads the checkpoint of step 2 and saves it elsewhere.
-void copy_checkpoint(const train::RunPlan& plan, const std::string& from, const std::string& to) {
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
+void copy_checkpoint(const run::Run& run, const std::string& from, const std::string& to) {
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
     const train::CheckpointDirectory checkpoints(from);
     const auto facts = train::read_checkpoint_facts(checkpoints, 2);
     train::load_checkpoint(checkpoints.of_step(2), facts, trainer);
-    auto saver = saver_of(plan, to, trainer, world);
+    auto saver = saver_of(run, to, trainer, world);
     saver.begin(facts);
     saver.settle();
   });
@@ -68,10 +67,10 @@ TEST(VocabularyCheckpoint, GoesOnToTheBitsOfARunThatNeverStopped) {
   for (const Mesh& mesh : {Mesh{2, true}, {4, true, 0.6}, {1, true}}) {
     for (const bool tied : {false, true}) {
       const Scratch whole, parted;
-      const train::RunPlan plan = plan_of(mesh, "bf16", tied);
-      run_steps(plan, whole.path(), 1, 4);
-      run_steps(plan, parted.path(), 1, 2);
-      run_steps(plan, parted.path(), 3, 4);
+      const run::Run run = plan_of(mesh, "bf16", tied);
+      run_steps(run, whole.path(), 1, 4);
+      run_steps(run, parted.path(), 1, 2);
+      run_steps(run, parted.path(), 3, 4);
       EXPECT_EQ(files_below(parted / "step-000004"), files_below(whole / "step-000004")) << mesh.devices;
     }
   }
@@ -96,13 +95,13 @@ TEST(VocabularyCheckpoint, GoesOnUnderAnotherMeshToRounding) {
 }
 
 // The weights that training would begin with, as it would write them.
-std::string weights_after_loading(const train::RunPlan& plan, const files::ModelWeights& weights) {
+std::string weights_after_loading(const run::Run& run, const files::ModelWeights& weights) {
   const Scratch scratch;
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
     train::load_weights(weights, trainer.parameters());
     trainer.weights_from_masters();
-    train::write_weights(scratch / "weights.safetensors", plan.shape(), trainer.parameters(), world);
+    train::write_weights(scratch / "weights.safetensors", run.shape(), trainer.parameters(), world);
   });
   return scratch.read("weights.safetensors");
 }
@@ -131,7 +130,7 @@ TEST(VocabularyParallel, KeepsItsBitsUnderEveryPolicyAndShareOfOffloading) {
   const Scratch scratch;
   for (const int chunks : {1, 2}) {
     for (const char* precision : {"f32", "bf16"}) {
-      train::RunOptions options = options_of({4, true}, precision, true);
+      run::Options options = options_of({4, true}, precision, true);
       options.schedule.chunks = chunks;
       options.memory.offload_dir = scratch.path();
       const Trained none = train_steps(planned(options), 2);

@@ -6,15 +6,15 @@
 #include "files/safetensors.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
+#include "train/checkpoint/weights_file.h"
 #include "train/near_runs.h"
 #include "train/small_run.h"
-#include "train/weights_file.h"
 
 namespace penstock::testing {
 namespace {
 
-train::RunOptions options_of(int devices, int slices, const std::string& precision, bool sharded) {
-  train::RunOptions options = small_options("slimpipe", devices, slices, precision);
+run::Options options_of(int devices, int slices, const std::string& precision, bool sharded) {
+  run::Options options = small_options("slimpipe", devices, slices, precision);
   options.train.micro_batch = 2;
   options.train.batch = 6;
   options.train.loss_tile_tokens = 3;  // several tiles a slice
@@ -23,7 +23,7 @@ train::RunOptions options_of(int devices, int slices, const std::string& precisi
   return options;
 }
 
-void expect_no_difference(train::RunOptions options, double tolerance, std::int64_t steps = 2) {
+void expect_no_difference(run::Options options, double tolerance, std::int64_t steps = 2) {
   for (const bool tied : {false, true}) {
     SCOPED_TRACE(::testing::Message() << options.parallel.pp << " devices, " << options.schedule.slices
                                       << " slices, " << options.schedule.chunks << " chunks, tied " << tied);
@@ -31,7 +31,7 @@ void expect_no_difference(train::RunOptions options, double tolerance, std::int6
     options.schedule.vocabulary_parallel = true;
     const Trained sharded = train_steps(planned(options), steps);
     options.schedule.vocabulary_parallel = false;
-    const train::RunPlan whole = planned(options);
+    const run::Run whole = planned(options);
     expect_near_run(sharded, train_steps(whole, steps), train_steps(whole, 0), tolerance);
   }
 }
@@ -44,7 +44,7 @@ TEST(VocabularyParallel, ChangesNothingInF64) {
 
 TEST(VocabularyParallel, ChangesNothingInF64WithSeveralChunks) {
   for (const int devices : {2, 4}) {
-    train::RunOptions options = options_of(devices, 8, "f64", true);
+    run::Options options = options_of(devices, 8, "f64", true);
     options.schedule.chunks = 2;
     expect_no_difference(options, 1e-10);
     options.schedule.group = 8;  // inputs of the second chunk wait
@@ -63,7 +63,7 @@ TEST(VocabularyParallel, ChangesF32AndBf16ByRounding) {
 }
 
 TEST(VocabularyParallel, OfOneTileASliceIsTheSame) {
-  train::RunOptions options = options_of(3, 4, "f64", true);
+  run::Options options = options_of(3, 4, "f64", true);
   options.train.loss_tile_tokens = 512;
   expect_no_difference(options, 1e-10);
 }
@@ -72,7 +72,7 @@ TEST(VocabularyParallel, OfOneTileASliceIsTheSame) {
 TEST(VocabularyParallel, ChangesNothingWhereADeviceHasNothingButPadding) {
   for (const std::int64_t vocab : {4, 5, 9}) {
     for (const char* precision : {"f64", "f32"}) {
-      train::RunOptions options = options_of(4, 4, precision, true);
+      run::Options options = options_of(4, 4, precision, true);
       options.model.shape.vocab = vocab;
       options.data.text.clear();
       options.data.megatron = {"no file"};  // bytes would need more tokens
@@ -82,8 +82,8 @@ TEST(VocabularyParallel, ChangesNothingWhereADeviceHasNothingButPadding) {
 }
 
 TEST(VocabularyParallel, RepeatsItsBits) {
-  const train::RunPlan plan = planned(options_of(4, 4, "f32", true));
-  const Trained first = train_steps(plan, 3), second = train_steps(plan, 3);
+  const run::Run run = planned(options_of(4, 4, "f32", true));
+  const Trained first = train_steps(run, 3), second = train_steps(run, 3);
   EXPECT_EQ(first.losses, second.losses);
   EXPECT_EQ(first.norms, second.norms);
   for (const auto& [name, weight] : first.weights) expect_same_bits(second.weights.at(name), weight, name);
@@ -98,18 +98,18 @@ TEST(VocabularyParallel, BeginsWithTheSameWeights) {
 }
 
 TEST(VocabularyParallel, NeverTrainsPadding) {
-  train::RunOptions options = options_of(4, 4, "f32", true);
+  run::Options options = options_of(4, 4, "f32", true);
   options.train.weight_decay = 0.1;
   options.train.eps = 1e-8;  // the least gradient would become a whole step
-  const train::RunPlan plan = planned(options);
+  const run::Run run = planned(options);
   std::atomic<int> padded = 0;
-  on_ranks(plan, [&](comm::Communicator& world) {
-    train::Trainer trainer(plan, world);
-    for (std::int64_t step = 1; step <= 3; ++step) trainer.step(step, tokens_of(drawn_batches(plan, 1)));
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    for (std::int64_t step = 1; step <= 3; ++step) trainer.step(step, tokens_of(drawn_batches(run, 1)));
     for (const nn::Parameter* parameter : trainer.parameters()) {
-      if (parameter->own_rows < 0) continue;
-      const std::int64_t padding = parameter->master.size(0) - parameter->own_rows;
-      const at::Tensor rows = parameter->master.narrow(0, parameter->own_rows, padding);
+      const mesh::Shard& shard = parameter->shard;
+      const std::int64_t padding = shard.held - shard.count;
+      const at::Tensor rows = parameter->master.narrow(0, shard.count, padding);
       EXPECT_EQ(rows.count_nonzero().item<std::int64_t>(), 0);
       padded += static_cast<int>(padding);
     }
@@ -123,13 +123,13 @@ TEST(VocabularyParallel, WritesWholeMatricesUnderTheSameNames) {
     for (const int devices : {1, 3, 4}) {
       std::map<bool, std::map<std::string, std::vector<std::int64_t>>> shapes;
       for (const bool sharded : {false, true}) {
-        train::RunOptions options = options_of(devices, 4, "bf16", sharded);
+        run::Options options = options_of(devices, 4, "bf16", sharded);
         options.model.shape.tied_embeddings = tied;
-        const train::RunPlan plan = planned(options);
+        const run::Run run = planned(options);
         const std::string path = scratch / (sharded ? "sharded" : "whole");
-        on_ranks(plan, [&](comm::Communicator& world) {
-          train::Trainer trainer(plan, world);
-          train::write_weights(path, plan.shape(), trainer.parameters(), world);
+        on_ranks(run, [&](comm::Communicator& world) {
+          train::Trainer trainer(run, world);
+          train::write_weights(path, run.shape(), trainer.parameters(), world);
         });
         const files::Safetensors file(path);
         for (const files::StoredTensor& tensor : file.tensors()) shapes[sharded][tensor.name] = tensor.shape;
@@ -144,12 +144,12 @@ TEST(VocabularyParallel, WritesWholeMatricesUnderTheSameNames) {
 void expect_same_evaluation(int devices, int slices, int chunks) {
   std::map<bool, double> losses;
   for (const bool sharded : {false, true}) {
-    train::RunOptions options = options_of(devices, slices, "f64", sharded);
+    run::Options options = options_of(devices, slices, "f64", sharded);
     options.schedule.chunks = chunks;
-    const train::RunPlan plan = planned(options);
-    on_ranks(plan, [&](comm::Communicator& world) {
-      train::Trainer trainer(plan, world);
-      const double loss = trainer.evaluate(tokens_of(drawn_batches(plan, 5)));
+    const run::Run run = planned(options);
+    on_ranks(run, [&](comm::Communicator& world) {
+      train::Trainer trainer(run, world);
+      const double loss = trainer.evaluate(tokens_of(drawn_batches(run, 5)));
       if (world.rank() == 0) losses[sharded] = loss;
       EXPECT_EQ(trainer.ledger().live(nn::Category::Activations), 0);
       EXPECT_EQ(trainer.ledger().live(nn::Category::Transfers), 0);

@@ -10,7 +10,7 @@ namespace penstock::nn::kernels {
 // part's type.
 void accumulate(at::Tensor& sum, const at::Tensor& part);
 
-// The same, and an undefined sum becomes the part (which must not be used otherwise afterwards).
+// The same; an undefined sum takes over the part, which must not be used afterwards.
 void accumulate_or_take(at::Tensor& sum, const at::Tensor& part);
 
 }  // namespace penstock::nn::kernels

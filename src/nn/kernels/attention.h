@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of one slice's queries over one chunk of keys and values, and its backward: flash attention (Dao
-// 2023), our own where the machine has the products for it, else ATen's kernel for CPUs. Partial results over
-// several chunks are put together by merge(); partial backwards, given the merged output and log-sum-exp,
-// simply add up.
+// 2023), our own kernel where the machine has tile products, else ATen's for CPUs. merge() combines the
+// partial results of several chunks; partial backwards, given the merged output and log-sum-exp, add up.
 //
 // b sequences, H query heads, K key-value heads (H a multiple of K: head j reads key-value head j / (H/K)),
 // T queries, C keys, d head size. Scores are scaled by 1/√d.
@@ -42,8 +41,8 @@ struct AttentionGradients {
   at::Tensor value;
 };
 
-// `merged` is the result over all chunks; grad_output [b, H, T, d]. With H > K, contiguous tensors are read
-// without copies.
+// `merged` is the result over all chunks; grad_output [b, H, T, d]. With H > K, contiguous tensors are not
+// copied.
 AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                    const at::Tensor& key, const at::Tensor& value,
                                    const AttentionPart& merged, Mask mask, AttentionKernel kernel);

@@ -6,8 +6,8 @@
 
 namespace penstock::nn::kernels {
 
-// logits [N, V] contiguous; targets [N] int64 contiguous, -1 where there is none. Returns the sum over the
-// targets of -log p(target), formed in f64 in the order of the tokens.
+// logits [N, V] contiguous; targets [N] int64 contiguous, -1 for none. Returns the sum over the targets of
+// -log p(target), in f64 and in token order.
 double cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
 // The same, and overwrites the logits with their gradient times gradient_scale; rows without a target become

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three products of a linear layer y = x · Wᵀ, W [out, in].
 //
-// In bf16 the weight gradient should be summed in f32 without rounding the product first, and what is fast
-// differs by machine; see Bf16Products. The choice depends on the machine alone, so bits repeat on it.
+// In bf16 the weight gradient should be summed in f32 without first rounding the product; which way is fast
+// depends on the machine (Bf16Products). The choice depends on nothing else, so bits repeat on a machine.
 #pragma once
 
 #include <ATen/core/Tensor.h>

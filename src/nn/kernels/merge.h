@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over parts of the keys, put together by log-sum-exp (algorithms, "Attention context exchange"):
-// lse = log(e^lse1 + e^lse2), O = e^(lse1−lse)·O1 + e^(lse2−lse)·O2.
+// Combines attention over parts of the keys by log-sum-exp (algorithms, "Attention context exchange"): lse =
+// log(e^lse1 + e^lse2), O = e^(lse1−lse)·O1 + e^(lse2−lse)·O2.
 #pragma once
 
 #include "nn/kernels/attention.h"

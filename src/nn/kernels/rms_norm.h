@@ -15,7 +15,7 @@ struct Normed {
 // x [N, h] contiguous, weight [h] of the same type.
 Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-// sum = x + branch, rounded to their type, and the norm of that, in one pass; the bits of both one by one.
+// sum = x + branch, rounded to their type, and its norm, in one pass; the same bits as two separate passes.
 Normed rms_norm_of_sum(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                        double epsilon, at::Tensor& sum);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary positions (Su et al. 2021) in Hugging Face's convention: element i of the first half of a head turns
-// with element i of the second half (rotate_half).
+// Rotary positions (Su et al. 2021) in Hugging Face's convention: element i of the first half of a head
+// rotates with element i of the second half (rotate_half).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,15 +14,15 @@ struct RotaryTable {
   at::Tensor sine;    // [positions, d/2]
 };
 
-// Angles position · theta^(−2i/d), the frequencies changed as rope_scaling "llama3" says, in f64 until the
-// last rounding.
+// Angles position · theta^(−2i/d), frequencies scaled as by rope_scaling "llama3", in f64 until the last
+// rounding.
 RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions, at::ScalarType type);
 
-// x [b, T, H·d] contiguous, at positions first_position..: turned, and as [b, H, T, d] contiguous.
+// x [b, T, H·d] contiguous, at positions first_position..: rotated, as [b, H, T, d] contiguous.
 at::Tensor rope(const at::Tensor& x, const RotaryTable& table, std::int64_t heads,
                 std::int64_t first_position);
 
-// The way back: grad [b, H, T, d] of any strides (the last is 1), in `type` or its accumulator type, to [b·T,
+// The backward: grad [b, H, T, d] of any strides (the last is 1), in `type` or its accumulator type, to [b·T,
 // H·d] in `type`.
 at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, std::int64_t first_position,
                          at::ScalarType type);

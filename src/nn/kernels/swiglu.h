@@ -14,7 +14,7 @@ struct SwigluGradients {
   at::Tensor up;
 };
 
-// `result` is formed in the same pass where it is undefined, with the bits of swiglu().
+// An undefined `result` is computed in the same pass, with the bits of swiglu().
 SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate, const at::Tensor& up,
                                 at::Tensor& result);
 

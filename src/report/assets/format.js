@@ -15,7 +15,7 @@ const WORDS = {
   REDUCE_GRAD: 'sums gradients of replicas',
   STEP: 'optimizer step',
 };
-const LANES = ['compute', 'send', 'receive', 'copy out', 'copy in'];
+const LANES = ['compute', 'send', 'receive', 'copy out', 'copy in', 'collective'];
 
 function significant(value, digits) {
   if (value === 0) return '0';

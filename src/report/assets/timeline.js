@@ -14,7 +14,7 @@ function barHeight(devices) {
 function transferLanes(track) {
   if (!track.devices || !state.transfers || track.run.devices > 64) return [];
   const used = new Set(track.devices.flatMap((events) => [...events.lanes.keys()]));
-  return [1, 2, 3, 4].filter((lane) => used.has(lane));
+  return [1, 2, 3, 4, 5].filter((lane) => used.has(lane));
 }
 
 // Appends the rows from y on; returns where they end.

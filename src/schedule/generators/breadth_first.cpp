@@ -3,7 +3,7 @@
 // second, and so on; backwards from the last chunk. In flight: m·v. Bubble: (p-1)/(m·v + p-1) of the step
 // when m >= p.
 #include "schedule/generators/catalogue.h"
-#include "schedule/generators/phases.h"
+#include "schedule/patterns/phases.h"
 
 namespace penstock::schedule {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DualPipeV: DualPipe (DeepSeek-V3 2024) cut in half, so that every stage lives once: one stream that turns
 // at the last device. In flight: min(2m, 2p+1) chunks. Idle at unit times: at most 2(p-1) for m >= 2p.
-#include "schedule/generators/bidirectional.h"
 #include "schedule/generators/catalogue.h"
+#include "schedule/patterns/bidirectional.h"
 
 namespace penstock::schedule {
 

@@ -43,7 +43,7 @@ void require_slices(const Generator& generator, const Request& request) {
       throw InputError(std::string(generator.name) + " does not slice micro-batches: n = " +
                        std::to_string(n) + "; use n = 1, or " + std::string(generator.sliced_sibling));
     }
-    if (n > std::numeric_limits<decltype(Action::slice)>::max()) {
+    if (n > std::numeric_limits<decltype(Key::slice)>::max()) {
       throw InputError("slices (n) must be at most 32767, got " + std::to_string(n));
     }
   }

@@ -7,23 +7,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "base/units.h"
+#include "schedule/request.h"
 #include "schedule/schedule.h"
 
 namespace penstock::schedule {
-
-// What is asked of a generator. Symbols as in the papers.
-struct Request {
-  int devices = 1;             // p
-  std::vector<int> slices{1};  // n of each micro-batch; its size is m
-  int chunks = 0;              // v, stages per device; 0: the schedule's own default
-  int group = 0;               // slices per group of interleaved slimpipe; 0: automatic
-  double latency = 0;          // of a transfer, in forwards, for what is chosen automatically; 0: not known
-
-  int micro_batches() const { return static_cast<int>(slices.size()); }
-};
 
 // m micro-batches of n slices each.
 Request request(int devices, int micro_batches, int slices = 1, int chunks = 0);

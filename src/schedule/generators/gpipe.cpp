@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPipe, Huang et al. 2019. In flight: m. Bubble: (p-1)/(m + p-1) of the step.
 #include "schedule/generators/catalogue.h"
-#include "schedule/generators/phases.h"
+#include "schedule/patterns/phases.h"
 
 namespace penstock::schedule {
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "schedule/generators/catalogue.h"
-#include "schedule/generators/list_scheduler.h"
+#include "schedule/patterns/list_scheduler.h"
 
 namespace penstock::schedule {
 namespace {
@@ -68,11 +68,11 @@ std::vector<Order> split(const Schedule& schedule) {
     Order& split_row = rows.emplace_back();
     for (const Action& a : row) {
       if (a.kind != Kind::Backward) {
-        split_row.push_back({a.stage, a.micro_batch, 0, a.kind, false});
+        split_row.push_back({a.key.stage, a.key.micro_batch, 0, a.kind, false});
         continue;
       }
-      split_row.push_back(backward_input(a.stage, a.micro_batch));
-      split_row.push_back(backward_weight(a.stage, a.micro_batch));
+      split_row.push_back(backward_input(a.key.stage, a.key.micro_batch));
+      split_row.push_back(backward_weight(a.key.stage, a.key.micro_batch));
     }
   }
   return rows;

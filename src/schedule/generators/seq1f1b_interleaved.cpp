@@ -3,7 +3,7 @@
 // In flight: min(m·n·v, (v-1)k + n + 2(p-r-1)); with n >= p a round is one micro-batch, which makes it
 // SlimPipe with one group of n slices.
 #include "schedule/generators/catalogue.h"
-#include "schedule/generators/rounds.h"
+#include "schedule/patterns/rounds.h"
 
 namespace penstock::schedule {
 

@@ -6,8 +6,8 @@
 // slot, and likewise the backwards.
 #include "base/error.h"
 #include "schedule/generators/catalogue.h"
-#include "schedule/generators/phases.h"
-#include "schedule/generators/refusal.h"
+#include "schedule/patterns/phases.h"
+#include "schedule/patterns/refusal.h"
 
 namespace penstock::schedule {
 

@@ -2,7 +2,7 @@
 // V-Half, Qi et al. 2024 (controllable memory): half of 1F1B's activations. In flight until W: 2(⌊p/2⌋+1)
 // chunks. Idle at F = I = W, for m >= p: 3p-7 units (even p >= 4), 3p-4 (odd p), against 6(p-1) for 1F1B.
 #include "schedule/generators/catalogue.h"
-#include "schedule/generators/squeeze.h"
+#include "schedule/patterns/squeeze.h"
 
 namespace penstock::schedule {
 

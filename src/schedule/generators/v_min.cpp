@@ -2,7 +2,7 @@
 // V-Min, Qi et al. 2024 (controllable memory): the least activations, a third of 1F1B's. In flight until W:
 // 2⌈(p+2)/3⌉ chunks. Idle at F = I = W: 4p-7 units when 3 divides p and m >= p, else 4p-5.
 #include "schedule/generators/catalogue.h"
-#include "schedule/generators/squeeze.h"
+#include "schedule/patterns/squeeze.h"
 
 namespace penstock::schedule {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "schedule/generators/catalogue.h"
-#include "schedule/generators/two_chunks.h"
+#include "schedule/patterns/two_chunks.h"
 
 namespace penstock::schedule {
 

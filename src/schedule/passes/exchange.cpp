@@ -10,9 +10,8 @@ namespace penstock::schedule {
 namespace {
 
 Action action_of(const Op& op) {
-  if (op.kind == OpKind::Forward) return forward(op.stage, op.micro_batch, op.slice);
-  if (op.kind == OpKind::Backward) return backward(op.stage, op.micro_batch, op.slice);
-  return backward_input(op.stage, op.micro_batch, op.slice);
+  if (op.kind == OpKind::Forward) return {op.key, Kind::Forward};
+  return {op.key, op.kind == OpKind::Backward ? Kind::Backward : Kind::BackwardInput};
 }
 
 // Work is counted in slices, which are of one length only where n is the same.
@@ -26,8 +25,8 @@ void require_one_n(const Program& program) {
 
 }  // namespace
 
-std::vector<Help> find_help(const Program& program, const ContextExchange& exchange) {
-  if (exchange.exchange == Exchange::Off) return {};
+std::vector<Exchange> find_exchanges(const Program& program, const ContextExchange& wanted) {
+  if (wanted.mode == ExchangeMode::Off) return {};
   const std::optional<SlotGrid> grid = find_slot_grid(program);
   if (!grid) {
     throw InputError(
@@ -35,21 +34,21 @@ std::vector<Help> find_help(const Program& program, const ContextExchange& excha
         program.name + " has none: use slimpipe");
   }
   require_one_n(program);
-  std::vector<Help> helps;
-  for (const PlannedHelp& part : plan_exchange(program, *grid, exchange.exchange, exchange.limit).help) {
-    Help& help = helps.emplace_back();
-    help.of = action_of(program.devices[part.owner].ops[part.owner_op]);
-    help.during = action_of(program.devices[part.helper].ops[part.helper_op]);
-    help.owner = part.owner;
-    help.helper = part.helper;
-    help.first_half = part.first_half;
-    help.halves = part.halves;
-    if (!exchange.bytes) continue;
-    const HelpBytes bytes = exchange.bytes(help);
-    help.request = bytes.request;
-    help.reply = bytes.reply;
+  std::vector<Exchange> exchanges;
+  for (const PlannedExchange& part : plan_exchange(program, *grid, wanted.mode, wanted.limit).exchanges) {
+    Exchange& exchange = exchanges.emplace_back();
+    exchange.of = action_of(program.devices[part.owner].ops[part.owner_op]);
+    exchange.during = action_of(program.devices[part.partner].ops[part.partner_op]);
+    exchange.owner = part.owner;
+    exchange.partner = part.partner;
+    exchange.first_half = part.first_half;
+    exchange.halves = part.halves;
+    if (!wanted.bytes) continue;
+    const ExchangeBytes bytes = wanted.bytes(exchange);
+    exchange.request = bytes.request;
+    exchange.reply = bytes.reply;
   }
-  return helps;
+  return exchanges;
 }
 
 }  // namespace penstock::schedule

@@ -5,27 +5,27 @@
 #include <functional>
 #include <vector>
 
-#include "schedule/exchange_plan.h"
+#include "schedule/exchange/plan.h"
 #include "schedule/program.h"
 
 namespace penstock::schedule {
 
-// Bytes of one help over all layers of its op.
-struct HelpBytes {
+// Bytes of one exchange over all layers of its op.
+struct ExchangeBytes {
   Bytes request = 0;
   Bytes reply = 0;
 };
 
 struct ContextExchange {
-  Exchange exchange = Exchange::Off;
-  int limit = 1000;                             // K,V slices that a device may send in one slot
-  std::function<HelpBytes(const Help&)> bytes;  // empty: 0
+  ExchangeMode mode = ExchangeMode::Off;
+  int limit = 1000;                                     // K,V slices that a device may send in one slot
+  std::function<ExchangeBytes(const Exchange&)> bytes;  // empty: 0
 };
 
-// The help of a compute-only program, as exchange_plan.h says; law: check() finds nothing wrong with it, no
-// device sends more than the limit in a slot, and without help the program is as before. Throws InputError
-// when help is asked for and the program has no slot grid (schedule/slot_grid.h) or micro-batches of
-// different n, naming what would work.
-std::vector<Help> find_help(const Program& compute_only, const ContextExchange& exchange);
+// The exchange of a compute-only program, as exchange_plan.h says; law: check() finds nothing wrong with it,
+// no device sends more than the limit in a slot, and without exchange the program is as before. Throws
+// InputError when exchange is wanted and the program has no slot grid (schedule/slot_grid.h) or micro-batches
+// of different n, naming what would work.
+std::vector<Exchange> find_exchanges(const Program& compute_only, const ContextExchange& wanted);
 
 }  // namespace penstock::schedule

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/passes/gradients.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "schedule/program_index.h"
 
@@ -16,6 +18,14 @@ int only_device_of(const ProgramIndex& index, const Program& program, int stage)
                    " devices; use untied embeddings or a schedule without replicas");
 }
 
+// After all compute of the device.
+void append(DeviceProgram& device, const Op& reduce) {
+  const auto last = std::find_if(device.ops.rbegin(), device.ops.rend(),
+                                 [](const Op& op) { return lane_of(op.kind) == Lane::Compute; });
+  const auto place = static_cast<std::uint32_t>(device.ops.rend() - last) - 1;
+  device.append(reduce, {&place, last == device.ops.rend() ? 0u : 1u});
+}
+
 }  // namespace
 
 Program add_gradient_sync(Program program, const GradientSync& sync) {
@@ -24,13 +34,13 @@ Program add_gradient_sync(Program program, const GradientSync& sync) {
   const int last_stage = program.stages - 1;
   const int first = only_device_of(index, program, 0);
   const int last = only_device_of(index, program, last_stage);
-  Op reduce{.kind = OpKind::ReduceGradients, .stage = 0, .bytes = sync.tied_bytes};
+  Op reduce{.kind = OpKind::ReduceGradients, .bytes = sync.tied_bytes};
   if (first != last) reduce.peer = last;
-  program.devices[first].append(reduce);
+  append(program.devices[first], reduce);
   if (first == last) return program;
-  reduce.stage = last_stage;
+  reduce.key.stage = last_stage;
   reduce.peer = first;
-  program.devices[last].append(reduce);
+  append(program.devices[last], reduce);
   return program;
 }
 

@@ -15,7 +15,7 @@ struct GradientSync {
 
 // Law: with tied embeddings the devices of stage 0 and of stage S-1 each end in one REDUCE_GRAD of that
 // stage, naming each other as peer; when both stages live on one device, it has one REDUCE_GRAD of stage 0
-// without a peer. Nothing else changes. The op comes after all the device's compute: placed right after the
+// without a peer. Nothing else changes. The op waits for all the device's compute: placed right after the
 // last stage's own backward it would hold up the other stages of that device, for which stage 0 waits. Throws
 // InputError for tied embeddings when a stage has replicas (DualPipe).
 Program add_gradient_sync(Program program, const GradientSync& sync);

@@ -10,13 +10,14 @@ namespace penstock::schedule {
 
 Program lower(const Schedule& schedule, const Lowering& options) {
   Program program = compute_only(schedule);
-  std::vector<Help> help = find_help(program, options.exchange);
+  std::vector<Exchange> exchange = find_exchanges(program, options.exchange);
   program = add_vocabulary(program, options.vocabulary);
   program = add_offload(program, options.offload_bytes);
   program = add_transfers(program, options.transfer_bytes, options.receive_lead);
+  program = add_replica_sync(program, options.replicas);
   if (!options.vocabulary.parallel) program = add_gradient_sync(std::move(program), options.gradients);
   if (options.optimizer_step) program = add_optimizer_step(std::move(program));
-  program.help = std::move(help);
+  program.exchanges = std::move(exchange);
   return program;
 }
 

@@ -6,6 +6,7 @@
 #include "schedule/passes/exchange.h"
 #include "schedule/passes/gradients.h"
 #include "schedule/passes/offload.h"
+#include "schedule/passes/shard.h"
 #include "schedule/passes/transfers.h"
 #include "schedule/passes/vocabulary.h"
 #include "schedule/program.h"
@@ -20,6 +21,7 @@ struct Lowering {
   VocabularySharding vocabulary;
   ContextExchange exchange;
   GradientSync gradients;  // of no use under vocabulary parallelism, where each device has both sides
+  ReplicaSync replicas;
   bool optimizer_step = true;
 };
 

@@ -70,25 +70,21 @@ std::vector<Absence> absences(const DeviceProgram& device, int number, const Pro
     PENSTOCK_CHECK(is_action(op.kind) || is_of_vocabulary(op.kind),
                    "offloading is decided before transfers and reductions are added");
     if (op.kind != OpKind::Forward) continue;
-    const Place backward = index.backward(op.stage, op.micro_batch, op.slice);
+    const Place backward = index.backward(op.key);
     PENSTOCK_CHECK(backward.device == number,
                    "a record is used where it was made: check() the program first");
     Absence absence{.forward = i, .backward = backward.op};
     if (absence.backward - i <= kStep + 1) continue;
     absence.release = std::min(second_next[i], i + kStep);
     absence.recall = std::max({before[absence.backward], absence.backward - kStep, absence.release + 1});
-    absence.bytes = bytes(op.stage, op.micro_batch, op.slice);
+    absence.bytes = bytes(op.key);
     if (absence.bytes > 0) found.push_back(absence);
   }
   return found;
 }
 
 Op copy_op(OpKind kind, const Op& record, Bytes bytes) {
-  return {.kind = kind,
-          .slice = record.slice,
-          .stage = record.stage,
-          .micro_batch = record.micro_batch,
-          .bytes = bytes};
+  return {.key = record.key, .kind = kind, .bytes = bytes};
 }
 
 class DeviceRewrite {

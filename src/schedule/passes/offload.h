@@ -11,7 +11,7 @@
 namespace penstock::schedule {
 
 // Bytes of a record that leave; 0: it stays.
-using OffloadBytes = std::function<Bytes(int stage, int micro_batch, int slice)>;
+using OffloadBytes = std::function<Bytes(const Key&)>;
 
 // Records that are on the device in any case: the one being computed, the one being stored, and the two that
 // come back. A device with no more in flight keeps its list.

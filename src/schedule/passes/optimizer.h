@@ -6,7 +6,8 @@
 
 namespace penstock::schedule {
 
-// Law: STEP is the last op of every device, and nothing else changes.
+// Law: STEP is the last op of every device and waits for the last collective of its lane, hence for all;
+// nothing else changes.
 Program add_optimizer_step(Program program);
 
 }  // namespace penstock::schedule

@@ -14,7 +14,7 @@
 namespace penstock::schedule {
 namespace {
 
-struct Message {
+struct Incoming {
   Op receive;
   std::uint32_t consumer = 0;  // index into the receiver's ops
   int sent_in = 0;             // slot of the producer, where devices keep step
@@ -22,37 +22,32 @@ struct Message {
 };
 
 // The messages into one device by (source, channel), in the order of their sends.
-using Inbox = std::map<std::pair<int, Channel>, std::vector<Message>>;
+using Inbox = std::map<std::pair<int, Channel>, std::vector<Incoming>>;
 
 // Where the op's result is needed on another device; nowhere when it stays.
 Place consumer_of(const ProgramIndex& index, const Op& op, int device) {
   Place place;
-  if (op.kind == OpKind::Forward) place = index.forward(op.stage + 1, op.micro_batch, op.slice);
-  if (is_backward(op.kind)) place = index.backward(op.stage - 1, op.micro_batch, op.slice);
+  if (op.kind == OpKind::Forward) place = index.forward(op.key.at_stage(op.key.stage + 1));
+  if (is_backward(op.kind)) place = index.backward(op.key.at_stage(op.key.stage - 1));
   return place.device == device ? Place{} : place;
 }
 
 Op send_of(const Op& producer, int to, Bytes bytes) {
   const OpKind kind = producer.kind == OpKind::Forward ? OpKind::SendForward : OpKind::SendBackward;
-  return {.kind = kind,
-          .slice = producer.slice,
-          .stage = producer.stage,
-          .micro_batch = producer.micro_batch,
-          .peer = to,
-          .bytes = bytes};
+  return {.key = producer.key, .kind = kind, .peer = to, .bytes = bytes};
 }
 
 Op receive_of(const Op& send, int from) {
   const bool forward = send.kind == OpKind::SendForward;
   Op receive = send;
   receive.kind = forward ? OpKind::ReceiveForward : OpKind::ReceiveBackward;
-  receive.stage = forward ? send.stage + 1 : send.stage - 1;
+  receive.key.stage = forward ? send.key.stage + 1 : send.key.stage - 1;
   receive.peer = from;
   return receive;
 }
 
 Bytes bytes_of(const TransferBytes& bytes, const Op& op) {
-  return bytes ? bytes(op.micro_batch, op.slice) : 0;
+  return bytes ? bytes(op.key.micro_batch, op.key.slice) : 0;
 }
 
 // [device][op] the slots of actions, where inputs may come early: several chunks a device, in step.
@@ -117,10 +112,10 @@ std::uint32_t first_after(const std::vector<int>& slots, int slot) {
 
 // Receives in order of posting. A message sent before another is posted no later than it, whoever is consumed
 // first.
-std::vector<Message> order_receives(Inbox& inbox, const DeviceProgram& device, int lead,
-                                    const std::vector<int>* slots) {
+std::vector<Incoming> order_receives(Inbox& inbox, const DeviceProgram& device, int lead,
+                                     const std::vector<int>* slots) {
   const std::vector<std::uint32_t> points = posting_points(device, lead);
-  std::vector<Message> ordered;
+  std::vector<Incoming> ordered;
   for (auto& [source, messages] : inbox) {
     std::uint32_t latest = static_cast<std::uint32_t>(device.ops.size());
     for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
@@ -129,10 +124,10 @@ std::vector<Message> order_receives(Inbox& inbox, const DeviceProgram& device, i
       message->post = latest;
     }
     ordered.insert(ordered.end(), messages.begin(), messages.end());
-    std::vector<Message>().swap(messages);
+    std::vector<Incoming>().swap(messages);
   }
   std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const Message& a, const Message& b) { return a.post < b.post; });
+                   [](const Incoming& a, const Incoming& b) { return a.post < b.post; });
   return ordered;
 }
 
@@ -140,7 +135,7 @@ DeviceProgram with_transfers(const Program& program, const ProgramIndex& index, 
                              const TransferBytes& bytes, int lead, const std::vector<int>* slots) {
   constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
   const DeviceProgram& source = program.devices[device];
-  const std::vector<Message> receives = order_receives(inbox, source, lead, slots);
+  const std::vector<Incoming> receives = order_receives(inbox, source, lead, slots);
   std::vector<std::uint32_t> receive_for(source.ops.size(),
                                          kNone);  // [consumer's old index] -> receive's new index
   std::uint32_t last_action = kNone;              // new index

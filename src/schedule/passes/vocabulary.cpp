@@ -25,7 +25,7 @@ struct Insertion {
 Phase phase_of(OpKind kind) { return kind == OpKind::Forward ? Phase::Forward : Phase::Backward; }
 
 Bytes bytes_of(const TransferBytes& bytes, const Op& op) {
-  return bytes ? bytes(op.micro_batch, op.slice) : 0;
+  return bytes ? bytes(op.key.micro_batch, op.key.slice) : 0;
 }
 
 Op of_kind(OpKind kind, const Op& key, int peer, Bytes bytes) {
@@ -46,7 +46,7 @@ class Insertions {
     add_visits();
     const DeviceProgram& first = program_.devices.front();
     for (std::uint32_t i = 0; i < first.ops.size(); ++i) {
-      if (first.ops[i].stage != 0) continue;
+      if (first.ops[i].key.stage != 0) continue;
       if (first.ops[i].kind == OpKind::Forward) add_parts(first.ops[i], grid_.slot_of[0][i]);
       if (is_backward(first.ops[i].kind)) add_gradients(i);
     }
@@ -59,7 +59,7 @@ class Insertions {
     const int last = program_.device_count() - 1;
     const std::vector<Op>& ops = program_.devices[last].ops;
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (ops[i].kind != OpKind::Forward || ops[i].stage + 1 != program_.stages) continue;
+      if (ops[i].kind != OpKind::Forward || ops[i].key.stage + 1 != program_.stages) continue;
       const Bytes bytes = bytes_of(sharding_.visit_bytes, ops[i]);
       found_.push_back(
           {grid_.slot_of[last][i], Phase::Loss, of_kind(OpKind::VocabularyLoss, ops[i], -1, bytes)});
@@ -106,7 +106,7 @@ class Merge {
     for (std::uint32_t i = 0; i < list_.ops.size(); ++i) {
       const Op& op = list_.ops[i];
       insert_until(std::tuple(slots_[i], phase_of(op.kind)));
-      const bool embeds = op.kind == OpKind::Forward && op.stage == 0;
+      const bool embeds = op.kind == OpKind::Forward && op.key.stage == 0;
       last_compute_ = rewriter_.keep_next(embeds ? take_waits(op) : std::vector<std::uint32_t>{});
     }
     while (next_ < insertions_.size()) insert(insertions_[next_++]);
@@ -143,7 +143,7 @@ class Merge {
   std::vector<std::uint32_t> take_waits(const Op& op) {
     std::vector<std::uint32_t> waits;
     std::erase_if(received_, [&](const std::pair<Op, std::uint32_t>& known) {
-      const bool same = known.first.micro_batch == op.micro_batch && known.first.slice == op.slice;
+      const bool same = known.first.key.at_stage(0) == op.key.at_stage(0);
       if (same) waits.push_back(known.second);
       return same;
     });

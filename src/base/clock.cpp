@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/clock.h"
+
+#include <ctime>
+
+namespace penstock {
+namespace {
+
+Seconds read(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<Seconds>(time.tv_sec) + 1e-9 * static_cast<Seconds>(time.tv_nsec);
+}
+
+}  // namespace
+
+Seconds steady_seconds() { return read(CLOCK_MONOTONIC); }
+Seconds processor_seconds_of_this_thread() { return read(CLOCK_THREAD_CPUTIME_ID); }
+
+}  // namespace penstock

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clocks for timing work. Only differences between two readings are meaningful.
+#pragma once
+
+#include "base/units.h"
+
+namespace penstock {
+
+Seconds steady_seconds();                    // monotonic; the same clock on all threads
+Seconds processor_seconds_of_this_thread();  // CPU time of the calling thread
+
+}  // namespace penstock

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock convert: models and training data to and from other programs' files.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/convert/convert_data.h"
+#include "cli/convert/convert_weights.h"
+#include "cli/input/number_flags.h"
+
+namespace penstock::cli {
+namespace {
+
+struct ConvertFlags {
+  std::vector<std::string> sources;
+  std::string output;
+  std::string shard;
+  WeightsConversion weights;
+  DataConversion data;
+};
+
+constexpr const char* kFlagsOfWeights[] = {"--to", "--precision", "--shard", "--config"};
+constexpr const char* kFlagsOfData[] = {"--sentencepiece", "--jsonl", "--key", "--append-eod", "--threads"};
+
+bool is_model(const std::string& source) {
+  std::error_code error;
+  return std::filesystem::is_directory(source, error) || source.ends_with(".safetensors");
+}
+
+void refuse(const CLI::App& command, std::span<const char* const> flags, const std::string& others) {
+  for (const char* flag : flags) {
+    if (command.count(flag) > 0)
+      throw InputError(std::string(flag) + " belongs to the conversion of " + others + "; leave it out");
+  }
+}
+
+std::string convert(const CLI::App& command, ConvertFlags& flags) {
+  if (is_model(flags.sources.front())) {
+    refuse(command, kFlagsOfData, "text");
+    if (flags.sources.size() > 1)
+      throw InputError("\"" + printable(flags.sources[1]) + "\": one model is converted at a time");
+    flags.weights.source = flags.sources.front();
+    flags.weights.target = flags.output;
+    if (!flags.shard.empty()) {
+      flags.weights.shard_bytes = on_behalf_of("--shard", [&] { return parse_bytes(flags.shard); });
+    }
+    return convert_weights(flags.weights);
+  }
+  refuse(command, kFlagsOfWeights, "models");
+  flags.data.sources = flags.sources;
+  flags.data.prefix = flags.output;
+  return convert_data(flags.data);
+}
+
+void add_model_flags(CLI::App& command, ConvertFlags& flags) {
+  command.add_option("--to", flags.weights.form, "models: the form of the target; default: the other one")
+      ->check(CLI::IsMember({"huggingface", "penstock"}));
+  command
+      .add_option("--precision", flags.weights.precision, "models: of the written weights; default: as read")
+      ->check(CLI::IsMember({"f32", "bf16", "f16", "f64"}));
+  command.add_option("--shard", flags.shard,
+                     "models: bytes of a file of weights, as in \"2 GB\"; default: 5 GB");
+  command.add_option("--config", flags.weights.config,
+                     "models: a config.json or run file with the model's shape; default: what is beside it");
+}
+
+void add_data_flags(CLI::App& command, ConvertFlags& flags) {
+  command.add_option("--sentencepiece", flags.data.sentencepiece,
+                     "text: a SentencePiece model; default: bytes are the tokens");
+  command.add_flag("--jsonl", flags.data.json_lines,
+                   "text: each line is a JSON object; default: where names end in .jsonl, .ndjson or .json");
+  command.add_option("--key", flags.data.key, "text: the member of a JSON object that is a document's text")
+      ->capture_default_str();
+  command.add_flag("--append-eod", flags.data.append_end,
+                   "text: end each document with the tokenizer's token for that");
+  flags.data.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  command.add_option("--threads", flags.data.threads, "text: threads that encode; default: all cores")
+      ->check(whole_number_from(1));
+}
+
+}  // namespace
+
+void add_convert_command(CLI::App& program, Exit& exit_code) {
+  const auto flags = std::make_shared<ConvertFlags>();
+  CLI::App* command = program.add_subcommand(
+      "convert", "Models to Hugging Face's form and back; text and JSON lines to Megatron's .bin and .idx.");
+  command
+      ->add_option("sources", flags->sources,
+                   "a run directory, a checkpoint, a Hugging Face folder or a .safetensors file; or text and "
+                   "JSON lines")
+      ->required();
+  command
+      ->add_option("-o,--output", flags->output,
+                   "a new folder for a model; PREFIX of PREFIX.bin and PREFIX.idx for text")
+      ->required();
+  add_model_flags(*command, *flags);
+  add_data_flags(*command, *flags);
+  command->callback([command, flags, &exit_code] {
+    std::cout << convert(*command, *flags) << "\n";
+    exit_code = Exit::Done;
+  });
+}
+
+}  // namespace penstock::cli

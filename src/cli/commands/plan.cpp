@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/text.h"
+#include "cli/input/hardware_file.h"
+#include "cli/input/plan_file.h"
+#include "cli/report/plan_report.h"
+#include "cli/train/agree.h"
+#include "files/atomic_file.h"
+#include "files/mapped_file.h"
+#include "files/option_file.h"
+#include "plan/plan_print.h"
+#include "plan/published/reference_fit.h"
+#include "plan/run_file.h"
+#include "plan/simulated_step.h"
+#include "report/html.h"
+#include "run/resolve.h"
+#include "train/trainable.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestTable = 64 << 20;
+
+struct Flags {
+  std::string file;
+  std::string score;
+  std::string fit;
+  std::string hardware;
+  std::string run_file;
+  std::string report;
+  bool explain = false;
+  bool json = false;
+};
+
+plan::HardwareSet hardware_for_tables(const std::string& folder) {
+  if (!folder.empty()) return read_hardware_folder(folder);
+  return read_hardware_folder(fs::path(find_hardware_file("h800", "")).parent_path());
+}
+
+plan::Table read_table(const std::string& path) {
+  return plan::Table(files::read_text(path, kLongestTable), path);
+}
+
+Exit score_table(const Flags& flags) {
+  const plan::Score score = plan::score(read_table(flags.score), hardware_for_tables(flags.hardware));
+  std::cout << (flags.json ? plan::print_score_json(score) : plan::print_score(score));
+  return Exit::Done;
+}
+
+Exit fit_constants(const Flags& flags) {
+  const auto tables = plan::reference_fit_tables(
+      [&](const std::string& name) { return read_table((fs::path(flags.fit) / (name + ".csv")).string()); });
+  std::cout << plan::print_fit(
+      plan::fit_reference(tables, hardware_for_tables(flags.hardware), /*leave_out=*/true));
+  return Exit::Done;
+}
+
+// The one configuration of [layout] as a plan of its own.
+plan::Plan plan_of_layout(const PlanQuestion& question) {
+  const auto offload = question.options.memory.offload;
+  plan::Candidate candidate;
+  candidate.layout = plan::layout_of(question.options, question.workload, question.cluster);
+  candidate.layout.offload = offload.word.empty() ? offload.number : 0.0;
+  candidate.memory =
+      plan::fit_memory(question.workload, candidate.layout, question.cluster.limit, offload.word.empty());
+  candidate.layout.offload = candidate.memory.offload;
+  candidate.cost = plan::step_cost(question.workload, candidate.layout, question.cluster.hardware,
+                                   question.cluster.engine);
+  plan::Plan plan{question.workload, question.cluster, {}};
+  plan.result.candidates = 1;
+  plan.result.best = {candidate};
+  if (!candidate.memory.fits)
+    plan.result.rejected[static_cast<std::size_t>(plan::Rejection::DeviceMemory)] = 1;
+  return plan;
+}
+
+plan::Plan plan_of_search(const PlanQuestion& question, const Flags& flags) {
+  plan::Plan plan{question.workload, question.cluster, {}};
+  plan.result = plan::search(question.workload, question.cluster, plan::space_of(question.options),
+                             static_cast<std::size_t>(question.options.search.best));
+  if (plan.result.best.empty()) throw NoAnswer(flags.file + ": " + plan::print_nearest_miss(plan));
+  return plan;
+}
+
+// Begins with the trainer's refusal, if any.
+std::string run_file_of(const PlanQuestion& question, const plan::Candidate& winner,
+                        const std::string& directory) {
+  const std::string text =
+      plan::run_file(question.workload, question.cluster, winner, question.options.workload.text, directory);
+  if (!plan::not_trainable_yet(question.workload, winner.layout).empty()) return text;
+  run::Options options;
+  files::read_toml(text, "run file", run::describe(options));
+  const Refusal refusal = refusal_of([&] { train::require_trainable(run::resolve(options)); });
+  return refusal ? "# the trainer cannot run this yet: " + refusal.text + "\n" + text : text;
+}
+
+void write_files(const PlanQuestion& question, const plan::Plan& plan, const Flags& flags) {
+  if (!flags.run_file.empty()) {
+    const std::string directory = "runs/" + fs::path(flags.run_file).stem().string();
+    files::write_atomically(flags.run_file, run_file_of(question, plan.result.best[0], directory));
+  }
+  if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(plan_report(plan)));
+}
+
+// Exit 1 when the one configuration does not fit.
+Exit answer(const PlanQuestion& question, const Flags& flags) {
+  plan::Plan plan = flags.explain ? plan_of_layout(question) : plan_of_search(question, flags);
+  plan::simulate_best(question.workload, question.cluster, plan.result.best,
+                      flags.explain ? 1 : static_cast<std::size_t>(question.options.search.simulate));
+  const plan::Candidate& first = plan.result.best[0];
+  if (flags.json) {
+    std::cout << plan::print_plan_json(plan);
+  } else if (flags.explain) {
+    std::cout << plan::explain(question.workload, question.cluster, first);
+  } else {
+    std::cout << plan::print_plan(plan);
+  }
+  write_files(question, plan, flags);
+  return first.memory.fits ? Exit::Done : Exit::No;
+}
+
+// Refuses flags that would be ignored.
+void refuse_idle_flags(const Flags& flags) {
+  const bool table = !flags.score.empty() || !flags.fit.empty();
+  if (!flags.score.empty() && !flags.fit.empty())
+    throw InputError("--score and --fit are both given; keep one");
+  if (table && !flags.file.empty())
+    throw InputError("\"" + printable(flags.file) + "\" and --score or --fit are both given; keep one");
+  if (table && (!flags.run_file.empty() || !flags.report.empty() || flags.explain))
+    throw InputError("--explain, --run-file and --report are of a plan file; leave out --score and --fit");
+  if (!table && !flags.hardware.empty())
+    throw InputError(
+        "--hardware is of --score and --fit; a plan file names its hardware as cluster.hardware");
+  if (!table && flags.file.empty())
+    throw InputError("penstock plan needs a plan file, --score FILE or --fit FOLDER");
+}
+
+Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
+  refuse_idle_flags(flags);
+  if (flags.file.empty() && !overrides.empty())
+    throw InputError("\"" + printable(overrides.front()) + "\": keys are of a plan file");
+  if (!flags.score.empty()) return score_table(flags);
+  if (!flags.fit.empty()) return fit_constants(flags);
+  return answer(read_plan_file(flags.file, overrides), flags);
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& program, Exit& exit_code) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* command = program.add_subcommand(
+      "plan", "The best way to run a model on a cluster: time, memory, and why. Exit 1: nothing fits.");
+  command->add_option("file", flags->file, "a plan file (TOML); --section.key VALUE overrides it");
+  command->add_flag("--json", flags->json, "the answer as JSON on stdout");
+  command->add_flag("--explain", flags->explain, "the configuration of [layout] alone, with every term");
+  command->add_option("--run-file", flags->run_file, "write the winner's run file here");
+  command->add_option("--report", flags->report, "write the plan as an HTML page here");
+  command->add_option("--score", flags->score, "predict the rows of a published table, beside its figures");
+  command->add_option("--fit", flags->fit,
+                      "fit the constants of the hardware files on the tables of this folder");
+  command->add_option("--hardware", flags->hardware, "folder of hardware files for --score and --fit");
+  command->allow_extras();
+  command->callback([command, flags, &exit_code] { exit_code = carry_out(*flags, command->remaining()); });
+}
+
+}  // namespace penstock::cli

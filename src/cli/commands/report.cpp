@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock report: one HTML page of one or several runs or simulations.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/report/run_report.h"
+#include "files/atomic_file.h"
+#include "files/run_files.h"
+#include "report/html.h"
+#include "report/trace.h"
+
+namespace penstock::cli {
+namespace {
+
+struct ReportFlags {
+  std::vector<std::string> sources;
+  std::string output;
+  std::string trace;
+};
+
+report::Run run_of_source(const std::string& source) {
+  std::error_code error;
+  if (std::filesystem::is_directory(source, error)) return run_of_directory(source);
+  SimulateFlags flags;
+  flags.schedule.file = source;
+  flags.report = source;
+  report::Run run = run_of(simulate_source(flags, {}));
+  run.name = source;
+  return run;
+}
+
+// The page of a single run directory is written into it.
+std::string default_output(const std::vector<std::string>& sources) {
+  std::error_code error;
+  const bool own = sources.size() == 1 && std::filesystem::is_directory(sources.front(), error);
+  return own ? (std::filesystem::path(sources.front()) / files::kReport).string() : files::kReport;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& program, Exit& exit_code) {
+  const auto flags = std::make_shared<ReportFlags>();
+  CLI::App* command =
+      program.add_subcommand("report", "Write one HTML page of runs and simulations, side by side.");
+  command->add_option("sources", flags->sources, "run directories, run files (TOML) or schedules (CSV)")
+      ->required();
+  command->add_option("-o,--output", flags->output,
+                      "the page; default: report.html, in the run directory if it is one");
+  command->add_option("--trace", flags->trace, "write a Chrome trace of all of them there");
+  command->callback([flags, &exit_code] {
+    report::Report report{.title = "penstock report", .runs = {}};
+    for (const std::string& source : flags->sources) report.runs.push_back(run_of_source(source));
+    const std::string output = flags->output.empty() ? default_output(flags->sources) : flags->output;
+    files::write_atomically(output, report::html_page(report));
+    if (!flags->trace.empty()) files::write_atomically(flags->trace, report::chrome_trace(report));
+    std::cout << output << "\n";
+    exit_code = Exit::Done;
+  });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock show: draw a schedule.
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/input/schedule_flags.h"
+#include "cli/simulate/compare_schedules.h"
+#include "cli/simulate/simulation.h"
+#include "report/drawing.h"
+#include "report/grid.h"
+#include "report/svg.h"
+#include "report/trace.h"
+#include "schedule/generators/generator.h"
+#include "schedule/passes/lower.h"
+#include "schedule/program_text.h"
+#include "schedule/text.h"
+#include "sim/costs/unit.h"
+#include "sim/result.h"
+#include "train/record/progress.h"
+
+namespace penstock::cli {
+namespace {
+
+struct ShowFlags {
+  ScheduleFlags schedule;
+  std::string format = "grid";
+  bool program = false;
+  bool colour = false;
+  bool compare = false;
+};
+
+std::string describe(const schedule::Schedule& schedule) {
+  return schedule.name + ": " + std::to_string(schedule.device_count()) + " devices, " +
+         std::to_string(schedule.stages) + " stages, " + std::to_string(schedule.micro_batches()) +
+         " micro-batches\n";
+}
+
+std::string notes(const ShowFlags& flags) {
+  if (flags.schedule.name.empty()) return {};
+  const schedule::Generator& generator = schedule::find_generator(flags.schedule.name);
+  std::string text;
+  if (generator.replicates_parameters)
+    text += "every stage lives on two devices: two copies of the parameters\n";
+  if (!generator.fixed_gradient_order) {
+    text +=
+        "adds weight gradients in another micro-batch order than 1f1b: equal to it to a tolerance, not in "
+        "every bit\n";
+  }
+  return text;
+}
+
+// A program in time: F = 1, B = 2, I = W = 1, visits of the vocabulary 1/2.
+sim::Result in_unit_times(const ShowFlags& flags, const schedule::Program& program) {
+  return sim::evaluate(program, sim::UnitCosts({.visit = 0.5}, unit_record(flags.schedule)));
+}
+
+std::string trace_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
+  const schedule::Program program = lower_legal(schedule, flags.schedule);
+  const sim::Result result = in_unit_times(flags, program);
+  return report::chrome_trace({.prefix = "", .program = program, .timeline = result.timeline});
+}
+
+// Copies and vocabulary visits are ops of a program, not actions of a schedule.
+std::string svg_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
+  const bool plain =
+      flags.schedule.offload == 0 && !flags.schedule.vocabulary_parallel && flags.schedule.exchange == "off";
+  if (plain) return report::svg(report::draw(schedule));
+  const schedule::Program program = lower_legal(schedule, flags.schedule);
+  return report::svg(report::draw(program, in_unit_times(flags, program).timeline));
+}
+
+// "-" after actions partly computed elsewhere, "+" after those that compute for other devices.
+report::GridOptions::Signs exchange_signs(const schedule::Schedule& schedule,
+                                          const schedule::Program& program) {
+  report::GridOptions::Signs signs;
+  const auto sign = [&](int device, const schedule::Action& action, char sign) {
+    const auto& row = schedule.devices[device];
+    signs[{device, static_cast<int>(std::ranges::find(row, action) - row.begin())}] = sign;
+  };
+  for (const schedule::Exchange& exchange : program.exchanges) {
+    sign(exchange.owner, exchange.of, '-');
+    sign(exchange.partner, exchange.during, '+');
+  }
+  return signs;
+}
+
+std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) {
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  report::GridOptions options{.colour = terminal || flags.colour,
+                              .most_columns = terminal ? train::terminal_width() : 0};
+  std::string text = describe(schedule) + notes(flags);
+  if (flags.schedule.exchange != "off") {
+    options.signs = exchange_signs(schedule, lower_legal(schedule, flags.schedule));
+    text += "exchange " + flags.schedule.exchange +
+            ": \"-\" others attend to a part of the action's context, \"+\" the device attends for another\n";
+  }
+  return text + report::grid(schedule, options);
+}
+
+// A run file has a schedule and a program of its own, for any mesh.
+std::string show_run(const ShowFlags& flags) {
+  const run::Run run = resolved_run_file(flags.schedule.file);
+  if (flags.program) return schedule::to_text(run.program);
+  if (flags.format == "csv") return schedule::to_csv(run.schedule);
+  if (flags.format == "json") return schedule::to_json(run.schedule) + "\n";
+  if (flags.format == "grid") return grid_of(flags, run.schedule);
+  const auto timeline = in_unit_times(flags, run.program).timeline;
+  if (flags.format == "svg") return report::svg(report::draw(run.program, timeline));
+  return report::chrome_trace({.prefix = "", .program = run.program, .timeline = timeline});
+}
+
+std::string show(const ShowFlags& flags) {
+  if (flags.compare) return compare_schedules(flags.schedule);
+  if (flags.schedule.name.empty() && flags.schedule.file.ends_with(".toml")) return show_run(flags);
+  const schedule::Schedule schedule = make_schedule(flags.schedule);
+  if (flags.program) return schedule::to_text(lower_legal(schedule, flags.schedule));
+  if (flags.format == "svg") return svg_of(flags, schedule);
+  if (flags.format == "trace") return trace_of(flags, schedule);
+  if (flags.schedule.vocabulary_parallel)
+    throw InputError("--vocabulary-parallel is of programs: add --program, --format svg or --format trace");
+  if (flags.schedule.exchange != "off" && flags.format != "grid")
+    throw InputError("--exchange is of programs: add --program, --format grid, svg or trace");
+  if (flags.format == "csv") return schedule::to_csv(schedule);
+  if (flags.format == "json") return schedule::to_json(schedule) + "\n";
+  return grid_of(flags, schedule);
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& program, Exit& exit_code) {
+  const auto flags = std::make_shared<ShowFlags>();
+  CLI::App* command = program.add_subcommand("show", "Draw a schedule, or print it for another program.");
+  add_schedule_flags(*command, flags->schedule);
+  CLI::Option* format = command->add_option("--format", flags->format, "grid, csv, json, svg or trace");
+  format->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}));
+  CLI::Option* lowered = command->add_flag(
+      "--program", flags->program, "the lowered program as text instead: transfers and optimizer step added");
+  CLI::Option* compare = command->add_flag("--compare", flags->compare,
+                                           "a table of all schedules at the size given by -p, -m and -n");
+  lowered->excludes(format);
+  for (const char* of_programs : {"--vocabulary-parallel", "--exchange"})
+    compare->excludes(command->get_option(of_programs));
+  compare->excludes(format)->excludes(lowered);
+  command->add_flag("--colour", flags->colour, "colours in a pipe too");
+  command->callback([flags, &exit_code] {
+    std::cout << show(*flags);
+    exit_code = Exit::Done;
+  });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock simulate: how long does a program take, how much memory does it need, and why does a device wait?
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/input/number_flags.h"
+#include "cli/report/run_report.h"
+#include "cli/simulate/simulation.h"
+#include "cli/simulate/sweep.h"
+#include "files/atomic_file.h"
+#include "report/html.h"
+#include "report/terminal.h"
+#include "report/trace.h"
+#include "sim/print.h"
+#include "train/record/progress.h"
+
+namespace penstock::cli {
+namespace {
+
+void print_for_people(const Simulated& simulated) {
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  if (!simulated.assumed.empty()) std::cout << "assumed  " << join(simulated.assumed, ", ") << "\n";
+  if (!simulated.note.empty()) std::cout << "exchange " << simulated.note << "\n";
+  std::cout << sim::to_table(simulated.result) << "\n"
+            << report::terminal_timeline(
+                   simulated.program, simulated.result.timeline,
+                   {.width = terminal ? train::terminal_width() : 100, .colour = terminal});
+  if (simulated.measured.empty()) return;
+  const MeasuredStep& step = simulated.measured[simulated.typical];
+  std::cout << "\n"
+            << step.label << " measured, beside simulated from its own action times\n"
+            << sim::to_comparison(step.result, simulated.result);
+}
+
+// The result for a run directory has one more key, "measured", with the same keys inside.
+std::string json_of(const Simulated& simulated) {
+  std::string json = sim::to_json(simulated.result);
+  if (simulated.measured.empty()) return json;
+  json.erase(json.rfind('}'));
+  return json + ",\"measured\":" + sim::to_json(simulated.measured[simulated.typical].result) + "}";
+}
+
+Exit carry_out_sweep(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  const Sweep swept = sweep(flags, overrides, flags.sweep);
+  std::cout << (flags.json ? to_json(swept) + "\n" : to_table(swept));
+  if (!flags.plot.empty()) files::write_atomically(flags.plot, to_svg(swept));
+  return Exit::Done;
+}
+
+void refuse_idle_flags(const SimulateFlags& flags) {
+  if (flags.sweep.empty() && !flags.plot.empty())
+    throw InputError("--plot draws a sweep; give --sweep KEY=V1,V2,... too");
+  if (!flags.sweep.empty() && (!flags.report.empty() || !flags.trace.empty()))
+    throw InputError("--report and --trace show one simulation; use --plot with --sweep");
+}
+
+Exit carry_out(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  refuse_idle_flags(flags);
+  if (!flags.sweep.empty()) return carry_out_sweep(flags, overrides);
+  const Simulated simulated = simulate_source(flags, overrides);
+  if (simulated.result.deadlock) {
+    throw NoAnswer(simulated.program.name + ": does not run to its end: " + simulated.result.deadlock->text);
+  }
+  if (flags.json) {
+    std::cout << json_of(simulated) << "\n";
+  } else {
+    print_for_people(simulated);
+  }
+  if (!flags.report.empty() || !flags.trace.empty()) {
+    const report::Report report{.title = "penstock simulate: " + simulated.program.name,
+                                .runs = {run_of(simulated)}};
+    if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(report));
+    if (!flags.trace.empty()) files::write_atomically(flags.trace, report::chrome_trace(report));
+  }
+  return Exit::Done;
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& program, Exit& exit_code) {
+  const auto flags = std::make_shared<SimulateFlags>();
+  CLI::App* command = program.add_subcommand(
+      "simulate", "Simulate a schedule, a run file, or a finished run beside what it measured.");
+  add_schedule_flags(*command, flags->schedule);
+  command->get_option("file")->description("a schedule (CSV), a run file (TOML), or a run directory");
+  command->add_option("--forward", flags->times.forward, "seconds of an F");
+  command->add_option("--backward", flags->times.backward, "seconds of a B");
+  command->add_option("--input", flags->times.input, "seconds of an I");
+  command->add_option("--weight", flags->times.weight, "seconds of a W");
+  command->add_option("--transfer", flags->times.transfer, "seconds from device to device; occupies nothing");
+  command->add_option("--copy", flags->times.copy, "seconds to copy a whole record, one way, with --offload");
+  command->add_option("--visit", flags->times.visit, "seconds of a visit of the vocabulary (LOSS)");
+  command
+      ->add_option("--attention-share", flags->times.attention,
+                   "what of F, B and I is attention, 0 to 1, in the mean over slices: it grows with the "
+                   "slice's number")
+      ->check(share());
+  command
+      ->add_option("--stage-layers", flags->times.layers,
+                   "layers of a stage, at each of which help is served")
+      ->check(whole_number_from(1));
+  command->add_option("--costs", flags->costs,
+                      "a table of costs: seconds by kind, stage and slice; links; bytes");
+  command->add_option("--change", flags->changes,
+                      "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long)");
+  command->add_option("--attention", flags->attention,
+                      "what if attention took so many times as long; run files");
+  command->add_option("--hardware", flags->hardware,
+                      "offloading copies as quick as in this hardware file; run files");
+  command->add_option("--copy-gbps", flags->copy_gbps,
+                      "or so many 1e9 bytes a second and direction; run files");
+  command->add_option("--sweep", flags->sweep, "a table over values of one key: slices=1,2,4,8,16");
+  command->add_option("--plot", flags->plot, "with --sweep: draw makespan and peak memory there (SVG)");
+  command->add_flag("--processor-time", flags->processor_time,
+                    "of a run directory: actions take the processor seconds that they used, for runs whose "
+                    "ranks shared cores");
+  command->add_flag("--json", flags->json, "the result as JSON on stdout");
+  command->add_option("--report", flags->report, "write an HTML report there");
+  command->add_option("--trace", flags->trace, "write a Chrome trace there");
+  command->allow_extras();
+  command->callback([command, flags, &exit_code] { exit_code = carry_out(*flags, command->remaining()); });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock train: carries out a run file, as a rank of mpirun, as threads of one process, or alone.
+#include <ATen/Parallel.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/option_text.h"
+#include "base/text.h"
+#include "cli/automatic_threads.h"
+#include "cli/commands.h"
+#include "cli/input/number_flags.h"
+#include "cli/tell.h"
+#include "cli/train/agree.h"
+#include "cli/train/check_weights.h"
+#include "cli/train/resume.h"
+#include "cli/train/run_outputs.h"
+#include "cli/train/start_table.h"
+#include "cli/train/stop_signals.h"
+#include "comm/mpi.h"
+#include "comm/single.h"
+#include "comm/threads.h"
+#include "files/atomic_file.h"
+#include "files/option_file.h"
+#include "run/choose.h"
+#include "run/resolve.h"
+#include "train/checkpoint/settings.h"
+#include "train/machine.h"
+#include "train/run.h"
+#include "train/sample.h"
+#include "train/trainable.h"
+
+namespace penstock::cli {
+namespace {
+
+struct TrainFlags {
+  std::string file;
+  int ranks = 1;
+  bool print_config = false;
+  bool dry_run = false;
+  bool profile = false;
+  bool resume = false;
+  std::int64_t sample = 0;
+  std::vector<std::string> overrides;
+};
+
+// A launcher hides the terminal from its ranks; PENSTOCK_PROGRESS=live reports that there is one.
+bool draws_on_terminal() {
+  const char* progress = std::getenv("PENSTOCK_PROGRESS");
+  return isatty(STDERR_FILENO) == 1 || (progress && std::string_view(progress) == "live");
+}
+
+// A rank's input, read and checked before the first message.
+struct Prepared {
+  run::Run run;
+  std::unique_ptr<train::TokenData> data;
+  std::unique_ptr<train::RunDirectory> directory;  // rank 0
+  Resumption resumption;
+};
+
+train::RunStart start_of(const TrainFlags& flags) {
+  return flags.resume ? train::RunStart::Resume : train::RunStart::New;
+}
+
+void check_sample(const TrainFlags& flags, const run::DataOptions& data) {
+  if (flags.sample > 0 && data.text.empty())
+    throw InputError("--sample needs the text of data.text; leave it out with data.megatron");
+  const Tokens seq_len = data.seq_len;
+  const Tokens room = seq_len - train::prompt_bytes(seq_len);
+  if (flags.sample <= room) return;
+  throw InputError("--sample " + std::to_string(flags.sample) +
+                   ": a sequence of data.seq_len = " + std::to_string(seq_len) + " has room for " +
+                   std::to_string(room) + " tokens after the prompt; use at most that");
+}
+
+void check_offload(const run::MemoryOptions& memory) {
+  std::error_code error;
+  const std::string& directory = memory.offload_dir;
+  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
+    throw InputError("memory.offload_dir = " + json_quote(directory) +
+                     " is no directory; name one that is there");
+  }
+}
+
+// For this many ranks on this host.
+run::Run resolved_here(const TrainFlags& flags, int ranks) {
+  return run::resolve(run::read_options(flags.file, flags.overrides),
+                      train::probe_machine(automatic_threads(ranks)));
+}
+
+Prepared prepare(const TrainFlags& flags, run::Run run, int ranks) {
+  train::require_trainable(run);
+  check_offload(run.options.memory);
+  run::check_ranks(run, ranks);
+  check_sample(flags, run.options.data);
+  run::require_fit(run);
+  if (!flags.resume || std::filesystem::exists(run.options.model.weights)) check_weights(run.options.model);
+  Prepared prepared{.run = std::move(run)};
+  prepared.data = std::make_unique<train::TokenData>(prepared.run.options.data, prepared.run.options.train,
+                                                     prepared.run.shape().vocab);
+  return prepared;
+}
+
+// Comes last, so that earlier errors leave nothing written.
+void open_directory(const TrainFlags& flags, Prepared& prepared) {
+  prepared.directory =
+      std::make_unique<train::RunDirectory>(prepared.run.options.output.dir, start_of(flags));
+}
+
+// Collective. The rank with the directory also removes partial checkpoints and sets later ones aside.
+void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {
+  if (!flags.resume) return;
+  prepared.resumption = choose_checkpoint(prepared.run, *prepared.data, world);
+  if (!prepared.directory) return;
+  const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
+  checkpoints.clear_partial();
+  const auto& chosen = prepared.resumption.checkpoint;
+  if (!chosen) return;
+  checkpoints.set_aside_after(chosen->step);
+  checkpoints.keep_newest(prepared.run.options.train.keep_checkpoints);
+}
+
+// The thread count, which bits depend on, is the checkpoint's unless the run file sets another.
+int threads_of(const Prepared& prepared) {
+  const auto& checkpoint = prepared.resumption.checkpoint;
+  if (prepared.run.options.train.threads > 0 || !checkpoint) return prepared.run.threads;
+  const int before = train::threads_of(checkpoint->settings);
+  return before > 0 ? before : prepared.run.threads;
+}
+
+std::string configuration_of(run::Options options) { return print_toml(run::describe(options)); }
+
+// Prints skipped checkpoints and changes on stderr, then the start table and the step resumed from.
+std::string tell_start(const Prepared& prepared, int threads) {
+  for (const std::string& remark : prepared.resumption.remarks) tell(remark);
+  const train::Host machine = train::this_host();
+  std::string table =
+      start_table(prepared.run, machine.processor + " (" + machine.instructions + ")", threads);
+  const auto& checkpoint = prepared.resumption.checkpoint;
+  if (!checkpoint) return table;
+  for (const std::string& line : changed_settings(*checkpoint, prepared.run, threads)) tell(line);
+  return table + "resumes   after step " + std::to_string(checkpoint->step) + ", from " +
+         train::checkpoints_of(prepared.run).of_step(checkpoint->step) + "\n";
+}
+
+void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world) {
+  at::set_num_threads(threads);
+  world.set_timeout(prepared.run.options.train.timeout);
+  const bool talks = world.rank() == 0;
+  train::Progress progress({.stream = std::cerr,
+                            .terminal = draws_on_terminal(),
+                            .width = train::terminal_width,
+                            .now = steady_seconds});
+  const train::RunObserver observer{
+      .progress = [&](const train::ProgressState& state) { progress.update(state); },
+      .say = [&](const std::string& line) { progress.say(line); }};
+  if (talks) {
+    std::cout << tell_start(prepared, threads) << std::flush;
+    files::write_atomically(prepared.directory->config(), configuration_of(prepared.run.options));
+  }
+  const train::RunControl control{
+      .resumed = prepared.resumption.checkpoint, .stop_asked = StopSignals::asked, .profile = flags.profile};
+  const train::RunOutcome outcome = train::run(prepared.run, *prepared.data, world,
+                                               talks ? prepared.directory.get() : nullptr, observer, control);
+  if (!talks) return;
+  progress.finish();
+  if (outcome.stopped) {
+    std::cout << stop_line(outcome);
+    return;
+  }
+  write_outputs(prepared.run, outcome, *prepared.directory);
+  const std::string sample =
+      flags.sample > 0 ? train::sample_of(prepared.run, *prepared.data, outcome.weights_file, flags.sample)
+                       : std::string();
+  std::cout << result_table(prepared.run, outcome.summary, sample, *prepared.directory);
+  if (flags.profile) std::cout << "profile   " << profile_of(prepared.run.program, outcome);
+}
+
+void report_failure(int rank, const std::exception& failure) {
+  tell("rank " + std::to_string(rank) + ": " + failure.what());
+}
+
+void refuse_threads(const TrainFlags& flags) {
+  if (flags.ranks == 1) return;
+  throw InputError("--ranks " + std::to_string(flags.ranks) +
+                   " starts threads of one process, but mpirun has started the ranks; leave it out");
+}
+
+// Errors common to all ranks are reported once, by rank 0, before any rank begins to work.
+Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Prepared& prepared) {
+  const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
+  Refusal refusal = together([&] {
+    refuse_threads(flags);
+    prepared = prepare(flags, resolved_here(flags, comm::local_ranks()), world.size());
+  });
+  if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
+  if (!refusal) {
+    refusal = together([&] {
+      if (world.rank() == 0) open_directory(flags, prepared);
+    });
+  }
+  if (!refusal) refusal = together([&] { take_up(flags, prepared, world); });
+  return refusal;
+}
+
+// Under a launcher, SIGTERM and SIGINT belong to the launcher.
+Exit train_under_mpi(const TrainFlags& flags) {
+  const StopSignals signals({SIGUSR1});
+  Exit exit_code = Exit::Done;
+  comm::run_mpi(
+      [&](comm::Communicator& world) {
+        Prepared prepared;
+        const Refusal refusal = prepare_together(flags, world, prepared);
+        exit_code = refusal.exit_code;
+        if (refusal) {
+          if (world.rank() == 0) tell(refusal.text);
+          return;
+        }
+        if (prepared.resumption.finished) {
+          if (world.rank() == 0) std::cout << finished_line(prepared.run);
+          return;
+        }
+        train_as_rank(flags, prepared, threads_of(prepared), world);
+      },
+      report_failure);
+  return exit_code;
+}
+
+void train_here(const TrainFlags& flags, const run::Run& resolved) {
+  const StopSignals signals({SIGUSR1, SIGTERM, SIGINT});
+  Prepared prepared = prepare(flags, resolved, flags.ranks);
+  open_directory(flags, prepared);
+  const auto alone = comm::make_single();
+  take_up(flags, prepared, *alone);
+  if (prepared.resumption.finished) {
+    std::cout << finished_line(prepared.run);
+    return;
+  }
+  const int threads = threads_of(prepared);
+  if (flags.ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
+  comm::run_ranks(flags.ranks,
+                  [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
+}
+
+// Dry run: printed by the first rank of a launcher; the ranks exchange no messages.
+std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int ranks) {
+  if (flags.print_config) return configuration_of(resolved.options);
+  Prepared prepared = prepare(flags, resolved, ranks);
+  train::RunDirectory::check(resolved.options.output.dir, start_of(flags));
+  if (comm::launched_rank() != 0) return {};
+  take_up(flags, prepared, *comm::make_single());
+  if (prepared.resumption.finished) return finished_line(prepared.run);
+  return tell_start(prepared, threads_of(prepared)) + memory_remark(prepared.run, ranks);
+}
+
+Exit train(const TrainFlags& flags) {
+  const bool describes = flags.print_config || flags.dry_run;
+  if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
+  const int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
+  const run::Run resolved = resolved_here(flags, ranks);
+  if (!describes) {
+    train_here(flags, resolved);
+  } else if (const std::string text = describe_run(flags, resolved, ranks); comm::launched_rank() == 0) {
+    std::cout << text;
+  }
+  return Exit::Done;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& program, Exit& exit_code) {
+  const auto flags = std::make_shared<TrainFlags>();
+  CLI::App* command = program.add_subcommand("train", "Carry out a run file.");
+  command->add_option("file", flags->file, "the run file (TOML)")->required();
+  command
+      ->add_option("--ranks", flags->ranks,
+                   "start so many ranks as threads of this process; not under mpirun")
+      ->check(whole_number_from(1));
+  command
+      ->add_option("--sample", flags->sample,
+                   "at the end, draw so many tokens of text from the trained weights")
+      ->check(whole_number_from(0));
+  command->add_flag("--profile", flags->profile,
+                    "time every kernel of the last steps: a table, profile.json, and in the trace");
+  command->add_flag(
+      "--resume", flags->resume,
+      "go on from the newest valid checkpoint of output.dir; also with other ranks or schedules");
+  command->add_flag("--print-config", flags->print_config, "print the resolved run file and end");
+  command->add_flag("--dry-run", flags->dry_run, "check everything, print the start table and end");
+  command->allow_extras();
+  command->footer("Each key of the run file can be given here too, as --section.key VALUE:\n\n" +
+                  run::options_help());
+  command->callback([command, flags, &exit_code] {
+    flags->overrides = command->remaining();
+    exit_code = train(*flags);
+  });
+}
+
+}  // namespace penstock::cli

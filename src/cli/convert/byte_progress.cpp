@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/convert/byte_progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "train/record/progress.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr double kMegabyte = 1e6;
+constexpr Seconds kRedraw = 0.1, kPlainInterval = 10;
+constexpr int kShortestBar = 10, kLongestBar = 42;
+
+std::string bar(double share, int width) {
+  const int filled = std::clamp(static_cast<int>(share * (width - 2)), 0, width - 2);
+  std::string cells(static_cast<std::size_t>(filled), '=');
+  if (filled > 0 && filled < width - 2) cells.back() = '>';
+  cells.resize(static_cast<std::size_t>(width - 2), ' ');
+  return "[" + cells + "]  ";
+}
+
+}  // namespace
+
+std::string byte_progress_line(Bytes done, Bytes total, Seconds elapsed, int width) {
+  const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1.0;
+  const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
+  std::string line = number(static_cast<double>(done) / kMegabyte, 1) + " of " +
+                     number(static_cast<double>(total) / kMegabyte, 1) + " MB  " +
+                     number(rate / kMegabyte, 1) + " MB/s";
+  if (rate > 0 && done < total)
+    line += "  " + print_seconds(static_cast<double>(total - done) / rate) + " left";
+  const int room = std::min(kLongestBar, width - static_cast<int>(line.size()) - 2);
+  return room >= kShortestBar ? bar(share, room) + line : line;
+}
+
+ByteProgress::ByteProgress(Bytes total)
+    : total_(total), terminal_(isatty(STDERR_FILENO) == 1), began_(steady_seconds()), drawn_(began_) {}
+
+void ByteProgress::add(Bytes done) {
+  done_ += done;
+  const Seconds now = steady_seconds();
+  if (now - drawn_ >= (terminal_ ? kRedraw : kPlainInterval)) draw(now);
+}
+
+void ByteProgress::draw(Seconds now) {
+  drawn_ = now;
+  if (terminal_) {
+    std::cerr << '\r' << byte_progress_line(done_, total_, now - began_, train::terminal_width() - 1)
+              << "\x1b[K" << std::flush;
+  } else {
+    std::cerr << byte_progress_line(done_, total_, now - began_, 0) << std::endl;
+  }
+}
+
+void ByteProgress::finish() {
+  draw(steady_seconds());
+  if (terminal_) std::cerr << std::endl;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Progress of a pass over many bytes: a bar redrawn in place in a terminal, plain lines elsewhere.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "base/units.h"
+
+namespace penstock::cli {
+
+// "[=====>    ] 12.3 of 40.0 MB  80.1 MB/s  1 s left" in `width` columns; without a bar when `width` is 0.
+std::string byte_progress_line(Bytes done, Bytes total, Seconds elapsed, int width);
+
+class ByteProgress {
+ public:
+  // On standard error.
+  explicit ByteProgress(Bytes total);
+
+  void add(Bytes done);
+  void finish();  // the last line, with the rate of the whole pass
+
+ private:
+  void draw(Seconds now);
+
+  Bytes total_;
+  Bytes done_ = 0;
+  bool terminal_;
+  Seconds began_, drawn_;
+};
+
+}  // namespace penstock::cli

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/convert/convert_data.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/convert/byte_progress.h"
+#include "files/byte_tokenizer.h"
+#include "files/mapped_file.h"
+#include "files/megatron/writer.h"
+#include "files/sentencepiece.h"
+#include "files/text_blocks.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Ids = std::vector<std::int32_t>;
+
+struct Tokenizer {
+  std::function<Ids(std::string_view)> encode;  // any thread
+  std::int64_t vocab = 0;
+  std::optional<std::int32_t> end;  // of a document
+};
+
+Ids bytes_of(std::string_view text) {
+  Ids ids(text.size());
+  std::ranges::transform(text, ids.begin(), [](char c) { return static_cast<unsigned char>(c); });
+  return ids;
+}
+
+Tokenizer tokenizer_of(const DataConversion& conversion) {
+  if (conversion.sentencepiece.empty()) return {bytes_of, files::kByteVocabulary, files::kEndOfText};
+  const auto model = on_behalf_of(
+      "--sentencepiece", [&] { return std::make_shared<files::SentencePiece>(conversion.sentencepiece); });
+  return {[model](std::string_view text) { return model->encode(text); }, model->vocab(),
+          model->end_of_text()};
+}
+
+// Part of a source, encoded on its own.
+struct Block {
+  std::string_view bytes;
+  std::int64_t first_line = 1;
+  bool last = false;  // of its source
+};
+
+// Tokens of a block in the file's type, and the byte offsets at which documents end.
+struct Encoded {
+  std::vector<std::byte> tokens;
+  std::vector<std::size_t> ends;
+  std::size_t source_bytes = 0;
+};
+
+// Encodes the blocks of one source, on any thread.
+struct Encoder {
+  const DataConversion& conversion;
+  const Tokenizer& tokenizer;
+  files::TokenType type;
+  std::string origin;
+  bool json_lines;
+
+  Encoded operator()(const Block& block) const {
+    Encoded encoded{.source_bytes = block.bytes.size()};
+    if (json_lines) {
+      for (const std::string& text :
+           files::texts_of_json_lines(block.bytes, conversion.key, origin, block.first_line)) {
+        add_text(encoded, text);
+        end_document(encoded);
+      }
+    } else {
+      add_text(encoded, block.bytes);
+      if (block.last) end_document(encoded);
+    }
+    return encoded;
+  }
+
+  // In pieces, so that a document has the same tokens as a file and as a line.
+  void add_text(Encoded& encoded, std::string_view text) const {
+    while (!text.empty()) {
+      const std::size_t length = files::first_block(text, conversion.block_bytes, false);
+      add(encoded, tokenizer.encode(text.substr(0, length)));
+      text.remove_prefix(length);
+    }
+  }
+
+  void end_document(Encoded& encoded) const {
+    if (conversion.append_end) add(encoded, {*tokenizer.end});
+    encoded.ends.push_back(encoded.tokens.size());
+  }
+
+  void add(Encoded& encoded, const Ids& ids) const {
+    const std::size_t size = static_cast<std::size_t>(size_of(type)), begin = encoded.tokens.size();
+    encoded.tokens.resize(begin + ids.size() * size);
+    std::byte* target = encoded.tokens.data() + begin;
+    for (const std::int32_t id : ids) {
+      std::memcpy(target, &id, size);  // little-endian: the low bytes come first
+      target += size;
+    }
+  }
+};
+
+// The blocks of a source, one after another.
+class Blocks {
+ public:
+  Blocks(std::string_view text, std::size_t wanted, bool json_lines)
+      : rest_(text), wanted_(wanted), json_lines_(json_lines) {}
+
+  std::optional<Block> next() {
+    if (rest_.empty()) return std::nullopt;
+    const std::size_t length = files::first_block(rest_, wanted_, json_lines_);
+    const Block block{rest_.substr(0, length), line_, length == rest_.size()};
+    rest_.remove_prefix(length);
+    if (json_lines_) line_ += std::ranges::count(block.bytes, '\n');
+    return block;
+  }
+
+ private:
+  std::string_view rest_;
+  std::size_t wanted_;
+  bool json_lines_;
+  std::int64_t line_ = 1;
+};
+
+void write(files::MegatronWriter& writer, const Encoded& encoded) {
+  std::size_t begin = 0;
+  for (const std::size_t end : encoded.ends) {
+    writer.add(std::span(encoded.tokens).subspan(begin, end - begin));
+    writer.end_document();
+    begin = end;
+  }
+  writer.add(std::span(encoded.tokens).subspan(begin));
+}
+
+// Blocks are encoded in parallel and written in order; only a limited number are in memory.
+void convert_source(const Encoder& encoder, std::string_view text, files::MegatronWriter& writer,
+                    ByteProgress& progress) {
+  Blocks blocks(text, encoder.conversion.block_bytes, encoder.json_lines);
+  std::deque<std::future<Encoded>> under_way;
+  for (std::optional<Block> block = blocks.next(); block || !under_way.empty();) {
+    if (block && under_way.size() < static_cast<std::size_t>(encoder.conversion.threads)) {
+      under_way.push_back(std::async(std::launch::async, std::cref(encoder), *block));
+      block = blocks.next();
+      continue;
+    }
+    const Encoded encoded = under_way.front().get();
+    under_way.pop_front();
+    write(writer, encoded);
+    progress.add(static_cast<Bytes>(encoded.source_bytes));
+  }
+}
+
+bool names_json_lines(const std::string& path) {
+  const std::string extension = fs::path(path).extension().string();
+  return extension == ".jsonl" || extension == ".ndjson" || extension == ".json";
+}
+
+void require_free(const std::string& prefix) {
+  std::error_code error;
+  const fs::path folder = fs::path(prefix).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error))
+    throw InputError(printable(folder.string(), 500) + " is no directory; make it, or name another target");
+  for (const char* extension : {".bin", ".idx"}) {
+    if (fs::exists(prefix + extension, error))
+      throw InputError(printable(prefix, 500) + extension + " is there already; name another target");
+  }
+}
+
+}  // namespace
+
+std::string convert_data(const DataConversion& conversion) {
+  require_free(conversion.prefix);
+  const Tokenizer tokenizer = tokenizer_of(conversion);
+  if (conversion.append_end && !tokenizer.end)
+    throw InputError("--append-eod: the model " + printable(conversion.sentencepiece, 500) +
+                     " has no token for the end of a text; leave it out");
+  std::vector<files::MappedFile> texts;
+  Bytes total = 0;
+  for (const std::string& source : conversion.sources) {
+    texts.emplace_back(source);
+    total += static_cast<Bytes>(texts.back().bytes().size());
+  }
+  const files::TokenType type = files::token_type_for(tokenizer.vocab);
+  files::MegatronWriter writer(conversion.prefix, type);
+  ByteProgress progress(total);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string& source = conversion.sources[i];
+    const Encoder encoder{conversion, tokenizer, type, printable(source, 500),
+                          conversion.json_lines || names_json_lines(source)};
+    convert_source(encoder, texts[i].text(), writer, progress);
+  }
+  writer.commit();
+  progress.finish();
+  return conversion.prefix + ".bin and .idx: " + std::to_string(writer.tokens()) + " tokens of " +
+         std::to_string(size_of(type)) + " bytes in " + std::to_string(writer.documents()) +
+         " documents; vocabulary " + std::to_string(tokenizer.vocab);
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/convert/convert_weights.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/option_text.h"
+#include "base/text.h"
+#include "cli/convert/byte_progress.h"
+#include "cli/convert/model_source.h"
+#include "files/atomic_file.h"
+#include "files/elements.h"
+#include "files/run_files.h"
+#include "model/parameters.h"
+#include "run/options.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using files::ElementType;
+using files::StoredTensor;
+
+constexpr std::size_t kElementsAtATime = 1 << 20;
+
+struct TypeName {
+  std::string_view precision;
+  ElementType type;
+  std::string_view config;  // as in config.json
+};
+constexpr TypeName kTypes[] = {{"f32", ElementType::F32, "float32"},
+                               {"bf16", ElementType::BF16, "bfloat16"},
+                               {"f16", ElementType::F16, "float16"},
+                               {"f64", ElementType::F64, "float64"}};
+
+// A folder under a temporary name until it is complete.
+class NewFolder {
+ public:
+  explicit NewFolder(const std::string& path)
+      : path_(path), temporary_(path + ".part-" + std::to_string(getpid())) {
+    std::error_code error;
+    if (fs::exists(path_, error) && !fs::is_empty(path_, error))
+      throw InputError(printable(path_, 500) + " is there already; name another target");
+    if (!fs::create_directory(temporary_, error))
+      throw InputError(printable(path_, 500) + " cannot be made: " + error.message());
+  }
+  ~NewFolder() {
+    std::error_code error;
+    fs::remove_all(temporary_, error);
+  }
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  std::string file(const std::string& name) const { return (fs::path(temporary_) / name).string(); }
+  void publish() const {
+    std::error_code error;
+    fs::rename(temporary_, path_, error);
+    if (error) throw RunError(printable(path_, 500) + " cannot be made: " + error.message());
+  }
+
+ private:
+  std::string path_, temporary_;
+};
+
+ElementType stored_type(const StoredTensor& tensor, const std::string& precision) {
+  const auto known = std::ranges::find(kTypes, precision, &TypeName::precision);
+  return known == std::end(kTypes) ? tensor.type : known->type;
+}
+
+// The contents of one file: names, types and shapes.
+using Shard = std::vector<StoredTensor>;
+
+Bytes bytes_of(const StoredTensor& tensor) {
+  Bytes bytes = static_cast<Bytes>(files::size_of(tensor.type));
+  for (const std::int64_t length : tensor.shape) bytes *= length;
+  return bytes;
+}
+
+// The model's tensors in its order, in files of at most this many bytes unless one tensor is longer.
+std::vector<Shard> shards_of(const ModelSource& source, const std::string& precision, Bytes most) {
+  std::vector<Shard> shards(1);
+  Bytes bytes = 0;
+  for (const model::ParameterShape& parameter : model::parameter_shapes(source.shape)) {
+    const StoredTensor& found = *source.weights.find(parameter.name);
+    const StoredTensor tensor{parameter.name, stored_type(found, precision), parameter.sizes, {}};
+    if (!shards.back().empty() && bytes + bytes_of(tensor) > most) {
+      shards.emplace_back();
+      bytes = 0;
+    }
+    bytes += bytes_of(tensor);
+    shards.back().push_back(tensor);
+  }
+  return shards;
+}
+
+void write_shard(const std::string& path, const Shard& shard, const files::ModelWeights& weights,
+                 ByteProgress& progress) {
+  std::vector<std::byte> converted;
+  files::write_safetensors(
+      path, shard, {{"format", "pt"}}, [&](const StoredTensor& tensor, const files::ByteSink& sink) {
+        const StoredTensor& found = *weights.find(tensor.name);
+        const std::size_t from = files::size_of(found.type), to = files::size_of(tensor.type);
+        for (auto rest = found.bytes; !rest.empty();) {
+          const auto part = rest.first(std::min(rest.size(), kElementsAtATime * from));
+          converted.resize(part.size() / from * to);
+          files::convert_elements(part, found.type, converted, tensor.type);
+          sink(converted);
+          progress.add(static_cast<Bytes>(part.size()));
+          rest = rest.subspan(part.size());
+        }
+      });
+}
+
+std::string shard_name(std::size_t number, std::size_t count) {
+  const auto five_digits = [](std::size_t value) {
+    const std::string digits = std::to_string(value);
+    return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
+  };
+  return "model-" + five_digits(number) + "-of-" + five_digits(count) + ".safetensors";
+}
+
+void write_hugging_face(const NewFolder& folder, const ModelSource& source, const std::vector<Shard>& shards,
+                        ByteProgress& progress) {
+  std::map<std::string, std::string> files_of_tensors;
+  Bytes total = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const std::string name = shards.size() == 1 ? "model.safetensors" : shard_name(i + 1, shards.size());
+    write_shard(folder.file(name), shards[i], source.weights, progress);
+    for (const StoredTensor& tensor : shards[i]) {
+      files_of_tensors[tensor.name] = name;
+      total += bytes_of(tensor);
+    }
+  }
+  if (shards.size() > 1) {
+    files::write_atomically(folder.file("model.safetensors.index.json"),
+                            files::print_weight_map(files_of_tensors, static_cast<std::uint64_t>(total)));
+  }
+  files::ConfigExtras extras = source.extras;
+  const auto known = std::ranges::find(kTypes, shards[0][0].type, &TypeName::type);
+  extras.element_type = known->config;
+  files::write_atomically(folder.file("config.json"), files::print_model_config(source.shape, extras));
+}
+
+void write_penstock(const NewFolder& folder, const ModelSource& source, const std::vector<Shard>& shards,
+                    const WeightsConversion& conversion, ByteProgress& progress) {
+  write_shard(folder.file(files::kWeights), shards[0], source.weights, progress);
+  run::Options options;
+  options.model.shape = source.shape;
+  options.model.weights = fs::absolute(fs::path(conversion.target) / files::kWeights).string();
+  OptionTable table = run::describe(options);
+  std::erase_if(table, [](const Option& option) { return option.section != "model"; });
+  files::write_atomically(folder.file(files::kRunFile),
+                          "# The model of " + printable(conversion.source, 500) +
+                              ". Add the sections of a run, [data] first.\n" + print_toml(table));
+}
+
+}  // namespace
+
+std::string convert_weights(const WeightsConversion& conversion) {
+  const ModelSource source = open_model(conversion.source, conversion.config);
+  const bool to_hugging_face =
+      conversion.form.empty() ? !source.hugging_face : conversion.form == "huggingface";
+  const NewFolder folder(conversion.target);
+  const Bytes most = to_hugging_face ? conversion.shard_bytes : INT64_MAX;
+  const std::vector<Shard> shards = shards_of(source, conversion.precision, most);
+  Bytes total = 0;
+  for (const Shard& shard : shards) {
+    for (const StoredTensor& tensor : shard)
+      total += static_cast<Bytes>(source.weights.find(tensor.name)->bytes.size());
+  }
+  ByteProgress progress(total);
+  if (to_hugging_face) {
+    write_hugging_face(folder, source, shards, progress);
+  } else {
+    write_penstock(folder, source, shards, conversion, progress);
+  }
+  folder.publish();
+  progress.finish();
+  return conversion.target + ": " + print_count(static_cast<double>(model::total_parameters(source.shape))) +
+         " parameters as " + (to_hugging_face ? "config.json and " : "run.toml and ") +
+         std::to_string(shards.size()) + (shards.size() == 1 ? " file of weights" : " files of weights");
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Converts a model from our form to a folder in Hugging Face's form, and back.
+#pragma once
+
+#include <string>
+
+#include "base/units.h"
+
+namespace penstock::cli {
+
+struct WeightsConversion {
+  std::string
+      source;  // a run directory, a checkpoint, a folder in Hugging Face's form, or a safetensors file
+  std::string target;                 // a new folder
+  std::string form;                   // "huggingface" or "penstock"; empty: not the source's
+  std::string precision;              // "f64", "f32", "f16" or "bf16"; empty: the source's
+  Bytes shard_bytes = 5'000'000'000;  // about, of a weights file
+  std::string config;  // a config.json or run.toml with the source's shape; empty: the one next to it
+};
+
+// Writes config.json and safetensors (with an index when there are several), or run.toml and
+// weights.safetensors. The folder appears whole or not at all. Progress goes to standard error. Returns a
+// one-line summary. Throws InputError naming the file and the defect.
+std::string convert_weights(const WeightsConversion& conversion);
+
+}  // namespace penstock::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/convert/model_source.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/byte_tokenizer.h"
+#include "files/run_files.h"
+#include "run/options.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The file that describes the model in a folder. A checkpoint's is two folders above it.
+std::string description_of(const std::string& path) {
+  std::error_code error;
+  const bool is_folder = fs::is_directory(path, error);
+  const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
+  for (const fs::path& candidate :
+       {folder / "config.json", folder / files::kRunFile, folder / fs::path("../..") / files::kRunFile}) {
+    if (fs::exists(candidate, error)) return candidate.lexically_normal().string();
+  }
+  throw InputError(printable(path, 500) +
+                   ": neither a config.json nor a run.toml is beside it; give --config");
+}
+
+// The longest sequence the model is meant for.
+std::int64_t positions_of(const model::Shape& shape, Tokens seq_len) {
+  const model::RopeScaling& scaling = shape.rope_scaling;
+  if (scaling.factor == 1.0) return seq_len;
+  return std::max<std::int64_t>(
+      seq_len, std::llround(scaling.factor * static_cast<double>(scaling.original_positions)));
+}
+
+void describe_by_run_file(const std::string& path, model::Shape& shape, files::ConfigExtras& extras) {
+  const run::Options options = run::read_options(path);
+  shape = options.model.shape;
+  if (!options.model.config.empty())
+    shape = on_behalf_of(path, [&] { return files::read_model_config(options.model.config); });
+  if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
+  if (shape.vocab == 0) shape.vocab = files::kByteVocabulary;
+  on_behalf_of(path, [&] { model::validate(shape); });
+  extras.positions = positions_of(shape, options.data.seq_len);
+  if (options.data.text.empty()) return;
+  extras.begin_token = files::kBeginOfText;
+  extras.end_token = files::kEndOfText;
+  extras.padding_token = files::kPadding;
+}
+
+bool is_run_file(const std::string& path) { return fs::path(path).extension() == ".toml"; }
+
+}  // namespace
+
+ModelSource open_model(const std::string& path, const std::string& config) {
+  std::error_code error;
+  if (!fs::exists(path, error)) throw InputError(printable(path, 500) + ": there is no such file or folder");
+  const std::string description = config.empty() ? description_of(path) : config;
+  ModelSource source{.hugging_face = !is_run_file(description), .weights = files::ModelWeights(path)};
+  if (source.hugging_face) {
+    source.shape = files::read_model_config(description);
+    source.extras = files::read_config_extras(description);
+  } else {
+    describe_by_run_file(description, source.shape, source.extras);
+  }
+  source.weights.check(source.shape);
+  return source;
+}
+
+}  // namespace penstock::cli

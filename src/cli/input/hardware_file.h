@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hardware files: hardware/NAME.toml, or a path.
+#pragma once
+
+#include <string>
+
+#include "plan/published/score.h"
+#include "sim/costs/hardware.h"
+
+namespace penstock::cli {
+
+// The file of that name: a path (with a slash or ".toml") as given, relative to `beside`; a bare name in
+// hardware/ of the working directory, of `beside` and its parent, and of the program's own tree. Throws
+// InputError naming the known names.
+std::string find_hardware_file(const std::string& name, const std::string& beside);
+
+struct HardwareFile {
+  sim::Hardware hardware;
+  Words assumed;  // speeds that the file does not give, with their defaults: "efficiency.matrix = 0.8"
+};
+
+// Reads and validates. Throws InputError that names file, line and key.
+HardwareFile read_hardware_file(const std::string& path);
+
+// The same for a text, only to check it.
+void check_hardware_text(const std::string& text, const std::string& origin);
+
+// All files of the folder that `name` is in, by their name.
+plan::HardwareSet read_hardware_folder(const std::string& folder);
+
+}  // namespace penstock::cli

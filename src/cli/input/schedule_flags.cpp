@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/input/schedule_flags.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/input/number_flags.h"
+#include "files/mapped_file.h"
+#include "model/memory/offload_choice.h"
+#include "schedule/check/check.h"
+#include "schedule/generators/generator.h"
+#include "schedule/passes/lower.h"
+#include "schedule/text.h"
+
+namespace penstock::cli {
+namespace {
+
+std::string known_schedules() {
+  std::string names;
+  for (const schedule::Generator& generator : schedule::generators()) {
+    names += (names.empty() ? "" : ", ") + std::string(generator.name);
+  }
+  return names;
+}
+
+void require_given(int value, const char* flag, const char* meaning) {
+  if (value < 1) throw InputError(std::string(flag) + " is missing; give the number of " + meaning);
+}
+
+}  // namespace
+
+void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
+  command.add_option("file", flags.file, "a schedule as CSV, or a run file, instead of --schedule");
+  command.add_option("--schedule", flags.name, "one of: " + known_schedules());
+  command.add_option("-p,--devices", flags.devices, "devices of the pipeline")->check(whole_number_from(1));
+  command.add_option("-m,--micro-batches", flags.micro_batches, "micro-batches of a step")
+      ->check(whole_number_from(1));
+  const auto take_slices = [&flags](const std::string& list) {
+    flags.slices.clear();
+    for (const std::string_view value : split(list, ','))
+      flags.slices.push_back(static_cast<int>(*parse_integer(value)));
+  };
+  command
+      .add_option_function<std::string>("-n,--slices", take_slices,
+                                        "slices of a micro-batch; or a list, one for each: 8,4,16")
+      ->check(whole_numbers_from(1));
+  command.add_option("-v,--chunks", flags.chunks, "stages per device; default: the schedule's own")
+      ->check(whole_number_from(1));
+  command.add_option("--group", flags.group, "slices per group of interleaved slimpipe; 0: automatic")
+      ->check(whole_number_from(0));
+  command.add_option("--offload", flags.offload, "share of each record that leaves its device, 0 to 1")
+      ->check(share());
+  command.add_flag(
+      "--vocabulary-parallel", flags.vocabulary_parallel,
+      "shard the vocabulary over the devices (slimpipe): the program gets visits of all of them");
+  command
+      .add_option("--exchange", flags.exchange,
+                  "context exchange (slimpipe), off, paired or levelled: devices attend for others")
+      ->check(CLI::IsMember({"off", "paired", "levelled"}));
+  command
+      .add_option("--exchange-limit", flags.exchange_limit, "K,V slices that a device may send in one slot")
+      ->check(whole_number_from(0));
+}
+
+schedule::Schedule make_schedule(const ScheduleFlags& flags) {
+  if (!flags.file.empty() && !flags.name.empty()) {
+    throw InputError("give either a file or --schedule, not both (\"" + flags.file + "\" and \"" +
+                     flags.name + "\")");
+  }
+  if (!flags.file.empty())
+    return schedule::parse_csv(files::read_text(flags.file, kLongestSchedule), flags.file);
+  if (flags.name.empty())
+    throw InputError("which schedule? give a CSV file, or --schedule NAME -p DEVICES -m MICRO_BATCHES");
+  schedule::find_generator(flags.name);
+  require_given(flags.devices, "-p", "devices");
+  const bool listed = flags.slices.size() > 1;
+  const int m =
+      flags.micro_batches == 0 && listed ? static_cast<int>(flags.slices.size()) : flags.micro_batches;
+  require_given(m, "-m", "micro-batches");
+  if (listed && flags.slices.size() != static_cast<std::size_t>(m)) {
+    throw InputError("-n lists " + std::to_string(flags.slices.size()) + " micro-batches; -m " +
+                     std::to_string(m) + " needs as many, or one number for all");
+  }
+  schedule::Request request =
+      schedule::request(flags.devices, m, flags.slices.empty() ? 1 : flags.slices.front(), flags.chunks);
+  if (listed) request.slices = flags.slices;
+  request.group = flags.group;
+  request.latency = flags.latency;
+  return schedule::generate(flags.name, request);
+}
+
+schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags) {
+  const auto findings = schedule::check(schedule);
+  const Bytes leaving = model::leaving_bytes(kUnitRecord, flags.offload);
+  if (findings.empty())
+    return schedule::lower(schedule, {.offload_bytes = [=](const schedule::Key&) { return leaving; },
+                                      .vocabulary = {.parallel = flags.vocabulary_parallel},
+                                      .exchange = {.mode = schedule::parse_exchange_mode(flags.exchange),
+                                                   .limit = flags.exchange_limit}});
+  std::string message = schedule.name + ": not a legal schedule: " + findings.front().text;
+  for (std::size_t i = 1; i < findings.size(); ++i) message += "\n  " + findings[i].text;
+  throw NoAnswer(message);
+}
+
+sim::RecordBytes unit_record(const ScheduleFlags& flags) {
+  return {.record = flags.offload > 0 ? kUnitRecord : 0};
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags that name a schedule, shared by show and simulate: --schedule with its sizes, or a file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/program.h"
+#include "schedule/schedule.h"
+#include "sim/costs/costs.h"
+
+namespace CLI {
+class App;
+}
+
+namespace penstock::cli {
+
+// Files of schedules and programs are read up to this many bytes.
+inline constexpr std::size_t kLongestSchedule = std::size_t{256} << 20;
+
+// Bytes of a schedule's record, without a model, when records are offloaded.
+inline constexpr Bytes kUnitRecord = 1'000'000;
+
+struct ScheduleFlags {
+  std::string file;         // a CSV of the text form; or
+  std::string name;         // a generator
+  int devices = 0;          // -p
+  int micro_batches = 0;    // -m
+  std::vector<int> slices;  // -n: one for all micro-batches, or one per micro-batch
+  int chunks = 0;           // -v
+  int group = 0;
+  double offload = 0;  // offloaded share of each record; for schedules, whose records have kUnitRecord bytes
+  bool vocabulary_parallel = false;
+  std::string exchange = "off";  // context exchange: off, paired or levelled
+  int exchange_limit = 1000;     // K,V slices
+  double latency = 0;            // of a transfer, in forwards; for simulate only
+};
+
+void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
+
+// Generates or reads the schedule; throws InputError.
+schedule::Schedule make_schedule(const ScheduleFlags& flags);
+
+// Lowers a schedule to a program as given by the flags. Throws NoAnswer with the findings, one per line, when
+// it is not legal, InputError for a sharded vocabulary or context exchange without slots.
+schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags);
+
+// The flags' unit record; empty without offloading.
+sim::RecordBytes unit_record(const ScheduleFlags& flags);
+
+}  // namespace penstock::cli

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report/run_report.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/report/memory_series.h"
+#include "files/mapped_file.h"
+#include "files/run_files.h"
+#include "train/record/step_profile.h"
+
+namespace penstock::cli {
+namespace {
+
+struct NamedCause {
+  const char* name;
+  Seconds sim::IdleCauses::*seconds;
+};
+constexpr NamedCause kCauses[] = {{"ramp", &sim::IdleCauses::ramp},
+                                  {"transfer wait", &sim::IdleCauses::transfer},
+                                  {"copy wait", &sim::IdleCauses::copy},
+                                  {"imbalance", &sim::IdleCauses::imbalance},
+                                  {"dependency", &sim::IdleCauses::dependency}};
+
+// Totals of a result: a row per device.
+report::Table device_table(std::string title, const sim::Result& result) {
+  report::Table table{.title = std::move(title),
+                      .header = {"device", "busy", "idle", "in flight", "until input", "peak saved"}};
+  for (std::size_t device = 0; device < result.devices.size(); ++device) {
+    const sim::DeviceResult& row = result.devices[device];
+    const double busy = result.makespan > 0 ? row.time.busy / result.makespan : 0.0;
+    table.rows.push_back({std::to_string(device), print_seconds(row.time.busy), percent(1.0 - busy),
+                          std::to_string(row.in_flight.peak), std::to_string(row.in_flight.peak_until_input),
+                          print_bytes(row.memory.peak)});
+  }
+  return table;
+}
+
+constexpr std::size_t kLongestMetrics = std::size_t{1} << 30;
+using Json = nlohmann::json;
+
+struct MetricKey {
+  const char* key;
+  const char* name;
+  const char* unit;
+};
+constexpr MetricKey kMetrics[] = {{"loss", "loss", "nats"},
+                                  {"evaluation_loss", "loss on held-out data", "nats"},
+                                  {"tokens_per_second", "throughput", "tokens/s"}};
+
+// A curve for each metric in any line; lines that are not JSON are skipped (a run may still be writing).
+std::vector<report::Metric> read_metrics(const std::string& path) {
+  std::vector<report::Metric> metrics;
+  for (const MetricKey& metric : kMetrics) metrics.push_back({.name = metric.name, .unit = metric.unit});
+  const std::string text = files::read_text(path, kLongestMetrics);
+  for (const std::string_view line : split(text, '\n')) {
+    const Json entry = Json::parse(line, nullptr, false);
+    if (!entry.is_object() || !entry.contains("step")) continue;
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      const auto value = entry.find(kMetrics[i].key);
+      if (value == entry.end() || !value->is_number()) continue;
+      metrics[i].steps.push_back(entry["step"].get<double>());
+      metrics[i].values.push_back(value->get<double>());
+    }
+  }
+  std::erase_if(metrics, [](const report::Metric& metric) { return metric.values.empty(); });
+  return metrics;
+}
+
+// Adds the kernels of profiled steps to the steps of the same names.
+void add_kernels(const std::string& path, report::Run& run) {
+  if (!std::filesystem::exists(path)) return;
+  for (const train::NamedProfile& profile :
+       train::parse_profiles(files::read_text(path, kLongestMetrics), path)) {
+    const std::string label = "step " + std::to_string(profile.step);
+    const auto track = std::ranges::find(run.measured, label, &report::Track::label);
+    if (track == run.measured.end() || profile.devices.size() != run.program.devices.size()) continue;
+    for (const auto& calls : profile.devices) {
+      auto& spans = track->kernels.emplace_back();
+      for (const train::NamedCall& call : calls)
+        spans.push_back({call.kernel, call.block, call.start, call.end});
+    }
+  }
+}
+
+// Predicted and measured bytes of one device, a row per category.
+report::Table memory_table(std::size_t device, const Json& summary) {
+  report::Table table{.title = "Memory of device " + std::to_string(device),
+                      .header = {"category", "predicted", "measured"}};
+  const Json predicted = summary.value("predicted_bytes", Json::object());
+  const Json measured = summary.value("measured_bytes", Json::object());
+  const auto cell = [](const Json& bytes, const std::string& key) {
+    const auto found = bytes.find(key);
+    return found != bytes.end() && found->is_number() ? print_bytes(found->get<Bytes>()) : std::string("-");
+  };
+  for (const auto& [key, value] : predicted.items()) {
+    table.rows.push_back({key, cell(predicted, key), cell(measured, key)});
+  }
+  return table;
+}
+
+}  // namespace
+
+report::Track track_of(std::string label, const sim::Result& result, const model::MemoryTable& standing) {
+  report::Track track{.label = std::move(label), .timeline = result.timeline};
+  for (const NamedCause& cause : kCauses) {
+    track.idle.push_back({.cause = cause.name});
+    for (const sim::DeviceResult& device : result.devices) {
+      track.idle.back().devices.push_back(device.time.idle.*cause.seconds);
+    }
+  }
+  for (std::size_t device = 0; device < result.devices.size(); ++device) {
+    const sim::DeviceMemory& memory = result.devices[device].memory;
+    if (memory.samples.empty()) continue;
+    track.memory.push_back(predicted_series(memory, standing.empty() ? nullptr : &standing[device]));
+  }
+  if (track.memory.size() != result.devices.size()) track.memory.clear();
+  return track;
+}
+
+report::Run run_of(const Simulated& simulated) {
+  report::Run run{.name = simulated.program.name, .program = simulated.program};
+  run.predicted =
+      track_of(simulated.measured.empty() ? "predicted" : "simulated", simulated.result, simulated.predicted);
+  run.tables.push_back(device_table("Simulated", simulated.result));
+  for (const MeasuredStep& step : simulated.measured) {
+    run.measured.push_back(track_of(step.label, step.result, simulated.predicted));
+    const bool sampled = !run.measured.back().memory.empty() && !step.memory.empty();
+    if (sampled) run.measured.back().memory = measured_memory(simulated.program, step);
+    run.tables.push_back(device_table("Measured, " + step.label, step.result));
+  }
+  return run;
+}
+
+report::Run run_of_directory(const std::string& directory) {
+  const std::filesystem::path folder = directory;
+  const auto file = [&](const char* name) { return (folder / name).string(); };
+  SimulateFlags flags;
+  flags.schedule.file = directory;
+  flags.report = "samples wanted";
+  const Simulated simulated = simulate_source(flags, {});
+  report::Run run = run_of(simulated);
+  run.name = directory + " (" + simulated.program.name + ")";
+  run.configuration = files::read_text(file(files::kRunFile), kLongestMetrics);
+  run.metrics = read_metrics(file(files::kMetrics));
+  add_kernels(file(files::kProfile), run);
+  const Json summary = Json::parse(files::read_text(file(files::kSummary), kLongestMetrics), nullptr, false);
+  if (!summary.is_object()) throw InputError(file(files::kSummary) + ": is no summary of a run");
+  const Json devices = summary.value("devices", Json::array());
+  for (std::size_t device = 0; device < devices.size(); ++device) {
+    run.tables.push_back(memory_table(device, devices[device]));
+  }
+  run.notes.push_back("The simulation takes the action times of " +
+                      simulated.measured[simulated.typical].label +
+                      " as measured; where they differ, overlap and waiting differ.");
+  return run;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Report sections of simulations and finished runs.
+#pragma once
+
+#include <string>
+
+#include "cli/simulate/simulation.h"
+#include "report/report.h"
+
+namespace penstock::cli {
+
+// Timeline, idle time by cause, and memory over time when the result has samples; `standing` has each
+// device's weights, gradients and optimizer states, empty where they are unknown.
+report::Track track_of(std::string label, const sim::Result& result, const model::MemoryTable& standing = {});
+
+// Timelines, idle time by cause, memory over time where the results have samples, and a table of the devices.
+report::Run run_of(const Simulated& simulated);
+
+// A run directory: its last steps measured and simulated, loss and throughput, memory predicted and measured,
+// the configuration. Throws InputError naming the file when the directory holds no finished run.
+report::Run run_of_directory(const std::string& directory);
+
+}  // namespace penstock::cli

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/simulate/simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/automatic_threads.h"
+#include "cli/input/hardware_file.h"
+#include "files/mapped_file.h"
+#include "files/option_file.h"
+#include "files/run_files.h"
+#include "run/costs.h"
+#include "run/memory.h"
+#include "run/resolve.h"
+#include "run/settle.h"
+#include "schedule/program_text.h"
+#include "sim/costs/measured.h"
+#include "sim/costs/table.h"
+#include "sim/costs/what_if.h"
+#include "train/machine.h"
+#include "train/record/step_timeline.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr std::size_t kLongestTimeline = std::size_t{1} << 30;
+
+sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs& costs,
+                             const SimulateFlags& flags) {
+  std::vector<sim::Override> overrides;
+  for (const std::string& change : flags.changes) {
+    overrides.push_back(sim::parse_override(change, program.device_count()));
+  }
+  const sim::WhatIf changed(costs, overrides, program.device_count());
+  sim::Result result =
+      sim::evaluate(program, changed, {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
+  if (!std::isfinite(result.makespan))
+    throw InputError("the costs add up to more seconds than a number can hold; expected smaller ones");
+  return result;
+}
+
+// Refuses flags that do not apply to the source.
+void refuse_seconds(const SimulateFlags& flags) {
+  const std::string of_schedules = " is of schedules; \"" + printable(flags.schedule.file) +
+                                   "\" brings costs of its own, which --change scales";
+  if (!flags.schedule.name.empty())
+    throw InputError("give either a file or --schedule, not both (\"" + printable(flags.schedule.file) +
+                     "\" and \"" + printable(flags.schedule.name) + "\")");
+  if (!flags.costs.empty()) throw InputError("--costs" + of_schedules);
+  if (flags.times != sim::UnitTimes{})
+    throw InputError(
+        "--forward, --backward, --input, --weight, --transfer, --copy, --visit, --attention-share, "
+        "--stage-layers:" +
+        of_schedules);
+  if (flags.schedule.offload != 0)
+    throw InputError("--offload is of schedules; a run file has the key memory.offload");
+  if (flags.schedule.vocabulary_parallel)
+    throw InputError("--vocabulary-parallel is of schedules; a run file says schedule.vocabulary_parallel");
+  if (flags.schedule.exchange != "off")
+    throw InputError("--exchange is of schedules; a run file says schedule.exchange");
+}
+
+void refuse_attention(const SimulateFlags& flags) {
+  if (flags.attention != 1)
+    throw InputError("--attention " + number(flags.attention, 3) +
+                     ": only a run file (TOML) says what share of the time attention takes");
+}
+
+void refuse_copy_speeds(const SimulateFlags& flags) {
+  if (flags.hardware.empty() && !flags.copy_gbps) return;
+  throw InputError("--hardware and --copy-gbps are of run files (TOML); schedules have --copy SECONDS");
+}
+
+// The machine that a run file is simulated on, and the rate of the run's offloading copies.
+std::pair<HardwareFile, double> machine_of(const SimulateFlags& flags, const run::MemoryOptions& memory) {
+  if (flags.copy_gbps && !(std::isfinite(*flags.copy_gbps) && *flags.copy_gbps > 0))
+    throw InputError("--copy-gbps " + exact_number(*flags.copy_gbps) + ": expected a finite number above 0");
+  if (flags.hardware.empty()) {
+    const sim::Hardware assumed = sim::assumed_hardware();
+    return {{assumed}, flags.copy_gbps ? *flags.copy_gbps * 1e9 : assumed.copy_rate()};
+  }
+  if (flags.copy_gbps) throw InputError("give either --hardware or --copy-gbps, not both");
+  const std::string path = find_hardware_file(flags.hardware, ".");
+  const HardwareFile file = read_hardware_file(path);
+  if (memory.offload_to == "host") return {file, file.hardware.copy_rate()};
+  if (file.hardware.node.disk_gbps > 0) return {file, file.hardware.disk_rate()};
+  throw InputError(path +
+                   ": node.disk_gbps is missing, and memory.offload_to = \"disk\"; give it, or --copy-gbps");
+}
+
+Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
+  if (!extras.empty())
+    throw InputError("\"" + extras.front() + "\" is no flag of simulate; keys of a run file need one");
+  refuse_attention(flags);
+  refuse_copy_speeds(flags);
+  if (flags.times.visit != 0 && !flags.schedule.vocabulary_parallel)
+    throw InputError("--visit: there are visits only with --vocabulary-parallel");
+  ScheduleFlags asked = flags.schedule;
+  if (flags.times.forward > 0 && flags.times.transfer > 0)
+    asked.latency = flags.times.transfer / flags.times.forward;
+  Simulated simulated{.program = lower_legal(make_schedule(asked), asked)};
+  if (flags.costs.empty()) {
+    simulated.result = evaluate_changed(
+        simulated.program, sim::UnitCosts(flags.times, unit_record(flags.schedule), simulated.program.slices),
+        flags);
+    return simulated;
+  }
+  sim::CostTable table = sim::parse_cost_table(files::read_text(flags.costs, kLongestSchedule), flags.costs,
+                                               sim::extent_of(simulated.program));
+  table.require_complete(simulated.program);
+  simulated.result = evaluate_changed(simulated.program, table, flags);
+  return simulated;
+}
+
+Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  refuse_seconds(flags);
+  run::Run run = resolved_run_file(flags.schedule.file, overrides);
+  auto [file, copy_rate] = machine_of(flags, run.options.memory);
+  const auto costs =
+      run::costs_of(run, file.hardware, {.attention_factor = flags.attention, .copy_rate = copy_rate});
+  sim::Result result = evaluate_changed(run.program, costs, flags);
+  return {.program = std::move(run.program),
+          .result = std::move(result),
+          .note = run.exchange_note,
+          .assumed = std::move(file.assumed),
+          .predicted = std::move(run.predicted)};
+}
+
+Seconds processor_seconds(const train::StepTimeline& step) {
+  Seconds sum = 0;
+  for (const auto& device : step.processor_seconds) sum += std::reduce(device.begin(), device.end());
+  return sum;
+}
+
+// The step with the median time, so that a disturbed step is not used.
+std::size_t typical_step(const std::vector<train::StepTimeline>& steps, bool processor_time) {
+  std::vector<std::size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](std::size_t step) {
+    return processor_time ? processor_seconds(steps[step]) : steps[step].timeline.makespan();
+  });
+  return order[(order.size() - 1) / 2];
+}
+
+Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  refuse_seconds(flags);
+  refuse_attention(flags);
+  refuse_copy_speeds(flags);
+  if (!overrides.empty())
+    throw InputError("\"" + printable(overrides.front()) +
+                     "\": a finished run is as it was; simulate its run.toml to change a key");
+  const std::filesystem::path folder = flags.schedule.file;
+  const auto file = [&](const char* name) { return (folder / name).string(); };
+  const run::Run run = resolved_run_of(flags.schedule.file);
+  Simulated simulated{.program = schedule::parse_program(
+                          files::read_text(file(files::kProgram), kLongestSchedule), file(files::kProgram))};
+  const auto steps = train::parse_timelines(files::read_text(file(files::kTimeline), kLongestTimeline),
+                                            simulated.program, file(files::kTimeline));
+  simulated.typical = typical_step(steps, flags.processor_time);
+  const auto bytes = run::costs_of(run);
+  const train::StepTimeline& typical = steps[simulated.typical];
+  sim::MeasuredCosts costs(simulated.program, typical.timeline, bytes.bytes());
+  if (flags.processor_time) {
+    if (processor_seconds(typical) == 0)
+      throw InputError(file(files::kTimeline) + ": has no processor seconds; leave --processor-time out");
+    costs.take_seconds(typical.processor_seconds);
+  }
+  simulated.result = evaluate_changed(simulated.program, costs, flags);
+  const bool samples = !flags.report.empty() || !flags.trace.empty();
+  for (const train::StepTimeline& step : steps) {
+    simulated.measured.push_back(
+        {"step " + std::to_string(step.step),
+         sim::account(simulated.program, step.timeline, bytes, {.memory_samples = samples}), step.memory});
+  }
+  simulated.predicted = run::predict_memory(run, simulated.program);
+  return simulated;
+}
+
+}  // namespace
+
+run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides) {
+  run::Options options = run::read_options(path, overrides);
+  const std::int64_t ranks = run::mesh_of(options).world();
+  return run::resolve(std::move(options), train::probe_machine(automatic_threads(static_cast<int>(ranks))));
+}
+
+run::Run resolved_run_of(const std::string& directory) {
+  return resolved_run_file((std::filesystem::path(directory) / files::kRunFile).string());
+}
+
+Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  std::error_code error;
+  if (std::filesystem::is_directory(flags.schedule.file, error))
+    return simulate_run_directory(flags, overrides);
+  if (flags.processor_time) throw InputError("--processor-time: only a run directory has measured it");
+  if (flags.schedule.file.ends_with(".toml")) return simulate_run_file(flags, overrides);
+  return simulate_schedule(flags, overrides);
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The input of `simulate`, from any source: flags, a schedule file, a run file, a run directory.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/input/schedule_flags.h"
+#include "model/memory/table.h"
+#include "run/run.h"
+#include "schedule/program.h"
+#include "sim/costs/unit.h"
+#include "sim/result.h"
+#include "train/record/op_memory.h"
+
+namespace penstock::cli {
+
+struct SimulateFlags {
+  ScheduleFlags schedule;  // its file may be a run file or a run directory
+  sim::UnitTimes times;
+  std::string costs;                 // a cost table's file
+  std::vector<std::string> changes;  // sim/what_if.h
+  double attention = 1;
+  std::string hardware;             // hardware file, for run files
+  std::optional<double> copy_gbps;  // copy rate instead of the hardware file's
+  bool processor_time = false;      // for run directories: actions take their processor seconds
+  bool json = false;
+  std::string sweep;   // sweep.h
+  std::string plot;    // file for the sweep's plot
+  std::string report;  // files to write; either one samples memory over time
+  std::string trace;
+};
+
+// A step that a run measured.
+struct MeasuredStep {
+  std::string label;  // "step 12"
+  sim::Result result;
+  std::vector<std::vector<train::OpMemory>> memory;  // by the allocator, [device][compute op]; may be empty
+};
+
+struct Simulated {
+  schedule::Program program;
+  sim::Result result;
+  std::string note = {};                  // the choice for schedule.exchange = "auto"; may be empty
+  std::vector<std::string> assumed = {};  // speeds that the hardware file does not give
+  std::vector<MeasuredStep> measured;     // of a run directory
+  std::size_t typical = 0;                // the measured step that gave the times
+  model::MemoryTable predicted;           // of a run file or directory
+};
+
+// The options of a run directory's run.
+run::Run resolved_run_of(const std::string& directory);
+
+// The run of a run file, as if all its ranks were on this host.
+run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
+
+// Throws InputError for unreadable sources and costs, NoAnswer for illegal schedules. `overrides`: for run
+// files.
+Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::string>& overrides);
+
+}  // namespace penstock::cli

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/simulate/sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/columns.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "report/plot.h"
+
+namespace penstock::cli {
+namespace {
+
+// Short names of common settings, with their run-file key and flag.
+struct SweptKey {
+  std::string_view name;
+  std::string_view option;
+  int ScheduleFlags::*flag;  // null: slices
+};
+constexpr std::array<SweptKey, 4> kKeys{{{"devices", "parallel.pp", &ScheduleFlags::devices},
+                                         {"micro_batches", "train.batch", &ScheduleFlags::micro_batches},
+                                         {"slices", "schedule.slices", nullptr},
+                                         {"chunks", "schedule.chunks", &ScheduleFlags::chunks}}};
+
+const SweptKey* find_key(std::string_view name) {
+  const auto found = std::ranges::find(kKeys, name, &SweptKey::name);
+  return found == kKeys.end() ? nullptr : &*found;
+}
+
+int parse_count(const std::string& value, const std::string& setting) {
+  const auto count = parse_integer(value);
+  if (!count || *count < 1 || *count > std::numeric_limits<int>::max()) {
+    throw InputError("--sweep " + setting + ": \"" + printable(value) + "\" is no positive number");
+  }
+  return static_cast<int>(*count);
+}
+
+SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
+  if (key.flag) {
+    flags.schedule.*key.flag = count;
+  } else {
+    flags.schedule.slices = {count};
+  }
+  const int slices = flags.schedule.slices.empty() ? 1 : flags.schedule.slices.front();
+  const double parts = static_cast<double>(slices) * std::max(flags.schedule.chunks, 1);
+  for (Seconds* time : {&flags.times.forward, &flags.times.backward, &flags.times.input, &flags.times.weight,
+                        &flags.times.copy}) {
+    *time /= parts;
+  }
+  flags.times.visit /= slices;  // chunks share a visit
+  return flags;
+}
+
+Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> overrides,
+                         const std::string& key, const std::string& value, const std::string& setting) {
+  const SweptKey* known = find_key(key);
+  if (flags.schedule.name.empty()) {
+    if (!flags.schedule.file.ends_with(".toml")) {
+      throw InputError("--sweep " + setting + ": needs --schedule or a run file (TOML), not \"" +
+                       printable(flags.schedule.file) + "\"");
+    }
+    overrides.push_back("--" + (known ? std::string(known->option) : key) + "=" + value);
+    return simulate_source(flags, overrides);
+  }
+  if (!known) {
+    std::vector<std::string_view> names;
+    for (const SweptKey& each : kKeys) names.push_back(each.name);
+    throw InputError("--sweep " + setting + ": \"" + printable(key) + "\" cannot be swept; did you mean \"" +
+                     std::string(nearest(key, names)) + "\"?");
+  }
+  return simulate_source(with_count(flags, *known, parse_count(value, setting)), overrides);
+}
+
+SweepRow row_of(const std::string& value, const Simulated& simulated) {
+  SweepRow row{.value = value,
+               .makespan = simulated.result.makespan,
+               .bubble_fraction = simulated.result.bubble_fraction,
+               .span_bubble_fraction = simulated.result.span_bubble_fraction};
+  for (const sim::DeviceResult& device : simulated.result.devices) {
+    row.peak_in_flight = std::max(row.peak_in_flight, device.in_flight.peak);
+    row.peak_bytes = std::max(row.peak_bytes, device.memory.peak);
+  }
+  const schedule::Program& program = simulated.program;
+  const double chunks = static_cast<double>(program.stages) / program.device_count();
+  row.micro_batches = row.peak_in_flight / (chunks * std::ranges::max(program.slices));
+  return row;
+}
+
+}  // namespace
+
+Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& overrides,
+            const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == setting.size()) {
+    throw InputError("--sweep \"" + printable(setting) +
+                     "\" is no sweep; expected KEY=V1,V2,... as in slices=1,2,4,8");
+  }
+  Sweep result{.key = setting.substr(0, equals), .name = {}, .rows = {}};
+  std::string last_refusal;
+  for (const std::string_view part : split(std::string_view(setting).substr(equals + 1), ',')) {
+    const std::string value(trim(part));
+    try {
+      const Simulated simulated = simulate_value(flags, overrides, result.key, value, setting);
+      result.name = simulated.program.name;
+      result.rows.push_back(row_of(value, simulated));
+    } catch (const InputError& refusal) {
+      last_refusal = refusal.what();
+      result.rows.push_back({.value = value, .refusal = last_refusal});
+    }
+  }
+  if (result.name.empty()) throw InputError(last_refusal);
+  return result;
+}
+
+std::string to_table(const Sweep& sweep) {
+  Rows rows{{sweep.key, "makespan", "bubble of the step", "of the spans", "in flight", "micro-batches",
+             "peak memory"}};
+  std::string refusals;
+  for (const SweepRow& row : sweep.rows) {
+    if (!row.refusal.empty()) {
+      refusals += sweep.key + " = " + row.value + " is not possible: " + row.refusal + "\n";
+      continue;
+    }
+    rows.push_back({row.value, print_seconds(row.makespan), percent(row.bubble_fraction),
+                    percent(row.span_bubble_fraction), std::to_string(row.peak_in_flight),
+                    number(row.micro_batches, 2), print_bytes(row.peak_bytes)});
+  }
+  return sweep.name + "\n" + columns(rows) + refusals;
+}
+
+std::string to_json(const Sweep& sweep) {
+  std::string json =
+      "{\"key\":" + json_quote(sweep.key) + ",\"schedule\":" + json_quote(sweep.name) + ",\"rows\":[";
+  for (const SweepRow& row : sweep.rows) {
+    if (json.back() != '[') json += ",";
+    json += "\n{\"value\":" + json_quote(row.value);
+    if (!row.refusal.empty()) {
+      json += ",\"refused\":" + json_quote(row.refusal) + "}";
+      continue;
+    }
+    json += ",\"makespan_s\":" + exact_number(row.makespan) +
+            ",\"bubble_fraction\":" + exact_number(row.bubble_fraction) +
+            ",\"span_bubble_fraction\":" + exact_number(row.span_bubble_fraction) +
+            ",\"peak_in_flight\":" + std::to_string(row.peak_in_flight) +
+            ",\"peak_in_flight_micro_batches\":" + exact_number(row.micro_batches) +
+            ",\"peak_bytes\":" + std::to_string(row.peak_bytes) + "}";
+  }
+  return json + "\n]}";
+}
+
+std::string to_svg(const Sweep& sweep) {
+  report::Plot plot{
+      .title = sweep.name + " over " + sweep.key, .axis = sweep.key, .positions = {}, .curves = {}};
+  report::Curve makespan{.name = "makespan", .unit = "s", .values = {}};
+  report::Curve bytes{.name = "peak memory", .unit = "MiB", .values = {}};
+  report::Curve records{.name = "peak in flight", .unit = "micro-batches", .values = {}};
+  bool known_bytes = false;
+  for (const SweepRow& row : sweep.rows) {
+    const bool possible = row.refusal.empty();
+    const auto or_gap = [&](double value) {
+      return possible ? value : std::numeric_limits<double>::quiet_NaN();
+    };
+    plot.positions.push_back(row.value);
+    makespan.values.push_back(or_gap(row.makespan));
+    bytes.values.push_back(or_gap(static_cast<double>(row.peak_bytes) / MiB));
+    records.values.push_back(or_gap(row.micro_batches));
+    known_bytes |= row.peak_bytes > 0;
+  }
+  plot.curves = {makespan, known_bytes ? bytes : records};
+  return report::svg(plot);
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/agree.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/text.h"
+
+namespace penstock::cli {
+namespace {
+
+// The text of rank `speaker`, on all ranks.
+std::string broadcast_text(const std::string& mine, int speaker, comm::Communicator& world) {
+  auto size = static_cast<std::int64_t>(mine.size());
+  world.broadcast(comm::writable_bytes_of(size), speaker);
+  std::string text = world.rank() == speaker ? mine : std::string(static_cast<std::size_t>(size), '\0');
+  world.broadcast(std::as_writable_bytes(std::span(text)), speaker);
+  return text;
+}
+
+}  // namespace
+
+Refusal agree(const Refusal& mine, comm::Communicator& world) {
+  std::int64_t refusing = mine ? world.size() - world.rank() : 0;
+  world.all_reduce(&refusing, 1, comm::Type::I64, comm::Reduction::Max);
+  if (refusing == 0) return {};
+  const int speaker = world.size() - static_cast<int>(refusing);
+  auto exit_code = static_cast<std::int64_t>(mine.exit_code);
+  world.broadcast(comm::writable_bytes_of(exit_code), speaker);
+  return {broadcast_text(mine.text, speaker, world), static_cast<Exit>(exit_code)};
+}
+
+void require_same(const std::string& configuration, comm::Communicator& world) {
+  const std::string first = broadcast_text(configuration, 0, world);
+  if (configuration == first) return;
+  const auto wanted = split(first, '\n'), found = split(configuration, '\n');
+  const auto [theirs, ours] = std::ranges::mismatch(wanted, found);
+  const auto line = [](auto place, const auto& lines) {
+    return place == lines.end() ? std::string("nothing more") : printable(*place, 200);
+  };
+  throw InputError("rank " + std::to_string(world.rank()) + " was given " + line(ours, found) +
+                   " where rank 0 has " + line(theirs, wanted) +
+                   "; give all ranks the same run file and settings");
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/check_weights.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/model_config.h"
+#include "files/model_weights.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The config.json next to the weights; empty when there is none.
+std::string config_beside(const std::string& weights) {
+  std::error_code error;
+  const fs::path folder =
+      fs::is_directory(weights, error) ? fs::path(weights) : fs::path(weights).parent_path();
+  const fs::path config = folder / "config.json";
+  return fs::exists(config, error) ? config.string() : std::string();
+}
+
+// Differences that no tensor shape shows would otherwise train another model silently.
+void require_same_model(const model::Shape& run, const std::string& config) {
+  run::Options ours, theirs;
+  ours.model.shape = run;
+  theirs.model.shape = files::read_model_config(config);
+  for (model::Shape* shape : {&ours.model.shape, &theirs.model.shape}) {
+    shape->head_size = shape->head_dim();
+    if (shape->rope_scaling.factor == 1.0) shape->rope_scaling = {};
+  }
+  const OptionTable given = run::describe(ours), said = run::describe(theirs);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i].section != "model" || value_text(given[i]) == value_text(said[i])) continue;
+    throw InputError(printable(config, 500) + " says " + given[i].name() + " = " + value_text(said[i]) +
+                     ", but the run has " + value_text(given[i]) + "; set model.config to that file");
+  }
+}
+
+}  // namespace
+
+void check_weights(const run::ModelOptions& model) {
+  if (model.weights.empty()) return;
+  on_behalf_of("model.weights", [&] {
+    files::ModelWeights(model.weights).check(model.shape);
+    if (const std::string config = config_beside(model.weights); !config.empty())
+      require_same_model(model.shape, config);
+  });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that a run's initial weights fit its model.
+#pragma once
+
+#include "run/options.h"
+
+namespace penstock::cli {
+
+// Does nothing without model.weights. Throws InputError naming the key, the file and the defect: tensors that
+// are missing, unknown or of another shape, or a config.json next to them of another model than the run's.
+void check_weights(const run::ModelOptions& model);
+
+}  // namespace penstock::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/resume.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/text.h"
+#include "cli/train/agree.h"
+#include "files/mapped_file.h"
+#include "files/run_files.h"
+#include "train/checkpoint/settings.h"
+#include "train/run.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestSummary = std::size_t{1} << 28;
+
+template <class T>
+void broadcast_from_first(T& value, comm::Communicator& world) {
+  world.broadcast(comm::writable_bytes_of(value), 0);
+}
+
+std::vector<std::int64_t> steps_on_first(const train::CheckpointDirectory& directory,
+                                         comm::Communicator& world) {
+  std::vector<std::int64_t> steps;
+  if (world.rank() == 0) steps = directory.steps();
+  auto count = static_cast<std::int64_t>(steps.size());
+  broadcast_from_first(count, world);
+  steps.resize(static_cast<std::size_t>(count));
+  world.broadcast(std::as_writable_bytes(std::span(steps)), 0);
+  return steps;
+}
+
+// The steps in summary.json; 0 when there is none.
+std::int64_t summarised_steps(const std::string& directory, comm::Communicator& world) {
+  std::int64_t steps = 0;
+  const std::string path = (fs::path(directory) / files::kSummary).string();
+  std::error_code error;
+  if (world.rank() == 0 && fs::is_regular_file(path, error)) {
+    const auto summary = nlohmann::json::parse(files::read_text(path, kLongestSummary), nullptr, false);
+    const auto told = summary.find("steps");
+    if (told != summary.end() && told->is_number_unsigned()) steps = told->get<std::int64_t>();
+  }
+  broadcast_from_first(steps, world);
+  return steps;
+}
+
+std::string text_of(const train::SettingChange& change) {
+  return change.name + " = " + printable(change.is, 200) + " where the checkpoint's run had " +
+         printable(change.was, 200);
+}
+
+void require_fit(const train::CheckpointFacts& facts, const std::string& checkpoint, const run::Run& run,
+                 const train::TokenData& data) {
+  for (const auto& change : train::changes(facts.settings, train::settings_of(run, 1))) {
+    if (change.fits) continue;
+    throw InputError(checkpoint + " does not fit: " + text_of(change) + "; set it back");
+  }
+  if (facts.samples_per_epoch != data.samples()) {
+    throw InputError(checkpoint + " does not fit: the data has " + std::to_string(data.samples()) +
+                     " samples where the checkpoint's run had " + std::to_string(facts.samples_per_epoch) +
+                     "; give the same data");
+  }
+  if (facts.step > run.options.train.steps) {
+    throw InputError("train.steps = " + std::to_string(run.options.train.steps) + " is less than the " +
+                     std::to_string(facts.step) + " steps that " + checkpoint +
+                     " has done; use that or more");
+  }
+}
+
+// Without a valid checkpoint: only a run that ended before its first one may start again.
+Resumption begin_again(const std::string& run, const std::vector<std::string>& damaged, bool ended) {
+  const std::string there = "output.dir = " + json_quote(run) + " holds ";
+  if (!damaged.empty()) {
+    throw InputError(there + "no valid checkpoint: " + damaged.front() +
+                     (damaged.size() > 1 ? "; nor can the older ones" : ""));
+  }
+  if (ended) {
+    throw InputError(there + "a run that ended without a checkpoint; name another directory for a new one");
+  }
+  return {.remarks = {there + "no checkpoint yet; the run begins again at step 1"}};
+}
+
+}  // namespace
+
+Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, comm::Communicator& world) {
+  const train::CheckpointDirectory directory = train::checkpoints_of(run);
+  const std::vector<std::int64_t> steps = steps_on_first(directory, world);
+  const std::int64_t summarised = summarised_steps(run.options.output.dir, world);
+  Resumption chosen;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const std::string checkpoint = directory.of_step(*step);
+    train::CheckpointFacts facts;
+    const Refusal damage = agree(refusal_of([&] {
+                                   facts = train::read_checkpoint_facts(directory, *step);
+                                   train::verify_checkpoint(checkpoint, facts, world.rank(), world.size());
+                                 }),
+                                 world);
+    if (!damage) {
+      require_fit(facts, checkpoint, run, data);
+      chosen.finished = summarised == facts.step && facts.step == run.options.train.steps;
+      chosen.checkpoint = std::move(facts);
+      if (!chosen.remarks.empty()) chosen.remarks.push_back("going on from " + checkpoint + " instead");
+      return chosen;
+    }
+    chosen.remarks.push_back("checkpoint " + checkpoint + " cannot be used: " + damage.text);
+  }
+  return begin_again(run.options.output.dir, chosen.remarks, summarised > 0);
+}
+
+std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoint, const run::Run& run,
+                                          int threads) {
+  std::vector<std::string> lines;
+  for (const auto& change : train::changes(checkpoint.settings, train::settings_of(run, threads))) {
+    lines.push_back(text_of(change) + ": the run goes on, but not to the bits of one that never stopped");
+  }
+  return lines;
+}
+
+}  // namespace penstock::cli

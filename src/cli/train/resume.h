@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checkpoint that a resumed run continues from.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "run/run.h"
+#include "train/checkpoint/facts.h"
+#include "train/data/data.h"
+
+namespace penstock::cli {
+
+struct Resumption {
+  std::optional<train::CheckpointFacts> checkpoint;  // none: none was written before the run ended
+  bool finished = false;                             // nothing left to do: all steps and files exist
+  std::vector<std::string> remarks;                  // to print: skipped checkpoints, changed settings
+};
+
+// The newest valid checkpoint of output.dir, which ranks verify together. Throws InputError, the same on
+// every rank: all checkpoints are damaged, or the run had ended but has none, or the checkpoint does not fit
+// these settings and this data. Changes nothing on disk. Collective.
+Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, comm::Communicator& world);
+
+// Settings that bits depend on and that differ from the checkpoint's: a line each.
+std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoint, const run::Run& run,
+                                          int threads);
+
+}  // namespace penstock::cli

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/run_outputs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/report/run_report.h"
+#include "cli/train/memory_report.h"
+#include "files/atomic_file.h"
+#include "files/run_files.h"
+#include "report/html.h"
+#include "report/trace.h"
+#include "schedule/program_text.h"
+#include "train/machine.h"
+#include "train/sample.h"
+
+namespace penstock::cli {
+namespace {
+
+// The files that exist; the timeline's are missing when no step was left to do.
+std::string list_outputs(const train::RunDirectory& directory) {
+  std::vector<std::string> names;
+  for (const char* name :
+       {files::kRunFile, files::kMetrics, files::kSummary, files::kWeights, files::kCheckpoints,
+        files::kProfile, files::kProgram, files::kTimeline, files::kTrace}) {
+    if (std::filesystem::exists(directory.file(name))) names.emplace_back(name);
+  }
+  const std::string report = directory.report();
+  return "files     " + directory.path() + ": " + join(names, ", ") + "\n" +
+         (std::filesystem::exists(report) ? "report    " + report + "\n" : std::string());
+}
+
+}  // namespace
+
+void write_outputs(const run::Run& run, const train::RunOutcome& outcome,
+                   const train::RunDirectory& directory) {
+  if (outcome.timelines.empty()) return;
+  files::write_atomically(directory.file(files::kProgram), schedule::to_text(run.program));
+  files::write_atomically(directory.timeline(), train::to_json(outcome.timelines));
+  if (!outcome.profiles.empty()) {
+    files::write_atomically(directory.file(files::kProfile), train::to_json(outcome.profiles));
+  }
+  const report::Report report{.title = "penstock train", .runs = {run_of_directory(directory.path())}};
+  files::write_atomically(directory.file(files::kTrace), report::chrome_trace(report));
+  files::write_atomically(directory.report(), report::html_page(report));
+}
+
+std::string profile_of(const schedule::Program& program, const train::RunOutcome& outcome) {
+  Seconds compute = 0;
+  for (const train::StepTimeline& step : outcome.timelines) {
+    for (std::size_t device = 0; device < step.timeline.devices.size(); ++device) {
+      for (const schedule::Event& event : step.timeline.devices[device]) {
+        const schedule::OpKind kind = program.devices[device].ops[event.op].kind;
+        if (lane_of(kind) == schedule::Lane::Compute) compute += event.end - event.start;
+      }
+    }
+  }
+  return "compute time of a step, all devices together (mean of the last " +
+         std::to_string(outcome.profiles.size()) + ")\n" + profile_table(outcome.profiles, compute);
+}
+
+std::string result_table(const run::Run& run, const train::Summary& summary, const std::string& sample,
+                         const train::RunDirectory& directory) {
+  std::ostringstream text;
+  text << "trained   " << summary.steps << " steps, " << print_count(static_cast<double>(summary.tokens))
+       << " tokens";
+  if (summary.resumed_from_step > 0) text << ", those since step " << summary.resumed_from_step;
+  text << " in " << print_seconds(summary.wall_s) << ", " << print_count(summary.tokens_per_second)
+       << " tokens/s, loss " << number(summary.loss, 4) << "\n";
+  if (summary.skipped_steps > 0) {
+    text << "skipped   " << summary.skipped_steps << " steps whose loss or gradient was not finite\n";
+  }
+  if (summary.evaluation_loss && summary.bigram_loss) {
+    text << "held out  " << number(*summary.evaluation_loss, 4) << " nats a byte; a table of byte pairs has "
+         << number(*summary.bigram_loss, 4) << "\n";
+  } else if (summary.evaluation_loss) {
+    text << "held out  " << number(*summary.evaluation_loss, 4) << " nats a token\n";
+  }
+  text << memory_after(summary);
+  if (summary.copy_hidden) {
+    text << "copies    " << number(100.0 * *summary.copy_hidden, 1)
+         << " % of the offloading copies' time was hidden behind computation\n";
+  }
+  if (!sample.empty()) {
+    text << "sample    after the first " << train::prompt_bytes(run.options.data.seq_len) << " bytes "
+         << (run.options.data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"
+         << sample << "\n\n";
+  }
+  text << list_outputs(directory);
+  return text.str();
+}
+
+std::string stop_line(const train::RunOutcome& outcome) {
+  return "stopped   after step " + std::to_string(outcome.steps) + " as asked; " +
+         (outcome.checkpoint.empty() ? "no checkpoint of it, since train.checkpoint_every = 0"
+                                     : "checkpoint " + outcome.checkpoint + ", from which --resume goes on") +
+         "\n";
+}
+
+std::string finished_line(const run::Run& run) {
+  return "finished  all " + std::to_string(run.options.train.steps) + " steps of " + run.options.output.dir +
+         " are done; a greater train.steps goes on\n";
+}
+
+std::string memory_remark(const run::Run& run, int ranks) {
+  const Bytes here = train::this_host().memory;
+  Bytes needed = 0;
+  for (const model::DeviceMemory& device : run.predicted) needed += device.total();
+  return "machine   has " + (here > 0 ? print_bytes(here) : std::string("unknown")) + " of memory; " +
+         std::to_string(ranks) + (ranks == 1 ? " rank needs " : " ranks together need ") +
+         print_bytes(needed) + (here > 0 && needed > here ? ": more than one such machine has\n" : "\n");
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/start_table.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/text.h"
+#include "cli/train/memory_report.h"
+
+namespace penstock::cli {
+namespace {
+
+std::string exchange_line(const run::Run& run) {
+  if (!run.exchange_note.empty()) return "exchange  " + run.exchange_note + "\n";
+  if (run.exchange == schedule::ExchangeMode::Off) return {};
+  return "exchange  " + std::string(name_of(run.exchange)) + ": " +
+         std::to_string(run.program.exchanges.size()) + " actions' attention is shared in a step\n";
+}
+
+std::string slices_of(const run::Run& run) {
+  const auto [least, most] = std::ranges::minmax(run.program.slices);
+  const std::string counts =
+      least == most ? std::to_string(most) : std::to_string(least) + " to " + std::to_string(most);
+  return counts + (most == 1 ? " slice" : " slices");
+}
+
+}  // namespace
+
+std::string start_table(const run::Run& run, const std::string& machine, int threads) {
+  const model::Shape& shape = run.shape();
+  const run::TrainOptions& train = run.options.train;
+  const Tokens tokens = train.batch * run.options.data.seq_len;
+  std::ostringstream text;
+  text << "model     " << print_count(static_cast<double>(model::total_parameters(shape)))
+       << " parameters: " << shape.layers << " layers, hidden " << shape.hidden << ", ffn " << shape.ffn
+       << ", " << shape.heads << " heads (" << shape.kv_heads << " for keys and values), vocabulary "
+       << shape.vocab << ", " << train.precision << "\n"
+       << "step      " << train.batch << " sequences of " << run.options.data.seq_len << " tokens, "
+       << print_count(static_cast<double>(tokens) * model::flops_per_token(shape, run.options.data.seq_len))
+       << "FLOP (6·(N − embedding) + 6·L·h·s a token); " << train.steps << " steps\n"
+       << "schedule  " << run.program.name << ": " << run.program.device_count() << " devices, "
+       << run.stages() << " stages, " << run.program.micro_batches() << " micro-batches of " << slices_of(run)
+       << "\n"
+       << exchange_line(run) << "machine   " << machine << ", " << threads
+       << (threads == 1 ? " thread" : " threads") << " a rank\n"
+       << memory_before(run);
+  return text.str();
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/stop_signals.h"
+
+#include <unistd.h>
+
+#include <atomic>
+
+namespace penstock::cli {
+namespace {
+
+std::atomic<bool> stop_asked = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may use nothing else");
+
+extern "C" void ask_to_stop(int signal_number) {
+  if (stop_asked.exchange(true)) _exit(128 + signal_number);
+}
+
+}  // namespace
+
+StopSignals::StopSignals(const std::vector<int>& signals) {
+  stop_asked = false;
+  struct sigaction taken {};
+  taken.sa_handler = ask_to_stop;
+  taken.sa_flags = SA_RESTART;  // interrupted writes continue
+  for (const int number : signals) sigaction(number, &taken, &before_[number]);
+}
+
+StopSignals::~StopSignals() {
+  for (const auto& [number, action] : before_) sigaction(number, &action, nullptr);
+}
+
+bool StopSignals::asked() { return stop_asked; }
+
+}  // namespace penstock::cli

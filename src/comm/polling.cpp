@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/polling.h"
+
+#include <utility>
+
+#include "comm/backoff.h"
+#include "comm/collectives.h"
+#include "comm/message.h"
+
+namespace penstock::comm {
+namespace {
+
+using Meanwhile = std::function<bool()>;
+
+// Channel of the inner communicator for this one's collectives.
+constexpr int channel_of_collectives = channel_limit - 1;
+
+class PollingRequest : public Request::State {
+ public:
+  PollingRequest(Request inner, std::shared_ptr<const Meanwhile> meanwhile, const Message& message,
+                 Seconds timeout)
+      : inner_(std::move(inner)), meanwhile_(std::move(meanwhile)), message_(message), timeout_(timeout) {}
+
+  bool test() override { return inner_.test(); }
+
+  void wait() override {
+    Deadline deadline(timeout_);
+    Backoff backoff;
+    while (!inner_.test()) {
+      if ((*meanwhile_)()) {
+        deadline.restart();
+        backoff.restart();
+      } else if (deadline.passed()) {
+        throw timed_out(message_, timeout_);
+      } else {
+        backoff.pause();
+      }
+    }
+  }
+
+ private:
+  Request inner_;
+  std::shared_ptr<const Meanwhile> meanwhile_;
+  Message message_;
+  Seconds timeout_;
+};
+
+class Polling : public Collectives {
+ public:
+  Polling(Communicator& inner, std::shared_ptr<const Meanwhile> meanwhile, Group group,
+          std::unique_ptr<Communicator> owned = nullptr)
+      : Collectives(std::move(group)),
+        inner_(inner),
+        meanwhile_(std::move(meanwhile)),
+        owned_(std::move(owned)) {}
+
+  void abort(const std::string& reason) override { inner_.abort(reason); }
+
+ protected:
+  Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
+    return polling(inner_.send(bytes, to, inner_channel(channel)), {true, to, channel, Bytes(bytes.size())});
+  }
+
+  Request post_receive(std::span<std::byte> bytes, int from, int channel) override {
+    return polling(inner_.receive(bytes, from, inner_channel(channel)),
+                   {false, from, channel, Bytes(bytes.size())});
+  }
+
+  std::unique_ptr<Communicator> subgroup(Group part, int leader) override {
+    auto inner = inner_.split(leader, part.rank);
+    Communicator& reference = *inner;
+    return std::make_unique<Polling>(reference, meanwhile_, std::move(part), std::move(inner));
+  }
+
+ private:
+  static int inner_channel(int channel) {
+    PENSTOCK_CHECK(channel < channel_of_collectives, "channels are 0 to 253");
+    return channel == collective_channel ? channel_of_collectives : channel;
+  }
+
+  Request polling(Request inner, Message message) {
+    message.peer = group().members[message.peer];
+    return Request(std::make_unique<PollingRequest>(std::move(inner), meanwhile_, message, group().timeout));
+  }
+
+  Communicator& inner_;
+  std::shared_ptr<const Meanwhile> meanwhile_;
+  std::unique_ptr<Communicator> owned_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_polling(Communicator& inner, Meanwhile meanwhile, Seconds timeout) {
+  Group everyone = group_of_all(inner.rank(), inner.size());
+  everyone.timeout = timeout;
+  return std::make_unique<Polling>(inner, std::make_shared<const Meanwhile>(std::move(meanwhile)),
+                                   std::move(everyone));
+}
+
+}  // namespace penstock::comm

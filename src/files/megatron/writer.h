@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a pair of .bin and .idx files as Megatron does (megatron_index.h), in memory independent of the size
+// of the data.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "files/atomic_file.h"
+#include "files/megatron/index.h"
+
+namespace penstock::files {
+
+class MegatronWriter {
+ public:
+  // Maximum tokens per sequence; a longer document is split into several.
+  static constexpr std::int64_t kLongestSequence = std::int64_t{1} << 30;
+
+  // Both files have temporary names until commit(). RunError when they cannot be written. Only tests set
+  // `longest_sequence`.
+  MegatronWriter(const std::string& prefix, TokenType type, std::int64_t longest_sequence = kLongestSequence);
+
+  // Appends tokens to the current document, in the writer's type, back to back.
+  void add(std::span<const std::byte> tokens);
+  void end_document();  // a document without tokens is dropped
+
+  // Flushes both files and renames them, .bin first. The current document must have been ended.
+  void commit();
+
+  std::int64_t tokens() const { return tokens_; }
+  std::int64_t documents() const { return documents_; }
+
+ private:
+  void end_sequence(bool document_ends);
+  void for_each_sequence(const std::function<void(std::int64_t length, bool document_ends)>& visit);
+  template <class T>
+  void write_number(T value);
+
+  TokenType type_;
+  std::int64_t longest_sequence_;
+  AtomicFile bin_, idx_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> lengths_;  // of all sequences, until commit()
+  std::string lengths_name_;
+  std::string buffer_;            // of idx_
+  std::int64_t open_tokens_ = 0;  // of the current sequence
+  std::int64_t tokens_ = 0, sequences_ = 0, documents_ = 0;
+};
+
+}  // namespace penstock::files

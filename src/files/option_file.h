@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a TOML file and `--section.key value` arguments into the targets of an option table. Later values
+// override: defaults, then the file, then the arguments.
+//
+// Every failure is a one-line InputError that begins with file:line or "command line" and names the key, the
+// value and the valid ones; for unknown keys, the nearest known one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/options.h"
+
+namespace penstock::files {
+
+// Both return the keys given, as "section.key".
+Words read_toml_file(const std::string& path, const OptionTable& table);
+Words read_toml(std::string_view text, std::string_view origin, const OptionTable& table);
+
+// Each override is "--section.key=value", or "--section.key" followed by its value.
+void apply_overrides(std::span<const std::string> arguments, const OptionTable& table);
+
+}  // namespace penstock::files

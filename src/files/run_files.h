@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// File names of a run directory (docs/files.md describes each).
+#pragma once
+
+namespace penstock::files {
+
+inline constexpr const char* kRunFile = "run.toml";             // the resolved run file
+inline constexpr const char* kMetrics = "metrics.jsonl";        // one line per step
+inline constexpr const char* kSummary = "summary.json";         // of the whole run
+inline constexpr const char* kWeights = "weights.safetensors";  // the trained model
+inline constexpr const char* kCheckpoints = "checkpoints";      // a directory
+inline constexpr const char* kProfile = "profile.json";         // kernel calls of the last steps
+inline constexpr const char* kProgram = "program.txt";
+inline constexpr const char* kTimeline = "timeline.json";
+inline constexpr const char* kTrace = "trace.json";
+inline constexpr const char* kReport = "report.html";
+inline constexpr const char* kStopRequest = "stop";  // created by a user: ends the run after its step
+inline constexpr const char* kLock = "lock";         // held while a run uses the directory
+
+}  // namespace penstock::files

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rank layout: sizes of the mesh, ranks and coordinates, the members of every group, the node of each
+// rank. Pure arithmetic, used by planner, simulator, trainer, checkpoint and report.
+//
+// World = t·c·d·p ranks. rank = ((r_p·d + r_d)·c + r_c)·t + r_t, so tensor groups lie inside a node and
+// pipeline neighbours on different nodes, as in Megatron-LM. An expert group is e consecutive ranks of the
+// t·c·d ranks of one pipeline rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "mesh/axis.h"
+
+namespace penstock::mesh {
+
+struct Coordinates {
+  int tensor = 0;
+  int context = 0;
+  int data = 0;
+  int pipeline = 0;
+  friend bool operator==(const Coordinates&, const Coordinates&) = default;
+};
+
+// Sizes, each at least 1. `expert` divides tensor·context·data.
+struct Mesh {
+  int tensor = 1;    // t
+  int context = 1;   // c
+  int expert = 1;    // e
+  int data = 1;      // d
+  int pipeline = 1;  // p
+
+  std::int64_t world() const { return ranks_per_stage() * pipeline; }
+  // Ranks per pipeline rank: t·c·d.
+  std::int64_t ranks_per_stage() const { return std::int64_t{tensor} * context * data; }
+  // Ranks with the same dense weights: c·d; with the same expert weights: t·c·d/e.
+  std::int64_t replicas() const { return std::int64_t{context} * data; }
+  std::int64_t expert_replicas() const { return ranks_per_stage() / expert; }
+
+  Coordinates coordinates_of(std::int64_t rank) const;
+  std::int64_t rank_of(const Coordinates& at) const;
+
+  friend bool operator==(const Mesh&, const Mesh&) = default;
+};
+
+std::string print_mesh(const Mesh& mesh);  // "t4 c2 p8 d4"
+
+// Throws InputError when expert does not divide tensor·context·data, naming the nearest values that do.
+void validate(const Mesh& mesh);
+
+// Ranks of the group of this kind that contains `rank`, in ascending order.
+std::vector<std::int64_t> members(const Mesh& mesh, Group group, std::int64_t rank);
+std::int64_t size(const Mesh& mesh, Group group);
+
+// Index of a rank in its group: members(mesh, group, rank)[position] == rank.
+std::int64_t position(const Mesh& mesh, Group group, std::int64_t rank);
+
+// Node k holds the ranks k·g .. k·g + g − 1.
+inline std::int64_t node_of(std::int64_t rank, std::int64_t ranks_per_node) { return rank / ranks_per_node; }
+
+// Distribution of a group over nodes. An uneven group is as slow as its node with the fewest members: each
+// member drives only its own share of the network.
+struct NodeSpread {
+  int members = 1;
+  bool one_node = true;
+  int nodes = 1;
+  int least_members = 1;  // on the node with the fewest
+};
+
+// For the `members` ranks first, first + stride, ...
+NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std::int64_t ranks_per_node);
+
+// The worst spread of `starts` such groups, which begin at multiples of `width`.
+NodeSpread thinnest(std::int64_t width, std::int64_t starts, std::int64_t stride, int members,
+                    std::int64_t ranks_per_node);
+
+// The worst spread of all groups of a kind with evenly spaced ranks: all but vocabulary.
+NodeSpread thinnest(const Mesh& mesh, Group group, std::int64_t ranks_per_node);
+
+}  // namespace penstock::mesh

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a tensor that a rank holds. Every tensor is cut along at most one dimension; the parts of all
+// ranks, without padding, tile it exactly once.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "mesh/mesh.h"
+
+namespace penstock::mesh {
+
+// A part of one dimension. `held` ≥ `count` elements are in memory: its own, [begin, begin + count) of the
+// whole, then padding, which is always zero.
+struct Shard {
+  int dimension = 0;
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+  std::int64_t held = 0;
+  // Of the ranks with the same part, the owner writes it to files and counts it in sums over all parameters.
+  // 0 for the owner, else the number of the copy.
+  int copy = 0;
+
+  bool holds(std::int64_t index) const { return index >= begin && index < begin + count; }
+  friend bool operator==(const Shard&, const Shard&) = default;
+};
+
+// Block `index` of `whole` elements in `parts` equal blocks, the last ones padded.
+Shard padded_block(std::int64_t whole, std::int64_t parts, std::int64_t index, int dimension = 0);
+
+// Block `index` of `parts` whose sizes differ by at most one `unit`, longer ones first. The last block also
+// holds the remainder that `unit` does not divide.
+Shard even_block(std::int64_t whole, std::int64_t parts, std::int64_t index, int dimension = 0,
+                 std::int64_t unit = 1);
+
+// How the parameters of a layer are cut (mesh.md §2, §5): by the role of a tensor, derived from its Hugging
+// Face name.
+enum class Cut : std::uint8_t {
+  Whole,        // norms, router: on every rank of the stage
+  Heads,        // rows by query heads (q_proj)
+  KeyHeads,     // rows by key heads (k_proj, v_proj); a head is on several ranks where there are fewer than
+                // ranks
+  Rows,         // ffn columns of the layer: rows of gate_proj and up_proj
+  HeadColumns,  // columns by query heads (o_proj)
+  Columns,      // columns of down_proj
+  Vocabulary,   // rows of the embedding and of the output matrix, padded
+  Expert,       // whole, on the ranks that have this expert
+};
+Cut cut_of(std::string_view name);
+
+// The facts besides a tensor's sizes that determine its cut.
+struct Sharding {
+  Mesh mesh;
+  std::int64_t heads = 1, kv_heads = 1, experts = 1;
+  bool vocabulary_parallel = false;  // cut over t·p ranks, else over t
+};
+
+// The part of the tensor that the rank at `at` holds, provided that its stage has the tensor. `sizes` are
+// those of the whole tensor. Count 0 when nothing is held (an expert of another rank).
+Shard shard_of(std::string_view name, const std::vector<std::int64_t>& sizes, const Sharding& sharding,
+               const Coordinates& at);
+
+// A range of elements of the whole tensor, flat in row-major order, and its offset among the shard's own
+// elements (without padding).
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+  std::int64_t own_begin = 0;
+};
+std::vector<Range> ranges_of(const Shard& shard, const std::vector<std::int64_t>& sizes);
+
+// A tensor's share of flat elements updated by one of `replicas` ranks (mesh.md §3); cut at multiples of 64.
+inline constexpr std::int64_t kShareUnit = 64;
+Shard flat_share(std::int64_t elements, std::int64_t replicas, std::int64_t index);
+
+}  // namespace penstock::mesh

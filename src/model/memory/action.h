@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that one action of our engine allocates on top of what was alive before: temporaries between
+// operations, recomputed tensors, logits. Follows nn/stage.h operation by operation, so that the predicted
+// peak equals the measured one.
+#pragma once
+
+#include <vector>
+
+#include "model/memory/kernels.h"
+#include "model/memory/policy.h"
+
+namespace penstock::model {
+
+// The size of an action's (stage, micro-batch, slice).
+struct ActionSize {
+  Shape shape;
+  std::vector<KeepSet> keep;    // of the stage's layers; includes kv if the sequence has slices
+  std::int64_t sequences = 1;   // b
+  Tokens tokens = 1;            // T
+  std::vector<Tokens> earlier;  // lengths of the earlier slices, newest first
+  bool last_slice = true;       // of its micro-batch
+  bool first_stage = false;     // embeds tokens
+  bool last_stage = false;      // ends with the loss
+  bool handed_over = false;     // its input comes from a stage of the same device, without a message
+  bool gradient_handed_over = false;
+  Tokens loss_tile = 512;
+};
+
+enum class ActionKind : std::uint8_t { Forward, Backward, BackwardInput, BackwardWeight };
+
+struct ActionMemory {
+  Bytes temporary = 0;  // peak
+  Bytes growth = 0;     // peak over all categories, relative to the start of the action
+};
+ActionMemory action_memory(const ActionSize& size, const KernelSetting& setting, ActionKind kind);
+
+// Logits of one tile and the operands of their product; 0 except on the last stage.
+Bytes logits_tile_bytes(const ActionSize& size, const KernelSetting& setting);
+
+}  // namespace penstock::model

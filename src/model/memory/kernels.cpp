@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/memory/kernels.h"
+
+#include <algorithm>
+
+namespace penstock::model {
+namespace {
+
+constexpr Bytes kWide = 4;  // bytes of an f32
+
+// Rows and columns of a thread's tile of scores in flash attention.
+struct ScoreTile {
+  std::int64_t queries, keys;
+};
+ScoreTile score_tile(Tokens queries, Tokens keys) {
+  const Tokens rows = queries >= 768 ? 256 : queries >= 192 ? 64 : 32;
+  return {std::min(rows, queries), std::min<Tokens>(512, keys)};
+}
+
+Bytes forward_scratch(const KernelSetting& setting, Tokens queries, Tokens keys, std::int64_t d) {
+  const auto [q, k] = score_tile(queries, keys);
+  const Bytes wide = accumulator_size(setting.precision) * q * (k + 2 + d);
+  return setting.threads * (wide + (setting.narrow() ? 2 * q * k : 0));
+}
+
+Bytes backward_scratch(const KernelSetting& setting, Tokens queries, Tokens keys, std::int64_t d) {
+  const auto [q, k] = score_tile(queries, keys);
+  const Bytes wide = accumulator_size(setting.precision) * q * (2 * k + 1);
+  if (!setting.narrow()) return setting.threads * wide;
+  // Narrow scores, and the packed operands of the matrix products.
+  const std::int64_t packed = std::min<std::int64_t>(256, k);
+  return setting.threads * (wide + 4 * q * k + 2 * q * packed + 128 * q + 4 * packed * d + 1156);
+}
+
+// oneDNN's narrow products use row blocks that divide the rows, and 64 columns.
+constexpr std::int64_t kColumns = 64;
+std::int64_t padded(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit * unit; }
+std::int64_t block_rows(std::int64_t rows) {
+  std::int64_t block = std::min<std::int64_t>(256, rows);
+  while (rows % block != 0) --block;
+  return block;
+}
+
+// Tiles of our own kernel (nn/kernels/attention_tiles.h); narrow products need pairs of rows.
+constexpr std::int64_t kTileQueries = 64, kTileKeys = 256;
+std::int64_t paired(const KernelSetting& setting, std::int64_t rows) {
+  return padded(rows, setting.narrow() ? 2 : 1);
+}
+
+// Keys and values of a chunk, packed for the products.
+Bytes packed_keys(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
+  const std::int64_t tiles = size.sequences * size.kv_heads * ((keys + kTileKeys - 1) / kTileKeys);
+  return 2 * tiles * paired(setting, std::min(kTileKeys, keys)) * size.head_dim *
+         element_size(setting.precision);
+}
+
+// One head's queries in all formats, their gradient and two numbers per row, on each thread.
+Bytes query_room(const KernelSetting& setting, const AttentionSize& size) {
+  const std::int64_t threads = std::min<std::int64_t>(size.sequences * size.kv_heads, setting.threads);
+  const std::int64_t tiles = (size.tokens + kTileQueries - 1) / kTileQueries;
+  const std::int64_t rows = paired(setting, std::min(kTileQueries, size.tokens));
+  const Bytes numbers = 4 * element_size(setting.precision) + kWide;
+  return threads * tiles * (numbers * rows * size.head_dim + 2 * kTileQueries * kWide);
+}
+
+// Byte counts of one attention call and its operands.
+struct Parts {
+  Bytes element, accumulator;
+  Bytes query;        // [b, H, T, d] in the compute type
+  Bytes query_wide;   // in the accumulator type
+  Bytes output;       // in the kernel's result type
+  Bytes log_sum_exp;  // [b, H, T]
+  std::int64_t kv_row;
+  Bytes result;  // bytes per element of the kernel's result
+
+  Parts(const KernelSetting& setting, const AttentionSize& size)
+      : element(element_size(setting.precision)),
+        accumulator(accumulator_size(setting.precision)),
+        query(size.rows() * size.heads * size.head_dim * element),
+        query_wide(size.rows() * size.heads * size.head_dim * accumulator),
+        output(setting.wide_attention() ? query_wide : query),
+        log_sum_exp(size.rows() * size.heads * accumulator),
+        kv_row(size.sequences * size.kv_heads * size.head_dim),
+        result(setting.wide_attention() ? accumulator : element) {}
+
+  Bytes keys(Tokens tokens) const { return tokens * kv_row * result; }
+  Bytes keys_wide(Tokens tokens) const { return tokens * kv_row * accumulator; }
+};
+
+// Leaves one part's output and log-sum-exp.
+void attend_causal(Tape& tape, const KernelSetting& setting, const AttentionSize& size, const Parts& parts) {
+  if (setting.tiled_attention) {
+    tape.touch(parts.output + parts.log_sum_exp + packed_keys(setting, size, size.tokens));
+    return tape.take(parts.output + parts.log_sum_exp);
+  }
+  const Bytes scratch = forward_scratch(setting, size.tokens, size.tokens, size.head_dim);
+  tape.take(parts.output);
+  if (size.group() == 1) {
+    tape.take(parts.log_sum_exp);
+    return tape.touch(scratch);
+  }
+  // One call per group member, gathered into one output.
+  const Bytes member = (parts.output + parts.log_sum_exp) / size.group();
+  tape.take(member);
+  tape.touch(scratch);
+  tape.take(parts.log_sum_exp);
+  tape.give(member);
+  tape.take(member);
+  tape.touch(scratch);
+  tape.give(member);
+}
+
+void attend_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize& size, const Parts& parts,
+                  Tokens keys) {
+  tape.take(parts.output + parts.log_sum_exp);
+  if (setting.tiled_attention) {
+    tape.touch(packed_keys(setting, size, keys));
+  } else {
+    tape.touch(forward_scratch(setting, size.group() * size.tokens, keys, size.head_dim));
+    if (size.group() > 1) tape.touch(parts.output);  // folded queries are put back in order
+  }
+  tape.give(parts.output + parts.log_sum_exp);
+}
+
+// One call per group member; leaves the accumulators of keys and values.
+void attend_backward_members(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
+                             const Parts& parts) {
+  const Bytes scratch = backward_scratch(setting, size.tokens, size.tokens, size.head_dim);
+  const Bytes keys = 2 * parts.keys(size.tokens), keys_wide = 2 * parts.keys_wide(size.tokens);
+  // Every call copies its member of one strided operand.
+  const Bytes member = parts.output / size.group() + keys, copy = parts.output / size.group();
+  tape.take(parts.output + member);
+  tape.touch(scratch + copy);
+  tape.take(setting.narrow() ? keys_wide : 0);  // else the first member's gradients become the sums
+  tape.give(setting.narrow() ? member : member - keys);
+  tape.take(member);
+  tape.touch(scratch + copy);
+  tape.give(member);
+}
+
+void attend_backward_causal(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
+                            const Parts& parts, bool last_slice) {
+  const Bytes keys = 2 * parts.keys(size.tokens), keys_wide = 2 * parts.keys_wide(size.tokens);
+  const bool own = setting.wide_attention() || size.group() > 1;  // results are accumulators already
+  if (!setting.tiled_attention && size.group() > 1) {
+    attend_backward_members(tape, setting, size, parts);
+  } else {
+    tape.take(parts.output + keys);
+    tape.touch(setting.tiled_attention ? query_room(setting, size)
+                                       : backward_scratch(setting, size.tokens, size.tokens, size.head_dim));
+  }
+  if (last_slice && !own) tape.take(keys_wide);
+  if (last_slice && !own) tape.give(keys);
+  if (!last_slice) tape.give(own ? keys_wide : keys);
+}
+
+void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
+                           const Parts& parts, Tokens length, bool begins) {
+  const Bytes keys = 2 * parts.keys(length), keys_wide = 2 * parts.keys_wide(length);
+  tape.take(parts.output + keys);
+  if (setting.tiled_attention) {
+    tape.touch(query_room(setting, size));
+  } else {
+    // Folded queries: a strided operand is copied, and the gradient is put back in order.
+    const Bytes copy = size.group() > 1 ? parts.output : 0;
+    tape.touch(copy + backward_scratch(setting, size.group() * size.tokens, length, size.head_dim));
+  }
+  const bool own = setting.wide_attention();
+  if (begins && !own) tape.take(keys_wide);
+  if (begins) tape.keep(keys_wide);
+  tape.give(parts.output + (begins && own ? 0 : keys));
+}
+
+}  // namespace
+
+Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out) {
+  if (setting.widened()) return kWide * (rows * in + in * out + rows * out);
+  if (!setting.narrow()) return 0;
+  const std::int64_t depth = in <= 512 ? padded(in, 32) : in < 1024 ? 512 : 1024;
+  const std::int64_t block = block_rows(rows);
+  return setting.threads * (kWide * block * std::min(out, kColumns) + 2 * kColumns * depth + 1024);
+}
+
+void take_wide_product(Tape& tape, const KernelSetting& setting, std::int64_t rows, std::int64_t in,
+                       std::int64_t width) {
+  const Bytes result = rows * width * accumulator_size(setting.precision);
+  if (!setting.narrow() || setting.products == NarrowProducts::Summed) return tape.take(result);
+  const Bytes operands =
+      setting.widened() ? kWide * (rows * in + in * width) : rows * width * element_size(setting.precision);
+  tape.take(operands);
+  if (!setting.widened()) tape.touch(product_scratch(setting, rows, in, width));
+  tape.take(result);
+  tape.give(operands);
+}
+
+Bytes weight_gradient_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in,
+                              std::int64_t out) {
+  if (!setting.narrow() || setting.products == NarrowProducts::Summed) return 0;
+  if (setting.widened()) return kWide * rows * (in + out);
+  if (setting.products == NarrowProducts::Tiled) {
+    // Panels of 1024 tokens: 64 columns of one side, 256 of the other (nn/kernels/tiled_products.cpp).
+    return 2 * padded(rows, 1024) * (padded(out, 64) + padded(in, 256));
+  }
+  // The rounded gradient, f32 sums of one block of it, and packed operands, one of them transposed.
+  const std::int64_t block = block_rows(out), depth = std::min<std::int64_t>(512, padded(rows, 32));
+  const std::int64_t columns = rows <= 512 ? std::min(in, kColumns) : padded(in, kColumns);
+  const Bytes packed = 2 * kColumns * depth + 2 * block * (depth + (depth == 512 ? 32 : 0)) + 1152;
+  return 2 * in * out + setting.threads * (kWide * block * columns + packed);
+}
+
+void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size) {
+  const Parts parts(setting, size);
+  attend_causal(tape, setting, size, parts);
+  if (!size.earlier.empty() && !setting.wide_attention()) {
+    tape.take(parts.query_wide);
+    tape.give(parts.query);
+  }
+  for (const Tokens keys : size.earlier) attend_chunk(tape, setting, size, parts, keys);
+  const bool wide = setting.wide_attention() || !size.earlier.empty();
+  if (setting.narrow() && wide) {
+    tape.take(parts.query);
+    tape.give(parts.query_wide);
+  }
+}
+
+void attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice) {
+  const Parts parts(setting, size);
+  attend_backward_causal(tape, setting, size, parts, last_slice);
+  if (size.earlier.empty()) return;
+  if (!setting.wide_attention()) {
+    tape.take(parts.query_wide);
+    tape.give(parts.query);
+  }
+  for (const Tokens keys : size.earlier) {
+    attend_backward_chunk(tape, setting, size, parts, keys, last_slice);
+  }
+}
+
+Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size, bool backward) {
+  const Parts parts(setting, size);
+  Tape tape;
+  const Bytes sum = backward ? parts.query_wide : parts.query_wide + parts.log_sum_exp;
+  for (const Tokens keys : size.earlier) {
+    if (backward) {
+      attend_backward_chunk(tape, setting, size, parts, keys, false);
+      tape.take(2 * parts.keys_wide(keys));
+    } else {
+      attend_chunk(tape, setting, size, parts, keys);
+    }
+    if (&keys == &size.earlier.front()) tape.take(sum);
+  }
+  // Reordered, and converted to the type that is sent.
+  tape.touch(backward ? parts.query_wide : 2 * parts.query);
+  return tape.greatest_temporary();
+}
+
+}  // namespace penstock::model

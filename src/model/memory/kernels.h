@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Temporaries of the kernels called by an action: attention over chunks and matrix products. Those inside
+// LibTorch's CPU kernels were determined by observation (2.11); tests compare them with the allocator.
+#pragma once
+
+#include <vector>
+
+#include "model/memory/tape.h"
+#include "model/shape.h"
+
+namespace penstock::model {
+
+// How bf16 products are computed (nn/kernels/matmul.h). Widened operands and results exist in f32 next to the
+// narrow ones; rounded weight gradients exist before they are added; tiles use packed operands.
+enum class NarrowProducts : std::uint8_t { Tiled, Summed, Rounded, Widened };
+
+struct KernelSetting {
+  Precision precision = Precision::BF16;
+  NarrowProducts products = NarrowProducts::Rounded;
+  bool tiled_attention = false;  // our own kernel (nn/kernels/tiled_attention.h), not ATen's
+  int threads = 1;               // per rank; each thread has its own scratch
+
+  bool narrow() const { return precision == Precision::BF16; }
+  // Attention returns its results in the accumulator type.
+  bool wide_attention() const { return tiled_attention || !narrow(); }
+  bool widened() const { return narrow() && products == NarrowProducts::Widened; }
+};
+
+inline constexpr Bytes kTokenIdBytes = 8;
+inline constexpr Bytes kNormBlockRows = 32;  // rows per weight-gradient sum (nn/kernels/rms_norm.cpp)
+
+// Copies of operands of [rows, in] · [in, out].
+Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out);
+
+// Leaves rows · width numbers of the accumulator type, [rows, in] · [in, width] (product_backward_wide).
+void take_wide_product(Tape& tape, const KernelSetting& setting, std::int64_t rows, std::int64_t in,
+                       std::int64_t width);
+
+// For weight.gradient [out, in] += ...ᵀ · ... over `rows`.
+Bytes weight_gradient_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in,
+                              std::int64_t out);
+
+// Attention of one layer and slice.
+struct AttentionSize {
+  std::int64_t sequences = 1;   // b
+  Tokens tokens = 1;            // T
+  std::vector<Tokens> earlier;  // lengths of the earlier slices, newest first
+  std::int64_t heads = 1, kv_heads = 1, head_dim = 1;
+
+  Tokens rows() const { return sequences * tokens; }
+  std::int64_t group() const { return heads / kv_heads; }
+};
+
+// Leaves the attention output, in the compute type, and the log-sum-exp on the tape as temporaries.
+void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size);
+
+// Leaves the rotated query's gradient on the tape, in the accumulator type if there are earlier slices, and
+// the K,V gradients that begin here: this slice's own unless a later slice has begun them (`last_slice`), and
+// then those of all earlier slices, which are kept.
+void attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice);
+
+// Peak of attention for another device over `size.earlier` alone (nn/attention_service.h), including what is
+// sent back.
+Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size, bool backward);
+
+}  // namespace penstock::model

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Selects the bytes of a record to offload: a choice among its tensors by size alone (algorithms:
+// "Pipeline-parallel-aware offloading").
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+
+namespace penstock::model {
+
+// share · total rounded to whole cache lines; all of it for a share of 1. `share` is from 0 to 1.
+Bytes leaving_bytes(Bytes total, double share);
+
+// For each tensor the bytes to offload, `leaving` in total: the set of whole tensors whose sum comes nearest
+// to `leaving` without exceeding it; the rest is cut off the front of one other tensor. Depends only on the
+// sizes and their order. `leaving` is at most the sum of the sizes.
+//
+// O(distinct sizes · sum / greatest common divisor of the sizes), a few thousand steps for records of equal
+// layers; beyond a million steps, tensors are taken in descending order of size instead, which may cut a
+// tensor where another set would not.
+std::vector<Bytes> choose_leaving(std::span<const Bytes> sizes, Bytes leaving);
+
+}  // namespace penstock::model

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors a layer saves between forward and backward, and those it recomputes (algorithms: "Saved
+// activations and recomputation"). A policy is a set of tensors to keep; any set with the layer's input is
+// legal: everything else can be computed from it, while it cannot be recomputed. The tensors are named only
+// here; nn/record.h lists the finer tensors that belong to each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/options.h"
+#include "model/shape.h"
+
+namespace penstock::model {
+
+enum class SavedTensor : std::uint8_t {
+  LayerInput,       // also norm 1's input
+  NormOneOutput,    // input of Q, K, V
+  Query,            // after the rotation
+  KeyValue,         // both; with slices always kept, as the cache
+  AttentionOutput,  // input of O
+  NormTwoInput,     // after the residual
+  NormTwoOutput,    // input of gate and up
+  GateUp,           // fc1's output
+  SiluGate,         // kept by ATC'24's engine only
+  Product,          // input of down
+};
+inline constexpr std::size_t kSavedTensors = 10;
+inline constexpr std::array<std::string_view, kSavedTensors> kSavedTensorNames{
+    "layer_input", "norm1_output", "q",   "kv",   "attention_output",
+    "norm2_input", "norm2_output", "fc1", "silu", "product"};
+
+struct KeepSet {
+  std::uint16_t bits = 0;
+
+  constexpr bool has(SavedTensor tensor) const { return bits >> static_cast<int>(tensor) & 1; }
+  constexpr KeepSet with(SavedTensor tensor) const {
+    return {static_cast<std::uint16_t>(bits | 1u << static_cast<int>(tensor))};
+  }
+  constexpr KeepSet without(SavedTensor tensor) const {
+    return {static_cast<std::uint16_t>(bits & ~(1u << static_cast<int>(tensor)))};
+  }
+  friend constexpr bool operator==(KeepSet, KeepSet) = default;
+};
+
+// The presets, from most memory to least. `Engine24` is ATC'24's "no recomputation", which also keeps
+// silu(gate).
+enum class Policy : std::uint8_t { Engine24, None, Balanced, BalancedFc1, Full };
+inline constexpr std::array<std::string_view, 5> kPolicyNames{"none+silu", "none", "balanced", "balanced+fc1",
+                                                              "full"};
+
+constexpr std::string_view name_of(Policy policy) { return kPolicyNames[static_cast<std::size_t>(policy)]; }
+Policy parse_policy(std::string_view name);  // InputError names the nearest
+KeepSet keep_of(Policy policy);
+
+// The set of the given names. Throws InputError for unknown names (with the nearest), duplicates, "silu",
+// which our engine never computes, and sets without the layer's input.
+KeepSet parse_keep(const Words& names, std::string_view option = "memory.keep");
+
+// A preset's name, or tensor names joined by "+", as in "layer_input+q+kv"; and back, with the same errors.
+std::string policy_text(KeepSet keep);
+KeepSet parse_policy_text(std::string_view text, std::string_view option);
+
+// Elements of a tensor per token, before dividing by t·c.
+std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor);
+
+// Bytes per token of one layer, before dividing by t·c: of the kept tensors, and of those to be recomputed.
+// K,V count as kept in both when `keys_cached` (with slices they stay as the cache).
+Bytes kept_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
+Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
+
+// K and V only.
+Bytes key_value_bytes(const Shape& shape, Bytes element);
+
+// Per token of one layer, in the accumulator type, kept with their tensor: a norm's scale with its output,
+// the log-sum-exp (one per head) with the attention output.
+Bytes statistics_bytes(const Shape& shape, KeepSet keep, Bytes accumulator);
+
+}  // namespace penstock::model

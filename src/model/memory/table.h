@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted peak bytes of one device, by category; passed from planner to trainer, and reported next to the
+// measured bytes.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "model/memory/category.h"
+
+namespace penstock::model {
+
+struct DeviceMemory {
+  Bytes weights = 0;
+  Bytes gradients = 0;
+  Bytes optimizer = 0;
+  Bytes activations = 0;     // records that stay on the device, including K,V
+  Bytes weight_records = 0;  // with a split backward: from I to W
+  Bytes kv_gradients = 0;    // accumulators of the K,V gradients of slices
+  Bytes logits = 0;          // of the output layer and the loss
+  Bytes transient = 0;       // freed within one action: recomputed tensors, gradients between operations
+  Bytes transfers = 0;       // hidden states queued or in flight
+  Bytes copies = 0;          // offload buffers
+  Bytes host = 0;            // not on the device: records offloaded to host memory
+  Bytes disk = 0;            // or to a file
+
+  // The peak of the sum, if known (the categories need not peak together). 0: unknown.
+  Bytes at_once = 0;
+
+  Bytes total() const {
+    if (at_once > 0) return at_once;
+    return weights + gradients + optimizer + activations + weight_records + kv_gradients + logits +
+           transient + transfers + copies;
+  }
+  friend bool operator==(const DeviceMemory&, const DeviceMemory&) = default;
+};
+
+using MemoryTable = std::vector<DeviceMemory>;  // one per device of the pipeline
+
+// The categories of total() by name, in order, for tables and messages.
+std::array<std::pair<std::string_view, Bytes>, 10> categories(const DeviceMemory& memory);
+std::pair<std::string_view, Bytes> largest_category(const DeviceMemory& memory);
+
+}  // namespace penstock::model

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The terms of a device's memory, one formula each (algorithms: "Saved activations and recomputation",
+// "Pipeline-parallel-aware offloading"). model/memory/device.h composes them for our own runs.
+//
+// Bytes are doubles here, since shares of a matrix need not be whole; only totals are rounded.
+#pragma once
+
+#include "mesh/mesh.h"
+#include "model/memory/policy.h"
+#include "model/shape.h"
+
+namespace penstock::model {
+
+// Parameters on one device. Experts are counted apart, as fewer replicas share their optimizer states.
+struct LocalParameters {
+  double dense = 0;
+  double expert = 0;
+  double total() const { return dense + expert; }
+};
+
+// For `layers` layers and `embeddings` matrices of V·h, divided by t (experts by t·e). Norms are not divided.
+LocalParameters local_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers, double embeddings,
+                                 bool norms = true);
+
+double weight_bytes(const LocalParameters& parameters, Precision precision);
+double gradient_bytes(const LocalParameters& parameters, Precision precision);
+
+// Sharded over d·c (ZeRO-1), experts over their own replicas d·c/e: master and two moments, or only the
+// moments if the weights are their own masters.
+double optimizer_bytes(const LocalParameters& parameters, const mesh::Mesh& mesh, Precision precision);
+
+// Offloaded records in flight: all but four (one being computed, one being stored, two being loaded). Bytes
+// of a record that stay and that leave: M = N·u − α·(N − 4)·leaving.
+double offloaded_records(double in_flight);
+
+// Peak of the accumulators of K,V gradients, in slice-chunks: v(n − g) + g; 0 for whole sequences.
+double kv_gradient_slices(int slices, int chunks, int group);
+
+// Slices per group of interleaved slimpipe: the smallest divisor of n that is at least p; n if v = 1 or n <
+// p.
+int slice_group(int slices, int devices, int chunks);
+
+}  // namespace penstock::model

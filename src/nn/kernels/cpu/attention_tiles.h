@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the forward and the backward of tiled attention: tile sizes, and access to tensors by head.
+#pragma once
+
+#include <cmath>
+#include <memory>
+
+#include "nn/kernels/attention.h"
+#include "nn/kernels/cpu/exponential.h"
+#include "nn/kernels/cpu/tile_products.h"
+
+namespace penstock::nn::kernels {
+
+inline constexpr std::int64_t kQueries = 64;  // of a tile
+inline constexpr std::int64_t kKeys = 256;    // of a tile
+
+// One tensor's rows of d elements by sequence, head and token.
+template <class Element>
+struct Heads {
+  Element* data;
+  at::IntArrayRef strides;
+
+  Element* at(std::int64_t sequence, std::int64_t head, std::int64_t token) const {
+    return data + sequence * strides[0] + head * strides[1] + token * strides[2];
+  }
+  std::int64_t stride() const { return strides[2]; }  // from token to token
+};
+
+template <class Element>
+Heads<const Element> read_heads(const at::Tensor& x) {
+  return {x.const_data_ptr<Element>(), x.strides()};
+}
+
+struct Extent {
+  std::int64_t sequences, heads, kv_heads, queries, keys, width;
+
+  Extent(const at::Tensor& query, const at::Tensor& key)
+      : sequences(query.size(0)),
+        heads(query.size(1)),
+        kv_heads(key.size(1)),
+        queries(query.size(2)),
+        keys(key.size(2)),
+        width(query.size(3)) {}
+
+  std::int64_t group() const { return heads / kv_heads; }
+  float scale() const { return 1.0f / std::sqrt(static_cast<float>(width)); }
+  std::int64_t query_tiles() const { return (queries + kQueries - 1) / kQueries; }
+  std::int64_t key_tiles() const { return (keys + kKeys - 1) / kKeys; }
+  std::int64_t queries_of(std::int64_t tile) const { return std::min(kQueries, queries - tile * kQueries); }
+  std::int64_t keys_of(std::int64_t tile) const { return std::min(kKeys, keys - tile * kKeys); }
+  std::int64_t most_queries() const { return std::min(queries, kQueries); }
+  std::int64_t most_keys() const { return std::min(keys, kKeys); }
+};
+
+// How many of `count` keys starting at `first` are visible to the query at `position`.
+inline std::int64_t seen_keys(Mask mask, std::int64_t position, std::int64_t first, std::int64_t count) {
+  return mask == Mask::None ? count : std::clamp<std::int64_t>(position + 1 - first, 0, count);
+}
+
+// Scratch memory of a task; not initialised.
+template <class Element>
+std::unique_ptr<Element[]> scratch(std::int64_t elements) {
+  return std::make_unique_for_overwrite<Element[]>(static_cast<std::size_t>(elements));
+}
+
+}  // namespace penstock::nn::kernels

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by all own kernels: element types, accumulator types, and loops over rows.
+//
+// A kernel reads and writes the compute type (f64, f32 or bf16) and computes in its accumulator type (f64 for
+// f64, else f32). Rows are independent, so the bits of a result do not depend on the number of threads; the
+// order of sums over rows depends on the sizes alone.
+#pragma once
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <c10/util/BFloat16.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "base/error.h"
+
+namespace penstock::nn::kernels {
+
+template <class Element>
+struct AccumulatorOf {
+  using type = float;
+};
+template <>
+struct AccumulatorOf<double> {
+  using type = double;
+};
+template <class Element>
+using Accumulator = typename AccumulatorOf<Element>::type;
+
+inline at::ScalarType accumulator_type(at::ScalarType type) {
+  return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+// The nearest value of the narrower type, ties to even. c10's conversion branches on NaN, which prevents
+// vectorised loops; this one selects.
+template <class Element, class Number>
+inline Element narrowed(Number value) {
+  return static_cast<Element>(value);
+}
+template <>
+inline c10::BFloat16 narrowed<c10::BFloat16, float>(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+  return {static_cast<std::uint16_t>(value == value ? rounded : 0x7FC0u), c10::BFloat16::from_bits()};
+}
+
+// Calls work(Element{}) with the C++ type of a tensor's elements.
+template <class Work>
+void for_element_type(at::ScalarType type, Work&& work) {
+  if (type == at::kDouble) return work(double{});
+  if (type == at::kFloat) return work(float{});
+  PENSTOCK_CHECK(type == at::kBFloat16, "kernels exist for f64, f32 and bf16");
+  work(c10::BFloat16{});
+}
+
+// Least number of rows of `width` elements per task.
+inline std::int64_t rows_per_task(std::int64_t width) {
+  return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, width));
+}
+
+template <class Work>
+void for_rows(std::int64_t rows, std::int64_t width, Work&& work) {
+  at::parallel_for(0, rows, rows_per_task(width), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) work(row);
+  });
+}
+
+}  // namespace penstock::nn::kernels

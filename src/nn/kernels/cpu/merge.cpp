@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/kernels/merge.h"
+
+#include <cmath>
+
+#include "nn/kernels/cpu/head_rows.h"
+#include "nn/kernels/cpu/vectorised.h"
+#include "nn/kernels/cpu/work.h"
+
+namespace penstock::nn::kernels {
+namespace {
+
+template <class Number, class Element>
+PENSTOCK_VECTORISED void weigh(Number keep, Number take, const Element* part, std::int64_t d, Number* total) {
+  for (std::int64_t i = 0; i < d; ++i) total[i] = keep * total[i] + take * Number(part[i]);
+}
+
+template <class Number, class Element>
+void merge_row(Number* total, Number& total_lse, const Element* part, Number part_lse, std::int64_t d) {
+  const Number greater = std::max(total_lse, part_lse), less = std::min(total_lse, part_lse);
+  const Number lse = greater + std::log1p(std::exp(less - greater));
+  const Number keep = std::exp(total_lse - lse), take = std::exp(part_lse - lse);
+  weigh(keep, take, part, d, total);
+  total_lse = lse;
+}
+
+template <class Element>
+void merge_rows(AttentionPart& total, const AttentionPart& part) {
+  using Number = Accumulator<Element>;
+  Number* sum = total.output.data_ptr<Number>();
+  Number* sum_lse = total.log_sum_exp.data_ptr<Number>();
+  const Element* from = part.output.const_data_ptr<Element>();
+  const Number* from_lse = part.log_sum_exp.const_data_ptr<Number>();
+  const HeadRows rows(total.output);
+  const std::int64_t d = total.output.size(3);
+  for_rows(total.log_sum_exp.numel(), d, [&](std::int64_t row) {
+    merge_row(sum + rows.offset(row, total.output.strides()), sum_lse[row],
+              from + rows.offset(row, part.output.strides()), from_lse[row], d);
+  });
+}
+
+}  // namespace
+
+void merge(AttentionPart& total, const AttentionPart& part) {
+  const KernelTimer timer(Kernel::Merge, memory_work(total.output, total.output, part.output));
+  check_head_rows(total.output);
+  check_head_rows(part.output);
+  PENSTOCK_CHECK(total.log_sum_exp.is_contiguous() && part.log_sum_exp.is_contiguous(),
+                 "one value a row, in order");
+  for_element_type(part.output.scalar_type(),
+                   [&](auto element) { merge_rows<decltype(element)>(total, part); });
+}
+
+}  // namespace penstock::nn::kernels

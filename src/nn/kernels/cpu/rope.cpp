@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/kernels/rope.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "nn/kernels/cpu/head_rows.h"
+#include "nn/kernels/cpu/vectorised.h"
+#include "nn/kernels/cpu/work.h"
+
+namespace penstock::nn::kernels {
+namespace {
+
+// Frequencies with a wave longer than the original context are divided by the factor, those with a short wave
+// kept, those between blended.
+double scaled_frequency(double frequency, const model::RopeScaling& scaling) {
+  if (scaling.factor == 1.0) return frequency;
+  const double turns = static_cast<double>(scaling.original_positions) * frequency / (2 * std::numbers::pi);
+  if (turns < scaling.low_frequency_factor) return frequency / scaling.factor;
+  if (turns > scaling.high_frequency_factor) return frequency;
+  const double smooth =
+      (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor);
+  return (1 - smooth) * frequency / scaling.factor + smooth * frequency;
+}
+
+std::vector<double> frequencies(const model::Shape& shape) {
+  const std::int64_t half = shape.head_dim() / 2;
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < half; ++i) {
+    const double plain = std::pow(shape.rope_theta, -static_cast<double>(i) / static_cast<double>(half));
+    result.push_back(scaled_frequency(plain, shape.rope_scaling));
+  }
+  return result;
+}
+
+// Rotates the pairs of one head by the angle (backward: by its negative, through `sign`).
+template <class In, class Out, class Number>
+PENSTOCK_VECTORISED void turn_row(const In* in, const Number* cosine, const Number* sine, Number sign,
+                                  std::int64_t half, Out* out) {
+  for (std::int64_t i = 0; i < half; ++i) {
+    const Number first = Number(in[i]), second = Number(in[half + i]), s = sign * sine[i];
+    out[i] = narrowed<Out>(first * cosine[i] - second * s);
+    out[half + i] = narrowed<Out>(second * cosine[i] + first * s);
+  }
+}
+
+// Both tensors seen as [b, H, T, d] with last stride 1.
+template <class In, class Out>
+void turn(const at::Tensor& in, const RotaryTable& table, std::int64_t first_position, double sign,
+          at::Tensor& out) {
+  using Number = Accumulator<Out>;
+  const HeadRows rows(in);
+  const std::int64_t half = in.size(3) / 2;
+  const In* source = in.const_data_ptr<In>();
+  Out* target = out.data_ptr<Out>();
+  const Number* cosine = table.cosine.const_data_ptr<Number>();
+  const Number* sine = table.sine.const_data_ptr<Number>();
+  for_rows(in.numel() / in.size(3), 2 * half, [&](std::int64_t row) {
+    const std::int64_t position = (first_position + rows.token(row)) * half;
+    turn_row(source + rows.offset(row, in.strides()), cosine + position, sine + position, Number(sign), half,
+             target + rows.offset(row, out.strides()));
+  });
+}
+
+}  // namespace
+
+RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions, at::ScalarType type) {
+  const std::vector<double> frequency = frequencies(shape);
+  const auto half = static_cast<std::int64_t>(frequency.size());
+  const auto options = at::TensorOptions().dtype(accumulator_type(type));
+  RotaryTable table{at::empty({positions, half}, options), at::empty({positions, half}, options)};
+  for_element_type(options.dtype().toScalarType(), [&](auto element) {
+    using Element = decltype(element);
+    Element* cosine = table.cosine.data_ptr<Element>();
+    Element* sine = table.sine.data_ptr<Element>();
+    for_rows(positions * half, 1, [&](std::int64_t i) {
+      const double angle = static_cast<double>(i / half) * frequency[i % half];
+      cosine[i] = static_cast<Element>(std::cos(angle));
+      sine[i] = static_cast<Element>(std::sin(angle));
+    });
+  });
+  return table;
+}
+
+at::Tensor rope(const at::Tensor& x, const RotaryTable& table, std::int64_t heads,
+                std::int64_t first_position) {
+  const KernelTimer timer(Kernel::Rotation, memory_work(x, x));
+  PENSTOCK_CHECK(first_position + x.size(1) <= table.cosine.size(0),
+                 "the rotary table ends before these positions");
+  const std::int64_t b = x.size(0), tokens = x.size(1), d = x.size(2) / heads;
+  at::Tensor result = at::empty({b, heads, tokens, d}, x.options());
+  for_element_type(x.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    turn<Element, Element>(x.view({b, tokens, heads, d}).transpose(1, 2), table, first_position, 1.0, result);
+  });
+  return result;
+}
+
+at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, std::int64_t first_position,
+                         at::ScalarType type) {
+  const KernelTimer timer(Kernel::RotationBackward, memory_work(grad, grad));
+  check_head_rows(grad);
+  const std::int64_t b = grad.size(0), heads = grad.size(1), tokens = grad.size(2), d = grad.size(3);
+  at::Tensor result = at::empty({b * tokens, heads * d}, grad.options().dtype(type));
+  at::Tensor rows = result.view({b, tokens, heads, d}).transpose(1, 2);
+  for_element_type(type, [&](auto element) {
+    using Element = decltype(element);
+    if (grad.scalar_type() == type) {
+      turn<Element, Element>(grad, table, first_position, -1.0, rows);
+    } else {
+      turn<Accumulator<Element>, Element>(grad, table, first_position, -1.0, rows);
+    }
+  });
+  return result;
+}
+
+}  // namespace penstock::nn::kernels

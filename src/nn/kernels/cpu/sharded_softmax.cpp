@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/kernels/sharded_softmax.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+#include <limits>
+
+#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/cpu/exponential.h"
+#include "nn/kernels/cpu/vectorised.h"
+#include "nn/kernels/cpu/work.h"
+
+namespace penstock::nn::kernels {
+namespace {
+
+template <class Number>
+struct RowStatistics {
+  Number greatest;
+  Number sum;  // of exp(logit − greatest)
+};
+
+template <class Element>
+PENSTOCK_VECTORISED RowStatistics<Accumulator<Element>> row_statistics(const Element* logits,
+                                                                       std::int64_t count) {
+  using Number = Accumulator<Element>;
+  Number greatest = -std::numeric_limits<Number>::infinity(), sum = 0;
+#pragma omp simd reduction(max : greatest)
+  for (std::int64_t i = 0; i < count; ++i) {
+    greatest = Number(logits[i]) > greatest ? Number(logits[i]) : greatest;
+  }
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < count; ++i) sum += exponential(Number(logits[i]) - greatest);
+  return {greatest, sum};
+}
+
+// logits become exp(logit - greatest)·factor.
+template <class Element>
+PENSTOCK_VECTORISED void scaled_exponentials(Element* logits, std::int64_t count,
+                                             Accumulator<Element> greatest, Accumulator<Element> factor) {
+  using Number = Accumulator<Element>;
+  for (std::int64_t i = 0; i < count; ++i) {
+    logits[i] = narrowed<Element>(exponential(Number(logits[i]) - greatest) * factor);
+  }
+}
+
+template <class Element>
+void gradient_row(Element* logits, std::int64_t target, const mesh::Shard& shard,
+                  RowStatistics<Accumulator<Element>> softmax, double scale) {
+  using Number = Accumulator<Element>;
+  const Number factor = Number(scale) / softmax.sum;
+  const bool here = shard.holds(target);
+  const Number at_target = here ? Number(logits[target - shard.begin]) : softmax.greatest;
+  scaled_exponentials(logits, shard.count, softmax.greatest, factor);
+  std::fill(logits + shard.count, logits + shard.held, Element(0));
+  if (!here) return;
+  const Number probability = exponential(at_target - softmax.greatest) * factor;
+  logits[target - shard.begin] = narrowed<Element>(probability - Number(scale));
+}
+
+// Sums over the parts in the order of the ranks.
+template <class Number>
+TileSoftmax combine(const at::Tensor& statistics, const at::Tensor& targets, std::int64_t held) {
+  const std::int64_t parts = statistics.size(0), tokens = targets.numel();
+  const std::int64_t* target = targets.const_data_ptr<std::int64_t>();
+  const Number* all = statistics.const_data_ptr<Number>();
+  TileSoftmax result{at::empty({2, tokens}, statistics.options()),
+                     std::vector<double>(static_cast<std::size_t>(tokens))};
+  Number* scale = result.scale.data_ptr<Number>();
+  const auto of = [&](std::int64_t part, int which, std::int64_t row) {
+    return all[(part * 3 + which) * tokens + row];
+  };
+  for (std::int64_t row = 0; row < tokens; ++row) {
+    Number greatest = of(0, 0, row), sum = 0;
+    for (std::int64_t part = 1; part < parts; ++part) greatest = std::max(greatest, of(part, 0, row));
+    for (std::int64_t part = 0; part < parts; ++part) {
+      sum += of(part, 1, row) * exponential(of(part, 0, row) - greatest);
+    }
+    scale[row] = greatest;
+    scale[tokens + row] = sum;
+    if (target[row] < 0) continue;
+    PENSTOCK_CHECK(target[row] < parts * held, "targets lie inside the vocabulary or are -1");
+    result.losses[row] = double(std::log(sum) + (greatest - of(target[row] / held, 2, row)));
+  }
+  return result;
+}
+
+void check_tile(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard) {
+  PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
+  PENSTOCK_CHECK(logits.size(0) == targets.numel() && logits.size(1) == shard.held,
+                 "a tile has a row of the shard's logits for each token");
+}
+
+}  // namespace
+
+at::Tensor shard_statistics(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard) {
+  const KernelTimer timer(Kernel::Loss, memory_work(logits));
+  check_tile(logits, targets, shard);
+  const std::int64_t tokens = targets.numel();
+  const std::int64_t* target = targets.const_data_ptr<std::int64_t>();
+  at::Tensor result = at::empty({3, tokens}, logits.options().dtype(accumulator_type(logits.scalar_type())));
+  for_element_type(logits.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    using Number = Accumulator<Element>;
+    const Element* x = logits.const_data_ptr<Element>();
+    Number* out = result.data_ptr<Number>();
+    for_rows(tokens, shard.held, [&](std::int64_t row) {
+      const Element* logit = x + row * shard.held;
+      const auto [greatest, sum] = row_statistics(logit, shard.count);
+      out[row] = greatest;
+      out[tokens + row] = sum;
+      out[2 * tokens + row] = shard.holds(target[row]) ? Number(logit[target[row] - shard.begin]) : Number(0);
+    });
+  });
+  return result;
+}
+
+TileSoftmax combine_statistics(const at::Tensor& statistics, const at::Tensor& targets, std::int64_t held) {
+  const bool wide = statistics.scalar_type() == at::kDouble;
+  return wide ? combine<double>(statistics, targets, held) : combine<float>(statistics, targets, held);
+}
+
+void shard_gradient(at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
+                    const at::Tensor& scale, double gradient_scale) {
+  const KernelTimer timer(Kernel::Loss, memory_work(logits, logits));
+  check_tile(logits, targets, shard);
+  const std::int64_t tokens = targets.numel();
+  const std::int64_t* target = targets.const_data_ptr<std::int64_t>();
+  for_element_type(logits.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    const auto* softmax = scale.const_data_ptr<Accumulator<Element>>();
+    Element* x = logits.data_ptr<Element>();
+    for_rows(tokens, shard.held, [&](std::int64_t row) {
+      Element* logit = x + row * shard.held;
+      if (target[row] < 0) {
+        std::fill_n(logit, shard.held, Element(0));
+      } else {
+        gradient_row(logit, target[row], shard, {softmax[row], softmax[tokens + row]}, gradient_scale);
+      }
+    });
+  });
+}
+
+}  // namespace penstock::nn::kernels

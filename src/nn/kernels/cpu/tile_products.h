@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products of tiles in cache, and the layouts of their right operand.
+//
+// C [M, N] (+)= A [M, K] · B [K, N], f32 sums. A is plain rows. B is "paired": rows 2k and 2k+1 interleaved
+// element by element in bf16 (K even; a missing row is zeros), plain rows in f32.
+#pragma once
+
+#include <ATen/native/CPUBlas.h>
+#include <emmintrin.h>
+
+#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/cpu/vectorised.h"
+
+namespace penstock::nn::kernels {
+
+// Rows of B that are interleaved.
+template <class Element>
+inline constexpr std::int64_t kPair = 1;
+template <>
+inline constexpr std::int64_t kPair<c10::BFloat16> = 2;
+
+template <class Element>
+std::int64_t padded(std::int64_t rows) {
+  return (rows + kPair<Element> - 1) / kPair<Element> * kPair<Element>;
+}
+
+// Strides are elements from row to row (of B: as if it were plain).
+template <class Element>
+struct TileProduct {
+  std::int64_t rows, columns, inner;
+  std::int64_t a_stride, b_stride, c_stride;
+  bool adds;  // to what C holds
+
+  void operator()(const Element* a, const Element* b, float* c) const {
+    at::native::cpublas::brgemm(rows, columns, inner, a_stride, b_stride, c_stride, adds, a, b, c,
+                                kPair<Element> > 1);
+  }
+};
+
+// Releases the processor state of the products (tile registers); call at the end of a task.
+template <class Element>
+void release_products() {
+  at::native::cpublas::brgemm_release(kPair<Element> > 1);
+}
+
+// Interleaves the first elements of two rows; returns how many.
+inline std::int64_t interleave(const c10::BFloat16* first, const c10::BFloat16* second, std::int64_t width,
+                               c10::BFloat16* paired) {
+  std::int64_t c = 0;
+  for (; c + 8 <= width; c += 8) {
+    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first + c));
+    const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second + c));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(paired + 2 * c), _mm_unpacklo_epi16(a, b));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(paired + 2 * c + 8), _mm_unpackhi_epi16(a, b));
+  }
+  return c;
+}
+
+// rows [count, width], each `stride` after the one before → paired [padded(count), width].
+template <class Element>
+void pack_rows(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
+               Element* packed) {
+  constexpr std::int64_t pair = kPair<Element>;
+  const std::int64_t whole = count / pair * pair;
+  for (std::int64_t r = 0; r < whole; r += pair) {
+    std::int64_t c = 0;
+    if constexpr (pair == 2) {
+      c = interleave(rows + r * stride, rows + (r + 1) * stride, width, packed + r * width);
+    }
+    for (; c < width; ++c) {
+      for (std::int64_t i = 0; i < pair; ++i) packed[r * width + c * pair + i] = rows[(r + i) * stride + c];
+    }
+  }
+  for (std::int64_t c = 0; whole < count && c < width; ++c) {
+    packed[whole * width + c * pair] = rows[whole * stride + c];
+    for (std::int64_t i = 1; i < pair; ++i) packed[whole * width + c * pair + i] = Element(0);
+  }
+}
+
+// The transpose of the same: rows [count, width] → paired [width, columns], columns from `count` on zeros.
+// width is a multiple of the pair.
+template <class Element>
+PENSTOCK_VECTORISED void pack_transposed(const Element* rows, std::int64_t stride, std::int64_t count,
+                                         std::int64_t width, std::int64_t columns, Element* packed) {
+  constexpr std::int64_t pair = kPair<Element>;
+  for (std::int64_t k = 0; k < width; k += pair) {
+    Element* to = packed + k * columns;
+    for (std::int64_t r = 0; r < columns; ++r) {
+      for (std::int64_t i = 0; i < pair; ++i) {
+        to[r * pair + i] = r < count ? rows[r * stride + k + i] : Element(0);
+      }
+    }
+  }
+}
+
+// An 8 by 8 tile of 16-bit elements, transposed: three rounds of interleaving.
+inline void transpose_tile(const c10::BFloat16* from, std::int64_t from_stride, c10::BFloat16* to,
+                           std::int64_t to_stride) {
+  __m128i rows[8], pairs[8], quads[8];
+  for (int i = 0; i < 8; ++i) {
+    rows[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_stride));
+  }
+  for (int i = 0; i < 4; ++i) {
+    pairs[i] = _mm_unpacklo_epi16(rows[2 * i], rows[2 * i + 1]);
+    pairs[4 + i] = _mm_unpackhi_epi16(rows[2 * i], rows[2 * i + 1]);
+  }
+  for (int half = 0; half < 8; half += 4) {
+    for (int i = 0; i < 2; ++i) {
+      quads[half + i] = _mm_unpacklo_epi32(pairs[half + 2 * i], pairs[half + 2 * i + 1]);
+      quads[half + 2 + i] = _mm_unpackhi_epi32(pairs[half + 2 * i], pairs[half + 2 * i + 1]);
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    const __m128i low = _mm_unpacklo_epi64(quads[2 * i], quads[2 * i + 1]);
+    const __m128i high = _mm_unpackhi_epi64(quads[2 * i], quads[2 * i + 1]);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * i * to_stride), low);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + (2 * i + 1) * to_stride), high);
+  }
+}
+
+// rows [count, width] → plain [width, columns], columns from `count` on zeros.
+template <class Element>
+void transpose_rows(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
+                    std::int64_t columns, Element* transposed) {
+  std::int64_t whole_rows = 0, whole_columns = 0;
+  if constexpr (sizeof(Element) == 2) {
+    whole_rows = count / 8 * 8;
+    whole_columns = width / 8 * 8;
+    for (std::int64_t r = 0; r < whole_rows; r += 8) {
+      for (std::int64_t k = 0; k < whole_columns; k += 8) {
+        transpose_tile(rows + r * stride + k, stride, transposed + k * columns + r, columns);
+      }
+    }
+  }
+  for (std::int64_t k = 0; k < width; ++k) {
+    for (std::int64_t r = k < whole_columns ? whole_rows : 0; r < columns; ++r) {
+      transposed[k * columns + r] = r < count ? rows[r * stride + k] : Element(0);
+    }
+  }
+}
+
+}  // namespace penstock::nn::kernels

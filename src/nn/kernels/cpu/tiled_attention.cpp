@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/empty.h>
+
+#include <array>
+
+#include "nn/kernels/cpu/attention_tiles.h"
+#include "nn/kernels/cpu/tiled_attention.h"
+
+namespace penstock::nn::kernels {
+namespace {
+
+PENSTOCK_VECTORISED float greatest(const float* scores, std::int64_t count) {
+  float result = scores[0];
+#pragma omp simd reduction(max : result)
+  for (std::int64_t i = 0; i < count; ++i) result = scores[i] > result ? scores[i] : result;
+  return result;
+}
+
+// probabilities = exp(scale·score − maximum) for the first `seen`, 0 for the rest; their sum.
+template <class Element>
+PENSTOCK_VECTORISED float exponentiate(const float* scores, std::int64_t seen, std::int64_t count,
+                                       float scale, float maximum, Element* probabilities) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < seen; ++i) {
+    const float probability = exponential(scale * scores[i] - maximum);
+    sum += probability;
+    probabilities[i] = narrowed<Element>(probability);
+  }
+  for (std::int64_t i = seen; i < count; ++i) probabilities[i] = Element(0);
+  return sum;
+}
+
+PENSTOCK_VECTORISED void multiply(float* values, std::int64_t count, float factor) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] *= factor;
+}
+
+// Keys and values of one chunk as right operands, tile by tile.
+template <class Element>
+class PackedKeys {
+ public:
+  PackedKeys(const Extent& extent, const at::Tensor& key, const at::Tensor& value)
+      : extent_(extent), room_(padded<Element>(extent.most_keys()) * extent.width) {
+    const std::int64_t tiles = extent.sequences * extent.kv_heads * extent.key_tiles();
+    packed_ = at::empty({tiles, 2, room_}, key.options());
+    const auto keys = read_heads<Element>(key), values = read_heads<Element>(value);
+    at::parallel_for(0, tiles, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t place = i / extent.key_tiles(), tile = i % extent.key_tiles();
+        const std::int64_t sequence = place / extent.kv_heads, head = place % extent.kv_heads;
+        const std::int64_t count = extent.keys_of(tile);
+        pack_transposed(keys.at(sequence, head, tile * kKeys), keys.stride(), count, extent.width, count,
+                        at(place, tile));
+        pack_rows(values.at(sequence, head, tile * kKeys), values.stride(), count, extent.width,
+                  at(place, tile) + room_);
+      }
+    });
+  }
+  // place: sequence · key-value heads + head.
+  const Element* keys(std::int64_t place, std::int64_t tile) const { return at(place, tile); }
+  const Element* values(std::int64_t place, std::int64_t tile) const { return at(place, tile) + room_; }
+
+ private:
+  Element* at(std::int64_t place, std::int64_t tile) const {
+    return packed_.mutable_data_ptr<Element>() + (place * extent_.key_tiles() + tile) * 2 * room_;
+  }
+
+  const Extent& extent_;
+  std::int64_t room_;
+  at::Tensor packed_;
+};
+
+// The queries of one tile; their output rows and log-sum-exps.
+template <class Element>
+struct QueryTile {
+  const Element* query;
+  std::int64_t query_stride;
+  std::int64_t first, rows;
+  float* output;
+  std::int64_t output_stride;
+  float* log_sum_exp;
+};
+
+// A task's tile of scores, and the running softmax of its queries.
+template <class Element>
+class ForwardTile {
+ public:
+  ForwardTile(const Extent& extent, const PackedKeys<Element>& packed, Mask mask)
+      : extent_(extent),
+        packed_(packed),
+        mask_(mask),
+        scores_(scratch<float>(kQueries * extent.most_keys())),
+        probabilities_(scratch<Element>(kQueries * padded<Element>(extent.most_keys()))) {}
+
+  void attend(const QueryTile<Element>& tile, std::int64_t place) {
+    maximum_.fill(-INFINITY);
+    sum_.fill(0.0f);
+    for (std::int64_t keys = 0; keys < extent_.key_tiles(); ++keys) {
+      const std::int64_t count =
+          seen_keys(mask_, tile.first + tile.rows - 1, keys * kKeys, extent_.keys_of(keys));
+      if (count > 0) attend_keys(tile, place, keys, count);
+    }
+    for (std::int64_t row = 0; row < tile.rows; ++row) {
+      multiply(tile.output + row * tile.output_stride, extent_.width, 1.0f / sum_[row]);
+      tile.log_sum_exp[row] = maximum_[row] + std::log(sum_[row]);
+    }
+  }
+
+ private:
+  // The first `count` keys of a tile; no query sees later ones.
+  void attend_keys(const QueryTile<Element>& tile, std::int64_t place, std::int64_t keys,
+                   std::int64_t count) {
+    const std::int64_t inner = padded<Element>(count), width = extent_.width;
+    TileProduct<Element>{tile.rows, count, width, tile.query_stride, extent_.keys_of(keys), count, false}(
+        tile.query, packed_.keys(place, keys), scores_.get());
+    for (std::int64_t row = 0; row < tile.rows; ++row) {
+      softmax_row(tile, row, seen_keys(mask_, tile.first + row, keys * kKeys, count), count, inner, keys > 0);
+    }
+    TileProduct<Element>{tile.rows, width, inner, inner, width, tile.output_stride, keys > 0}(
+        probabilities_.get(), packed_.values(place, keys), tile.output);
+  }
+
+  void softmax_row(const QueryTile<Element>& tile, std::int64_t row, std::int64_t seen, std::int64_t count,
+                   std::int64_t inner, bool running) {
+    const float* scores = scores_.get() + row * count;
+    Element* probabilities = probabilities_.get() + row * inner;
+    if (seen == 0) {
+      std::fill_n(probabilities, inner, Element(0));
+      return;
+    }
+    const float maximum = std::max(maximum_[row], extent_.scale() * greatest(scores, seen));
+    const float keep = running ? exponential(maximum_[row] - maximum) : 0.0f;
+    sum_[row] = keep * sum_[row] + exponentiate(scores, seen, inner, extent_.scale(), maximum, probabilities);
+    if (running && keep != 1.0f) multiply(tile.output + row * tile.output_stride, extent_.width, keep);
+    maximum_[row] = maximum;
+  }
+
+  const Extent& extent_;
+  const PackedKeys<Element>& packed_;
+  Mask mask_;
+  std::unique_ptr<float[]> scores_;
+  std::unique_ptr<Element[]> probabilities_;
+  std::array<float, kQueries> maximum_{}, sum_{};
+};
+
+// The tiles of a head alternate between its beginning and its end, so that consecutive tiles have about equal
+// work under the causal mask.
+std::int64_t alternating(std::int64_t index, std::int64_t count) {
+  return index % 2 == 0 ? index / 2 : count - 1 - index / 2;
+}
+
+template <class Element>
+AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask) {
+  const Extent extent(query, key);
+  const PackedKeys<Element> packed(extent, key, value);
+  const auto options = at::dtype(at::kFloat);
+  const at::Tensor by_token =
+      at::empty({extent.sequences, extent.queries, extent.heads, extent.width}, options);
+  AttentionPart part{by_token.transpose(1, 2),
+                     at::empty({extent.sequences, extent.heads, extent.queries}, options)};
+  const auto queries = read_heads<Element>(query);
+  const Heads<float> outputs{part.output.data_ptr<float>(), part.output.strides()};
+  float* log_sum_exp = part.log_sum_exp.data_ptr<float>();
+  const std::int64_t tiles = extent.query_tiles();
+  at::parallel_for(0, extent.sequences * extent.heads * tiles, 1, [&](std::int64_t begin, std::int64_t end) {
+    ForwardTile<Element> work(extent, packed, mask);
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t place = task / tiles, tile = alternating(task % tiles, tiles);
+      const std::int64_t sequence = place / extent.heads, head = place % extent.heads;
+      const std::int64_t first = tile * kQueries;
+      work.attend(
+          {queries.at(sequence, head, first), queries.stride(), first, extent.queries_of(tile),
+           outputs.at(sequence, head, first), outputs.stride(), log_sum_exp + place * extent.queries + first},
+          sequence * extent.kv_heads + head / extent.group());
+    }
+    release_products<Element>();
+  });
+  return part;
+}
+
+}  // namespace
+
+AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           Mask mask) {
+  return query.scalar_type() == at::kBFloat16 ? forward<c10::BFloat16>(query, key, value, mask)
+                                              : forward<float>(query, key, value, mask);
+}
+
+}  // namespace penstock::nn::kernels

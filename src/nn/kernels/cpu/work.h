@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The work of a kernel, for the profile.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "nn/kernels/profile.h"
+
+namespace penstock::nn::kernels {
+
+// A product of [rows, inner] by [inner, columns].
+inline KernelTimer::Work product_work(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+  return {.flops =
+              2.0 * static_cast<double>(rows) * static_cast<double>(inner) * static_cast<double>(columns)};
+}
+
+// Work that reads or writes each of the tensors once; undefined ones count nothing.
+template <class... Tensors>
+KernelTimer::Work memory_work(const Tensors&... tensors) {
+  const auto bytes = [](const at::Tensor& tensor) {
+    return tensor.defined() ? static_cast<double>(tensor.nbytes()) : 0.0;
+  };
+  return {.bytes = (bytes(tensors) + ...)};
+}
+
+}  // namespace penstock::nn::kernels

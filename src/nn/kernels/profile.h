@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profile of a rank's compute time: every kernel call, with its block.
+//
+// Kernels time themselves; without a profile on the calling thread that costs one read of a thread-local
+// pointer. A kernel that calls another counts as one call.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/units.h"
+
+namespace penstock::nn {
+
+enum class Kernel : std::uint8_t {
+  Product,          // a linear layer's output
+  ProductBackward,  // the gradient of its input
+  WeightGradient,
+  Attention,
+  AttentionBackward,
+  Merge,       // of partial attentions
+  Accumulate,  // sums in the accumulator type
+  Norm,
+  NormBackward,
+  Rotation,
+  RotationBackward,
+  Swiglu,
+  SwigluBackward,
+  Loss,
+  Embedding,
+  EmbeddingBackward,
+  Adam,
+};
+inline constexpr int kKernels = 17;
+std::string_view name_of(Kernel kernel);  // "product", "product backward", ...
+
+enum class Block : std::uint8_t { Stream, Attention, FeedForward, WeightGradients, Output, Optimizer };
+inline constexpr int kBlocks = 6;
+std::string_view name_of(Block block);  // "residual stream" (norms and embedding), "attention", ...
+
+struct KernelCall {
+  Kernel kernel = Kernel::Product;
+  Block block = Block::Stream;
+  Seconds start = 0;  // since the profile began
+  Seconds end = 0;
+  double flops = 0;  // of products and attention; 0 for memory-bound work
+  double bytes = 0;  // read and written by memory-bound work
+};
+
+// The calls of one thread. Not thread-safe.
+class Profile {
+ public:
+  // Forgets all calls; times count from now on.
+  void restart();
+  const std::vector<KernelCall>& calls() const { return calls_; }
+
+ private:
+  friend class KernelTimer;
+  std::vector<KernelCall> calls_;
+  Seconds began_ = steady_seconds();
+};
+
+// While alive, this thread's kernel calls are recorded in the profile (null: in none).
+class ProfileScope {
+ public:
+  explicit ProfileScope(Profile* profile);
+  ~ProfileScope();
+  ProfileScope(const ProfileScope&) = delete;
+  ProfileScope& operator=(const ProfileScope&) = delete;
+
+ private:
+  Profile* previous_;
+};
+
+// While alive, this thread's kernel calls count for the block.
+class BlockScope {
+ public:
+  explicit BlockScope(Block block);
+  ~BlockScope();
+  BlockScope(const BlockScope&) = delete;
+  BlockScope& operator=(const BlockScope&) = delete;
+
+ private:
+  Block previous_;
+};
+
+// One kernel call, from here to the end of the scope. An outermost call begins with an operation boundary
+// (boundary.h), whose work is not included in its time.
+class KernelTimer {
+ public:
+  struct Work {
+    double flops = 0;
+    double bytes = 0;
+  };
+  KernelTimer(Kernel kernel, Work work);
+  ~KernelTimer();
+  KernelTimer(const KernelTimer&) = delete;
+  KernelTimer& operator=(const KernelTimer&) = delete;
+
+ private:
+  Profile* profile_ = nullptr;  // null: no profile, or another kernel is being timed
+  KernelCall call_;
+};
+
+}  // namespace penstock::nn

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/published/score.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "plan/published/score_tables.h"
+
+namespace penstock::plan {
+namespace {
+
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t last = first;
+    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
+    for (std::size_t i = first; i <= last; ++i) ranks[order[i]] = 0.5 * static_cast<double>(first + last);
+    first = last + 1;
+  }
+  return ranks;
+}
+
+double at_quantile(const std::vector<double>& sorted, double quantile) {
+  const double place = quantile * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+Score score(const Table& table, const HardwareSet& hardware) {
+  if (table.has("kv_cache_GiB")) return score_slimpipe_planner(table);
+  if (table.has("peak_bytes")) return score_kwai_memory(table);
+  if (table.has("tokens_per_second")) return score_kwai_throughput(table, hardware);
+  if (table.has("iteration_s")) return score_calculon(table, hardware);
+  if (table.has("iteration_ms") && table.has("params_billion")) return score_vtrain(table, hardware);
+  throw InputError(
+      table.origin() +
+      ": the header is of no known kind; expected the columns of a file in bench/reference, such as "
+      "peak_bytes, kv_cache_GiB, tokens_per_second, iteration_s, or params_billion with iteration_ms");
+}
+
+ErrorStatistics statistics_of(const Score& score) {
+  std::vector<double> errors;
+  for (const ScoredFigure& figure : score.figures) {
+    errors.push_back(
+        std::abs(score.error_kind == ErrorKind::Relative ? figure.relative_error() : figure.error()));
+  }
+  if (errors.empty()) return {};
+  std::sort(errors.begin(), errors.end());
+  const double sum = std::accumulate(errors.begin(), errors.end(), 0.0);
+  return {errors.size(), sum / static_cast<double>(errors.size()), at_quantile(errors, 0.5),
+          at_quantile(errors, 0.9), errors.back()};
+}
+
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  PENSTOCK_CHECK(a.size() == b.size() && a.size() > 1, "a correlation needs two lists of one length");
+  const auto x = ranks_of(a);
+  const auto y = ranks_of(b);
+  const double mean = 0.5 * static_cast<double>(x.size() - 1);
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0.0;
+}
+
+std::map<std::string, double> rank_correlations(const Score& score) {
+  std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> figures;
+  for (const ScoredFigure& figure : score.figures) {
+    figures[figure.model].first.push_back(figure.predicted);
+    figures[figure.model].second.push_back(figure.published);
+  }
+  std::map<std::string, double> correlations;
+  for (const auto& [model, lists] : figures) {
+    if (lists.first.size() >= 3) correlations[model] = rank_correlation(lists.first, lists.second);
+  }
+  return correlations;
+}
+
+const sim::Hardware& find_hardware(const HardwareSet& hardware, const std::string& name) {
+  const auto found = hardware.find(name);
+  if (found == hardware.end()) throw InputError("no description of the hardware \"" + name + "\" was given");
+  return found->second;
+}
+
+mesh::Mesh mesh_of(const Table& table, std::size_t row) {
+  const auto size = [&](const char* column) {
+    return table.has(column) ? static_cast<int>(std::min<std::int64_t>(table.integer(row, column), 1 << 20))
+                             : 1;
+  };
+  mesh::Mesh mesh;
+  mesh.tensor = size("tp");
+  mesh.context = size("cp");
+  mesh.expert = size("ep");
+  mesh.data = size("dp");
+  mesh.pipeline = size("pp");
+  return mesh;
+}
+
+}  // namespace penstock::plan

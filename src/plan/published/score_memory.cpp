@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scoring of the two memory tables.
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "plan/models.h"
+#include "plan/published/kwai_case.h"
+#include "plan/published/score_tables.h"
+#include "plan/published/slimpipe_planner.h"
+
+namespace penstock::plan {
+namespace {
+
+constexpr double kCardBytes = 80e9;  // "80 GB"
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+int small(const Table& table, std::size_t row, const char* column) {
+  return static_cast<int>(std::min<std::int64_t>(table.integer(row, column), 1 << 20));
+}
+
+model::Policy planner_policy(const Table& table, std::size_t row) {
+  const std::string& name = table.text(row, "recompute");
+  if (name == "no") return model::Policy::None;
+  if (name == "partial+fc1") return model::Policy::BalancedFc1;
+  if (name == "full") return model::Policy::Full;
+  throw InputError(table.origin() + ": row " + std::to_string(row + 1) + ", recompute = \"" +
+                   printable(name) + "\"; expected no, partial+fc1 or full");
+}
+
+PlannerCase planner_case(const Table& table, std::size_t row) {
+  PlannerCase result;
+  result.shape = find_model(table.text(row, "model")).shape;
+  result.mesh = mesh_of(table, row);
+  result.seq_len = table.integer(row, "seq_len");
+  result.micro_batches =
+      std::max(1, small(table, row, "global_batch") / result.mesh.data / small(table, row, "micro_batch"));
+  result.slices = small(table, row, "slices");
+  result.chunks = small(table, row, "chunks_per_device");
+  result.slimpipe = table.text(row, "scheme") == "slimpipe";
+  result.policy = planner_policy(table, row);
+  result.offload = table.number_if_any(row, "offload_ratio").value_or(0.0);
+  return result;
+}
+
+void append_parts(Score& score, const Table& table, std::size_t row, const PlannerParts& parts) {
+  const std::pair<const char*, double> columns[] = {
+      {"host_GiB", parts.host / kGiB},           {"params_grads_GiB", parts.weights_gradients / kGiB},
+      {"optimizer_GiB", parts.optimizer / kGiB}, {"activation_GiB", parts.activation / kGiB},
+      {"logits_GiB", parts.logits / kGiB},       {"recomputed_GiB", parts.recomputed / kGiB},
+      {"kv_cache_GiB", parts.kv_cache / kGiB},   {"kv_grad_GiB", parts.kv_gradient / kGiB},
+      {"peak_GiB", parts.peak() / kGiB},         {"bubble_percent", parts.bubble_percent}};
+  const std::string setting = table.text(row, "scheme") + " " + print_mesh(mesh_of(table, row)) + " n" +
+                              table.text(row, "slices") + " v" + table.text(row, "chunks_per_device") + " " +
+                              table.text(row, "recompute");
+  for (const auto& [column, predicted] : columns) {
+    const auto published = table.number_if_any(row, column);
+    if (published)
+      score.figures.push_back({row, table.text(row, "model"), setting, column, predicted, *published});
+  }
+}
+
+}  // namespace
+
+Score score_slimpipe_planner(const Table& table) {
+  Score score{"slimpipe_planner", ErrorKind::Absolute, {}, {}, {}};
+  std::map<std::string, std::string> conventions_by_file;
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const std::string& file = table.text(row, "source_file");
+    const PlannerConventions conventions = conventions_of(file);
+    conventions_by_file[file] = conventions.text();
+    append_parts(score, table, row, planner_parts(planner_case(table, row), conventions));
+  }
+  score.notes.push_back("published figures are themselves predictions, in the conventions of their planner");
+  for (const auto& [file, text] : conventions_by_file) score.notes.push_back(file + ": " + text);
+  return score;
+}
+
+Score score_kwai_memory(const Table& table) {
+  Score score{"atc24_memory", ErrorKind::Relative, {}, {}, {}};
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const KwaiMemory memory = kwai_memory(kwai_memory_case(table, row));
+    const std::string setting = kwai_setting(table, row);
+    if (const auto published = table.number_if_any(row, "peak_bytes")) {
+      score.figures.push_back(
+          {row, table.text(row, "model"), setting, "peak_bytes", memory.total(), *published});
+    } else {
+      score.out_of_memory.push_back({row, setting, memory.total(), kwai_fits(memory, kCardBytes)});
+    }
+  }
+  score.notes.push_back("no fitted constant; " + number(kKwaiReservedBytes / 1e9, 0) +
+                        " GB of a card are held back for context, communication buffers and holes");
+  return score;
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function per table format (score.h).
+#pragma once
+
+#include "model/memory/terms.h"
+#include "plan/published/score.h"
+
+namespace penstock::plan {
+
+Score score_kwai_memory(const Table& table);
+Score score_slimpipe_planner(const Table& table);
+Score score_kwai_throughput(const Table& table, const HardwareSet& hardware);
+Score score_calculon(const Table& table, const HardwareSet& hardware);
+Score score_vtrain(const Table& table, const HardwareSet& hardware);
+
+// The hardware of that name; throws InputError if missing.
+const sim::Hardware& find_hardware(const HardwareSet& hardware, const std::string& name);
+
+// The columns tp, cp, ep, dp and pp, where the table has them.
+mesh::Mesh mesh_of(const Table& table, std::size_t row);
+
+}  // namespace penstock::plan

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of published figures: CSV with a header line, no quoting. All input is validated.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock::plan {
+
+class Table {
+ public:
+  // Errors call the text `origin`. Throws InputError for an empty text, a row whose number of cells differs
+  // from the header's, or a duplicate column.
+  Table(std::string_view text, std::string_view origin);
+
+  std::size_t size() const { return rows_.size(); }
+  bool has(std::string_view column) const { return columns_.contains(std::string(column)); }
+  const std::string& origin() const { return origin_; }
+
+  // Cells by row and column. Throw InputError naming the row, the column and the expected value: an unknown
+  // column, a cell that is not a number, a number below `least`. An empty cell and "OOM" are not numbers.
+  const std::string& text(std::size_t row, std::string_view column) const;
+  std::int64_t integer(std::size_t row, std::string_view column, std::int64_t least = 1) const;
+  double number(std::size_t row, std::string_view column, double least = 0) const;
+  std::optional<double> number_if_any(std::size_t row, std::string_view column) const;
+
+ private:
+  std::string place(std::size_t row, std::string_view column) const;
+
+  std::string origin_;
+  std::map<std::string, std::size_t> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace penstock::plan

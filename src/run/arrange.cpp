@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/arrange.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/mapped_file.h"
+#include "run/run.h"
+#include "schedule/check/check.h"
+#include "schedule/generators/generator.h"
+#include "schedule/passes/compute.h"
+#include "schedule/passes/lower.h"
+#include "schedule/slot_grid.h"
+#include "schedule/text.h"
+
+namespace penstock::run {
+namespace {
+
+constexpr std::size_t kLongestSchedule = 256 << 20;
+
+std::int64_t micro_batches(const Options& options) {
+  return options.train.batch / (options.train.micro_batch * options.parallel.dp);
+}
+
+schedule::Schedule generate(const Options& options) {
+  schedule::Request request;
+  request.devices = static_cast<int>(options.parallel.pp);
+  request.slices.assign(static_cast<std::size_t>(micro_batches(options)),
+                        static_cast<int>(options.schedule.slices));
+  request.chunks = static_cast<int>(options.schedule.chunks);
+  request.group = static_cast<int>(options.schedule.group);
+  return schedule::generate(options.schedule.name, request);
+}
+
+// Vocabulary parallelism requires the schedule's slots.
+void require_slot_grid(const Options& options, const schedule::Schedule& schedule) {
+  const ScheduleOptions& chosen = options.schedule;
+  if (!chosen.vocabulary_parallel) return;
+  const std::string needs =
+      "schedule.vocabulary_parallel = true needs a schedule in whose slots all devices run forwards "
+      "together, then backwards together; ";
+  if (chosen.file.empty()) {
+    require(schedule::find_generator(chosen.name).slot_grid,
+            needs + "schedule.name = " + json_quote(chosen.name) + " has no such slots: use \"slimpipe\"");
+    return;
+  }
+  const std::string has_none =
+      needs + "schedule.file = " + json_quote(chosen.file) + " has no such slots: use slimpipe's";
+  require(schedule::find_slot_grid(schedule::compute_only(schedule)).has_value(), has_none);
+  // Visits in the slots of a schedule other than slimpipe could still deadlock.
+  require(schedule::check(schedule::lower(schedule, {.vocabulary = {.parallel = true}}), 1).empty(),
+          has_none);
+}
+
+void require_match(const std::string& file, const char* what, std::int64_t found, const std::string& key,
+                   std::int64_t wanted) {
+  require(found == wanted, "schedule.file = " + json_quote(file) + " has " + std::to_string(found) + " " +
+                               what + ", but " + key + " = " + std::to_string(wanted));
+}
+
+schedule::Schedule read(Options& options) {
+  ScheduleOptions& chosen = options.schedule;
+  require(chosen.name.empty(), "schedule.name = " + json_quote(chosen.name) + " and schedule.file = " +
+                                   json_quote(chosen.file) + " are both given; keep one");
+  schedule::Schedule parsed = on_behalf_of("schedule.file", [&] {
+    return schedule::parse_csv(files::read_text(chosen.file, kLongestSchedule), chosen.file);
+  });
+  const auto findings = schedule::check(parsed, 1);
+  if (!findings.empty()) {
+    throw NoAnswer(chosen.file + ": not a legal schedule: " + findings.front().text + "; see penstock check");
+  }
+  require_match(chosen.file, "devices", parsed.device_count(), "parallel.pp", options.parallel.pp);
+  require_match(chosen.file, "micro-batches", parsed.micro_batches(), "train.batch / train.micro_batch",
+                micro_batches(options));
+  const auto [least, greatest] = std::ranges::minmax(parsed.slices);
+  if (chosen.slices != 0) {
+    require_match(chosen.file, "slices in some micro-batch", least == chosen.slices ? greatest : least,
+                  "schedule.slices", chosen.slices);
+  } else if (least == greatest) {
+    chosen.slices = least;
+  }
+  return parsed;
+}
+
+void check_stages(const Options& options, const schedule::Schedule& schedule) {
+  const std::int64_t layers = options.model.shape.layers;
+  const std::int64_t devices = options.parallel.pp,
+                     chunks = std::max<std::int64_t>(schedule.stages / devices, 1);
+  const std::string fewer =
+      layers < devices ? "parallel.pp = " + std::to_string(std::max<std::int64_t>(layers / chunks, 1))
+                       : "schedule.chunks = " + std::to_string(layers / devices);
+  require(schedule.stages <= layers,
+          "parallel.pp = " + std::to_string(devices) +
+              (chunks > 1 ? " with schedule.chunks = " + std::to_string(chunks) : "") + " makes " +
+              std::to_string(schedule.stages) +
+              " stages, which need a layer each; model.layers = " + std::to_string(layers) + ": use " +
+              fewer + " or fewer, or " + std::to_string(schedule.stages) + " layers or more");
+}
+
+}  // namespace
+
+schedule::Schedule arrange(Options& options) {
+  schedule::Schedule schedule;
+  if (options.schedule.file.empty()) {
+    cut(options, static_cast<int>(options.schedule.slices));  // rejects too many slices before generation
+    schedule = generate(options);
+  } else {
+    schedule = read(options);
+    cuts_of(options, schedule.slices);
+  }
+  require_slot_grid(options, schedule);
+  check_stages(options, schedule);
+  return schedule;
+}
+
+}  // namespace penstock::run

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resolves "auto". Candidates are copies of the run with other settings, predicted and simulated; nothing is
+// resolved again.
+#pragma once
+
+#include "run/run.h"
+
+namespace penstock::run {
+
+// memory.policy = "auto": the first of none, balanced, balanced+fc1 and full that fits memory.limit, with the
+// least offload that fits if that is also "auto"; without a limit none and 0. Throws NoAnswer when nothing
+// fits. Sets the run's options, keep, offload and memory_note.
+void choose_memory(Run& run);
+
+// schedule.exchange = "auto": the fastest of off, paired and levelled in simulation with the chosen memory
+// policy; off if exchange is impossible, gains less than 1 % or does not fit memory.limit. Sets the run's
+// options, exchange and exchange_note.
+void choose_exchange(Run& run);
+
+// Throws NoAnswer when the prediction exceeds memory.limit on some device, naming the device, its largest
+// category, and settings that fit.
+void require_fit(const Run& run);
+
+// Whether the prediction of every device is within memory.limit.
+bool fits(const Run& run);
+
+// The same run with another policy on all layers without an entry of their own.
+Run with_policy(Run run, model::Policy policy);
+
+}  // namespace penstock::run

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "run/choose.h"
+#include "run/costs.h"
+#include "run/exchange.h"
+#include "run/lowering.h"
+#include "schedule/generators/generator.h"
+#include "sim/simulate.h"
+
+namespace penstock::run {
+namespace {
+
+using schedule::ExchangeMode;
+
+constexpr std::int64_t kMicroBatches = 8;  // simulated at most: further ones repeat the same slots
+constexpr double kWorthwhile = 0.99;       // of the time without exchange; less is within the costs' error
+
+// The same run with fewer micro-batches.
+Run shortened(const Run& run) {
+  Run less = run;
+  const ScheduleOptions& chosen = run.options.schedule;
+  if (!chosen.file.empty() || run.schedule.micro_batches() <= kMicroBatches) return less;
+  schedule::Request request{.devices = run.schedule.device_count(),
+                            .chunks = static_cast<int>(chosen.chunks),
+                            .group = static_cast<int>(chosen.group)};
+  request.slices.assign(kMicroBatches, static_cast<int>(chosen.slices));
+  less.schedule = schedule::generate(chosen.name, request);
+  less.slices = cuts_of(run.options, less.schedule.slices);
+  return less;
+}
+
+Seconds seconds_with(Run& run, const sim::Costs& costs, ExchangeMode mode) {
+  run.exchange = mode;
+  return sim::simulate(program_of(run), costs).timeline.makespan();
+}
+
+void take(Run& run, ExchangeMode mode, const std::string& why) {
+  run.exchange = mode;
+  run.options.schedule.exchange = name_of(mode);
+  run.exchange_note = run.options.schedule.exchange + ": " + why;
+}
+
+}  // namespace
+
+void choose_exchange(Run& run) {
+  if (run.options.schedule.exchange != "auto") return;
+  if (run.schedule.device_count() == 1) return take(run, ExchangeMode::Off, "there is one device");
+  try {
+    check_exchange(run);
+  } catch (const InputError& reason) {
+    return take(run, ExchangeMode::Off, reason.what());
+  }
+  Run simulated = shortened(run);
+  const auto costs = costs_of(simulated);
+  const Seconds off = seconds_with(simulated, costs, ExchangeMode::Off),
+                paired = seconds_with(simulated, costs, ExchangeMode::Paired),
+                levelled = seconds_with(simulated, costs, ExchangeMode::Levelled);
+  const std::string seconds = print_seconds(off) + " without, " + print_seconds(paired) + " paired, " +
+                              print_seconds(levelled) + " levelled, simulated for " +
+                              std::to_string(simulated.schedule.micro_batches()) + " micro-batches";
+  if (std::min(paired, levelled) >= kWorthwhile * off)
+    return take(run, ExchangeMode::Off, "it gains less than 1 %: " + seconds);
+  Run chosen = run;
+  take(chosen, paired <= levelled ? ExchangeMode::Paired : ExchangeMode::Levelled, "the fastest: " + seconds);
+  if (!fits(chosen))
+    return take(run, ExchangeMode::Off, "with its messages the run does not fit in memory.limit: " + seconds);
+  run = std::move(chosen);
+}
+
+}  // namespace penstock::run

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "run/choose.h"
+#include "run/layer_policies.h"
+#include "run/lowering.h"
+#include "run/memory.h"
+#include "run/resolve.h"
+#include "schedule/generators/generator.h"
+
+namespace penstock::run {
+namespace {
+
+constexpr model::Policy kCheapestFirst[] = {model::Policy::None, model::Policy::Balanced,
+                                            model::Policy::BalancedFc1, model::Policy::Full};
+
+Bytes greatest_total(const Run& run) {
+  const model::MemoryTable table = predict_memory(run, program_of(run));
+  return table[fullest_device(table)].total();
+}
+
+// Twice and four times the slices under full, if the schedule has slices.
+std::optional<Run> with_slices(const Run& run, int factor) {
+  const ScheduleOptions& chosen = run.options.schedule;
+  if (!chosen.file.empty() || !schedule::find_generator(chosen.name).sliced_sibling.empty()) return {};
+  Options options = run.options;
+  options.schedule.slices *= factor;
+  try {
+    return with_policy(lay_out(options, run.machine), model::Policy::Full);
+  } catch (const InputError&) {
+    return {};  // more slices than tokens, or a number that the schedule rejects
+  }
+}
+
+bool is_automatic(const NumberOrWord& offload) { return !offload.word.empty(); }
+
+Run with_share(Run run, double share) {
+  run.options.memory.offload = {.number = share, .word = {}};
+  run.offload = share;
+  return run;
+}
+
+// The least share of offloading, in whole percent, that makes the run fit; nothing if none does.
+std::optional<double> least_share(const Run& run) {
+  constexpr double kWhole = 100;
+  const auto enough_with = [&](int percent) { return fits(with_share(run, percent / kWhole)); };
+  if (enough_with(0)) return 0.0;
+  if (!enough_with(100)) return {};
+  int too_little = 0;
+  int enough = 100;
+  while (enough - too_little > 1) {
+    const int middle = (too_little + enough) / 2;
+    (enough_with(middle) ? enough : too_little) = middle;
+  }
+  return enough / kWhole;
+}
+
+// The run with its given share, or with the least that fits if "auto"; nothing when it does not fit.
+std::optional<Run> with_enough_offload(const Run& run) {
+  if (!is_automatic(run.options.memory.offload)) {
+    return fits(run) ? std::optional(run) : std::nullopt;
+  }
+  const std::optional<double> share = run.memory_limit ? least_share(run) : 0.0;
+  return share ? std::optional(with_share(run, *share)) : std::nullopt;
+}
+
+std::string note_of(const Run& asked, const Run& chosen) {
+  const MemoryOptions& memory = chosen.options.memory;
+  const bool any_policy = asked.options.memory.policy == "auto";
+  const bool any_share = is_automatic(asked.options.memory.offload);
+  std::string note = any_policy ? "policy " + memory.policy : "";
+  if (any_share) note += (any_policy ? " with offload " : "offload ") + exact_number(memory.offload.number);
+  if (!chosen.memory_limit) {
+    return note + ": memory.limit sets none, so nothing need " +
+           (any_policy ? "be recomputed" : std::string()) + (any_policy && any_share ? " or " : "") +
+           (any_share ? "leave" : "");
+  }
+  return note + ": the " + (any_policy ? "cheapest" : "least") + " that fits in " + memory.limit + ", with " +
+         print_bytes(greatest_total(chosen));
+}
+
+std::string settings_that_fit(const Run& run) {
+  Bytes least = greatest_total(run);
+  std::string least_with = "these settings";
+  const auto suffices = [&](const Run& other, const std::string& settings) {
+    const Bytes total = greatest_total(other);
+    if (total < least) least_with = settings;
+    least = std::min(least, total);
+    return total <= *run.memory_limit;
+  };
+  const auto advise = [&](const std::string& settings) {
+    return settings + " would fit with " + print_bytes(least);
+  };
+  for (const model::Policy policy : kCheapestFirst) {
+    const std::string settings = "memory.policy = " + json_quote(name_of(policy));
+    if (suffices(with_policy(run, policy), settings)) return advise(settings);
+  }
+  for (const int factor : {2, 4}) {
+    const auto sliced = with_slices(run, factor);
+    if (!sliced) continue;
+    const std::string settings =
+        "memory.policy = \"full\" with schedule.slices = " + std::to_string(sliced->options.schedule.slices);
+    if (suffices(*sliced, settings)) return advise(settings);
+  }
+  return "no policy fits: the least is " + print_bytes(least) + ", with " + least_with +
+         "; raise memory.limit above that or parallel.pp, or lower train.micro_batch or data.seq_len";
+}
+
+std::string share_that_fits(const Run& run) {
+  const std::optional<double> share = least_share(run);
+  return share ? "; memory.offload = " + exact_number(*share) + " would fit" : std::string();
+}
+
+[[noreturn]] void refuse(const Run& run, const model::MemoryTable& predicted) {
+  const std::size_t device = fullest_device(predicted);
+  const auto [category, bytes] = model::largest_category(predicted[device]);
+  throw NoAnswer("memory.limit = " + json_quote(run.options.memory.limit) + ": device " +
+                 std::to_string(device) + " would need " + print_bytes(predicted[device].total()) +
+                 ", of which " + std::string(category) + " are the most, " + print_bytes(bytes) + "; " +
+                 settings_that_fit(run) + share_that_fits(run));
+}
+
+}  // namespace
+
+Run with_policy(Run run, model::Policy policy) {
+  run.options.memory.policy = name_of(policy);
+  run.options.memory.keep.clear();
+  run.keep = layer_policies(run.options.memory, run.layers, run.is_sliced());
+  return run;
+}
+
+void choose_memory(Run& run) {
+  const bool any_policy = run.options.memory.policy == "auto";
+  if (!any_policy && !is_automatic(run.options.memory.offload)) return;
+  Run candidate = run;
+  for (const model::Policy policy : kCheapestFirst) {
+    if (any_policy) candidate = with_policy(run, policy);
+    std::optional<Run> fitted = with_enough_offload(candidate);
+    if (fitted) {
+      fitted->memory_note = note_of(run, *fitted);
+      run = std::move(*fitted);
+      return;
+    }
+    if (!any_policy) break;
+  }
+  if (is_automatic(run.options.memory.offload)) candidate = with_share(candidate, 1);
+  refuse(candidate, predict_memory(candidate, program_of(candidate)));
+}
+
+bool fits(const Run& run) { return !run.memory_limit || greatest_total(run) <= *run.memory_limit; }
+
+void require_fit(const Run& run) {
+  const Bytes total = run.predicted[fullest_device(run.predicted)].total();
+  if (run.memory_limit && total > *run.memory_limit) refuse(run, run.predicted);
+}
+
+}  // namespace penstock::run

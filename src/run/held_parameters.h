@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many parameters a rank holds: the shards of its stages on the fullest rank of the mesh, padding
+// included.
+#pragma once
+
+#include <cstdint>
+
+#include "run/run.h"
+
+namespace penstock::run {
+
+// In elements. The output side of a tied embedding has a gradient of its own on the owner's device, no
+// weight.
+struct HeldParameters {
+  std::int64_t weights = 0;
+  std::int64_t gradients = 0;
+
+  HeldParameters& operator+=(const HeldParameters& other) {
+    weights += other.weights;
+    gradients += other.gradients;
+    return *this;
+  }
+};
+
+// Layers, and on the end stages embedding, final norm and output matrix as far as the stage has them.
+HeldParameters held_by_stage(const Run& run, int stage);
+
+// Each device's rows of embedding and output matrix under vocabulary parallelism.
+HeldParameters vocabulary_held(const Run& run);
+
+}  // namespace penstock::run

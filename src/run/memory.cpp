@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/memory.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "run/costs.h"
+#include "run/exchange.h"
+#include "run/held_parameters.h"
+#include "schedule/placement.h"
+#include "sim/result.h"
+
+namespace penstock::run {
+namespace {
+
+// Weights, gradients and optimizer states of a device; what depends on the schedule is left 0.
+model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stages) {
+  HeldParameters held = run.sharded_vocabulary() ? vocabulary_held(run) : HeldParameters{};
+  for (const int stage : stages) held += held_by_stage(run, stage);
+  const Bytes tables = std::ssize(stages) * run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
+  const Bytes element = element_size(run.precision), accumulator = accumulator_size(run.precision);
+  const Bytes states = run.precision == model::Precision::BF16 ? 3 : 2;
+  model::DeviceMemory memory;
+  memory.weights = held.weights * element + tables * accumulator;  // sines and cosines of the rotation
+  memory.gradients = held.gradients * accumulator;
+  memory.optimizer = states * held.weights * accumulator / run.mesh.replicas();
+  return memory;
+}
+
+// The other side's gradient of tied embeddings during their reduction.
+Bytes tied_bytes(const schedule::Program& program, int device) {
+  Bytes bytes = 0;
+  for (const schedule::Op& op : program.devices[device].ops) {
+    if (op.kind == schedule::OpKind::ReduceGradients && op.peer >= 0) bytes = std::max(bytes, op.bytes);
+  }
+  return bytes;
+}
+
+model::DeviceMemory memory_of(const Run& run, const schedule::Program& program, int device,
+                              model::DeviceMemory memory, const sim::DeviceMemory& moving) {
+  const auto peak = [&](sim::Held category) { return moving.peaks[static_cast<std::size_t>(category)]; };
+  const Bytes standing = memory.total(), tied = tied_bytes(program, device);
+  const Bytes exchanged = exchange_buffers(run, program, device);
+  const Bytes served = exchange_temporaries(run, program, device);
+  memory.activations = peak(sim::Held::Records);
+  memory.weight_records = peak(sim::Held::WeightRecords);
+  memory.kv_gradients = peak(sim::Held::KvGradients);
+  memory.logits = peak(sim::Held::Logits);
+  memory.transfers = peak(sim::Held::Queues) + peak(sim::Held::Buffers) + exchanged;
+  memory.transient = std::max(moving.temporary + served, tied);
+  memory.at_once = standing + std::max(moving.peak + exchanged + served, tied);
+  (run.offload_to == OffloadTo::Disk ? memory.disk : memory.host) = moving.away_peak;
+  return memory;
+}
+
+}  // namespace
+
+model::MemoryTable predict_memory(const Run& run, const schedule::Program& program) {
+  const sim::Result result = sim::evaluate(program, costs_of(run), {.imbalance = false});
+  const schedule::Placement placement(run.schedule);
+  model::MemoryTable table;
+  for (int device = 0; device < program.device_count(); ++device) {
+    table.push_back(memory_of(run, program, device, standing_memory(run, placement.stages_on(device)),
+                              result.devices[device].memory));
+  }
+  return table;
+}
+
+std::size_t fullest_device(const model::MemoryTable& table) {
+  const auto fullest = std::ranges::max_element(table, {}, &model::DeviceMemory::total);
+  return static_cast<std::size_t>(fullest - table.begin());
+}
+
+}  // namespace penstock::run

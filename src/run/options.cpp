@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/options.h"
+
+#include "base/option_text.h"
+#include "files/option_file.h"
+
+namespace penstock::run {
+namespace {
+
+// Limits far above any model, so that no product of two sizes overflows.
+constexpr double kMostWidth = 1 << 20;
+constexpr double kMostTokens = 1 << 30;
+constexpr double kMostSteps = 1e12;
+
+void describe_rope_scaling(model::RopeScaling& scaling, OptionTable& table) {
+  const std::string_view section = "model";
+  table.push_back(
+      {section, "rope_factor", &scaling.factor, "Rotary scaling of type llama3; 1: none.", at_least(1)});
+  table.push_back(
+      {section, "rope_low_frequency_factor", &scaling.low_frequency_factor,
+       "Of the scaling: wavelengths longer than rope_original_positions / this are stretched by rope_factor.",
+       positive()});
+  table.push_back({section, "rope_high_frequency_factor", &scaling.high_frequency_factor,
+                   "Of the scaling: wavelengths shorter than rope_original_positions / this stay.",
+                   positive()});
+  table.push_back({section, "rope_original_positions", &scaling.original_positions,
+                   "Of the scaling: positions the model was first trained with.", from_to(1, kMostTokens)});
+}
+
+void describe_experts(ModelOptions& options, OptionTable& table) {
+  const std::string_view section = "model";
+  const Constraint count = from_to(1, 65536);
+  table.push_back({section, "experts", &options.shape.experts,
+                   "Experts of each layer; 1: a dense model. train takes 1 so far.", count});
+  table.push_back({section, "experts_per_token", &options.shape.experts_per_token,
+                   "Of them, how many a router picks for each token.", count});
+  table.push_back(
+      {section, "moe_ffn", &options.moe_ffn, "Width inside each expert; 0: ffn.", from_to(0, kMostWidth)});
+}
+
+void describe_model(ModelOptions& options, OptionTable& table) {
+  const std::string_view section = "model";
+  model::Shape& shape = options.shape;
+  const Constraint width = from_to(1, kMostWidth);
+  table.push_back(
+      {section, "config", &options.config,
+       "A config.json in Hugging Face's form, or its folder, instead of the shape's keys below."});
+  table.push_back({section, "weights", &options.weights,
+                   "Weights to begin with: a safetensors file, or a folder in Hugging Face's form; none: "
+                   "drawn by train.seed."});
+  table.push_back({section, "layers", &shape.layers, "Decoder layers.", from_to(1, 65536)});
+  table.push_back({section, "hidden", &shape.hidden, "Width of the residual stream.", width});
+  table.push_back({section, "ffn", &shape.ffn, "Width inside the feed-forward block.", width});
+  table.push_back({section, "heads", &shape.heads, "Query heads; they divide hidden.", width});
+  table.push_back(
+      {section, "kv_heads", &shape.kv_heads, "Key and value heads; they divide heads.", width, "as heads"});
+  table.push_back({section, "head_size", &shape.head_size, "Width of a head; 0: hidden / heads.",
+                   from_to(0, kMostWidth)});
+  table.push_back({section, "vocab", &shape.vocab, "Rows of the embedding.", from_to(1, 1 << 24),
+                   "the tokenizer's: 259 for bytes"});
+  table.push_back({section, "rope_theta", &shape.rope_theta, "Base of the rotary positions.", positive()});
+  describe_rope_scaling(shape.rope_scaling, table);
+  table.push_back(
+      {section, "norm_epsilon", &shape.norm_epsilon, "Added to the mean square inside RMSNorm.", positive()});
+  table.push_back(
+      {section, "tied_embeddings", &shape.tied_embeddings, "The output matrix is the embedding."});
+  describe_experts(options, table);
+}
+
+void describe_data(DataOptions& options, OptionTable& table) {
+  const std::string_view section = "data";
+  table.push_back({section, "text", &options.text, "A text file; its bytes are the tokens."});
+  table.push_back({section, "megatron", &options.megatron,
+                   "Instead of a text: the prefix of a .bin and .idx pair of Megatron, or a list of them."});
+  table.push_back({section, "megatron_weights", &options.megatron_weights,
+                   "Shares of the samples that come from each prefix; none: by their tokens.", positive()});
+  table.push_back({section, "split", &options.split,
+                   "Shares of each prefix's documents for training, validation and test, as in 969,30,1; "
+                   "none: by validation_fraction."});
+  table.push_back({section, "seq_len", &options.seq_len, "Tokens of a sequence.", from_to(1, kMostTokens)});
+  table.push_back({section, "validation_fraction", &options.validation_fraction,
+                   "Part of the tokens, at the end, held out for evaluation; 0: none.", from_below(0, 1)});
+}
+
+void describe_steps(TrainOptions& options, OptionTable& table) {
+  const std::string_view section = "train";
+  table.push_back({section, "steps", &options.steps, "Optimizer steps.", from_to(1, kMostSteps)});
+  table.push_back({section, "batch", &options.batch, "Sequences per step over all data-parallel ranks.",
+                   from_to(1, 1e9)});
+  table.push_back(
+      {section, "micro_batch", &options.micro_batch, "Sequences per micro-batch.", from_to(1, 1e6)});
+  table.push_back({section, "shuffle", &options.shuffle, "Another order of the samples in every epoch."});
+  table.push_back({section, "loss_targets", &options.loss_targets,
+                   "s: samples of s + 1 tokens, every token has a target; s-1: samples of s tokens, as "
+                   "Hugging Face scores them.",
+                   one_of({"s", "s-1"})});
+  table.push_back({section, "loss_tile_tokens", &options.loss_tile_tokens,
+                   "Logits exist for so many tokens at a time.", from_to(1, kMostTokens)});
+  table.push_back(
+      {section, "seed", &options.seed, "Of the initial weights and of the samples' order.", not_negative()});
+  table.push_back({section, "precision", &options.precision,
+                   "Of weights and activations; bf16 has f32 master weights.",
+                   one_of({"f64", "f32", "bf16"})});
+  table.push_back({section, "threads", &options.threads,
+                   "Threads per rank; 0: this host's cores divided by its ranks.", from_to(0, 4096)});
+  table.push_back({section, "timeout", &options.timeout,
+                   "Seconds without progress before ranks give up and name the peer; 0: never.",
+                   not_negative()});
+}
+
+void describe_optimizer(TrainOptions& options, OptionTable& table) {
+  const std::string_view section = "train";
+  table.push_back({section, "lr", &options.lr, "Learning rate after the warm-up.", positive()});
+  table.push_back(
+      {section, "min_lr", &options.min_lr, "Learning rate that the cosine ends with.", not_negative()});
+  table.push_back({section, "warmup_steps", &options.warmup_steps,
+                   "Steps in which the learning rate rises from 0.", from_to(0, kMostSteps)});
+  table.push_back({section, "lr_schedule", &options.lr_schedule, "Learning rate after the warm-up.",
+                   one_of({"cosine", "constant"})});
+  Constraint beta = from_below(0, 1);
+  beta.length = 2;
+  table.push_back(
+      {section, "betas", &options.betas, "AdamW's decay rates of the first and second moment.", beta});
+  table.push_back({section, "eps", &options.eps, "AdamW's epsilon.", positive()});
+  table.push_back(
+      {section, "weight_decay", &options.weight_decay, "AdamW's decoupled weight decay.", not_negative()});
+  table.push_back({section, "decay", &options.decay, "Which parameters decay.", one_of({"matrices", "all"})});
+  table.push_back(
+      {section, "clip", &options.clip, "Greatest norm of the whole gradient; 0: off.", not_negative()});
+}
+
+void describe_upkeep(TrainOptions& options, OptionTable& table) {
+  const std::string_view section = "train";
+  const Constraint steps = from_to(0, kMostSteps);
+  table.push_back({section, "evaluate_every", &options.evaluate_every,
+                   "Steps between evaluations on the held-out data; 0: only at the end.", steps});
+  table.push_back({section, "evaluate_sequences", &options.evaluate_sequences,
+                   "Most sequences of an evaluation.", from_to(1, 1e9)});
+  table.push_back({section, "checkpoint_every", &options.checkpoint_every,
+                   "Steps between checkpoints; the last step has one too. 0: none at all.", steps});
+  table.push_back({section, "keep_checkpoints", &options.keep_checkpoints,
+                   "Newest checkpoints that are kept.", from_to(1, 1e6)});
+}
+
+}  // namespace
+
+OptionTable describe(Options& options) {
+  OptionTable table;
+  describe_model(options.model, table);
+  describe_data(options.data, table);
+  describe(options.parallel, table);
+  describe(options.schedule, table);
+  describe(options.memory, table);
+  describe_steps(options.train, table);
+  describe_optimizer(options.train, table);
+  describe_upkeep(options.train, table);
+  table.push_back({"output", "dir", &options.output.dir,
+                   "The run directory; it must not hold another run, unless --resume goes on with it."});
+  return table;
+}
+
+Options read_options(const std::string& path, std::span<const std::string> overrides) {
+  Options options;
+  const OptionTable table = describe(options);
+  files::read_toml_file(path, table);
+  files::apply_overrides(overrides, table);
+  return options;
+}
+
+std::string options_help() {
+  Options defaults;
+  return print_help(describe(defaults));
+}
+
+std::string options_markdown() {
+  Options defaults;
+  return "# The keys of a run file\n\n"
+         "From the table that also drives the reader, the command line and the help. Every key may be given "
+         "on the\n"
+         "command line instead, as `--section.key value`.\n\n" +
+         print_markdown(describe(defaults));
+}
+
+}  // namespace penstock::run

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/options.h"
+
+namespace penstock::run {
+namespace {
+
+constexpr double kMostDevices = 65536;
+constexpr double kMostSlices = 32767;  // an action's slice is a 16-bit number
+
+}  // namespace
+
+void describe(ParallelOptions& options, OptionTable& table) {
+  const std::string_view section = "parallel";
+  const Constraint devices = from_to(1, kMostDevices);
+  table.push_back({section, "pp", &options.pp, "Pipeline devices.", devices});
+  table.push_back({section, "layers", &options.layers,
+                   "Layers of each stage, as in [7, 5]; empty: an even split.", positive()});
+  table.push_back({section, "dp", &options.dp, "Data-parallel replicas; train takes 1 so far.", devices});
+  table.push_back({section, "cp", &options.cp, "Context-parallel devices; train takes 1 so far.", devices});
+  table.push_back({section, "tp", &options.tp, "Tensor-parallel devices; train takes 1 so far.", devices});
+  table.push_back({section, "ep", &options.ep,
+                   "Expert-parallel ranks, folded into tp·cp·dp; train takes 1 so far.", devices});
+}
+
+void describe(ScheduleOptions& options, OptionTable& table) {
+  const std::string_view section = "schedule";
+  table.push_back(
+      {section, "name", &options.name, "The schedule, by its generator's name.", {}, "\"slimpipe\""});
+  table.push_back(
+      {section, "file", &options.file, "A schedule of one's own in CSV form, instead of a name."});
+  table.push_back({section, "slices", &options.slices, "Slices of each sequence.", from_to(1, kMostSlices),
+                   "8, or the nearest that the sequence, chunks and group allow; 1 for unsliced schedules"});
+  table.push_back({section, "chunks", &options.chunks, "Stages per device.", from_to(1, 4096),
+                   "the schedule's own, mostly 1"});
+  table.push_back({section, "group", &options.group,
+                   "Slices per group of interleaved slimpipe; 0: automatic.", from_to(0, kMostSlices)});
+  table.push_back(
+      {section, "slice_unit", &options.slice_unit,
+       "Slices are cut at multiples of so many tokens, and differ by at most that; 128 suits a GPU.",
+       from_to(1, 1 << 20)});
+  table.push_back({section, "exchange", &options.exchange,
+                   "Attention context exchange: devices with short caches attend for those with long ones.",
+                   one_of({"off", "paired", "levelled", "auto"})});
+  table.push_back({section, "exchange_limit", &options.exchange_limit,
+                   "K,V slices that a device may send in one slot.", from_to(0, 1e9)});
+  table.push_back({section,
+                   "vocabulary_parallel",
+                   &options.vocabulary_parallel,
+                   "Shard the embedding and the output matrix over the pipeline; slimpipe only.",
+                   {}});
+}
+
+void describe(MemoryOptions& options, OptionTable& table) {
+  const std::string_view section = "memory";
+  table.push_back(
+      {section, "policy", &options.policy,
+       "What is kept for the backward, the rest is recomputed; auto: the cheapest that fits in limit.",
+       one_of({"none", "balanced", "balanced+fc1", "full", "auto"})});
+  table.push_back({section,
+                   "keep",
+                   &options.keep,
+                   "The tensors to keep instead of a policy, layer_input and any of norm1_output, q, kv, "
+                   "attention_output, norm2_input, norm2_output, fc1, product.",
+                   {}});
+  table.push_back(
+      {section,
+       "stages",
+       &options.stages,
+       "Other policies of some stages, as in [\"0-1: full\", \"3: layer_input+q+kv\"], over policy "
+       "or keep.",
+       {}});
+  table.push_back({section,
+                   "layers",
+                   &options.layers,
+                   "Other policies of some layers, as in [\"0-3: balanced\"], over all of these.",
+                   {}});
+  Constraint fraction = from_to(0, 1);
+  fraction.choices = {"auto"};
+  table.push_back({section, "offload", &options.offload,
+                   "Fraction of each record that is off its device between its forward and its backward; "
+                   "auto: the least that fits memory.limit, or 0.",
+                   fraction});
+  table.push_back({section, "offload_to", &options.offload_to,
+                   "Where offloaded records go: the host's memory, or a file of each rank.",
+                   one_of({"host", "disk"})});
+  table.push_back({section,
+                   "offload_dir",
+                   &options.offload_dir,
+                   "Directory of those files, which have no names there; empty: output.dir.",
+                   {}});
+  table.push_back({section,
+                   "limit",
+                   &options.limit,
+                   "Most bytes per device, as in \"6 GiB\"; a run that is predicted to need more is refused; "
+                   "empty: none.",
+                   {}});
+}
+
+}  // namespace penstock::run

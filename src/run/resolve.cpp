@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/resolve.h"
+
+#include "base/error.h"
+#include "run/arrange.h"
+#include "run/choose.h"
+#include "run/exchange.h"
+#include "run/layer_policies.h"
+#include "run/lowering.h"
+#include "run/memory.h"
+#include "run/settle.h"
+#include "schedule/placement.h"
+
+namespace penstock::run {
+namespace {
+
+std::optional<Bytes> limit_of(const MemoryOptions& options) {
+  if (options.limit.empty()) return {};
+  return on_behalf_of("memory.limit", [&] { return parse_bytes(options.limit); });
+}
+
+std::vector<int> devices_of(const schedule::Schedule& schedule) {
+  const schedule::Placement placement(schedule);
+  std::vector<int> devices;
+  for (int stage = 0; stage < schedule.stages; ++stage) devices.push_back(placement.device_of(stage, 0));
+  return devices;
+}
+
+}  // namespace
+
+Run lay_out(Options options, const Machine& machine) {
+  settle(options);
+  Run run;
+  run.schedule = arrange(options);
+  run.options = std::move(options);
+  const Options& settled = run.options;
+  run.machine = machine;
+  run.mesh = mesh_of(settled);
+  run.precision = model::parse_precision(settled.train.precision);
+  run.threads = settled.train.threads > 0 ? static_cast<int>(settled.train.threads) : machine.threads;
+  run.kernels = machine.kernels(run.precision, run.threads);
+  run.layers = model::split_layers(run.shape().layers, run.schedule.stages, settled.parallel.layers);
+  run.device_of_stage = devices_of(run.schedule);
+  run.slices = cuts_of(settled, run.schedule.slices);
+  run.keep = layer_policies(settled.memory, run.layers, run.is_sliced());
+  run.offload = settled.memory.offload.number;
+  run.offload_to = settled.memory.offload_to == "disk" ? OffloadTo::Disk : OffloadTo::Host;
+  run.memory_limit = limit_of(settled.memory);
+  const std::string& exchange = settled.schedule.exchange;
+  if (exchange != "auto") run.exchange = schedule::parse_exchange_mode(exchange);
+  if (run.exchange != schedule::ExchangeMode::Off) check_exchange(run);
+  return run;
+}
+
+Run resolve(Options options, const Machine& machine) {
+  Run run = lay_out(std::move(options), machine);
+  choose_memory(run);
+  choose_exchange(run);  // needs the final policy
+  run.program = program_of(run);
+  run.predicted = predict_memory(run, run.program);
+  return run;
+}
+
+void check_ranks(const Run& run, std::int64_t ranks) {
+  const std::int64_t needed = run.mesh.world();
+  const auto text = [](std::int64_t value) { return std::to_string(value); };
+  const bool pipeline_alone = needed == run.mesh.pipeline;
+  require(ranks == needed, text(ranks) + (ranks == 1 ? " rank was" : " ranks were") + " started, but " +
+                               (pipeline_alone ? "parallel.pp = " + text(run.mesh.pipeline)
+                                               : "parallel.tp·cp·dp·pp = " + text(needed)) +
+                               " needs " + text(needed) + "; start " + text(needed) +
+                               (pipeline_alone ? ", or set parallel.pp = " + text(ranks) : std::string()));
+}
+
+}  // namespace penstock::run

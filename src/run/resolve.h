@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns options into a fully resolved run.
+#pragma once
+
+#include "run/run.h"
+
+namespace penstock::run {
+
+// Settles the options, generates or reads the schedule, resolves every "auto", lowers the schedule and
+// predicts memory. Throws a one-line InputError for impossible settings, with the option, its value and the
+// valid ones; NoAnswer when schedule.file holds an illegal schedule, or when no choice for "auto" fits
+// memory.limit. Accepts settings that `train` does not support yet (train/trainable.h).
+Run resolve(Options options, const Machine& machine = {});
+
+// The same without the choices: "auto" means policy none, no offload and no exchange; no program, no
+// prediction.
+Run lay_out(Options options, const Machine& machine);
+
+// Throws InputError unless the mesh needs exactly `ranks` processes or threads.
+void check_ranks(const Run& run, std::int64_t ranks);
+
+}  // namespace penstock::run

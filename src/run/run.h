@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fully resolved run: every "auto" chosen, every text parsed once, slices cut, schedule generated and
+// lowered, memory predicted. resolve() creates it (run/resolve.h); trainer, simulator, planner's run files,
+// reports and tests read it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mesh/shard.h"
+#include "model/memory/policy.h"
+#include "model/memory/table.h"
+#include "model/slices.h"
+#include "run/machine.h"
+#include "run/options.h"
+#include "schedule/exchange/plan.h"
+#include "schedule/program.h"
+#include "schedule/schedule.h"
+
+namespace penstock::run {
+
+enum class OffloadTo : std::uint8_t { Host, Disk };
+
+// [begin, length) of each slice of each micro-batch.
+using Cuts = std::vector<std::vector<model::TokenRange>>;
+
+struct Run {
+  Options options;  // every option given; printed and read back, it resolves to the same run
+
+  model::Precision precision = model::Precision::BF16;
+  mesh::Mesh mesh;
+  Machine machine;
+  int threads = 1;  // per rank
+  model::KernelSetting kernels;
+
+  schedule::Schedule schedule;            // legal, for the devices of one pipeline
+  std::vector<model::LayerRange> layers;  // of each stage
+  std::vector<int> device_of_stage;       // pipeline rank of each stage; its first device if replicated
+  Cuts slices;                            // of one step
+
+  std::vector<model::KeepSet> keep;  // of each layer: tensors kept for the backward
+  double offload = 0;                // share of each record that is offloaded
+  OffloadTo offload_to = OffloadTo::Host;
+  std::optional<Bytes> memory_limit;  // of a device
+  schedule::ExchangeMode exchange = schedule::ExchangeMode::Off;
+
+  schedule::Program program;     // one step of one pipeline
+  model::MemoryTable predicted;  // peak of each device of the pipeline
+
+  std::string memory_note;    // the choice made for an "auto" of [memory]; may be empty
+  std::string exchange_note;  // the choice made for schedule.exchange = "auto"; may be empty
+
+  const model::Shape& shape() const { return options.model.shape; }
+  int stages() const { return static_cast<int>(layers.size()); }
+  int devices() const { return schedule.device_count(); }  // of a pipeline
+  std::int64_t sequences() const { return options.train.micro_batch; }
+  bool sharded_vocabulary() const { return options.schedule.vocabulary_parallel; }
+  bool is_sliced() const { return schedule::is_sliced(schedule); }
+
+  // The sharding of the parameters.
+  mesh::Sharding sharding() const {
+    return {mesh, shape().heads, shape().kv_heads, shape().experts, sharded_vocabulary()};
+  }
+};
+
+// The slices of one micro-batch, and of all, from their numbers of slices.
+std::vector<model::TokenRange> cut(const Options& options, int slices);
+Cuts cuts_of(const Options& options, const std::vector<int>& slices);
+
+// The run's schedule in messages: schedule.name = "slimpipe" or schedule.file = "my.csv".
+std::string name_of_schedule(const Options& options);
+
+}  // namespace penstock::run

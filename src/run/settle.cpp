@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/settle.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/byte_tokenizer.h"
+#include "files/model_config.h"
+#include "run/data_shares.h"
+#include "schedule/generators/generator.h"
+
+namespace penstock::run {
+namespace {
+
+constexpr std::int64_t kMostMicroBatches = 1'000'000;
+constexpr std::int64_t kUsualSlices = 8;
+
+std::string multiples_around(std::int64_t value, std::int64_t unit) {
+  const std::int64_t below = value / unit * unit;
+  return (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(below + unit);
+}
+
+// The shape comes from one place: keys next to model.config would be ignored.
+void require_no_shape_keys(Options& options) {
+  Options fresh;
+  const OptionTable given = describe(options), defaults = describe(fresh);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i].section != "model" || given[i].key == "config" || given[i].key == "weights") continue;
+    require(value_text(given[i]) == value_text(defaults[i]),
+            given[i].name() + " = " + value_text(given[i]) +
+                " and model.config = " + json_quote(options.model.config) + " are both given; keep one");
+  }
+}
+
+void settle_model(Options& options) {
+  model::Shape& shape = options.model.shape;
+  if (!options.model.config.empty()) {
+    require_no_shape_keys(options);
+    shape = on_behalf_of("model.config", [&] { return files::read_model_config(options.model.config); });
+    options.model.config.clear();  // the resolved file contains its keys
+  }
+  if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
+  if (const std::int64_t width = std::exchange(options.model.moe_ffn, 0); width > 0) {
+    require(shape.experts > 1, "model.moe_ffn = " + std::to_string(width) +
+                                   " needs model.experts above 1; a dense model has model.ffn");
+    shape.ffn = width;  // every layer has experts
+  }
+  const bool bytes = options.data.megatron.empty();
+  require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not say it");
+  if (shape.vocab == 0) shape.vocab = files::kByteVocabulary;
+  model::validate(shape);
+}
+
+// Every tensor-parallel rank holds a multiple or a divisor of `parts` heads.
+void check_tensor(const model::Shape& shape, std::int64_t tp) {
+  const std::string set = "parallel.tp = " + std::to_string(tp);
+  require(shape.heads % tp == 0, set + " does not divide model.heads = " + std::to_string(shape.heads) +
+                                     "; use " + divisors_near(tp, shape.heads));
+  require(shape.kv_heads % tp == 0 || tp % shape.kv_heads == 0,
+          set + " neither divides model.kv_heads = " + std::to_string(shape.kv_heads) +
+              " nor is a multiple of it; use " + divisors_near(tp, shape.kv_heads));
+}
+
+void check_vocabulary(const Options& options) {
+  const std::int64_t shards = options.parallel.tp * options.parallel.pp, vocab = options.model.shape.vocab;
+  require(!options.schedule.vocabulary_parallel || vocab >= shards,
+          "schedule.vocabulary_parallel = true needs as many tokens as devices; model.vocab = " +
+              std::to_string(vocab) + " is less than " +
+              (options.parallel.tp > 1 ? "parallel.tp · pp = " : "parallel.pp = ") + std::to_string(shards) +
+              ": use pp = " + std::to_string(std::max<std::int64_t>(vocab / options.parallel.tp, 1)) +
+              " or less");
+}
+
+void check_byte_vocabulary(const Options& options) {
+  const std::int64_t vocab = options.model.shape.vocab;
+  require(!options.data.megatron.empty() || vocab >= files::kByteVocabulary,
+          "model.vocab = " + std::to_string(vocab) + " is less than the " +
+              std::to_string(files::kByteVocabulary) + " tokens of the byte tokenizer; use " +
+              std::to_string(files::kByteVocabulary) + " or more");
+}
+
+void check_mesh(const Options& options) {
+  const ParallelOptions& parallel = options.parallel;
+  check_tensor(options.model.shape, parallel.tp);
+  mesh::validate(mesh_of(options));
+  require(options.model.shape.experts % parallel.ep == 0,
+          "parallel.ep = " + std::to_string(parallel.ep) +
+              " does not divide model.experts = " + std::to_string(options.model.shape.experts) + "; use " +
+              divisors_near(parallel.ep, options.model.shape.experts));
+  check_vocabulary(options);
+}
+
+void check_batch(const TrainOptions& train, std::int64_t replicas) {
+  const std::int64_t unit = train.micro_batch * replicas;
+  require(train.batch % unit == 0,
+          "train.batch = " + std::to_string(train.batch) +
+              " is no multiple of train.micro_batch = " + std::to_string(train.micro_batch) +
+              (replicas > 1 ? " times parallel.dp = " + std::to_string(replicas) : "") + "; use " +
+              multiples_around(train.batch, unit));
+  const std::int64_t micro_batches = train.batch / unit;
+  require(micro_batches <= kMostMicroBatches, "train.batch = " + std::to_string(train.batch) + " makes " +
+                                                  std::to_string(micro_batches) + " micro-batches; at most " +
+                                                  std::to_string(kMostMicroBatches) +
+                                                  " are possible: raise train.micro_batch");
+}
+
+void check_training(const Options& options) {
+  const TrainOptions& train = options.train;
+  check_data(options.data);
+  check_batch(train, options.parallel.dp);
+  require(train.min_lr <= train.lr, "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " +
+                                        exact_number(train.lr) + "; use at most that");
+  require(train.loss_targets == "s" || options.data.seq_len > 1,
+          "data.seq_len = 1 leaves no target with train.loss_targets = \"s-1\"; use 2 or more");
+  require(!options.output.dir.empty(), "output.dir is missing; name a directory");
+}
+
+// Default number of slices: the usual one, but with several chunks at least the number of devices and whole
+// groups, and at most the number of units.
+std::int64_t default_slices(const Options& options) {
+  const ScheduleOptions& chosen = options.schedule;
+  const std::int64_t units = (options.data.seq_len + chosen.slice_unit - 1) / chosen.slice_unit;
+  if (chosen.chunks == 1) return std::min(kUsualSlices, units);
+  const std::int64_t wanted = std::min(std::max(kUsualSlices, options.parallel.pp), units);
+  if (chosen.group == 0 || chosen.group > units) return wanted;
+  return std::max(wanted / chosen.group, std::int64_t{1}) * chosen.group;
+}
+
+// The generator's defaults; the schedule itself is not generated yet.
+void choose_generator(Options& options) {
+  ScheduleOptions& chosen = options.schedule;
+  if (chosen.name.empty()) chosen.name = "slimpipe";
+  const schedule::Generator& generator = schedule::find_generator(chosen.name);
+  const bool sliced = generator.sliced_sibling.empty();
+  if (chosen.chunks == 0) chosen.chunks = generator.default_chunks;
+  if (chosen.slices == 0) chosen.slices = sliced ? default_slices(options) : 1;
+}
+
+}  // namespace
+
+mesh::Mesh mesh_of(const Options& options) {
+  const ParallelOptions& parallel = options.parallel;
+  return {.tensor = static_cast<int>(parallel.tp),
+          .context = static_cast<int>(parallel.cp),
+          .expert = static_cast<int>(parallel.ep),
+          .data = static_cast<int>(parallel.dp),
+          .pipeline = static_cast<int>(parallel.pp)};
+}
+
+void settle(Options& options) {
+  settle_model(options);
+  check_mesh(options);
+  check_byte_vocabulary(options);
+  check_training(options);
+  if (options.schedule.file.empty()) choose_generator(options);
+}
+
+}  // namespace penstock::run

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Validates a run file's options before any schedule exists: reads the model's shape, fills in defaults that
+// depend on other options, rejects the impossible.
+#pragma once
+
+#include "mesh/mesh.h"
+#include "run/options.h"
+
+namespace penstock::run {
+
+// Throws a one-line InputError with the option, its value and the valid ones: heads that do not divide
+// hidden, a batch that micro_batch does not divide, a mesh that heads or experts do not fit. Accepts what is
+// possible but not implemented yet: `train` rejects it (train/trainable.h).
+void settle(Options& options);
+
+mesh::Mesh mesh_of(const Options& options);
+
+}  // namespace penstock::run

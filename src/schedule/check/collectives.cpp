@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/check/collectives.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "schedule/check/knowledge.h"
+#include "schedule/meeting.h"
+
+namespace penstock::schedule {
+namespace {
+
+// [device] the cells of its collectives with the same members, in order.
+using Rows = std::vector<std::vector<Cell>>;
+
+std::map<Members, Rows> collect(const OpTable& table) {
+  std::map<Members, Rows> rows;
+  for (int device = 0; device < table.program().device_count(); ++device) {
+    Cell cell = table.units().row_begin(device);
+    for (const Op& op : table.program().devices[device].ops) {
+      const Members members = is_collective(op.kind) ? meeting_of(device, op) : Members{device, device};
+      if (!members.alone()) {
+        Rows& row = rows[members];
+        row.resize(table.program().devices.size());
+        row[device].push_back(cell);
+      }
+      ++cell;
+    }
+  }
+  return rows;
+}
+
+bool agree(const Op& a, const Op& b) {
+  return a.kind == b.kind && a.group == b.group && a.bytes == b.bytes &&
+         (a.kind != OpKind::VocabularyLoss || a.key == b.key);
+}
+
+std::string with_bytes(const Op& op) { return " of " + std::to_string(op.bytes) + " bytes"; }
+
+// Where the two devices part, if they do.
+void compare(const OpTable& table, const Rows& rows, int first, int device, Findings& findings) {
+  const auto &theirs = rows[first], &mine = rows[device];
+  const std::size_t both = std::min(theirs.size(), mine.size());
+  std::size_t k = 0;
+  while (k < both && agree(table.op(theirs[k]), table.op(mine[k]))) ++k;
+  if (findings.full() || k == std::max(theirs.size(), mine.size())) return;
+  if (k < both) {
+    const Op &other = table.op(theirs[k]), &own = table.op(mine[k]);
+    findings.add(table.located(Rule::Unmatched, mine[k],
+                               with_bytes(own) + " meets " + table.token(other) + with_bytes(other) + " (" +
+                                   table.where(theirs[k]) + "): both are collective " + std::to_string(k) +
+                                   " of their members"));
+    return;
+  }
+  const bool is_mine = k < mine.size();
+  findings.add(
+      table.located(Rule::Unmatched, is_mine ? mine[k] : theirs[k],
+                    " has no collective on device " + std::to_string(is_mine ? first : device) + " to meet"));
+}
+
+// What one device does with a stage's weights and gradients.
+struct StageState {
+  Cell last_backward = kNoCell;  // B or W
+  Cell last_use = kNoCell;       // of the weights, so far
+  Cell gathered = kNoCell;       // since the last release
+  Cell released = kNoCell;
+  bool has_gathers = false;
+  std::map<mesh::Group, Cell> reduced;
+};
+
+class DeviceCollectives {
+ public:
+  DeviceCollectives(const OpTable& table, int device, Findings& findings)
+      : table_(table),
+        device_(device),
+        begin_(table.units().row_begin(device)),
+        knowledge_(table.program().devices[device]),
+        findings_(findings) {}
+
+  void find(bool every_stage) {
+    const std::vector<Op>& ops = table_.program().devices[device_].ops;
+    for (cell_ = begin_; cell_ < begin_ + ops.size(); ++cell_) foresee(ops[cell_ - begin_]);
+    for (cell_ = begin_; cell_ < begin_ + ops.size(); ++cell_) judge(ops[cell_ - begin_]);
+    for (const auto& [stage, state] : stages_) {
+      if (every_stage && state.last_backward != kNoCell && !state.reduced.contains(mesh::Group::Replica))
+        tell_missing(stage);
+    }
+  }
+
+ private:
+  void foresee(const Op& op) {
+    const bool adds = op.kind == OpKind::Backward || op.kind == OpKind::BackwardWeight;
+    if (adds) stages_[op.key.stage].last_backward = cell_;
+    if (op.kind == OpKind::GatherWeights) stages_[op.key.stage].has_gathers = true;
+  }
+
+  void judge(const Op& op) {
+    if (is_action(op.kind)) judge_use(stages_[op.key.stage]);
+    if (op.kind == OpKind::ReduceGradients) judge_reduction(op, stages_[op.key.stage]);
+    if (op.kind == OpKind::GatherWeights) stages_[op.key.stage].gathered = cell_;
+    if (op.kind == OpKind::ReleaseWeights) release(stages_[op.key.stage]);
+    if (op.kind == OpKind::OptimizerStep) need_done(last_, Rule::Order);
+    if (lane_of(op.kind) == Lane::Collective) last_ = cell_;
+  }
+
+  void judge_use(StageState& stage) {
+    stage.last_use = cell_;
+    if (!stage.has_gathers) return;
+    if (stage.gathered != kNoCell) return need_done(stage.gathered, Rule::Residence);
+    const bool released = stage.released != kNoCell;
+    tell(Rule::Residence, released ? " uses weights that " + text_of(stage.released) + " has released"
+                                   : " uses weights before a GATHER_WEIGHTS brings them");
+  }
+
+  void release(StageState& stage) {
+    need_done(stage.last_use, Rule::Residence);
+    stage.released = cell_;
+    stage.gathered = kNoCell;
+  }
+
+  void judge_reduction(const Op& op, StageState& stage) {
+    const auto [known, first] = stage.reduced.try_emplace(op.group, cell_);
+    if (!first) return tell(Rule::Duplicate, " runs a second time, beside " + table_.where(known->second));
+    if (stage.last_backward == kNoCell)
+      return tell(Rule::Home, " reduces a stage of which this device runs no backward");
+    if (stage.last_backward < cell_) return need_done(stage.last_backward, Rule::Order);
+    tell(Rule::Order, " runs before " + text_of(stage.last_backward) + ", whose gradients it must include");
+  }
+
+  // Nothing is needed of an op that is not there.
+  void need_done(Cell need, Rule rule) {
+    if (need == kNoCell || knowledge_.is_done(need - begin_, cell_ - begin_)) return;
+    tell(rule, " may start before " + text_of(need) + " is done: it does not wait for it");
+  }
+
+  std::string text_of(Cell cell) const {
+    return table_.token(table_.op(cell)) + " (" + table_.where(cell) + ')';
+  }
+
+  void tell(Rule rule, const std::string& reason) {
+    if (!findings_.full()) findings_.add(table_.located(rule, cell_, reason));
+  }
+
+  void tell_missing(int stage) {
+    const Action absent{.key = {.stage = stage}, .kind = Kind::ReduceGradients};
+    findings_.add({Rule::Missing, device_, -1, absent,
+                   std::to_string(stage) + "REDUCE_GRAD over replica is missing: device " +
+                       std::to_string(device_) + " never runs it, although other gradients are reduced"});
+  }
+
+  const OpTable& table_;
+  const int device_;
+  const Cell begin_;
+  const Knowledge knowledge_;
+  Findings& findings_;
+  Cell cell_ = 0;
+  Cell last_ = kNoCell;  // on the collective lane, so far
+  std::map<int, StageState> stages_;
+};
+
+bool is_on_lane(const Op& op) { return lane_of(op.kind) == Lane::Collective; }
+bool reduces_replicas(const Op& op) {
+  return op.kind == OpKind::ReduceGradients && op.group == mesh::Group::Replica;
+}
+
+}  // namespace
+
+Meetings match_collectives(const OpTable& table, Findings& findings) {
+  Meetings meetings{.cells = {}, .of = std::vector<Cell>(table.units().cells(), kNoCell)};
+  const std::size_t before = findings.count();
+  for (const auto& [members, rows] : collect(table)) {
+    const int first = std::max(members.low, 0);
+    for (int device = first + 1; device < std::ssize(rows); ++device) {
+      if (members.contain(device)) compare(table, rows, first, device, findings);
+    }
+    if (findings.count() > before) continue;  // then no meeting is complete
+    for (std::size_t k = 0; k < rows[first].size(); ++k) {
+      std::vector<Cell>& met = meetings.cells.emplace_back();
+      for (const std::vector<Cell>& row : rows) {
+        if (!row.empty()) met.push_back(row[k]);
+      }
+      for (const Cell cell : met) meetings.of[cell] = static_cast<Cell>(meetings.cells.size() - 1);
+    }
+  }
+  return meetings;
+}
+
+void find_bad_collectives(const OpTable& table, Findings& findings) {
+  const auto any = [&](auto fits) {
+    return std::ranges::any_of(table.program().devices, [&](const DeviceProgram& device) {
+      return std::ranges::any_of(device.ops, fits);
+    });
+  };
+  if (!any(is_on_lane)) return;
+  const bool every_stage = any(reduces_replicas);
+  for (int device = 0; device < table.program().device_count(); ++device)
+    DeviceCollectives(table, device, findings).find(every_stage);
+}
+
+}  // namespace penstock::schedule

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule across devices: actions must not wait for each other in a circle.
+#pragma once
+
+#include "schedule/check/findings.h"
+#include "schedule/check/table.h"
+
+namespace penstock::schedule {
+
+// One finding for each device of one circle.
+void find_deadlock(const UnitTable& table, Findings& findings);
+
+}  // namespace penstock::schedule

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/exchange/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <span>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::schedule {
+namespace {
+
+constexpr int kMostSlices = 1 << 15;  // of a micro-batch, and one more: a greater limit is none
+
+// What one device runs in a slot, and how many halves of earlier slices its attention reads.
+struct Load {
+  std::uint32_t op = 0;
+  int halves = 0;
+};
+
+struct Slot {
+  int number = 0;
+  bool backward = false;
+  std::vector<Load> loads;  // of each device
+};
+
+// Slots in which every device runs a forward, or every device a backward; in order.
+std::vector<Slot> full_slots(const Program& program, const SlotGrid& grid) {
+  std::map<std::pair<int, bool>, std::vector<std::pair<int, Load>>> found;
+  for (int device = 0; device < program.device_count(); ++device) {
+    const std::vector<Op>& ops = program.devices[device].ops;
+    for (std::uint32_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].kind == OpKind::BackwardWeight) continue;
+      found[{grid.slot_of[device][i], is_backward(ops[i].kind)}].push_back(
+          {device, {i, 2 * ops[i].key.slice}});
+    }
+  }
+  std::vector<Slot> slots;
+  for (const auto& [key, loads] : found) {
+    if (static_cast<int>(loads.size()) != program.device_count()) continue;
+    Slot& slot = slots.emplace_back(Slot{.number = key.first, .backward = key.second});
+    for (const auto& [device, load] : loads) slot.loads.push_back(load);
+  }
+  return slots;
+}
+
+// Part of one owner's keys goes to one partner.
+struct Move {
+  int owner, partner;
+  int halves;
+};
+
+std::vector<int> by_length(const std::vector<Load>& loads) {
+  std::vector<int> devices(loads.size());
+  std::iota(devices.begin(), devices.end(), 0);
+  std::ranges::stable_sort(devices, {}, [&](int device) { return loads[device].halves; });
+  return devices;
+}
+
+std::vector<Move> paired(const std::vector<Load>& loads, int limit) {
+  const std::vector<int> devices = by_length(loads);
+  std::vector<Move> moves;
+  for (std::size_t i = 0, j = devices.size() - 1; i < j; ++i, --j) {
+    const int slices = (loads[devices[j]].halves - loads[devices[i]].halves) / 2 / 2;
+    if (slices > 0 && limit > 0) moves.push_back({devices[j], devices[i], 2 * std::min(slices, limit)});
+  }
+  return moves;
+}
+
+// The least number of halves that the longest device can be left with.
+int least_level(const std::vector<Load>& loads, int limit) {
+  int total = 0, longest = 0;
+  for (const Load& load : loads) {
+    total += load.halves;
+    longest = std::max(longest, load.halves);
+  }
+  const int devices = static_cast<int>(loads.size());
+  return std::max((total + devices - 1) / devices, longest - 2 * limit);
+}
+
+// What is above the level goes where there is room below it. Few pairs, since queries and outputs travel once
+// for each: an exact match first, else the greatest excess to the greatest room.
+std::vector<Move> levelled(const std::vector<Load>& loads, int limit) {
+  const int level = least_level(loads, limit);
+  std::vector<int> room;  // negative: excess
+  for (const Load& load : loads) room.push_back(level - load.halves);
+  std::vector<Move> moves;
+  while (true) {
+    const auto owner = std::ranges::min_element(room);
+    if (*owner >= 0) return moves;
+    auto partner = std::ranges::find(room, -*owner);
+    if (partner == room.end()) partner = std::ranges::max_element(room);
+    const int halves = std::min(-*owner, *partner);
+    moves.push_back(
+        {static_cast<int>(owner - room.begin()), static_cast<int>(partner - room.begin()), halves});
+    *owner += halves;
+    *partner -= halves;
+  }
+}
+
+// An owner's partners get its keys from the oldest on.
+void add_moves(const Slot& slot, std::vector<Move> moves, std::vector<PlannedExchange>& exchange) {
+  std::ranges::stable_sort(moves, {}, &Move::owner);
+  std::vector<int> sent(slot.loads.size());
+  for (const Move& move : moves) {
+    exchange.push_back({.slot = slot.number,
+                        .backward = slot.backward,
+                        .owner = move.owner,
+                        .partner = move.partner,
+                        .owner_op = slot.loads[move.owner].op,
+                        .partner_op = slot.loads[move.partner].op,
+                        .first_half = sent[move.owner],
+                        .halves = move.halves});
+    sent[move.owner] += move.halves;
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(ExchangeMode exchange) {
+  constexpr std::string_view names[] = {"off", "paired", "levelled"};
+  return names[static_cast<std::size_t>(exchange)];
+}
+
+ExchangeMode parse_exchange_mode(std::string_view name) {
+  for (const ExchangeMode exchange : {ExchangeMode::Off, ExchangeMode::Paired, ExchangeMode::Levelled}) {
+    if (name == name_of(exchange)) return exchange;
+  }
+  throw InputError("\"" + printable(name) + "\" is no context exchange; expected off, paired or levelled");
+}
+
+ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, ExchangeMode exchange,
+                           int limit) {
+  ExchangePlan plan;
+  if (exchange == ExchangeMode::Off || limit <= 0) return plan;
+  limit = std::min(limit, kMostSlices);
+  for (const Slot& slot : full_slots(compute_only, grid)) {
+    add_moves(slot,
+              exchange == ExchangeMode::Paired ? paired(slot.loads, limit) : levelled(slot.loads, limit),
+              plan.exchanges);
+  }
+  return plan;
+}
+
+ExchangeEffect effect_of(const ExchangePlan& plan, const Program& compute_only, const SlotGrid& grid) {
+  ExchangeEffect effect;
+  double work = 0, slowest_before = 0, slowest_after = 0, halves = 0;
+  std::size_t slots = 0;
+  auto exchange = plan.exchanges.begin();
+  for (const Slot& slot : full_slots(compute_only, grid)) {
+    const auto begin = exchange;
+    while (exchange != plan.exchanges.end() && exchange->slot == slot.number &&
+           exchange->backward == slot.backward)
+      ++exchange;
+    if (slot.backward) continue;
+    std::vector<int> before, after, sent(slot.loads.size());
+    for (const Load& load : slot.loads) before.push_back(load.halves + 1);
+    after = before;
+    for (const PlannedExchange& part : std::span(begin, exchange)) {
+      after[part.owner] -= part.halves;
+      after[part.partner] += part.halves;
+      sent[part.owner] += part.halves;
+    }
+    work += std::accumulate(before.begin(), before.end(), 0.0) / static_cast<double>(before.size());
+    slowest_before += std::ranges::max(before);
+    slowest_after += std::ranges::max(after);
+    halves += std::accumulate(sent.begin(), sent.end(), 0.0);
+    effect.greatest_slices = std::max(effect.greatest_slices, std::ranges::max(sent) / 2.0);
+    ++slots;
+  }
+  if (slots == 0) return effect;
+  effect.mean_slices = halves / 2 / static_cast<double>(slots * compute_only.devices.size());
+  effect.before = slowest_before / work;
+  effect.after = slowest_after / work;
+  return effect;
+}
+
+}  // namespace penstock::schedule

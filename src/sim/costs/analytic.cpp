@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/analytic.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "model/memory/terms.h"
+#include "sim/costs/collectives.h"
+#include "sim/costs/kernel_cost.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::Op;
+using schedule::OpKind;
+
+Hardware hardware_for(Hardware hardware, model::Precision precision) {
+  const bool narrow = precision == model::Precision::BF16;
+  hardware.device.peak = narrow ? "bf16" : "f32";
+  if (hardware.peak() > 0) return hardware;
+  throw InputError("hardware " + hardware.device.name + ": device." + hardware.device.peak +
+                   "_tflops is missing, and train.precision = \"" + std::string(name_of(precision)) + "\"");
+}
+
+// Layers by what they keep.
+std::map<std::uint16_t, int> kept_in(const Work& work, int stage) {
+  std::map<std::uint16_t, int> layers;
+  const auto [first, count] = work.layers[stage];
+  for (std::int64_t layer = first; layer < first + count; ++layer) ++layers[work.kept_of(layer).bits];
+  return layers;
+}
+
+}  // namespace
+
+AnalyticCosts::AnalyticCosts(Work work, const Hardware& hardware, const Engine& engine,
+                             const AnalyticOptions& options)
+    : bytes_(std::move(work)),
+      hardware_(hardware_for(hardware, bytes_.work().precision)),
+      engine_(engine),
+      options_(options),
+      copy_rate_(options.copy_rate.value_or(hardware.copy_rate())) {
+  checked_seconds("attention_factor", options.attention_factor);
+  fill_table();
+}
+
+void AnalyticCosts::fill_table() {
+  const Work& work = bytes_.work();
+  std::size_t slices = 0;
+  std::vector<int> cuts;  // a micro-batch of each cut
+  for (int j = 0; j < static_cast<int>(work.slices.size()); ++j) {
+    const int cut = bytes_.cut_of(j);
+    first_.push_back(cut == j ? slices : first_[cut]);
+    if (cut != j) continue;
+    cuts.push_back(j);
+    slices += work.slices[j].size();
+  }
+  std::map<std::tuple<std::map<std::uint16_t, int>, bool, bool>, std::size_t> kinds;
+  for (int stage = 0; stage < work.stages(); ++stage) {
+    const auto [kind, fresh] =
+        kinds.try_emplace({kept_in(work, stage), stage == 0, work.is_last(stage)}, kinds.size());
+    kind_of_stage_.push_back(kind->second);
+    if (!fresh) continue;
+    std::vector<SliceSeconds>& table = seconds_.emplace_back();
+    for (const int j : cuts) {
+      for (int i = 0; i < static_cast<int>(work.slices[j].size()); ++i)
+        table.push_back(stage_seconds(stage, j, i));
+    }
+  }
+}
+
+LayerSlice AnalyticCosts::layer_slice(int micro_batch, int slice, model::KeepSet keep) const {
+  const Work& work = bytes_.work();
+  const auto& cut = work.slices[micro_batch];
+  const auto own = static_cast<double>(cut[slice].length);
+  const double sequence = static_cast<double>(cut.back().begin + cut.back().length);
+  const auto slices = static_cast<double>(cut.size());
+  const bool level = options_.level_attention;
+  return {.shape = work.shape,
+          .mesh = work.mesh,
+          .family = options_.family,
+          .keep = keep,
+          .tokens = own * static_cast<double>(work.sequences) / work.mesh.context,
+          .own = own,
+          .earlier = level ? 0.5 * (slices - 1) : static_cast<double>(cut[slice].begin) / own,
+          .sequence = sequence,
+          .sliced = cut.size() > 1};
+}
+
+AnalyticCosts::SliceSeconds AnalyticCosts::stage_seconds(int stage, int micro_batch, int slice) const {
+  const Work& work = bytes_.work();
+  const double more = options_.attention_factor - 1;
+  SliceSeconds sum;
+  for (const auto& [bits, count] : kept_in(work, stage)) {
+    const LayerSlice layer = layer_slice(micro_batch, slice, {bits});
+    const LayerCost cost = layer_cost(layer, hardware_, engine_);
+    LayerTerms backward = cost.backward;
+    backward += cost.recompute;
+    sum.forward += count * (cost.forward.total() + more * cost.forward.attention);
+    sum.backward += count * (backward.total() + more * backward.attention);
+    sum.weights += count * weight_products(layer, hardware_, engine_);
+    sum.forward_attention += count * (1 + more) * cost.forward.attention;
+    sum.backward_attention += count * (1 + more) * backward.attention;
+  }
+  if (work.vocabulary_parallel) return sum;
+  const LayerSlice layer = layer_slice(micro_batch, slice, {});
+  if (stage == 0) sum.forward += embedding(layer, hardware_, engine_);
+  if (work.is_last(stage)) sum.forward += output_layer(layer, hardware_, engine_, columns());
+  return sum;
+}
+
+double AnalyticCosts::columns() const {
+  const Work& work = bytes_.work();
+  const std::int64_t ranks =
+      work.vocabulary_parallel ? mesh::size(work.mesh, mesh::Group::Vocabulary) : work.mesh.tensor;
+  return static_cast<double>(work.shape.vocab) / static_cast<double>(ranks);
+}
+
+const AnalyticCosts::SliceSeconds& AnalyticCosts::at(const Op& op) const {
+  return seconds_[kind_of_stage_[op.key.stage]][first_[op.key.micro_batch] + op.key.slice];
+}
+
+Seconds AnalyticCosts::loss(const Op& op) const {
+  const LayerSlice layer = layer_slice(op.key.micro_batch, op.key.slice, {});
+  return output_layer(layer, hardware_, engine_, columns()) +
+         stage_transfer(hardware_, bytes_.work().mesh, static_cast<double>(op.bytes));
+}
+
+Seconds AnalyticCosts::optimizer(int device) const {
+  const Work& work = bytes_.work();
+  double layers = 0, embeddings = 0;
+  for (int stage = 0; stage < work.stages(); ++stage) {
+    if ((work.devices.empty() ? stage : work.devices[stage]) != device) continue;
+    layers += static_cast<double>(work.layers[stage].count);
+    if (!work.vocabulary_parallel)
+      embeddings += (stage == 0) + (work.is_last(stage) && !(work.shape.tied_embeddings && stage == 0));
+  }
+  if (work.vocabulary_parallel) embeddings = (work.shape.tied_embeddings ? 1.0 : 2.0) / work.mesh.pipeline;
+  const double parameters = model::local_parameters(work.shape, work.mesh, layers, embeddings).total();
+  const auto shards = engine_.shards_optimizer ? static_cast<double>(work.mesh.replicas()) : 1.0;
+  return optimizer_passes(hardware_,
+                          parameters * (engine_.gradient_passes + engine_.optimizer_bytes / shards)) +
+         1e-3 * hardware_.kernels.step_ms;
+}
+
+Seconds AnalyticCosts::seconds(int device, std::uint32_t, const Op& op) const {
+  switch (op.kind) {
+    case OpKind::Forward:
+      return at(op).forward;
+    case OpKind::Backward:
+      return at(op).backward;
+    case OpKind::BackwardInput:
+      return at(op).backward - at(op).weights;
+    case OpKind::BackwardWeight:
+      return at(op).weights;
+    case OpKind::Offload:
+    case OpKind::Reload:
+      return static_cast<double>(op.bytes) / copy_rate_;
+    case OpKind::VocabularyLoss:
+      return loss(op);
+    case OpKind::ReduceGradients:
+    case OpKind::GatherWeights:
+      if (op.peer >= 0)  // both sides send at once
+        return message(hardware_, near(device, op.peer), static_cast<double>(op.bytes));
+      return op.group == mesh::Group::Pipeline ? 0 : collective(op.group, static_cast<double>(op.bytes));
+    case OpKind::OptimizerStep:
+      return optimizer(device);
+    default:
+      return 0;
+  }
+}
+
+bool AnalyticCosts::near(int device, int peer) const {
+  return in_one_node(hardware_, bytes_.work().mesh, device, peer);
+}
+
+// A vocabulary group is not evenly spaced: the pipeline's part of it is the slow one.
+Seconds AnalyticCosts::collective(mesh::Group group, double bytes) const {
+  const mesh::Group spaced = group == mesh::Group::Vocabulary ? mesh::Group::Pipeline : group;
+  const bool gradients = group == mesh::Group::Replica || group == mesh::Group::ExpertReplica;
+  return ring_pass(hardware_, mesh::thinnest(bytes_.work().mesh, spaced, hardware_.node.gpus), bytes,
+                   gradients);
+}
+
+Transfer AnalyticCosts::transfer(int device, std::uint32_t, const Op& send) const {
+  const bool one_node = near(device, send.peer);
+  const Seconds latency = message(hardware_, one_node, 0);
+  return {message(hardware_, one_node, static_cast<double>(send.bytes)) - latency, latency};
+}
+
+AttentionShare AnalyticCosts::attention(int, std::uint32_t, const Op& op) const {
+  if (!is_action(op.kind)) return {};
+  AttentionShare share{.layers = static_cast<int>(bytes_.work().layers[op.key.stage].count)};
+  if (op.kind == OpKind::Forward) share.seconds = at(op).forward_attention;
+  if (is_backward(op.kind)) share.seconds = at(op).backward_attention;
+  return share;
+}
+
+}  // namespace penstock::sim

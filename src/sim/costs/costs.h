@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interface of all costs: seconds and bytes of an op. Unit costs, tables, measurements and the analytic
+// model implement it; what-if overrides wrap another one.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/units.h"
+#include "schedule/program.h"
+
+namespace penstock::sim {
+
+// How a message travels: it holds the link between the two devices for `occupied` (bytes / bandwidth), one
+// message after the other, and arrives `latency` after that.
+struct Transfer {
+  Seconds occupied = 0;
+  Seconds latency = 0;
+};
+
+// Memory of one (stage, micro-batch, slice).
+struct RecordBytes {
+  Bytes record = 0;         // saved by F until B, or until I
+  Bytes weight_record = 0;  // what W needs, from I to W
+  Bytes kv_gradient =
+      0;  // accumulators of K,V gradients, from the micro-batch's first backward to the slice's own
+  Bytes logits = 0;       // the kept gradient of the loss, from the end of F to the end of B or I
+  Bytes handed_over = 0;  // F's output and B's or I's, while a stage of the same device has yet to take them
+};
+
+// What an action takes while it runs.
+struct ActionBytes {
+  Bytes temporary = 0;  // temporaries at their most
+  Bytes growth = 0;     // of everything together over what was there at its start, messages that it uses up
+                        // not counted; 0: unknown, then records stand from the action's start
+  Bytes logits = 0;     // tiles of logits
+  Bytes messages = 0;   // of a visit of the vocabulary: what its own messages carry
+};
+
+// The part of an action's time that is attention, including what other devices may compute of it.
+struct AttentionShare {
+  Seconds seconds = 0;
+  int layers = 1;  // among which it is spread evenly
+};
+
+// How many bytes? Called for every op: keep implementations quick.
+class MemoryCosts {
+ public:
+  virtual ~MemoryCosts() = default;
+  virtual RecordBytes record(const schedule::Key& key) const = 0;
+  virtual ActionBytes action(int /*device*/, const schedule::Op&) const { return {}; }
+};
+
+// Implementations answer with finite values that are not negative, and are called for every op: keep them
+// quick. `index` is the op's place among the device's ops.
+class Costs : public MemoryCosts {
+ public:
+  virtual Seconds seconds(int device, std::uint32_t index,
+                          const schedule::Op& op) const = 0;  // compute and copies
+  // Messages of exchange are no ops of the program: they come as a send with peer and bytes alone.
+  virtual Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const = 0;
+  virtual AttentionShare attention(int /*device*/, std::uint32_t /*index*/, const schedule::Op&) const {
+    return {};
+  }
+};
+
+// The value, when it is finite and not negative; throws InputError naming it otherwise.
+Seconds checked_seconds(std::string_view name, Seconds value);
+
+}  // namespace penstock::sim

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/hardware.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::sim {
+namespace {
+
+void describe_device(Device& device, OptionTable& table) {
+  const std::string_view section = "device";
+  table.push_back({section, "name", &device.name, "What the machine is called.", {}});
+  table.push_back({section, "peak", &device.peak, "The rate that MFU refers to.", one_of({"bf16", "f32"})});
+  table.push_back(
+      {section, "bf16_tflops", &device.bf16_tflops, "Peak of dense bf16 products.", not_negative()});
+  table.push_back({section, "f32_tflops", &device.f32_tflops, "Peak of f32 products.", not_negative()});
+  table.push_back({section, "memory_gb", &device.memory_gb, "Memory of a device.", not_negative()});
+  table.push_back(
+      {section, "reserved_gb", &device.reserved_gb, "Of it out of a trainer's reach.", not_negative()});
+  table.push_back({section, "memory_gbps", &device.memory_gbps, "Rate of that memory.", not_negative()});
+}
+
+void describe_efficiency(Efficiency& efficiency, OptionTable& table) {
+  const std::string_view section = "efficiency";
+  const Constraint share = from_to(0.001, 1);
+  table.push_back({section, "matrix", &efficiency.matrix, "Large matrix products, of the peak.", share});
+  table.push_back({section, "matrix_traffic", &efficiency.matrix_traffic,
+                   "Share of a product's memory traffic that its arithmetic does not hide.", from_to(0, 1)});
+  table.push_back(
+      {section, "attention", &efficiency.attention, "Flash attention forward, of the peak.", share});
+  table.push_back(
+      {section, "attention_backward", &efficiency.attention_backward, "Backward, of forward.", share});
+  table.push_back({section, "plain_attention", &efficiency.plain_attention,
+                   "Batched products of attention with its scores in memory, of the peak.", share});
+  table.push_back({section, "memory", &efficiency.memory, "Elementwise work, of the memory's rate.", share});
+  table.push_back({section, "tensor_exposed", &efficiency.tensor_exposed,
+                   "Share of overlapped tensor-parallel traffic that shows.", from_to(0, 1)});
+  table.push_back({section, "pipeline_exposed", &efficiency.pipeline_exposed,
+                   "Time of transfers that wait for each other, of their bare duration.", from_to(0, 3)});
+}
+
+void describe_kernels(Kernels& kernels, OptionTable& table) {
+  const std::string_view section = "kernels";
+  table.push_back({section, "gap_us", &kernels.gap_us, "Between two kernels.", not_negative()});
+  table.push_back({section, "layer_dispatch_ms", &kernels.layer_dispatch_ms,
+                   "Least time in which the host issues a layer's forward.", not_negative()});
+  table.push_back({section, "step_ms", &kernels.step_ms, "Fixed time of a step.", not_negative()});
+}
+
+void describe_links(Node& node, Network& network, OptionTable& table) {
+  const Constraint share = from_to(0.001, 1);
+  table.push_back({"node", "gpus", &node.gpus, "Devices of a node.", from_to(1, 1024)});
+  table.push_back({"node", "link_gbps", &node.link_gbps, "Between devices, each direction.", not_negative()});
+  table.push_back({"node", "link_efficiency", &node.link_efficiency, "Of it in collectives.", share});
+  table.push_back({"node", "link_latency_us", &node.link_latency_us, "Of one ring step.", not_negative()});
+  table.push_back(
+      {"node", "host_link_gbps", &node.host_link_gbps, "Device to host, each direction.", not_negative()});
+  table.push_back({"node", "host_link_efficiency", &node.host_link_efficiency, "Of it in copies.", share});
+  table.push_back({"node", "host_memory_gb", &node.host_memory_gb, "Memory of the host.", not_negative()});
+  table.push_back({"node", "host_memory_gbps", &node.host_memory_gbps,
+                   "Its rate, for all devices' copies together.", not_negative()});
+  table.push_back({"node", "disk_gbps", &node.disk_gbps,
+                   "Of the disk of offloaded records, shared by all copies; 0: not known.", not_negative()});
+  table.push_back(
+      {"network", "gbps_per_gpu", &network.gbps_per_gpu, "A device's share between nodes.", not_negative()});
+  table.push_back({"network", "efficiency", &network.efficiency, "Of it in transfers.", share});
+  table.push_back(
+      {"network", "gradient_efficiency", &network.gradient_efficiency, "Of it in sums of gradients.", share});
+  table.push_back({"network", "pair_efficiency", &network.pair_efficiency,
+                   "Of two links, in sums over groups with two members on a node.", from_to(0.5, 1)});
+  table.push_back({"network", "latency_us", &network.latency_us, "Between nodes.", not_negative()});
+}
+
+void describe_measured(Measured& measured, OptionTable& table) {
+  const auto add = [&](std::string_view key, Numbers* numbers, std::string_view sentence) {
+    table.push_back({"measured", key, numbers, sentence, positive()});
+  };
+  add("matrix_tokens", &measured.matrix_tokens, "Rows of measured products.");
+  add("matrix_width", &measured.matrix_width, "Root of the numbers of their weights.");
+  add("matrix_tflops", &measured.matrix_tflops, "Their rates forward, a row for each of matrix_tokens.");
+  add("matrix_input_tflops", &measured.matrix_input_tflops, "For the gradient of the input.");
+  add("matrix_weight_tflops", &measured.matrix_weight_tflops, "For the gradient of the weights.");
+  add("f32_matrix_tflops", &measured.f32_matrix_tflops, "The same in f32: forward.");
+  add("f32_matrix_input_tflops", &measured.f32_matrix_input_tflops, "For the gradient of the input.");
+  add("f32_matrix_weight_tflops", &measured.f32_matrix_weight_tflops, "For the gradient of the weights.");
+  add("attention_tokens", &measured.attention_tokens, "Queries of a call, and keys.");
+  add("attention_tflops", &measured.attention_tflops, "Rates of a slice over its own keys.");
+  add("attention_backward_tflops", &measured.attention_backward_tflops, "Of its backward.");
+  add("earlier_attention_tflops", &measured.earlier_attention_tflops, "Of a slice over an earlier one.");
+  add("earlier_attention_backward_tflops", &measured.earlier_attention_backward_tflops, "Of its backward.");
+  add("elementwise_mb", &measured.elementwise_mb, "Sizes of a hidden state.");
+  add("elementwise_gbps", &measured.elementwise_gbps, "Rates of a layer's elementwise work there.");
+  add("elementwise_backward_gbps", &measured.elementwise_backward_gbps, "Of its backward.");
+  table.push_back({"measured", "optimizer_gbps", &measured.optimizer_gbps,
+                   "Rate of the optimizer's passes; 0: the memory's.", not_negative()});
+  add("link_kb", &measured.link_kb, "Sizes of messages between neighbours.");
+  add("link_us", &measured.link_us, "Their times.");
+}
+
+void require_given(double value, const char* key, std::string_view origin) {
+  if (!(value > 0)) throw InputError(std::string(origin) + ": " + key + " is missing; it must be positive");
+}
+
+void check_ascends(const Numbers& at, const char* key, std::string_view origin) {
+  if (std::adjacent_find(at.begin(), at.end(), std::greater_equal<>()) != at.end()) {
+    throw InputError(std::string(origin) + ": " + key + " must ascend");
+  }
+}
+
+// `values` are as many as `points`, or none where they are optional.
+void check_values(const Numbers& values, std::size_t points, const char* key, const std::string& of,
+                  bool optional, std::string_view origin) {
+  if (values.size() == points || (optional && values.empty())) return;
+  throw InputError(std::string(origin) + ": measured." + key + " has " + std::to_string(values.size()) +
+                   " values; " + of + " needs " + std::to_string(points));
+}
+
+void check_products(const Measured& measured, bool f32, std::string_view origin) {
+  check_ascends(measured.matrix_tokens, "measured.matrix_tokens", origin);
+  check_ascends(measured.matrix_width, "measured.matrix_width", origin);
+  const std::size_t points = measured.matrix_tokens.size() * measured.matrix_width.size();
+  const std::string of = "matrix_tokens times matrix_width";
+  if (measured.matrix_tokens.empty() != measured.matrix_width.empty()) {
+    throw InputError(std::string(origin) +
+                     ": measured.matrix_tokens and measured.matrix_width need each other");
+  }
+  check_values(measured.matrix_tflops, points, "matrix_tflops", of, f32, origin);
+  check_values(measured.matrix_input_tflops, points, "matrix_input_tflops", of, true, origin);
+  check_values(measured.matrix_weight_tflops, points, "matrix_weight_tflops", of, true, origin);
+  check_values(measured.f32_matrix_tflops, points, "f32_matrix_tflops", of, !f32, origin);
+  check_values(measured.f32_matrix_input_tflops, points, "f32_matrix_input_tflops", of, true, origin);
+  check_values(measured.f32_matrix_weight_tflops, points, "f32_matrix_weight_tflops", of, true, origin);
+}
+
+void check_measured(const Measured& measured, bool f32, std::string_view origin) {
+  check_products(measured, f32, origin);
+  const auto curve = [&](const Numbers& at, const char* at_key, const Numbers& values, const char* key,
+                         bool optional) {
+    check_ascends(at, ("measured." + std::string(at_key)).c_str(), origin);
+    check_values(values, at.size(), key, at_key, optional, origin);
+  };
+  const Numbers& lengths = measured.attention_tokens;
+  curve(lengths, "attention_tokens", measured.attention_tflops, "attention_tflops", false);
+  curve(lengths, "attention_tokens", measured.attention_backward_tflops, "attention_backward_tflops", true);
+  curve(lengths, "attention_tokens", measured.earlier_attention_tflops, "earlier_attention_tflops", true);
+  curve(lengths, "attention_tokens", measured.earlier_attention_backward_tflops,
+        "earlier_attention_backward_tflops", true);
+  const Numbers& sizes = measured.elementwise_mb;
+  curve(sizes, "elementwise_mb", measured.elementwise_gbps, "elementwise_gbps", false);
+  curve(sizes, "elementwise_mb", measured.elementwise_backward_gbps, "elementwise_backward_gbps", true);
+  curve(measured.link_kb, "link_kb", measured.link_us, "link_us", false);
+  if (!std::is_sorted(measured.link_us.begin(), measured.link_us.end()))
+    throw InputError(std::string(origin) + ": measured.link_us must not fall as messages grow");
+}
+
+const Numbers& first_given(const Numbers& wanted, const Numbers& otherwise) {
+  return wanted.empty() ? otherwise : wanted;
+}
+
+}  // namespace
+
+const Numbers& Measured::input_rates(bool f32) const {
+  return first_given(f32 ? f32_matrix_input_tflops : matrix_input_tflops, forward_rates(f32));
+}
+
+const Numbers& Measured::weight_rates(bool f32) const {
+  return first_given(f32 ? f32_matrix_weight_tflops : matrix_weight_tflops, forward_rates(f32));
+}
+
+double Hardware::copy_rate() const {
+  const double link = node.host_link_gbps * node.host_link_efficiency;
+  const double share = node.host_memory_gbps / (2.0 * static_cast<double>(node.gpus));
+  return 1e9 * std::min(link, share);
+}
+
+double Hardware::disk_rate() const {
+  const double disk = node.disk_gbps / (2.0 * static_cast<double>(node.gpus));
+  return std::min(copy_rate(), 1e9 * disk);
+}
+
+Hardware assumed_hardware() {
+  constexpr double kFree = std::numeric_limits<double>::infinity();
+  Hardware hardware;
+  hardware.device = {.name = "assumed", .bf16_tflops = 0.1, .f32_tflops = 0.1, .memory_gbps = kFree};
+  hardware.efficiency = {.matrix = 1, .matrix_traffic = 0, .attention = 0.5, .attention_backward = 1};
+  hardware.kernels.gap_us = 0;
+  hardware.node = {.link_gbps = 5,
+                   .link_efficiency = 1,
+                   .link_latency_us = 0,
+                   .host_link_gbps = 2,
+                   .host_link_efficiency = 1,
+                   .host_memory_gbps = kFree};
+  hardware.network = {.gbps_per_gpu = 5, .efficiency = 1, .gradient_efficiency = 1, .latency_us = 0};
+  return hardware;
+}
+
+void describe(Hardware& hardware, OptionTable& table) {
+  describe_device(hardware.device, table);
+  describe_efficiency(hardware.efficiency, table);
+  describe_kernels(hardware.kernels, table);
+  describe_links(hardware.node, hardware.network, table);
+  describe_measured(hardware.measured, table);
+}
+
+Words assumed_speeds(const Hardware& hardware, const Words& given) {
+  const Measured& measured = hardware.measured;
+  Words needed{"efficiency.attention", "efficiency.attention_backward", "efficiency.memory"};
+  if (!measured.attention_tokens.empty()) needed.erase(needed.begin());
+  if (!measured.attention_backward_tflops.empty()) std::erase(needed, "efficiency.attention_backward");
+  if (measured.forward_rates(hardware.f32()).empty()) {
+    needed.insert(needed.begin(), {"efficiency.matrix", "efficiency.matrix_traffic"});
+  }
+  for (const char* key : {"kernels.gap_us", "kernels.step_ms", "node.gpus", "node.link_efficiency",
+                          "node.link_latency_us", "node.host_link_efficiency", "network.efficiency",
+                          "network.gradient_efficiency", "network.latency_us"}) {
+    needed.emplace_back(key);
+  }
+  Hardware defaults;
+  OptionTable table;
+  describe(defaults, table);
+  Words assumed;
+  for (const Option& option : table) {
+    const std::string name = option.name();
+    if (std::ranges::find(needed, name) == needed.end() || std::ranges::find(given, name) != given.end())
+      continue;
+    assumed.push_back(name + " = " + value_text(option));
+  }
+  return assumed;
+}
+
+void validate(const Hardware& hardware, std::string_view origin) {
+  const bool f32 = hardware.f32();
+  require_given(f32 ? hardware.device.f32_tflops : hardware.device.bf16_tflops,
+                f32 ? "device.f32_tflops" : "device.bf16_tflops", origin);
+  require_given(hardware.device.memory_gb, "device.memory_gb", origin);
+  require_given(hardware.device.memory_gbps, "device.memory_gbps", origin);
+  require_given(hardware.node.link_gbps, "node.link_gbps", origin);
+  require_given(hardware.node.host_link_gbps, "node.host_link_gbps", origin);
+  require_given(hardware.node.host_memory_gb, "node.host_memory_gb", origin);
+  require_given(hardware.node.host_memory_gbps, "node.host_memory_gbps", origin);
+  require_given(hardware.network.gbps_per_gpu, "network.gbps_per_gpu", origin);
+  if (hardware.device.reserved_gb >= hardware.device.memory_gb) {
+    throw InputError(std::string(origin) +
+                     ": device.reserved_gb = " + exact_number(hardware.device.reserved_gb) +
+                     " leaves nothing of device.memory_gb = " + exact_number(hardware.device.memory_gb));
+  }
+  check_measured(hardware.measured, hardware.f32(), origin);
+}
+
+}  // namespace penstock::sim

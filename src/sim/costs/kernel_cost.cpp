@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/kernel_cost.h"
+
+#include <cmath>
+
+#include "sim/costs/curve.h"
+
+namespace penstock::sim {
+namespace {
+
+Seconds hidden_traffic(const Hardware& hardware, double bytes) {
+  return hardware.efficiency.matrix_traffic * bytes / hardware.memory_rate();
+}
+
+double table_rate(const Numbers& at, const Numbers& wanted, const Numbers& otherwise, double position) {
+  return on_curve(at, wanted.empty() ? otherwise : wanted, position);
+}
+
+// Arithmetic over own and over earlier keys, at its rates.
+struct AttentionRates {
+  double own, earlier;
+};
+
+AttentionRates forward_rates(const Hardware& hardware, double tokens) {
+  const Measured& measured = hardware.measured;
+  const Numbers& at = measured.attention_tokens;
+  if (at.empty()) {
+    const double rate = hardware.peak() * hardware.efficiency.attention;
+    return {rate, rate};
+  }
+  return {1e12 * on_curve(at, measured.attention_tflops, tokens),
+          1e12 * table_rate(at, measured.earlier_attention_tflops, measured.attention_tflops, tokens)};
+}
+
+AttentionRates backward_rates(const Hardware& hardware, double tokens) {
+  const Measured& measured = hardware.measured;
+  const Numbers& own = measured.attention_backward_tflops;
+  if (own.empty()) {
+    const AttentionRates forward = forward_rates(hardware, tokens);
+    const double factor = hardware.efficiency.attention_backward;
+    return {factor * forward.own, factor * forward.earlier};
+  }
+  return {
+      1e12 * on_curve(measured.attention_tokens, own, tokens),
+      1e12 * table_rate(measured.attention_tokens, measured.earlier_attention_backward_tflops, own, tokens)};
+}
+
+// Of 2 products forward: 4 FLOPs a pair of query and key and number of the heads.
+Seconds attention_seconds(const FlashAttention& attention, const AttentionRates& rates) {
+  const double pairs = 4.0 * attention.queries * attention.tokens * attention.width;
+  return pairs / 2 / rates.own + attention.earlier * pairs / rates.earlier;
+}
+
+double elementwise_rate(const Hardware& hardware, const Numbers& rates, double state) {
+  const Measured& measured = hardware.measured;
+  if (measured.elementwise_mb.empty()) return hardware.memory_rate();
+  return 1e9 * table_rate(measured.elementwise_mb, rates, measured.elementwise_gbps, state / 1e6);
+}
+
+// Of a product [m, k] x [k, n] by a table, or by peak and efficiency.
+Seconds product_seconds(const Hardware& hardware, const Numbers& rates, double m, double n, double k,
+                        double traffic) {
+  const Measured& measured = hardware.measured;
+  const double flops = 2.0 * m * n * k;
+  if (!rates.empty()) {
+    const double rate = on_grid(measured.matrix_tokens, measured.matrix_width, rates, m, std::sqrt(k * n));
+    return flops / (1e12 * rate);
+  }
+  return flops / (hardware.peak() * hardware.efficiency.matrix) +
+         hidden_traffic(hardware, hardware.number_bytes() * (m * k + k * n + m * n) + traffic);
+}
+
+// Bytes of passes over the scores of b sequences: products write and read them (4), softmax reads and writes
+// (4), dropout reads, writes and keeps a mask (5); backward twice the products' (8), softmax reads both and
+// writes (6), dropout (5).
+double score_traffic(double queries, double keys, double heads, double bytes) {
+  return queries * keys * heads * bytes;
+}
+
+Seconds plain_products(const Hardware& hardware, double queries, double keys, double width) {
+  return 4.0 * queries * keys * width / (hardware.peak() * hardware.efficiency.plain_attention);
+}
+
+}  // namespace
+
+Seconds matrix_product(const Hardware& hardware, double m, double n, double k, double traffic) {
+  return product_seconds(hardware, hardware.measured.forward_rates(hardware.f32()), m, n, k, traffic);
+}
+
+Seconds matrix_product_weights(const Hardware& hardware, double m, double n, double k, double accumulate) {
+  const Numbers& rates = hardware.measured.weight_rates(hardware.f32());
+  return product_seconds(hardware, rates, m, n, k, k * n * accumulate);
+}
+
+Seconds matrix_product_backward(const Hardware& hardware, double m, double n, double k, double accumulate) {
+  return product_seconds(hardware, hardware.measured.input_rates(hardware.f32()), m, k, n, 0) +
+         matrix_product_weights(hardware, m, n, k, accumulate);
+}
+
+Seconds flash_attention(const Hardware& hardware, const FlashAttention& attention) {
+  return attention_seconds(attention, forward_rates(hardware, attention.tokens));
+}
+
+Seconds flash_attention_backward(const Hardware& hardware, const FlashAttention& attention) {
+  return 2.5 * attention_seconds(attention, backward_rates(hardware, attention.tokens));
+}
+
+Seconds layer_elementwise(const Hardware& hardware, double bytes, double state) {
+  return bytes / elementwise_rate(hardware, hardware.measured.elementwise_gbps, state);
+}
+
+Seconds layer_elementwise_backward(const Hardware& hardware, double bytes, double state) {
+  return bytes / elementwise_rate(hardware, hardware.measured.elementwise_backward_gbps, state);
+}
+
+Seconds optimizer_passes(const Hardware& hardware, double bytes) {
+  const double measured = 1e9 * hardware.measured.optimizer_gbps;
+  return bytes / (measured > 0 ? measured : hardware.memory_rate());
+}
+
+Seconds plain_attention(const Hardware& hardware, double queries, double keys, double width, double heads,
+                        bool dropout) {
+  return plain_products(hardware, queries, keys, width) +
+         elementwise(hardware, score_traffic(queries, keys, heads, dropout ? 13 : 8));
+}
+
+Seconds plain_attention_backward(const Hardware& hardware, double queries, double keys, double width,
+                                 double heads, bool dropout) {
+  return 2.0 * plain_products(hardware, queries, keys, width) +
+         elementwise(hardware, score_traffic(queries, keys, heads, dropout ? 19 : 14));
+}
+
+}  // namespace penstock::sim

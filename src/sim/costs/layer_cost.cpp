@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/layer_cost.h"
+
+#include <algorithm>
+
+#include "sim/costs/collectives.h"
+#include "sim/costs/kernel_cost.h"
+
+namespace penstock::sim {
+namespace {
+
+using model::SavedTensor;
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+// A layer's slice and who computes it.
+struct Site {
+  const LayerSlice& slice;
+  const Hardware& hardware;
+  const Engine& engine;
+  double tokens;
+  double t;
+
+  const model::Shape& shape() const { return slice.shape; }
+  double hidden() const { return as_double(shape().hidden); }
+  double queries() const { return as_double(shape().query_width()); }
+  double keys() const { return as_double(shape().kv_width()); }
+  double hidden_bytes() const { return hardware.number_bytes() * tokens * hidden(); }
+  FlashAttention flash() const { return {tokens, slice.own, slice.earlier, queries() / t}; }
+  double gates() const { return slice.family == Family::Llama ? 2.0 : 1.0; }
+};
+
+Site site_of(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
+  return {slice, hardware, engine, slice.tokens, static_cast<double>(slice.mesh.tensor)};
+}
+
+// Rows and number of the products of one expert on this device; a dense MLP is one expert.
+struct ExpertProducts {
+  double rows, count;
+};
+ExpertProducts expert_products(const Site& site) {
+  const double experts = as_double(site.shape().experts);
+  const double routed = site.tokens * as_double(site.shape().experts_per_token);
+  return {routed * site.slice.mesh.expert / experts, experts / site.slice.mesh.expert};
+}
+
+struct Products {
+  Seconds qkv, output, fc1, fc2;
+  Seconds total() const { return qkv + output + fc1 + fc2; }
+};
+
+template <class Product>
+Products all_products(const Site& site, Product product) {
+  const double h = site.hidden(), f = as_double(site.shape().ffn) / site.t;
+  const ExpertProducts expert = expert_products(site);
+  return {product(site.tokens, (site.queries() + 2 * site.keys()) / site.t, h),
+          product(site.tokens, h, site.queries() / site.t),
+          expert.count * product(expert.rows, site.gates() * f, h),
+          expert.count * product(expert.rows, h, f)};
+}
+
+Products forward_products(const Site& site) {
+  return all_products(site,
+                      [&](double m, double n, double k) { return matrix_product(site.hardware, m, n, k); });
+}
+
+Products backward_products(const Site& site) {
+  return all_products(site, [&](double m, double n, double k) {
+    return matrix_product_backward(site.hardware, m, n, k, site.engine.accumulate_bytes);
+  });
+}
+
+Seconds attention_forward(const Site& site) {
+  if (site.engine.flash_attention) return flash_attention(site.hardware, site.flash());
+  const double s = site.slice.sequence, width = site.queries() / site.t;
+  const double heads = as_double(site.shape().heads) / site.t;
+  return plain_attention(site.hardware, site.tokens, s, width, heads, site.engine.dropout);
+}
+
+Seconds attention_backward(const Site& site) {
+  if (site.engine.flash_attention) return flash_attention_backward(site.hardware, site.flash());
+  const double s = site.slice.sequence, width = site.queries() / site.t;
+  const double heads = as_double(site.shape().heads) / site.t;
+  return plain_attention_backward(site.hardware, site.tokens, s, width, heads, site.engine.dropout);
+}
+
+// Traffic is counted for 16-bit numbers.
+double elementwise_bytes(const Site& site, const ElementwiseBytes& bytes) {
+  const double hidden_tokens = site.engine.sequence_parallel ? site.tokens / site.t : site.tokens;
+  return site.hardware.number_bytes() / 2 *
+         (bytes.hidden * hidden_tokens + bytes.split * site.tokens / site.t);
+}
+
+double tensor_exposed(const Site& site) {
+  return site.engine.tensor_overlap ? site.hardware.efficiency.tensor_exposed : 1.0;
+}
+
+mesh::NodeSpread tensor_group(const Site& site) {
+  return mesh::thinnest(site.slice.mesh, mesh::Group::Tensor, site.hardware.node.gpus);
+}
+
+// One all-gather or reduce-scatter of the hidden state.
+Seconds tensor_pass(const Site& site) {
+  if (site.t == 1) return 0;
+  return tensor_exposed(site) * ring_pass(site.hardware, tensor_group(site), site.hidden_bytes());
+}
+
+// Keys and values to all (forward once; backward once more and their gradients back), or, where keys stay,
+// the queries there and their output back (backward: queries, output and its gradient there, the queries'
+// gradient back). Keys' and values' traffic hides behind the QKV product unless queries share heads, as in
+// the ATC'24 engine.
+struct ContextTraffic {
+  Seconds forward, backward;
+};
+ContextTraffic context_traffic(const Site& site) {
+  const mesh::Mesh& mesh = site.slice.mesh;
+  if (mesh.context == 1) return {0, 0};
+  const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Context, site.hardware.node.gpus);
+  const double all_tokens = 2.0 * site.tokens * mesh.context / site.t;
+  if (site.engine.queries_travel && site.slice.sliced) {
+    const Seconds pass = ring_pass(site.hardware, group, all_tokens * site.queries());
+    return {2 * pass, 4 * pass};
+  }
+  const double exposed = site.shape().kv_heads == site.shape().heads ? tensor_exposed(site) : 1.0;
+  const Seconds pass =
+      exposed * ring_pass(site.hardware, group, (site.slice.earlier + 1) * all_tokens * 2 * site.keys());
+  return {pass, 2 * pass};
+}
+
+// Tokens to their experts and back.
+Seconds expert_traffic(const Site& site) {
+  const auto& shape = site.shape();
+  if (shape.experts == 1 || site.slice.mesh.expert == 1) return 0;
+  const mesh::NodeSpread group = strided_expert_group(site.slice.mesh, site.hardware.node.gpus);
+  const double bytes = site.hidden_bytes() / site.t * as_double(shape.experts_per_token);
+  return 2.0 * all_to_all(site.hardware, group, bytes);
+}
+
+LayerTerms forward_terms(const Site& site) {
+  LayerTerms terms;
+  terms.matrix = forward_products(site).total();
+  terms.attention = attention_forward(site);
+  terms.elementwise = layer_elementwise(
+      site.hardware, elementwise_bytes(site, forward_traffic(site.engine, site.shape(), site.slice.family)),
+      site.hidden_bytes());
+  terms.tensor = 4 * tensor_pass(site);
+  terms.context = context_traffic(site).forward;
+  terms.expert = expert_traffic(site);
+  terms.gaps = gaps(site.hardware, forward_kernels(site.slice.family));
+  return terms;
+}
+
+LayerTerms backward_terms(const Site& site) {
+  const bool regathers = site.engine.sequence_parallel && site.engine.regathers_inputs;
+  LayerTerms terms;
+  terms.matrix = backward_products(site).total();
+  terms.attention = attention_backward(site);
+  terms.elementwise = layer_elementwise_backward(
+      site.hardware, elementwise_bytes(site, backward_traffic(site.engine, site.shape(), site.slice.family)),
+      site.hidden_bytes());
+  terms.tensor = (regathers ? 6 : 4) * tensor_pass(site);
+  terms.context = context_traffic(site).backward;
+  terms.expert = expert_traffic(site);
+  terms.gaps = gaps(site.hardware, backward_kernels(site.slice.family));
+  return terms;
+}
+
+// Everything that has to be formed again so that the kept tensors and these make up a whole record. K and V
+// of slices are in the cache.
+LayerTerms recompute_terms(const Site& site) {
+  const model::KeepSet keep = site.slice.keep;
+  if (site.slice.whole_again) return forward_terms(site);
+  const auto missing = [&](SavedTensor tensor) { return !keep.has(tensor); };
+  const Products products = forward_products(site);
+  const double norm = 4.0 * site.hidden(), hidden_tokens = site.tokens / site.t;
+  const double mlp =
+      2.0 * as_double(site.shape().ffn * site.shape().experts_per_token) * site.tokens / site.t;
+  LayerTerms terms;
+  const bool norm_one = missing(SavedTensor::NormOneOutput), norm_two = missing(SavedTensor::NormTwoOutput);
+  terms.elementwise = elementwise(site.hardware, (norm_one + norm_two) * norm * hidden_tokens);
+  if (missing(SavedTensor::Query)) {
+    const bool cached = site.slice.sliced || !missing(SavedTensor::KeyValue);
+    terms.matrix += products.qkv * (cached ? site.queries() / (site.queries() + 2 * site.keys()) : 1.0);
+    terms.tensor += tensor_pass(site);
+  }
+  if (missing(SavedTensor::KeyValue) && !missing(SavedTensor::Query) && !site.slice.sliced)
+    terms.matrix += products.qkv * (2 * site.keys() / (site.queries() + 2 * site.keys()));
+  if (missing(SavedTensor::AttentionOutput)) {
+    terms.attention += attention_forward(site);
+    terms.context += context_traffic(site).forward;
+  }
+  if (missing(SavedTensor::NormTwoInput)) {
+    terms.matrix += products.output;
+    terms.tensor += tensor_pass(site);
+  }
+  if (missing(SavedTensor::GateUp)) {
+    terms.matrix += products.fc1;
+    terms.tensor += tensor_pass(site);
+    terms.expert += 0.5 * expert_traffic(site);
+  }
+  if (missing(SavedTensor::Product)) terms.elementwise += elementwise(site.hardware, 5 * mlp);
+  if (site.slice.recompute_scores) terms.attention += attention_forward(site);
+  return terms;
+}
+
+}  // namespace
+
+LayerTerms& LayerTerms::operator+=(const LayerTerms& other) {
+  matrix += other.matrix;
+  attention += other.attention;
+  elementwise += other.elementwise;
+  tensor += other.tensor;
+  context += other.context;
+  expert += other.expert;
+  gaps += other.gaps;
+  return *this;
+}
+
+LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
+  const Site site = site_of(slice, hardware, engine);
+  LayerCost cost{forward_terms(site), backward_terms(site), recompute_terms(site)};
+  // A host that issues kernels more slowly than they run sets the pace; a backward has twice a forward's.
+  const Seconds floor = 1e-3 * hardware.kernels.layer_dispatch_ms;
+  cost.forward.gaps += std::max(0.0, floor - cost.forward.total());
+  cost.backward.gaps += std::max(0.0, 2 * floor - cost.backward.total());
+  return cost;
+}
+
+Seconds weight_products(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
+  const auto product = [&](double m, double n, double k) {
+    return matrix_product_weights(hardware, m, n, k, engine.accumulate_bytes);
+  };
+  return all_products(site_of(slice, hardware, engine), product).total();
+}
+
+Seconds output_layer(const LayerSlice& slice, const Hardware& hardware, const Engine& engine,
+                     double columns) {
+  const double h = as_double(slice.shape.hidden);
+  const Seconds products =
+      matrix_product(hardware, slice.tokens, columns, h) +
+      matrix_product_backward(hardware, slice.tokens, columns, h, engine.accumulate_bytes);
+  return products + elementwise(hardware, 32.0 * slice.tokens * columns) +
+         3 * hidden_pass(slice, hardware, engine);
+}
+
+Seconds embedding(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
+  return elementwise(hardware, 10.0 * slice.tokens * as_double(slice.shape.hidden)) +
+         (engine.sequence_parallel ? 1 : 2) * hidden_pass(slice, hardware, engine);
+}
+
+Seconds hidden_pass(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
+  if (slice.mesh.tensor == 1) return 0;
+  const Site site = site_of(slice, hardware, engine);
+  return tensor_exposed(site) * ring_pass(hardware, tensor_group(site), 2.0 * slice.tokens * site.hidden());
+}
+
+}  // namespace penstock::sim

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seconds of one layer and of the model's two ends for one slice, term by term: what the planner's closed
+// form and the event simulation have in common.
+#pragma once
+
+#include "mesh/mesh.h"
+#include "model/memory/policy.h"
+#include "sim/costs/engine.h"
+#include "sim/costs/hardware.h"
+
+namespace penstock::sim {
+
+// The work of one layer on one slice, on one rank of the mesh.
+struct LayerSlice {
+  const model::Shape& shape;
+  const mesh::Mesh& mesh;
+  Family family = Family::Llama;
+  model::KeepSet keep;
+  double tokens = 0;              // that a tensor group multiplies together: b·T/c
+  double own = 0;                 // T, keys of the slice itself
+  double earlier = 0;             // slices before it, each as long
+  double sequence = 0;            // keys of the whole sequence, for attention with its scores in memory
+  bool sliced = false;            // K,V stay as the cache, whatever is kept
+  bool whole_again = false;       // recomputation runs the whole forward again, not what is missing alone
+  bool recompute_scores = false;  // plain attention keeps no scores (Korthikanti et al.'s "selective")
+};
+
+struct LayerTerms {
+  Seconds matrix = 0;       // products with weights
+  Seconds attention = 0;    // softmax(QKᵀ)V
+  Seconds elementwise = 0;  // norms, rotation, SwiGLU, residual sums
+  Seconds tensor = 0;       // tensor-parallel collectives, as far as they show
+  Seconds context = 0;      // context-parallel collectives
+  Seconds expert = 0;       // all-to-all to the experts and back
+  Seconds gaps = 0;         // between kernels, and waiting for the host
+
+  Seconds total() const { return matrix + attention + elementwise + tensor + context + expert + gaps; }
+  LayerTerms& operator+=(const LayerTerms& other);
+};
+
+struct LayerCost {
+  LayerTerms forward;
+  LayerTerms backward;   // without recomputation
+  LayerTerms recompute;  // what the policy forms again
+};
+LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
+
+// Of the backward, the products for the weights' gradients: what W does.
+Seconds weight_products(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
+
+// Output layer and loss, forward and backward, where a rank has so many columns of the vocabulary: the
+// product three times, the logits read and written in 16 and 32 bits (32 bytes a number), the hidden state
+// gathered and its gradient scattered.
+Seconds output_layer(const LayerSlice& slice, const Hardware& hardware, const Engine& engine, double columns);
+
+// Rows of the embedding read, summed over t and added to their gradients.
+Seconds embedding(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
+
+// One gather or scatter of the slice's 16-bit hidden state over the tensor group, as far as it shows.
+Seconds hidden_pass(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
+
+}  // namespace penstock::sim

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/mean.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace penstock::sim {
+
+using schedule::Op;
+
+MeanCosts::MeanCosts(const schedule::Program& program, const schedule::Timeline& timeline, const Costs& base)
+    : base_(base) {
+  std::array<Seconds, 4> sum{}, least{}, most{};
+  std::array<std::size_t, 4> count{};
+  least.fill(std::numeric_limits<Seconds>::infinity());
+  for (std::size_t d = 0; d < program.devices.size(); ++d) {
+    for (std::size_t i = 0; i < program.devices[d].ops.size(); ++i) {
+      const Op& op = program.devices[d].ops[i];
+      if (!is_action(op.kind)) continue;
+      const auto kind = static_cast<std::size_t>(op.kind);
+      const Seconds took = timeline.devices[d][i].end - timeline.devices[d][i].start;
+      sum[kind] += took;
+      ++count[kind];
+      least[kind] = std::min(least[kind], took);
+      most[kind] = std::max(most[kind], took);
+    }
+  }
+  constexpr double kRounding = 1e-9;  // differences of time stamps are equal to this
+  for (std::size_t kind = 0; kind < mean_.size(); ++kind) {
+    if (count[kind] == 0) continue;
+    mean_[kind] = sum[kind] / static_cast<double>(count[kind]);
+    all_equal_ &= most[kind] - least[kind] <= kRounding * mean_[kind];
+  }
+}
+
+Seconds MeanCosts::seconds(int device, std::uint32_t index, const Op& op) const {
+  return is_action(op.kind) ? mean_[static_cast<std::size_t>(op.kind)] : base_.seconds(device, index, op);
+}
+
+Transfer MeanCosts::transfer(int device, std::uint32_t index, const Op& send) const {
+  return base_.transfer(device, index, send);
+}
+
+RecordBytes MeanCosts::record(const schedule::Key& key) const { return base_.record(key); }
+
+ActionBytes MeanCosts::action(int device, const schedule::Op& op) const { return base_.action(device, op); }
+
+}  // namespace penstock::sim

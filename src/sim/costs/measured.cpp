@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/measured.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "base/error.h"
+#include "schedule/exchange/time.h"
+#include "schedule/program_index.h"
+#include "schedule/program_text.h"
+#include "schedule/program_words.h"
+#include "sim/costs/messages.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::Event;
+using schedule::Lane;
+using schedule::Op;
+using schedule::Program;
+using schedule::Timeline;
+
+void check_device(const Program& program, const Timeline& timeline, int device) {
+  const std::vector<Op>& ops = program.devices[device].ops;
+  const std::vector<Event>& events = timeline.devices[device];
+  const std::string who = "timeline of device " + std::to_string(device);
+  if (events.size() != ops.size()) {
+    throw InputError(who + ": " + std::to_string(events.size()) + " events; expected one for each of the " +
+                     std::to_string(ops.size()) + " ops of " + program.name);
+  }
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
+    const bool whole = std::isfinite(event.start) && std::isfinite(event.end) && 0 <= event.start &&
+                       event.start <= event.end;
+    if (whole) continue;
+    throw InputError(who + ": op " + std::to_string(i) + " (" + to_token(ops[i], true) + ") runs from " +
+                     std::to_string(event.start) + " to " + std::to_string(event.end) +
+                     " s; expected a start and a later end");
+  }
+}
+
+void check_match(const Program& program, const Timeline& timeline) {
+  if (timeline.devices.size() != program.devices.size()) {
+    throw InputError("timeline: " + std::to_string(timeline.devices.size()) + " devices; expected the " +
+                     std::to_string(program.devices.size()) + " of " + program.name);
+  }
+  for (int d = 0; d < program.device_count(); ++d) check_device(program, timeline, d);
+}
+
+}  // namespace
+
+MeasuredCosts::MeasuredCosts(const Program& program, const Timeline& timeline, const MemoryCosts& bytes)
+    : bytes_(bytes) {
+  check_match(program, timeline);
+  for (const std::vector<Event>& events : timeline.devices) {
+    std::vector<Seconds>& took = took_.emplace_back();
+    for (const Event& event : events) took.push_back(event.end - event.start);
+  }
+  if (!timeline.exchanges.empty()) measure_exchange(program, timeline);
+  measure_links(program, timeline);
+}
+
+// Own time without serving others and waiting for them, and what they computed.
+void MeasuredCosts::measure_exchange(const Program& program, const Timeline& timeline) {
+  const schedule::ProgramIndex index(program);
+  std::map<std::pair<int, std::uint32_t>, Moved> moved;
+  std::vector<int> times(program.exchanges.size());
+  for (int d = 0; d < program.device_count(); ++d) {
+    took_[d] = schedule::own_seconds(program.devices[d], timeline.devices[d], timeline.exchanges[d]);
+    for (const schedule::ExchangeSpan& span : timeline.exchanges[d]) {
+      if (span.waiting) continue;
+      const schedule::Exchange& exchange = program.exchanges[span.exchange];
+      const schedule::Place place =
+          exchange.backward() ? index.backward(exchange.of.key) : index.forward(exchange.of.key);
+      Moved& part = moved[{place.device, place.op}];
+      part.device = place.device;
+      part.op = place.op;
+      part.seconds += span.end - span.start;
+      part.processor += span.processor;
+      part.of_halves = 2 * exchange.of.key.slice + 1;
+      if (times[span.exchange]++ == 0) part.halves += exchange.halves;
+      if (!exchange.backward()) layers_ = std::max(layers_, times[span.exchange]);
+    }
+  }
+  for (const auto& [key, part] : moved) {
+    took_[part.device][part.op] += part.seconds;
+    moved_.push_back(part);
+  }
+}
+
+AttentionShare MeasuredCosts::attention(int device, std::uint32_t index, const Op&) const {
+  AttentionShare share{.layers = layers_};
+  const auto part = std::ranges::lower_bound(moved_, std::pair(device, index), {}, [](const Moved& known) {
+    return std::pair(known.device, known.op);
+  });
+  if (part == moved_.end() || part->device != device || part->op != index) return share;
+  const Seconds moved = processor_ ? part->processor : part->seconds;
+  share.seconds = std::min(took_[device][index], moved * part->of_halves / part->halves);
+  return share;
+}
+
+void MeasuredCosts::take_seconds(std::vector<std::vector<Seconds>> seconds) {
+  PENSTOCK_CHECK(seconds.size() == took_.size(), "every device has times");
+  for (std::size_t d = 0; d < seconds.size(); ++d)
+    PENSTOCK_CHECK(seconds[d].size() == took_[d].size(), "every op has a time");
+  took_ = std::move(seconds);
+  processor_ = true;
+  for (const Moved& part : moved_) took_[part.device][part.op] += part.processor;
+}
+
+void MeasuredCosts::measure_links(const Program& program, const Timeline& timeline) {
+  flights_.resize(program.devices.size());
+  const std::vector<std::vector<Seconds>> departed = departures(program, timeline);
+  for (int d = 0; d < program.device_count(); ++d) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < program.devices[d].ops.size(); ++i) {
+      const Op& op = program.devices[d].ops[i];
+      if (!is_receive(op.kind)) continue;
+      const Seconds took = std::max(0.0, timeline.devices[d][i].end - departed[d][next++]);
+      std::vector<Flight>& flights = flights_[op.peer];
+      const auto known = std::ranges::find_if(
+          flights, [&](const Flight& flight) { return flight.to == d && flight.bytes == op.bytes; });
+      if (known == flights.end()) {
+        flights.push_back({op.peer, d, op.bytes, took});
+      } else {
+        known->least = std::min(known->least, took);
+      }
+    }
+  }
+}
+
+Seconds MeasuredCosts::seconds(int device, std::uint32_t index, const Op&) const {
+  return took_[device][index];
+}
+
+Transfer MeasuredCosts::transfer(int device, std::uint32_t, const Op& send) const {
+  Seconds nearest = 0;
+  double distance = std::numeric_limits<double>::infinity();
+  for (const Flight& known : flights_[device]) {
+    const double away = std::abs(static_cast<double>(known.bytes - send.bytes));
+    if (known.to != send.peer || away >= distance) continue;
+    nearest = known.least;
+    distance = away;
+  }
+  return {0, nearest};
+}
+
+RecordBytes MeasuredCosts::record(const schedule::Key& key) const { return bytes_.record(key); }
+
+ActionBytes MeasuredCosts::action(int device, const schedule::Op& op) const {
+  return bytes_.action(device, op);
+}
+
+CostTable average(const Program& program, const Timeline& timeline) {
+  const TableExtent extent = extent_of(program);
+  CostTable table(extent);
+  const MeasuredCosts measured(program, timeline, table);
+  struct Sum {
+    Seconds seconds = 0;
+    int count = 0;
+  };
+  std::vector<Sum> sums(schedule::kOpWords.size() * static_cast<std::size_t>(extent.stages) * extent.slices);
+  for (int d = 0; d < program.device_count(); ++d) {
+    for (std::uint32_t i = 0; i < program.devices[d].ops.size(); ++i) {
+      const Op& op = program.devices[d].ops[i];
+      if (is_send(op.kind)) table.set_link(d, op.peer, {.latency = measured.transfer(d, i, op).latency});
+      if (is_send(op.kind) || is_receive(op.kind)) continue;
+      const std::size_t row = static_cast<std::size_t>(op.kind) * extent.stages + op.key.stage;
+      Sum& sum = sums[row * extent.slices + op.key.slice];
+      sum.seconds += measured.seconds(d, i, op);
+      table.set_seconds(op.kind, op.key.stage, op.key.slice, sum.seconds / ++sum.count);
+    }
+  }
+  return table;
+}
+
+}  // namespace penstock::sim

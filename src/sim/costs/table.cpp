@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/table.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "schedule/program_words.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::Op;
+using schedule::OpKind;
+
+constexpr Seconds kMissing = -1;
+
+// Kinds that need no entry: programs have them of their own accord.
+bool is_optional(OpKind kind) { return !is_action(kind); }
+
+}  // namespace
+
+TableExtent extent_of(const schedule::Program& program) {
+  const int slices = program.slices.empty() ? 1 : *std::ranges::max_element(program.slices);
+  return {program.stages, slices, program.device_count()};
+}
+
+CostTable::CostTable(const TableExtent& extent) : extent_(extent) {
+  const std::size_t cells = static_cast<std::size_t>(extent.stages) * extent.slices;
+  for (const schedule::OpWord& word : schedule::kOpWords) {
+    seconds_.emplace_back(cells, is_optional(word.kind) ? 0.0 : kMissing);
+  }
+  records_.resize(cells);
+  links_.resize(static_cast<std::size_t>(extent.devices) * extent.devices);
+}
+
+void CostTable::set_seconds(OpKind kind, int stage, int slice, Seconds seconds) {
+  seconds_[static_cast<std::size_t>(kind)][cell(stage, slice)] = seconds;
+}
+
+void CostTable::set_link(int from, int to, const Link& link) {
+  links_[static_cast<std::size_t>(from) * extent_.devices + to] = link;
+}
+
+void CostTable::set_record(int stage, int slice, const RecordBytes& bytes) {
+  records_[cell(stage, slice)] = bytes;
+}
+
+void CostTable::require_complete(const schedule::Program& program) const {
+  for (const schedule::DeviceProgram& device : program.devices) {
+    for (const Op& op : device.ops) {
+      if (seconds_[static_cast<std::size_t>(op.kind)][cell(op.key.stage, op.key.slice)] != kMissing) continue;
+      throw InputError("cost table: no time for " + std::string(word_of(op.kind).text) + " of stage " +
+                       std::to_string(op.key.stage) + ", slice " + std::to_string(op.key.slice) +
+                       "; add a line \"" + std::string(word_of(op.kind).text) + " " +
+                       std::to_string(op.key.stage) + " " + std::to_string(op.key.slice) + " SECONDS\"");
+    }
+  }
+}
+
+Seconds CostTable::seconds(int, std::uint32_t, const Op& op) const {
+  return seconds_[static_cast<std::size_t>(op.kind)][cell(op.key.stage, op.key.slice)];
+}
+
+Transfer CostTable::transfer(int device, std::uint32_t, const Op& send) const {
+  const Link& link = links_[static_cast<std::size_t>(device) * extent_.devices + send.peer];
+  return {static_cast<double>(send.bytes) / link.bytes_per_second, link.latency};
+}
+
+RecordBytes CostTable::record(const schedule::Key& key) const { return records_[cell(key.stage, key.slice)]; }
+
+}  // namespace penstock::sim

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs from a table: seconds per (kind, stage, slice), bytes per (stage, slice), and the links.
+//
+// Text form, one entry a line, fields separated by blanks; "#" starts a comment, "*" stands for all, later
+// lines override earlier ones:
+//
+//   F * * 0.010                    # kind stage slice seconds; kinds F B I W OFFLOAD RELOAD REDUCE_GRAD STEP
+//   F 3 7 0.0125
+//   link * * 1e-5 25e9             # from to latency bytes-per-second ("inf": no limit)
+//   record * * 1048576 2097152 0   # stage slice record weight-record kv-gradient
+//
+// Links default to no time, records to no bytes; the times of the actions that a program runs must be there.
+#pragma once
+
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "sim/costs/costs.h"
+
+namespace penstock::sim {
+
+struct Link {
+  Seconds latency = 0;
+  double bytes_per_second = std::numeric_limits<double>::infinity();
+};
+
+// Which stages, slices and devices a table speaks of.
+struct TableExtent {
+  int stages = 1;
+  int slices = 1;  // the greatest number of any micro-batch
+  int devices = 1;
+};
+TableExtent extent_of(const schedule::Program& program);
+
+class CostTable final : public Costs {
+ public:
+  explicit CostTable(const TableExtent& extent);
+
+  // Numbers must lie in the extent.
+  void set_seconds(schedule::OpKind kind, int stage, int slice, Seconds seconds);
+  void set_link(int from, int to, const Link& link);
+  void set_record(int stage, int slice, const RecordBytes& bytes);
+
+  // Throws InputError naming the first action of the program that has no time: "no time for B of stage 3,
+  // slice 1".
+  void require_complete(const schedule::Program& program) const;
+
+  Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
+  Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
+  RecordBytes record(const schedule::Key& key) const override;
+
+  const TableExtent& extent() const { return extent_; }
+
+ private:
+  std::size_t cell(int stage, int slice) const {
+    return static_cast<std::size_t>(stage) * extent_.slices + slice;
+  }
+
+  TableExtent extent_;
+  std::vector<std::vector<Seconds>> seconds_;  // [kind][stage * slices + slice]; negative: missing
+  std::vector<RecordBytes> records_;           // [stage * slices + slice]
+  std::vector<Link> links_;                    // [from * devices + to]
+};
+
+// Throws InputError naming origin, line, the entry and what was expected.
+CostTable parse_cost_table(std::string_view text, std::string_view origin, const TableExtent& extent);
+
+}  // namespace penstock::sim

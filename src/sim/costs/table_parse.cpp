@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "schedule/program_words.h"
+#include "sim/costs/table.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::OpWord;
+
+// The numbers that a field stands for: one, or all.
+struct Range {
+  int first = 0;
+  int count = 0;
+};
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view origin, const TableExtent& extent)
+      : text_(text), origin_(origin), extent_(extent), table_(extent) {}
+
+  CostTable parse() {
+    for (std::string_view line : split(text_, '\n')) {
+      ++line_;
+      fields_ = words(line.substr(0, line.find('#')));
+      if (!fields_.empty()) parse_entry();
+    }
+    return std::move(table_);
+  }
+
+ private:
+  static std::vector<std::string_view> words(std::string_view line) {
+    std::vector<std::string_view> found;
+    for (std::string_view word : split(line, ' ')) {
+      if (word = trim(word); !word.empty()) found.push_back(word);
+    }
+    return found;
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(std::string(origin_) + ": line " + std::to_string(line_) + ": " + what);
+  }
+
+  void parse_entry() {
+    if (fields_[0] == "link") return parse_link();
+    if (fields_[0] == "record") return parse_record();
+    const auto word = std::ranges::find_if(schedule::kOpWords, [&](const OpWord& known) {
+      return known.text == fields_[0] && !is_send(known.kind) && !is_receive(known.kind);
+    });
+    if (word == schedule::kOpWords.end()) {
+      fail("\"" + printable(fields_[0]) +
+           "\" is no entry; expected link, record, F, B, I, W, OFFLOAD, RELOAD, REDUCE_GRAD or STEP");
+    }
+    need(4, "KIND STAGE SLICE SECONDS");
+    const Seconds seconds = amount(3, "time in seconds");
+    each(extent_.stages, "stage", extent_.slices, "slice",
+         [&](int stage, int slice) { table_.set_seconds(word->kind, stage, slice, seconds); });
+  }
+
+  void parse_link() {
+    need(5, "link FROM TO LATENCY BYTES_PER_SECOND");
+    Link link{.latency = amount(3, "time in seconds")};
+    if (fields_[4] != "inf") {
+      link.bytes_per_second = amount(4, "bandwidth");
+      if (link.bytes_per_second == 0) fail("a bandwidth of 0 moves nothing; expected more than 0, or inf");
+    }
+    each(extent_.devices, "device", extent_.devices, "device",
+         [&](int from, int to) { table_.set_link(from, to, link); });
+  }
+
+  void parse_record() {
+    need(6, "record STAGE SLICE RECORD WEIGHT_RECORD KV_GRADIENT");
+    const RecordBytes record{bytes(3), bytes(4), bytes(5)};
+    each(extent_.stages, "stage", extent_.slices, "slice",
+         [&](int stage, int slice) { table_.set_record(stage, slice, record); });
+  }
+
+  void need(std::size_t count, const char* form) const {
+    if (fields_.size() != count) {
+      fail(std::to_string(fields_.size()) + " fields found; expected \"" + form + "\"");
+    }
+  }
+
+  // Fields 1 and 2 say where the entry holds.
+  template <class Set>
+  void each(int first_extent, const char* first_name, int second_extent, const char* second_name,
+            Set set) const {
+    const Range first = range(1, first_extent, first_name);
+    const Range second = range(2, second_extent, second_name);
+    for (int i = first.first; i < first.first + first.count; ++i) {
+      for (int k = second.first; k < second.first + second.count; ++k) set(i, k);
+    }
+  }
+
+  Range range(std::size_t field, int extent, const char* name) const {
+    if (fields_[field] == "*") return {0, extent};
+    const std::optional<std::int64_t> value = parse_integer(fields_[field]);
+    if (!value || *value < 0 || *value >= extent) {
+      fail("\"" + printable(fields_[field]) + "\" is no " + name + "; expected 0 to " +
+           std::to_string(extent - 1) + ", or * for all");
+    }
+    return {static_cast<int>(*value), 1};
+  }
+
+  double amount(std::size_t field, const char* name) const {
+    const std::optional<double> value = parse_number(fields_[field]);
+    if (!value || *value < 0) {
+      fail("\"" + printable(fields_[field]) + "\" is no " + name +
+           "; expected a finite number, zero or more");
+    }
+    return *value;
+  }
+
+  Bytes bytes(std::size_t field) const {
+    const std::optional<std::int64_t> value = parse_integer(fields_[field]);
+    if (!value || *value < 0)
+      fail("\"" + printable(fields_[field]) + "\" is no number of bytes; expected zero or more");
+    return *value;
+  }
+
+  std::string_view text_;
+  std::string_view origin_;
+  TableExtent extent_;
+  CostTable table_;
+  std::size_t line_ = 0;
+  std::vector<std::string_view> fields_;
+};
+
+}  // namespace
+
+CostTable parse_cost_table(std::string_view text, std::string_view origin, const TableExtent& extent) {
+  return Parser(text, origin, extent).parse();
+}
+
+}  // namespace penstock::sim

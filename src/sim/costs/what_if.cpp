@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/what_if.h"
+
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "schedule/program_words.h"
+
+namespace penstock::sim {
+namespace {
+
+using schedule::Op;
+
+[[noreturn]] void refuse(std::string_view text, const std::string& expected) {
+  throw InputError("what-if \"" + printable(text) + "\": expected " + expected);
+}
+
+int device_number(std::string_view text, std::string_view number, int devices) {
+  const std::optional<std::int64_t> value = parse_integer(number);
+  if (value && *value >= 0 && *value < devices) return static_cast<int>(*value);
+  refuse(text, "a device from 0 to " + std::to_string(devices - 1) + ", got \"" + printable(number) + "\"");
+}
+
+schedule::OpKind action_kind(std::string_view text, std::string_view word) {
+  for (const schedule::OpWord& known : schedule::kOpWords) {
+    if (is_action(known.kind) && known.text == word) return known.kind;
+  }
+  refuse(text, "a kind F, B, I or W, got \"" + printable(word) + "\"");
+}
+
+}  // namespace
+
+Override parse_override(std::string_view text, int devices) {
+  const std::size_t colon = text.find(':');
+  const std::size_t equals = text.find('=');
+  const bool whole = colon != std::string_view::npos && equals != std::string_view::npos && colon < equals;
+  if (!whole) refuse(text, "device:N=FACTOR, link:FROM-TO=FACTOR or kind:K=FACTOR");
+  const std::string_view what = text.substr(0, colon);
+  const std::string_view name = text.substr(colon + 1, equals - colon - 1);
+  const std::optional<double> factor = parse_number(text.substr(equals + 1));
+  if (!factor || *factor < 0) refuse(text, "a finite factor, zero or more, after \"=\"");
+  if (what == "device") {
+    return {.what = Override::What::Device, .device = device_number(text, name, devices), .factor = *factor};
+  }
+  if (what == "kind")
+    return {.what = Override::What::Kind, .kind = action_kind(text, name), .factor = *factor};
+  if (what != "link") refuse(text, "device, link or kind before \":\"");
+  const std::size_t dash = name.find('-');
+  if (dash == std::string_view::npos) refuse(text, "a link as FROM-TO");
+  return {.what = Override::What::Link,
+          .device = device_number(text, name.substr(0, dash), devices),
+          .peer = device_number(text, name.substr(dash + 1), devices),
+          .factor = *factor};
+}
+
+WhatIf::WhatIf(const Costs& base, std::span<const Override> overrides, int devices)
+    : base_(base), device_factor_(static_cast<std::size_t>(devices), 1.0) {
+  for (const Override& change : overrides) {
+    if (change.what == Override::What::Device) device_factor_[change.device] *= change.factor;
+    if (change.what == Override::What::Kind)
+      kind_factor_[static_cast<std::size_t>(change.kind)] *= change.factor;
+    if (change.what == Override::What::Link) links_.push_back(change);
+  }
+}
+
+double WhatIf::factor(int device, const Op& op) const {
+  const double kind = is_action(op.kind) ? kind_factor_[static_cast<std::size_t>(op.kind)] : 1.0;
+  return kind * device_factor_[device];
+}
+
+Seconds WhatIf::seconds(int device, std::uint32_t index, const Op& op) const {
+  return base_.seconds(device, index, op) * factor(device, op);
+}
+
+AttentionShare WhatIf::attention(int device, std::uint32_t index, const Op& op) const {
+  AttentionShare share = base_.attention(device, index, op);
+  share.seconds *= factor(device, op);
+  return share;
+}
+
+Transfer WhatIf::transfer(int device, std::uint32_t index, const Op& send) const {
+  Transfer transfer = base_.transfer(device, index, send);
+  for (const Override& change : links_) {
+    if (change.device != device || change.peer != send.peer) continue;
+    transfer.occupied *= change.factor;
+    transfer.latency *= change.factor;
+  }
+  return transfer;
+}
+
+RecordBytes WhatIf::record(const schedule::Key& key) const { return base_.record(key); }
+
+ActionBytes WhatIf::action(int device, const schedule::Op& op) const { return base_.action(device, op); }
+
+}  // namespace penstock::sim

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of an event simulation with context exchange, and the events it goes through: the devices' own
+// ops in simulate_exchange.cpp, what they compute for each other in serving.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/agenda.h"
+#include "sim/channel_table.h"
+#include "sim/fifo.h"
+#include "sim/meetings.h"
+#include "sim/segments.h"
+#include "sim/simulate.h"
+
+namespace penstock::sim {
+
+class ExchangeRun {
+ public:
+  ExchangeRun(const schedule::Program& program, const Costs& costs);
+  Simulation finish();
+
+ private:
+  static constexpr Seconds kPending = -1;  // not known yet; times are never negative
+
+  struct Mailbox {
+    int arrived = 0;
+    Fifo<std::uint32_t> waiting;  // receives
+  };
+
+  struct Device {
+    std::uint32_t next = 0;  // op
+    bool in_op = false;
+    bool working = false;  // on a segment or for another
+    std::vector<Segment> segments;
+    std::size_t segment = 0;
+    std::vector<std::uint32_t> own;    // exchange of the op
+    std::vector<Seconds> keys_arrive;  // of each
+    int replies = 0;                   // not come yet
+    Seconds waits_since = kPending;    // for replies
+    std::deque<std::uint32_t> inbox;
+    const Meeting* meeting = nullptr;               // LOSS
+    std::array<Seconds, schedule::kLanes> ready{};  // of copies and collectives
+    ChannelTable<Mailbox> mailboxes;
+    ChannelTable<Seconds> links;  // when each is free
+  };
+
+  void happen(const Happening& happening) { agenda_.add(happening); }
+  const schedule::Op& op_of(int d) const { return program_.devices[d].ops[devices_[d].next]; }
+  schedule::Event& event_of(int d) { return timeline_.devices[d][devices_[d].next]; }
+
+  void take(const Happening& now);
+  void advance(int d);  // as far as the device can go at this time
+
+  // Own ops. False when the device must wait, or is through.
+  bool begin_op(int d);
+  bool run_segment(int d);
+  void issue(int d, const schedule::Op& op);  // of another lane than compute
+  std::uint32_t blocker_of(int d) const;
+  Seconds send(int d, const schedule::Op& op);
+  void receive(int d, const schedule::Op& op);
+  void arrive(int d, Mailbox& mailbox);
+  void copy(int d, const schedule::Op& op);
+  void settle(int d, std::uint32_t index, Seconds start, Seconds end);
+  void collective(int d, const schedule::Op& op);
+  void begin_compute(int d, const schedule::Op& op);
+  void begin_work(int d, std::vector<Segment> segments);
+  void try_meeting(const Meeting& meeting);
+  std::vector<Stall> stalls() const;
+
+  // What devices compute for each other.
+  void serve(int d);
+  void send_reply(int d, std::uint32_t number);
+  void post_keys(int d);
+  void post_queries(int d);
+  void begin_wait(int d);  // for replies
+  void end_wait(int d);
+  Seconds by_link(int from, int to, Bytes bytes, bool with_bytes = true);
+  int layers_of(int owner) const;
+
+  const schedule::Program& program_;
+  const Costs& costs_;
+  std::vector<Device> devices_;
+  schedule::Timeline timeline_;
+  std::map<std::pair<int, schedule::PassKey>, std::vector<std::uint32_t>> own_;
+  Meetings meetings_;
+  Agenda agenda_;
+  Seconds time_ = 0;
+};
+
+}  // namespace penstock::sim

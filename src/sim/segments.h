@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stretches of work of an op between two moments at which its device serves others, layer by layer: the
+// products in quarters of half a layer, and the attention chunk by chunk.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/costs/costs.h"
+
+namespace penstock::sim {
+
+struct Segment {
+  enum class What : std::uint8_t {
+    Work,
+    Attention,    // work too
+    PostKeys,     // the owner's requests of this layer begin their way
+    PostQueries,  // and have all they need
+    Merge,        // waits for the replies
+  };
+  What what = What::Work;
+  Seconds seconds = 0;
+};
+
+// `away`: halves of earlier slices whose attention others compute; of a compute op.
+std::vector<Segment> segments_of(const Costs& costs, int device, std::uint32_t index, const schedule::Op& op,
+                                 int away);
+
+// What the attention to so many halves of earlier slices takes in one of the op's layers as segments_of
+// counts them.
+Seconds attention_seconds(const Costs& costs, int device, std::uint32_t index, const schedule::Op& op,
+                          int halves);
+
+// Layers that segments_of tells apart: the stage's, but few of many.
+int simulated_layers(const AttentionShare& share);
+
+}  // namespace penstock::sim

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/directory.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/checksum.h"
+#include "files/directory.h"
+#include "files/file_system.h"
+#include "files/mapped_file.h"
+#include "files/safetensors.h"
+#include "train/checkpoint/layout.h"
+
+namespace penstock::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestFacts = std::size_t{1} << 28;
+constexpr std::string_view kPartial = ".partial";
+
+std::vector<std::string> entries_of(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) names.push_back(entry.path().filename());
+  return names;
+}
+
+std::string inside(const std::string& directory, const std::string& name) {
+  return (fs::path(directory) / name).string();
+}
+
+void require_sum(std::uint64_t found, std::uint64_t recorded, const std::string& what) {
+  if (found == recorded) return;
+  throw InputError(what + " is damaged: its checksum is " + files::checksum_text(found) + ", " +
+                   files::checksum_text(recorded) + " was recorded");
+}
+
+void verify_file(const std::string& path, const FileSums& sums) {
+  const files::Safetensors file(path);
+  require_sum(files::checksum(file.head()), sums.head, path + ": the header");
+  if (file.tensors().size() != sums.tensors.size()) {
+    throw InputError(path + ": has " + std::to_string(file.tensors().size()) + " tensors; " +
+                     std::to_string(sums.tensors.size()) + " were recorded");
+  }
+  for (const auto& [name, sum] : sums.tensors) {
+    const files::StoredTensor* tensor = file.find(name);
+    if (!tensor) throw InputError(path + ": has no tensor \"" + printable(name) + "\"");
+    require_sum(files::word_sum(tensor->bytes), sum, path + ": tensor \"" + name + "\"");
+  }
+}
+
+}  // namespace
+
+std::string CheckpointDirectory::of_step(std::int64_t step) const {
+  return inside(path_, checkpoint_name(step));
+}
+
+std::vector<std::int64_t> CheckpointDirectory::steps() const {
+  std::vector<std::int64_t> steps;
+  for (const std::string& name : entries_of(path_)) {
+    constexpr std::string_view prefix = "step-";
+    const auto step =
+        name.starts_with(prefix) ? parse_integer(std::string_view(name).substr(prefix.size())) : std::nullopt;
+    if (step && checkpoint_name(*step) == name) steps.push_back(*step);
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+void CheckpointDirectory::clear_partial() const {
+  for (const std::string& name : entries_of(path_)) {
+    if (name.ends_with(kPartial)) files::remove_all(inside(path_, name));
+  }
+}
+
+void CheckpointDirectory::set_aside_after(std::int64_t step) const {
+  for (const std::int64_t later : steps()) {
+    if (later <= step) continue;
+    const std::string aside = of_step(later) + ".damaged";
+    files::remove_all(aside);
+    if (files::file_system().rename(of_step(later), aside) != 0) {
+      files::fail_to("cannot be renamed", of_step(later));
+    }
+  }
+}
+
+void CheckpointDirectory::keep_newest(std::int64_t count) const {
+  const std::vector<std::int64_t> all = steps();
+  for (std::size_t i = 0; i + static_cast<std::size_t>(count) < all.size(); ++i) {
+    // Renamed first: a checkpoint that lacks files must not look complete.
+    if (files::file_system().rename(of_step(all[i]), partial(all[i])) == 0) {
+      files::remove_all(partial(all[i]));
+    }
+  }
+}
+
+CheckpointFacts read_checkpoint_facts(const CheckpointDirectory& directory, std::int64_t step) {
+  const std::string path = inside(directory.of_step(step), kCheckpointFacts);
+  CheckpointFacts facts = parse_checkpoint_facts(files::read_text(path, kLongestFacts), path);
+  if (facts.step != step) throw InputError(path + ": is of step " + std::to_string(facts.step));
+  return facts;
+}
+
+void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, int share, int shares) {
+  if (share == 0) {
+    const std::string index = inside(checkpoint, kWeightIndex);
+    require_sum(files::checksum(files::MappedFile(index).bytes()), facts.index, index);
+  }
+  for (std::size_t i = static_cast<std::size_t>(share); i < facts.files.size(); i += shares) {
+    verify_file(inside(checkpoint, facts.files[i].file), facts.files[i]);
+  }
+}
+
+}  // namespace penstock::train

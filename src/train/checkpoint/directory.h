@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directory of a run's checkpoints, one directory each: step-000050 when complete, step-000050.partial
+// while being written or removed, step-000050.damaged when a resumed run skipped it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/checkpoint/facts.h"
+
+namespace penstock::train {
+
+class CheckpointDirectory {
+ public:
+  explicit CheckpointDirectory(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  std::string of_step(std::int64_t step) const;
+  std::string partial(std::int64_t step) const { return of_step(step) + ".partial"; }
+
+  // Steps of the checkpoints with a final name, ascending, not validated. Empty when there is no such
+  // directory.
+  std::vector<std::int64_t> steps() const;
+
+  // These change the directory: only for the rank that holds the run directory's lock.
+
+  // Removes partial checkpoints of a killed run.
+  void clear_partial() const;
+
+  // Renames the checkpoints after `step` as damaged, so that the steps can be saved again.
+  void set_aside_after(std::int64_t step) const;
+
+  // Removes all but the newest `count`.
+  void keep_newest(std::int64_t count) const;
+
+ private:
+  std::string path_;
+};
+
+// checkpoint.json of one checkpoint. Throws InputError naming the file: missing, damaged, or of another step
+// than the directory's name.
+CheckpointFacts read_checkpoint_facts(const CheckpointDirectory& directory, std::int64_t step);
+
+// Compares every `shares`-th file, beginning with `share`, with its recorded checksums, so that ranks can
+// share the work. Throws InputError naming the file and the tensor: missing, cut short, of other bytes, or
+// with other tensors than recorded.
+void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, int share, int shares);
+
+}  // namespace penstock::train

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/file_share.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "files/checksum.h"
+#include "files/parted_file.h"
+#include "nn/tensor_bytes.h"
+
+namespace penstock::train {
+namespace {
+
+constexpr std::size_t kWord = 4;
+
+// visit(bytes of the range, their offset in the whole tensor in bytes)
+template <class Visit>
+void for_ranges(const TensorShare& share, Visit&& visit) {
+  for (const mesh::Range& range : share.ranges) {
+    visit(share.bytes.subspan(static_cast<std::size_t>(range.own_begin) * share.element,
+                              static_cast<std::size_t>(range.count) * share.element),
+          static_cast<std::uint64_t>(range.begin) * share.element);
+  }
+}
+
+bool has_first_element(const FileShare& share) {
+  return std::ranges::any_of(share.tensors, [&](const TensorShare& tensor) {
+    return share.layout.begins[tensor.tensor] == share.layout.head.size() && tensor.ranges.front().begin == 0;
+  });
+}
+
+}  // namespace
+
+FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned) {
+  FileShare share{.layout = files::lay_out_safetensors(whole, {{"format", "pt"}}), .tensors{}};
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const auto found = owned.find(whole[i].name);
+    if (found == owned.end() || found->second.parameter->shard.count == 0) continue;
+    const auto& [parameter, values] = found->second;
+    PENSTOCK_CHECK(parameter->sizes == whole[i].shape, "a parameter has the model's size");
+    share.tensors.push_back({.tensor = i,
+                             .element = files::size_of(whole[i].type),
+                             .ranges = mesh::ranges_of(parameter->shard, parameter->sizes),
+                             .bytes = bytes_of_tensor(parameter->unpadded(values))});
+  }
+  return share;
+}
+
+void write_share(const std::string& path, const FileShare& share) {
+  if (share.tensors.empty()) return;
+  const files::PartedFile file(path, share.layout.size);
+  if (has_first_element(share)) file.write(0, share.layout.head);
+  for (const TensorShare& tensor : share.tensors) {
+    for_ranges(tensor, [&](std::span<const std::byte> bytes, std::uint64_t begin) {
+      file.write(share.layout.begins[tensor.tensor] + begin, bytes);
+    });
+  }
+  file.flush();
+}
+
+std::vector<std::uint64_t> word_sums_of(const FileShare& share) {
+  std::vector<std::uint64_t> sums(share.layout.begins.size());
+  for (const TensorShare& tensor : share.tensors) {
+    for_ranges(tensor, [&](std::span<const std::byte> bytes, std::uint64_t begin) {
+      std::uint64_t& sum = sums[tensor.tensor];
+      sum = files::add_word_sums(sum, files::word_sum(bytes, begin / kWord));
+    });
+  }
+  return sums;
+}
+
+}  // namespace penstock::train

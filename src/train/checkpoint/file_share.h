@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's share of a safetensors file of whole tensors. All ranks write it together, with the same bytes for
+// every mesh.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "files/safetensors.h"
+#include "nn/parameter.h"
+
+namespace penstock::train {
+
+// A rank's elements of one tensor, contiguous in memory.
+struct TensorShare {
+  std::size_t tensor = 0;           // in the file
+  std::size_t element = 0;          // bytes
+  std::vector<mesh::Range> ranges;  // of the whole tensor's elements, ascending
+  std::span<const std::byte> bytes;
+};
+
+struct FileShare {
+  files::SafetensorsLayout layout;
+  std::vector<TensorShare> tensors;
+};
+
+// A parameter that this rank owns a part of, and its master or a moment.
+struct TensorSource {
+  const nn::Parameter* parameter = nullptr;
+  at::Tensor values;
+};
+using OwnedTensors = std::map<std::string, TensorSource>;  // by name in the file
+
+// `whole`: the file's tensors without their bytes. The shares refer to the sources' memory.
+FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned);
+
+// Writes the share to the file, with the file's header if it has the first element, and flushes it. A rank
+// without a share does not touch the file. Throws RunError naming the path.
+void write_share(const std::string& path, const FileShare& share);
+
+// The word sum of the share, per tensor of the file; 0 without a share. Added over all ranks (add_word_sums)
+// they are the tensors' sums.
+std::vector<std::uint64_t> word_sums_of(const FileShare& share);
+
+}  // namespace penstock::train

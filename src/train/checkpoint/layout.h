@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of a checkpoint and their contents. They follow from the model's shape alone, so they are the
+// same for every number of devices.
+//
+// The embedding, each layer, and the final norm with the output matrix have a file of weights each, in the
+// form of Hugging Face's sharded safetensors, and one of moments. Tensors in them are whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/shape.h"
+
+namespace penstock::train {
+
+inline constexpr const char* kCheckpointFacts = "checkpoint.json";
+inline constexpr const char* kWeightIndex = "model.safetensors.index.json";
+
+enum class Kept : std::uint8_t { Weight, FirstMoment, SecondMoment };
+
+struct CheckpointTensor {
+  std::string name;       // in the file
+  std::string parameter;  // Hugging Face's name
+  Kept kept = Kept::Weight;
+};
+
+struct CheckpointFile {
+  std::string name;  // "model-00002-of-00006.safetensors", "optimizer-00002-of-00006.safetensors"
+  std::vector<CheckpointTensor> tensors;  // in the order of their bytes
+};
+
+// All files of tensors, in the model's order, a part's weights before its moments.
+std::vector<CheckpointFile> checkpoint_files(const model::Shape& shape);
+
+// Tensor names of a parameter: its weight has the parameter's name, its moments add ".first_moment" and
+// ".second_moment".
+std::string kept_name(const std::string& parameter, Kept kept);
+
+// Hugging Face's index: the file of each weight.
+std::string weight_index(const std::vector<CheckpointFile>& files);
+
+// "step-000050".
+std::string checkpoint_name(std::int64_t step);
+
+}  // namespace penstock::train

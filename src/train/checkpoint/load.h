@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads a trainer's state from a checkpoint, for any mesh.
+#pragma once
+
+#include <string>
+
+#include "train/checkpoint/facts.h"
+#include "train/step/trainer.h"
+
+namespace penstock::train {
+
+// Sets this rank's weights, moments and count of updates. Throws InputError naming the file and the tensor:
+// missing, damaged, or of another shape or type than the model's.
+void load_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, Trainer& trainer);
+
+}  // namespace penstock::train

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace penstock::train {
+namespace {
+
+constexpr const char* kSlices = "schedule.slices";
+constexpr const char* kThreads = "train.threads";
+constexpr std::int64_t kMostThreads = 4096;
+
+// These change no trained bit.
+constexpr std::array<std::string_view, 6> kUpkeep{
+    "timeout", "evaluate_every", "evaluate_sequences", "checkpoint_every", "keep_checkpoints", "threads"};
+
+// The location of the data may change, its content may not; only a new run reads weights.
+constexpr std::array<std::string_view, 3> kPlaces{"data.text", "data.megatron", "model.weights"};
+constexpr std::array<std::string_view, 4> kOrder{"train.seed", "train.shuffle", "train.loss_targets",
+                                                 "train.precision"};
+
+template <class List>
+bool contains(const List& list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
+}
+
+bool counts(const Option& option) {
+  if (option.section == "train") return !contains(kUpkeep, option.key);
+  return option.section == "model" || option.section == "data";
+}
+
+bool may_change(std::string_view name) {
+  if (contains(kPlaces, name)) return true;
+  return !name.starts_with("model.") && !name.starts_with("data.") && !contains(kOrder, name);
+}
+
+// The value of the setting; empty when unknown.
+std::string find(const Settings& settings, std::string_view name) {
+  const auto found = std::ranges::find(settings, name, &std::pair<std::string, std::string>::first);
+  return found == settings.end() ? std::string() : found->second;
+}
+
+// "4", or the slices of each micro-batch where they differ.
+std::string slices_of(const run::Run& run) {
+  std::vector<std::string> counts;
+  for (const auto& slices : run.slices) counts.push_back(std::to_string(slices.size()));
+  const bool even = std::ranges::adjacent_find(counts, std::not_equal_to()) == counts.end();
+  return even && !counts.empty() ? counts.front() : join(counts, ",");
+}
+
+}  // namespace
+
+Settings settings_of(const run::Run& run, int threads) {
+  run::Options options = run.options;
+  Settings settings;
+  for (const Option& option : describe(options)) {
+    if (counts(option)) settings.emplace_back(option.name(), value_text(option));
+  }
+  settings.emplace_back(kSlices, slices_of(run));
+  settings.emplace_back(kThreads, std::to_string(threads));
+  return settings;
+}
+
+std::vector<SettingChange> changes(const Settings& was, const Settings& is) {
+  const bool steps_count = find(is, "train.lr_schedule") != "\"constant\"";
+  std::vector<SettingChange> found;
+  for (const auto& [name, value] : was) {
+    const std::string now = find(is, name);
+    if (now.empty() || now == value || (name == "train.steps" && !steps_count)) continue;
+    found.push_back({name, value, now, may_change(name)});
+  }
+  return found;
+}
+
+int threads_of(const Settings& settings) {
+  const std::int64_t threads = parse_integer(find(settings, kThreads)).value_or(0);
+  return threads <= kMostThreads ? static_cast<int>(threads) : 0;
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings that a run's numbers depend on, and the effect of their changes on a resumed run.
+//
+// Changes of model, precision or sample order are refused: the state does not fit. Others (learning rate,
+// slices, threads, batch, ...) are allowed with a remark: the bits differ from those of an uninterrupted run.
+// Devices, schedules, transports, timeouts, evaluations and checkpoints change no bit.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/run.h"
+#include "train/checkpoint/facts.h"
+
+namespace penstock::train {
+
+// `threads`: per rank.
+Settings settings_of(const run::Run& run, int threads);
+
+struct SettingChange {
+  std::string name;
+  std::string was, is;
+  bool fits = true;  // the saved state can be used
+};
+
+// Settings of only one side are ignored.
+std::vector<SettingChange> changes(const Settings& was, const Settings& is);
+
+// The threads per rank of a checkpoint; 0 when not recorded.
+int threads_of(const Settings& settings);
+
+}  // namespace penstock::train

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/weights_file.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "files/directory.h"
+#include "files/elements.h"
+#include "files/file_system.h"
+#include "model/parameters.h"
+#include "nn/tensor_bytes.h"
+#include "train/checkpoint/file_share.h"
+
+namespace penstock::train {
+namespace {
+
+std::string described(files::ElementType type, const std::vector<std::int64_t>& shape) {
+  std::string text = std::string(name_of(type)) + " of [";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+template <class Byte>
+std::span<Byte> elements_of(std::span<Byte> bytes, files::ElementType type, std::int64_t begin,
+                            std::int64_t count) {
+  const std::size_t size = size_of(type);
+  return bytes.subspan(static_cast<std::size_t>(begin) * size, static_cast<std::size_t>(count) * size);
+}
+
+// The parameter's part of a whole tensor of any floating-point format.
+void copy_part(const files::StoredTensor& whole, const nn::Parameter& parameter, const at::Tensor& tensor) {
+  const files::ElementType type = element_type(tensor);
+  const std::span<std::byte> own = bytes_of_tensor(parameter.unpadded(tensor));
+  for (const mesh::Range& range : mesh::ranges_of(parameter.shard, parameter.sizes)) {
+    files::convert_elements(elements_of(whole.bytes, whole.type, range.begin, range.count), whole.type,
+                            elements_of(own, type, range.own_begin, range.count), type);
+  }
+}
+
+// Writes under a temporary name; removes that file when writing or renaming fails.
+void write_together(const std::string& path, const FileShare& share, comm::World world) {
+  const std::string temporary = path + ".part";
+  try {
+    write_share(temporary, share);
+    world->barrier();
+    if (world->rank() != 0) return;
+    if (files::file_system().rename(temporary, path) != 0)
+      files::fail_to("cannot be renamed to its name", path);
+  } catch (...) {
+    files::file_system().remove(temporary);
+    throw;
+  }
+  files::flush_directory(std::filesystem::path(path).parent_path().string());
+}
+
+}  // namespace
+
+files::ElementType element_type(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? files::ElementType::F64 : files::ElementType::F32;
+}
+
+std::string stored_name(const nn::Parameter& parameter) {
+  return parameter.tied ? "model.embed_tokens.weight" : parameter.name;
+}
+
+void read_part(const files::StoredTensor* stored, const std::string& name, const std::string& path,
+               const nn::Parameter& parameter, const at::Tensor& tensor) {
+  if (!stored) throw InputError(path + ": has no tensor \"" + name + "\"");
+  const files::ElementType type = element_type(tensor);
+  if (stored->shape != parameter.sizes || stored->type != type) {
+    throw InputError(path + ": tensor \"" + name + "\" is " + described(stored->type, stored->shape) +
+                     "; the model's is " + described(type, parameter.sizes));
+  }
+  copy_part(*stored, parameter, tensor);
+}
+
+void write_weights(const std::string& path, const model::Shape& shape,
+                   const std::vector<nn::Parameter*>& parameters, comm::World world) {
+  OwnedTensors owned;
+  for (const nn::Parameter* parameter : parameters) {
+    if (nn::owns(*parameter)) owned[parameter->name] = {parameter, parameter->master};
+  }
+  const files::ElementType type = element_type(parameters.front()->master);
+  std::vector<files::StoredTensor> whole;
+  for (model::ParameterShape& parameter : model::parameter_shapes(shape)) {
+    whole.push_back({parameter.name, type, std::move(parameter.sizes), {}});
+  }
+  write_together(path, share_of_file(whole, owned), world);
+}
+
+void load_weights(const files::ModelWeights& weights, const std::vector<nn::Parameter*>& parameters) {
+  for (const nn::Parameter* parameter : parameters) {
+    const files::StoredTensor* stored = weights.find(stored_name(*parameter));
+    PENSTOCK_CHECK(stored && stored->shape == parameter->sizes, "the weights have been checked");
+    copy_part(*stored, *parameter, parameter->master);
+  }
+}
+
+void read_weights(const std::string& path, nn::Stage& stage) {
+  const files::Safetensors file(path);
+  for (nn::Parameter& parameter : stage.parameters()) {
+    const std::string name = stored_name(parameter);
+    read_part(file.find(name), name, path, parameter, parameter.master);
+  }
+  stage.weights_from_masters();
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loss of a bigram model: the next byte by how often it followed the present one.
+#pragma once
+
+#include "train/data/data.h"
+
+namespace penstock::train {
+
+// Mean loss in nats over the targets of all evaluation batches, of a table of byte pairs counted in the
+// training text with one added to every count (256 bytes may follow). Reads the whole training text once. The
+// data must have a held-out part.
+double bigram_loss(const TokenData& data);
+
+}  // namespace penstock::train

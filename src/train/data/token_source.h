@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sequence of tokens, from any source.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace penstock::train {
+
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+
+  virtual std::int64_t size() const = 0;  // tokens
+
+  // Tokens `first`, first + 1, ..., all of which exist. Throws InputError that names the file and the offset
+  // when one is outside the vocabulary or the file is damaged there.
+  virtual void read(std::int64_t first, std::span<std::int64_t> tokens) const = 0;
+
+  // The end of the first `share` of the documents, rounded to whole documents. A text is one document.
+  virtual std::int64_t end_of_documents(double share) const = 0;
+};
+
+// The bytes of a text, owned by the caller.
+std::unique_ptr<TokenSource> tokens_of_text(std::string_view text);
+
+// A pair of .bin and .idx files of Megatron. Throws InputError as files::MegatronData does.
+std::unique_ptr<TokenSource> tokens_of_megatron(const std::string& prefix, std::int64_t vocab);
+
+}  // namespace penstock::train

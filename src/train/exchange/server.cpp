@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/exchange/server.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "comm/backoff.h"
+#include "comm/message.h"
+#include "comm/polling.h"
+#include "nn/allocator.h"
+#include "nn/kernels/cpu/element.h"
+#include "nn/tensor_bytes.h"
+#include "train/exchange/own_requests.h"
+
+namespace penstock::train {
+namespace {
+
+constexpr std::int64_t kEnd = -1;  // instead of an exchange's number: no more requests in this step
+
+}  // namespace
+
+ExchangeServer::ExchangeServer(Setting setting)
+    : setting_(std::move(setting)),
+      polling_(comm::make_polling(
+          *setting_.pipeline, [this] { return serve(); }, setting_.timeout)) {
+  std::set<int> partners, owners;
+  for (std::uint32_t i = 0; i < setting_.program.exchanges.size(); ++i) {
+    const schedule::Exchange& exchange = setting_.program.exchanges[i];
+    if (parts_of(exchange).empty()) continue;  // half a one-token slice can be empty
+    if (exchange.owner == setting_.device) {
+      own_[schedule::pass_of(exchange.of)].push_back(i);
+      partners.insert(exchange.partner);
+    }
+    if (exchange.partner == setting_.device) owners.insert(exchange.owner);
+  }
+  partners_.assign(partners.begin(), partners.end());
+  for (const int device : owners) owners_.push_back({.device = device, .announcement = {.peer = device}});
+}
+
+ExchangeServer::~ExchangeServer() = default;
+
+void ExchangeServer::begin(Seconds began) {
+  began_ = began;
+  drained_ = false;
+  spans_.clear();
+  processor_seconds_ = 0;
+  for (Owner& owner : owners_) {
+    owner.ended = false;
+    await_announcement(owner);
+  }
+}
+
+void ExchangeServer::await_announcement(Owner& owner) {
+  owner.announcement.buffer = room({2}, at::kLong);
+  owner.announcement.request =
+      setting_.pipeline->receive(bytes_of_tensor(owner.announcement.buffer), owner.device,
+                                 static_cast<int>(schedule::Channel::Exchange));
+}
+
+std::unique_ptr<nn::AttentionPartners> ExchangeServer::partners_of(const schedule::Op& op) {
+  const auto found = own_.find({is_backward(op.kind), op.key});
+  if (found == own_.end()) return nullptr;
+  return std::make_unique<OwnRequests>(*this, found->second);
+}
+
+bool ExchangeServer::serve() {
+  if (serving_) return false;
+  serving_ = true;
+  const struct Restore {
+    bool& flag;
+    ~Restore() { flag = false; }
+  } restore{serving_};
+  forget_sent();  // before allocating new buffers
+  bool moved = false;
+  for (Owner& owner : owners_) moved |= take_announcement(owner);
+  for (std::size_t i = 0; i < jobs_.size();) {
+    const bool arrived =
+        std::ranges::all_of(jobs_[i].arriving, [](comm::Request& part) { return part.test(); });
+    if (!arrived) {
+      ++i;
+      continue;
+    }
+    const Job job = std::move(jobs_[i]);
+    jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+    carry_out(job);
+    moved = true;
+  }
+  forget_sent();
+  return moved;
+}
+
+void ExchangeServer::forget_sent() {
+  std::erase_if(sending_, [](Flight& flight) { return flight.request.test(); });
+}
+
+bool ExchangeServer::take_announcement(Owner& owner) {
+  if (owner.ended || !owner.announcement.request.test()) return false;
+  const auto* words = owner.announcement.buffer.const_data_ptr<std::int64_t>();
+  owner.ended = words[0] == kEnd;
+  if (owner.ended) {
+    owner.announcement.buffer.reset();
+    return true;
+  }
+  const auto& all = setting_.program.exchanges;
+  const bool known = words[0] >= 0 && words[0] < std::ssize(all) && words[1] >= 0 && words[1] <= 1;
+  const schedule::Exchange* exchange = known ? &all[words[0]] : nullptr;
+  if (!exchange || exchange->partner != setting_.device || exchange->owner != owner.device)
+    throw RunError("device " + std::to_string(owner.device) + " requests exchange number " +
+                   std::to_string(words[0]) + ", which the program does not have for it");
+  accept(owner, static_cast<std::uint32_t>(words[0]), static_cast<Pass>(words[1]));
+  await_announcement(owner);
+  return true;
+}
+
+void ExchangeServer::accept(const Owner& owner, std::uint32_t number, Pass pass) {
+  const schedule::Exchange& exchange = setting_.program.exchanges[number];
+  Job job{.exchange = number, .pass = pass};
+  const auto receive = [&](const at::Tensor& buffer) {
+    job.arriving.push_back(setting_.pipeline->receive(bytes_of_tensor(buffer), owner.device,
+                                                      static_cast<int>(schedule::Channel::Exchange)));
+  };
+  for (const model::SlicePart& part : parts_of(exchange)) {
+    const at::Tensor key =
+        room({setting_.sequences, setting_.kv_heads, part.length, setting_.head_dim}, setting_.type);
+    const at::Tensor value =
+        room({setting_.sequences, part.length, setting_.kv_heads, setting_.head_dim}, setting_.type);
+    receive(key);
+    receive(value);
+    job.parts.push_back({key, value.transpose(1, 2)});
+  }
+  receive(job.query = room_of_queries(exchange, setting_.type));
+  if (pass == Pass::Backward) {
+    receive(job.log_sum_exp = room(job.query.sizes().slice(0, 3), accumulator()));
+    receive(job.output = room_of_outputs(exchange));
+    receive(job.grad_output = room_of_outputs(exchange));
+  }
+  jobs_.push_back(std::move(job));
+}
+
+void ExchangeServer::carry_out(const Job& job) {
+  const nn::CategoryScope category(nn::Category::Transient);
+  const std::optional<schedule::ExchangeSpan> waited = wait_;
+  end_wait();
+  const Seconds start = now(), processor = processor_seconds_of_this_thread();
+  reply(job);
+  const Seconds used = processor_seconds_of_this_thread() - processor;
+  processor_seconds_ += used;
+  spans_.push_back({.exchange = job.exchange, .start = start, .end = now(), .processor = used});
+  if (waited) begin_wait(waited->exchange);
+}
+
+void ExchangeServer::begin_wait(std::uint32_t exchange) {
+  wait_ = schedule::ExchangeSpan{.exchange = exchange, .start = now(), .waiting = true};
+}
+
+void ExchangeServer::end_wait() {
+  if (!wait_) return;
+  wait_->end = now();
+  spans_.push_back(*wait_);
+  wait_.reset();
+}
+
+void ExchangeServer::reply(const Job& job) {
+  const int owner = setting_.program.exchanges[job.exchange].owner;
+  const auto send_back = [&](const at::Tensor& result) {
+    nn::recount(result, nn::Category::Transfers);
+    send(result, owner, schedule::Channel::ExchangeReply);
+  };
+  if (job.pass == Pass::Forward) {
+    const nn::kernels::AttentionPart result = nn::attend_to(job.query, job.parts);
+    send_back(result.output);
+    return send_back(result.log_sum_exp);
+  }
+  const nn::ServedGradients result = nn::attend_to_backward(
+      as_used(job.grad_output), job.query, {as_used(job.output), job.log_sum_exp}, job.parts);
+  send_back(result.query);
+  for (const nn::KeyValues& part : result.parts) {
+    send_back(part.key);
+    send_back(part.value);
+  }
+}
+
+void ExchangeServer::drain() {
+  if (std::exchange(drained_, true)) return;
+  for (const int partner : partners_) announce(partner, kEnd, Pass::Forward);
+  comm::Deadline deadline(setting_.timeout);
+  comm::Backoff backoff;
+  const auto asking = [&] { return std::ranges::find(owners_, false, &Owner::ended); };
+  while (asking() != owners_.end() || !jobs_.empty() || !sending_.empty()) {
+    if (serve()) {
+      deadline.restart();
+      backoff.restart();
+    } else if (deadline.passed()) {
+      const std::string rank = "rank " + std::to_string(unfinished());
+      throw RunError("waited " + print_seconds(setting_.timeout) + " for the end of context exchange with " +
+                     rank + ": is " + rank + " stuck?");
+    } else {
+      backoff.pause();
+    }
+  }
+}
+
+// A device that may still send requests, or has not received its reply.
+int ExchangeServer::unfinished() const {
+  const auto owner = std::ranges::find(owners_, false, &Owner::ended);
+  if (owner != owners_.end()) return owner->device;
+  return sending_.empty() ? setting_.device : sending_.front().peer;
+}
+
+void ExchangeServer::send(const at::Tensor& buffer, int to, schedule::Channel channel) {
+  Flight flight{.peer = to, .buffer = buffer, .request = {}};
+  flight.request = setting_.pipeline->send(bytes_of_tensor(buffer), to, static_cast<int>(channel));
+  sending_.push_back(std::move(flight));
+}
+
+void ExchangeServer::announce(int to, int exchange, Pass pass) {
+  const at::Tensor words = room({2}, at::kLong);
+  words.mutable_data_ptr<std::int64_t>()[0] = exchange;
+  words.mutable_data_ptr<std::int64_t>()[1] = static_cast<std::int64_t>(pass);
+  send(words, to, schedule::Channel::Exchange);
+}
+
+std::vector<model::SlicePart> ExchangeServer::parts_of(const schedule::Exchange& exchange) const {
+  return model::parts_of_halves(setting_.slices[exchange.of.key.micro_batch], exchange.first_half,
+                                exchange.halves);
+}
+
+at::Tensor ExchangeServer::room(at::IntArrayRef sizes, at::ScalarType type) const {
+  const nn::CategoryScope category(nn::Category::Transfers);
+  return at::empty(sizes, at::dtype(type));
+}
+
+at::Tensor ExchangeServer::room_of_queries(const schedule::Exchange& exchange, at::ScalarType type) const {
+  const auto& slices = setting_.slices[exchange.of.key.micro_batch];
+  const Tokens tokens = slices[exchange.of.key.slice].length;
+  return room({setting_.sequences, setting_.heads, tokens, setting_.head_dim}, type);
+}
+
+// Outputs and their gradients are sent token by token, but head by head for grouped queries: the layouts of
+// the attention kernels, so neither needs a copy.
+at::Tensor ExchangeServer::as_sent(const at::Tensor& outputs) const {
+  return (setting_.heads == setting_.kv_heads ? outputs.transpose(1, 2) : outputs).contiguous();
+}
+
+at::Tensor ExchangeServer::as_used(const at::Tensor& sent) const {
+  return setting_.heads == setting_.kv_heads ? sent.transpose(1, 2) : sent;
+}
+
+at::Tensor ExchangeServer::room_of_outputs(const schedule::Exchange& exchange) const {
+  const at::Tensor by_head = room_of_queries(exchange, setting_.type);
+  if (setting_.heads != setting_.kv_heads) return by_head;
+  return by_head.view({by_head.size(0), by_head.size(2), by_head.size(1), by_head.size(3)});
+}
+
+at::ScalarType ExchangeServer::accumulator() const { return nn::kernels::accumulator_type(setting_.type); }
+
+Seconds ExchangeServer::now() const { return steady_seconds() - began_; }
+
+}  // namespace penstock::train

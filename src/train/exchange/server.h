@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program's context exchange (schedule/exchange.h) on one device: requests the parts of its attention
+// that others compute, and serves their requests between any two kernels and in every wait.
+//
+// A request is an announcement, then keys and values, then queries (in a backward also outputs, log-sum-exps
+// and output gradients); the reply is the partial result. An owner has one request to a partner in flight at
+// a time, since it merges a layer before it begins the next. Results do not depend on timing: replies are
+// merged in the program's order.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "comm/groups.h"
+#include "model/slice_halves.h"
+#include "nn/attention_partners.h"
+#include "nn/attention_service.h"
+#include "schedule/program.h"
+#include "schedule/timeline.h"
+
+namespace penstock::train {
+
+class ExchangeServer {
+ public:
+  struct Setting {
+    const schedule::Program& program;
+    int device = 0;
+    comm::Pipeline pipeline;                             // rank = device
+    std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
+    std::int64_t sequences = 1;                          // b
+    std::int64_t heads = 1;
+    std::int64_t kv_heads = 1;
+    std::int64_t head_dim = 1;
+    at::ScalarType type = at::kFloat;
+    Seconds timeout = 120;
+  };
+  // Everything in the setting must outlive the server.
+  explicit ExchangeServer(Setting setting);
+  ~ExchangeServer();
+
+  // The pipeline's communicator; its waits serve requests.
+  comm::Pipeline pipeline() { return comm::Pipeline(*polling_); }
+
+  // Begins a step; times in spans count from here.
+  void begin(Seconds began);
+
+  // The devices that compute part of the op's attention; null when none.
+  std::unique_ptr<nn::AttentionPartners> partners_of(const schedule::Op& op);
+
+  // Serves arrived requests without blocking; false when there were none. Throws RunError when a peer is
+  // lost.
+  bool serve();
+
+  // Announces the end of this device's requests in the step, and serves until all others have ended theirs.
+  // Later calls in the step do nothing.
+  void drain();
+
+  // Of the step since begin(), sorted by start.
+  const std::vector<schedule::ExchangeSpan>& spans() const { return spans_; }
+  Seconds processor_seconds() const { return processor_seconds_; }  // spent on others' requests
+
+ private:
+  friend class OwnRequests;
+  using Pass = nn::AttentionPartners::Pass;
+
+  // A message in flight; owns its buffer until the request is done.
+  struct Flight {
+    int peer = 0;
+    at::Tensor buffer = {};
+    comm::Request request = {};
+  };
+
+  // A device that sends requests to this one, and its next announcement.
+  struct Owner {
+    int device = 0;
+    bool ended = false;
+    Flight announcement;
+  };
+
+  // An incoming request.
+  struct Job {
+    std::uint32_t exchange = 0;
+    Pass pass = Pass::Forward;
+    std::vector<nn::KeyValues> parts;
+    at::Tensor query, output, log_sum_exp, grad_output;
+    std::vector<comm::Request> arriving;
+  };
+
+  void await_announcement(Owner& owner);
+  bool take_announcement(Owner& owner);
+  void accept(const Owner& owner, std::uint32_t exchange, Pass pass);
+  void carry_out(const Job& job);
+  void begin_wait(std::uint32_t exchange);  // for a reply
+  void end_wait();
+  void reply(const Job& job);
+
+  void send(const at::Tensor& buffer, int to, schedule::Channel channel);
+  void forget_sent();
+  void announce(int to, int exchange, Pass pass);
+  int unfinished() const;
+  std::vector<model::SlicePart> parts_of(const schedule::Exchange& exchange) const;
+  at::Tensor room(at::IntArrayRef sizes, at::ScalarType type) const;
+  at::Tensor room_of_queries(const schedule::Exchange& exchange, at::ScalarType type) const;  // [b, H, T, d]
+  at::Tensor room_of_outputs(const schedule::Exchange& exchange) const;  // in the order of as_sent
+  at::Tensor as_sent(const at::Tensor& outputs) const;
+  at::Tensor as_used(const at::Tensor& sent) const;
+  at::ScalarType accumulator() const;
+  Seconds now() const;
+
+  Setting setting_;
+  std::map<schedule::PassKey, std::vector<std::uint32_t>>
+      own_;                    // by this device's op, in the program's order
+  std::vector<int> partners_;  // of this device's ops
+  std::vector<Owner> owners_;
+  std::vector<Job> jobs_;
+  std::vector<Flight> sending_;
+  std::unique_ptr<comm::Communicator> polling_;
+  std::vector<schedule::ExchangeSpan> spans_;
+  Seconds processor_seconds_ = 0;
+  Seconds began_ = 0;
+  std::optional<schedule::ExchangeSpan> wait_;  // in progress
+  bool serving_ = false;
+  bool drained_ = true;
+};
+
+}  // namespace penstock::train

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/offload/offloader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "model/memory/offload_choice.h"
+
+namespace penstock::train {
+namespace {
+
+using schedule::Op;
+using schedule::OpKind;
+
+std::vector<nn::ParkedStorage> choose(const std::vector<c10::Storage>& storages, Bytes leaving) {
+  std::vector<Bytes> sizes;
+  for (const c10::Storage& storage : storages) sizes.push_back(static_cast<Bytes>(storage.nbytes()));
+  const std::vector<Bytes> chosen = model::choose_leaving(sizes, leaving);
+  std::vector<nn::ParkedStorage> parked;
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    if (chosen[i] > 0) parked.emplace_back(storages[i], chosen[i]);
+  }
+  return parked;
+}
+
+}  // namespace
+
+Offloader::Offloader(const schedule::DeviceProgram& list, std::unique_ptr<OffloadStore> store)
+    : list_(list), rooms_(find_rooms(list)), store_(std::move(store)) {}
+
+void Offloader::begin(Seconds began) {
+  began_ = began;
+  facts_ = {};
+}
+
+void Offloader::offload(std::uint32_t op, const nn::Stage& stage, bool sliced) {
+  const Op& copy = list_.ops[op];
+  std::vector<nn::ParkedStorage>& parked = parked_[copy.key];
+  parked = choose(stage.leavable({copy.key.micro_batch, copy.key.slice}, sliced), copy.bytes);
+  std::vector<std::span<const std::byte>> parts;
+  for (const nn::ParkedStorage& storage : parked) parts.push_back(storage.front());
+  under_way_[op] = out_.post([store = store_.get(), parts = std::move(parts), offset = rooms_.begins[op]] {
+    Bytes at = offset;
+    for (const auto& part : parts) {
+      store->write(at, part);
+      at += static_cast<Bytes>(part.size());
+    }
+  });
+  away_ += copy.bytes;
+  facts_.away_peak = std::max(facts_.away_peak, away_);
+}
+
+void Offloader::reload(std::uint32_t op) {
+  std::vector<std::span<std::byte>> parts;
+  for (nn::ParkedStorage& storage : parked_.at(list_.ops[op].key)) parts.push_back(storage.come_back());
+  under_way_[op] = in_.post([store = store_.get(), parts = std::move(parts), offset = rooms_.begins[op]] {
+    Bytes at = offset;
+    for (const auto& part : parts) {
+      store->read(at, part);
+      at += static_cast<Bytes>(part.size());
+    }
+  });
+}
+
+std::optional<schedule::Event> Offloader::finish(std::uint32_t op) {
+  const Op& copy = list_.ops[op];
+  const bool out = copy.kind == OpKind::Offload;
+  const auto posted = under_way_.extract(op);
+  if (posted.empty()) return {};
+  const Seconds asked = steady_seconds();
+  const CopyLane::Times times = (out ? out_ : in_).wait(posted.mapped());
+  facts_.waiting += steady_seconds() - asked;
+  if (out) {
+    for (nn::ParkedStorage& storage : parked_.at(copy.key)) storage.leave();
+  } else {
+    parked_.erase(copy.key);
+    away_ -= copy.bytes;
+  }
+  return event_of(op, times);
+}
+
+schedule::Event Offloader::event_of(std::uint32_t op, const CopyLane::Times& times) {
+  facts_.bytes += list_.ops[op].bytes;
+  facts_.copying += times.end - times.start;
+  return {.start = times.start - began_, .end = times.end - began_, .op = op};
+}
+
+void Offloader::throw_failure() {
+  out_.throw_failure();
+  in_.throw_failure();
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers the measurements of all ranks on rank 0.
+#pragma once
+
+#include <vector>
+
+#include "comm/groups.h"
+#include "nn/ledger.h"
+#include "schedule/program.h"
+#include "schedule/timeline.h"
+#include "train/record/metrics.h"
+#include "train/record/op_memory.h"
+
+namespace penstock::train {
+
+// The timeline of one step on rank 0, from each rank's own events (one per op of its list) and spans of
+// exchange; empty on the others. Collective.
+schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
+                                 const std::vector<schedule::ExchangeSpan>& exchange, comm::World world);
+
+// Each rank's memory at the ends of its compute ops, on rank 0; empty on the others. Collective.
+std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,
+                                                 const std::vector<OpMemory>& mine, comm::World world);
+
+// Processor seconds of each rank's ops, on rank 0; empty on the others. Collective.
+std::vector<std::vector<Seconds>> gather_processor_seconds(const schedule::Program& program,
+                                                           const std::vector<Seconds>& mine,
+                                                           comm::World world);
+
+// Peak offloaded bytes.
+struct AwayBytes {
+  Bytes host = 0;
+  Bytes disk = 0;
+};
+
+// Peak bytes of each rank by category, "total" (the peak of their sum), and "host" and "disk", which are not
+// part of it. On all ranks. Collective.
+std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, const AwayBytes& away, comm::World world);
+
+}  // namespace penstock::train

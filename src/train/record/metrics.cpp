@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/record/metrics.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/atomic_file.h"
+#include "files/file_system.h"
+#include "files/mapped_file.h"
+
+namespace penstock::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kLongestFile = std::size_t{1} << 32;
+
+Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+std::int64_t step_of(std::string_view line, const std::string& path) {
+  const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const bool good = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer();
+  if (!good) throw InputError(path + ": \"" + printable(line) + "\" is no step's metrics");
+  return parsed["step"].get<std::int64_t>();
+}
+
+// The whole lines of the file whose step is at most `last_step`.
+std::string lines_until(const std::string& path, std::int64_t last_step) {
+  const std::string text = files::read_text(path, kLongestFile);
+  std::string kept;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    const std::string_view line(text.data() + begin, end - begin);
+    if (step_of(line, path) <= last_step) kept.append(line).append("\n");
+    begin = end + 1;
+  }
+  return kept;
+}
+
+Json to_object(const BytesByCategory& bytes) {
+  Json object = Json::object();
+  for (const auto& [category, count] : bytes) object[category] = count;
+  return object;
+}
+
+}  // namespace
+
+std::string to_json(const StepMetrics& metrics) {
+  Json line{{"step", metrics.step},
+            {"loss", metrics.loss},
+            {"grad_norm", metrics.grad_norm},
+            {"lr", metrics.lr},
+            {"tokens", metrics.tokens},
+            {"step_s", metrics.step_s},
+            {"tokens_per_second", metrics.tokens_per_second},
+            {"mfu", metrics.mfu},
+            {"bubble_fraction", metrics.bubble_fraction},
+            {"peak_bytes", metrics.peak_bytes}};
+  if (metrics.copy_hidden) line["copy_hidden"] = *metrics.copy_hidden;
+  if (metrics.skipped) line["skipped"] = true;
+  if (metrics.evaluation_loss) line["evaluation_loss"] = *metrics.evaluation_loss;
+  return line.dump();
+}
+
+std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics) {
+  std::vector<files::NamedNumber> curves{{"train/loss", metrics.loss},
+                                         {"train/grad_norm", metrics.grad_norm},
+                                         {"train/learning_rate", metrics.lr},
+                                         {"speed/step_seconds", metrics.step_s},
+                                         {"speed/tokens_per_second", metrics.tokens_per_second},
+                                         {"speed/mfu", metrics.mfu},
+                                         {"speed/bubble_fraction", metrics.bubble_fraction},
+                                         {"memory/peak_bytes", static_cast<double>(metrics.peak_bytes)}};
+  if (metrics.evaluation_loss) curves.emplace_back("evaluation/loss", *metrics.evaluation_loss);
+  return curves;
+}
+
+MetricsFile::MetricsFile(std::string path, std::int64_t last_step) : path_(std::move(path)) {
+  const bool exists = std::filesystem::exists(path_);
+  if (exists) files::write_atomically(path_, last_step > 0 ? lines_until(path_, last_step) : "");
+  descriptor_ = files::file_system().open(path_, files::OpenFor::Appending);
+  if (descriptor_ < 0) files::fail_to("cannot be written", path_);
+}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void MetricsFile::write(const StepMetrics& metrics) {
+  const std::string line = to_json(metrics) + "\n";
+  files::write_all(descriptor_, std::as_bytes(std::span(line)), path_);
+}
+
+void MetricsFile::flush() {
+  if (files::file_system().flush(descriptor_) != 0) files::fail_to("cannot be flushed", path_);
+}
+
+BytesByCategory predicted_bytes(const model::DeviceMemory& memory) {
+  BytesByCategory named;
+  for (const auto& [name, bytes] : model::categories(memory)) named.emplace_back(name, bytes);
+  named.emplace_back("host", memory.host);
+  named.emplace_back("disk", memory.disk);
+  named.emplace_back("total", memory.total());
+  return named;
+}
+
+std::string to_json(const Summary& summary) {
+  Json devices = Json::array();
+  for (const DeviceSummary& device : summary.devices) {
+    devices.push_back({{"predicted_bytes", to_object(device.predicted_bytes)},
+                       {"measured_bytes", to_object(device.measured_bytes)}});
+  }
+  Json processes = Json::array();
+  for (const ResidentSummary& process : summary.processes) {
+    processes.push_back({{"first_device", process.first_device},
+                         {"libraries_bytes", process.libraries},
+                         {"predicted_tensor_bytes", process.predicted_tensors},
+                         {"predicted_host_bytes", process.predicted_host},
+                         {"checkpoint_copy_bytes", process.checkpoint_copy},
+                         {"measured_tensor_bytes", process.tensors},
+                         {"predicted_resident_bytes", process.predicted()},
+                         {"measured_resident_bytes", process.measured}});
+  }
+  const Json document{{"steps", summary.steps},
+                      {"resumed_from_step", summary.resumed_from_step},
+                      {"tokens", summary.tokens},
+                      {"wall_s", summary.wall_s},
+                      {"tokens_per_second", summary.tokens_per_second},
+                      {"mfu", summary.mfu},
+                      {"loss", summary.loss},
+                      {"evaluation_loss", optional(summary.evaluation_loss)},
+                      {"bigram_loss", optional(summary.bigram_loss)},
+                      {"copy_hidden", optional(summary.copy_hidden)},
+                      {"skipped_steps", summary.skipped_steps},
+                      {"machine", summary.machine},
+                      {"devices", devices},
+                      {"processes", processes}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace penstock::train

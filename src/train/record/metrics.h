@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine-readable results of a run: metrics.jsonl, one JSON object per step, and summary.json at the end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "files/event_file.h"
+#include "model/memory/table.h"
+
+namespace penstock::train {
+
+struct StepMetrics {
+  std::int64_t step = 0;  // from 1
+  double loss = 0;        // nats per target
+  double grad_norm = 0;   // before clipping
+  double lr = 0;
+  Tokens tokens = 0;  // trained on since the run began
+  Seconds step_s = 0;
+  double tokens_per_second = 0;  // of this step
+  double mfu = 0;                // model FLOP/s / measured rate of matrix products
+  double bubble_fraction = 0;
+  Bytes peak_bytes = 0;                   // of the fullest device
+  std::optional<double> copy_hidden;      // share of the copies' time without a waiting rank
+  bool skipped = false;                   // no update: loss or gradient not finite
+  std::optional<double> evaluation_loss;  // after this step's update
+};
+
+// The TensorBoard curves of a step, "train/loss" and so on.
+std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics);
+
+// One line without its line end. Numbers read back as the same doubles; non-finite values are null.
+std::string to_json(const StepMetrics& metrics);
+
+// metrics.jsonl, with one line per step also after a resume.
+class MetricsFile {
+ public:
+  // Appends after `last_step`: removes lines of later steps and a half-written line first. 0: a new file.
+  // Throws InputError when a remaining line is not a metric, RunError when the file cannot be written.
+  MetricsFile(std::string path, std::int64_t last_step);
+  ~MetricsFile();
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+
+  // Appends one line and passes it to the system before returning. Throws RunError naming the path.
+  void write(const StepMetrics& metrics);
+
+  // Flushes the file to disk. Throws RunError naming the path.
+  void flush();
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+using BytesByCategory = std::vector<std::pair<std::string, Bytes>>;  // in print order
+
+struct DeviceSummary {
+  BytesByCategory predicted_bytes;
+  BytesByCategory measured_bytes;
+};
+
+// The bytes of a prediction: first the ledger's categories, then copies, host and disk, which no ledger
+// counts; last the total.
+BytesByCategory predicted_bytes(const model::DeviceMemory& memory);
+
+// The peak resident set of one process, and the accounted parts of it.
+struct ResidentSummary {
+  int first_device = 0;
+  Bytes libraries = 0;          // after the first step, everything but tensors: code, data, buffers
+  Bytes predicted_tensors = 0;  // of its devices
+  Bytes predicted_host = 0;     // offloaded to the host's memory
+  Bytes checkpoint_copy = 0;    // staging buffer of checkpoints
+  Bytes tensors = 0;            // measured
+  Bytes measured = 0;           // of the process
+
+  Bytes predicted() const { return libraries + predicted_tensors + predicted_host + checkpoint_copy; }
+};
+
+struct Summary {
+  std::int64_t steps = 0;
+  std::int64_t resumed_from_step = 0;  // the checkpoint's; 0: a new run
+  Tokens tokens = 0;                   // of all steps
+  Seconds wall_s = 0;                  // of the steps since then
+  double tokens_per_second = 0;        // over the steps since then
+  double mfu = 0;
+  double loss = 0;                        // of the last step
+  std::optional<double> evaluation_loss;  // after the last step
+  std::optional<double> bigram_loss;      // of a bigram table on the same held-out text
+  std::optional<double> copy_hidden;      // of the last step
+  std::int64_t skipped_steps = 0;
+  std::string machine;
+  std::vector<DeviceSummary> devices;
+  std::vector<ResidentSummary> processes;
+};
+
+std::string to_json(const Summary& summary);
+
+}  // namespace penstock::train

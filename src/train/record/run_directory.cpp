@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/record/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/run_files.h"
+
+namespace penstock::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, const std::string& why) {
+  throw InputError("output.dir = " + json_quote(path) + " " + why);
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(std::string path, RunStart start) : path_(std::move(path)) {
+  check(path_, start);
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) fail(path_, "cannot be made: " + error.message());
+  lock();
+  try {
+    refuse_unless(path_, start);  // another run may have started since the first check
+  } catch (...) {
+    close(std::exchange(lock_, -1));
+    throw;
+  }
+}
+
+RunDirectory::~RunDirectory() {
+  if (lock_ >= 0) close(lock_);
+}
+
+void RunDirectory::check(const std::string& path, RunStart start) {
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_directory(path, error))
+    fail(path, "is no directory; name another one");
+  refuse_unless(path, start);
+  fs::path there = fs::absolute(path, error);
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (access(there.c_str(), W_OK) != 0 && errno != ENOTDIR) {
+    fail(path, std::string("cannot be written: ") + std::strerror(errno));
+  }
+}
+
+std::string RunDirectory::file(std::string_view name) const { return (fs::path(path_) / name).string(); }
+
+void RunDirectory::refuse_unless(const std::string& path, RunStart start) {
+  std::error_code error;
+  for (const char* trace : {files::kRunFile, files::kMetrics, files::kSummary, files::kTimeline,
+                            files::kReport, files::kCheckpoints}) {
+    if (!fs::exists(fs::path(path) / trace, error)) continue;
+    if (start == RunStart::Resume) return;
+    fail(path, "already holds a run (" + std::string(trace) +
+                   " is there); name another directory, or go on with --resume");
+  }
+  if (start == RunStart::Resume) fail(path, "holds no run to resume; leave out --resume");
+}
+
+void RunDirectory::lock() {
+  lock_ = open(file(files::kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0) fail(path_, std::string("cannot be written: ") + std::strerror(errno));
+  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
+  const bool held = errno == EWOULDBLOCK;
+  const std::string reason = std::strerror(errno);
+  close(std::exchange(lock_, -1));
+  fail(path_,
+       held ? "is in use by another run; name another directory, or wait" : "cannot be locked: " + reason);
+}
+
+}  // namespace penstock::train

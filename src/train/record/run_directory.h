@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directory of one run: made, locked, and never shared with another run.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "files/run_files.h"
+
+namespace penstock::train {
+
+enum class RunStart { New, Resume };
+
+class RunDirectory {
+ public:
+  // Makes the directory with its parents, or takes an existing one, and locks it until the object is
+  // destroyed or the process ends. Throws InputError, with nothing written, when the path is not a directory
+  // or not writable; when a new run finds files of another one; when a resumed run finds none; when another
+  // process holds the lock. check() makes the same checks but the lock's, and creates nothing.
+  RunDirectory(std::string path, RunStart start);
+  static void check(const std::string& path, RunStart start);
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string config() const { return file(files::kRunFile); }  // the resolved run file
+  std::string metrics() const { return file(files::kMetrics); }
+  std::string summary() const { return file(files::kSummary); }
+  std::string timeline() const { return file(files::kTimeline); }
+  std::string report() const { return file(files::kReport); }
+  std::string checkpoints() const { return file(files::kCheckpoints); }
+  std::string stop_request() const {
+    return file(files::kStopRequest);
+  }  // created by the user to end the run
+  std::string file(std::string_view name) const;
+
+ private:
+  static void refuse_unless(const std::string& path, RunStart start);
+  void lock();
+
+  std::string path_;
+  int lock_ = -1;
+};
+
+}  // namespace penstock::train

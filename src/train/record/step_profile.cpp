@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/record/step_profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/columns.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "schedule/program.h"
+
+namespace penstock::train {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Row {
+  nn::Block block = nn::Block::Stream;
+  nn::Kernel kernel = nn::Kernel::Product;
+  double calls = 0;
+  Seconds seconds = 0;
+  double flops = 0;
+  double bytes = 0;
+};
+
+std::vector<Row> rows_of(const std::vector<StepProfile>& steps) {
+  std::map<std::pair<nn::Block, nn::Kernel>, Row> rows;
+  for (const StepProfile& step : steps) {
+    for (const auto& device : step.devices) {
+      for (const nn::KernelCall& call : device) {
+        Row& row = rows[{call.block, call.kernel}];
+        row = {call.block,
+               call.kernel,
+               row.calls + 1,
+               row.seconds + call.end - call.start,
+               row.flops + call.flops,
+               row.bytes + call.bytes};
+      }
+    }
+  }
+  std::vector<Row> sorted;
+  for (const auto& [key, row] : rows) sorted.push_back(row);
+  std::ranges::stable_sort(sorted, std::ranges::greater{}, &Row::seconds);
+  return sorted;
+}
+
+std::string rate_of(const Row& row) {
+  if (row.seconds <= 0) return "";
+  return row.flops > 0 ? print_count(row.flops / row.seconds) + "FLOP/s"
+                       : print_count(row.bytes / row.seconds) + "B/s";
+}
+
+NamedCall parse_call(const Json& entry, const Json& kernels, const Json& blocks, const std::string& place) {
+  const bool sound = entry.is_array() && entry.size() >= 4 &&
+                     std::ranges::all_of(entry, [](const Json& part) { return part.is_number(); }) &&
+                     entry[0].is_number_unsigned() && entry[1].is_number_unsigned();
+  if (!sound) throw InputError(place + ": a call is no [kernel, block, start, end, ...]");
+  const auto kernel = entry[0].get<std::size_t>(), block = entry[1].get<std::size_t>();
+  if (kernel >= kernels.size() || block >= blocks.size() || !kernels[kernel].is_string() ||
+      !blocks[block].is_string()) {
+    throw InputError(place + ": a call names a kernel or block that is not in the lists");
+  }
+  return {blocks[block], kernels[kernel], entry[2].get<double>(), entry[3].get<double>()};
+}
+
+}  // namespace
+
+StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>& mine, comm::World world) {
+  constexpr int channel = static_cast<int>(schedule::Channel::Control);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(world->size()));
+  std::int64_t count = static_cast<std::int64_t>(mine.size());
+  world->all_gather(std::as_bytes(std::span(&count, 1)), std::as_writable_bytes(std::span(counts)));
+  if (world->rank() != 0) {
+    world->send(std::as_bytes(std::span(mine)), 0, channel).wait();
+    return {};
+  }
+  StepProfile profile{.step = step, .devices = {mine}};
+  for (int rank = 1; rank < world->size(); ++rank) {
+    std::vector<nn::KernelCall> calls(static_cast<std::size_t>(counts[rank]));
+    world->receive(std::as_writable_bytes(std::span(calls)), rank, channel).wait();
+    profile.devices.push_back(std::move(calls));
+  }
+  return profile;
+}
+
+std::string to_json(const std::vector<StepProfile>& steps) {
+  Json kernels = Json::array(), blocks = Json::array();
+  for (int i = 0; i < nn::kKernels; ++i) kernels.push_back(name_of(static_cast<nn::Kernel>(i)));
+  for (int i = 0; i < nn::kBlocks; ++i) blocks.push_back(name_of(static_cast<nn::Block>(i)));
+  Json list = Json::array();
+  for (const StepProfile& step : steps) {
+    Json devices = Json::array();
+    for (const auto& calls : step.devices) {
+      Json entries = Json::array();
+      for (const nn::KernelCall& call : calls) {
+        entries.push_back(Json::array({static_cast<unsigned>(call.kernel), static_cast<unsigned>(call.block),
+                                       call.start, call.end, call.flops, call.bytes}));
+      }
+      devices.push_back(std::move(entries));
+    }
+    list.push_back({{"step", step.step}, {"devices", std::move(devices)}});
+  }
+  return Json{{"kernels", kernels}, {"blocks", blocks}, {"steps", std::move(list)}}.dump() + "\n";
+}
+
+std::vector<NamedProfile> parse_profiles(std::string_view json, std::string_view origin) {
+  const Json document = Json::parse(json, nullptr, false);
+  const auto list = [&](const char* key) -> const Json& {
+    if (!document.is_object() || !document.contains(key) || !document[key].is_array()) {
+      throw InputError(std::string(origin) + ": is no profile; it has no list \"" + key + "\"");
+    }
+    return document[key];
+  };
+  const Json &kernels = list("kernels"), &blocks = list("blocks");
+  std::vector<NamedProfile> profiles;
+  for (const Json& step : list("steps")) {
+    const bool sound = step.is_object() && step.contains("step") && step["step"].is_number_integer() &&
+                       step.contains("devices") && step["devices"].is_array();
+    if (!sound) throw InputError(std::string(origin) + ": a step has no number \"step\" or no \"devices\"");
+    NamedProfile& profile = profiles.emplace_back(NamedProfile{.step = step["step"].get<std::int64_t>()});
+    const std::string place = std::string(origin) + ": step " + std::to_string(profile.step);
+    for (const Json& device : step["devices"]) {
+      profile.devices.emplace_back();
+      for (const Json& call : device) {
+        profile.devices.back().push_back(parse_call(call, kernels, blocks, place));
+      }
+    }
+  }
+  return profiles;
+}
+
+std::string profile_table(const std::vector<StepProfile>& steps, Seconds compute) {
+  const auto count = static_cast<double>(std::max<std::size_t>(steps.size(), 1));
+  Rows cells{{"block", "kernel", "calls", "ms", "%", "rate"}};
+  const auto add = [&](std::string_view block, std::string_view kernel, const std::string& calls,
+                       Seconds seconds, const std::string& rate) {
+    cells.push_back({std::string(block), std::string(kernel), calls, number(1e3 * seconds / count, 2),
+                     number(100 * seconds / compute, 1), rate});
+  };
+  Seconds inside = 0;
+  for (const Row& row : rows_of(steps)) {
+    add(name_of(row.block), name_of(row.kernel), std::to_string(std::llround(row.calls / count)), row.seconds,
+        rate_of(row));
+    inside += row.seconds;
+  }
+  add("outside kernels", "", "", std::max(0.0, compute - inside), "");
+  return columns(cells, "llr");
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/step/interpreter.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "nn/allocator.h"
+#include "nn/kernels/boundary.h"
+#include "nn/tensor_bytes.h"
+#include "train/step/tied_embeddings.h"
+
+namespace penstock::train {
+namespace {
+
+using schedule::Op;
+using schedule::OpKind;
+
+}  // namespace
+
+Interpreter::Interpreter(Setting setting)
+    : setting_(std::move(setting)),
+      list_(setting_.program.devices.at(static_cast<std::size_t>(setting_.device))) {
+  for (const auto& ranges : setting_.slices) {
+    first_slot_.push_back(slots_per_stage_);
+    slots_per_stage_ += ranges.size();
+  }
+  const std::size_t slots = slots_per_stage_ * static_cast<std::size_t>(setting_.program.stages);
+  for (auto* tensors : {&inputs_, &outputs_, &output_gradients_, &input_gradients_}) tensors->resize(slots);
+}
+
+StepResult Interpreter::run(const StepTokens& step) {
+  step_ = &step;
+  result_.loss_sums.assign(slots_per_stage_, 0.0);
+  result_.events.assign(list_.ops.size(), {});
+  result_.memory.clear();
+  if (setting_.ledger) setting_.ledger->take_recent_peak();
+  result_.processor_seconds.assign(list_.ops.size(), 0.0);
+  began_ = steady_seconds();
+  if (setting_.offloader) setting_.offloader->begin(began_);
+  if (setting_.exchange) setting_.exchange->begin(began_);
+  const std::function<void()> serve = [this] {
+    if (setting_.exchange) setting_.exchange->serve();
+  };
+  const nn::BoundaryScope boundaries(serve);
+  for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
+    const auto waits = list_.after_of(list_.ops[index]);
+    for (const std::uint32_t earlier : waits) finish(earlier);
+    if (!waits.empty()) free_what_is_sent();  // before the op allocates memory
+    result_.events[index] = {.start = now(), .end = 0, .op = index};
+    execute(index);
+    if (setting_.ledger && lane_of(list_.ops[index].kind) == schedule::Lane::Compute) {
+      result_.memory.push_back(memory_now(*setting_.ledger));
+    }
+    poll();
+  }
+  wait_for_sends();
+  end_exchange();
+  if (setting_.exchange) result_.exchanges = setting_.exchange->spans();
+  PENSTOCK_CHECK(receiving_.empty(), "every message received is used by the step");
+  return std::move(result_);
+}
+
+void Interpreter::execute(std::uint32_t index) {
+  processor_began_ = own_processor_time();
+  carry_out(index);
+  const schedule::Lane lane = schedule::lane_of(list_.ops[index].kind);
+  if (lane != schedule::Lane::Compute && lane != schedule::Lane::Collective) return;
+  result_.processor_seconds[index] = own_processor_time() - processor_began_;
+  result_.events[index].end = now();
+}
+
+Seconds Interpreter::own_processor_time() const {
+  return processor_seconds_of_this_thread() -
+         (setting_.exchange ? setting_.exchange->processor_seconds() : 0);
+}
+
+// A device must not leave a step while others still send requests.
+void Interpreter::end_exchange() {
+  if (setting_.exchange) setting_.exchange->drain();
+}
+
+void Interpreter::carry_out(std::uint32_t index) {
+  const Op& op = list_.ops[index];
+  const std::size_t here = slot(op.key);
+  switch (op.kind) {
+    case OpKind::Forward:
+      forward(op);
+      break;
+    case OpKind::Backward:
+    case OpKind::BackwardInput:
+      backward(op);
+      break;
+    case OpKind::BackwardWeight:
+      setting_.stages.at(op.key.stage).backward_weight({op.key.micro_batch, op.key.slice});
+      break;
+    case OpKind::SendForward:
+      return send(index, std::exchange(outputs_[here], {}));
+    case OpKind::SendBackward:
+      return send(index, std::exchange(input_gradients_[here], {}));
+    case OpKind::ReceiveForward:
+    case OpKind::ReceiveBackward:
+    case OpKind::ReceiveEmbedding:
+    case OpKind::ReceiveEmbeddingGradient:
+      return receive(index);
+    case OpKind::SendEmbedding:
+    case OpKind::SendEmbeddingGradient:
+      return send(index, embedding_payload(op));
+    case OpKind::VocabularyLoss:
+      return visit_vocabulary(index);
+    case OpKind::EmbeddingGradient:
+      return add_received_embedding_gradient(op);
+    case OpKind::GatherWeights:
+    case OpKind::ReleaseWeights:
+      broken_invariant("one replica", "train refuses sharded weights", __FILE__, __LINE__);
+    case OpKind::ReduceGradients:
+      PENSTOCK_CHECK(op.group == mesh::Group::Pipeline, "train refuses several replicas");
+      reduce_tied_gradients(setting_.stages, op.peer, setting_.pipeline);
+      break;
+    case OpKind::OptimizerStep:
+      end_exchange();
+      restart_clocks(index);
+      setting_.optimizer_step(result_.loss_sums);
+      break;
+    case OpKind::Offload:
+      return setting_.offloader->offload(index, setting_.stages.at(op.key.stage), is_sliced(op));
+    case OpKind::Reload:
+      return setting_.offloader->reload(index);
+  }
+}
+
+void Interpreter::forward(const Op& op) {
+  const auto& range = setting_.slices[op.key.micro_batch][op.key.slice];
+  const auto j = static_cast<std::size_t>(op.key.micro_batch);
+  const std::size_t here = slot(op.key);
+  const bool embeds = op.key.stage == 0 && setting_.vocabulary;
+  const bool first = op.key.stage == 0 && !setting_.vocabulary;
+  const bool last = op.key.stage + 1 == setting_.program.stages && !setting_.vocabulary;
+
+  const bool last_slice = range.begin + range.length == step_->tokens[j].size(1);
+  nn::ForwardInput input{
+      .key = {op.key.micro_batch, op.key.slice}, .first_position = range.begin, .last_slice = last_slice};
+  if (first) input.tokens = step_->tokens[j].slice(1, range.begin, range.begin + range.length);
+  if (!first) input.hidden = embeds ? embedded(op) : std::exchange(inputs_[here], {});
+  if (last) {
+    input.targets = step_->targets[j].slice(1, range.begin, range.begin + range.length);
+    input.loss_scale = loss_scale();
+  }
+  const auto partners = partners_of(op);
+  input.partners = partners.get();
+  nn::Stage& stage = setting_.stages.at(op.key.stage);
+  const bool evaluating = setting_.mode == Mode::Evaluate;
+  nn::ForwardOutput output = evaluating ? stage.evaluate(input) : stage.forward(input);
+  if (evaluating && last_slice) stage.forget(op.key.micro_batch);
+
+  if (last) {
+    result_.loss_sums[first_slot_[j] + static_cast<std::size_t>(op.key.slice)] = output.loss_sum;
+  } else if (setting_.stages.contains(op.key.stage + 1)) {
+    inputs_[slot(op.key.at_stage(op.key.stage + 1))] = std::move(output.hidden);
+  } else {
+    outputs_[here] = std::move(output.hidden);
+  }
+}
+
+void Interpreter::backward(const Op& op) {
+  const std::size_t here = slot(op.key);
+  const nn::SliceKey key{op.key.micro_batch, op.key.slice};
+  nn::Stage& stage = setting_.stages.at(op.key.stage);
+  const at::Tensor gradient = std::exchange(output_gradients_[here], {});
+  const auto partners = partners_of(op);
+  at::Tensor passed_on = op.kind == OpKind::Backward ? stage.backward(key, gradient, partners.get())
+                                                     : stage.backward_input(key, gradient, partners.get());
+  if (op.key.stage == 0) {
+    if (setting_.vocabulary) add_own_embedding_gradient(op, std::move(passed_on));
+    return;
+  }
+  if (setting_.stages.contains(op.key.stage - 1)) {
+    output_gradients_[slot(op.key.at_stage(op.key.stage - 1))] = std::move(passed_on);
+  } else {
+    input_gradients_[here] = std::move(passed_on);
+  }
+}
+
+std::unique_ptr<nn::AttentionPartners> Interpreter::partners_of(const Op& op) {
+  return setting_.exchange ? setting_.exchange->partners_of(op) : nullptr;
+}
+
+void Interpreter::send(std::uint32_t index, at::Tensor payload) {
+  const Op& op = list_.ops[index];
+  PENSTOCK_CHECK(payload.defined(), "a send follows the op that made its payload");
+  Flight flight{.op = index, .buffer = payload.contiguous(), .request = {}};
+  nn::recount(flight.buffer, nn::Category::Transfers);
+  flight.request = setting_.pipeline->send(bytes_of_tensor(flight.buffer), op.peer,
+                                           static_cast<int>(schedule::channel_of(op.kind)));
+  sending_.push_back(std::move(flight));
+}
+
+void Interpreter::receive(std::uint32_t index) {
+  const Op& op = list_.ops[index];
+  const bool part = schedule::is_embedding_transfer(op.kind);
+  Flight flight{.op = index, .buffer = part ? empty_part(op) : empty_slice(op), .request = {}};
+  nn::recount(flight.buffer, nn::Category::Transfers);
+  flight.request = setting_.pipeline->receive(bytes_of_tensor(flight.buffer), op.peer,
+                                              static_cast<int>(schedule::channel_of(op.kind)));
+  receiving_.push_back(std::move(flight));
+}
+
+// Finishes an op that another waits for. Compute ops are done already: this thread runs them one by one.
+void Interpreter::finish(std::uint32_t index) {
+  const OpKind kind = list_.ops[index].kind;
+  if (schedule::is_receive(kind)) return finish_receive(index);
+  if (schedule::is_send(kind)) return finish_send(index);
+  if (kind != OpKind::Offload && kind != OpKind::Reload) return;
+  if (const auto event = setting_.offloader->finish(index)) result_.events[index] = *event;
+}
+
+void Interpreter::finish_receive(std::uint32_t index) {
+  const auto flight = std::ranges::find(receiving_, index, &Flight::op);
+  if (flight == receiving_.end()) return;
+  flight->request.wait();
+  deliver(*flight);
+  receiving_.erase(flight);
+}
+
+void Interpreter::finish_send(std::uint32_t index) {
+  const auto flight = std::ranges::find(sending_, index, &Flight::op);
+  if (flight == sending_.end()) return;
+  flight->request.wait();
+  result_.events[index].end = now();
+  sending_.erase(flight);
+}
+
+void Interpreter::deliver(Flight& flight) {
+  const Op& op = list_.ops[flight.op];
+  const std::size_t here = slot(op.key);
+  if (schedule::is_embedding_transfer(op.kind)) {
+    embedding_parts_[{op.peer, here}] = std::move(flight.buffer);
+  } else {
+    (op.kind == OpKind::ReceiveForward ? inputs_ : output_gradients_)[here] = std::move(flight.buffer);
+  }
+  result_.events[flight.op].end = now();
+}
+
+// Lets the transport make progress, frees sent buffers, and records arrival times.
+void Interpreter::poll() {
+  if (setting_.offloader) setting_.offloader->throw_failure();
+  std::erase_if(receiving_, [&](Flight& flight) {
+    if (!flight.request.test()) return false;
+    deliver(flight);
+    return true;
+  });
+  free_what_is_sent();
+}
+
+void Interpreter::free_what_is_sent() {
+  std::erase_if(sending_, [&](Flight& flight) {
+    if (!flight.request.test()) return false;
+    result_.events[flight.op].end = now();
+    return true;
+  });
+}
+
+void Interpreter::wait_for_sends() {
+  for (Flight& flight : sending_) {
+    flight.request.wait();
+    result_.events[flight.op].end = now();
+  }
+  sending_.clear();
+}
+
+at::Tensor Interpreter::empty_slice(const Op& op) const {
+  const auto& ranges = setting_.slices[op.key.micro_batch];
+  const Tokens length = ranges[op.key.slice].length;
+  return at::empty({setting_.sequences, length, setting_.hidden}, at::dtype(setting_.type));
+}
+
+bool Interpreter::is_sliced(const Op& op) const { return setting_.slices[op.key.micro_batch].size() > 1; }
+
+double Interpreter::loss_scale() const {
+  return 1.0 / static_cast<double>(std::max<std::int64_t>(step_->target_count, 1));
+}
+
+std::size_t Interpreter::slot(const schedule::Key& key) const {
+  return static_cast<std::size_t>(key.stage) * slots_per_stage_ + first_slot_[key.micro_batch] +
+         static_cast<std::size_t>(key.slice);
+}
+
+void Interpreter::restart_clocks(std::uint32_t index) {
+  result_.events[index].start = now();
+  processor_began_ = own_processor_time();
+}
+
+Seconds Interpreter::now() const { return steady_seconds() - began_; }
+
+}  // namespace penstock::train

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one device's list of a program, exactly in its order: a loop and a switch.
+//
+// Compute ops and collectives run at once on the calling thread. Sends and receives are posted without
+// blocking and polled between ops; a compute op waits for the receives it names. Copies of offloading run on
+// threads of their own and are waited for likewise. Every op leaves one event in the timeline.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "comm/groups.h"
+#include "model/slices.h"
+#include "nn/stage.h"
+#include "nn/vocabulary_shard.h"
+#include "schedule/program.h"
+#include "schedule/timeline.h"
+#include "train/exchange/server.h"
+#include "train/offload/offloader.h"
+#include "train/record/op_memory.h"
+
+namespace penstock::train {
+
+// The tokens of one step of one pipeline, on every device: m micro-batches of b sequences of s tokens.
+struct StepTokens {
+  std::vector<at::Tensor> tokens;   // m × [b, s] int64
+  std::vector<at::Tensor> targets;  // m × [b, s] int64; -1: no target
+  std::int64_t target_count = 0;    // targets that are not -1, over all micro-batches
+};
+
+enum class Mode { Train, Evaluate };
+
+struct StepResult {
+  // Unscaled loss of each (micro-batch, slice) in ascending order; all 0 except on the device of the last
+  // stage.
+  std::vector<double> loss_sums;
+  std::vector<schedule::Event> events;  // one per op, seconds since the step began here
+  std::vector<OpMemory> memory;         // one per op of the compute lane, in order; empty without a ledger
+
+  // Processor time of this rank's thread for each op: the op's duration when no other rank shares the core.
+  // Time of the rank's other threads is not included. Transfers have 0.
+  std::vector<Seconds> processor_seconds;  // others' requests not included
+
+  std::vector<schedule::ExchangeSpan> exchanges;  // serving others, and waiting for them inside own ops
+};
+
+class Interpreter {
+ public:
+  // The interpreter's view of the run. Everything must outlive the interpreter.
+  struct Setting {
+    const schedule::Program& program;
+    int device = 0;
+    std::map<int, nn::Stage>& stages;                    // this device's, by number
+    comm::Pipeline pipeline;                             // rank = device
+    std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
+    std::int64_t sequences = 1;                          // b
+    std::int64_t hidden = 0;                             // width of messages between stages
+    at::ScalarType type = at::kFloat;                    // their element type
+    Mode mode = Mode::Train;
+    Offloader* offloader = nullptr;             // of this device's list, when it has copies
+    nn::VocabularyShard* vocabulary = nullptr;  // this device's, when the program shards the vocabulary
+    ExchangeServer* exchange =
+        nullptr;  // this device's, when the program has exchange; then `pipeline` is the server's
+    // Runs STEP, given this device's loss sums of the step; may be empty when evaluating.
+    std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
+    nn::Ledger* ledger = nullptr;  // of this rank; may be null
+  };
+  explicit Interpreter(Setting setting);
+
+  // One step, from first to last op. Throws RunError when a peer is lost.
+  StepResult run(const StepTokens& step);
+
+ private:
+  // A message in flight; owns its buffer until the request is done.
+  struct Flight {
+    std::uint32_t op = 0;
+    at::Tensor buffer;
+    comm::Request request;
+  };
+
+  void execute(std::uint32_t index);
+  void carry_out(std::uint32_t index);
+  void forward(const schedule::Op& op);
+  void backward(const schedule::Op& op);
+  void send(std::uint32_t index, at::Tensor payload);
+  void receive(std::uint32_t index);
+  void finish(std::uint32_t index);
+  void finish_receive(std::uint32_t index);
+  void finish_send(std::uint32_t index);
+  void free_what_is_sent();
+  std::unique_ptr<nn::AttentionPartners> partners_of(const schedule::Op& op);
+  void end_exchange();
+  Seconds own_processor_time() const;  // others' requests not included
+
+  // Under vocabulary parallelism (interpreter_vocabulary.cpp). Stages 0 and S - 1 then have neither embedding
+  // nor output layer.
+  void visit_vocabulary(std::uint32_t index);
+  at::Tensor embedded(const schedule::Op& op);
+  void add_own_embedding_gradient(const schedule::Op& op, at::Tensor gradient);
+  void add_received_embedding_gradient(const schedule::Op& op);
+  at::Tensor embedding_payload(const schedule::Op& op);
+  at::Tensor empty_part(const schedule::Op& op) const;
+
+  void deliver(Flight& flight);
+  void poll();
+  void wait_for_sends();
+
+  at::Tensor empty_slice(const schedule::Op& op) const;
+  bool is_sliced(const schedule::Op& op) const;
+  at::Tensor rows_of_slice(const std::vector<at::Tensor>& batch, const schedule::Op& op) const;  // [N]
+  double loss_scale() const;
+  std::size_t slot(const schedule::Key& key) const;
+  Seconds now() const;
+  void restart_clocks(std::uint32_t index);  // the op's time so far was waiting
+
+  Setting setting_;
+  const schedule::DeviceProgram& list_;
+  std::vector<std::size_t> first_slot_;  // of each micro-batch, within a stage
+  std::size_t slots_per_stage_ = 0;
+
+  // Tensors between producer and consumer, by slot of their stage.
+  std::vector<at::Tensor> inputs_, outputs_, output_gradients_, input_gradients_;
+  std::map<std::pair<int, std::size_t>, at::Tensor> embedding_parts_;  // by source device and slot
+  std::vector<Flight> receiving_, sending_;
+
+  const StepTokens* step_ = nullptr;
+  StepResult result_;
+  Seconds began_ = 0;
+  Seconds processor_began_ = 0;  // of the running op
+};
+
+}  // namespace penstock::train

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/step/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "nn/allocator.h"
+#include "nn/stage_parameters.h"
+#include "run/lowering.h"
+#include "schedule/exchange/time.h"
+
+namespace penstock::train {
+namespace {
+
+std::map<int, nn::Stage> make_stages(const run::Run& run, int device) {
+  const bool sharded = run.sharded_vocabulary();
+  std::map<int, nn::Stage> stages;
+  for (int number = 0; number < run.stages(); ++number) {
+    if (run.device_of_stage[number] != device) continue;
+    const auto [first, count] = run.layers[number];
+    const auto keep = run.keep.begin() + first;
+    stages.emplace(number, nn::Stage({.shape = run.shape(),
+                                      .layers = {first, count},
+                                      .first = number == 0 && !sharded,
+                                      .last = number + 1 == run.stages() && !sharded,
+                                      .precision = run.precision,
+                                      .seed = static_cast<std::uint64_t>(run.options.train.seed),
+                                      .loss_tile_tokens = run.options.train.loss_tile_tokens,
+                                      .max_positions = run.options.data.seq_len,
+                                      .keep = {keep, keep + count}}));
+  }
+  return stages;
+}
+
+bool has_copies(const schedule::DeviceProgram& list) {
+  return std::ranges::any_of(list.ops,
+                             [](const schedule::Op& op) { return op.kind == schedule::OpKind::Offload; });
+}
+
+std::unique_ptr<Offloader> make_offloader(const run::Run& run, int device) {
+  const schedule::DeviceProgram& list = run.program.devices[device];
+  if (!has_copies(list)) return nullptr;
+  const run::MemoryOptions& memory = run.options.memory;
+  const Bytes size = find_rooms(list).size;
+  if (run.offload_to == run::OffloadTo::Host) return std::make_unique<Offloader>(list, host_store(size));
+  const std::string& directory = memory.offload_dir.empty() ? run.options.output.dir : memory.offload_dir;
+  return std::make_unique<Offloader>(list, disk_store(directory, device, size));
+}
+
+nn::VocabularyOptions vocabulary_options(const run::Run& run, comm::Pipeline pipeline) {
+  return {.shape = run.shape(),
+          .precision = run.precision,
+          .seed = static_cast<std::uint64_t>(run.options.train.seed),
+          .rank = pipeline->rank(),
+          .parts = pipeline->size(),
+          .loss_tile_tokens = run.options.train.loss_tile_tokens};
+}
+
+}  // namespace
+
+Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile)
+    : run_(run),
+      evaluation_(run::evaluation_of(run)),
+      profiles_(profile),
+      groups_(comm::make_groups(world, run.mesh)) {
+  const int device = groups_.pipeline->rank();
+  nn::install_allocator();
+  const nn::LedgerScope counted(ledger_);
+  stages_ = make_stages(run, device);
+  if (run.sharded_vocabulary()) vocabulary_.emplace(vocabulary_options(run, groups_.pipeline));
+  {
+    const nn::CategoryScope moments(nn::Category::Optimizer);
+    optimizer_ =
+        std::make_unique<Optimizer>(parameters(), model::parameter_names(run.shape()), run.options.train);
+  }
+  offloader_ = make_offloader(run, device);
+  ledger_.reset_peaks();  // exclude the creation of parameters
+  exchange_server_ = make_exchange_server();
+  training_ = make_interpreter(run.program, Mode::Train);
+  evaluating_ = make_interpreter(evaluation_, Mode::Evaluate);
+}
+
+std::vector<nn::Parameter*> Trainer::parameters() {
+  std::vector<nn::Parameter*> parameters;
+  for (auto& [number, stage] : stages_) {
+    for (nn::Parameter& parameter : stage.parameters()) parameters.push_back(&parameter);
+  }
+  if (vocabulary_) {
+    for (nn::Parameter& parameter : vocabulary_->parameters()) parameters.push_back(&parameter);
+  }
+  return parameters;
+}
+
+void Trainer::weights_from_masters() {
+  for (auto& [number, stage] : stages_) stage.weights_from_masters();
+  if (vocabulary_) vocabulary_->weights_from_masters();
+}
+
+StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
+  const nn::LedgerScope counted(ledger_);
+  report_ = {.lr = learning_rate(run_.options.train, step)};
+  targets_ = tokens.target_count;
+  groups_.world->barrier();
+  profile_.restart();
+  const nn::ProfileScope profiled(profiles_ ? &profile_ : nullptr);
+  const Seconds began = steady_seconds();
+  StepResult result = training_->run(tokens);
+  events_ = std::move(result.events);
+  exchanges_ = std::move(result.exchanges);
+  memory_ = std::move(result.memory);
+  processor_seconds_ = std::move(result.processor_seconds);
+  gather_facts(steady_seconds() - began);
+  return report_;
+}
+
+double Trainer::evaluate(const StepTokens& tokens) {
+  const nn::LedgerScope counted(ledger_);
+  return mean_loss(evaluating_->run(tokens).loss_sums, tokens.target_count);
+}
+
+// Sums are zero on all ranks but one, so adding them over the ranks changes no bit.
+double Trainer::mean_loss(std::vector<double> loss_sums, std::int64_t targets) {
+  groups_.world->all_reduce(loss_sums.data(), loss_sums.size(), comm::Type::F64, comm::Reduction::Sum);
+  double sum = 0;
+  for (const double part : loss_sums) sum += part;
+  return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
+}
+
+void Trainer::update(const std::vector<double>& loss_sums) {
+  report_.loss = mean_loss(loss_sums, targets_);
+  if (vocabulary_) vocabulary_->add_tied_gradients();
+  std::vector<double> square_sums = optimizer_->square_sums();
+  groups_.world->all_reduce(square_sums.data(), square_sums.size(), comm::Type::F64, comm::Reduction::Sum);
+  report_.grad_norm = gradient_norm(square_sums);
+  report_.skipped = !std::isfinite(report_.loss) || !std::isfinite(report_.grad_norm);
+  if (!report_.skipped)
+    optimizer_->update(report_.lr, clip_scale(report_.grad_norm, run_.options.train.clip));
+  if (!report_.skipped) weights_from_masters();
+  for (auto& [number, stage] : stages_) stage.zero_gradients();
+  if (vocabulary_) vocabulary_->zero_gradients();
+}
+
+void Trainer::gather_facts(Seconds seconds) {
+  const auto& list = run_.program.devices[groups_.pipeline->rank()];
+  const CopyFacts copied = copies();
+  double sums[] = {schedule::busy_seconds(list, events_, exchanges_), copied.copying, copied.waiting};
+  double facts[] = {seconds, static_cast<double>(ledger_.peak_total())};
+  groups_.world->all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
+  groups_.world->all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
+  report_.seconds = facts[0];
+  report_.peak_bytes = static_cast<Bytes>(facts[1]);
+  if (sums[1] > 0) report_.copy_hidden = std::max(0.0, 1.0 - sums[2] / sums[1]);
+  report_.bubble_fraction = 1.0 - sums[0] / (static_cast<double>(groups_.world->size()) * report_.seconds);
+}
+
+std::unique_ptr<ExchangeServer> Trainer::make_exchange_server() {
+  if (run_.program.exchanges.empty()) return nullptr;
+  const model::Shape& shape = run_.shape();
+  return std::make_unique<ExchangeServer>(ExchangeServer::Setting{.program = run_.program,
+                                                                  .device = groups_.pipeline->rank(),
+                                                                  .pipeline = groups_.pipeline,
+                                                                  .slices = run_.slices,
+                                                                  .sequences = run_.options.train.micro_batch,
+                                                                  .heads = shape.heads,
+                                                                  .kv_heads = shape.kv_heads,
+                                                                  .head_dim = shape.head_dim(),
+                                                                  .type = nn::compute_type(run_.precision),
+                                                                  .timeout = run_.options.train.timeout});
+}
+
+std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& program, Mode mode) {
+  const bool training = mode == Mode::Train;
+  return std::make_unique<Interpreter>(Interpreter::Setting{
+      .program = program,
+      .device = groups_.pipeline->rank(),
+      .stages = stages_,
+      .pipeline = training && exchange_server_ ? exchange_server_->pipeline() : groups_.pipeline,
+      .slices = training ? run_.slices : run::cuts_of(run_.options, evaluation_.slices),
+      .sequences = run_.options.train.micro_batch,
+      .hidden = run_.shape().hidden,
+      .type = nn::compute_type(run_.precision),
+      .mode = mode,
+      .offloader = training ? offloader_.get() : nullptr,
+      .vocabulary = vocabulary(),
+      .exchange = training ? exchange_server_.get() : nullptr,
+      .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); },
+      .ledger = &ledger_});
+}
+
+}  // namespace penstock::train

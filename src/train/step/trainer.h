@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a run: its stages, its optimizer, and one step after another.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "comm/groups.h"
+#include "nn/kernels/profile.h"
+#include "nn/ledger.h"
+#include "nn/stage.h"
+#include "nn/vocabulary_shard.h"
+#include "run/run.h"
+#include "train/exchange/server.h"
+#include "train/offload/offloader.h"
+#include "train/step/interpreter.h"
+#include "train/step/optimizer.h"
+
+namespace penstock::train {
+
+// Results of one step, the same on every rank.
+struct StepReport {
+  double loss = 0;       // mean over the step's targets, nats
+  double grad_norm = 0;  // before clipping
+  double lr = 0;
+  bool skipped = false;        // no update: loss or gradient not finite
+  Seconds seconds = 0;         // of the slowest rank
+  double bubble_fraction = 0;  // 1 − compute time / (ranks · seconds)
+  Bytes peak_bytes = 0;        // maximum over the ranks, since the run began
+  // Share of the offload copies' time during which no rank waited for one; empty without copies.
+  std::optional<double> copy_hidden;
+};
+
+class Trainer {
+ public:
+  // Run and communicator must outlive the trainer. Makes the groups of ranks and this rank's stages.
+  // `profile`: times every kernel call. Collective.
+  Trainer(const run::Run& run, comm::Communicator& world, bool profile = false);
+
+  // One optimizer step, number `step` from 1, over the same tokens on every rank. Collective.
+  StepReport step(std::int64_t step, const StepTokens& tokens);
+
+  // Mean loss over the targets; changes nothing. Collective.
+  double evaluate(const StepTokens& tokens);
+
+  // The latest step of this rank.
+  const std::vector<schedule::Event>& events() const { return events_; }
+  const std::vector<schedule::ExchangeSpan>& exchanges() const { return exchanges_; }
+  const std::vector<OpMemory>& memory() const { return memory_; }
+  const std::vector<nn::KernelCall>& kernel_calls() const { return profile_.calls(); }  // when profiling
+  const std::vector<Seconds>& processor_seconds() const { return processor_seconds_; }
+
+  std::map<int, nn::Stage>& stages() { return stages_; }
+  nn::VocabularyShard* vocabulary() { return vocabulary_ ? &*vocabulary_ : nullptr; }
+
+  // Of all stages, then of the vocabulary shard; both sides of tied embeddings.
+  std::vector<nn::Parameter*> parameters();
+  void weights_from_masters();  // after the masters were changed from outside
+  Optimizer& optimizer() { return *optimizer_; }
+  const nn::Ledger& ledger() const { return ledger_; }
+  CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }
+
+ private:
+  std::unique_ptr<ExchangeServer> make_exchange_server();
+  std::unique_ptr<Interpreter> make_interpreter(const schedule::Program& program, Mode mode);
+  double mean_loss(std::vector<double> loss_sums, std::int64_t targets);
+  void update(const std::vector<double>& loss_sums);
+  void gather_facts(Seconds seconds);
+
+  const run::Run& run_;
+  const schedule::Program evaluation_;
+  const bool profiles_;
+  comm::Groups groups_;
+  nn::Ledger ledger_;  // before the tensors counted in it
+  std::map<int, nn::Stage> stages_;
+  std::optional<nn::VocabularyShard> vocabulary_;  // under vocabulary parallelism
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<ExchangeServer>
+      exchange_server_;  // where the program has exchange; before the interpreter that uses it
+  std::unique_ptr<Interpreter> training_;
+  std::unique_ptr<Interpreter> evaluating_;
+  std::unique_ptr<Offloader> offloader_;  // where records are offloaded
+  std::vector<schedule::Event> events_;
+  std::vector<schedule::ExchangeSpan> exchanges_;
+  std::vector<OpMemory> memory_;
+  nn::Profile profile_;
+  std::vector<Seconds> processor_seconds_;
+  StepReport report_;         // of the current step
+  std::int64_t targets_ = 0;  // of the current step
+};
+
+}  // namespace penstock::train

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh/mesh.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+
+namespace penstock::mesh {
+namespace {
+
+// Every mesh of small sizes, with every expert size that fits.
+std::vector<Mesh> many_meshes() {
+  std::vector<Mesh> meshes;
+  for (const int t : {1, 2, 3, 4}) {
+    for (const int c : {1, 2, 3}) {
+      for (const int d : {1, 2, 5}) {
+        for (const int p : {1, 2, 3, 8}) {
+          for (int e = 1; e <= t * c * d; ++e) {
+            if (t * c * d % e == 0)
+              meshes.push_back({.tensor = t, .context = c, .expert = e, .data = d, .pipeline = p});
+          }
+        }
+      }
+    }
+  }
+  return meshes;
+}
+
+TEST(Mesh, CoordinatesAndRanksAreInverse) {
+  for (const Mesh& mesh : many_meshes()) {
+    std::int64_t rank = 0;
+    for (int p = 0; p < mesh.pipeline; ++p) {
+      for (int d = 0; d < mesh.data; ++d) {
+        for (int c = 0; c < mesh.context; ++c) {
+          for (int t = 0; t < mesh.tensor; ++t, ++rank) {
+            const Coordinates at{.tensor = t, .context = c, .data = d, .pipeline = p};
+            ASSERT_EQ(mesh.rank_of(at), rank);
+            ASSERT_EQ(mesh.coordinates_of(rank), at);
+          }
+        }
+      }
+    }
+    ASSERT_EQ(rank, mesh.world());
+  }
+}
+
+TEST(Mesh, GroupsOfEachKindPartitionTheWorld) {
+  for (const Mesh& mesh : many_meshes()) {
+    for (const Group group : kGroups) {
+      std::map<std::vector<std::int64_t>, int> groups;
+      for (std::int64_t rank = 0; rank < mesh.world(); ++rank) {
+        const auto ranks = members(mesh, group, rank);
+        ASSERT_EQ(std::ssize(ranks), size(mesh, group)) << name_of(group);
+        ASSERT_EQ(ranks.at(position(mesh, group, rank)), rank) << name_of(group);
+        ++groups[ranks];
+      }
+      std::set<std::int64_t> seen;
+      for (const auto& [ranks, times] : groups) {
+        ASSERT_EQ(times, std::ssize(ranks)) << "all members see the same group";
+        for (const std::int64_t rank : ranks) ASSERT_TRUE(seen.insert(rank).second) << name_of(group);
+      }
+      ASSERT_EQ(std::ssize(seen), mesh.world());
+    }
+  }
+}
+
+TEST(Mesh, GroupsHoldTheRanksThatDifferOnTheirAxesAlone) {
+  for (const Mesh& mesh : many_meshes()) {
+    for (std::int64_t rank = 0; rank < mesh.world(); ++rank) {
+      const Coordinates own = mesh.coordinates_of(rank);
+      const auto expect = [&](Group group, auto&& same) {
+        std::vector<std::int64_t> expected;
+        for (std::int64_t other = 0; other < mesh.world(); ++other) {
+          if (same(mesh.coordinates_of(other))) expected.push_back(other);
+        }
+        ASSERT_EQ(members(mesh, group, rank), expected) << name_of(group);
+      };
+      using At = Coordinates;
+      expect(Group::Tensor, [&](const At& at) {
+        return At{own.tensor, at.context, at.data, at.pipeline} == own ||
+               (at.context == own.context && at.data == own.data && at.pipeline == own.pipeline);
+      });
+      expect(Group::Context, [&](const At& at) {
+        return at.tensor == own.tensor && at.data == own.data && at.pipeline == own.pipeline;
+      });
+      expect(Group::Replica,
+             [&](const At& at) { return at.tensor == own.tensor && at.pipeline == own.pipeline; });
+      expect(Group::Pipeline, [&](const At& at) {
+        return at.tensor == own.tensor && at.context == own.context && at.data == own.data;
+      });
+      expect(Group::Vocabulary,
+             [&](const At& at) { return at.context == own.context && at.data == own.data; });
+    }
+    if (mesh.world() > 40) continue;
+  }
+}
+
+TEST(Mesh, ExpertGroupsAreConsecutiveRanksOfOneStage) {
+  const Mesh mesh{.tensor = 2, .context = 2, .expert = 4, .data = 2, .pipeline = 2};
+  EXPECT_EQ(members(mesh, Group::Expert, 5), (std::vector<std::int64_t>{4, 5, 6, 7}));
+  EXPECT_EQ(members(mesh, Group::Expert, 8), (std::vector<std::int64_t>{8, 9, 10, 11}));
+  EXPECT_EQ(members(mesh, Group::ExpertReplica, 5), (std::vector<std::int64_t>{1, 5}));
+}
+
+TEST(Mesh, RefusesExpertsThatDoNotDivideTheRanksOfAStageAndNamesTheNearest) {
+  try {
+    validate({.tensor = 2, .expert = 5, .data = 4});
+    FAIL() << "5 does not divide 8";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "parallel.ep = 5 does not divide tp·cp·dp = 8; use 4 or 8");
+  }
+}
+
+// Counts members node by node.
+NodeSpread counted(const std::vector<std::int64_t>& ranks, std::int64_t g) {
+  std::map<std::int64_t, int> nodes;
+  for (const std::int64_t rank : ranks) ++nodes[node_of(rank, g)];
+  NodeSpread result{static_cast<int>(ranks.size()), nodes.size() == 1, static_cast<int>(nodes.size()),
+                    static_cast<int>(ranks.size())};
+  for (const auto& [node, count] : nodes) result.least_members = std::min(result.least_members, count);
+  return result;
+}
+
+TEST(Mesh, NodeSpreadIsWhatCountingFinds) {
+  for (const std::int64_t stride : {1, 2, 4, 8, 16}) {
+    for (std::int64_t first = 0; first < 16; ++first) {
+      for (int count = 1; count <= 20; ++count) {
+        std::vector<std::int64_t> ranks;
+        for (int i = 0; i < count; ++i) ranks.push_back(first + i * stride);
+        const NodeSpread expected = counted(ranks, 8), found = node_spread(first, stride, count, 8);
+        EXPECT_EQ(found.one_node, expected.one_node);
+        EXPECT_EQ(found.nodes, expected.nodes) << first << " " << stride << " " << count;
+        EXPECT_EQ(found.least_members, expected.least_members) << first << " " << stride << " " << count;
+      }
+    }
+  }
+}
+
+TEST(Mesh, TheThinnestGroupIsTheOneThatTryingAllFinds) {
+  for (const Mesh& mesh : many_meshes()) {
+    if (mesh.tensor == 3 || mesh.context == 3) continue;  // strides that divide a node
+    for (const Group group : {Group::Tensor, Group::Context, Group::Replica}) {
+      int least = 1 << 30;
+      bool all_inside = true;
+      for (std::int64_t rank = 0; rank < mesh.world(); ++rank) {
+        const NodeSpread here = counted(members(mesh, group, rank), 8);
+        all_inside &= here.one_node;
+        if (!here.one_node) least = std::min(least, here.least_members);
+      }
+      const NodeSpread found = thinnest(mesh, group, 8);
+      EXPECT_EQ(found.one_node, all_inside) << name_of(group);
+      if (!all_inside) {
+        EXPECT_EQ(found.least_members, least) << name_of(group);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::mesh

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/run_file.h"
+
+#include <gtest/gtest.h>
+
+#include "files/option_file.h"
+#include "plan/simulated_step.h"
+#include "reference.h"
+#include "run/costs.h"
+#include "run/resolve.h"
+
+namespace penstock::plan {
+namespace {
+
+Cluster cluster(std::int64_t gpus) {
+  Cluster cluster{read_hardware("h800"), gpus, 0, sim::kPenstock};
+  cluster.limit = cluster.hardware.usable_bytes();
+  return cluster;
+}
+
+Candidate candidate_of(const Workload& workload, const Cluster& on, const Layout& layout) {
+  Candidate candidate{.layout = layout};
+  candidate.cost = step_cost(workload, layout, on.hardware, on.engine);
+  return candidate;
+}
+
+run::Run resolved(const std::string& text) {
+  run::Options options;
+  files::read_toml(text, "run.toml", run::describe(options));
+  return run::resolve(options);
+}
+
+Layout hybrid() {
+  Layout layout;
+  layout.mesh = {.tensor = 8, .context = 2, .expert = 2, .data = 2, .pipeline = 4};
+  layout.slices = 8;
+  layout.chunks = 2;
+  layout.keep = model::keep_of(model::Policy::Balanced);
+  return layout;
+}
+
+TEST(RunFile, OfAMeshBeyondThePipelineSaysFirstThatItCannotBeTrainedYet) {
+  const Workload w{find_model("llama-7b"), 4096, 8};
+  const Cluster on = cluster(8);
+  Layout layout;
+  layout.mesh = {.pipeline = 8};
+  layout.keep = model::keep_of(model::Policy::None);
+  EXPECT_TRUE(run_file(w, on, candidate_of(w, on, layout), "text.txt", "runs/x").starts_with("# t1 p8"));
+  layout.mesh = {.tensor = 2, .pipeline = 4};
+  EXPECT_TRUE(run_file(w, on, candidate_of(w, on, layout), "", "runs/x")
+                  .starts_with("# the trainer cannot run this yet: it needs tp = 2"));
+}
+
+TEST(RunFile, OfAHybridMeshWithExpertsResolvesToTheLayout) {
+  const Workload w{find_model("mixtral-8x22b"), 65536, 8};
+  const Cluster on = cluster(128);
+  Layout layout = hybrid();
+  layout.chunks = 7;
+  layout.offload = 0.5;
+  layout.exchange = ExchangeMode::Levelled;
+  layout.vocabulary_parallel = true;
+  const run::Run run = resolved(run_file(w, on, candidate_of(w, on, layout), "", "runs/x"));
+  EXPECT_EQ(run.mesh, layout.mesh);
+  EXPECT_EQ(run.shape().experts, 8);
+  EXPECT_EQ(run.shape().experts_per_token, 2);
+  EXPECT_EQ(run.stages(), 28);
+  EXPECT_EQ(run.schedule.slices, std::vector<int>(4, 8));
+  EXPECT_EQ(run.offload, 0.5);
+  EXPECT_EQ(run.exchange, ExchangeMode::Levelled);
+  EXPECT_TRUE(run.sharded_vocabulary());
+  EXPECT_TRUE(run.shape().tied_embeddings);
+  EXPECT_EQ(run.keep.front(), layout.keep);
+  EXPECT_EQ(run.predicted.size(), 4u);
+}
+
+TEST(RunFile, SaysOnlyWhatDiffersFromTheDefaults) {
+  const Workload w{find_model("llama-7b"), 4096, 8};
+  const Cluster on = cluster(8);
+  Layout layout;
+  layout.mesh = {.pipeline = 8};
+  layout.keep = model::keep_of(model::Policy::None);
+  const std::string text = run_file(w, on, candidate_of(w, on, layout), "", "runs/x");
+  EXPECT_NE(text.find("\n[parallel]\npp = 8\n\n[schedule]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("rope_theta"), std::string::npos) << text;
+  EXPECT_EQ(text.find("exchange"), std::string::npos) << text;
+}
+
+// The planner and `simulate` of its run file agree but for the optimizer and the sums of gradients, which the
+// planner adds in closed form. Simulated, those sums overlap the backward of other stages.
+TEST(RunFile, SimulatedIsThePlannersSimulation) {
+  const Workload w{find_model("llama3-70b"), 65536, 8};
+  for (const bool vocabulary : {false, true}) {
+    for (const int replicas : {1, 2}) {
+      const Cluster on = cluster(32 * replicas);
+      Layout layout = hybrid();
+      layout.mesh = {.tensor = 8, .context = 1, .data = replicas, .pipeline = 4};
+      layout.vocabulary_parallel = vocabulary;
+      const run::Run run = resolved(run_file(w, on, candidate_of(w, on, layout), "", "runs/x"));
+      const sim::AnalyticCosts costs = run::costs_of(run, on.hardware);
+      const StepCost cost = step_cost(w, layout, on.hardware, on.engine);
+      const Seconds whole = sim::simulate(run.program, costs).timeline.makespan() - cost.optimizer;
+      const Seconds planned = simulate_pipeline(w, on, layout).result.makespan;
+      if (replicas == 1) {
+        EXPECT_NEAR(whole / planned, 1, 0.002) << vocabulary;
+      } else {
+        EXPECT_GT(whole, planned) << vocabulary;
+        EXPECT_LT(whole, 1.002 * planned + cost.gradients) << vocabulary;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::plan

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/option_text.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "files/option_file.h"
+#include "run/options.h"
+
+namespace penstock::run {
+namespace {
+
+TEST(OptionsTable, HasEveryKeyOnceWithASentence) {
+  Options options;
+  std::set<std::string> names;
+  for (const Option& option : describe(options)) {
+    EXPECT_TRUE(names.insert(option.name()).second) << option.name();
+    EXPECT_TRUE(option.sentence.ends_with(".")) << option.name();
+  }
+  EXPECT_EQ(
+      sections(describe(options)),
+      (std::vector<std::string_view>{"model", "data", "parallel", "schedule", "memory", "train", "output"}));
+}
+
+TEST(OptionsTable, AllowsItsOwnDefaults) {
+  Options options;
+  const OptionTable table = describe(options);
+  EXPECT_NO_THROW(files::read_toml(print_toml(table), "defaults", table));
+}
+
+TEST(OptionsTable, PrintsHelpWithDefaultsAndLimits) {
+  const std::string help = options_help();
+  EXPECT_NE(help.find("[train]\n  steps = 100 "), std::string::npos) << help;
+  EXPECT_NE(help.find("Which parameters decay. (\"matrices\" or \"all\")"), std::string::npos);
+}
+
+TEST(OptionsTable, IsWhatTheDocumentationShows) {
+  std::ifstream file(std::string(PENSTOCK_SOURCE_DIR) + "/docs/options.md");
+  const std::string documented(std::istreambuf_iterator<char>(file), {});
+  const std::string fresh = std::string(PENSTOCK_BINARY_DIR) + "/options.md";
+  std::ofstream(fresh) << options_markdown();
+  EXPECT_EQ(documented, options_markdown())
+      << "docs/options.md is out of date: cp " << fresh << " docs/options.md";
+}
+
+}  // namespace
+}  // namespace penstock::run

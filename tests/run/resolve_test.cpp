@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/resolve.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "base/option_text.h"
+#include "failure.h"
+#include "run/memory.h"
+#include "schedule/generators/generator.h"
+#include "schedule/text.h"
+#include "scratch.h"
+
+namespace penstock::run {
+namespace {
+
+// A legal run, changed by one line of a test.
+Options changed(const std::function<void(Options&)>& change) {
+  Options options;
+  options.data.text = "corpus.txt";
+  options.parallel.pp = 2;
+  change(options);
+  return options;
+}
+
+std::string refusal(const std::function<void(Options&)>& change) {
+  return failure<InputError>([&] { resolve(changed(change)); });
+}
+
+std::string printed(Options options) { return print_toml(describe(options)); }
+
+TEST(Resolve, FillsWhatWasLeftOpen) {
+  const run::Run run = resolve(changed([](auto& o) { o.model.shape.heads = 4; }));
+  EXPECT_EQ(run.options.model.shape.kv_heads, 4);
+  EXPECT_EQ(run.options.model.shape.vocab, 259);
+  EXPECT_EQ(run.options.schedule.name, "slimpipe");
+  EXPECT_EQ(run.options.schedule.slices, 8);
+  EXPECT_EQ(run.options.schedule.chunks, 1);
+  EXPECT_EQ(run.layers, (std::vector<model::LayerRange>{{0, 4}, {4, 4}}));
+  EXPECT_EQ(run.schedule, schedule::generate("slimpipe", schedule::request(2, 8, 8)));
+}
+
+TEST(Resolve, LeavesUnslicedSchedulesUnsliced) {
+  const run::Run run = resolve(changed([](auto& o) { o.schedule.name = "1f1b"; }));
+  EXPECT_EQ(run.options.schedule.slices, 1);
+  EXPECT_EQ(resolve(changed([](auto& o) { o.data.seq_len = 3; })).options.schedule.slices, 3);
+}
+
+// Whatever else is asked for: what nobody chose is never refused.
+TEST(Resolve, ChoosesSlicesThatTheRestOfTheRunAllows) {
+  const auto slices = [](std::int64_t seq_len, std::int64_t unit, std::int64_t pp, std::int64_t chunks,
+                         std::int64_t group, const char* schedule = "slimpipe") {
+    return resolve(changed([&](Options& o) {
+             o.data.seq_len = seq_len;
+             o.model.shape.layers = pp * chunks;
+             o.parallel.pp = pp;
+             o.schedule = {.name = schedule, .chunks = chunks, .group = group, .slice_unit = unit};
+           }))
+        .options.schedule.slices;
+  };
+  EXPECT_EQ(slices(512, 128, 2, 1, 0), 4);
+  EXPECT_EQ(slices(513, 128, 2, 1, 0), 5);
+  EXPECT_EQ(slices(512, 1, 16, 1, 0), 8);
+  EXPECT_EQ(slices(512, 1, 16, 2, 0), 16);
+  EXPECT_EQ(slices(512, 1, 2, 2, 0), 8);
+  EXPECT_EQ(slices(512, 1, 4, 2, 6), 6);
+  EXPECT_EQ(slices(512, 1, 2, 2, 12), 12);
+  EXPECT_EQ(slices(512, 1, 3, 2, 3), 6);
+  EXPECT_EQ(slices(512, 1, 16, 2, 0, "seq1f1b-interleaved"), 16);
+  EXPECT_NE(refusal([](auto& o) {
+              o.data.seq_len = 4;
+              o.schedule = {.chunks = 2, .group = 6};
+            }).find("group = 6"),
+            std::string::npos);
+}
+
+TEST(Resolve, ResolvesItsOwnResultToItself) {
+  const Options once = resolve(changed([](auto&) {})).options;
+  EXPECT_EQ(printed(resolve(once).options), printed(once));
+}
+
+TEST(Resolve, RefusesHeadsThatDoNotDivide) {
+  EXPECT_NE(refusal([](auto& o) { o.model.shape.heads = 7; }).find("model.heads = 7"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.model.shape.kv_heads = 3; }).find("model.kv_heads = 3"),
+            std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.model.shape.vocab = 100; }).find("model.vocab = 100"), std::string::npos);
+}
+
+TEST(Resolve, TakesTheShapeFromAConfigFile) {
+  const Scratch scratch;
+  scratch.write("config.json",
+                R"({"model_type": "llama", "num_hidden_layers": 3, "hidden_size": 64, "vocab_size": 300,
+    "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
+    "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192}})");
+  const auto from_file = [&](Options& o) { o.model.config = scratch / "config.json"; };
+  const Options options = resolve(changed(from_file)).options;
+  EXPECT_EQ(options.model.shape.kv_heads, 2);
+  EXPECT_EQ(options.model.shape.rope_scaling.factor, 8.0);
+  EXPECT_EQ(printed(resolve(options).options), printed(options)) << "the resolved file needs no other";
+  EXPECT_NE(refusal([&](auto& o) {
+              from_file(o);
+              o.model.shape.ffn = 100;
+            }).find("model.ffn = 100 and model.config"),
+            std::string::npos);
+}
+
+TEST(Resolve, RefusesMoreDevicesThanLayers) {
+  EXPECT_NE(refusal([](auto& o) { o.parallel.pp = 9; }), "");
+  EXPECT_NE(refusal([](auto& o) { o.parallel.layers = {7, 2}; }), "");
+}
+
+TEST(Resolve, RefusesMoreSlicesThanTokens) {
+  const std::string refused = refusal([](auto& o) {
+    o.data.seq_len = 4;
+    o.schedule.slices = 5;
+  });
+  EXPECT_NE(refused.find("schedule.slices = 5"), std::string::npos) << refused;
+}
+
+TEST(Resolve, RefusesABatchThatMicroBatchesDoNotDivide) {
+  EXPECT_EQ(refusal([](auto& o) { o.train.micro_batch = 3; }),
+            "train.batch = 8 is no multiple of train.micro_batch = 3; use 6 or 9");
+  EXPECT_EQ(refusal([](auto& o) { o.train.micro_batch = 16; }),
+            "train.batch = 8 is no multiple of train.micro_batch = 16; use 16");
+  EXPECT_NE(refusal([](auto& o) { o.train.batch = 2'000'000; }).find("2000000 micro-batches"),
+            std::string::npos);
+}
+
+TEST(Resolve, NamesTheNearestSchedule) {
+  EXPECT_NE(refusal([](auto& o) { o.schedule.name = "slimpip"; }).find("\"slimpipe\""), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) {
+              o.schedule.name = "1f1b";
+              o.schedule.slices = 4;
+            }).find("slimpipe"),
+            std::string::npos);
+}
+
+// What is possible resolves, whether train can do it yet or not.
+TEST(Resolve, TakesAnyMeshThatTheModelFits) {
+  const run::Run run = resolve(changed([](auto& o) {
+    o.parallel = {.pp = 2, .dp = 2, .cp = 2, .tp = 4, .ep = 4};
+    o.model.shape.experts = 4;
+    o.model.shape.experts_per_token = 2;
+    o.train.batch = 16;
+  }));
+  EXPECT_EQ(run.mesh, (mesh::Mesh{.tensor = 4, .context = 2, .expert = 4, .data = 2, .pipeline = 2}));
+  EXPECT_EQ(run.schedule.micro_batches(), 8) << "of one pipeline";
+  EXPECT_EQ(run.program.device_count(), 2);
+  EXPECT_EQ(printed(resolve(run.options).options), printed(run.options));
+  EXPECT_NO_THROW(check_ranks(run, 32));
+}
+
+TEST(Resolve, RefusesMeshesThatTheModelDoesNotFitAndNamesTheNearest) {
+  EXPECT_EQ(refusal([](auto& o) { o.parallel.tp = 3; }),
+            "parallel.tp = 3 does not divide model.heads = 8; use 2 or 4");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.model.shape.heads = 12;
+              o.model.shape.hidden = 768;
+              o.model.shape.kv_heads = 6;
+              o.parallel.tp = 4;
+            }),
+            "parallel.tp = 4 neither divides model.kv_heads = 6 nor is a multiple of it; use 3 or 6");
+  EXPECT_EQ(refusal([](auto& o) { o.parallel.ep = 2; }),
+            "parallel.ep = 2 does not divide tp·cp·dp = 1; use 1");
+  EXPECT_EQ(refusal([](auto& o) { o.parallel.ep = o.parallel.dp = 2; }),
+            "parallel.ep = 2 does not divide model.experts = 1; use 1");
+  EXPECT_EQ(refusal([](auto& o) { o.parallel.dp = 3; }),
+            "train.batch = 8 is no multiple of train.micro_batch = 1 times parallel.dp = 3; use 6 or 9");
+}
+
+TEST(Resolve, ExchangesOnlyWhereDevicesKeepStepAndHaveAsManyLayers) {
+  const auto with = [](auto change) {
+    return refusal([&](Options& o) {
+      o.schedule.exchange = "levelled";
+      o.parallel.pp = 2;
+      change(o);
+    });
+  };
+  EXPECT_EQ(with([](auto&) {}), "");
+  EXPECT_EQ(
+      with([](auto& o) { o.schedule.name = "seq1f1b"; }),
+      "schedule.exchange = \"levelled\" needs a schedule in whose slots all devices run forwards together, "
+      "then backwards together; schedule.name = \"seq1f1b\" has no such slots: use \"slimpipe\", or "
+      "schedule.exchange = \"off\"");
+  EXPECT_EQ(
+      with([](auto& o) { o.model.shape.layers = 7; }),
+      "schedule.exchange = \"levelled\" needs as many layers on every stage; model.layers = 7 over 2 stages "
+      "makes 4, 3: use model.layers = 6 or 8, or schedule.exchange = \"off\"");
+  EXPECT_EQ(
+      with([](auto& o) {
+        o.model.shape.layers = 8;
+        o.parallel.layers = {5, 3};
+      }),
+      "schedule.exchange = \"levelled\" needs as many layers on every stage; model.layers = 8 over 2 stages "
+      "makes 5, 3: leave parallel.layers out, or set schedule.exchange = \"off\"");
+}
+
+// Where it cannot be it is off, and the reason is told; what was chosen resolves to itself.
+TEST(Resolve, ChoosesAnExchangeAndSaysWhy) {
+  const auto chosen = [](auto change) {
+    return resolve(changed([&](Options& o) {
+      o.schedule.exchange = "auto";
+      change(o);
+    }));
+  };
+  const run::Run uneven = chosen([](auto& o) { o.model.shape.layers = 7; });
+  EXPECT_EQ(uneven.options.schedule.exchange, "off");
+  EXPECT_NE(uneven.exchange_note.find("as many layers on every stage"), std::string::npos);
+  const run::Run alone = chosen([](auto& o) { o.parallel.pp = 1; });
+  EXPECT_EQ(alone.exchange_note, "off: there is one device");
+  const run::Run brief = chosen([](auto& o) { o.data.seq_len = 64; });
+  EXPECT_EQ(brief.options.schedule.exchange, "off") << brief.exchange_note;
+  const run::Run lengthy = chosen([](auto& o) {
+    o.data.seq_len = 65536;
+    o.schedule.slices = 16;
+  });
+  EXPECT_NE(lengthy.options.schedule.exchange, "off") << lengthy.exchange_note;
+  EXPECT_NE(lengthy.exchange_note.find("the fastest: "), std::string::npos) << lengthy.exchange_note;
+  EXPECT_EQ(resolve(lengthy.options).options.schedule.exchange, lengthy.options.schedule.exchange);
+}
+
+Bytes most_of(const run::Run& run) {
+  Bytes most = 0;
+  for (const model::DeviceMemory& device : run.predicted) most = std::max(most, device.total());
+  return most;
+}
+
+// The policy decides how often a backward attends, and messages of exchange take room.
+TEST(Resolve, ChoosesAnExchangeForThePolicyAndTheLimit) {
+  const auto lengthy = [](const char* exchange, const char* policy, const std::string& limit) {
+    return resolve(changed([&](Options& o) {
+      o.data.seq_len = 65536;
+      o.schedule.slices = 16;
+      o.schedule.exchange = exchange;
+      o.memory.policy = policy;
+      o.memory.limit = limit;
+    }));
+  };
+  const Bytes without = most_of(lengthy("off", "full", ""));
+  const run::Run wide = lengthy("auto", "full", "");
+  ASSERT_GT(most_of(wide), without);
+  const run::Run tight = lengthy("auto", "full", std::to_string(without));
+  EXPECT_EQ(tight.options.schedule.exchange, "off");
+  EXPECT_NE(tight.exchange_note.find("does not fit in memory.limit"), std::string::npos)
+      << tight.exchange_note;
+  const run::Run both = lengthy("auto", "auto", std::to_string(most_of(wide)));
+  EXPECT_EQ(both.options.memory.policy, "full");
+  EXPECT_EQ(both.exchange_note, wide.exchange_note);
+}
+
+// What kernels take depends on it, so a run that fits with one thread need not with eight.
+TEST(Resolve, ChoosesAPolicyForTheThreadsThatTheRunWillHave) {
+  const auto with = [](const char* policy, const std::string& limit, int threads) {
+    auto options = changed([&](Options& o) {
+      o.data.seq_len = 4096;
+      o.memory.policy = policy;
+      o.memory.limit = limit;
+    });
+    return resolve(options, {.threads = threads});
+  };
+  const Bytes one = most_of(with("none", "", 1)), eight = most_of(with("none", "", 8));
+  ASSERT_GT(eight, one);
+  EXPECT_EQ(with("auto", std::to_string(one), 1).options.memory.policy, "none");
+  EXPECT_EQ(with("auto", std::to_string(one), 8).options.memory.policy, "balanced");
+}
+
+TEST(Resolve, ShardsTheVocabularyOnlyWhereDevicesKeepStep) {
+  const auto with = [](auto change) {
+    return refusal([&](Options& o) {
+      o.schedule.vocabulary_parallel = true;
+      change(o);
+    });
+  };
+  EXPECT_EQ(with([](auto&) {}), "");
+  EXPECT_EQ(with([](auto& o) { o.schedule.chunks = 2; }), "");
+  EXPECT_EQ(with([](auto& o) { o.schedule.name = "seq1f1b"; }),
+            "schedule.vocabulary_parallel = true needs a schedule in whose slots all devices run forwards "
+            "together, then backwards together; schedule.name = \"seq1f1b\" has no such slots: use "
+            "\"slimpipe\"");
+  for (const char* name : {"1f1b", "gpipe", "zb-h1", "zb-v", "interleaved", "dualpipe-v"}) {
+    EXPECT_NE(with([&](auto& o) { o.schedule.name = name; }).find("use \"slimpipe\""), std::string::npos)
+        << name;
+  }
+  EXPECT_EQ(
+      with([](auto& o) {
+        o.model.shape.vocab = 3;
+        o.parallel.pp = 4;
+      }),
+      "schedule.vocabulary_parallel = true needs as many tokens as devices; model.vocab = 3 is less than "
+      "parallel.pp = 4: use pp = 3 or less");
+}
+
+TEST(Resolve, ShardsTheVocabularyOfAScheduleFileThatKeepsStep) {
+  const Scratch scratch;
+  for (const char* name : {"slimpipe", "seq1f1b"}) {
+    scratch.write("my.csv", schedule::to_csv(schedule::generate(name, schedule::request(2, 8, 4))));
+    const std::string refused = refusal([&](Options& o) {
+      o.schedule.file = scratch / "my.csv";
+      o.schedule.vocabulary_parallel = true;
+    });
+    EXPECT_EQ(refused.empty(), std::string(name) == "slimpipe") << refused;
+  }
+}
+
+TEST(Resolve, CutsSlicesAtTheUnitAsked) {
+  const run::Run run = resolve(changed([](auto& o) {
+    o.data.seq_len = 1000;
+    o.schedule.slice_unit = 128;
+    o.schedule.slices = 4;
+  }));
+  EXPECT_EQ(cut(run.options, 4),
+            (std::vector<model::TokenRange>{{0, 256}, {256, 256}, {512, 256}, {768, 232}}));
+  EXPECT_EQ(refusal([](auto& o) {
+              o.data.seq_len = 1000;
+              o.schedule.slice_unit = 128;
+              o.schedule.slices = 9;
+            }),
+            "schedule.slices = 9 is more than the 8 units of 128 tokens of a sequence; use at most 8");
+}
+
+TEST(Resolve, RefusesChunksThatLeaveAStageWithoutALayer) {
+  EXPECT_EQ(
+      refusal([](auto& o) { o.schedule.chunks = 8; }),
+      "parallel.pp = 2 with schedule.chunks = 8 makes 16 stages, which need a layer each; model.layers = "
+      "8: use schedule.chunks = 4 or fewer, or 16 layers or more");
+  EXPECT_EQ(
+      refusal([](auto& o) { o.parallel.pp = 9; }),
+      "parallel.pp = 9 makes 9 stages, which need a layer each; model.layers = 8: use parallel.pp = 8 or "
+      "fewer, or 9 layers or more");
+}
+
+TEST(Resolve, RefusesWhatCannotTrain) {
+  EXPECT_NE(refusal([](auto& o) { o.train.min_lr = 1; }).find("train.min_lr = 1"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.output.dir.clear(); }).find("output.dir"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) {
+              o.data.seq_len = 1;
+              o.train.loss_targets = "s-1";
+            }).find("data.seq_len = 1"),
+            std::string::npos);
+}
+
+TEST(Resolve, RefusesDataThatContradictsItself) {
+  const auto with = [](auto change) {
+    return refusal([&](Options& o) {
+      o.data.text.clear();
+      o.data.megatron = {"a", "b"};
+      o.model.shape.vocab = 300;
+      change(o);
+    });
+  };
+  EXPECT_EQ(with([](auto& o) { o.data.megatron_weights = {0.3, 0.7}; }), "");
+  EXPECT_EQ(with([](auto& o) { o.model.shape.vocab = 0; }),
+            "model.vocab is missing; data.megatron does not say it");
+  EXPECT_NE(with([](auto& o) { o.data.text = "x"; }).find("are both given; keep one"), std::string::npos);
+  EXPECT_NE(
+      with([](auto& o) { o.data.megatron_weights = {1}; }).find("has 1 numbers, but data.megatron has 2"),
+      std::string::npos);
+  EXPECT_NE(with([](auto& o) {
+              o.data.megatron_weights = {1, 1e-6};
+            }).find("at least one part in 10000"),
+            std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.data.split = "x"; }).find("data.split = \"x\" is no split"),
+            std::string::npos);
+  EXPECT_NE(with([](auto& o) {
+              o.data.split = "9,1";
+              o.data.validation_fraction = 0.5;
+            }).find("are both given; keep one"),
+            std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.data.split = "9,1"; }).find("belongs to data.megatron"),
+            std::string::npos);
+}
+
+TEST(Resolve, ReadsAScheduleFromAFile) {
+  const Scratch scratch;
+  const schedule::Schedule wanted = schedule::generate("slimpipe", schedule::request(2, 8, 4));
+  scratch.write("my.csv", schedule::to_csv(wanted));
+  const auto from_file = [&](Options& o) { o.schedule.file = scratch / "my.csv"; };
+  const run::Run run = resolve(changed(from_file));
+  EXPECT_EQ(run.schedule.devices, wanted.devices);
+  EXPECT_EQ(run.options.schedule.slices, 4);
+  EXPECT_EQ(printed(resolve(run.options).options), printed(run.options));
+}
+
+TEST(Resolve, RefusesAScheduleFileThatDoesNotFitTheRun) {
+  const Scratch scratch;
+  scratch.write("my.csv", schedule::to_csv(schedule::generate("slimpipe", schedule::request(2, 8, 4))));
+  const auto with = [&](auto change) {
+    return refusal([&](Options& o) {
+      o.schedule.file = scratch / "my.csv";
+      change(o);
+    });
+  };
+  EXPECT_NE(with([](auto& o) { o.parallel.pp = 4; }).find("has 2 devices, but parallel.pp = 4"),
+            std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.train.batch = 4; }).find("has 8 micro-batches"), std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.schedule.slices = 8; }).find("schedule.slices = 8"), std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.schedule.name = "1f1b"; }).find("both given"), std::string::npos);
+  EXPECT_NE(with([&](auto& o) { o.schedule.file = scratch / "none.csv"; }).find("No such file"),
+            std::string::npos);
+}
+
+TEST(Resolve, AnswersNoToAnIllegalScheduleFile) {
+  const Scratch scratch;
+  scratch.write("my.csv", "0B0,0F0\n1F0,1B0\n");
+  const auto options = changed([&](auto& o) { o.schedule.file = scratch / "my.csv"; });
+  EXPECT_NE(failure<NoAnswer>([&] { resolve(options); }), "");
+}
+
+TEST(Resolve, WantsAsManyRanksAsTheMesh) {
+  const run::Run pipeline = resolve(changed([](auto&) {}));
+  EXPECT_EQ(failure<InputError>([&] { check_ranks(pipeline, 3); }),
+            "3 ranks were started, but parallel.pp = 2 needs 2; start 2, or set parallel.pp = 3");
+  EXPECT_NO_THROW(check_ranks(pipeline, 2));
+  const run::Run mesh = resolve(changed([](auto& o) { o.parallel.tp = 2; }));
+  EXPECT_EQ(failure<InputError>([&] { check_ranks(mesh, 2); }),
+            "2 ranks were started, but parallel.tp·cp·dp·pp = 4 needs 4; start 4");
+}
+
+}  // namespace
+}  // namespace penstock::run
