@@ -13,7 +13,8 @@ model::NarrowProducts narrow_products() {
     case kernels::Bf16Products::Tiled:
       return model::NarrowProducts::Tiled;
     case kernels::Bf16Products::Mkl:
-      return model::NarrowProducts::Summed;
+      return __builtin_cpu_supports("amx-bf16") ? model::NarrowProducts::SummedAmx
+                                                : model::NarrowProducts::Summed;
     case kernels::Bf16Products::Native:
       return model::NarrowProducts::Rounded;
     case kernels::Bf16Products::Widened:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/output_layer.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
 #include "nn/allocator.h"
@@ -19,12 +20,18 @@ void for_tiles(std::int64_t tokens, std::int64_t tile, Work&& work) {
   for (std::int64_t begin = 0; begin < tokens; begin += tile) work(begin, std::min(tile, tokens - begin));
 }
 
-at::Tensor tile_logits(const OutputLayer& layer, const at::Tensor& normed) {
+at::Tensor empty_logits(std::int64_t rows, std::int64_t columns, const at::TensorOptions& options) {
   const CategoryScope scope(Category::Logits);
-  return kernels::product(normed, layer.matrix->weight);
+  return at::empty({rows, columns}, options);
 }
 
 }  // namespace
+
+at::Tensor logits_of(const at::Tensor& normed, const at::Tensor& matrix) {
+  at::Tensor logits = empty_logits(normed.size(0), matrix.size(0), normed.options());
+  kernels::product_into(logits, normed, matrix);
+  return logits;
+}
 
 OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets,
                             double loss_scale) {
@@ -34,7 +41,7 @@ OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, 
   OutputResult result;
   for_tiles(hidden.size(0), layer.tile_tokens, [&](std::int64_t begin, std::int64_t rows) {
     const at::Tensor tile = normed.narrow(0, begin, rows);
-    at::Tensor logits = tile_logits(layer, tile);
+    at::Tensor logits = logits_of(tile, layer.matrix->weight);
     result.loss_sum +=
         kernels::cross_entropy_with_gradient(logits, targets.narrow(0, begin, rows), loss_scale);
     grad_normed.narrow(0, begin, rows).copy_(kernels::product_backward(logits, layer.matrix->weight));
@@ -50,7 +57,7 @@ double output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at:
   const at::Tensor normed = kernels::rms_norm(hidden, layer.norm->weight, layer.norm_epsilon).output;
   double loss = 0;
   for_tiles(hidden.size(0), layer.tile_tokens, [&](std::int64_t begin, std::int64_t rows) {
-    const at::Tensor logits = tile_logits(layer, normed.narrow(0, begin, rows));
+    const at::Tensor logits = logits_of(normed.narrow(0, begin, rows), layer.matrix->weight);
     loss += kernels::cross_entropy(logits, targets.narrow(0, begin, rows));
   });
   return loss;

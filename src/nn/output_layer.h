@@ -27,6 +27,9 @@ OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, 
 // The loss alone.
 double output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets);
 
+// normed [N, h] times matrixᵀ [h, rows of the vocabulary]; only the result counts as logits.
+at::Tensor logits_of(const at::Tensor& normed, const at::Tensor& matrix);
+
 // [N, V] in f32 (f64 for f64).
 at::Tensor output_logits(const OutputLayer& layer, const at::Tensor& hidden);
 

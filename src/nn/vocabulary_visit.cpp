@@ -17,6 +17,7 @@
 #include "nn/kernels/profile.h"
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/sharded_softmax.h"
+#include "nn/output_layer.h"
 
 namespace penstock::nn {
 namespace {
@@ -89,10 +90,7 @@ VocabularyVisit::Tile VocabularyVisit::begin_tile(std::int64_t number) {
   Tile tile{.begin = number * tile_tokens_};
   tile.tokens = std::min(tile_tokens_, input_.targets.numel() - tile.begin);
   if (!hidden_arrives_.empty()) hidden_arrives_[number].wait();
-  {
-    const CategoryScope scope(Category::Logits);
-    tile.logits = kernels::product(normed_.narrow(0, tile.begin, tile.tokens), shard_.output().weight);
-  }
+  tile.logits = logits_of(normed_.narrow(0, tile.begin, tile.tokens), shard_.output().weight);
   const at::Tensor mine = kernels::shard_statistics(
       tile.logits, input_.targets.narrow(0, tile.begin, tile.tokens), shard_.shard());
   tile.statistics = at::empty({pipeline_.size(), 3, tile.tokens}, mine.options());

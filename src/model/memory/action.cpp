@@ -136,11 +136,10 @@ class Action {
   void output_layer() {
     const Tokens rows = std::min(size_.loss_tile, rows_);
     const Bytes logits = rows * shape_.vocab * element_;
-    const Bytes scratch = product_scratch(setting_, rows, shape_.hidden, shape_.vocab);
     const Bytes tile_gradient = rows * shape_.hidden * element_;
     tape_.take(ids() + 2 * hidden() + rows_ * accumulator_);
-    tape_.add(logits + scratch);
-    tape_.release(scratch);
+    tape_.add(logits);
+    tape_.touch(product_scratch(setting_, rows, shape_.hidden, shape_.vocab));
     tape_.take(tile_gradient);
     tape_.touch(product_scratch(setting_, rows, shape_.vocab, shape_.hidden));
     tape_.give(tile_gradient);
@@ -268,11 +267,10 @@ ActionMemory action_memory(const ActionSize& size, const KernelSetting& setting,
   return action.measured();
 }
 
-Bytes logits_tile_bytes(const ActionSize& size, const KernelSetting& setting) {
+Bytes logits_tile_bytes(const ActionSize& size, Precision precision) {
   if (!size.last_stage) return 0;
   const Tokens rows = std::min(size.loss_tile, size.sequences * size.tokens);
-  return rows * size.shape.vocab * element_size(setting.precision) +
-         product_scratch(setting, rows, size.shape.hidden, size.shape.vocab);
+  return rows * size.shape.vocab * element_size(precision);
 }
 
 }  // namespace penstock::model

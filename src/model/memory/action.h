@@ -34,7 +34,7 @@ struct ActionMemory {
 };
 ActionMemory action_memory(const ActionSize& size, const KernelSetting& setting, ActionKind kind);
 
-// Logits of one tile and the operands of their product; 0 except on the last stage.
-Bytes logits_tile_bytes(const ActionSize& size, const KernelSetting& setting);
+// Logits of one tile; 0 except on the last stage.
+Bytes logits_tile_bytes(const ActionSize& size, Precision precision);
 
 }  // namespace penstock::model

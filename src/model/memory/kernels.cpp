@@ -173,9 +173,23 @@ void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const Atten
 
 }  // namespace
 
+namespace {
+
+// Panels of 64 columns, four tiles of sums of 1 KiB, and their descriptors on each thread; deep products of
+// many columns also hold f32 sums of a block of 128 columns. Small ones need none.
+Bytes amx_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out) {
+  if (rows * in * out <= 16 * 16 * 16) return 0;
+  const bool deep = in >= 2048 && out > kColumns;
+  const Bytes sums = deep ? kWide * std::min<Bytes>(256, padded(rows, 128)) * 128 : 0;
+  return setting.threads * (2 * kColumns * padded(in, 32) + 4 * KiB + 640 + sums) + 384;
+}
+
+}  // namespace
+
 Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out) {
   if (setting.widened()) return kWide * (rows * in + in * out + rows * out);
   if (!setting.narrow()) return 0;
+  if (setting.products == NarrowProducts::SummedAmx) return amx_scratch(setting, rows, in, out);
   const std::int64_t depth = in <= 512 ? padded(in, 32) : in < 1024 ? 512 : 1024;
   const std::int64_t block = block_rows(rows);
   return setting.threads * (kWide * block * std::min(out, kColumns) + 2 * kColumns * depth + 1024);
@@ -184,7 +198,7 @@ Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int6
 void take_wide_product(Tape& tape, const KernelSetting& setting, std::int64_t rows, std::int64_t in,
                        std::int64_t width) {
   const Bytes result = rows * width * accumulator_size(setting.precision);
-  if (!setting.narrow() || setting.products == NarrowProducts::Summed) return tape.take(result);
+  if (!setting.narrow() || setting.summed()) return tape.take(result);
   const Bytes operands =
       setting.widened() ? kWide * (rows * in + in * width) : rows * width * element_size(setting.precision);
   tape.take(operands);
@@ -195,7 +209,7 @@ void take_wide_product(Tape& tape, const KernelSetting& setting, std::int64_t ro
 
 Bytes weight_gradient_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in,
                               std::int64_t out) {
-  if (!setting.narrow() || setting.products == NarrowProducts::Summed) return 0;
+  if (!setting.narrow() || setting.summed()) return 0;
   if (setting.widened()) return kWide * rows * (in + out);
   if (setting.products == NarrowProducts::Tiled) {
     // Panels of 1024 tokens: 64 columns of one side, 256 of the other (nn/kernels/tiled_products.cpp).

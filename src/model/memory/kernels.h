@@ -11,8 +11,9 @@
 namespace penstock::model {
 
 // How bf16 products are computed (nn/kernels/matmul.h). Widened operands and results exist in f32 next to the
-// narrow ones; rounded weight gradients exist before they are added; tiles use packed operands.
-enum class NarrowProducts : std::uint8_t { Tiled, Summed, Rounded, Widened };
+// narrow ones; rounded weight gradients exist before they are added; tiles use packed operands. With AMX
+// LibTorch's products pack other operands than without.
+enum class NarrowProducts : std::uint8_t { Tiled, Summed, SummedAmx, Rounded, Widened };
 
 struct KernelSetting {
   Precision precision = Precision::BF16;
@@ -23,6 +24,7 @@ struct KernelSetting {
   bool narrow() const { return precision == Precision::BF16; }
   // Attention returns its results in the accumulator type.
   bool wide_attention() const { return tiled_attention || !narrow(); }
+  bool summed() const { return products == NarrowProducts::Summed || products == NarrowProducts::SummedAmx; }
   bool widened() const { return narrow() && products == NarrowProducts::Widened; }
 };
 

@@ -68,9 +68,8 @@ class Visit {
   }
 
   void begin_tile(Tokens tile) {
-    const Bytes scratch = product_scratch(setting_, tokens_of(tile), size_.shape.hidden, rows_);
-    take_logits(logits_of(tile) + scratch);
-    give_logits(scratch);
+    take_logits(logits_of(tile));
+    all_.touch(product_scratch(setting_, tokens_of(tile), size_.shape.hidden, rows_));
     all_.touch(3 * tokens_of(tile) * accumulator_);
     all_.take(statistics_of(tile));
   }

@@ -19,6 +19,7 @@ Bf16Products fastest_bf16_products();  // of this machine
 
 // x [N, in] → [N, out], in x's type.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
+void product_into(at::Tensor& result, const at::Tensor& x, const at::Tensor& weight);
 
 // The gradient of x: grad_output [N, out] → [N, in].
 at::Tensor product_backward(const at::Tensor& grad_output, const at::Tensor& weight);

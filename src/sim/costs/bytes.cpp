@@ -140,7 +140,7 @@ ActionBytes RunBytes::action(int device, const Op& op) const {
   // The loss is formed by a visit, which leaves its gradient.
   if (forward && work_.vocabulary_parallel) size.last_stage = false;
   const model::ActionMemory memory = model::action_memory(size, *work_.kernels, kind);
-  const Bytes logits = forward ? logits_tile_bytes(size, *work_.kernels) : Bytes{0};
+  const Bytes logits = forward ? logits_tile_bytes(size, work_.precision) : Bytes{0};
   return place->second = {memory.temporary, memory.growth, logits};
 }
 

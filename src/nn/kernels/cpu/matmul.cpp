@@ -72,6 +72,15 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
   return plain_product(x, weight.t());
 }
 
+void product_into(at::Tensor& result, const at::Tensor& x, const at::Tensor& weight) {
+  const KernelTimer timer(Kernel::Product, product_work(x.size(0), x.size(1), weight.size(0)));
+  if (widened(x)) {
+    result.copy_(at::mm(x.to(at::kFloat), weight.t().to(at::kFloat)));
+  } else {
+    at::mm_out(result, x, weight.t());
+  }
+}
+
 at::Tensor product_backward(const at::Tensor& grad_output, const at::Tensor& weight) {
   const KernelTimer timer(Kernel::ProductBackward,
                           product_work(grad_output.size(0), weight.size(0), weight.size(1)));
