@@ -148,11 +148,4 @@ std::string printable(std::string_view text, std::size_t limit) {
 
 std::string percent(double share) { return number(100 * share, 1) + " %"; }
 
-std::string divisors_near(std::int64_t value, std::int64_t whole) {
-  std::int64_t below = std::min(value, whole), above = below;
-  while (whole % below != 0) --below;
-  while (whole % above != 0) ++above;
-  return std::to_string(below) + (above > below ? " or " + std::to_string(above) : "");
-}
-
 }  // namespace penstock

@@ -37,7 +37,4 @@ std::string printable(std::string_view text, std::size_t limit = 60);
 
 std::string percent(double share);  // "12.5 %"
 
-// The divisors of `whole` next to a value: "4 or 8", or the value where it is one.
-std::string divisors_near(std::int64_t value, std::int64_t whole);
-
 }  // namespace penstock

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/refusal.h"
 
 namespace penstock::mesh {
 namespace {

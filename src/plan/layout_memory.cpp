@@ -29,34 +29,19 @@ double embeddings_on(const Workload& workload, const Layout& layout, int rank) {
   return (rank == 0 ? 1 : 0) + (rank == last ? 1 : 0);
 }
 
-double reduction(const model::MemoryPlan& plan, const model::DeviceLoad& load) {
-  return model::offloaded_records(load.records) * model::record_size(plan, load.layers / plan.chunks).leaving;
+double reduction(const Workload& workload, const Layout& layout, const DeviceLoad& load) {
+  return model::offloaded_records(load.records) *
+         record_size(workload, layout, load.layers / layout.chunks).leaving;
 }
 
 }  // namespace
 
-model::MemoryPlan memory_plan(const Workload& workload, const Layout& layout) {
-  model::MemoryPlan plan;
-  plan.shape = workload.model.shape;
-  plan.shape.vocab = padded_vocabulary(plan.shape.vocab, layout.mesh.tensor);
-  plan.precision = workload.precision;
-  plan.mesh = layout.mesh;
-  plan.seq_len = workload.seq_len;
-  plan.micro_batch = layout.micro_batch;
-  plan.slices = layout.slices;
-  plan.chunks = layout.chunks;
-  plan.keep = layout.keep;
-  plan.offload = layout.offload;
-  plan.vocabulary_parallel = layout.vocabulary_parallel;
-  return plan;
-}
-
-model::DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank) {
+DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank) {
   const PipelineShape shape = pipeline_shape(workload, layout);
   const int p = shape.devices;
   const int group = model::slice_group(layout.slices, p, layout.chunks);
   const int last = is_v_shaped(layout.schedule) ? 0 : p - 1;
-  model::DeviceLoad load;
+  DeviceLoad load;
   load.layers = static_cast<double>(chunk_layers(workload, layout)) * layout.chunks;
   load.embeddings = embeddings_on(workload, layout, rank);
   load.last = rank == last;
@@ -68,32 +53,30 @@ model::DeviceLoad device_load(const Workload& workload, const Layout& layout, in
 }
 
 model::MemoryTable layout_memory(const Workload& workload, const Layout& layout) {
-  const model::MemoryPlan plan = memory_plan(workload, layout);
   model::MemoryTable table;
   for (int rank = 0; rank < layout.mesh.pipeline; ++rank) {
-    table.push_back(model::device_memory(plan, device_load(workload, layout, rank)));
+    table.push_back(device_memory(workload, layout, device_load(workload, layout, rank)));
   }
   return table;
 }
 
-FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed) {
-  model::MemoryPlan plan = memory_plan(workload, layout);
+FittedMemory fit_memory(const Workload& workload, const Layout& asked, double limit, bool fixed) {
+  Layout layout = asked;
   const int ends[] = {0, layout.mesh.pipeline - 1};
-  const model::DeviceLoad loads[] = {device_load(workload, layout, ends[0]),
-                                     device_load(workload, layout, ends[1])};
+  const DeviceLoad loads[] = {device_load(workload, layout, ends[0]), device_load(workload, layout, ends[1])};
   if (!fixed) {
-    plan.offload = 0;
+    layout.offload = 0;
     double share = 0;
     for (const auto& load : loads) {
-      const double missing = static_cast<double>(model::device_memory(plan, load).total()) - limit;
-      if (missing > 0) share = std::max(share, missing / std::max(1.0, reduction(plan, load)));
+      const double missing = static_cast<double>(device_memory(workload, layout, load).total()) - limit;
+      if (missing > 0) share = std::max(share, missing / std::max(1.0, reduction(workload, layout, load)));
     }
-    plan.offload = std::min(1.0, std::ceil(100 * share) / 100);
+    layout.offload = std::min(1.0, std::ceil(100 * share) / 100);
   }
   FittedMemory fitted;
-  fitted.offload = plan.offload;
+  fitted.offload = layout.offload;
   for (int end = 0; end < 2; ++end) {
-    const model::DeviceMemory memory = model::device_memory(plan, loads[end]);
+    const model::DeviceMemory memory = device_memory(workload, layout, loads[end]);
     if (end == 0 || memory.total() > fitted.fullest.total()) {
       fitted.fullest = memory;
       fitted.rank = ends[end];
@@ -101,8 +84,8 @@ FittedMemory fit_memory(const Workload& workload, const Layout& layout, double l
   }
   fitted.fits = static_cast<double>(fitted.fullest.total()) <= limit;
   if (fitted.offload > 0) {
-    const double mean =
-        0.5 * (reduction(plan, loads[0]) + reduction(plan, loads[1]));  // records decrease linearly
+    const double mean = 0.5 * (reduction(workload, layout, loads[0]) +
+                               reduction(workload, layout, loads[1]));  // records decrease linearly
     fitted.host_total = static_cast<Bytes>(fitted.offload * mean * layout.mesh.pipeline);
   }
   return fitted;

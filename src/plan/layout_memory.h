@@ -2,13 +2,12 @@
 // Memory of a layout on every device of its pipeline, and the least offload share that makes it fit.
 #pragma once
 
-#include "model/memory/device.h"
-#include "plan/layout.h"
+#include "model/memory/table.h"
+#include "plan/device_memory.h"
 
 namespace penstock::plan {
 
-model::MemoryPlan memory_plan(const Workload& workload, const Layout& layout);
-model::DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank);
+DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank);
 
 // Of all devices, in order.
 model::MemoryTable layout_memory(const Workload& workload, const Layout& layout);

@@ -44,28 +44,12 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
 
 }  // namespace
 
-std::string not_trainable_yet(const Workload& workload, const Layout& layout) {
-  const auto& mesh = layout.mesh;
-  const std::pair<const char*, int> sizes[] = {
-      {"tp", mesh.tensor}, {"cp", mesh.context}, {"dp", mesh.data}, {"ep", mesh.expert}};
-  std::vector<std::string> missing;
-  for (const auto& [name, size] : sizes) {
-    if (size > 1) missing.push_back(std::string(name) + " = " + std::to_string(size));
-  }
-  if (workload.model.shape.experts > 1) missing.push_back("experts");
-  return join(missing, ", ");
-}
-
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                      const std::string& text_file, const std::string& output_dir) {
-  const Layout& layout = candidate.layout;
-  const std::string missing = not_trainable_yet(workload, layout);
-  std::string text;
-  if (!missing.empty()) text += "# the trainer cannot run this yet: it needs " + missing + "\n";
-  run::Options options = options_of(workload, layout), defaults;
+  run::Options options = options_of(workload, candidate.layout), defaults;
   options.data.text = text_file;
   options.output.dir = output_dir;
-  return text + arithmetic(workload, cluster, candidate) +
+  return arithmetic(workload, cluster, candidate) +
          print_changed_toml(run::describe(options), run::describe(defaults));
 }
 

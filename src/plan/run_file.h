@@ -8,11 +8,7 @@
 
 namespace penstock::plan {
 
-// Features of the run that the trainer does not support yet: data, context, tensor or expert parallelism,
-// experts; empty if none.
-std::string not_trainable_yet(const Workload& workload, const Layout& layout);
-
-// Begins with these features, if any, and the arithmetic of the layout.
+// Begins with the arithmetic of the layout.
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                      const std::string& text_file, const std::string& output_dir);
 

@@ -2,11 +2,12 @@
 #include "plan/simulated_step.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "schedule/generators/generator.h"
-#include "schedule/passes/lower.h"
 #include "schedule/placement.h"
 #include "sim/costs/analytic.h"
+#include "sim/lowering.h"
 
 namespace penstock::plan {
 namespace {
@@ -29,22 +30,6 @@ sim::Work work_of(const Workload& workload, const Layout& layout, const schedule
   return work;
 }
 
-schedule::Lowering lowering_of(const sim::RunBytes& bytes, const Layout& layout) {
-  schedule::Lowering lowering;
-  lowering.optimizer_step = false;
-  lowering.transfer_bytes = [&](int j, int i) { return bytes.hidden_bytes(j, i); };
-  lowering.vocabulary.parallel = layout.vocabulary_parallel;
-  lowering.vocabulary.visit_bytes = [&](int j, int i) {
-    const model::Precision precision = bytes.work().precision;
-    return bytes.hidden_bytes(j, i) / element_size(precision) *
-           (element_size(precision) + accumulator_size(precision));
-  };
-  lowering.vocabulary.part_bytes = [&](int j, int i) {
-    return bytes.hidden_bytes(j, i) / bytes.work().mesh.pipeline;
-  };
-  return lowering;
-}
-
 }  // namespace
 
 std::int64_t action_count(const Workload& workload, const Layout& layout) {
@@ -57,13 +42,16 @@ SimulatedPipeline simulate_pipeline(const Workload& workload, const Cluster& clu
   const auto generated =
       schedule::generate(name_of(layout.schedule),
                          schedule::request(shape.devices, shape.micro_batches, shape.slices, shape.chunks));
+  const sim::Work work = work_of(workload, layout, generated);
   const sim::AnalyticCosts costs(
-      work_of(workload, layout, generated), cluster.hardware, cluster.engine,
+      work, cluster.hardware, cluster.engine,
       {.level_attention = layout.exchange != ExchangeMode::Off, .family = workload.model.family});
   sim::ResultOptions options;
   options.imbalance = false;
   options.memory = false;
-  SimulatedPipeline simulated{schedule::lower(generated, lowering_of(costs.bytes(), layout)), {}};
+  schedule::Lowering lowering = sim::lowering_of(std::make_shared<const sim::RunBytes>(work));
+  lowering.optimizer_step = false;
+  SimulatedPipeline simulated{schedule::lower(generated, lowering), {}};
   simulated.result = sim::evaluate(simulated.program, costs, options);
   return simulated;
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "model/memory/device.h"
+#include "plan/device_memory.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
 
@@ -123,15 +123,8 @@ Seconds optimizer_of_step(const Case& c) {
 // A record's copy can overlap one F + B in the steady state and one F in warm-up.
 Seconds copies_of_step(const Case& c, Seconds forward, Seconds backward) {
   if (c.layout.offload <= 0) return 0;
-  model::MemoryPlan plan{.shape = c.shape(),
-                         .precision = c.workload.precision,
-                         .mesh = c.layout.mesh,
-                         .seq_len = c.workload.seq_len};
-  plan.micro_batch = c.layout.micro_batch;
-  plan.slices = c.layout.slices;
-  plan.keep = c.layout.keep;
-  const double bytes =
-      c.layout.offload * model::record_size(plan, as_double(chunk_layers(c.workload, c.layout))).leaving;
+  const double layers = as_double(chunk_layers(c.workload, c.layout));
+  const double bytes = c.layout.offload * record_size(c.workload, c.layout, layers).leaving;
   const Seconds copy = bytes / c.hardware.copy_rate();
   const double warm_up = records_in_flight(c.layout.schedule, pipeline_shape(c.workload, c.layout), 0);
   const double steady = std::max(0.0, c.units() - warm_up);

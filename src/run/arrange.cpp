@@ -23,16 +23,6 @@ std::int64_t micro_batches(const Options& options) {
   return options.train.batch / (options.train.micro_batch * options.parallel.dp);
 }
 
-schedule::Schedule generate(const Options& options) {
-  schedule::Request request;
-  request.devices = static_cast<int>(options.parallel.pp);
-  request.slices.assign(static_cast<std::size_t>(micro_batches(options)),
-                        static_cast<int>(options.schedule.slices));
-  request.chunks = static_cast<int>(options.schedule.chunks);
-  request.group = static_cast<int>(options.schedule.group);
-  return schedule::generate(options.schedule.name, request);
-}
-
 // Vocabulary parallelism requires the schedule's slots.
 void require_slot_grid(const Options& options, const schedule::Schedule& schedule) {
   const ScheduleOptions& chosen = options.schedule;
@@ -100,11 +90,20 @@ void check_stages(const Options& options, const schedule::Schedule& schedule) {
 
 }  // namespace
 
+schedule::Schedule generate(const Options& options, std::int64_t micro_batches) {
+  schedule::Request request;
+  request.devices = static_cast<int>(options.parallel.pp);
+  request.slices.assign(micro_batches, static_cast<int>(options.schedule.slices));
+  request.chunks = static_cast<int>(options.schedule.chunks);
+  request.group = static_cast<int>(options.schedule.group);
+  return schedule::generate(options.schedule.name, request);
+}
+
 schedule::Schedule arrange(Options& options) {
   schedule::Schedule schedule;
   if (options.schedule.file.empty()) {
     cut(options, static_cast<int>(options.schedule.slices));  // rejects too many slices before generation
-    schedule = generate(options);
+    schedule = generate(options, micro_batches(options));
   } else {
     schedule = read(options);
     cuts_of(options, schedule.slices);

@@ -13,4 +13,7 @@ namespace penstock::run {
 // an illegal schedule.
 schedule::Schedule arrange(Options& options);
 
+// The schedule of that name and size, for so many micro-batches.
+schedule::Schedule generate(const Options& options, std::int64_t micro_batches);
+
 }  // namespace penstock::run

@@ -5,11 +5,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "run/arrange.h"
 #include "run/choose.h"
 #include "run/costs.h"
 #include "run/exchange.h"
 #include "run/lowering.h"
-#include "schedule/generators/generator.h"
 #include "sim/simulate.h"
 
 namespace penstock::run {
@@ -23,13 +23,8 @@ constexpr double kWorthwhile = 0.99;       // of the time without exchange; less
 // The same run with fewer micro-batches.
 Run shortened(const Run& run) {
   Run less = run;
-  const ScheduleOptions& chosen = run.options.schedule;
-  if (!chosen.file.empty() || run.schedule.micro_batches() <= kMicroBatches) return less;
-  schedule::Request request{.devices = run.schedule.device_count(),
-                            .chunks = static_cast<int>(chosen.chunks),
-                            .group = static_cast<int>(chosen.group)};
-  request.slices.assign(kMicroBatches, static_cast<int>(chosen.slices));
-  less.schedule = schedule::generate(chosen.name, request);
+  if (!run.options.schedule.file.empty() || run.schedule.micro_batches() <= kMicroBatches) return less;
+  less.schedule = generate(run.options, kMicroBatches);
   less.slices = cuts_of(run.options, less.schedule.slices);
   return less;
 }

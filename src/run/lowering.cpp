@@ -2,44 +2,36 @@
 #include "run/lowering.h"
 
 #include <memory>
+#include <utility>
 
 #include "model/memory/offload_choice.h"
 #include "run/costs.h"
 #include "run/exchange.h"
 #include "run/held_parameters.h"
 #include "schedule/forward_only.h"
+#include "sim/lowering.h"
 
 namespace penstock::run {
 
 schedule::Lowering lowering_of(const Run& run, const Cuts& slices) {
-  const Bytes element = model::element_size(run.precision),
-              accumulator = model::accumulator_size(run.precision);
-  const std::int64_t shards = std::int64_t{run.mesh.tensor} * run.mesh.context;
-  const Bytes width = run.sequences() * run.shape().hidden;
-  const auto hidden = [&slices, width, shards](int micro_batch, int slice) {
-    return slices[micro_batch][slice].length * width / shards;
-  };
-  schedule::Lowering lowering;
-  lowering.transfer_bytes = [=](int j, int i) { return hidden(j, i) * element; };
-  lowering.vocabulary = {
-      .parallel = run.sharded_vocabulary(),
-      .visit_bytes = [=](int j, int i) { return hidden(j, i) * (element + accumulator); },
-      .part_bytes = [=, devices = run.devices()](int j, int i) { return hidden(j, i) * element / devices; }};
+  sim::Work work = work_of(run);
+  work.slices = slices;
+  const auto bytes = std::make_shared<const sim::RunBytes>(std::move(work));
+  const Bytes element = element_size(run.precision), accumulator = accumulator_size(run.precision);
+  schedule::Lowering lowering = sim::lowering_of(bytes);
   if (run.offload > 0) {
-    const auto records = std::make_shared<sim::RunBytes>(work_of(run));
-    lowering.offload_bytes = [records, share = run.offload](const schedule::Key& key) {
-      return model::leaving_bytes(records->leavable(key), share);
+    lowering.offload_bytes = [bytes, share = run.offload](const schedule::Key& key) {
+      return model::leaving_bytes(bytes->leavable(key), share);
     };
   }
   lowering.exchange = exchange_of(run);
   lowering.gradients = {.tied_embeddings = run.shape().tied_embeddings,
                         .tied_bytes = run.shape().vocab * run.shape().hidden * accumulator / run.mesh.tensor};
   if (run.mesh.replicas() > 1) {  // states sharded over the replicas: gradients out, weights back
-    const auto bytes = [&run](Bytes size) {
+    const auto held = [&run](Bytes size) {
       return [&run, size](int stage) { return size * held_by_stage(run, stage).weights; };
     };
-    lowering.replicas = {
-        .sharded = true, .gradient_bytes = bytes(accumulator), .weight_bytes = bytes(element)};
+    lowering.replicas = {.sharded = true, .gradient_bytes = held(accumulator), .weight_bytes = held(element)};
   }
   return lowering;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/refusal.h"
 #include "base/text.h"
 #include "files/byte_tokenizer.h"
 #include "files/model_config.h"

@@ -88,6 +88,9 @@ static_assert(static_cast<int>(OpKind::BackwardWeight) + 1 == static_cast<int>(K
 // Runs an action of a schedule: F, B, I or W.
 inline bool is_action(OpKind kind) { return kind <= OpKind::BackwardWeight; }
 inline bool is_backward(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::BackwardInput; }
+inline bool adds_weight_gradients(OpKind kind) {
+  return kind == OpKind::Backward || kind == OpKind::BackwardWeight;
+}
 inline bool is_send(OpKind kind) { return lane_of(kind) == Lane::Send; }
 inline bool is_receive(OpKind kind) { return lane_of(kind) == Lane::Receive; }
 // Moves embedded tokens or their gradients, between stage 0's device and any other.

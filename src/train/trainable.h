@@ -6,7 +6,7 @@
 
 namespace penstock::train {
 
-// Throws InputError naming the first setting that the trainer does not support.
+// Throws InputError naming the settings that the trainer does not support.
 void require_trainable(const run::Run& run);
 
 }  // namespace penstock::train

@@ -81,8 +81,7 @@ TEST(Mesh, GroupsHoldTheRanksThatDifferOnTheirAxesAlone) {
       };
       using At = Coordinates;
       expect(Group::Tensor, [&](const At& at) {
-        return At{own.tensor, at.context, at.data, at.pipeline} == own ||
-               (at.context == own.context && at.data == own.data && at.pipeline == own.pipeline);
+        return at.context == own.context && at.data == own.data && at.pipeline == own.pipeline;
       });
       expect(Group::Context, [&](const At& at) {
         return at.tensor == own.tensor && at.data == own.data && at.pipeline == own.pipeline;
@@ -95,7 +94,6 @@ TEST(Mesh, GroupsHoldTheRanksThatDifferOnTheirAxesAlone) {
       expect(Group::Vocabulary,
              [&](const At& at) { return at.context == own.context && at.data == own.data; });
     }
-    if (mesh.world() > 40) continue;
   }
 }
 

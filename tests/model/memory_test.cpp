@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "model/memory/device.h"
+#include "model/memory/policy.h"
+#include "model/memory/terms.h"
 
 namespace penstock::model {
 namespace {
@@ -98,51 +99,14 @@ TEST(Policy, TextOfEveryLegalSetParsesBack) {
   EXPECT_THROW(parse_policy_text("", "memory.layers"), InputError);
 }
 
-TEST(DeviceMemory, StatesOfOneDeviceAddUpToSixteenBytesAParameterAndNothingIsLostBySpreading) {
-  MemoryPlan plan{.shape = llama(), .seq_len = 4096, .keep = keep_of(Policy::None)};
-  const DeviceMemory one = device_memory(plan, {.layers = 32, .embeddings = 2, .last = true, .records = 1});
-  const std::int64_t without_final_norm = total_parameters(plan.shape) - plan.shape.hidden;
-  EXPECT_EQ(one.weights + one.gradients + one.optimizer, 18 * without_final_norm);
-  plan.mesh.data = 4;
-  const DeviceMemory sharded =
-      device_memory(plan, {.layers = 32, .embeddings = 2, .last = true, .records = 1});
-  EXPECT_EQ(4 * sharded.optimizer, one.optimizer);
-  EXPECT_EQ(sharded.weights, one.weights);
-  EXPECT_EQ(largest_category(one).first, "optimizer");
-}
-
-TEST(DeviceMemory, ExpertsHaveFewerReplicasToSpreadTheirOptimizerOver) {
+TEST(LocalParameters, ExpertsHaveFewerReplicasToSpreadTheirOptimizerOver) {
   mesh::Mesh mesh{.expert = 4, .data = 8};
   const LocalParameters local = local_parameters(mixtral(), mesh, 32, 0, false);
   EXPECT_DOUBLE_EQ(local.expert, 32.0 * 8 * 3 * 4096 * 14336 / 4);
   EXPECT_DOUBLE_EQ(optimizer_bytes(local, mesh, Precision::BF16), 12 * (local.dense / 8 + local.expert / 2));
 }
 
-TEST(DeviceMemory, IsALineInTheOffloadedShareAndWhatLeavesIsOnTheHost) {
-  for (const int slices : {1, 8}) {
-    MemoryPlan plan{.shape = llama(), .seq_len = 32768, .slices = slices, .keep = keep_of(Policy::None)};
-    const DeviceLoad load{.layers = 8, .embeddings = 1, .records = 20};
-    const DeviceMemory none = device_memory(plan, load);
-    for (const double ratio : {0.25, 0.5, 1.0}) {
-      plan.offload = ratio;
-      const DeviceMemory some = device_memory(plan, load);
-      EXPECT_NEAR(some.total() + some.host, none.total(), 4);
-      EXPECT_NEAR(some.host, ratio * 16 * record_size(plan, 8).leaving, 2);
-    }
-  }
-}
-
-TEST(DeviceMemory, KeysAndValuesOfSlicesStayAtHome) {
-  MemoryPlan plan{
-      .shape = llama(), .seq_len = 32768, .slices = 8, .keep = keep_of(Policy::Full), .offload = 1};
-  const RecordSize sliced = record_size(plan, 1);
-  plan.slices = 1;
-  const RecordSize whole = record_size(plan, 1);
-  EXPECT_DOUBLE_EQ(sliced.leaving * 8, whole.leaving);
-  EXPECT_DOUBLE_EQ(sliced.staying * 8 - whole.staying, 32768.0 * 4 * llama().kv_width());
-}
-
-TEST(DeviceMemory, AccumulatorsOfKeyGradientsAreThoseOfOneGroupAndTheOtherChunks) {
+TEST(KvGradients, AccumulatorsOfKeyGradientsAreThoseOfOneGroupAndTheOtherChunks) {
   EXPECT_EQ(slice_group(12, 4, 2), 4);
   EXPECT_EQ(slice_group(10, 4, 2), 5);
   EXPECT_EQ(slice_group(12, 4, 1), 12);

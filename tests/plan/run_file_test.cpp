@@ -39,16 +39,13 @@ Layout hybrid() {
   return layout;
 }
 
-TEST(RunFile, OfAMeshBeyondThePipelineSaysFirstThatItCannotBeTrainedYet) {
+TEST(RunFile, OpensWithTheLayout) {
   const Workload w{find_model("llama-7b"), 4096, 8};
   const Cluster on = cluster(8);
   Layout layout;
   layout.mesh = {.pipeline = 8};
   layout.keep = model::keep_of(model::Policy::None);
   EXPECT_TRUE(run_file(w, on, candidate_of(w, on, layout), "text.txt", "runs/x").starts_with("# t1 p8"));
-  layout.mesh = {.tensor = 2, .pipeline = 4};
-  EXPECT_TRUE(run_file(w, on, candidate_of(w, on, layout), "", "runs/x")
-                  .starts_with("# the trainer cannot run this yet: it needs tp = 2"));
 }
 
 TEST(RunFile, OfAHybridMeshWithExpertsResolvesToTheLayout) {

@@ -272,14 +272,7 @@ TEST(ContextExchange, NamesAPartnerThatNeverAnswers) {
       std::byte byte;
       world.receive({&byte, 1}, exchange.owner, 100).wait();
     }
-    train::ExchangeServer server({.program = run.program,
-                                  .device = world.rank(),
-                                  .pipeline = comm::Pipeline(world),
-                                  .slices = run.slices,
-                                  .heads = 4,
-                                  .kv_heads = 2,
-                                  .head_dim = 4,
-                                  .timeout = options.train.timeout});
+    train::ExchangeServer server(run, comm::Pipeline(world));
     server.begin(steady_seconds());
     server.drain();
   };

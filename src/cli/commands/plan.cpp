@@ -94,10 +94,9 @@ std::string run_file_of(const PlanQuestion& question, const plan::Candidate& win
                         const std::string& directory) {
   const std::string text =
       plan::run_file(question.workload, question.cluster, winner, question.options.workload.text, directory);
-  if (!plan::not_trainable_yet(question.workload, winner.layout).empty()) return text;
   run::Options options;
   files::read_toml(text, "run file", run::describe(options));
-  const Refusal refusal = refusal_of([&] { train::require_trainable(run::resolve(options)); });
+  const Refusal refusal = refusal_of([&] { train::require_trainable(run::lay_out(options, {})); });
   return refusal ? "# the trainer cannot run this yet: " + refusal.text + "\n" + text : text;
 }
 

@@ -117,6 +117,18 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
   return simulated;
 }
 
+// As if all its ranks were on this host.
+run::Machine machine_for(const run::Options& options) {
+  return train::probe_machine(automatic_threads(static_cast<int>(run::mesh_of(options).world())));
+}
+
+// The run file of a directory is resolved already, and its program is in the directory.
+run::Run laid_out_run(const std::string& path) {
+  run::Options options = run::read_options(path);
+  const run::Machine machine = machine_for(options);
+  return run::lay_out(std::move(options), machine);
+}
+
 Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   run::Run run = resolved_run_file(flags.schedule.file, overrides);
@@ -156,7 +168,7 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
                      "\": a finished run is as it was; simulate its run.toml to change a key");
   const std::filesystem::path folder = flags.schedule.file;
   const auto file = [&](const char* name) { return (folder / name).string(); };
-  const run::Run run = resolved_run_of(flags.schedule.file);
+  const run::Run run = laid_out_run(file(files::kRunFile));
   Simulated simulated{.program = schedule::parse_program(
                           files::read_text(file(files::kProgram), kLongestSchedule), file(files::kProgram))};
   const auto steps = train::parse_timelines(files::read_text(file(files::kTimeline), kLongestTimeline),
@@ -185,12 +197,8 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
 
 run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides) {
   run::Options options = run::read_options(path, overrides);
-  const std::int64_t ranks = run::mesh_of(options).world();
-  return run::resolve(std::move(options), train::probe_machine(automatic_threads(static_cast<int>(ranks))));
-}
-
-run::Run resolved_run_of(const std::string& directory) {
-  return resolved_run_file((std::filesystem::path(directory) / files::kRunFile).string());
+  const run::Machine machine = machine_for(options);
+  return run::resolve(std::move(options), machine);
 }
 
 Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::string>& overrides) {

@@ -49,9 +49,6 @@ struct Simulated {
   model::MemoryTable predicted;           // of a run file or directory
 };
 
-// The options of a run directory's run.
-run::Run resolved_run_of(const std::string& directory);
-
 // The run of a run file, as if all its ranks were on this host.
 run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
 

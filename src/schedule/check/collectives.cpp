@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "schedule/check/knowledge.h"
+#include "schedule/check/device_judge.h"
 #include "schedule/meeting.h"
 
 namespace penstock::schedule {
@@ -70,19 +70,14 @@ struct StageState {
   std::map<mesh::Group, Cell> reduced;
 };
 
-class DeviceCollectives {
+class DeviceCollectives : DeviceJudge {
  public:
-  DeviceCollectives(const OpTable& table, int device, Findings& findings)
-      : table_(table),
-        device_(device),
-        begin_(table.units().row_begin(device)),
-        knowledge_(table.program().devices[device]),
-        findings_(findings) {}
+  using DeviceJudge::DeviceJudge;
 
   void find(bool every_stage) {
-    const std::vector<Op>& ops = table_.program().devices[device_].ops;
-    for (cell_ = begin_; cell_ < begin_ + ops.size(); ++cell_) foresee(ops[cell_ - begin_]);
-    for (cell_ = begin_; cell_ < begin_ + ops.size(); ++cell_) judge(ops[cell_ - begin_]);
+    const Cell end = table_.units().row_end(device_);
+    for (cell_ = begin_; cell_ < end; ++cell_) foresee(op_at(cell_));
+    for (cell_ = begin_; cell_ < end; ++cell_) judge(op_at(cell_));
     for (const auto& [stage, state] : stages_) {
       if (every_stage && state.last_backward != kNoCell && !state.reduced.contains(mesh::Group::Replica))
         tell_missing(stage);
@@ -91,8 +86,7 @@ class DeviceCollectives {
 
  private:
   void foresee(const Op& op) {
-    const bool adds = op.kind == OpKind::Backward || op.kind == OpKind::BackwardWeight;
-    if (adds) stages_[op.key.stage].last_backward = cell_;
+    if (adds_weight_gradients(op.kind)) stages_[op.key.stage].last_backward = cell_;
     if (op.kind == OpKind::GatherWeights) stages_[op.key.stage].has_gathers = true;
   }
 
@@ -129,20 +123,6 @@ class DeviceCollectives {
     tell(Rule::Order, " runs before " + text_of(stage.last_backward) + ", whose gradients it must include");
   }
 
-  // Nothing is needed of an op that is not there.
-  void need_done(Cell need, Rule rule) {
-    if (need == kNoCell || knowledge_.is_done(need - begin_, cell_ - begin_)) return;
-    tell(rule, " may start before " + text_of(need) + " is done: it does not wait for it");
-  }
-
-  std::string text_of(Cell cell) const {
-    return table_.token(table_.op(cell)) + " (" + table_.where(cell) + ')';
-  }
-
-  void tell(Rule rule, const std::string& reason) {
-    if (!findings_.full()) findings_.add(table_.located(rule, cell_, reason));
-  }
-
   void tell_missing(int stage) {
     const Action absent{.key = {.stage = stage}, .kind = Kind::ReduceGradients};
     findings_.add({Rule::Missing, device_, -1, absent,
@@ -150,12 +130,6 @@ class DeviceCollectives {
                        std::to_string(device_) + " never runs it, although other gradients are reduced"});
   }
 
-  const OpTable& table_;
-  const int device_;
-  const Cell begin_;
-  const Knowledge knowledge_;
-  Findings& findings_;
-  Cell cell_ = 0;
   Cell last_ = kNoCell;  // on the collective lane, so far
   std::map<int, StageState> stages_;
 };

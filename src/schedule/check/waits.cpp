@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "schedule/check/knowledge.h"
+#include "schedule/check/device_judge.h"
 
 namespace penstock::schedule {
 namespace {
@@ -14,18 +14,13 @@ int other_stage(const Op& op) {
                                                                               : op.key.stage - 1;
 }
 
-class DeviceWaits {
+class DeviceWaits : DeviceJudge {
  public:
-  DeviceWaits(const OpTable& table, int device, Findings& findings)
-      : table_(table),
-        device_(device),
-        begin_(table.units().row_begin(device)),
-        knowledge_(table.program().devices[device]),
-        findings_(findings) {}
+  using DeviceJudge::DeviceJudge;
 
   void find() {
     for (cell_ = begin_; cell_ < table_.units().row_end(device_) && !findings_.full(); ++cell_) {
-      judge(table_.program().devices[device_].ops[cell_ - begin_]);
+      judge(op_at(cell_));
     }
   }
 
@@ -97,23 +92,6 @@ class DeviceWaits {
       tell(Rule::Residence, " brings back a record that no OFFLOAD took away");
     }
   }
-
-  void need_done(Cell need, Rule rule) {
-    if (knowledge_.is_done(need - begin_, cell_ - begin_)) return;
-    tell(rule, " may start before " + table_.token(table_.op(need)) + " (" + table_.where(need) +
-                   ") is done: it does not wait for it");
-  }
-
-  void tell(Rule rule, const std::string& reason) {
-    if (!findings_.full()) findings_.add(table_.located(rule, cell_, reason));
-  }
-
-  const OpTable& table_;
-  const int device_;
-  const Cell begin_;
-  const Knowledge knowledge_;
-  Findings& findings_;
-  Cell cell_ = 0;
 };
 
 }  // namespace

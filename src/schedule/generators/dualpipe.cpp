@@ -3,9 +3,9 @@
 // device 0 and the second half at device p-1. In flight: min(m, p+1) chunks. Idle: (p/2-1)(F&B + B - 3W) for
 // m >= 2p, where F&B is a forward overlapped with a backward.
 #include "base/error.h"
+#include "base/refusal.h"
 #include "schedule/generators/catalogue.h"
 #include "schedule/patterns/bidirectional.h"
-#include "schedule/patterns/refusal.h"
 
 namespace penstock::schedule {
 

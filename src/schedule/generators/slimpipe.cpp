@@ -5,9 +5,9 @@
 // Two more in flight per device towards the first (1F1B has one) put the forwards of all devices in one time
 // slot, and likewise the backwards.
 #include "base/error.h"
+#include "base/refusal.h"
 #include "schedule/generators/catalogue.h"
 #include "schedule/patterns/phases.h"
-#include "schedule/patterns/refusal.h"
 
 namespace penstock::schedule {
 

@@ -17,14 +17,12 @@ Op over_replicas(OpKind kind, int stage, const std::function<Bytes(int)>& bytes)
           .bytes = bytes ? bytes(stage) : 0};
 }
 
-bool adds_gradients(const Op& op) { return op.kind == OpKind::Backward || op.kind == OpKind::BackwardWeight; }
-
 class DeviceSync {
  public:
   DeviceSync(const DeviceProgram& source, const ReplicaSync& sync)
       : source_(source), sync_(sync), rewriter_(source, 8) {
     for (std::uint32_t i = 0; i < source.ops.size(); ++i) {
-      if (adds_gradients(source.ops[i])) last_of_[source.ops[i].key.stage] = i;
+      if (adds_weight_gradients(source.ops[i].kind)) last_of_[source.ops[i].key.stage] = i;
     }
   }
 
@@ -40,7 +38,7 @@ class DeviceSync {
         rewriter_.keep_next({&gathered->second, 1});
         gather_of_.erase(gathered);
       }
-      if (adds_gradients(op) && last_of_.at(op.key.stage) == i) ended_.push_back(i);
+      if (adds_weight_gradients(op.kind) && last_of_.at(op.key.stage) == i) ended_.push_back(i);
     }
     reduce();
     return rewriter_.take();

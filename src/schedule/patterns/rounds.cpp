@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/refusal.h"
 #include "schedule/patterns/phases.h"
-#include "schedule/patterns/refusal.h"
 
 namespace penstock::schedule {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/exchange/own_requests.h"
 
-#include <array>
 #include <utility>
 
 #include "nn/allocator.h"
@@ -21,7 +20,7 @@ at::Tensor dense(const at::Tensor& part) {
 }  // namespace
 
 const schedule::Exchange& OwnRequests::exchange_of(std::uint32_t number) const {
-  return server_.setting_.program.exchanges[number];
+  return server_.run_.program.exchanges[number];
 }
 
 int OwnRequests::halves() const {
@@ -48,7 +47,7 @@ void OwnRequests::post_queries(const at::Tensor& query) {
     const schedule::Exchange& exchange = exchange_of(number);
     server_.send(query, exchange.partner, schedule::Channel::Exchange);
     Reply& reply = replies_.emplace_back();
-    receive(reply, exchange.partner, server_.room_of_queries(exchange, server_.setting_.type));
+    receive(reply, exchange.partner, server_.room_of_queries(exchange, server_.type_));
     receive(reply, exchange.partner, server_.room(query.sizes().slice(0, 3), server_.accumulator()));
   }
 }
@@ -73,11 +72,8 @@ void OwnRequests::post_gradients(const at::Tensor& query, const nn::kernels::Att
     Reply& reply = replies_.emplace_back();
     receive(reply, exchange.partner, server_.room_of_queries(exchange, server_.accumulator()));
     for (const model::SlicePart& part : server_.parts_of(exchange)) {
-      const ExchangeServer::Setting& setting = server_.setting_;
-      const std::array<std::int64_t, 4> sizes{setting.sequences, setting.kv_heads, part.length,
-                                              setting.head_dim};
-      receive(reply, exchange.partner, server_.room(sizes, server_.accumulator()));
-      receive(reply, exchange.partner, server_.room(sizes, server_.accumulator()));
+      receive(reply, exchange.partner, server_.room_of_keys(part, server_.accumulator()));
+      receive(reply, exchange.partner, server_.room_of_keys(part, server_.accumulator()));
     }
   }
 }

@@ -16,6 +16,7 @@
 #include "comm/polling.h"
 #include "nn/allocator.h"
 #include "nn/kernels/cpu/element.h"
+#include "nn/parameter_maker.h"
 #include "nn/tensor_bytes.h"
 #include "train/exchange/own_requests.h"
 
@@ -26,19 +27,22 @@ constexpr std::int64_t kEnd = -1;  // instead of an exchange's number: no more r
 
 }  // namespace
 
-ExchangeServer::ExchangeServer(Setting setting)
-    : setting_(std::move(setting)),
+ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline)
+    : run_(run),
+      pipeline_(pipeline),
+      type_(nn::compute_type(run.precision)),
+      timeout_(run.options.train.timeout),
       polling_(comm::make_polling(
-          *setting_.pipeline, [this] { return serve(); }, setting_.timeout)) {
+          *pipeline, [this] { return serve(); }, timeout_)) {
   std::set<int> partners, owners;
-  for (std::uint32_t i = 0; i < setting_.program.exchanges.size(); ++i) {
-    const schedule::Exchange& exchange = setting_.program.exchanges[i];
+  for (std::uint32_t i = 0; i < run_.program.exchanges.size(); ++i) {
+    const schedule::Exchange& exchange = run_.program.exchanges[i];
     if (parts_of(exchange).empty()) continue;  // half a one-token slice can be empty
-    if (exchange.owner == setting_.device) {
+    if (exchange.owner == pipeline_->rank()) {
       own_[schedule::pass_of(exchange.of)].push_back(i);
       partners.insert(exchange.partner);
     }
-    if (exchange.partner == setting_.device) owners.insert(exchange.owner);
+    if (exchange.partner == pipeline_->rank()) owners.insert(exchange.owner);
   }
   partners_.assign(partners.begin(), partners.end());
   for (const int device : owners) owners_.push_back({.device = device, .announcement = {.peer = device}});
@@ -59,9 +63,8 @@ void ExchangeServer::begin(Seconds began) {
 
 void ExchangeServer::await_announcement(Owner& owner) {
   owner.announcement.buffer = room({2}, at::kLong);
-  owner.announcement.request =
-      setting_.pipeline->receive(bytes_of_tensor(owner.announcement.buffer), owner.device,
-                                 static_cast<int>(schedule::Channel::Exchange));
+  owner.announcement.request = pipeline_->receive(bytes_of_tensor(owner.announcement.buffer), owner.device,
+                                                  static_cast<int>(schedule::Channel::Exchange));
 }
 
 std::unique_ptr<nn::AttentionPartners> ExchangeServer::partners_of(const schedule::Op& op) {
@@ -108,10 +111,10 @@ bool ExchangeServer::take_announcement(Owner& owner) {
     owner.announcement.buffer.reset();
     return true;
   }
-  const auto& all = setting_.program.exchanges;
+  const auto& all = run_.program.exchanges;
   const bool known = words[0] >= 0 && words[0] < std::ssize(all) && words[1] >= 0 && words[1] <= 1;
   const schedule::Exchange* exchange = known ? &all[words[0]] : nullptr;
-  if (!exchange || exchange->partner != setting_.device || exchange->owner != owner.device)
+  if (!exchange || exchange->partner != pipeline_->rank() || exchange->owner != owner.device)
     throw RunError("device " + std::to_string(owner.device) + " requests exchange number " +
                    std::to_string(words[0]) + ", which the program does not have for it");
   accept(owner, static_cast<std::uint32_t>(words[0]), static_cast<Pass>(words[1]));
@@ -120,22 +123,21 @@ bool ExchangeServer::take_announcement(Owner& owner) {
 }
 
 void ExchangeServer::accept(const Owner& owner, std::uint32_t number, Pass pass) {
-  const schedule::Exchange& exchange = setting_.program.exchanges[number];
+  const schedule::Exchange& exchange = run_.program.exchanges[number];
   Job job{.exchange = number, .pass = pass};
   const auto receive = [&](const at::Tensor& buffer) {
-    job.arriving.push_back(setting_.pipeline->receive(bytes_of_tensor(buffer), owner.device,
-                                                      static_cast<int>(schedule::Channel::Exchange)));
+    job.arriving.push_back(pipeline_->receive(bytes_of_tensor(buffer), owner.device,
+                                              static_cast<int>(schedule::Channel::Exchange)));
   };
   for (const model::SlicePart& part : parts_of(exchange)) {
-    const at::Tensor key =
-        room({setting_.sequences, setting_.kv_heads, part.length, setting_.head_dim}, setting_.type);
+    const at::Tensor key = room_of_keys(part, type_);
     const at::Tensor value =
-        room({setting_.sequences, part.length, setting_.kv_heads, setting_.head_dim}, setting_.type);
+        room({run_.sequences(), part.length, run_.shape().kv_heads, run_.shape().head_dim()}, type_);
     receive(key);
     receive(value);
     job.parts.push_back({key, value.transpose(1, 2)});
   }
-  receive(job.query = room_of_queries(exchange, setting_.type));
+  receive(job.query = room_of_queries(exchange, type_));
   if (pass == Pass::Backward) {
     receive(job.log_sum_exp = room(job.query.sizes().slice(0, 3), accumulator()));
     receive(job.output = room_of_outputs(exchange));
@@ -168,7 +170,7 @@ void ExchangeServer::end_wait() {
 }
 
 void ExchangeServer::reply(const Job& job) {
-  const int owner = setting_.program.exchanges[job.exchange].owner;
+  const int owner = run_.program.exchanges[job.exchange].owner;
   const auto send_back = [&](const at::Tensor& result) {
     nn::recount(result, nn::Category::Transfers);
     send(result, owner, schedule::Channel::ExchangeReply);
@@ -190,7 +192,7 @@ void ExchangeServer::reply(const Job& job) {
 void ExchangeServer::drain() {
   if (std::exchange(drained_, true)) return;
   for (const int partner : partners_) announce(partner, kEnd, Pass::Forward);
-  comm::Deadline deadline(setting_.timeout);
+  comm::Deadline deadline(timeout_);
   comm::Backoff backoff;
   const auto asking = [&] { return std::ranges::find(owners_, false, &Owner::ended); };
   while (asking() != owners_.end() || !jobs_.empty() || !sending_.empty()) {
@@ -199,8 +201,8 @@ void ExchangeServer::drain() {
       backoff.restart();
     } else if (deadline.passed()) {
       const std::string rank = "rank " + std::to_string(unfinished());
-      throw RunError("waited " + print_seconds(setting_.timeout) + " for the end of context exchange with " +
-                     rank + ": is " + rank + " stuck?");
+      throw RunError("waited " + print_seconds(timeout_) + " for the end of context exchange with " + rank +
+                     ": is " + rank + " stuck?");
     } else {
       backoff.pause();
     }
@@ -211,12 +213,12 @@ void ExchangeServer::drain() {
 int ExchangeServer::unfinished() const {
   const auto owner = std::ranges::find(owners_, false, &Owner::ended);
   if (owner != owners_.end()) return owner->device;
-  return sending_.empty() ? setting_.device : sending_.front().peer;
+  return sending_.empty() ? pipeline_->rank() : sending_.front().peer;
 }
 
 void ExchangeServer::send(const at::Tensor& buffer, int to, schedule::Channel channel) {
   Flight flight{.peer = to, .buffer = buffer, .request = {}};
-  flight.request = setting_.pipeline->send(bytes_of_tensor(buffer), to, static_cast<int>(channel));
+  flight.request = pipeline_->send(bytes_of_tensor(buffer), to, static_cast<int>(channel));
   sending_.push_back(std::move(flight));
 }
 
@@ -228,7 +230,7 @@ void ExchangeServer::announce(int to, int exchange, Pass pass) {
 }
 
 std::vector<model::SlicePart> ExchangeServer::parts_of(const schedule::Exchange& exchange) const {
-  return model::parts_of_halves(setting_.slices[exchange.of.key.micro_batch], exchange.first_half,
+  return model::parts_of_halves(run_.slices[exchange.of.key.micro_batch], exchange.first_half,
                                 exchange.halves);
 }
 
@@ -238,28 +240,32 @@ at::Tensor ExchangeServer::room(at::IntArrayRef sizes, at::ScalarType type) cons
 }
 
 at::Tensor ExchangeServer::room_of_queries(const schedule::Exchange& exchange, at::ScalarType type) const {
-  const auto& slices = setting_.slices[exchange.of.key.micro_batch];
+  const auto& slices = run_.slices[exchange.of.key.micro_batch];
   const Tokens tokens = slices[exchange.of.key.slice].length;
-  return room({setting_.sequences, setting_.heads, tokens, setting_.head_dim}, type);
+  return room({run_.sequences(), run_.shape().heads, tokens, run_.shape().head_dim()}, type);
+}
+
+at::Tensor ExchangeServer::room_of_keys(const model::SlicePart& part, at::ScalarType type) const {
+  return room({run_.sequences(), run_.shape().kv_heads, part.length, run_.shape().head_dim()}, type);
 }
 
 // Outputs and their gradients are sent token by token, but head by head for grouped queries: the layouts of
 // the attention kernels, so neither needs a copy.
 at::Tensor ExchangeServer::as_sent(const at::Tensor& outputs) const {
-  return (setting_.heads == setting_.kv_heads ? outputs.transpose(1, 2) : outputs).contiguous();
+  return (run_.shape().heads == run_.shape().kv_heads ? outputs.transpose(1, 2) : outputs).contiguous();
 }
 
 at::Tensor ExchangeServer::as_used(const at::Tensor& sent) const {
-  return setting_.heads == setting_.kv_heads ? sent.transpose(1, 2) : sent;
+  return run_.shape().heads == run_.shape().kv_heads ? sent.transpose(1, 2) : sent;
 }
 
 at::Tensor ExchangeServer::room_of_outputs(const schedule::Exchange& exchange) const {
-  const at::Tensor by_head = room_of_queries(exchange, setting_.type);
-  if (setting_.heads != setting_.kv_heads) return by_head;
+  const at::Tensor by_head = room_of_queries(exchange, type_);
+  if (run_.shape().heads != run_.shape().kv_heads) return by_head;
   return by_head.view({by_head.size(0), by_head.size(2), by_head.size(1), by_head.size(3)});
 }
 
-at::ScalarType ExchangeServer::accumulator() const { return nn::kernels::accumulator_type(setting_.type); }
+at::ScalarType ExchangeServer::accumulator() const { return nn::kernels::accumulator_type(type_); }
 
 Seconds ExchangeServer::now() const { return steady_seconds() - began_; }
 

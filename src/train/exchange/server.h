@@ -20,6 +20,7 @@
 #include "model/slice_halves.h"
 #include "nn/attention_partners.h"
 #include "nn/attention_service.h"
+#include "run/run.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 
@@ -27,20 +28,8 @@ namespace penstock::train {
 
 class ExchangeServer {
  public:
-  struct Setting {
-    const schedule::Program& program;
-    int device = 0;
-    comm::Pipeline pipeline;                             // rank = device
-    std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
-    std::int64_t sequences = 1;                          // b
-    std::int64_t heads = 1;
-    std::int64_t kv_heads = 1;
-    std::int64_t head_dim = 1;
-    at::ScalarType type = at::kFloat;
-    Seconds timeout = 120;
-  };
-  // Everything in the setting must outlive the server.
-  explicit ExchangeServer(Setting setting);
+  // Of the device that is this rank of the pipeline. The run must outlive the server.
+  ExchangeServer(const run::Run& run, comm::Pipeline pipeline);
   ~ExchangeServer();
 
   // The pipeline's communicator; its waits serve requests.
@@ -106,13 +95,17 @@ class ExchangeServer {
   std::vector<model::SlicePart> parts_of(const schedule::Exchange& exchange) const;
   at::Tensor room(at::IntArrayRef sizes, at::ScalarType type) const;
   at::Tensor room_of_queries(const schedule::Exchange& exchange, at::ScalarType type) const;  // [b, H, T, d]
+  at::Tensor room_of_keys(const model::SlicePart& part, at::ScalarType type) const;           // [b, K, T, d]
   at::Tensor room_of_outputs(const schedule::Exchange& exchange) const;  // in the order of as_sent
   at::Tensor as_sent(const at::Tensor& outputs) const;
   at::Tensor as_used(const at::Tensor& sent) const;
   at::ScalarType accumulator() const;
   Seconds now() const;
 
-  Setting setting_;
+  const run::Run& run_;
+  const comm::Pipeline pipeline_;
+  const at::ScalarType type_;
+  const Seconds timeout_;
   std::map<schedule::PassKey, std::vector<std::uint32_t>>
       own_;                    // by this device's op, in the program's order
   std::vector<int> partners_;  // of this device's ops

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "nn/allocator.h"
 #include "nn/kernels/boundary.h"
+#include "nn/parameter_maker.h"
 #include "nn/tensor_bytes.h"
 #include "train/step/tied_embeddings.h"
 
@@ -21,14 +22,18 @@ using schedule::OpKind;
 
 }  // namespace
 
-Interpreter::Interpreter(Setting setting)
-    : setting_(std::move(setting)),
-      list_(setting_.program.devices.at(static_cast<std::size_t>(setting_.device))) {
-  for (const auto& ranges : setting_.slices) {
+Interpreter::Interpreter(const run::Run& run, const schedule::Program& program, Mode mode, DeviceParts parts)
+    : run_(run),
+      mode_(mode),
+      parts_(std::move(parts)),
+      list_(program.devices.at(parts_.pipeline->rank())),
+      slices_(run::cuts_of(run.options, program.slices)),
+      type_(nn::compute_type(run.precision)) {
+  for (const auto& ranges : slices_) {
     first_slot_.push_back(slots_per_stage_);
     slots_per_stage_ += ranges.size();
   }
-  const std::size_t slots = slots_per_stage_ * static_cast<std::size_t>(setting_.program.stages);
+  const std::size_t slots = slots_per_stage_ * static_cast<std::size_t>(run.stages());
   for (auto* tensors : {&inputs_, &outputs_, &output_gradients_, &input_gradients_}) tensors->resize(slots);
 }
 
@@ -37,13 +42,13 @@ StepResult Interpreter::run(const StepTokens& step) {
   result_.loss_sums.assign(slots_per_stage_, 0.0);
   result_.events.assign(list_.ops.size(), {});
   result_.memory.clear();
-  if (setting_.ledger) setting_.ledger->take_recent_peak();
+  if (parts_.ledger) parts_.ledger->take_recent_peak();
   result_.processor_seconds.assign(list_.ops.size(), 0.0);
   began_ = steady_seconds();
-  if (setting_.offloader) setting_.offloader->begin(began_);
-  if (setting_.exchange) setting_.exchange->begin(began_);
+  if (parts_.offloader) parts_.offloader->begin(began_);
+  if (parts_.exchange) parts_.exchange->begin(began_);
   const std::function<void()> serve = [this] {
-    if (setting_.exchange) setting_.exchange->serve();
+    if (parts_.exchange) parts_.exchange->serve();
   };
   const nn::BoundaryScope boundaries(serve);
   for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
@@ -52,14 +57,14 @@ StepResult Interpreter::run(const StepTokens& step) {
     if (!waits.empty()) free_what_is_sent();  // before the op allocates memory
     result_.events[index] = {.start = now(), .end = 0, .op = index};
     execute(index);
-    if (setting_.ledger && lane_of(list_.ops[index].kind) == schedule::Lane::Compute) {
-      result_.memory.push_back(memory_now(*setting_.ledger));
+    if (parts_.ledger && lane_of(list_.ops[index].kind) == schedule::Lane::Compute) {
+      result_.memory.push_back(memory_now(*parts_.ledger));
     }
     poll();
   }
   wait_for_sends();
   end_exchange();
-  if (setting_.exchange) result_.exchanges = setting_.exchange->spans();
+  if (parts_.exchange) result_.exchanges = parts_.exchange->spans();
   PENSTOCK_CHECK(receiving_.empty(), "every message received is used by the step");
   return std::move(result_);
 }
@@ -74,13 +79,12 @@ void Interpreter::execute(std::uint32_t index) {
 }
 
 Seconds Interpreter::own_processor_time() const {
-  return processor_seconds_of_this_thread() -
-         (setting_.exchange ? setting_.exchange->processor_seconds() : 0);
+  return processor_seconds_of_this_thread() - (parts_.exchange ? parts_.exchange->processor_seconds() : 0);
 }
 
 // A device must not leave a step while others still send requests.
 void Interpreter::end_exchange() {
-  if (setting_.exchange) setting_.exchange->drain();
+  if (parts_.exchange) parts_.exchange->drain();
 }
 
 void Interpreter::carry_out(std::uint32_t index) {
@@ -95,7 +99,7 @@ void Interpreter::carry_out(std::uint32_t index) {
       backward(op);
       break;
     case OpKind::BackwardWeight:
-      setting_.stages.at(op.key.stage).backward_weight({op.key.micro_batch, op.key.slice});
+      parts_.stages.at(op.key.stage).backward_weight({op.key.micro_batch, op.key.slice});
       break;
     case OpKind::SendForward:
       return send(index, std::exchange(outputs_[here], {}));
@@ -118,27 +122,27 @@ void Interpreter::carry_out(std::uint32_t index) {
       broken_invariant("one replica", "train refuses sharded weights", __FILE__, __LINE__);
     case OpKind::ReduceGradients:
       PENSTOCK_CHECK(op.group == mesh::Group::Pipeline, "train refuses several replicas");
-      reduce_tied_gradients(setting_.stages, op.peer, setting_.pipeline);
+      reduce_tied_gradients(parts_.stages, op.peer, parts_.pipeline);
       break;
     case OpKind::OptimizerStep:
       end_exchange();
       restart_clocks(index);
-      setting_.optimizer_step(result_.loss_sums);
+      parts_.optimizer_step(result_.loss_sums);
       break;
     case OpKind::Offload:
-      return setting_.offloader->offload(index, setting_.stages.at(op.key.stage), is_sliced(op));
+      return parts_.offloader->offload(index, parts_.stages.at(op.key.stage), is_sliced(op));
     case OpKind::Reload:
-      return setting_.offloader->reload(index);
+      return parts_.offloader->reload(index);
   }
 }
 
 void Interpreter::forward(const Op& op) {
-  const auto& range = setting_.slices[op.key.micro_batch][op.key.slice];
+  const auto& range = slices_[op.key.micro_batch][op.key.slice];
   const auto j = static_cast<std::size_t>(op.key.micro_batch);
   const std::size_t here = slot(op.key);
-  const bool embeds = op.key.stage == 0 && setting_.vocabulary;
-  const bool first = op.key.stage == 0 && !setting_.vocabulary;
-  const bool last = op.key.stage + 1 == setting_.program.stages && !setting_.vocabulary;
+  const bool embeds = op.key.stage == 0 && parts_.vocabulary;
+  const bool first = op.key.stage == 0 && !parts_.vocabulary;
+  const bool last = op.key.stage + 1 == run_.stages() && !parts_.vocabulary;
 
   const bool last_slice = range.begin + range.length == step_->tokens[j].size(1);
   nn::ForwardInput input{
@@ -151,14 +155,14 @@ void Interpreter::forward(const Op& op) {
   }
   const auto partners = partners_of(op);
   input.partners = partners.get();
-  nn::Stage& stage = setting_.stages.at(op.key.stage);
-  const bool evaluating = setting_.mode == Mode::Evaluate;
+  nn::Stage& stage = parts_.stages.at(op.key.stage);
+  const bool evaluating = mode_ == Mode::Evaluate;
   nn::ForwardOutput output = evaluating ? stage.evaluate(input) : stage.forward(input);
   if (evaluating && last_slice) stage.forget(op.key.micro_batch);
 
   if (last) {
     result_.loss_sums[first_slot_[j] + static_cast<std::size_t>(op.key.slice)] = output.loss_sum;
-  } else if (setting_.stages.contains(op.key.stage + 1)) {
+  } else if (parts_.stages.contains(op.key.stage + 1)) {
     inputs_[slot(op.key.at_stage(op.key.stage + 1))] = std::move(output.hidden);
   } else {
     outputs_[here] = std::move(output.hidden);
@@ -168,16 +172,16 @@ void Interpreter::forward(const Op& op) {
 void Interpreter::backward(const Op& op) {
   const std::size_t here = slot(op.key);
   const nn::SliceKey key{op.key.micro_batch, op.key.slice};
-  nn::Stage& stage = setting_.stages.at(op.key.stage);
+  nn::Stage& stage = parts_.stages.at(op.key.stage);
   const at::Tensor gradient = std::exchange(output_gradients_[here], {});
   const auto partners = partners_of(op);
   at::Tensor passed_on = op.kind == OpKind::Backward ? stage.backward(key, gradient, partners.get())
                                                      : stage.backward_input(key, gradient, partners.get());
   if (op.key.stage == 0) {
-    if (setting_.vocabulary) add_own_embedding_gradient(op, std::move(passed_on));
+    if (parts_.vocabulary) add_own_embedding_gradient(op, std::move(passed_on));
     return;
   }
-  if (setting_.stages.contains(op.key.stage - 1)) {
+  if (parts_.stages.contains(op.key.stage - 1)) {
     output_gradients_[slot(op.key.at_stage(op.key.stage - 1))] = std::move(passed_on);
   } else {
     input_gradients_[here] = std::move(passed_on);
@@ -185,7 +189,7 @@ void Interpreter::backward(const Op& op) {
 }
 
 std::unique_ptr<nn::AttentionPartners> Interpreter::partners_of(const Op& op) {
-  return setting_.exchange ? setting_.exchange->partners_of(op) : nullptr;
+  return parts_.exchange ? parts_.exchange->partners_of(op) : nullptr;
 }
 
 void Interpreter::send(std::uint32_t index, at::Tensor payload) {
@@ -193,8 +197,8 @@ void Interpreter::send(std::uint32_t index, at::Tensor payload) {
   PENSTOCK_CHECK(payload.defined(), "a send follows the op that made its payload");
   Flight flight{.op = index, .buffer = payload.contiguous(), .request = {}};
   nn::recount(flight.buffer, nn::Category::Transfers);
-  flight.request = setting_.pipeline->send(bytes_of_tensor(flight.buffer), op.peer,
-                                           static_cast<int>(schedule::channel_of(op.kind)));
+  flight.request = parts_.pipeline->send(bytes_of_tensor(flight.buffer), op.peer,
+                                         static_cast<int>(schedule::channel_of(op.kind)));
   sending_.push_back(std::move(flight));
 }
 
@@ -203,8 +207,8 @@ void Interpreter::receive(std::uint32_t index) {
   const bool part = schedule::is_embedding_transfer(op.kind);
   Flight flight{.op = index, .buffer = part ? empty_part(op) : empty_slice(op), .request = {}};
   nn::recount(flight.buffer, nn::Category::Transfers);
-  flight.request = setting_.pipeline->receive(bytes_of_tensor(flight.buffer), op.peer,
-                                              static_cast<int>(schedule::channel_of(op.kind)));
+  flight.request = parts_.pipeline->receive(bytes_of_tensor(flight.buffer), op.peer,
+                                            static_cast<int>(schedule::channel_of(op.kind)));
   receiving_.push_back(std::move(flight));
 }
 
@@ -214,7 +218,7 @@ void Interpreter::finish(std::uint32_t index) {
   if (schedule::is_receive(kind)) return finish_receive(index);
   if (schedule::is_send(kind)) return finish_send(index);
   if (kind != OpKind::Offload && kind != OpKind::Reload) return;
-  if (const auto event = setting_.offloader->finish(index)) result_.events[index] = *event;
+  if (const auto event = parts_.offloader->finish(index)) result_.events[index] = *event;
 }
 
 void Interpreter::finish_receive(std::uint32_t index) {
@@ -246,7 +250,7 @@ void Interpreter::deliver(Flight& flight) {
 
 // Lets the transport make progress, frees sent buffers, and records arrival times.
 void Interpreter::poll() {
-  if (setting_.offloader) setting_.offloader->throw_failure();
+  if (parts_.offloader) parts_.offloader->throw_failure();
   std::erase_if(receiving_, [&](Flight& flight) {
     if (!flight.request.test()) return false;
     deliver(flight);
@@ -272,12 +276,12 @@ void Interpreter::wait_for_sends() {
 }
 
 at::Tensor Interpreter::empty_slice(const Op& op) const {
-  const auto& ranges = setting_.slices[op.key.micro_batch];
+  const auto& ranges = slices_[op.key.micro_batch];
   const Tokens length = ranges[op.key.slice].length;
-  return at::empty({setting_.sequences, length, setting_.hidden}, at::dtype(setting_.type));
+  return at::empty({run_.sequences(), length, run_.shape().hidden}, at::dtype(type_));
 }
 
-bool Interpreter::is_sliced(const Op& op) const { return setting_.slices[op.key.micro_batch].size() > 1; }
+bool Interpreter::is_sliced(const Op& op) const { return slices_[op.key.micro_batch].size() > 1; }
 
 double Interpreter::loss_scale() const {
   return 1.0 / static_cast<double>(std::max<std::int64_t>(step_->target_count, 1));

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "comm/groups.h"
-#include "model/slices.h"
 #include "nn/stage.h"
 #include "nn/vocabulary_shard.h"
+#include "run/run.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 #include "train/exchange/server.h"
@@ -48,28 +48,22 @@ struct StepResult {
   std::vector<schedule::ExchangeSpan> exchanges;  // serving others, and waiting for them inside own ops
 };
 
+// This device's parts, which a program's ops use.
+struct DeviceParts {
+  std::map<int, nn::Stage>& stages;           // by number
+  comm::Pipeline pipeline;                    // rank = device
+  nn::VocabularyShard* vocabulary = nullptr;  // when the run shards the vocabulary
+  Offloader* offloader = nullptr;             // when the program has copies
+  ExchangeServer* exchange = nullptr;  // when the program has exchange; `pipeline` is then the server's
+  nn::Ledger* ledger = nullptr;        // of this rank; may be null
+  // Runs STEP, given this device's loss sums of the step; may be empty when evaluating.
+  std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
+};
+
 class Interpreter {
  public:
-  // The interpreter's view of the run. Everything must outlive the interpreter.
-  struct Setting {
-    const schedule::Program& program;
-    int device = 0;
-    std::map<int, nn::Stage>& stages;                    // this device's, by number
-    comm::Pipeline pipeline;                             // rank = device
-    std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
-    std::int64_t sequences = 1;                          // b
-    std::int64_t hidden = 0;                             // width of messages between stages
-    at::ScalarType type = at::kFloat;                    // their element type
-    Mode mode = Mode::Train;
-    Offloader* offloader = nullptr;             // of this device's list, when it has copies
-    nn::VocabularyShard* vocabulary = nullptr;  // this device's, when the program shards the vocabulary
-    ExchangeServer* exchange =
-        nullptr;  // this device's, when the program has exchange; then `pipeline` is the server's
-    // Runs STEP, given this device's loss sums of the step; may be empty when evaluating.
-    std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
-    nn::Ledger* ledger = nullptr;  // of this rank; may be null
-  };
-  explicit Interpreter(Setting setting);
+  // `program`: the run's step or its evaluation. Run, program and parts must outlive the interpreter.
+  Interpreter(const run::Run& run, const schedule::Program& program, Mode mode, DeviceParts parts);
 
   // One step, from first to last op. Throws RunError when a peer is lost.
   StepResult run(const StepTokens& step);
@@ -117,8 +111,12 @@ class Interpreter {
   Seconds now() const;
   void restart_clocks(std::uint32_t index);  // the op's time so far was waiting
 
-  Setting setting_;
+  const run::Run& run_;
+  const Mode mode_;
+  DeviceParts parts_;
   const schedule::DeviceProgram& list_;
+  const run::Cuts slices_;
+  const at::ScalarType type_;            // of messages between stages
   std::vector<std::size_t> first_slot_;  // of each micro-batch, within a stage
   std::size_t slots_per_stage_ = 0;
 

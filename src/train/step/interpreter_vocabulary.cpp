@@ -21,65 +21,65 @@ void Interpreter::visit_vocabulary(std::uint32_t index) {
   nn::VisitInput input{.hidden = std::exchange(outputs_[here], {}),
                        .targets = rows_of_slice(step_->targets, op),
                        .loss_scale = loss_scale(),
-                       .with_gradients = setting_.mode == Mode::Train};
-  if (input.hidden.defined()) input.hidden = input.hidden.view({-1, setting_.hidden});
-  nn::VocabularyVisit visit(*setting_.vocabulary, *setting_.pipeline,
-                            static_cast<int>(schedule::Channel::Loss), input);
+                       .with_gradients = mode_ == Mode::Train};
+  if (input.hidden.defined()) input.hidden = input.hidden.view({-1, run_.shape().hidden});
+  nn::VocabularyVisit visit(*parts_.vocabulary, *parts_.pipeline, static_cast<int>(schedule::Channel::Loss),
+                            input);
   restart_clocks(index);
   nn::VisitResult result = visit.carry_out();
   result_.loss_sums[here - slot({.stage = op.key.stage})] = result.loss_sum;
   if (!result.grad_hidden.defined()) return;
   nn::recount(result.grad_hidden, nn::Category::Logits);
-  output_gradients_[here] = result.grad_hidden.view({setting_.sequences, -1, setting_.hidden});
+  output_gradients_[here] = result.grad_hidden.view({run_.sequences(), -1, run_.shape().hidden});
 }
 
 // Embeddings of the tokens, each row from the device that holds it.
 at::Tensor Interpreter::embedded(const Op& op) {
   const at::Tensor tokens = rows_of_slice(step_->tokens, op);
-  at::Tensor hidden = at::empty({tokens.numel(), setting_.hidden}, at::dtype(setting_.type));
-  for (int device = 0; device < setting_.pipeline->size(); ++device) {
+  at::Tensor hidden = at::empty({tokens.numel(), run_.shape().hidden}, at::dtype(type_));
+  for (int device = 0; device < parts_.pipeline->size(); ++device) {
     const auto part = embedding_parts_.extract({device, slot(op.key)});
-    const bool own = device == setting_.pipeline->rank();
+    const bool own = device == parts_.pipeline->rank();
     PENSTOCK_CHECK(own || !part.empty(), "a forward of stage 0 waits for all parts");
-    hidden.index_copy_(0, setting_.vocabulary->places_of(device, tokens),
-                       own ? setting_.vocabulary->embed(tokens) : part.mapped());
+    hidden.index_copy_(0, parts_.vocabulary->places_of(device, tokens),
+                       own ? parts_.vocabulary->embed(tokens) : part.mapped());
   }
-  return hidden.view({setting_.sequences, -1, setting_.hidden});
+  return hidden.view({run_.sequences(), -1, run_.shape().hidden});
 }
 
 void Interpreter::add_own_embedding_gradient(const Op& op, at::Tensor gradient) {
   const at::Tensor tokens = rows_of_slice(step_->tokens, op);
-  const at::Tensor rows = gradient.view({-1, setting_.hidden});
-  const at::Tensor places = setting_.vocabulary->places_of(setting_.pipeline->rank(), tokens);
-  setting_.vocabulary->add_embedding_gradient(tokens, rows.index_select(0, places));
-  if (setting_.pipeline->size() > 1) input_gradients_[slot(op.key)] = rows;
+  const at::Tensor rows = gradient.view({-1, run_.shape().hidden});
+  const at::Tensor places = parts_.vocabulary->places_of(parts_.pipeline->rank(), tokens);
+  parts_.vocabulary->add_embedding_gradient(tokens, rows.index_select(0, places));
+  if (parts_.pipeline->size() > 1) input_gradients_[slot(op.key)] = rows;
 }
 
 void Interpreter::add_received_embedding_gradient(const Op& op) {
   const auto part = embedding_parts_.extract({0, slot(op.key)});
   PENSTOCK_CHECK(!part.empty(), "an embedding's gradient is received before it is added");
-  setting_.vocabulary->add_embedding_gradient(rows_of_slice(step_->tokens, op), part.mapped());
+  parts_.vocabulary->add_embedding_gradient(rows_of_slice(step_->tokens, op), part.mapped());
 }
 
 at::Tensor Interpreter::embedding_payload(const Op& op) {
   const at::Tensor tokens = rows_of_slice(step_->tokens, op);
-  if (op.kind == OpKind::SendEmbedding) return setting_.vocabulary->embed(tokens);
+  if (op.kind == OpKind::SendEmbedding) return parts_.vocabulary->embed(tokens);
   at::Tensor& gradient = input_gradients_[slot(op.key)];
-  at::Tensor rows = gradient.index_select(0, setting_.vocabulary->places_of(op.peer, tokens));
-  if (op.peer + 1 == setting_.pipeline->size()) gradient.reset();  // the last device to receive its part
+  at::Tensor rows = gradient.index_select(0, parts_.vocabulary->places_of(op.peer, tokens));
+  if (op.peer + 1 == parts_.pipeline->size()) gradient.reset();  // the last device to receive its part
   return rows;
 }
 
 at::Tensor Interpreter::empty_part(const Op& op) const {
   const bool from_others = op.kind == OpKind::ReceiveEmbedding;
-  const int owner = from_others ? op.peer : setting_.pipeline->rank();
-  const at::Tensor places = setting_.vocabulary->places_of(owner, rows_of_slice(step_->tokens, op));
-  return at::empty({places.numel(), setting_.hidden}, at::dtype(setting_.type));
+  const int owner = from_others ? op.peer : parts_.pipeline->rank();
+  const at::Tensor places = parts_.vocabulary->places_of(owner, rows_of_slice(step_->tokens, op));
+  return at::empty({places.numel(), run_.shape().hidden}, at::dtype(type_));
 }
 
 at::Tensor Interpreter::rows_of_slice(const std::vector<at::Tensor>& batch, const Op& op) const {
   const auto j = static_cast<std::size_t>(op.key.micro_batch);
-  const auto& range = setting_.slices[j][op.key.slice];
+  const auto& range = slices_[j][op.key.slice];
   return batch[j].slice(1, range.begin, range.begin + range.length).reshape(-1).contiguous();
 }
 

@@ -158,36 +158,20 @@ void Trainer::gather_facts(Seconds seconds) {
 
 std::unique_ptr<ExchangeServer> Trainer::make_exchange_server() {
   if (run_.program.exchanges.empty()) return nullptr;
-  const model::Shape& shape = run_.shape();
-  return std::make_unique<ExchangeServer>(ExchangeServer::Setting{.program = run_.program,
-                                                                  .device = groups_.pipeline->rank(),
-                                                                  .pipeline = groups_.pipeline,
-                                                                  .slices = run_.slices,
-                                                                  .sequences = run_.options.train.micro_batch,
-                                                                  .heads = shape.heads,
-                                                                  .kv_heads = shape.kv_heads,
-                                                                  .head_dim = shape.head_dim(),
-                                                                  .type = nn::compute_type(run_.precision),
-                                                                  .timeout = run_.options.train.timeout});
+  return std::make_unique<ExchangeServer>(run_, groups_.pipeline);
 }
 
 std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& program, Mode mode) {
   const bool training = mode == Mode::Train;
-  return std::make_unique<Interpreter>(Interpreter::Setting{
-      .program = program,
-      .device = groups_.pipeline->rank(),
+  DeviceParts parts{
       .stages = stages_,
       .pipeline = training && exchange_server_ ? exchange_server_->pipeline() : groups_.pipeline,
-      .slices = training ? run_.slices : run::cuts_of(run_.options, evaluation_.slices),
-      .sequences = run_.options.train.micro_batch,
-      .hidden = run_.shape().hidden,
-      .type = nn::compute_type(run_.precision),
-      .mode = mode,
-      .offloader = training ? offloader_.get() : nullptr,
       .vocabulary = vocabulary(),
+      .offloader = training ? offloader_.get() : nullptr,
       .exchange = training ? exchange_server_.get() : nullptr,
-      .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); },
-      .ledger = &ledger_});
+      .ledger = &ledger_,
+      .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }};
+  return std::make_unique<Interpreter>(run_, program, mode, std::move(parts));
 }
 
 }  // namespace penstock::train

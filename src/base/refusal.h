@@ -2,20 +2,26 @@
 // Refusals that name the constraint and the nearest legal values.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
-namespace penstock::schedule {
+namespace penstock {
 
 // The legal values next to `value`, below and above: "6 or 8", "4", or "none" when there is none in 1..limit.
 template <class Legal>
-std::string nearest_legal(int value, int limit, Legal legal) {
-  int below = value - 1;
+std::string nearest_legal(std::int64_t value, std::int64_t limit, Legal legal) {
+  std::int64_t below = value - 1;
   while (below > 0 && !legal(below)) --below;
-  int above = value + 1;
+  std::int64_t above = value + 1;
   while (above <= limit && !legal(above)) ++above;
   if (below > 0 && above <= limit) return std::to_string(below) + " or " + std::to_string(above);
   if (below > 0) return std::to_string(below);
   return above <= limit ? std::to_string(above) : "none";
 }
 
-}  // namespace penstock::schedule
+// The divisors of `whole` next to a value that is none.
+inline std::string divisors_near(std::int64_t value, std::int64_t whole) {
+  return nearest_legal(value, whole, [&](std::int64_t other) { return whole % other == 0; });
+}
+
+}  // namespace penstock

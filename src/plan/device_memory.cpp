@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/device_memory.h"
+
+#include <cmath>
+
+namespace penstock::plan {
+namespace {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(bytes)); }
+
+// One device's share of a layout. Logits are computed tile by tile.
+class Closed {
+ public:
+  Closed(const Workload& workload, const Layout& layout)
+      : layout_(layout),
+        shape_(workload.model.shape),
+        element_(element_size(workload.precision)),
+        accumulator_(accumulator_size(workload.precision)),
+        tokens_(group_tokens(workload, layout) / layout.mesh.tensor) {}
+
+  RecordSize record(double layers) const {
+    const bool cached = layout_.slices > 1;
+    const double unit = layers * tokens_;
+    const double keys = cached ? as_double(key_value_bytes(shape_, element_)) : 0.0;
+    const double statistics = as_double(statistics_bytes(shape_, layout_.keep, accumulator_));
+    return {(as_double(kept_bytes(shape_, layout_.keep, element_, cached)) - keys) * unit,
+            (keys + statistics) * unit};
+  }
+
+  // In the MLP, between operations of one layer: gradients of the product, silu's output, gate and up (2·k·f
+  // each), and the hidden state.
+  double transient() const {
+    const double working =
+        as_double((4 * shape_.experts_per_token * shape_.ffn + 2 * shape_.hidden) * element_);
+    const double recomputed = as_double(recomputed_bytes(shape_, layout_.keep, element_, layout_.slices > 1));
+    return (recomputed + working) * tokens_;
+  }
+
+  // Hidden-state gradients of one micro-batch on the last device, and the logits of a tile in f32 with their
+  // gradient in the weight type (two tiles under vocabulary parallelism, where one is gathered while the next
+  // is computed).
+  double logits(const DeviceLoad& load, std::int64_t vocab) const {
+    const bool parallel = layout_.vocabulary_parallel;
+    if (!load.last && !parallel) return 0.0;
+    const double shards = layout_.mesh.tensor * (parallel ? layout_.mesh.pipeline : 1);
+    const double tile = (parallel ? 2.0 : 1.0) * as_double(kLossTile * vocab * (4 + element_)) / shards;
+    return tile + (load.last ? hidden() * layout_.slices : 0.0);
+  }
+
+  double hidden() const { return as_double(shape_.hidden * element_) * tokens_; }  // bytes of a slice
+
+  double weight_records(const DeviceLoad& load, double layers) const {
+    return load.weight_records * layers * tokens_ *
+           as_double(kept_bytes(shape_, keep_of(model::Policy::None), element_));
+  }
+
+  double kv_gradients(const DeviceLoad& load, double layers) const {
+    return load.kv_gradients * layers * tokens_ * as_double(key_value_bytes(shape_, accumulator_));
+  }
+
+ private:
+  static constexpr Tokens kLossTile = 512;  // tokens whose logits are alive at once
+
+  const Layout& layout_;
+  const model::Shape& shape_;
+  const Bytes element_, accumulator_;
+  const double tokens_;  // of one slice on one device, b·s/(n·t·c)
+};
+
+}  // namespace
+
+RecordSize record_size(const Workload& workload, const Layout& layout, double layers_per_chunk) {
+  return Closed(workload, layout).record(layers_per_chunk);
+}
+
+model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load) {
+  const Closed closed(workload, layout);
+  model::Shape shape = workload.model.shape;
+  shape.vocab = padded_vocabulary(shape.vocab, layout.mesh.tensor);
+  const double layers = load.layers / layout.chunks;
+  const auto parameters = model::local_parameters(shape, layout.mesh, load.layers, load.embeddings);
+  const RecordSize record = closed.record(layers);
+  const double gone = layout.offload * model::offloaded_records(load.records) * record.leaving;
+  const double buffers = gone > 0 ? 2.0 * layout.offload * record.leaving : 0.0;
+
+  model::DeviceMemory memory;
+  memory.weights = rounded(weight_bytes(parameters, workload.precision));
+  memory.gradients = rounded(gradient_bytes(parameters, workload.precision));
+  memory.optimizer = rounded(optimizer_bytes(parameters, layout.mesh, workload.precision));
+  memory.activations = rounded(load.records * record.total() - gone - buffers);
+  memory.copies = rounded(buffers);
+  memory.host = rounded(gone);
+  memory.weight_records = rounded(closed.weight_records(load, layers));
+  memory.kv_gradients = rounded(closed.kv_gradients(load, layers));
+  memory.logits = rounded(closed.logits(load, shape.vocab));
+  memory.transient = rounded(closed.transient());
+  memory.transfers = rounded((load.queued + 2.0) * closed.hidden());
+  return memory;
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Closed form of one pipeline device's memory in our own runs, by category: plain arithmetic without
+// allocation, fast enough for searches over millions of candidates.
+#pragma once
+
+#include "model/memory/table.h"
+#include "model/memory/terms.h"
+#include "plan/layout.h"
+
+namespace penstock::plan {
+
+// Specific to one device. Counts are in slice-chunks: the records of one (stage, micro-batch, slice).
+struct DeviceLoad {
+  double layers = 0;          // on the device
+  double embeddings = 0;      // V·h matrices: 1 each for the input and the output layer
+  bool last = false;          // computes the loss
+  double records = 0;         // peak in flight
+  double weight_records = 0;  // peak between I and W
+  double kv_gradients = 0;    // peak with accumulators
+  double queued = 0;          // hidden states waiting to be used
+};
+
+model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load);
+
+// The bytes of one slice-chunk's record: those that can
+// be offloaded, and those that always stay (statistics; K,V when there are slices).
+struct RecordSize {
+  double leaving = 0;
+  double staying = 0;
+  double total() const { return leaving + staying; }
+};
+RecordSize record_size(const Workload& workload, const Layout& layout, double layers_per_chunk);
+
+}  // namespace penstock::plan

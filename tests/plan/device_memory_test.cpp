@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/device_memory.h"
+
+#include <gtest/gtest.h>
+
+namespace penstock::plan {
+namespace {
+
+Workload llama(Tokens seq_len) {
+  Workload workload{.seq_len = seq_len};
+  workload.model.shape = {
+      .layers = 32, .hidden = 4096, .ffn = 11008, .heads = 32, .kv_heads = 8, .vocab = 32000};
+  return workload;
+}
+
+Layout layout_of(model::Policy policy, int slices = 1) { return {.slices = slices, .keep = keep_of(policy)}; }
+
+TEST(DeviceMemory, StatesOfOneDeviceAddUpToSixteenBytesAParameterAndNothingIsLostBySpreading) {
+  const Workload workload = llama(4096);
+  Layout layout = layout_of(model::Policy::None);
+  const DeviceLoad load{.layers = 32, .embeddings = 2, .last = true, .records = 1};
+  const model::DeviceMemory one = device_memory(workload, layout, load);
+  const model::Shape& shape = workload.model.shape;
+  EXPECT_EQ(one.weights + one.gradients + one.optimizer, 18 * (total_parameters(shape) - shape.hidden));
+  layout.mesh.data = 4;
+  const model::DeviceMemory sharded = device_memory(workload, layout, load);
+  EXPECT_EQ(4 * sharded.optimizer, one.optimizer);
+  EXPECT_EQ(sharded.weights, one.weights);
+  EXPECT_EQ(model::largest_category(one).first, "optimizer");
+}
+
+TEST(DeviceMemory, IsALineInTheOffloadedShareAndWhatLeavesIsOnTheHost) {
+  const Workload workload = llama(32768);
+  for (const int slices : {1, 8}) {
+    Layout layout = layout_of(model::Policy::None, slices);
+    const DeviceLoad load{.layers = 8, .embeddings = 1, .records = 20};
+    const model::DeviceMemory none = device_memory(workload, layout, load);
+    for (const double ratio : {0.25, 0.5, 1.0}) {
+      layout.offload = ratio;
+      const model::DeviceMemory some = device_memory(workload, layout, load);
+      EXPECT_NEAR(some.total() + some.host, none.total(), 4);
+      EXPECT_NEAR(some.host, ratio * 16 * record_size(workload, layout, 8).leaving, 2);
+    }
+  }
+}
+
+TEST(DeviceMemory, KeysAndValuesOfSlicesStayAtHome) {
+  const Workload workload = llama(32768);
+  const RecordSize sliced = record_size(workload, layout_of(model::Policy::Full, 8), 1);
+  const RecordSize whole = record_size(workload, layout_of(model::Policy::Full), 1);
+  EXPECT_DOUBLE_EQ(sliced.leaving * 8, whole.leaving);
+  EXPECT_DOUBLE_EQ(sliced.staying * 8 - whole.staying, 32768.0 * 4 * workload.model.shape.kv_width());
+}
+
+}  // namespace
+}  // namespace penstock::plan

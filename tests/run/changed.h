@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+#include "failure.h"
+#include "run/resolve.h"
+
+namespace penstock::run {
+
+// A legal run, changed by one line of a test.
+inline Options changed(const std::function<void(Options&)>& change) {
+  Options options;
+  options.data.text = "corpus.txt";
+  options.parallel.pp = 2;
+  change(options);
+  return options;
+}
+
+inline std::string refusal(const std::function<void(Options&)>& change) {
+  return failure<InputError>([&] { resolve(changed(change)); });
+}
+
+}  // namespace penstock::run

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/choose.h"
+
+#include <gtest/gtest.h>
+
+#include "changed.h"
+#include "schedule/generators/generator.h"
+#include "schedule/text.h"
+#include "scratch.h"
+
+namespace penstock::run {
+namespace {
+
+TEST(Choose, ExchangesOnlyWhereDevicesKeepStepAndHaveAsManyLayers) {
+  const auto with = [](auto change) {
+    return refusal([&](Options& o) {
+      o.schedule.exchange = "levelled";
+      o.parallel.pp = 2;
+      change(o);
+    });
+  };
+  EXPECT_EQ(with([](auto&) {}), "");
+  EXPECT_EQ(
+      with([](auto& o) { o.schedule.name = "seq1f1b"; }),
+      "schedule.exchange = \"levelled\" needs a schedule in whose slots all devices run forwards together, "
+      "then backwards together; schedule.name = \"seq1f1b\" has no such slots: use \"slimpipe\", or "
+      "schedule.exchange = \"off\"");
+  EXPECT_EQ(
+      with([](auto& o) { o.model.shape.layers = 7; }),
+      "schedule.exchange = \"levelled\" needs as many layers on every stage; model.layers = 7 over 2 stages "
+      "makes 4, 3: use model.layers = 6 or 8, or schedule.exchange = \"off\"");
+  EXPECT_EQ(
+      with([](auto& o) {
+        o.model.shape.layers = 8;
+        o.parallel.layers = {5, 3};
+      }),
+      "schedule.exchange = \"levelled\" needs as many layers on every stage; model.layers = 8 over 2 stages "
+      "makes 5, 3: leave parallel.layers out, or set schedule.exchange = \"off\"");
+}
+
+// Where it cannot be it is off, and the reason is told; what was chosen resolves to itself.
+TEST(Choose, ChoosesAnExchangeAndSaysWhy) {
+  const auto chosen = [](auto change) {
+    return resolve(changed([&](Options& o) {
+      o.schedule.exchange = "auto";
+      change(o);
+    }));
+  };
+  const run::Run uneven = chosen([](auto& o) { o.model.shape.layers = 7; });
+  EXPECT_EQ(uneven.options.schedule.exchange, "off");
+  EXPECT_NE(uneven.exchange_note.find("as many layers on every stage"), std::string::npos);
+  const run::Run alone = chosen([](auto& o) { o.parallel.pp = 1; });
+  EXPECT_EQ(alone.exchange_note, "off: there is one device");
+  const run::Run brief = chosen([](auto& o) { o.data.seq_len = 64; });
+  EXPECT_EQ(brief.options.schedule.exchange, "off") << brief.exchange_note;
+  const run::Run lengthy = chosen([](auto& o) {
+    o.data.seq_len = 65536;
+    o.schedule.slices = 16;
+  });
+  EXPECT_NE(lengthy.options.schedule.exchange, "off") << lengthy.exchange_note;
+  EXPECT_NE(lengthy.exchange_note.find("the fastest: "), std::string::npos) << lengthy.exchange_note;
+  EXPECT_EQ(resolve(lengthy.options).options.schedule.exchange, lengthy.options.schedule.exchange);
+}
+
+Bytes most_of(const run::Run& run) {
+  Bytes most = 0;
+  for (const model::DeviceMemory& device : run.predicted) most = std::max(most, device.total());
+  return most;
+}
+
+// The policy decides how often a backward attends, and messages of exchange take room.
+TEST(Choose, ChoosesAnExchangeForThePolicyAndTheLimit) {
+  const auto lengthy = [](const char* exchange, const char* policy, const std::string& limit) {
+    return resolve(changed([&](Options& o) {
+      o.data.seq_len = 65536;
+      o.schedule.slices = 16;
+      o.schedule.exchange = exchange;
+      o.memory.policy = policy;
+      o.memory.limit = limit;
+    }));
+  };
+  const Bytes without = most_of(lengthy("off", "full", ""));
+  const run::Run wide = lengthy("auto", "full", "");
+  ASSERT_GT(most_of(wide), without);
+  const run::Run tight = lengthy("auto", "full", std::to_string(without));
+  EXPECT_EQ(tight.options.schedule.exchange, "off");
+  EXPECT_NE(tight.exchange_note.find("does not fit in memory.limit"), std::string::npos)
+      << tight.exchange_note;
+  const run::Run both = lengthy("auto", "auto", std::to_string(most_of(wide)));
+  EXPECT_EQ(both.options.memory.policy, "full");
+  EXPECT_EQ(both.exchange_note, wide.exchange_note);
+}
+
+// What kernels take depends on it, so a run that fits with one thread need not with eight.
+TEST(Choose, ChoosesAPolicyForTheThreadsThatTheRunWillHave) {
+  const auto with = [](const char* policy, const std::string& limit, int threads) {
+    auto options = changed([&](Options& o) {
+      o.data.seq_len = 4096;
+      o.memory.policy = policy;
+      o.memory.limit = limit;
+    });
+    return resolve(options, {.threads = threads});
+  };
+  const Bytes one = most_of(with("none", "", 1)), eight = most_of(with("none", "", 8));
+  ASSERT_GT(eight, one);
+  EXPECT_EQ(with("auto", std::to_string(one), 1).options.memory.policy, "none");
+  EXPECT_EQ(with("auto", std::to_string(one), 8).options.memory.policy, "balanced");
+}
+
+TEST(Choose, ShardsTheVocabularyOnlyWhereDevicesKeepStep) {
+  const auto with = [](auto change) {
+    return refusal([&](Options& o) {
+      o.schedule.vocabulary_parallel = true;
+      change(o);
+    });
+  };
+  EXPECT_EQ(with([](auto&) {}), "");
+  EXPECT_EQ(with([](auto& o) { o.schedule.chunks = 2; }), "");
+  EXPECT_EQ(with([](auto& o) { o.schedule.name = "seq1f1b"; }),
+            "schedule.vocabulary_parallel = true needs a schedule in whose slots all devices run forwards "
+            "together, then backwards together; schedule.name = \"seq1f1b\" has no such slots: use "
+            "\"slimpipe\"");
+  for (const char* name : {"1f1b", "gpipe", "zb-h1", "zb-v", "interleaved", "dualpipe-v"}) {
+    EXPECT_NE(with([&](auto& o) { o.schedule.name = name; }).find("use \"slimpipe\""), std::string::npos)
+        << name;
+  }
+  EXPECT_EQ(
+      with([](auto& o) {
+        o.model.shape.vocab = 3;
+        o.parallel.pp = 4;
+      }),
+      "schedule.vocabulary_parallel = true needs as many tokens as devices; model.vocab = 3 is less than "
+      "parallel.pp = 4: use pp = 3 or less");
+}
+
+TEST(Choose, ShardsTheVocabularyOfAScheduleFileThatKeepsStep) {
+  const Scratch scratch;
+  for (const char* name : {"slimpipe", "seq1f1b"}) {
+    scratch.write("my.csv", schedule::to_csv(schedule::generate(name, schedule::request(2, 8, 4))));
+    const std::string refused = refusal([&](Options& o) {
+      o.schedule.file = scratch / "my.csv";
+      o.schedule.vocabulary_parallel = true;
+    });
+    EXPECT_EQ(refused.empty(), std::string(name) == "slimpipe") << refused;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::run
