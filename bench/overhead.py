@@ -46,8 +46,8 @@ def overhead(program, schedule, slices):
     found = []
     for step in json.loads((folder / "timeline.json").read_text())["steps"]:
         ops = step["devices"][0]
-        busy = sum(end - start for start, end in ops)
-        found.append(((max(end for _, end in ops) - busy) / len(ops), len(ops), busy / len(ops)))
+        busy = sum(end - start for start, end, *_ in ops)
+        found.append(((max(op[1] for op in ops) - busy) / len(ops), len(ops), busy / len(ops)))
     return min(found)
 
 
