@@ -16,6 +16,7 @@ machine() {
 generators() { "$bin/generators_benchmark" --benchmark_min_time=0.2 2>/dev/null; }
 simulate() { "$bin/simulate_benchmark" 2>/dev/null; }
 reality() { python3 bench/reality.py "$program"; }
+forecast() { python3 bench/forecast.py "$program"; }
 reference() { bash bench/reference.sh "$program"; }
 plan() { python3 bench/plan.py "$program"; }
 schedules() { bench/schedules.sh; }
@@ -33,7 +34,7 @@ pictures() {
   $show -m 2 -n 4 --vocabulary-parallel > docs/pictures/slimpipe_vocabulary.svg
 }
 
-names="generators simulate reality reference plan memory memory-reference schedules kernels overhead peers slimpipe exchange pictures"
+names="generators simulate reality forecast reference plan memory memory-reference schedules kernels overhead peers slimpipe exchange pictures"
 wanted=""
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done
 options=("$@")

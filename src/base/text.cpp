@@ -148,4 +148,8 @@ std::string printable(std::string_view text, std::size_t limit) {
 
 std::string percent(double share) { return number(100 * share, 1) + " %"; }
 
+std::string counted(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 }  // namespace penstock

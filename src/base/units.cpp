@@ -68,19 +68,14 @@ Bytes parse_bytes(std::string_view text) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && value < 0)
+    throw InputError("\"" + std::string(text) + "\" is negative; no size is");
   if (error != std::errc() || !(value >= 0)) return fail();
   std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
-  constexpr std::pair<std::string_view, double> units[] = {{"", 1},
-                                                           {"B", 1},
-                                                           {"KiB", 1024.},
-                                                           {"MiB", 1048576.},
-                                                           {"GiB", 1073741824.},
-                                                           {"TiB", 1099511627776.},
-                                                           {"KB", 1e3},
-                                                           {"MB", 1e6},
-                                                           {"GB", 1e9},
-                                                           {"TB", 1e12}};
+  constexpr std::pair<std::string_view, double> units[] = {
+      {"B", 1},    {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.}, {"TiB", 1099511627776.},
+      {"KB", 1e3}, {"MB", 1e6},    {"GB", 1e9},       {"TB", 1e12}};
   for (const auto& [name, scale] : units) {
     if (unit != name) continue;
     if (value * scale > 9e18) return fail();

@@ -2,6 +2,7 @@
 #include "cli/program.h"
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -65,6 +66,7 @@ int parse_and_carry_out(CLI::App& program, const Exit& exit_code, int argc, char
 
 int run(int argc, char** argv) {
   occupy_closed_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // writes past a limit of file size then fail as on a full disk
   CLI::App program(
       "Trains long-context transformers with pipelines of sequence slices, and tells beforehand how long a "
       "run takes and how much memory it needs.",

@@ -22,7 +22,6 @@ constexpr std::int64_t kMostWidth = 1 << 24;
 
 // Settings that do not affect a forward pass.
 constexpr std::string_view kPassedOver[]{"_name_or_path",
-                                         "architectures",
                                          "attention_dropout",
                                          "bos_token_id",
                                          "dtype",
@@ -133,12 +132,25 @@ void read_rope(const json& object, const std::string& origin, model::Shape& shap
   rope.refuse_the_rest();
 }
 
+// Other families may say model_type = "llama" too.
+void require_llama(Members& members) {
+  const json* named = members.take("architectures");
+  if (named == nullptr) return;
+  const auto is_llama = [](const json& name) {
+    return name.is_string() && name.get_ref<const std::string&>().starts_with("Llama");
+  };
+  if (named->is_array() && std::ranges::all_of(*named, is_llama)) return;
+  members.fail("architectures = " + printable(named->dump(-1, ' ', false, json::error_handler_t::replace)) +
+               " is not supported; expected [\"LlamaForCausalLM\"]");
+}
+
 }  // namespace
 
 model::Shape parse_model_config(std::string_view text, std::string_view origin) {
   const json document = parse_strictly(text, origin, "the file", kDeepest);
   Members members(document, std::string(origin));
   members.require("model_type", {"llama"});
+  require_llama(members);
   members.require("hidden_act", {"silu"});
   for (const char* key : {"attention_bias", "mlp_bias"}) members.require(key, {false});
   for (const char* key : {"sliding_window", "quantization_config"}) members.require(key, {nullptr});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files/strict_json.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +12,15 @@
 namespace penstock::files {
 
 using nlohmann::json;
+
+std::string json_fault(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
+  if (before.size() >= text.size()) return "it ends too early";
+  const auto line = 1 + std::ranges::count(before, '\n');
+  const std::size_t begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - begin + 1) +
+         " cannot go on with \"" + printable(text.substr(before.size(), 1)) + "\"";
+}
 
 json parse_strictly(std::string_view text, std::string_view origin, std::string_view what, int deepest) {
   const auto fail = [&](const std::string& why) {
@@ -27,8 +37,10 @@ json parse_strictly(std::string_view text, std::string_view origin, std::string_
   };
   try {
     return json::parse(text, watch);
-  } catch (const json::exception& error) {
-    fail("is not JSON: " + printable(error.what(), 200));
+  } catch (const json::parse_error& error) {
+    fail("is not JSON: " + json_fault(text, error.byte));
+  } catch (const json::exception&) {
+    fail("is not JSON: it has a number out of range");
   }
   return {};
 }

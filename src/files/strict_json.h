@@ -13,4 +13,7 @@ namespace penstock::files {
 nlohmann::json parse_strictly(std::string_view text, std::string_view origin, std::string_view what,
                               int deepest);
 
+// Where a text that is not JSON goes wrong, in words; `byte` counts from 1, as the JSON library's errors do.
+std::string json_fault(std::string_view text, std::size_t byte);
+
 }  // namespace penstock::files

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/strict_json.h"
 
 namespace penstock::files {
 namespace {
@@ -18,8 +19,10 @@ std::string text_of_line(std::string_view line, std::string_view key, const std:
   json document;
   try {
     document = json::parse(line);
-  } catch (const json::exception& error) {
-    throw InputError(where + ": is not JSON: " + printable(error.what(), 200));
+  } catch (const json::parse_error& error) {
+    throw InputError(where + ": is not JSON: " + json_fault(line, error.byte));
+  } catch (const json::exception&) {
+    throw InputError(where + ": is not JSON: it has a number out of range");
   }
   if (!document.is_object()) throw InputError(where + ": is no JSON object");
   const auto found = document.find(key);

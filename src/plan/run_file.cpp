@@ -3,7 +3,6 @@
 
 #include "base/option_text.h"
 #include "base/text.h"
-#include "run/options.h"
 
 namespace penstock::plan {
 namespace {
@@ -19,6 +18,8 @@ std::string arithmetic(const Workload& workload, const Cluster& cluster, const C
          number(static_cast<double>(candidate.memory.fullest.total()) / 1e9, 3) + " GB on device " +
          std::to_string(candidate.memory.rank) + "\n\n";
 }
+
+}  // namespace
 
 run::Options options_of(const Workload& workload, const Layout& layout) {
   run::Options options;
@@ -41,8 +42,6 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
   options.train.precision = name_of(workload.precision);
   return options;
 }
-
-}  // namespace
 
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                      const std::string& text_file, const std::string& output_dir) {

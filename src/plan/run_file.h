@@ -5,8 +5,12 @@
 #include <string>
 
 #include "plan/plan_print.h"
+#include "run/options.h"
 
 namespace penstock::plan {
+
+// Of the run that the layout stands for.
+run::Options options_of(const Workload& workload, const Layout& layout);
 
 // Begins with the arithmetic of the layout.
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,

@@ -55,7 +55,6 @@ class Worker {
 
   void visit(const mesh::Mesh& mesh);
   void add_to(SearchResult& result, Front& front) const;
-  const std::vector<Candidate>& best() const { return best_; }
 
  private:
   void visit_batch(Layout layout, const std::vector<int>& chunks, const std::vector<int>& slices);
@@ -71,6 +70,7 @@ class Worker {
   }
   bool host_holds(const FittedMemory& memory, int devices) const;
   void remember(const Candidate& candidate);
+  void remember(const Candidate& candidate, std::vector<Candidate>& best) const;
 
   const Workload& workload_;
   const Cluster& cluster_;
@@ -78,7 +78,7 @@ class Worker {
   std::size_t keep_;
   std::int64_t candidates_ = 0;
   std::array<std::int64_t, kRejections> rejected_{};
-  std::vector<Candidate> best_;
+  std::vector<Candidate> best_, without_exchange_;
   std::optional<Candidate> nearest_miss_;
   Front front_;
 };
@@ -165,15 +165,22 @@ void Worker::judge(Layout layout) {
 
 void Worker::remember(const Candidate& candidate) {
   front_.add(candidate);
-  if (best_.size() == keep_ && !quicker(candidate, best_.back())) return;
-  best_.insert(std::upper_bound(best_.begin(), best_.end(), candidate, quicker), candidate);
-  if (best_.size() > keep_) best_.pop_back();
+  remember(candidate, best_);
+  if (candidate.layout.exchange == ExchangeMode::Off) remember(candidate, without_exchange_);
+}
+
+void Worker::remember(const Candidate& candidate, std::vector<Candidate>& best) const {
+  if (best.size() == keep_ && !quicker(candidate, best.back())) return;
+  best.insert(std::upper_bound(best.begin(), best.end(), candidate, quicker), candidate);
+  if (best.size() > keep_) best.pop_back();
 }
 
 void Worker::add_to(SearchResult& result, Front& front) const {
   result.candidates += candidates_;
   for (std::size_t i = 0; i < kRejections; ++i) result.rejected[i] += rejected_[i];
   result.best.insert(result.best.end(), best_.begin(), best_.end());
+  result.without_exchange.insert(result.without_exchange.end(), without_exchange_.begin(),
+                                 without_exchange_.end());
   front.add(front_);
   const auto& miss = result.nearest_miss;
   if (nearest_miss_ && (!miss || nearest_miss_->memory.fullest.total() < miss->memory.fullest.total())) {
@@ -224,8 +231,10 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
   SearchResult result;
   Front front(cluster.limit);
   for (const Worker& worker : workers) worker.add_to(result, front);
-  std::sort(result.best.begin(), result.best.end(), quicker);
-  if (result.best.size() > keep) result.best.resize(keep);
+  for (std::vector<Candidate>* best : {&result.best, &result.without_exchange}) {
+    std::ranges::sort(*best, quicker);
+    if (best->size() > keep) best->resize(keep);
+  }
   result.pareto = front.ascending();
   if (!result.best.empty()) result.nearest_miss.reset();
   result.seconds = steady_seconds() - start;

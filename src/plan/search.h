@@ -47,9 +47,10 @@ struct Candidate {
 struct SearchResult {
   std::int64_t candidates = 0;
   std::array<std::int64_t, kRejections> rejected{};
-  std::vector<Candidate> best;            // fastest first
-  std::vector<Candidate> pareto;          // ascending memory, each faster than all with less
-  std::optional<Candidate> nearest_miss;  // the candidate closest to fitting, when nothing fits
+  std::vector<Candidate> best;              // fastest first
+  std::vector<Candidate> without_exchange;  // likewise, among those without
+  std::vector<Candidate> pareto;            // ascending memory, each faster than all with less
+  std::optional<Candidate> nearest_miss;    // the candidate closest to fitting, when nothing fits
   double seconds = 0;
 
   std::int64_t fitting() const;

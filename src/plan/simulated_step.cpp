@@ -2,32 +2,106 @@
 #include "plan/simulated_step.h"
 
 #include <algorithm>
-#include <memory>
+#include <atomic>
+#include <cmath>
+#include <ranges>
+#include <thread>
+#include <utility>
+#include <vector>
 
-#include "schedule/generators/generator.h"
-#include "schedule/placement.h"
+#include "base/error.h"
+#include "plan/run_file.h"
+#include "run/costs.h"
+#include "run/lowering.h"
+#include "run/memory.h"
+#include "run/resolve.h"
 #include "sim/costs/analytic.h"
-#include "sim/lowering.h"
+#include "sim/simulate.h"
 
 namespace penstock::plan {
 namespace {
 
-// The layout as a run; kernels stay unset, as memory is not simulated.
-sim::Work work_of(const Workload& workload, const Layout& layout, const schedule::Schedule& schedule) {
-  sim::Work work{.shape = workload.model.shape,
-                 .mesh = layout.mesh,
-                 .layers = model::split_layers(workload.model.shape.layers, schedule.stages),
-                 .sequences = layout.micro_batch,
-                 .precision = workload.precision,
-                 .vocabulary_parallel = layout.vocabulary_parallel};
-  work.shape.vocab = padded_vocabulary(work.shape.vocab, layout.mesh.tensor);
-  const schedule::Placement placement(schedule);
-  for (int stage = 0; stage < schedule.stages; ++stage) work.devices.push_back(placement.device_of(stage, 0));
-  work.slices.assign(schedule.slices.size(), model::cut_into_slices(workload.seq_len, layout.slices));
-  const bool cached = layout.slices > 1;
-  work.keep.assign(static_cast<std::size_t>(work.shape.layers),
-                   cached ? layout.keep.with(model::SavedTensor::KeyValue) : layout.keep);
-  return work;
+bool contains(const std::vector<Candidate>& candidates, const Candidate& wanted) {
+  return std::ranges::find(candidates, wanted.layout, &Candidate::layout) != candidates.end();
+}
+
+bool faster(const Candidate& a, const Candidate& b) { return a.step() < b.step(); }
+
+std::optional<run::Run> run_of(const Workload& workload, const Layout& layout) {
+  try {
+    return run::lay_out(options_of(workload, layout), {});
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+sim::AnalyticCosts costs_of(const Workload& workload, const Cluster& cluster, const run::Run& run) {
+  return {run::work_of(run), cluster.hardware, cluster.engine, {.family = workload.model.family}};
+}
+
+// Lowers the run and predicts its memory; the bytes of its fullest device.
+Bytes predict(run::Run& run) {
+  run.program = run::program_of(run);
+  run.predicted = run::predict_memory(run, run.program);
+  return run.predicted[run::fullest_device(run.predicted)].total();
+}
+
+// Sets the least share of offloading, in whole percent, with which the run is predicted to fit; begins with
+// the run's, the closed form's. False where none does.
+bool fit_share(run::Run& run, Bytes limit) {
+  constexpr int kTries = 8;
+  int percent = static_cast<int>(std::lround(100 * run.offload)), too_little = -1, enough = 101, last = -1;
+  for (int i = 0; i < kTries && enough - too_little > 1 && percent <= 100; ++i) {
+    run.offload = percent / 100.0;
+    const Bytes bytes = predict(run);
+    last = percent;
+    (bytes <= limit ? enough : too_little) = percent;
+    if (enough == 0) break;
+    // What a percent takes away, where any leaves already.
+    const Bytes away = run.predicted[run::fullest_device(run.predicted)].host;
+    const double one = percent > 0 && away > 0 ? static_cast<double>(away) / percent : 0;
+    const double missing = static_cast<double>(bytes - limit);
+    const int steps = one > 0 ? static_cast<int>(std::ceil(missing / one)) : 1;
+    percent = std::clamp(percent + (steps == 0 ? -1 : steps), too_little + 1, std::min(enough - 1, 100));
+  }
+  if (enough > 100) return false;
+  run.offload = enough / 100.0;
+  return last == enough || predict(run) <= limit;
+}
+
+// With the memory that its run is predicted to take; nothing where that does not fit.
+std::optional<Candidate> simulate(const Workload& workload, const Cluster& cluster, Candidate candidate,
+                                  bool any_offload) {
+  std::optional<run::Run> run = run_of(workload, candidate.layout);
+  if (!run) return {};
+  const auto limit = static_cast<Bytes>(cluster.limit);
+  if (any_offload ? !fit_share(*run, limit) : predict(*run) > limit) return {};
+  candidate.layout.offload = candidate.memory.offload = run->offload;
+  candidate.memory.rank = static_cast<int>(run::fullest_device(run->predicted));
+  candidate.memory.fullest = run->predicted[candidate.memory.rank];
+  candidate.memory.host_total = 0;
+  for (const model::DeviceMemory& memory : run->predicted) candidate.memory.host_total += memory.host;
+  candidate.cost = step_cost(workload, candidate.layout, cluster.hardware, cluster.engine);
+  candidate.simulated = sim::simulate(run->program, costs_of(workload, cluster, *run)).timeline.makespan();
+  return candidate;
+}
+
+// On all cores.
+std::vector<std::optional<Candidate>> simulate_all(const Workload& workload, const Cluster& cluster,
+                                                   const std::vector<Candidate>& candidates,
+                                                   bool any_offload) {
+  std::vector<std::optional<Candidate>> simulated(candidates.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < candidates.size(); i = next++)
+      simulated[i] = simulate(workload, cluster, candidates[i], any_offload);
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < std::clamp(std::thread::hardware_concurrency(), 1u, 16u); ++i)
+    others.emplace_back(work);
+  work();
+  others.clear();
+  return simulated;
 }
 
 }  // namespace
@@ -37,41 +111,38 @@ std::int64_t action_count(const Workload& workload, const Layout& layout) {
   return kinds * micro_batches(workload, layout) * layout.slices * layout.chunks * layout.mesh.pipeline;
 }
 
-SimulatedPipeline simulate_pipeline(const Workload& workload, const Cluster& cluster, const Layout& layout) {
-  const PipelineShape shape = pipeline_shape(workload, layout);
-  const auto generated =
-      schedule::generate(name_of(layout.schedule),
-                         schedule::request(shape.devices, shape.micro_batches, shape.slices, shape.chunks));
-  const sim::Work work = work_of(workload, layout, generated);
-  const sim::AnalyticCosts costs(
-      work, cluster.hardware, cluster.engine,
-      {.level_attention = layout.exchange != ExchangeMode::Off, .family = workload.model.family});
-  sim::ResultOptions options;
-  options.imbalance = false;
-  options.memory = false;
-  schedule::Lowering lowering = sim::lowering_of(std::make_shared<const sim::RunBytes>(work));
-  lowering.optimizer_step = false;
-  SimulatedPipeline simulated{schedule::lower(generated, lowering), {}};
-  simulated.result = sim::evaluate(simulated.program, costs, options);
-  return simulated;
+std::optional<SimulatedStep> simulate_step(const Workload& workload, const Cluster& cluster,
+                                           const Layout& layout) {
+  const std::optional<run::Run> run = run_of(workload, layout);
+  if (!run) return {};
+  SimulatedStep step{run::program_of(*run), {}};
+  step.result =
+      sim::evaluate(step.program, costs_of(workload, cluster, *run), {.imbalance = false, .memory = false});
+  return step;
 }
 
-Seconds simulated_step(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
-  const StepCost& cost = candidate.cost;
-  const double paired = candidate.layout.exchange == ExchangeMode::Paired ? cost.imbalance : 0.0;
-  return simulate_pipeline(workload, cluster, candidate.layout).result.makespan + paired + cost.exchange +
-         cost.copies + cost.gradients + cost.optimizer + cost.fixed;
-}
-
-void simulate_best(const Workload& workload, const Cluster& cluster, std::vector<Candidate>& best,
-                   std::size_t count) {
-  count = std::min(count, best.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    if (action_count(workload, best[i].layout) > kMostSimulatedActions) continue;
-    best[i].simulated = simulated_step(workload, cluster, best[i]);
+void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
+                   bool any_offload) {
+  const std::size_t kept = result.best.size();
+  const bool only_exchange = result.without_exchange.empty();
+  std::vector<Candidate> judged;
+  for (const std::vector<Candidate>* candidates : {&result.best, &result.without_exchange}) {
+    for (const Candidate& candidate : *candidates | std::views::take(count)) {
+      const bool short_enough = action_count(workload, candidate.layout) <= kMostSimulatedActions;
+      if (short_enough && !contains(judged, candidate)) judged.push_back(candidate);
+    }
   }
-  std::stable_sort(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(count),
-                   [](const Candidate& a, const Candidate& b) { return a.step() < b.step(); });
+  std::vector<Candidate> simulated;
+  for (auto& candidate : simulate_all(workload, cluster, judged, any_offload)) {
+    if (candidate) simulated.push_back(std::move(*candidate));
+  }
+  std::ranges::stable_sort(simulated, faster);
+  for (const Candidate& candidate : only_exchange ? result.best : result.without_exchange) {
+    if (!contains(judged, candidate)) simulated.push_back(candidate);
+  }
+  simulated.resize(std::min(kept, simulated.size()));
+  if (simulated.empty() && !judged.empty()) result.nearest_miss = judged.front();
+  result.best = std::move(simulated);
 }
 
 }  // namespace penstock::plan

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step of a layout by simulation: its schedule is generated, lowered (including visits of the vocabulary)
-// and run with a run's analytic costs, each slice with its own attention length. Gradient sums, optimizer and
-// copies are added from the closed form.
+// The step of a layout as `penstock simulate` has it of the layout's run file: its schedule lowered with
+// exchange, visits of the vocabulary, copies of offloading and sums of gradients, and run action by action.
 #pragma once
+
+#include <optional>
 
 #include "plan/search.h"
 #include "schedule/program.h"
@@ -14,18 +15,20 @@ namespace penstock::plan {
 inline constexpr std::int64_t kMostSimulatedActions = 1'000'000;
 std::int64_t action_count(const Workload& workload, const Layout& layout);
 
-// The pipeline alone, with the simulated program. Assumes that context exchange levels the slices fully
-// ("levelled") or up to 1/n ("paired").
-struct SimulatedPipeline {
+// One pipeline; its makespan is the step. Absent for layouts that no run file can express: exchange between
+// stages of unequal layers.
+struct SimulatedStep {
   schedule::Program program;
   sim::Result result;
 };
-SimulatedPipeline simulate_pipeline(const Workload& workload, const Cluster& cluster, const Layout& layout);
+std::optional<SimulatedStep> simulate_step(const Workload& workload, const Cluster& cluster,
+                                           const Layout& layout);
 
-Seconds simulated_step(const Workload& workload, const Cluster& cluster, const Candidate& candidate);
-
-// Simulates the first `count` of the best, if short enough, and sorts them again.
-void simulate_best(const Workload& workload, const Cluster& cluster, std::vector<Candidate>& best,
-                   std::size_t count);
+// Simulates the first `count` of the best and of those without exchange, as far as they are short enough, and
+// predicts their memory as the trainer does, action by action: with `any_offload` each gets the least share
+// that fits so, and those that do not fit leave. Sorts the best anew: the simulated ones, then the others
+// without exchange, whose closed form takes exchange as perfect. None left: the first is the nearest miss.
+void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
+                   bool any_offload);
 
 }  // namespace penstock::plan

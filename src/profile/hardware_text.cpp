@@ -38,7 +38,7 @@ std::string line(const std::string& key, double value, const std::string& commen
 std::string list(const std::string& key, const Numbers& values, double unit) {
   std::vector<std::string> texts;
   for (const double value : values) texts.push_back(real(value / unit));
-  return key + " = [" + join(texts, ", ") + "]\n";
+  return texts.empty() ? "" : key + " = [" + join(texts, ", ") + "]\n";
 }
 
 double greatest(const ProductRates& rates) {
@@ -47,10 +47,6 @@ double greatest(const ProductRates& rates) {
     for (const double rate : *numbers) most = std::max(most, rate);
   }
   return most;
-}
-
-std::string counted(int count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 std::string heading(const MachineFacts& facts, const Measurements& measured) {
@@ -68,11 +64,14 @@ std::string heading(const MachineFacts& facts, const Measurements& measured) {
 }
 
 std::string device_section(const std::string& name, const MachineFacts& facts, const Measurements& measured) {
-  const bool f32 = measured.precision == model::Precision::F32;
+  const bool f32 = measured.precision != model::Precision::BF16;
+  const auto peak = [](const char* key, const ProductRates& rates, const char* comment) {
+    return rates.forward.empty() ? std::string() : line(key, greatest(rates) / 1e12, comment);
+  };
   return "\n[device]                     # a rank\n" + line("name", json_quote(name), "as asked for") +
          line("peak", f32 ? "\"f32\"" : "\"bf16\"", "what was asked for, or what is quick here") +
-         line("bf16_tflops", greatest(measured.products) / 1e12, "the quickest product of the tables below") +
-         line("f32_tflops", greatest(measured.f32_products) / 1e12, "the same in f32") +
+         peak("bf16_tflops", measured.products, "the quickest product of the tables below") +
+         peak("f32_tflops", measured.f32_products, "the same in f32") +
          line("memory_gb", facts.memory_bytes / facts.ranks / 1e9, "this machine's, over the ranks") +
          line("reserved_gb", facts.used_bytes / facts.ranks / 1e9 + 0.3,
               "in use when this was written, over the ranks; 0.3 for program and libraries") +
@@ -81,7 +80,7 @@ std::string device_section(const std::string& name, const MachineFacts& facts, c
 
 std::string efficiency_section(const Measurements& measured) {
   const double whole =
-      greatest(measured.precision == model::Precision::F32 ? measured.f32_products : measured.products);
+      greatest(measured.precision == model::Precision::BF16 ? measured.products : measured.f32_products);
   const AttentionRates& attention = measured.attention;
   return "\n[efficiency]\n" + line("matrix", 1.0, "see [measured]") +
          line("matrix_traffic", "0.0", "within the measured rates") +
@@ -91,7 +90,9 @@ std::string efficiency_section(const Measurements& measured) {
          line("memory", 1.0, "memory_gbps is what was reached") +
          line("tensor_exposed", 1.0, "nothing runs behind the products") +
          line("pipeline_exposed", 1.0, "transfers in the ramps take their measured time") + "\n[kernels]\n" +
-         line("gap_us", "0.0", "within the measured rates");
+         line("gap_us", 1e6 * measured.gap,
+              "what whole layers took beyond the rates below, over their kernels") +
+         line("step_ms", "0.0", "within the measured rates");
 }
 
 std::string node_section(const MachineFacts& facts, const Measurements& measured) {
@@ -112,7 +113,9 @@ std::string node_section(const MachineFacts& facts, const Measurements& measured
          line("disk_gbps", std::min(measured.disk_write_rate, measured.disk_read_rate) / 1e9,
               "64 MiB: written and flushed at " + rounded(measured.disk_write_rate / 1e9) +
                   ", read back without its pages at " + rounded(measured.disk_read_rate / 1e9)) +
-         "\n[network]\n" + line("gbps_per_gpu", rate / 1e9, "there is one node: as within it");
+         "\n[network]\n" + line("gbps_per_gpu", rate / 1e9, "there is one node: as within it") +
+         line("efficiency", 1.0, "the same") + line("gradient_efficiency", 1.0, "the same") +
+         line("latency_us", 1e6 * seconds.front(), "the same");
 }
 
 std::string products_part(const Measurements& measured) {
@@ -120,7 +123,8 @@ std::string products_part(const Measurements& measured) {
   const ProductRates& f32 = measured.f32_products;
   return "# products of matrix_tokens rows with a matrix of matrix_width squared, a row of widths for each "
          "number "
-         "of\n# tokens; the weights in turn from 8 matrices; the gradient of the weights added to an f32 "
+         "of\n# tokens; operands take turns, so that caches do not hold them; the gradient of the weights "
+         "added to an f32 "
          "sum\n" +
          list("matrix_tokens", measured.sizes.matrix_tokens, 1) +
          list("matrix_width", measured.sizes.matrix_width, 1) + list("matrix_tflops", bf16.forward, 1e12) +

@@ -12,8 +12,9 @@ struct HostMemory {
 };
 HostMemory host_memory();
 
-// Parses /proc/meminfo and the group's memory.max and memory.current (may be empty).
-HostMemory parse_host_memory(const std::string& meminfo, const std::string& limit,
-                             const std::string& current);
+// Parses /proc/meminfo and the group's memory.max, memory.current and memory.stat (may be empty). Cached
+// files of the group do not count as used.
+HostMemory parse_host_memory(const std::string& meminfo, const std::string& limit, const std::string& current,
+                             const std::string& stat = {});
 
 }  // namespace penstock::profile

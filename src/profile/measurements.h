@@ -12,7 +12,7 @@
 namespace penstock::profile {
 
 struct Sizes {
-  Numbers matrix_tokens{64, 256, 1024};
+  Numbers matrix_tokens{64, 256, 1024, 4096};
   Numbers matrix_width{128, 256, 512, 1024};
   Numbers attention_tokens{64, 128, 256, 512, 1024, 2048};
   Numbers elementwise_tokens{64, 256, 1024};  // hidden states of kElementwiseHidden elements
@@ -42,8 +42,10 @@ struct Measurements {
   AttentionRates attention;
   ElementwiseRates elementwise;
   double optimizer_rate = 0;  // bytes/s
-  double copy_rate = 0;       // bytes/s copied within memory per rank, with all ranks copying
-  double memory_rate = 0;     // bytes/s read and written by the copies
+  Seconds layer_seconds = 0;  // of the request's layers
+  Seconds gap = 0;  // between two kernels: what the layers took beyond the figures above, over their kernels
+  double copy_rate = 0;    // bytes/s copied within memory per rank, with all ranks copying
+  double memory_rate = 0;  // bytes/s read and written by the copies
   double disk_write_rate = 0, disk_read_rate = 0;
   Numbers message_seconds;  // of each size
 

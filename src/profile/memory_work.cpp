@@ -14,6 +14,7 @@
 #include "nn/kernels/rope.h"
 #include "nn/kernels/swiglu.h"
 #include "nn/stage_parameters.h"
+#include "profile/ring.h"
 
 namespace penstock::profile {
 namespace {
@@ -88,12 +89,16 @@ double backward_bytes(model::Precision precision) {
 ElementwiseRates measure_elementwise(Recorder& recorder, const Sizes& sizes, model::Precision precision) {
   ElementwiseRates rates;
   for (const double tokens : sizes.elementwise_tokens) {
-    Layer layer(static_cast<std::int64_t>(tokens), nn::compute_type(precision));
     const auto size = static_cast<double>(model::element_size(precision));
+    const auto count = static_cast<std::int64_t>(tokens);
+    const std::int64_t bytes =
+        count * (3 * kElementwiseHidden + 3 * kElementwiseFfn) * model::element_size(precision);
+    Ring<Layer> layers(cold_sets(bytes), [&] { return Layer(count, nn::compute_type(precision)); });
     rates.bytes.push_back(tokens * size * kElementwiseHidden);
-    rates.forward.push_back(tokens * forward_bytes(precision) / recorder.seconds([&] { layer.forward(); }));
+    rates.forward.push_back(tokens * forward_bytes(precision) /
+                            recorder.seconds([&] { layers.next().forward(); }));
     rates.backward.push_back(tokens * backward_bytes(precision) /
-                             recorder.seconds([&] { layer.backward(); }));
+                             recorder.seconds([&] { layers.next().backward(); }));
   }
   return rates;
 }

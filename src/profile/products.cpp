@@ -4,51 +4,67 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 
-#include <array>
-
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/matmul.h"
 #include "nn/stage_parameters.h"
+#include "profile/ring.h"
 
 namespace penstock::profile {
 namespace {
 
-constexpr std::size_t kMatrices = 8;
+constexpr std::size_t kMatrices = 32;  // about those of five layers: their weights take turns
 
-struct Operands {
-  std::array<at::Tensor, kMatrices> weights, gradients;
-  at::Tensor input, grad_output;
-  std::size_t turn = 0;
+// Drawn once: how fast kernels are does not depend on the numbers.
+at::Tensor numbers(std::int64_t rows, std::int64_t columns, at::ScalarType type) {
+  return at::randn({rows, columns}, at::kFloat).to(type);
+}
 
-  Operands(std::int64_t tokens, std::int64_t width, at::ScalarType type) {
-    const auto made = [&](std::int64_t rows) { return at::randn({rows, width}, at::kFloat).to(type); };
-    input = made(tokens);
-    grad_output = made(tokens);
-    for (std::size_t i = 0; i < kMatrices; ++i) {
-      weights[i] = made(width);
-      gradients[i] = at::zeros({width, width}, nn::kernels::accumulator_type(type));
-    }
-  }
-  std::size_t next() { return turn = (turn + 1) % kMatrices; }
+struct Weights {
+  Ring<at::Tensor> weights, gradients;
+
+  Weights(std::int64_t width, at::ScalarType type)
+      : weights(kMatrices, [drawn = numbers(width, width, type)] { return drawn.clone(); }),
+        gradients(kMatrices, [&] {
+          return at::zeros({width, width}, nn::kernels::accumulator_type(type));
+        }) {}
+};
+
+struct Activations {
+  Ring<at::Tensor> inputs, outputs;
+
+  Activations(std::int64_t tokens, std::int64_t width, at::ScalarType type)
+      : inputs(cold_sets(tokens * width * at::elementSize(type)),
+               [drawn = numbers(tokens, width, type)] { return drawn.clone(); }),
+        // Their memory is in use already, as in every step but the first.
+        outputs(inputs.size(), [&] {
+          return at::zeros({tokens, width}, at::dtype(type));
+        }) {}
 };
 
 }  // namespace
 
 ProductRates measure_products(Recorder& recorder, const Sizes& sizes, model::Precision precision) {
-  ProductRates rates;
-  for (const double tokens : sizes.matrix_tokens) {
-    for (const double width : sizes.matrix_width) {
-      Operands x(static_cast<std::int64_t>(tokens), static_cast<std::int64_t>(width),
-                 nn::compute_type(precision));
-      const double flops = 2 * tokens * width * width;
-      rates.forward.push_back(flops /
-                              recorder.seconds([&] { nn::kernels::product(x.input, x.weights[x.next()]); }));
-      rates.input.push_back(flops / recorder.seconds([&] {
-        nn::kernels::product_backward(x.grad_output, x.weights[x.next()]);
-      }));
-      rates.weight.push_back(flops / recorder.seconds([&] {
-        nn::kernels::accumulate_weight_gradient(x.gradients[x.next()], x.grad_output, x.input);
-      }));
+  const at::ScalarType type = nn::compute_type(precision);
+  const std::size_t widths = sizes.matrix_width.size(), count = sizes.matrix_tokens.size() * widths;
+  ProductRates rates{Numbers(count), Numbers(count), Numbers(count)};
+  for (std::size_t column = 0; column < widths; ++column) {
+    const double width = sizes.matrix_width[column];
+    Weights w(static_cast<std::int64_t>(width), type);
+    for (std::size_t row = 0; row < sizes.matrix_tokens.size(); ++row) {
+      const double tokens = sizes.matrix_tokens[row];
+      Activations x(static_cast<std::int64_t>(tokens), static_cast<std::int64_t>(width), type);
+      const auto rate = [&](const std::function<void()>& work) {
+        return 2 * tokens * width * width / recorder.seconds(work);
+      };
+      const std::size_t at = row * widths + column;
+      rates.forward[at] =
+          rate([&] { x.outputs.next() = nn::kernels::product(x.inputs.next(), w.weights.next()); });
+      rates.input[at] =
+          rate([&] { x.outputs.next() = nn::kernels::product_backward(x.inputs.next(), w.weights.next()); });
+      rates.weight[at] = rate([&] {
+        const at::Tensor& grad_output = x.inputs.next();
+        nn::kernels::accumulate_weight_gradient(w.gradients.next(), grad_output, x.inputs.next());
+      });
     }
   }
   return rates;

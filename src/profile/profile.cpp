@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/profile.h"
 
+#include <algorithm>
+
 #include "nn/allocator.h"
 #include "profile/attention.h"
 #include "profile/disk.h"
@@ -17,16 +19,26 @@ Measurements measure_machine(comm::Communicator& world, const Request& request,
   const nn::LedgerScope counted(ledger);  // as in training, where all tensors are counted
   Recorder recorder(world, request.effort);
   Measurements measured{.sizes = request.sizes, .precision = request.precision};
-  say("matrix products in bf16");
-  measured.products = measure_products(recorder, request.sizes, model::Precision::BF16);
-  say("matrix products in f32");
-  measured.f32_products = measure_products(recorder, request.sizes, model::Precision::F32);
+  const bool narrow = request.precision == model::Precision::BF16;
+  if (narrow || request.other_precision) {
+    say("matrix products in bf16");
+    measured.products = measure_products(recorder, request.sizes, model::Precision::BF16);
+  }
+  if (!narrow || request.other_precision) {
+    say("matrix products in f32");
+    measured.f32_products = measure_products(recorder, request.sizes, model::Precision::F32);
+  }
   say("attention");
   measured.attention = measure_attention(recorder, request.sizes, request.precision);
   say("norms, rotation, SwiGLU");
   measured.elementwise = measure_elementwise(recorder, request.sizes, request.precision);
   say("optimizer");
   measured.optimizer_rate = request.optimizer_bytes / recorder.seconds(request.optimizer);
+  say("whole layers");
+  Seconds layers[5];  // of which the difference to the other figures is taken: the median of several
+  for (Seconds& seconds : layers) seconds = recorder.seconds(request.layers);
+  std::ranges::nth_element(layers, layers + 2);
+  measured.layer_seconds = layers[2];
   say("messages between ranks");
   measured.message_seconds = measure_messages(recorder, request.sizes);
   say("copies within memory");

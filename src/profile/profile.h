@@ -14,6 +14,7 @@ namespace penstock::profile {
 struct Request {
   Sizes sizes;
   model::Precision precision = model::Precision::BF16;
+  bool other_precision = true;  // products in f32 next to bf16, and the reverse
   Effort effort;
   std::string disk_folder;
   OpenUnnamed open_unnamed;  // opens the file for the disk measurement
@@ -21,6 +22,8 @@ struct Request {
   // include.
   std::function<void()> optimizer;
   double optimizer_bytes = 0;
+  // Forwards and backwards of a few layers.
+  std::function<void()> layers;
 };
 
 // Collective; the result is complete on rank 0. `say` receives the name of each measurement.

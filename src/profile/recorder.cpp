@@ -7,14 +7,13 @@
 namespace penstock::profile {
 
 Effort Recorder::effort_now() const {
-  constexpr Seconds kLate = 45, kVeryLate = 75;
   const Seconds passed = steady_seconds() - began_;
   Effort effort = effort_;
-  if (passed > kLate) {
+  if (passed > effort_.late) {
     effort.budget /= 3;
     effort.least = std::min(effort.least, 3);
   }
-  if (passed > kVeryLate) {
+  if (passed > effort_.late * 5 / 3) {
     effort.budget = 0;
     effort.least = 1;
   }

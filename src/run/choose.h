@@ -21,6 +21,10 @@ void choose_exchange(Run& run);
 // category, and settings that fit.
 void require_fit(const Run& run);
 
+// The settings with which every device would need at most run.memory_limit bytes: "memory.policy = "full"
+// would fit with 2 GiB", or why there are none.
+std::string settings_that_fit(const Run& run);
+
 // Whether the prediction of every device is within memory.limit.
 bool fits(const Run& run);
 

@@ -51,7 +51,7 @@ void choose_exchange(Run& run) {
     return take(run, ExchangeMode::Off, reason.what());
   }
   Run simulated = shortened(run);
-  const auto costs = costs_of(simulated);
+  const auto costs = costs_of(simulated, run.machine.hardware);
   const Seconds off = seconds_with(simulated, costs, ExchangeMode::Off),
                 paired = seconds_with(simulated, costs, ExchangeMode::Paired),
                 levelled = seconds_with(simulated, costs, ExchangeMode::Levelled);

@@ -81,6 +81,13 @@ std::string note_of(const Run& asked, const Run& chosen) {
          print_bytes(greatest_total(chosen));
 }
 
+std::string share_that_fits(const Run& run) {
+  const std::optional<double> share = least_share(run);
+  return share ? "; memory.offload = " + exact_number(*share) + " would fit" : std::string();
+}
+
+}  // namespace
+
 std::string settings_that_fit(const Run& run) {
   Bytes least = greatest_total(run);
   std::string least_with = "these settings";
@@ -91,7 +98,7 @@ std::string settings_that_fit(const Run& run) {
     return total <= *run.memory_limit;
   };
   const auto advise = [&](const std::string& settings) {
-    return settings + " would fit with " + print_bytes(least);
+    return settings + " would fit with " + print_bytes(least) + share_that_fits(run);
   };
   for (const model::Policy policy : kCheapestFirst) {
     const std::string settings = "memory.policy = " + json_quote(name_of(policy));
@@ -105,13 +112,12 @@ std::string settings_that_fit(const Run& run) {
     if (suffices(*sliced, settings)) return advise(settings);
   }
   return "no policy fits: the least is " + print_bytes(least) + ", with " + least_with +
-         "; raise memory.limit above that or parallel.pp, or lower train.micro_batch or data.seq_len";
+         "; more memory than that, a greater parallel.pp, or a smaller train.micro_batch or data.seq_len "
+         "would " +
+         "fit" + share_that_fits(run);
 }
 
-std::string share_that_fits(const Run& run) {
-  const std::optional<double> share = least_share(run);
-  return share ? "; memory.offload = " + exact_number(*share) + " would fit" : std::string();
-}
+namespace {
 
 [[noreturn]] void refuse(const Run& run, const model::MemoryTable& predicted) {
   const std::size_t device = fullest_device(predicted);
@@ -119,7 +125,7 @@ std::string share_that_fits(const Run& run) {
   throw NoAnswer("memory.limit = " + json_quote(run.options.memory.limit) + ": device " +
                  std::to_string(device) + " would need " + print_bytes(predicted[device].total()) +
                  ", of which " + std::string(category) + " are the most, " + print_bytes(bytes) + "; " +
-                 settings_that_fit(run) + share_that_fits(run));
+                 settings_that_fit(run));
 }
 
 }  // namespace

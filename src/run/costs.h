@@ -10,7 +10,7 @@ namespace penstock::run {
 // The properties of the run that determine costs and bytes; needs no program.
 sim::Work work_of(const Run& run);
 
-sim::AnalyticCosts costs_of(const Run& run, const sim::Hardware& hardware = sim::assumed_hardware(),
+sim::AnalyticCosts costs_of(const Run& run, const sim::Hardware& hardware,
                             const sim::AnalyticOptions& options = {});
 
 }  // namespace penstock::run

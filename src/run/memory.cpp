@@ -56,7 +56,8 @@ model::DeviceMemory memory_of(const Run& run, const schedule::Program& program, 
 }  // namespace
 
 model::MemoryTable predict_memory(const Run& run, const schedule::Program& program) {
-  const sim::Result result = sim::evaluate(program, costs_of(run), {.imbalance = false});
+  const sim::Result result =
+      sim::evaluate(program, costs_of(run, sim::assumed_hardware()), {.imbalance = false});
   const schedule::Placement placement(run.schedule);
   model::MemoryTable table;
   for (int device = 0; device < program.device_count(); ++device) {

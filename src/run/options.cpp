@@ -106,6 +106,9 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
   table.push_back({section, "timeout", &options.timeout,
                    "Seconds without progress before ranks give up and name the peer; 0: never.",
                    not_negative()});
+  table.push_back({section, "memory_check", &options.memory_check,
+                   "host: a run that needs more memory than this host has free does not start; off: it does.",
+                   one_of({"host", "off"})});
 }
 
 void describe_optimizer(TrainOptions& options, OptionTable& table) {

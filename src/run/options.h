@@ -46,7 +46,8 @@ struct TrainOptions {
   std::string loss_targets = "s";
   Tokens loss_tile_tokens = 512;
   Seconds timeout = 120;  // 0: never
-  double clip = 1.0;      // 0: off
+  std::string memory_check = "host";
+  double clip = 1.0;  // 0: off
   std::int64_t seed = 1;
   std::string precision = "bf16";
   std::int64_t threads = 0;          // per rank; 0: this host's cores divided by its ranks

@@ -52,6 +52,10 @@ Run lay_out(Options options, const Machine& machine) {
   return run;
 }
 
+bool chooses_by_speed(const Options& options) {
+  return options.schedule.exchange == "auto" && options.parallel.pp > 1;
+}
+
 Run resolve(Options options, const Machine& machine) {
   Run run = lay_out(std::move(options), machine);
   choose_memory(run);

@@ -12,6 +12,9 @@ namespace penstock::run {
 // memory.limit. Accepts settings that `train` does not support yet (train/trainable.h).
 Run resolve(Options options, const Machine& machine = {});
 
+// Whether a choice depends on machine.hardware.
+bool chooses_by_speed(const Options& options);
+
 // The same without the choices: "auto" means policy none, no offload and no exchange; no program, no
 // prediction.
 Run lay_out(Options options, const Machine& machine);

@@ -47,10 +47,15 @@ void settle_model(Options& options) {
                                    " needs model.experts above 1; a dense model has model.ffn");
     shape.ffn = width;  // every layer has experts
   }
-  const bool bytes = options.data.megatron.empty();
+  const bool bytes = options.data.megatron.empty() || !options.data.text.empty();  // both: refused below
   require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not say it");
   if (shape.vocab == 0) shape.vocab = files::kByteVocabulary;
   model::validate(shape);
+  const model::RopeScaling& scaling = shape.rope_scaling;
+  require(
+      scaling.factor == 1 || scaling.high_frequency_factor > scaling.low_frequency_factor,
+      "model.rope_high_frequency_factor = " + exact_number(scaling.high_frequency_factor) +
+          " must be above model.rope_low_frequency_factor = " + exact_number(scaling.low_frequency_factor));
 }
 
 // Every tensor-parallel rank holds a multiple or a divisor of `parts` heads.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "run_program.h"
@@ -74,6 +76,7 @@ TEST(PlanCommand, ARunFileSaysWhatTrainWouldSay) {
                     "--search.schedules",         "slimpipe",        "--run-file",
                     scratch / "run.toml"};
     words.insert(words.end(), choice.begin(), choice.end());
+    std::filesystem::remove(scratch / "run.toml");
     ASSERT_EQ(plan(words).exit_code, 0) << choice[0];
     const Ending train = run_program({PENSTOCK_PROGRAM, "train", scratch / "run.toml", "--dry-run", "--ranks",
                                       "2", "--data.validation_fraction", "0"});

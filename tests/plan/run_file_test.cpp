@@ -7,6 +7,7 @@
 #include "plan/simulated_step.h"
 #include "reference.h"
 #include "run/costs.h"
+#include "run/memory.h"
 #include "run/resolve.h"
 
 namespace penstock::plan {
@@ -82,26 +83,43 @@ TEST(RunFile, SaysOnlyWhatDiffersFromTheDefaults) {
   EXPECT_EQ(text.find("exchange"), std::string::npos) << text;
 }
 
-// The planner and `simulate` of its run file agree but for the optimizer and the sums of gradients, which the
-// planner adds in closed form. Simulated, those sums overlap the backward of other stages.
+// What is planned fits by the trainer's own prediction, action by action.
+TEST(RunFile, OfABestHasTheMemoryThatThePlanShows) {
+  const Workload w{find_model("llama3-70b"), 65536, 8};
+  const Cluster on = cluster(64);
+  SearchResult found = search(w, on, {}, 6);
+  simulate_best(w, on, found, 3, /*any_offload=*/true);
+  int seen = 0;
+  for (const Candidate& candidate : found.best) {
+    if (!candidate.simulated) continue;
+    ++seen;
+    const run::Run run = resolved(run_file(w, on, candidate, "", "runs/x"));
+    const auto fullest = run::fullest_device(run.predicted);
+    EXPECT_EQ(run.predicted[fullest], candidate.memory.fullest) << print_layout(candidate.layout);
+    EXPECT_EQ(static_cast<int>(fullest), candidate.memory.rank);
+    EXPECT_LE(candidate.memory.fullest.total(), on.limit);
+  }
+  EXPECT_GE(seen, 3);
+}
+
+// The planner and `simulate` of its run file give the same step.
 TEST(RunFile, SimulatedIsThePlannersSimulation) {
   const Workload w{find_model("llama3-70b"), 65536, 8};
   for (const bool vocabulary : {false, true}) {
     for (const int replicas : {1, 2}) {
-      const Cluster on = cluster(32 * replicas);
-      Layout layout = hybrid();
-      layout.mesh = {.tensor = 8, .context = 1, .data = replicas, .pipeline = 4};
-      layout.vocabulary_parallel = vocabulary;
-      const run::Run run = resolved(run_file(w, on, candidate_of(w, on, layout), "", "runs/x"));
-      const sim::AnalyticCosts costs = run::costs_of(run, on.hardware);
-      const StepCost cost = step_cost(w, layout, on.hardware, on.engine);
-      const Seconds whole = sim::simulate(run.program, costs).timeline.makespan() - cost.optimizer;
-      const Seconds planned = simulate_pipeline(w, on, layout).result.makespan;
-      if (replicas == 1) {
-        EXPECT_NEAR(whole / planned, 1, 0.002) << vocabulary;
-      } else {
-        EXPECT_GT(whole, planned) << vocabulary;
-        EXPECT_LT(whole, 1.002 * planned + cost.gradients) << vocabulary;
+      for (const ExchangeMode exchange : {ExchangeMode::Off, ExchangeMode::Levelled}) {
+        const Cluster on = cluster(32 * replicas);
+        Layout layout = hybrid();
+        layout.mesh = {.tensor = 8, .context = 1, .data = replicas, .pipeline = 4};
+        layout.vocabulary_parallel = vocabulary;
+        layout.exchange = exchange;
+        layout.offload = 0.5;
+        const run::Run run = resolved(run_file(w, on, candidate_of(w, on, layout), "", "runs/x"));
+        const sim::AnalyticCosts costs = run::costs_of(run, on.hardware);
+        const auto planned = simulate_step(w, on, layout);
+        ASSERT_TRUE(planned);
+        EXPECT_EQ(sim::simulate(run.program, costs).timeline.makespan(), planned->result.makespan)
+            << print_layout(layout);
       }
     }
   }

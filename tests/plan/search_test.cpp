@@ -146,6 +146,28 @@ TEST(Search, ImpossibleClustersAreRefusedByName) {
   EXPECT_NO_THROW(search(w, cluster(4), {})) << "a part of one node";
 }
 
+// Exchange looks free in closed form. Simulated, it has to pay.
+TEST(SimulatedStep, DecidesWhetherExchangePays) {
+  const Workload w = workload("llama-70b-gqa", 131072, 32);
+  const Cluster on = cluster(64);
+  SearchResult found = search(w, on, {}, 10);
+  ASSERT_FALSE(found.without_exchange.empty());
+  simulate_best(w, on, found, 4, /*any_offload=*/true);
+  const Candidate& winner = found.best[0];
+  ASSERT_TRUE(winner.simulated);
+  for (const Candidate& other : found.best) {
+    if (other.simulated) {
+      EXPECT_GE(*other.simulated, *winner.simulated);
+    } else {
+      EXPECT_EQ(other.layout.exchange, ExchangeMode::Off) << "exchange is not judged by its closed form";
+    }
+  }
+  if (winner.layout.exchange == ExchangeMode::Off) return;
+  Layout without = winner.layout;
+  without.exchange = ExchangeMode::Off;
+  EXPECT_LT(*winner.simulated, simulate_step(w, on, without)->result.makespan);
+}
+
 TEST(SimulatedStep, AgreesWithTheClosedFormWithinFourPercent) {
   const Workload w = workload("llama-70b-gqa", 32768, 256);
   const Cluster on = cluster(128);
@@ -157,7 +179,9 @@ TEST(SimulatedStep, AgreesWithTheClosedFormWithinFourPercent) {
     const SearchResult found = search(w, on, space, 1);
     ASSERT_FALSE(found.best.empty()) << name_of(kind);
     const Candidate& best = found.best[0];
-    EXPECT_NEAR(simulated_step(w, on, best) / best.cost.total(), 1.0, 0.04) << print_layout(best.layout);
+    const auto step = simulate_step(w, on, best.layout);
+    ASSERT_TRUE(step);
+    EXPECT_NEAR(step->result.makespan / best.cost.total(), 1.0, 0.04) << print_layout(best.layout);
   }
 }
 

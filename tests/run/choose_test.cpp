@@ -82,11 +82,11 @@ TEST(Choose, ChoosesAnExchangeForThePolicyAndTheLimit) {
   const Bytes without = most_of(lengthy("off", "full", ""));
   const run::Run wide = lengthy("auto", "full", "");
   ASSERT_GT(most_of(wide), without);
-  const run::Run tight = lengthy("auto", "full", std::to_string(without));
+  const run::Run tight = lengthy("auto", "full", std::to_string(without) + " B");
   EXPECT_EQ(tight.options.schedule.exchange, "off");
   EXPECT_NE(tight.exchange_note.find("does not fit in memory.limit"), std::string::npos)
       << tight.exchange_note;
-  const run::Run both = lengthy("auto", "auto", std::to_string(most_of(wide)));
+  const run::Run both = lengthy("auto", "auto", std::to_string(most_of(wide)) + " B");
   EXPECT_EQ(both.options.memory.policy, "full");
   EXPECT_EQ(both.exchange_note, wide.exchange_note);
 }
@@ -103,8 +103,8 @@ TEST(Choose, ChoosesAPolicyForTheThreadsThatTheRunWillHave) {
   };
   const Bytes one = most_of(with("none", "", 1)), eight = most_of(with("none", "", 8));
   ASSERT_GT(eight, one);
-  EXPECT_EQ(with("auto", std::to_string(one), 1).options.memory.policy, "none");
-  EXPECT_EQ(with("auto", std::to_string(one), 8).options.memory.policy, "balanced");
+  EXPECT_EQ(with("auto", std::to_string(one) + " B", 1).options.memory.policy, "none");
+  EXPECT_EQ(with("auto", std::to_string(one) + " B", 8).options.memory.policy, "balanced");
 }
 
 TEST(Choose, ShardsTheVocabularyOnlyWhereDevicesKeepStep) {

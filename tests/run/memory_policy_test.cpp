@@ -110,7 +110,7 @@ TEST(MemoryPolicy, AutoIsTheCheapestThatFitsAndResolvesToItself) {
   for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
     const Options options = options_with([&](auto& m) {
       m.policy = "auto";
-      m.limit = std::to_string(most_of(policy));
+      m.limit = std::to_string(most_of(policy)) + " B";
     });
     const run::Run run = resolve(options);
     EXPECT_EQ(run.options.memory.policy, policy);
@@ -126,7 +126,8 @@ std::string answer(const run::Run& run) {
 }
 
 TEST(MemoryLimit, RefusesByTheLargestCategoryAndNamesWhatFits) {
-  const run::Run run = resolve(options_with([](auto& m) { m.limit = std::to_string(most_of("balanced")); }));
+  const run::Run run =
+      resolve(options_with([](auto& m) { m.limit = std::to_string(most_of("balanced")) + " B"; }));
   const std::string text = answer(run);
   EXPECT_NE(text.find("device 0 would need"), std::string::npos) << text;
   EXPECT_NE(text.find("activations are the most"), std::string::npos) << text;
@@ -148,7 +149,8 @@ TEST(MemoryLimit, NamesTheSettingsOfTheLeastWhereNothingFits) {
 }
 
 TEST(MemoryLimit, IsSilentWhereTheRunFits) {
-  const run::Run run = resolve(options_with([](auto& m) { m.limit = std::to_string(most_of("none")); }));
+  const run::Run run =
+      resolve(options_with([](auto& m) { m.limit = std::to_string(most_of("none")) + " B"; }));
   EXPECT_NO_THROW(require_fit(run));
 }
 

@@ -39,7 +39,7 @@ Bytes most(const std::string& policy, double share) {
 
 MemoryOptions chosen(const std::string& policy, Bytes limit, std::string* note = nullptr) {
   const run::Run run = resolve(options_with(
-      [&](auto& m) { m.policy = policy, m.offload.word = "auto", m.limit = std::to_string(limit); }));
+      [&](auto& m) { m.policy = policy, m.offload.word = "auto", m.limit = std::to_string(limit) + " B"; }));
   if (note) *note = run.memory_note;
   EXPECT_EQ(resolve(run.options).options.memory.offload, run.options.memory.offload);
   return run.options.memory;
@@ -88,7 +88,8 @@ TEST(OffloadAuto, IsNothingWithoutALimitAndNoAnswerWhereNothingFits) {
 
 TEST(OffloadAuto, ARunThatDoesNotFitIsToldTheShareThatWould) {
   const std::string told = failure<NoAnswer>([&] {
-    resolve(options_with([&](auto& m) { m.policy = "auto", m.limit = std::to_string(most("full", 0) - 1); }));
+    resolve(options_with(
+        [&](auto& m) { m.policy = "auto", m.limit = std::to_string(most("full", 0) - 1) + " B"; }));
   });
   EXPECT_NE(told.find("; memory.offload = "), std::string::npos) << told;
 }

@@ -36,6 +36,35 @@ TEST(RunDirectory, RefusesOneThatHoldsAnotherRunAndWritesNothing) {
   }
 }
 
+// As a run leaves it that was killed in its first step.
+TEST(RunDirectory, TakesOverOneInWhichNoStepWasCompletedAndNoOther) {
+  const auto left_behind = [](const Scratch& scratch, const char* metrics) {
+    std::filesystem::create_directories(scratch / "checkpoints/step-000001.partial");
+    scratch.write("lock", "");
+    scratch.write("run.toml", "x");
+    scratch.write("metrics.jsonl", metrics);
+  };
+  for (const char* metrics : {"", "{\"step\": 1, \"lo"}) {
+    const Scratch scratch;
+    left_behind(scratch, metrics);
+    RunDirectory::check(scratch.path(), RunStart::New);
+    EXPECT_EQ(scratch.read("run.toml"), "x") << "a check changes nothing";
+    EXPECT_TRUE(RunDirectory(scratch.path(), RunStart::New).taken_over());
+    for (const char* trace : {"run.toml", "metrics.jsonl", "checkpoints"})
+      EXPECT_FALSE(std::filesystem::exists(scratch / trace)) << trace;
+  }
+  const Scratch with_step, with_checkpoint, with_file_of_a_user;
+  left_behind(with_step, "{\"step\": 1}\n");
+  left_behind(with_checkpoint, "");
+  std::filesystem::create_directories(with_checkpoint / "checkpoints/step-000001");
+  left_behind(with_file_of_a_user, "");
+  std::filesystem::remove(with_file_of_a_user / "lock");
+  for (const Scratch* scratch : {&with_step, &with_checkpoint, &with_file_of_a_user}) {
+    EXPECT_TRUE(says(refusal(scratch->path()), "already holds a run (run.toml is there)"));
+    EXPECT_EQ(scratch->read("run.toml"), "x");
+  }
+}
+
 TEST(RunDirectory, TakesOneThatHoldsOtherThings) {
   const Scratch scratch;
   scratch.write("notes.txt", "x");

@@ -6,10 +6,11 @@
 #include <memory>
 
 #include "base/text.h"
+#include "cli/agree.h"
 #include "cli/input/hardware_file.h"
+#include "cli/input/output_path.h"
 #include "cli/input/plan_file.h"
 #include "cli/report/plan_report.h"
-#include "cli/train/agree.h"
 #include "files/atomic_file.h"
 #include "files/mapped_file.h"
 #include "files/option_file.h"
@@ -74,6 +75,10 @@ plan::Plan plan_of_layout(const PlanQuestion& question) {
   candidate.cost = plan::step_cost(question.workload, candidate.layout, question.cluster.hardware,
                                    question.cluster.engine);
   plan::Plan plan{question.workload, question.cluster, {}};
+  if (plan::action_count(question.workload, candidate.layout) <= plan::kMostSimulatedActions) {
+    const auto step = plan::simulate_step(question.workload, question.cluster, candidate.layout);
+    if (step) candidate.simulated = step->result.makespan;
+  }
   plan.result.candidates = 1;
   plan.result.best = {candidate};
   if (!candidate.memory.fits)
@@ -85,6 +90,11 @@ plan::Plan plan_of_search(const PlanQuestion& question, const Flags& flags) {
   plan::Plan plan{question.workload, question.cluster, {}};
   plan.result = plan::search(question.workload, question.cluster, plan::space_of(question.options),
                              static_cast<std::size_t>(question.options.search.best));
+  if (!plan.result.best.empty()) {
+    plan::simulate_best(question.workload, question.cluster, plan.result,
+                        static_cast<std::size_t>(question.options.search.simulate),
+                        !question.options.memory.offload.word.empty());
+  }
   if (plan.result.best.empty()) throw NoAnswer(flags.file + ": " + plan::print_nearest_miss(plan));
   return plan;
 }
@@ -108,14 +118,22 @@ void write_files(const PlanQuestion& question, const plan::Plan& plan, const Fla
   if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(plan_report(plan)));
 }
 
+std::string with_assumed(std::string json, const Words& assumed) {
+  std::vector<std::string> quoted;
+  for (const std::string& speed : assumed) quoted.push_back(json_quote(speed));
+  json.erase(json.rfind('}'));
+  return json + ",\"assumed\":[" + join(quoted, ",") + "]}\n";
+}
+
 // Exit 1 when the one configuration does not fit.
 Exit answer(const PlanQuestion& question, const Flags& flags) {
   plan::Plan plan = flags.explain ? plan_of_layout(question) : plan_of_search(question, flags);
-  plan::simulate_best(question.workload, question.cluster, plan.result.best,
-                      flags.explain ? 1 : static_cast<std::size_t>(question.options.search.simulate));
   const plan::Candidate& first = plan.result.best[0];
+  if (!flags.json && !question.assumed.empty())
+    std::cout << question.options.cluster.hardware
+              << " leaves open, assumed: " << join(question.assumed, ", ") << "\n";
   if (flags.json) {
-    std::cout << plan::print_plan_json(plan);
+    std::cout << with_assumed(plan::print_plan_json(plan), question.assumed);
   } else if (flags.explain) {
     std::cout << plan::explain(question.workload, question.cluster, first);
   } else {
@@ -139,12 +157,19 @@ void refuse_idle_flags(const Flags& flags) {
         "--hardware is of --score and --fit; a plan file names its hardware as cluster.hardware");
   if (!table && flags.file.empty())
     throw InputError("penstock plan needs a plan file, --score FILE or --fit FOLDER");
+  check_new_output("--run-file", flags.run_file);
+  check_output("--report", flags.report);
 }
 
 Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   refuse_idle_flags(flags);
   if (flags.file.empty() && !overrides.empty())
     throw InputError("\"" + printable(overrides.front()) + "\": keys are of a plan file");
+  for (const std::string& override : overrides) {
+    if (!flags.explain && override.starts_with("--layout."))
+      throw InputError("\"" + printable(override) +
+                       "\": [layout] is what --explain explains; give --explain too");
+  }
   if (!flags.score.empty()) return score_table(flags);
   if (!flags.fit.empty()) return fit_constants(flags);
   return answer(read_plan_file(flags.file, overrides), flags);

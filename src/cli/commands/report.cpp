@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/input/output_path.h"
 #include "cli/report/run_report.h"
 #include "files/atomic_file.h"
 #include "files/run_files.h"
@@ -50,6 +51,8 @@ void add_report_command(CLI::App& program, Exit& exit_code) {
                       "the page; default: report.html, in the run directory if it is one");
   command->add_option("--trace", flags->trace, "write a Chrome trace of all of them there");
   command->callback([flags, &exit_code] {
+    check_output("--output", flags->output);
+    check_output("--trace", flags->trace);
     report::Report report{.title = "penstock report", .runs = {}};
     for (const std::string& source : flags->sources) report.runs.push_back(run_of_source(source));
     const std::string output = flags->output.empty() ? default_output(flags->sources) : flags->output;

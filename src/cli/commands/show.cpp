@@ -12,10 +12,12 @@
 #include "cli/input/schedule_flags.h"
 #include "cli/simulate/compare_schedules.h"
 #include "cli/simulate/simulation.h"
+#include "cli/tell.h"
 #include "report/drawing.h"
 #include "report/grid.h"
 #include "report/svg.h"
 #include "report/trace.h"
+#include "schedule/check/check.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
 #include "schedule/program_text.h"
@@ -115,10 +117,17 @@ std::string show_run(const ShowFlags& flags) {
   return report::chrome_trace({.prefix = "", .program = run.program, .timeline = timeline});
 }
 
+void tell_if_illegal(const ShowFlags& flags, const schedule::Schedule& schedule) {
+  const auto findings = schedule::check(schedule);
+  if (findings.empty()) return;
+  tell("this schedule is illegal; penstock check " + flags.schedule.file + " says why");
+}
+
 std::string show(const ShowFlags& flags) {
   if (flags.compare) return compare_schedules(flags.schedule);
   if (flags.schedule.name.empty() && flags.schedule.file.ends_with(".toml")) return show_run(flags);
   const schedule::Schedule schedule = make_schedule(flags.schedule);
+  if (!flags.schedule.file.empty()) tell_if_illegal(flags, schedule);
   if (flags.program) return schedule::to_text(lower_legal(schedule, flags.schedule));
   if (flags.format == "svg") return svg_of(flags, schedule);
   if (flags.format == "trace") return trace_of(flags, schedule);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/input/number_flags.h"
+#include "cli/input/output_path.h"
 #include "cli/report/run_report.h"
 #include "cli/simulate/simulation.h"
 #include "cli/simulate/sweep.h"
@@ -22,9 +23,14 @@
 namespace penstock::cli {
 namespace {
 
+std::string speeds_line(const Speeds& speeds) {
+  if (speeds.assumed.empty()) return speeds.origin;
+  return speeds.origin + "; assumed: " + join(speeds.assumed, ", ");
+}
+
 void print_for_people(const Simulated& simulated) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
-  if (!simulated.assumed.empty()) std::cout << "assumed  " << join(simulated.assumed, ", ") << "\n";
+  if (!simulated.speeds.origin.empty()) std::cout << "speeds   " << speeds_line(simulated.speeds) << "\n";
   if (!simulated.note.empty()) std::cout << "exchange " << simulated.note << "\n";
   std::cout << sim::to_table(simulated.result) << "\n"
             << report::terminal_timeline(
@@ -37,12 +43,21 @@ void print_for_people(const Simulated& simulated) {
             << sim::to_comparison(step.result, simulated.result);
 }
 
-// The result for a run directory has one more key, "measured", with the same keys inside.
+std::string speeds_json(const Speeds& speeds) {
+  std::vector<std::string> assumed;
+  for (const std::string& speed : speeds.assumed) assumed.push_back(json_quote(speed));
+  return "{\"origin\":" + json_quote(speeds.origin) + ",\"assumed\":[" + join(assumed, ",") + "]}";
+}
+
+// The result for a run file has one more key, "speeds"; for a run directory "measured", with the same keys
+// inside.
 std::string json_of(const Simulated& simulated) {
   std::string json = sim::to_json(simulated.result);
-  if (simulated.measured.empty()) return json;
   json.erase(json.rfind('}'));
-  return json + ",\"measured\":" + sim::to_json(simulated.measured[simulated.typical].result) + "}";
+  if (!simulated.speeds.origin.empty()) json += ",\"speeds\":" + speeds_json(simulated.speeds);
+  if (!simulated.measured.empty())
+    json += ",\"measured\":" + sim::to_json(simulated.measured[simulated.typical].result);
+  return json + "}";
 }
 
 Exit carry_out_sweep(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
@@ -57,6 +72,9 @@ void refuse_idle_flags(const SimulateFlags& flags) {
     throw InputError("--plot draws a sweep; give --sweep KEY=V1,V2,... too");
   if (!flags.sweep.empty() && (!flags.report.empty() || !flags.trace.empty()))
     throw InputError("--report and --trace show one simulation; use --plot with --sweep");
+  check_output("--report", flags.report);
+  check_output("--trace", flags.trace);
+  check_output("--plot", flags.plot);
 }
 
 Exit carry_out(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
@@ -111,7 +129,9 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--attention", flags->attention,
                       "what if attention took so many times as long; run files");
   command->add_option("--hardware", flags->hardware,
-                      "offloading copies as quick as in this hardware file; run files");
+                      "speeds of this hardware file; or assumed, measuring nothing; default: this machine's "
+                      "profile, measured "
+                      "once; run files");
   command->add_option("--copy-gbps", flags->copy_gbps,
                       "or so many 1e9 bytes a second and direction; run files");
   command->add_option("--sweep", flags->sweep, "a table over values of one key: slices=1,2,4,8,16");

@@ -13,12 +13,15 @@
 #include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
+#include "cli/agree.h"
 #include "cli/automatic_threads.h"
 #include "cli/commands.h"
 #include "cli/input/number_flags.h"
+#include "cli/profile/speeds.h"
 #include "cli/tell.h"
-#include "cli/train/agree.h"
 #include "cli/train/check_weights.h"
+#include "cli/train/host_check.h"
+#include "cli/train/memory_report.h"
 #include "cli/train/resume.h"
 #include "cli/train/run_outputs.h"
 #include "cli/train/start_table.h"
@@ -28,6 +31,7 @@
 #include "comm/threads.h"
 #include "files/atomic_file.h"
 #include "files/option_file.h"
+#include "profile/host_memory.h"
 #include "run/choose.h"
 #include "run/resolve.h"
 #include "train/checkpoint/settings.h"
@@ -88,18 +92,52 @@ void check_offload(const run::MemoryOptions& memory) {
   }
 }
 
-// For this many ranks on this host.
+std::string configuration_of(run::Options options) { return print_toml(run::describe(options)); }
+
+// For this many ranks on this host; speeds are needed only where a choice depends on them.
 run::Run resolved_here(const TrainFlags& flags, int ranks) {
-  return run::resolve(run::read_options(flags.file, flags.overrides),
-                      train::probe_machine(automatic_threads(ranks)));
+  run::Options options = run::read_options(flags.file, flags.overrides);
+  run::Machine machine = train::probe_machine(automatic_threads(ranks));
+  if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
+  return run::resolve(std::move(options), machine);
 }
 
-Prepared prepare(const TrainFlags& flags, run::Run run, int ranks) {
+// The same for all ranks of a launcher together, which measure the machine together.
+Refusal resolve_together(const TrainFlags& flags, comm::Communicator& world, run::Run& run) {
+  run::Options options;
+  Refusal refusal =
+      agree(refusal_of([&] { options = run::read_options(flags.file, flags.overrides); }), world);
+  if (refusal) return refusal;
+  run::Machine machine = train::probe_machine(automatic_threads(comm::local_ranks()));
+  std::int64_t chooses = run::chooses_by_speed(options) ? 1 : 0;
+  world.all_reduce(&chooses, 1, comm::Type::I64, comm::Reduction::Max);
+  if (chooses != 0) {
+    refusal = agree(refusal_of([&] { require_same(configuration_of(options), world); }), world);
+    if (refusal) return refusal;
+    machine.hardware = speeds_together(options, world).hardware;
+  }
+  return agree(refusal_of([&] { run = run::resolve(std::move(options), machine); }), world);
+}
+
+// Its table comes before the refusal.
+void check_host_memory(const run::Run& run, int ranks_here) {
+  const profile::HostMemory memory = profile::host_memory();
+  try {
+    require_host_memory(run, ranks_here, static_cast<Bytes>(memory.total - memory.used));
+  } catch (const NoAnswer&) {
+    if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
+    throw;
+  }
+}
+
+// `ranks_here`: those of all `ranks` that are on this host.
+Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here) {
   train::require_trainable(run);
   check_offload(run.options.memory);
   run::check_ranks(run, ranks);
   check_sample(flags, run.options.data);
   run::require_fit(run);
+  check_host_memory(run, ranks_here);
   if (!flags.resume || std::filesystem::exists(run.options.model.weights)) check_weights(run.options.model);
   Prepared prepared{.run = std::move(run)};
   prepared.data = std::make_unique<train::TokenData>(prepared.run.options.data, prepared.run.options.train,
@@ -109,8 +147,9 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks) {
 
 // Comes last, so that earlier errors leave nothing written.
 void open_directory(const TrainFlags& flags, Prepared& prepared) {
-  prepared.directory =
-      std::make_unique<train::RunDirectory>(prepared.run.options.output.dir, start_of(flags));
+  const std::string& path = prepared.run.options.output.dir;
+  prepared.directory = std::make_unique<train::RunDirectory>(path, start_of(flags));
+  if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
 }
 
 // Collective. The rank with the directory also removes partial checkpoints and sets later ones aside.
@@ -133,8 +172,6 @@ int threads_of(const Prepared& prepared) {
   const int before = train::threads_of(checkpoint->settings);
   return before > 0 ? before : prepared.run.threads;
 }
-
-std::string configuration_of(run::Options options) { return print_toml(run::describe(options)); }
 
 // Prints skipped checkpoints and changes on stderr, then the start table and the step resumed from.
 std::string tell_start(const Prepared& prepared, int threads) {
@@ -195,10 +232,11 @@ void refuse_threads(const TrainFlags& flags) {
 // Errors common to all ranks are reported once, by rank 0, before any rank begins to work.
 Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Prepared& prepared) {
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
-  Refusal refusal = together([&] {
-    refuse_threads(flags);
-    prepared = prepare(flags, resolved_here(flags, comm::local_ranks()), world.size());
-  });
+  Refusal refusal = together([&] { refuse_threads(flags); });
+  run::Run run;
+  if (!refusal) refusal = resolve_together(flags, world, run);
+  if (!refusal)
+    refusal = together([&] { prepared = prepare(flags, std::move(run), world.size(), comm::local_ranks()); });
   if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
   if (!refusal) {
     refusal = together([&] {
@@ -234,7 +272,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
 
 void train_here(const TrainFlags& flags, const run::Run& resolved) {
   const StopSignals signals({SIGUSR1, SIGTERM, SIGINT});
-  Prepared prepared = prepare(flags, resolved, flags.ranks);
+  Prepared prepared = prepare(flags, resolved, flags.ranks, flags.ranks);
   open_directory(flags, prepared);
   const auto alone = comm::make_single();
   take_up(flags, prepared, *alone);
@@ -251,7 +289,7 @@ void train_here(const TrainFlags& flags, const run::Run& resolved) {
 // Dry run: printed by the first rank of a launcher; the ranks exchange no messages.
 std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   if (flags.print_config) return configuration_of(resolved.options);
-  Prepared prepared = prepare(flags, resolved, ranks);
+  Prepared prepared = prepare(flags, resolved, ranks, comm::launched_by_mpi() ? comm::local_ranks() : ranks);
   train::RunDirectory::check(resolved.options.output.dir, start_of(flags));
   if (comm::launched_rank() != 0) return {};
   take_up(flags, prepared, *comm::make_single());

@@ -33,6 +33,12 @@ std::vector<std::string> known_names(const std::string& beside) {
   return names;
 }
 
+HardwareFile finished(HardwareFile file, const Words& given, const std::string& origin) {
+  sim::validate(file.hardware, origin);
+  file.assumed = sim::assumed_speeds(file.hardware, given);
+  return file;
+}
+
 }  // namespace
 
 std::string find_hardware_file(const std::string& name, const std::string& beside) {
@@ -52,17 +58,15 @@ HardwareFile read_hardware_file(const std::string& path) {
   OptionTable table;
   sim::describe(file.hardware, table);
   const Words given = files::read_toml_file(path, table);
-  sim::validate(file.hardware, path);
-  file.assumed = sim::assumed_speeds(file.hardware, given);
-  return file;
+  return finished(std::move(file), given, path);
 }
 
-void check_hardware_text(const std::string& text, const std::string& origin) {
-  sim::Hardware hardware;
+HardwareFile parse_hardware_text(const std::string& text, const std::string& origin) {
+  HardwareFile file;
   OptionTable table;
-  sim::describe(hardware, table);
-  files::read_toml(text, origin, table);
-  sim::validate(hardware, origin);
+  sim::describe(file.hardware, table);
+  const Words given = files::read_toml(text, origin, table);
+  return finished(std::move(file), given, origin);
 }
 
 plan::HardwareSet read_hardware_folder(const std::string& folder) {

@@ -22,8 +22,8 @@ struct HardwareFile {
 // Reads and validates. Throws InputError that names file, line and key.
 HardwareFile read_hardware_file(const std::string& path);
 
-// The same for a text, only to check it.
-void check_hardware_text(const std::string& text, const std::string& origin);
+// The same for a text; `origin` is what errors call it.
+HardwareFile parse_hardware_text(const std::string& text, const std::string& origin);
 
 // All files of the folder that `name` is in, by their name.
 plan::HardwareSet read_hardware_folder(const std::string& folder);

@@ -18,10 +18,10 @@ PlanQuestion read_plan_file(const std::string& path, std::span<const std::string
   try {
     question.workload = plan::workload_of(question.options);
     const std::string beside = std::filesystem::path(path).parent_path();
-    const sim::Hardware hardware =
-        read_hardware_file(find_hardware_file(question.options.cluster.hardware, beside)).hardware;
-    question.cluster = plan::cluster_of(question.options, hardware);
-    question.workload.precision = model::parse_precision(hardware.device.peak);
+    HardwareFile file = read_hardware_file(find_hardware_file(question.options.cluster.hardware, beside));
+    question.cluster = plan::cluster_of(question.options, file.hardware);
+    question.workload.precision = model::parse_precision(file.hardware.device.peak);
+    question.assumed = std::move(file.assumed);
   } catch (const InputError& error) {
     const std::string text = error.what();
     throw InputError(text.find(".toml") == std::string::npos ? path + ": " + text : text);

@@ -13,6 +13,7 @@ struct PlanQuestion {
   plan::PlanOptions options;
   plan::Workload workload;
   plan::Cluster cluster;
+  Words assumed;  // speeds that the hardware file leaves open, with their defaults
 };
 
 // Reads the file, then the overrides ("--section.key value"), then the hardware file that it names. Throws

@@ -116,12 +116,12 @@ report::Table device_table(const plan::Plan& plan, const plan::Layout& layout) {
 report::Run winners_run(const plan::Plan& plan) {
   const Candidate& winner = plan.result.best.front();
   report::Run run{.name = plan::print_layout(winner.layout)};
-  if (plan::action_count(plan.workload, winner.layout) <= kMostDrawnActions) {
-    plan::SimulatedPipeline simulated = plan::simulate_pipeline(plan.workload, plan.cluster, winner.layout);
-    run.program = std::move(simulated.program);
-    run.predicted = track_of("simulated", simulated.result);
-    run.notes.push_back("The timeline is the pipeline of one replica, on the first rank of each stage; " +
-                        std::string("sums of gradients, the optimizer and exposed copies come after it."));
+  const bool drawn = plan::action_count(plan.workload, winner.layout) <= kMostDrawnActions;
+  auto simulated = drawn ? plan::simulate_step(plan.workload, plan.cluster, winner.layout) : std::nullopt;
+  if (simulated) {
+    run.program = std::move(simulated->program);
+    run.predicted = track_of("simulated", simulated->result);
+    run.notes.push_back("The timeline is the pipeline of one replica, on the first rank of each stage.");
   } else {
     run.notes.push_back("The schedule has too many actions to be drawn.");
   }

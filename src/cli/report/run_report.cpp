@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/report/memory_series.h"
+#include "cli/tell.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "train/record/step_profile.h"
@@ -52,14 +53,20 @@ constexpr MetricKey kMetrics[] = {{"loss", "loss", "nats"},
                                   {"evaluation_loss", "loss on held-out data", "nats"},
                                   {"tokens_per_second", "throughput", "tokens/s"}};
 
-// A curve for each metric in any line; lines that are not JSON are skipped (a run may still be writing).
+// A curve for each metric in any line. Lines that are no step's are named and left out, but for a last one
+// without an end: a run may still be writing it.
 std::vector<report::Metric> read_metrics(const std::string& path) {
   std::vector<report::Metric> metrics;
   for (const MetricKey& metric : kMetrics) metrics.push_back({.name = metric.name, .unit = metric.unit});
   const std::string text = files::read_text(path, kLongestMetrics);
-  for (const std::string_view line : split(text, '\n')) {
-    const Json entry = Json::parse(line, nullptr, false);
-    if (!entry.is_object() || !entry.contains("step")) continue;
+  const auto lines = split(text, '\n');
+  for (std::size_t number = 0; number < lines.size(); ++number) {
+    const Json entry = Json::parse(lines[number], nullptr, false);
+    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number()) {
+      if (number + 1 < lines.size())
+        tell(path + ", line " + std::to_string(number + 1) + " is no step's metrics; it is left out");
+      continue;
+    }
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       const auto value = entry.find(kMetrics[i].key);
       if (value == entry.end() || !value->is_number()) continue;

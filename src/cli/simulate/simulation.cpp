@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/automatic_threads.h"
-#include "cli/input/hardware_file.h"
+#include "cli/profile/speeds.h"
 #include "files/mapped_file.h"
 #include "files/option_file.h"
 #include "files/run_files.h"
@@ -65,6 +65,11 @@ void refuse_seconds(const SimulateFlags& flags) {
     throw InputError("--exchange is of schedules; a run file says schedule.exchange");
 }
 
+void check_attention(const SimulateFlags& flags) {
+  if (!(std::isfinite(flags.attention) && flags.attention >= 0))
+    throw InputError("--attention " + exact_number(flags.attention) + ": expected a number of 0 or more");
+}
+
 void refuse_attention(const SimulateFlags& flags) {
   if (flags.attention != 1)
     throw InputError("--attention " + number(flags.attention, 3) +
@@ -76,21 +81,20 @@ void refuse_copy_speeds(const SimulateFlags& flags) {
   throw InputError("--hardware and --copy-gbps are of run files (TOML); schedules have --copy SECONDS");
 }
 
-// The machine that a run file is simulated on, and the rate of the run's offloading copies.
-std::pair<HardwareFile, double> machine_of(const SimulateFlags& flags, const run::MemoryOptions& memory) {
+// Of the run's offloading copies, bytes/s each way.
+double copy_rate_of(const SimulateFlags& flags, const sim::Hardware& hardware, run::OffloadTo to) {
+  if (flags.copy_gbps) return *flags.copy_gbps * 1e9;
+  if (to == run::OffloadTo::Host || flags.hardware == kAssumed) return hardware.copy_rate();
+  if (hardware.node.disk_gbps > 0) return hardware.disk_rate();
+  throw InputError(flags.hardware +
+                   ": node.disk_gbps is missing, and memory.offload_to = \"disk\"; give it, or --copy-gbps");
+}
+
+void check_copy_rate(const SimulateFlags& flags) {
   if (flags.copy_gbps && !(std::isfinite(*flags.copy_gbps) && *flags.copy_gbps > 0))
     throw InputError("--copy-gbps " + exact_number(*flags.copy_gbps) + ": expected a finite number above 0");
-  if (flags.hardware.empty()) {
-    const sim::Hardware assumed = sim::assumed_hardware();
-    return {{assumed}, flags.copy_gbps ? *flags.copy_gbps * 1e9 : assumed.copy_rate()};
-  }
-  if (flags.copy_gbps) throw InputError("give either --hardware or --copy-gbps, not both");
-  const std::string path = find_hardware_file(flags.hardware, ".");
-  const HardwareFile file = read_hardware_file(path);
-  if (memory.offload_to == "host") return {file, file.hardware.copy_rate()};
-  if (file.hardware.node.disk_gbps > 0) return {file, file.hardware.disk_rate()};
-  throw InputError(path +
-                   ": node.disk_gbps is missing, and memory.offload_to = \"disk\"; give it, or --copy-gbps");
+  if (flags.copy_gbps && !flags.hardware.empty())
+    throw InputError("give either --hardware or --copy-gbps, not both");
 }
 
 Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
@@ -131,15 +135,21 @@ run::Run laid_out_run(const std::string& path) {
 
 Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
-  run::Run run = resolved_run_file(flags.schedule.file, overrides);
-  auto [file, copy_rate] = machine_of(flags, run.options.memory);
-  const auto costs =
-      run::costs_of(run, file.hardware, {.attention_factor = flags.attention, .copy_rate = copy_rate});
+  check_copy_rate(flags);
+  check_attention(flags);
+  run::Options options = run::read_options(flags.schedule.file, overrides);
+  run::Machine machine = machine_for(options);
+  Speeds speeds = speeds_of(flags.hardware, options);
+  machine.hardware = speeds.hardware;
+  run::Run run = run::resolve(std::move(options), machine);
+  const auto costs = run::costs_of(run, speeds.hardware,
+                                   {.attention_factor = flags.attention,
+                                    .copy_rate = copy_rate_of(flags, speeds.hardware, run.offload_to)});
   sim::Result result = evaluate_changed(run.program, costs, flags);
   return {.program = std::move(run.program),
           .result = std::move(result),
           .note = run.exchange_note,
-          .assumed = std::move(file.assumed),
+          .speeds = std::move(speeds),
           .predicted = std::move(run.predicted)};
 }
 
@@ -174,7 +184,7 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   const auto steps = train::parse_timelines(files::read_text(file(files::kTimeline), kLongestTimeline),
                                             simulated.program, file(files::kTimeline));
   simulated.typical = typical_step(steps, flags.processor_time);
-  const auto bytes = run::costs_of(run);
+  const auto bytes = run::costs_of(run, sim::assumed_hardware());
   const train::StepTimeline& typical = steps[simulated.typical];
   sim::MeasuredCosts costs(simulated.program, typical.timeline, bytes.bytes());
   if (flags.processor_time) {
@@ -197,7 +207,8 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
 
 run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides) {
   run::Options options = run::read_options(path, overrides);
-  const run::Machine machine = machine_for(options);
+  run::Machine machine = machine_for(options);
+  if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
   return run::resolve(std::move(options), machine);
 }
 

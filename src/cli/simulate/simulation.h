@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/input/schedule_flags.h"
+#include "cli/profile/speeds.h"
 #include "model/memory/table.h"
 #include "run/run.h"
 #include "schedule/program.h"
@@ -22,8 +23,8 @@ struct SimulateFlags {
   std::string costs;                 // a cost table's file
   std::vector<std::string> changes;  // sim/what_if.h
   double attention = 1;
-  std::string hardware;             // hardware file, for run files
-  std::optional<double> copy_gbps;  // copy rate instead of the hardware file's
+  std::string hardware;             // speeds of run files (cli/profile/speeds.h)
+  std::optional<double> copy_gbps;  // copy rate instead of the machine's
   bool processor_time = false;      // for run directories: actions take their processor seconds
   bool json = false;
   std::string sweep;   // sweep.h
@@ -42,11 +43,11 @@ struct MeasuredStep {
 struct Simulated {
   schedule::Program program;
   sim::Result result;
-  std::string note = {};                  // the choice for schedule.exchange = "auto"; may be empty
-  std::vector<std::string> assumed = {};  // speeds that the hardware file does not give
-  std::vector<MeasuredStep> measured;     // of a run directory
-  std::size_t typical = 0;                // the measured step that gave the times
-  model::MemoryTable predicted;           // of a run file or directory
+  std::string note = {};               // the choice for schedule.exchange = "auto"; may be empty
+  Speeds speeds = {};                  // of a run file; no origin otherwise
+  std::vector<MeasuredStep> measured;  // of a run directory
+  std::size_t typical = 0;             // the measured step that gave the times
+  model::MemoryTable predicted;        // of a run file or directory
 };
 
 // The run of a run file, as if all its ranks were on this host.

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/plot.h"
+#include "run/options.h"
 
 namespace penstock::cli {
 namespace {
@@ -51,6 +52,19 @@ SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
   }
   flags.times.visit /= slices;  // chunks share a visit
   return flags;
+}
+
+// Values that cannot be read are refused; those that a run cannot have are rows of the table.
+void check_value(const SimulateFlags& flags, std::vector<std::string> overrides, const std::string& key,
+                 const std::string& value, const std::string& setting) {
+  const SweptKey* known = find_key(key);
+  if (value.empty()) throw InputError("--sweep " + setting + ": a value is missing");
+  if (known) {
+    parse_count(value, setting);
+  } else if (flags.schedule.file.ends_with(".toml")) {
+    overrides.push_back("--" + key + "=" + value);
+    on_behalf_of("--sweep " + setting, [&] { return run::read_options(flags.schedule.file, overrides); });
+  }
 }
 
 Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> overrides,
@@ -99,7 +113,10 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
   }
   Sweep result{.key = setting.substr(0, equals), .name = {}, .rows = {}};
   std::string last_refusal;
-  for (const std::string_view part : split(std::string_view(setting).substr(equals + 1), ',')) {
+  const auto parts = split(std::string_view(setting).substr(equals + 1), ',');
+  for (const std::string_view part : parts)
+    check_value(flags, overrides, result.key, std::string(trim(part)), setting);
+  for (const std::string_view part : parts) {
     const std::string value(trim(part));
     try {
       const Simulated simulated = simulate_value(flags, overrides, result.key, value, setting);

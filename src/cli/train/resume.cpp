@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/text.h"
-#include "cli/train/agree.h"
+#include "cli/agree.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "train/checkpoint/settings.h"

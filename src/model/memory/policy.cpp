@@ -25,6 +25,14 @@ constexpr KeepSet kNone =
     kBalanced.with(SavedTensor::NormOneOutput).with(SavedTensor::NormTwoOutput).with(SavedTensor::Product);
 constexpr std::array kKeepOfPolicy{kNone.with(SavedTensor::SiluGate), kNone, kBalanced, kBalancedFc1, kFull};
 
+// Without "silu", which is refused.
+template <std::size_t N>
+std::vector<std::string_view> offered(const std::array<std::string_view, N>& names) {
+  std::vector<std::string_view> offered(names.begin(), names.end());
+  std::erase(offered, "silu");
+  return offered;
+}
+
 template <std::size_t N>
 std::size_t index_of(std::string_view name, const std::array<std::string_view, N>& names,
                      std::string_view option) {
@@ -32,7 +40,7 @@ std::size_t index_of(std::string_view name, const std::array<std::string_view, N
     if (names[i] == name) return i;
   }
   throw InputError(std::string(option) + " \"" + printable(name) + "\" is unknown; did you mean \"" +
-                   std::string(nearest(name, names)) + "\"?");
+                   std::string(nearest(name, offered(names))) + "\"?");
 }
 
 KeepSet add_named(KeepSet keep, std::string_view name, std::string_view option) {

@@ -71,7 +71,8 @@ Score score_slimpipe_planner(const Table& table) {
     conventions_by_file[file] = conventions.text();
     append_parts(score, table, row, planner_parts(planner_case(table, row), conventions));
   }
-  score.notes.push_back("published figures are themselves predictions, in the conventions of their planner");
+  score.notes.emplace_back(
+      "published figures are themselves predictions, in the conventions of their planner");
   for (const auto& [file, text] : conventions_by_file) score.notes.push_back(file + ": " + text);
   return score;
 }

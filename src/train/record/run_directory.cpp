@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "base/error.h"
@@ -23,6 +24,38 @@ namespace fs = std::filesystem;
   throw InputError("output.dir = " + json_quote(path) + " " + why);
 }
 
+bool exists(const std::string& path, const char* name) {
+  std::error_code error;
+  return fs::exists(fs::path(path) / name, error);
+}
+
+// Steps are recorded line by line; the last line of a killed run may be torn.
+bool has_a_step(const std::string& path) {
+  std::ifstream metrics(fs::path(path) / files::kMetrics);
+  std::string line;
+  if (std::getline(metrics, line) && !metrics.eof()) return true;
+  // Any but those that were being written, step-000050.partial, counts.
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(fs::path(path) / files::kCheckpoints, none)) {
+    if (entry.path().extension() != ".partial") return true;
+  }
+  return false;
+}
+
+// Every run makes the lock before its first file: a run.toml without it is not a run's.
+bool began_without_a_step(const std::string& path) {
+  for (const char* later : {files::kSummary, files::kTimeline, files::kReport, files::kWeights}) {
+    if (exists(path, later)) return false;
+  }
+  return exists(path, files::kLock) && exists(path, files::kRunFile) && !has_a_step(path);
+}
+
+void remove_traces(const std::string& path) {
+  std::error_code error;
+  for (const char* trace : {files::kRunFile, files::kMetrics, files::kCheckpoints})
+    fs::remove_all(fs::path(path) / trace, error);
+}
+
 }  // namespace
 
 RunDirectory::RunDirectory(std::string path, RunStart start) : path_(std::move(path)) {
@@ -33,6 +66,8 @@ RunDirectory::RunDirectory(std::string path, RunStart start) : path_(std::move(p
   lock();
   try {
     refuse_unless(path_, start);  // another run may have started since the first check
+    taken_over_ = start == RunStart::New && began_without_a_step(path_);
+    if (taken_over_) remove_traces(path_);
   } catch (...) {
     close(std::exchange(lock_, -1));
     throw;
@@ -58,10 +93,10 @@ void RunDirectory::check(const std::string& path, RunStart start) {
 std::string RunDirectory::file(std::string_view name) const { return (fs::path(path_) / name).string(); }
 
 void RunDirectory::refuse_unless(const std::string& path, RunStart start) {
-  std::error_code error;
+  if (start == RunStart::New && began_without_a_step(path)) return;
   for (const char* trace : {files::kRunFile, files::kMetrics, files::kSummary, files::kTimeline,
                             files::kReport, files::kCheckpoints}) {
-    if (!fs::exists(fs::path(path) / trace, error)) continue;
+    if (!exists(path, trace)) continue;
     if (start == RunStart::Resume) return;
     fail(path, "already holds a run (" + std::string(trace) +
                    " is there); name another directory, or go on with --resume");

@@ -14,9 +14,10 @@ enum class RunStart { New, Resume };
 class RunDirectory {
  public:
   // Makes the directory with its parents, or takes an existing one, and locks it until the object is
-  // destroyed or the process ends. Throws InputError, with nothing written, when the path is not a directory
-  // or not writable; when a new run finds files of another one; when a resumed run finds none; when another
-  // process holds the lock. check() makes the same checks but the lock's, and creates nothing.
+  // destroyed or the process ends. A new run takes over the directory of one that completed no step. Throws
+  // InputError, with nothing written, when the path is not a directory or not writable; when a new run finds
+  // files of another one; when a resumed run finds none; when another process holds the lock. check() makes
+  // the same checks but the lock's, and creates nothing.
   RunDirectory(std::string path, RunStart start);
   static void check(const std::string& path, RunStart start);
   ~RunDirectory();
@@ -24,6 +25,7 @@ class RunDirectory {
   RunDirectory& operator=(const RunDirectory&) = delete;
 
   const std::string& path() const { return path_; }
+  bool taken_over() const { return taken_over_; }
   std::string config() const { return file(files::kRunFile); }  // the resolved run file
   std::string metrics() const { return file(files::kMetrics); }
   std::string summary() const { return file(files::kSummary); }
@@ -41,6 +43,7 @@ class RunDirectory {
 
   std::string path_;
   int lock_ = -1;
+  bool taken_over_ = false;
 };
 
 }  // namespace penstock::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/train/agree.h"
+#include "cli/agree.h"
 
 #include <algorithm>
 #include <span>
@@ -7,9 +7,7 @@
 #include "base/text.h"
 
 namespace penstock::cli {
-namespace {
 
-// The text of rank `speaker`, on all ranks.
 std::string broadcast_text(const std::string& mine, int speaker, comm::Communicator& world) {
   auto size = static_cast<std::int64_t>(mine.size());
   world.broadcast(comm::writable_bytes_of(size), speaker);
@@ -17,8 +15,6 @@ std::string broadcast_text(const std::string& mine, int speaker, comm::Communica
   world.broadcast(std::as_writable_bytes(std::span(text)), speaker);
   return text;
 }
-
-}  // namespace
 
 Refusal agree(const Refusal& mine, comm::Communicator& world) {
   std::int64_t refusing = mine ? world.size() - world.rank() : 0;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that a command will write at its end, checked at its beginning.
+#pragma once
+
+#include <string>
+
+namespace penstock::cli {
+
+// Throws InputError naming the flag where a file cannot be made at the path; does nothing for an empty one.
+void check_output(const std::string& flag, const std::string& path);
+
+// The same, and refuses a path where there is something already.
+void check_new_output(const std::string& flag, const std::string& path);
+
+}  // namespace penstock::cli

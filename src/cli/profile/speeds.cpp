@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/profile/speeds.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <span>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/agree.h"
+#include "cli/automatic_threads.h"
+#include "cli/input/hardware_file.h"
+#include "cli/profile/measure.h"
+#include "cli/tell.h"
+#include "files/atomic_file.h"
+#include "files/checksum.h"
+#include "files/mapped_file.h"
+#include "run/settle.h"
+#include "train/machine.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestProfile = 1 << 20;
+
+std::string cache_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return std::string(cache) + "/penstock";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/penstock";
+  return {};
+}
+
+// Kernels may differ between builds.
+std::string build_of_program() {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const auto written = fs::last_write_time(program, ignored).time_since_epoch().count();
+  return std::to_string(fs::file_size(program, ignored)) + " bytes of " + std::to_string(written);
+}
+
+std::string words_of(const ProfileKey& key) {
+  return counted(key.ranks, "rank") + " of " + counted(key.threads, "thread") + " in " +
+         std::string(name_of(key.precision));
+}
+
+Speeds speeds_in(const std::string& text, const std::string& origin) {
+  HardwareFile file = parse_hardware_text(text, origin);
+  return {file.hardware, origin, std::move(file.assumed)};
+}
+
+// Empty where there is no folder to keep it in.
+std::string profile_path(const ProfileKey& key) {
+  const std::string folder = cache_folder();
+  if (folder.empty()) return {};
+  const train::Host host = train::this_host();
+  const std::string facts = host.processor + "\n" + host.instructions + "\n" + std::to_string(host.cores) +
+                            "\n" + words_of(key) + "\n" + build_of_program();
+  char hash[17];
+  std::snprintf(hash, sizeof(hash), "%016llx",
+                static_cast<unsigned long long>(files::checksum(std::as_bytes(std::span(facts)))));
+  return folder + "/machine-" + hash + ".toml";
+}
+
+// The kept profile, if there is one that can be read.
+std::string kept(const std::string& path) {
+  std::error_code error;
+  if (path.empty() || !fs::is_regular_file(path, error)) return {};
+  try {
+    std::string text = files::read_text(path, kLongestProfile);
+    parse_hardware_text(text, path);
+    return text;
+  } catch (const std::exception& failure) {
+    tell(std::string(failure.what()) + "; it is measured again");
+    return {};
+  }
+}
+
+void announce(const ProfileKey& key) {
+  std::cerr << "profile   measuring this machine once, for " + words_of(key) +
+                   " (under 15 s; --hardware takes speeds from a file instead)\n"
+            << std::flush;
+}
+
+std::string origin_of(const ProfileKey& key) { return "measured on this machine for " + words_of(key); }
+
+MeasureOptions quick_profile(const ProfileKey& key) {
+  MeasureOptions options{.precision = key.precision, .quick = true, .threads = key.threads};
+  options.disk_folder = fs::temp_directory_path();
+  return options;
+}
+
+}  // namespace
+
+ProfileKey profile_key(const run::Options& options) {
+  const auto world = static_cast<int>(run::mesh_of(options).world());
+  const int threads =
+      options.train.threads > 0 ? static_cast<int>(options.train.threads) : automatic_threads(world);
+  return {.precision = options.train.precision == "bf16" ? model::Precision::BF16 : model::Precision::F32,
+          .ranks = std::clamp(train::this_host().cores / threads, 1, world),
+          .threads = threads};
+}
+
+std::string keep_profile(const ProfileKey& key, const std::string& text) {
+  const std::string path = profile_path(key);
+  if (path.empty()) return {};
+  try {
+    fs::create_directories(fs::path(path).parent_path());
+    files::write_atomically(path, text);
+    return path;
+  } catch (const std::exception& failure) {
+    tell(std::string(failure.what()) + "; the profile is not kept");
+    return {};
+  }
+}
+
+Speeds speeds_of(const std::string& flag, const run::Options& options) {
+  if (flag == kAssumed) {
+    Speeds speeds;
+    speeds.origin = "assumed, not measured";
+    speeds.assumed = {"products at 100 GFLOP/s", "attention at 50 GFLOP/s", "messages at 5 GB/s",
+                      "offloading at 2 GB/s"};
+    return speeds;
+  }
+  if (!flag.empty()) {
+    const std::string path = find_hardware_file(flag, ".");
+    HardwareFile file = read_hardware_file(path);
+    return {file.hardware, path, std::move(file.assumed)};
+  }
+  const ProfileKey key = profile_key(options);
+  std::string text = kept(profile_path(key));
+  if (text.empty()) {
+    announce(key);
+    text = measured_here(quick_profile(key), key.ranks, [](const std::string&) {});
+    keep_profile(key, text);
+  }
+  return speeds_in(text, origin_of(key));
+}
+
+Speeds speeds_together(const run::Options& options, comm::Communicator& world) {
+  const ProfileKey key = profile_key(options);
+  std::string text;
+  if (world.rank() == 0) text = kept(profile_path(key));
+  text = broadcast_text(text, 0, world);
+  if (text.empty()) {
+    if (world.rank() == 0) announce(key);
+    text = measured_as_rank(quick_profile(key), world, "processes of mpirun", [](const std::string&) {});
+    if (world.rank() == 0) keep_profile(key, text);
+    text = broadcast_text(text, 0, world);
+  }
+  return speeds_in(text, origin_of(key));
+}
+
+}  // namespace penstock::cli

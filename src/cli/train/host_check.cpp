@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/host_check.h"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "run/choose.h"
+
+namespace penstock::cli {
+namespace {
+
+// Besides the device's tensors: records in host memory, and masters and moments copied for a checkpoint.
+Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory) {
+  if (run.options.train.checkpoint_every == 0) return memory.host;
+  const bool masters = run.precision == model::Precision::BF16;  // among the optimizer's bytes
+  return memory.host + memory.optimizer + (masters ? 0 : memory.optimizer / 2);
+}
+
+Bytes sum_of_greatest(std::vector<Bytes> bytes, int count) {
+  std::ranges::sort(bytes, std::greater());
+  Bytes sum = 0;
+  for (int i = 0; i < std::min(count, static_cast<int>(bytes.size())); ++i) sum += bytes[i];
+  return sum;
+}
+
+}  // namespace
+
+Bytes bytes_on_host(const run::Run& run, int ranks) {
+  std::vector<Bytes> bytes;
+  for (const model::DeviceMemory& memory : run.predicted)
+    bytes.push_back(memory.total() + beside_tensors(run, memory));
+  return sum_of_greatest(std::move(bytes), ranks);
+}
+
+void require_host_memory(const run::Run& run, int ranks, Bytes free) {
+  if (run.options.train.memory_check == "off") return;
+  const Bytes needed = bytes_on_host(run, ranks);
+  if (needed <= free) return;
+  std::vector<Bytes> beside;
+  for (const model::DeviceMemory& memory : run.predicted) beside.push_back(beside_tensors(run, memory));
+  run::Run within = run;
+  within.memory_limit = std::max<Bytes>(0, free - sum_of_greatest(std::move(beside), ranks)) / ranks;
+  throw NoAnswer("the " + counted(ranks, "rank") + " on this host would need " + print_bytes(needed) +
+                 ", but " + print_bytes(free) + " are free; " + run::settings_that_fit(within) +
+                 "; train.memory_check = \"off\" starts it all the same");
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the memory that a run is predicted to take is free on this host.
+#pragma once
+
+#include "run/run.h"
+
+namespace penstock::cli {
+
+// Of the tensors, the records offloaded to host memory and the copies for checkpoints of the `ranks` devices
+// that take the most.
+Bytes bytes_on_host(const run::Run& run, int ranks);
+
+// Throws NoAnswer when these ranks need more than `free` bytes, with the settings that would fit; does
+// nothing under train.memory_check = "off".
+void require_host_memory(const run::Run& run, int ranks, Bytes free);
+
+}  // namespace penstock::cli

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/host_check.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "failure.h"
+#include "run/choose.h"
+#include "run/lowering.h"
+#include "run/memory.h"
+#include "run/resolve.h"
+#include "run_program.h"
+
+namespace penstock::cli {
+namespace {
+
+using testing::Arguments;
+using testing::Ending;
+
+run::Options options_of() {
+  run::Options options;
+  options.data.text = "corpus.txt";
+  options.data.seq_len = 4096;
+  options.model.shape.hidden = 64;
+  options.model.shape.ffn = 256;
+  options.model.shape.heads = options.model.shape.kv_heads = 4;
+  options.parallel.pp = 2;
+  options.train.checkpoint_every = 0;
+  return options;
+}
+
+std::string refusal(const run::Run& run, int ranks, Bytes free) {
+  return failure<NoAnswer>([&] { require_host_memory(run, ranks, free); });
+}
+
+TEST(HostMemory, OfAllRanksOnAHostIsTheLimit) {
+  const run::Run run = run::resolve(options_of());
+  const Bytes both = bytes_on_host(run, 2), one = bytes_on_host(run, 1);
+  EXPECT_EQ(both, run.predicted[0].total() + run.predicted[1].total());
+  EXPECT_EQ(one, std::max(run.predicted[0].total(), run.predicted[1].total()));
+  EXPECT_EQ(refusal(run, 2, both), "");
+  EXPECT_TRUE(refusal(run, 2, both - 1).starts_with("the 2 ranks on this host would need "));
+  EXPECT_EQ(refusal(run, 1, one), "") << "ranks on other hosts do not count";
+  run::Options unchecked = options_of();
+  unchecked.train.memory_check = "off";
+  EXPECT_EQ(refusal(run::resolve(unchecked), 2, 1), "");
+}
+
+TEST(HostMemory, HoldsOffloadedRecordsAndCopiesForCheckpointsToo) {
+  run::Options options = options_of();
+  options.memory.offload.number = 1;
+  const run::Run offloaded = run::resolve(options);
+  EXPECT_EQ(bytes_on_host(offloaded, 1),
+            std::max(offloaded.predicted[0].total() + offloaded.predicted[0].host,
+                     offloaded.predicted[1].total() + offloaded.predicted[1].host));
+  for (const char* precision : {"f32", "bf16"}) {
+    options = options_of();
+    options.train.precision = precision;
+    const Bytes without = bytes_on_host(run::resolve(options), 2);
+    options.train.checkpoint_every = 10;
+    // Masters, and two moments: 12 bytes a parameter.
+    const std::int64_t parameters = model::total_parameters(run::resolve(options).shape());
+    EXPECT_EQ(bytes_on_host(run::resolve(options), 2) - without, 12 * parameters) << precision;
+  }
+}
+
+// What the message names does fit.
+TEST(HostMemory, NamesSettingsThatFit) {
+  const run::Run run = run::resolve(options_of());
+  const run::Run full = run::with_policy(run, model::Policy::Full);
+  const Bytes needed = 2 * run::predict_memory(full, run::program_of(full))[0].total();
+  const std::string text = refusal(run, 2, needed);
+  ASSERT_NE(text.find("memory.policy = \""), std::string::npos) << text;
+  const std::string policy = text.substr(text.find("memory.policy = \"") + 17);
+  const run::Run better = run::with_policy(run, model::parse_policy(policy.substr(0, policy.find('"'))));
+  EXPECT_LE(2 * run::predict_memory(better, run::program_of(better))[0].total(), needed);
+}
+
+TEST(HostMemory, OfARunThatCannotFitIsRefusedBeforeAnythingIsWritten) {
+  const Scratch scratch;
+  scratch.write("run.toml", testing::small_run_file(scratch));
+  for (const Arguments& how : {Arguments{}, {"--dry-run"}}) {
+    for (const bool processes : {false, true}) {
+      Arguments words{
+          "train", scratch / "run.toml", "--model.hidden", "65536", "--model.ffn", "262144", "--model.layers",
+          "64"};
+      words.insert(words.end(), how.begin(), how.end());
+      const Ending ending =
+          testing::run_program(processes ? testing::with_mpirun(2, words) : testing::with_threads(2, words));
+      EXPECT_EQ(ending.exit_code, 1) << ending.err;
+      EXPECT_TRUE(ending.out.starts_with("memory    peak of each device")) << ending.out;
+      ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+      EXPECT_TRUE(ending.complaints()[0].starts_with("the 2 ranks on this host would need ")) << ending.err;
+      EXPECT_FALSE(std::filesystem::exists(scratch / "run"));
+    }
+  }
+}
+
+// Killed in its first step, a run leaves a directory that the next one takes.
+TEST(RunDirectory, OfARunThatCompletedNoStepIsTakenOver) {
+  const Scratch scratch;
+  scratch.write("run.toml", testing::small_run_file(scratch));
+  std::filesystem::create_directories(scratch / "run");
+  scratch.write("run/lock", "");
+  scratch.write("run/run.toml", "of the run before");
+  const Arguments words = testing::with_threads(2, {"train", scratch / "run.toml"});
+  const Ending ending = testing::run_program(words);
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_EQ(ending.complaints(),
+            std::vector<std::string>{"taking over " + scratch / "run" + ": the run in it completed no step"});
+  EXPECT_EQ(testing::run_program(words).exit_code, 2) << "it has steps now";
+}
+
+}  // namespace
+}  // namespace penstock::cli

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The speeds that run files are simulated with, and the profile of this machine.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+Ending program(Arguments arguments) {
+  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
+  return run_program(arguments);
+}
+
+// A cache folder of the test's own, and a run file.
+class Speeds : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
+    setenv("XDG_CACHE_HOME", (scratch_ / "cache").c_str(), 1);
+    scratch_.write("run.toml", small_run_file(scratch_));
+  }
+  void TearDown() override {
+    before_.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", before_.c_str(), 1);
+  }
+
+  std::vector<std::string> profiles() const {
+    std::vector<std::string> files;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_ / "cache/penstock", none))
+      files.push_back(entry.path());
+    return files;
+  }
+
+  Scratch scratch_;
+
+ private:
+  std::string before_;
+};
+
+TEST_F(Speeds, AreMeasuredOnceAndNamedFirst) {
+  const Ending first = program({"simulate", scratch_ / "run.toml"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_TRUE(first.out.starts_with("speeds   measured on this machine for ")) << first.out;
+  EXPECT_EQ(lines_of(first.out)[0].find("assumed"), std::string::npos) << first.out;
+  EXPECT_TRUE(first.err.starts_with("profile   measuring this machine once, for ")) << first.err;
+  EXPECT_EQ(lines_of(first.err).size(), 1u) << first.err;
+  EXPECT_EQ(profiles().size(), 1u);
+
+  const Ending second = program({"simulate", scratch_ / "run.toml"});
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_EQ(second.err, "");
+  const Json json = Json::parse(program({"simulate", scratch_ / "run.toml", "--json"}).out);
+  EXPECT_TRUE(json["speeds"]["origin"].get<std::string>().starts_with("measured on this machine"));
+  EXPECT_TRUE(json["speeds"]["assumed"].empty());
+}
+
+TEST_F(Speeds, OfAFileAreTakenFromItAndWhatItLeavesOpenIsNamed) {
+  const Ending ending = program({"simulate", scratch_ / "run.toml", "--hardware", "h100", "--json"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const Json speeds = Json::parse(ending.out)["speeds"];
+  EXPECT_TRUE(speeds["origin"].get<std::string>().ends_with("h100.toml"));
+  EXPECT_FALSE(speeds["assumed"].empty());
+  EXPECT_TRUE(profiles().empty()) << "nothing is measured";
+}
+
+TEST_F(Speeds, ThatAreAssumedSaySo) {
+  const Ending ending = program({"simulate", scratch_ / "run.toml", "--hardware", "assumed"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_TRUE(ending.out.starts_with("speeds   assumed, not measured; assumed: products at 100 GFLOP/s, "))
+      << ending.out;
+  EXPECT_TRUE(profiles().empty());
+}
+
+TEST_F(Speeds, OfADamagedProfileAreMeasuredAgain) {
+  ASSERT_EQ(program({"simulate", scratch_ / "run.toml"}).exit_code, 0);
+  ASSERT_EQ(profiles().size(), 1u);
+  std::ofstream(profiles()[0]) << "[device]\nname = \"torn";
+  const Ending ending = program({"simulate", scratch_ / "run.toml"});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+  EXPECT_TRUE(ending.complaints()[0].ends_with("it is measured again")) << ending.err;
+  EXPECT_EQ(program({"simulate", scratch_ / "run.toml"}).err, "");
+}
+
+TEST_F(Speeds, AreMeasuredAlsoWhereTheyCannotBeKept) {
+  scratch_.write("cache", "a file where the folder would be");
+  const Ending ending = program({"simulate", scratch_ / "run.toml"});
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+  EXPECT_TRUE(ending.complaints()[0].ends_with("the profile is not kept")) << ending.err;
+}
+
+// Every division of the cores has its own profile; a full one takes the quick one's place.
+TEST_F(Speeds, OfAProfileMadeByHandAreTakenForRunsDividedLikeIt) {
+  const Ending made = program({"profile", "--quick", "--ranks", "1", "--threads", "1", "--precision", "f32"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.out.find("f32_matrix_tflops"), std::string::npos);
+  EXPECT_EQ(made.out.find("\nmatrix_tflops"), std::string::npos) << "of the one precision alone";
+  EXPECT_EQ(profiles().size(), 1u);
+  const Arguments alone{"simulate", scratch_ / "run.toml", "--parallel.pp", "1", "--train.threads",
+                        "1",        "--train.precision"};
+  Arguments same = alone, other = alone;
+  same.push_back("f32");
+  other.push_back("bf16");
+  EXPECT_EQ(program(same).err, "");
+  EXPECT_NE(program(other).err, "");
+  EXPECT_EQ(profiles().size(), 2u);
+}
+
+// All ranks choose by the speeds that rank 0 reads.
+TEST_F(Speeds, ChooseAnExchangeTogether) {
+  const Arguments words{"train", scratch_ / "run.toml", "--schedule.exchange", "auto"};
+  const Ending first = run_program(with_mpirun(2, words), 200);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.err.find("profile   measuring this machine once"), std::string::npos) << first.err;
+  EXPECT_EQ(profiles().size(), 1u);
+  const Ending second = run_program(with_threads(2, {"train", scratch_ / "run.toml", "--schedule.exchange",
+                                                     "auto", "--output.dir", scratch_ / "second"}),
+                                    200);
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(second.err.find("profile   measuring"), std::string::npos) << second.err;
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrong input of commands that has its own message.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "failure.h"
+#include "files/model_config.h"
+#include "run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+const std::string kPlan = PENSTOCK_SOURCE_DIR "/plans/llama-70b-128k.toml";
+
+Ending program(Arguments arguments) {
+  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
+  return run_program(arguments);
+}
+
+// The one line that it ends with.
+std::string refused(const Arguments& arguments, int exit_code = 2) {
+  const Ending ending = program(arguments);
+  EXPECT_EQ(ending.exit_code, exit_code) << ending.out << ending.err;
+  EXPECT_EQ(ending.complaints().size(), 1u) << ending.err;
+  return ending.complaints().empty() ? "" : ending.complaints()[0];
+}
+
+bool says(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+TEST(WrongInput, OfASweepEndsItWhereItCannotBeRead) {
+  EXPECT_TRUE(says(
+      refused({"simulate", "--schedule", "1f1b", "-p", "2", "-m", "4", "--sweep", "micro_batches=1,x,4"}),
+      "--sweep micro_batches=1,x,4: \"x\" is no positive number"));
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const Arguments simulate{"simulate", scratch / "run.toml", "--hardware", "assumed", "--sweep"};
+  const auto swept = [&](const std::string& setting) {
+    Arguments words = simulate;
+    words.push_back(setting);
+    return words;
+  };
+  EXPECT_TRUE(says(refused(swept("slices=1,x,4")), "\"x\" is no positive number"));
+  EXPECT_TRUE(says(refused(swept("slices=1,,4")), "a value is missing"));
+  EXPECT_TRUE(refused(swept("train.lr=1e-3,much")).starts_with("--sweep train.lr=1e-3,much: "));
+  EXPECT_EQ(program(swept("slices=1,31")).exit_code, 0) << "more slices than tokens is a row of the table";
+}
+
+TEST(WrongInput, OfSimulateNamesItsFlag) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  EXPECT_EQ(refused({"simulate", scratch / "run.toml", "--hardware", "assumed", "--attention", "-1"}),
+            "--attention -1: expected a number of 0 or more");
+}
+
+TEST(WrongInput, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
+  const Scratch scratch;
+  for (const Arguments& command :
+       {Arguments{"simulate", "--schedule", "1f1b", "-p", "2", "-m", "4", "--report"},
+        {"simulate", "--schedule", "1f1b", "-p", "2", "-m", "4", "--trace"},
+        {"plan", kPlan, "--report"},
+        {"plan", kPlan, "--run-file"},
+        {"profile", "--out"},
+        {"report", "nowhere.csv", "--trace"}}) {
+    Arguments words = command;
+    words.push_back(scratch / "none/file");
+    EXPECT_TRUE(says(refused(words), command.back() + " " + scratch / "none/file" + ": there is no folder"));
+    words.back() = scratch.path();
+    EXPECT_TRUE(says(refused(words), "is a folder; name a file"));
+  }
+}
+
+TEST(WrongInput, APlanDoesNotWriteOverARunFile) {
+  const Scratch scratch;
+  scratch.write("mine.toml", "x");
+  EXPECT_TRUE(says(refused({"plan", kPlan, "--run-file", scratch / "mine.toml"}), "is there already"));
+  EXPECT_EQ(scratch.read("mine.toml"), "x");
+}
+
+TEST(WrongInput, KeysOfALayoutNeedExplain) {
+  EXPECT_TRUE(says(refused({"plan", kPlan, "--layout.pp=8"}), "give --explain too"));
+}
+
+TEST(WrongInput, SpeedsThatAHardwareFileLeavesOpenAreNamedByThePlan) {
+  const Ending plan = program({"plan", kPlan});
+  EXPECT_TRUE(says(lines_of(plan.out)[0], "efficiency.attention_backward = 0.85")) << plan.out;
+  const auto json = nlohmann::json::parse(program({"plan", kPlan, "--json"}).out);
+  EXPECT_FALSE(json["assumed"].empty());
+}
+
+TEST(WrongInput, ALimitNeedsAUnit) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const auto with_limit = [&](const std::string& limit) {
+    return Arguments{"train", scratch / "run.toml", "--ranks", "2", "--dry-run", "--memory.limit", limit};
+  };
+  EXPECT_TRUE(says(refused(with_limit("6")), "\"6\" is no size; write a number and a unit"));
+  EXPECT_TRUE(says(refused(with_limit("-6 GiB")), "\"-6 GiB\" is negative"));
+  EXPECT_TRUE(says(refused({"plan", kPlan, "--memory.limit", "75"}), "write a number and a unit"));
+}
+
+TEST(WrongInput, RotaryFactorsInTheWrongOrderAreRefused) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  EXPECT_TRUE(
+      says(refused({"train", scratch / "run.toml", "--ranks", "2", "--dry-run", "--model.rope_factor", "8",
+                    "--model.rope_low_frequency_factor", "4", "--model.rope_high_frequency_factor", "1"}),
+           "model.rope_high_frequency_factor = 1 must be above"));
+}
+
+TEST(WrongInput, OfTwoSourcesOfDataIsTheFaultThatIsNamed) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  EXPECT_TRUE(
+      says(refused({"train", scratch / "run.toml", "--ranks", "2", "--dry-run", "--data.megatron", "x"}),
+           "are both given; keep one"));
+}
+
+TEST(WrongInput, ATensorThatIsNeverKeptIsNotProposed) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const std::string text =
+      refused({"train", scratch / "run.toml", "--ranks", "2", "--dry-run", "--memory.keep", "silo"});
+  EXPECT_TRUE(says(text, "\"silo\" is unknown; did you mean")) << text;
+  EXPECT_FALSE(says(text, "mean \"silu\"")) << text;
+}
+
+TEST(WrongInput, AConfigOfAnotherFamilyIsRefused) {
+  const auto fault = [](const std::string& text) {
+    return failure<InputError>([&] { files::parse_model_config(text, "config.json"); });
+  };
+  EXPECT_EQ(
+      fault(R"({"model_type": "llama", "architectures": ["MistralForCausalLM"]})"),
+      R"(config.json: architectures = ["MistralForCausalLM"] is not supported; expected ["LlamaForCausalLM"])");
+  EXPECT_EQ(fault("{\n  \"model_type\": llama}"),
+            "config.json: the file is not JSON: line 2, column 17 cannot go on with \"l\"");
+}
+
+TEST(WrongInput, AnIllegalScheduleIsShownWithAWord) {
+  const Scratch scratch;
+  scratch.write("bad.csv", "0B0,0F0\n");
+  const Ending shown = program({"show", scratch / "bad.csv"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(shown.complaints(), std::vector<std::string>{"this schedule is illegal; penstock check " +
+                                                         (scratch / "bad.csv") + " says why"});
+}
+
+TEST(WrongInput, LinesOfMetricsThatAreNoneAreNamedByAReport) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  ASSERT_EQ(program({"train", scratch / "run.toml", "--ranks", "2"}).exit_code, 0);
+  const std::string metrics = scratch.read("run/metrics.jsonl");
+  scratch.write("run/metrics.jsonl", "garbage\n" + metrics);
+  const Ending report = program({"report", scratch / "run"});
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_EQ(report.complaints(), std::vector<std::string>{scratch / "run/metrics.jsonl" +
+                                                          ", line 1 is no step's metrics; it is left out"});
+}
+
+}  // namespace
+}  // namespace penstock::testing
