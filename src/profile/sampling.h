@@ -13,8 +13,8 @@ struct Effort {
   Seconds budget = 0.15;  // for all repeats of one figure
   int least = 5;          // minimum number of repeats, regardless of budget
   int most = 200;
-  Seconds late =
-      45;  // since the profile began: later figures get a third of the budget, and after 5/3 of it one repeat
+  // Since the profile began: later figures get a third of the budget, and after 5/3 of this one repeat.
+  Seconds late = 45;
 };
 
 struct Sample {

@@ -81,6 +81,20 @@ std::string kept(const std::string& path) {
   }
 }
 
+Speeds assumed_speeds() {
+  Speeds speeds;
+  speeds.origin = "assumed, not measured";
+  speeds.assumed = {"products at 100 GFLOP/s", "attention at 50 GFLOP/s", "messages at 5 GB/s",
+                    "offloading at 2 GB/s"};
+  return speeds;
+}
+
+Speeds speeds_in_file(const std::string& name) {
+  const std::string path = find_hardware_file(name, ".");
+  HardwareFile file = read_hardware_file(path);
+  return {file.hardware, path, std::move(file.assumed)};
+}
+
 void announce(const ProfileKey& key) {
   std::cerr << "profile   measuring this machine once, for " + words_of(key) +
                    " (under 15 s; --hardware takes speeds from a file instead)\n"
@@ -93,6 +107,17 @@ MeasureOptions quick_profile(const ProfileKey& key) {
   MeasureOptions options{.precision = key.precision, .quick = true, .threads = key.threads};
   options.disk_folder = fs::temp_directory_path();
   return options;
+}
+
+Speeds measured_speeds(const run::Options& options) {
+  const ProfileKey key = profile_key(options);
+  std::string text = kept(profile_path(key));
+  if (text.empty()) {
+    announce(key);
+    text = measured_here(quick_profile(key), key.ranks, [](const std::string&) {});
+    keep_profile(key, text);
+  }
+  return speeds_in(text, origin_of(key));
 }
 
 }  // namespace
@@ -120,26 +145,11 @@ std::string keep_profile(const ProfileKey& key, const std::string& text) {
 }
 
 Speeds speeds_of(const std::string& flag, const run::Options& options) {
-  if (flag == kAssumed) {
-    Speeds speeds;
-    speeds.origin = "assumed, not measured";
-    speeds.assumed = {"products at 100 GFLOP/s", "attention at 50 GFLOP/s", "messages at 5 GB/s",
-                      "offloading at 2 GB/s"};
-    return speeds;
-  }
-  if (!flag.empty()) {
-    const std::string path = find_hardware_file(flag, ".");
-    HardwareFile file = read_hardware_file(path);
-    return {file.hardware, path, std::move(file.assumed)};
-  }
-  const ProfileKey key = profile_key(options);
-  std::string text = kept(profile_path(key));
-  if (text.empty()) {
-    announce(key);
-    text = measured_here(quick_profile(key), key.ranks, [](const std::string&) {});
-    keep_profile(key, text);
-  }
-  return speeds_in(text, origin_of(key));
+  Speeds speeds = flag == kAssumed ? assumed_speeds()
+                  : flag.empty()   ? measured_speeds(options)
+                                   : speeds_in_file(flag);
+  if (options.train.precision == "f64") speeds.assumed.emplace_back("f64 as quick as f32");
+  return speeds;
 }
 
 Speeds speeds_together(const run::Options& options, comm::Communicator& world) {
