@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the interpreter costs an action: a model so small that a step has thousands of them, on one rank. Printed is the time
-of a step that lies in no op, per op; the best of the kept steps, since other programs only add to it.
+"""What the interpreter and the blocks cost an action: a model so small that a step has thousands of them, on one rank. Printed
+is the time of a step that lies in no op, per op; the time of an op that lies in no kernel, by `train --profile`; and the mean
+time of an op. Of the first and last, the best of the kept steps, since other programs only add to it.
 
 Usage: bench/overhead.py PATH/TO/penstock   (from the root of the repository)
 """
@@ -51,12 +52,21 @@ def overhead(program, schedule, slices):
     return min(found)
 
 
+def outside_kernels(program, folder, ops):
+    """Seconds of an op that no kernel accounts for, mean of the last three steps."""
+    shutil.rmtree(folder, ignore_errors=True)
+    ended = subprocess.run([program, "train", str(FOLDER / "overhead.toml"), "--profile"], check=True, capture_output=True, text=True)
+    line = next(line for line in ended.stdout.splitlines() if line.startswith("outside kernels"))
+    return float(line.split()[2]) * 1e-3 / ops
+
+
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
-    print("| schedule | slices | ops a step | µs outside ops, per op | µs in an op, mean |\n|---|---|---|---|---|")
+    print("| schedule | slices | ops a step | µs outside ops, per op | µs outside kernels, per op | µs in an op, mean |\n|---|---|---|---|---|---|")
     for schedule, slices in (("1f1b", 1), ("slimpipe", 8), ("zb-h1", 1)):
         outside, ops, inside = overhead(sys.argv[1], schedule, slices)
-        print(f"| {schedule} | {slices} | {ops} | {outside * 1e6:.2f} | {inside * 1e6:.0f} |")
+        kernels = outside_kernels(sys.argv[1], FOLDER / "overhead", ops)
+        print(f"| {schedule} | {slices} | {ops} | {outside * 1e6:.2f} | {kernels * 1e6:.0f} | {inside * 1e6:.0f} |")
 
 
 if __name__ == "__main__":

@@ -97,10 +97,51 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
   return text;
 }
 
+namespace {
+
+std::string divisors(const char* what, std::int64_t whole) {
+  std::vector<std::string> found;
+  for (std::int64_t i = 1; i <= std::min<std::int64_t>(whole, 128); ++i) {
+    if (whole % i == 0) found.push_back(std::to_string(i));
+  }
+  return std::string("; ") + what + " = " + std::to_string(whole) + " is divided by " + join(found, ", ");
+}
+
+// What the constraint allows for this model and workload.
+std::string legal_values(const Plan& plan, Rejection why) {
+  const model::Shape& shape = plan.workload.model.shape;
+  switch (why) {
+    case Rejection::Heads:
+      return divisors("heads", shape.heads);
+    case Rejection::TensorInNode:
+      return divisors("node.gpus", plan.cluster.hardware.node.gpus);
+    case Rejection::Experts:
+      return divisors("experts", shape.experts);
+    case Rejection::Batch:
+      return divisors("workload.global_batch", plan.workload.global_batch);
+    case Rejection::Layers:
+      return divisors("layers", shape.layers);
+    case Rejection::Tokens:
+      return divisors("workload.seq_len", plan.workload.seq_len);
+    default:
+      return {};
+  }
+}
+
+// The constraint that removed most candidates.
+std::string print_main_constraint(const Plan& plan) {
+  const auto& rejected = plan.result.rejected;
+  const auto most = std::ranges::max_element(rejected);
+  const auto why = static_cast<Rejection>(most - rejected.begin());
+  return "of " + std::to_string(plan.result.candidates) + " candidates " + std::to_string(*most) +
+         " break one constraint: " + std::string(sentence_of(why)) + legal_values(plan, why);
+}
+
+}  // namespace
+
 std::string print_nearest_miss(const Plan& plan) {
   const SearchResult& result = plan.result;
-  if (!result.nearest_miss)
-    return "nothing can be run: every candidate breaks a constraint other than memory";
+  if (!result.nearest_miss) return "nothing can be run: " + print_main_constraint(plan);
   const Candidate& miss = *result.nearest_miss;
   const auto largest = model::largest_category(miss.memory.fullest);
   return "nothing fits in " + number(plan.cluster.limit / 1e9, 2) + " GB; nearest is " +

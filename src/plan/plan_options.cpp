@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/option_text.h"
 #include "base/text.h"
 
 namespace penstock::plan {
@@ -105,6 +106,25 @@ void describe(PlanOptions& options, OptionTable& table) {
   describe_cluster(options, table);
   describe_search(options.search, table);
   describe_layout(options.layout, table);
+}
+
+std::string options_help() {
+  PlanOptions defaults;
+  OptionTable table;
+  describe(defaults, table);
+  return print_help(table);
+}
+
+std::string options_markdown() {
+  PlanOptions defaults;
+  OptionTable table;
+  describe(defaults, table);
+  return "# The keys of a plan file\n\n"
+         "From the table that also drives the reader, the command line and the help. Every key may be given "
+         "on the\n"
+         "command line instead, as `--section.key value`; `penstock plan --model NAME --gpus N --seq-len S` "
+         "needs no file.\n\n" +
+         print_markdown(table);
 }
 
 Workload workload_of(const PlanOptions& options) {

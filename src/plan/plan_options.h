@@ -46,6 +46,9 @@ struct PlanOptions {
 
 void describe(PlanOptions& options, OptionTable& table);
 
+std::string options_help();      // for `plan --help`, with the defaults
+std::string options_markdown();  // docs/plan_options.md
+
 // Each throws InputError naming the key, the value and the valid ones.
 Workload workload_of(const PlanOptions& options);
 Cluster cluster_of(const PlanOptions& options, const sim::Hardware& hardware);

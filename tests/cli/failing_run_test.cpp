@@ -21,7 +21,7 @@ class LongRun {
     scratch_.write("run.toml", small_run_file(scratch_));
     Arguments arguments{"train", scratch_ / "run.toml", "--train.steps", "1000000"};
     arguments.insert(arguments.end(), settings.begin(), settings.end());
-    program_.emplace(with_limits_told(with_mpirun(2, arguments)));
+    program_.emplace(with_mpirun(2, arguments));
     const Seconds until = seconds_now() + 60;
     while (lines_of(scratch_.read("run/metrics.jsonl")).size() < 3 && seconds_now() < until) sleep_a_little();
     ranks_ = ranks_of(program_->process());

@@ -165,7 +165,7 @@ TEST_F(OffloadRun, WhoseCopyFailsTouchesNoCheckpoint) {
   const auto saved = files_below(scratch_ / "run/checkpoints");
   ASSERT_GT(saved.size(), 2u);
 
-  RunningProgram program(with_limits_told(going_on(1000000)));
+  RunningProgram program(going_on(1000000));
   const std::size_t before = lines_of(scratch_.read("run/metrics.jsonl")).size();
   const Seconds until = seconds_now() + 60;
   while (lines_of(scratch_.read("run/metrics.jsonl")).size() < before + 3 && seconds_now() < until)

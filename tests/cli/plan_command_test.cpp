@@ -90,6 +90,45 @@ TEST(PlanCommand, ARunFileSaysWhatTrainWouldSay) {
   }
 }
 
+TEST(PlanCommand, NeedsNoFileAndKeepsTheQuestionAsOne) {
+  const Scratch scratch;
+  const Arguments question{"--model",    "llama-70b-gqa", "--gpus",    "64",
+                           "--hardware", "h100",          "--seq-len", "131072"};
+  const auto with = [&](const Arguments& more) {
+    Arguments words = question;
+    words.insert(words.end(), more.begin(), more.end());
+    return plan(words);
+  };
+  const Ending first = with({"--json", "--write", scratch / "plan.toml"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const Ending again = plan({scratch / "plan.toml", "--json"});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(Json::parse(first.out)["best"], Json::parse(again.out)["best"]);
+  EXPECT_EQ(plan({scratch / "plan.toml", "--print-config"}).out, scratch.read("plan.toml"));
+  EXPECT_NE(scratch.read("plan.toml").find("global_batch = 32"), std::string::npos) << "the usual batch";
+  EXPECT_EQ(with({"--write", scratch / "plan.toml"}).exit_code, 2) << "it is there";
+
+  scratch.write("config.json", R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+    "intermediate_size": 11008, "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32004})");
+  const Ending of_config = plan({"--model", scratch.path(), "--gpus", "8", "--seq-len", "4096", "--json"});
+  const Ending of_name = plan({"--model", "llama-7b", "--gpus", "8", "--seq-len", "4096", "--json"});
+  ASSERT_EQ(of_config.exit_code, 0) << of_config.err;
+  EXPECT_EQ(Json::parse(of_config.out)["best"][0]["step_s"], Json::parse(of_name.out)["best"][0]["step_s"]);
+}
+
+TEST(PlanCommand, NamesWhatAQuestionLacks) {
+  const auto complaint = [](const Arguments& words) {
+    const Ending ending = plan(words);
+    EXPECT_EQ(ending.exit_code, 2);
+    return ending.complaints().size() == 1 ? ending.complaints()[0] : ending.err;
+  };
+  EXPECT_NE(complaint({"--gpus", "64"}).find("or --model with --gpus and --seq-len"), std::string::npos);
+  EXPECT_NE(complaint({"--model", "llama-7b", "--gpus", "8"}).find("workload.seq_len"), std::string::npos);
+  EXPECT_NE(complaint({"--model", "llama-7b", "--seq-len", "4096"}).find("cluster.gpus"), std::string::npos);
+  EXPECT_NE(complaint({"--model", "lama-7b", "--gpus", "8", "--seq-len", "4096"}).find("did you mean"),
+            std::string::npos);
+}
+
 TEST(PlanCommand, WhereNothingFitsItNamesTheNearestMissAndWhatWouldFit) {
   const Ending ending =
       plan({kPlans + "llama-70b-128k.toml", "--cluster.gpus", "8", "--workload.global_batch", "1"});

@@ -151,13 +151,6 @@ inline Arguments with_mpirun(int ranks, Arguments arguments) {
   return all;
 }
 
-// Ranks that write past a limit of file size get an error then, and no signal.
-inline Arguments with_limits_told(Arguments command) {
-  const Arguments shell{"sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""};
-  command.insert(std::ranges::find(command, PENSTOCK_PROGRAM), shell.begin(), shell.end());
-  return command;
-}
-
 // From now on the process can write no byte to a file.
 inline void fill_disk_of(int process) {
   const rlimit nothing{0, 0};

@@ -139,6 +139,19 @@ TEST(Search, ANearestMissNamesItsLargestCategoryAndWhatWouldMakeItFit) {
   EXPECT_NE(text.find("devices of"), std::string::npos) << text;
 }
 
+TEST(Search, WhereNothingCanBeRunTheMainConstraintIsNamedWithItsLegalValues) {
+  Plan plan{workload("llama-7b", 4096, 8), cluster(8), {}};
+  SearchSpace space;
+  space.pipeline = {8};
+  space.chunks = {3};
+  plan.result = search(plan.workload, plan.cluster, space);
+  const std::string text = print_nearest_miss(plan);
+  EXPECT_TRUE(text.starts_with("nothing can be run: of ")) << text;
+  EXPECT_NE(text.find("pp·chunks must divide the layers; layers = 32 is divided by 1, 2, 4, 8, 16, 32"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Search, ImpossibleClustersAreRefusedByName) {
   const Workload w = workload("llama-7b", 4096, 8);
   EXPECT_THROW(search(w, cluster(0), {}), InputError);

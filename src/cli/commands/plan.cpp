@@ -5,9 +5,11 @@
 #include <iostream>
 #include <memory>
 
+#include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/input/hardware_file.h"
+#include "cli/input/number_flags.h"
 #include "cli/input/output_path.h"
 #include "cli/input/plan_file.h"
 #include "cli/report/plan_report.h"
@@ -28,15 +30,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestTable = 64 << 20;
+constexpr std::int64_t kUsualBatch = 32;
 
 struct Flags {
   std::string file;
   std::string score;
   std::string fit;
-  std::string hardware;
+  PlanFlags question;  // its hardware: a folder with --score and --fit
+  std::string write;
   std::string run_file;
   std::string report;
   bool explain = false;
+  bool print_config = false;
   bool json = false;
 };
 
@@ -50,7 +55,8 @@ plan::Table read_table(const std::string& path) {
 }
 
 Exit score_table(const Flags& flags) {
-  const plan::Score score = plan::score(read_table(flags.score), hardware_for_tables(flags.hardware));
+  const plan::Score score =
+      plan::score(read_table(flags.score), hardware_for_tables(flags.question.hardware));
   std::cout << (flags.json ? plan::print_score_json(score) : plan::print_score(score));
   return Exit::Done;
 }
@@ -59,7 +65,7 @@ Exit fit_constants(const Flags& flags) {
   const auto tables = plan::reference_fit_tables(
       [&](const std::string& name) { return read_table((fs::path(flags.fit) / (name + ".csv")).string()); });
   std::cout << plan::print_fit(
-      plan::fit_reference(tables, hardware_for_tables(flags.hardware), /*leave_out=*/true));
+      plan::fit_reference(tables, hardware_for_tables(flags.question.hardware), /*leave_out=*/true));
   return Exit::Done;
 }
 
@@ -150,20 +156,36 @@ void refuse_idle_flags(const Flags& flags) {
     throw InputError("--score and --fit are both given; keep one");
   if (table && !flags.file.empty())
     throw InputError("\"" + printable(flags.file) + "\" and --score or --fit are both given; keep one");
-  if (table && (!flags.run_file.empty() || !flags.report.empty() || flags.explain))
-    throw InputError("--explain, --run-file and --report are of a plan file; leave out --score and --fit");
-  if (!table && !flags.hardware.empty())
+  PlanFlags folder;
+  folder.hardware = flags.question.hardware;
+  const bool asks = !flags.run_file.empty() || !flags.report.empty() || !flags.write.empty() ||
+                    flags.explain || flags.print_config ||
+                    overrides_of(folder) != overrides_of(flags.question);
+  if (table && asks)
     throw InputError(
-        "--hardware is of --score and --fit; a plan file names its hardware as cluster.hardware");
-  if (!table && flags.file.empty())
-    throw InputError("penstock plan needs a plan file, --score FILE or --fit FOLDER");
+        "--explain, --run-file, --report and the flags of a question are of plans; leave out --score and "
+        "--fit");
+  if (!table && flags.file.empty() && flags.question.model.empty())
+    throw InputError(
+        "penstock plan needs a plan file, or --model with --gpus and --seq-len; or --score FILE or --fit "
+        "FOLDER");
   check_new_output("--run-file", flags.run_file);
+  check_new_output("--write", flags.write);
   check_output("--report", flags.report);
+}
+
+// What differs from the defaults, as a plan file.
+std::string file_of(PlanQuestion& question) {
+  plan::PlanOptions defaults;
+  OptionTable table, default_table;
+  plan::describe(question.options, table);
+  plan::describe(defaults, default_table);
+  return print_changed_toml(table, default_table);
 }
 
 Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   refuse_idle_flags(flags);
-  if (flags.file.empty() && !overrides.empty())
+  if ((!flags.score.empty() || !flags.fit.empty()) && !overrides.empty())
     throw InputError("\"" + printable(overrides.front()) + "\": keys are of a plan file");
   for (const std::string& override : overrides) {
     if (!flags.explain && override.starts_with("--layout."))
@@ -172,7 +194,17 @@ Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   }
   if (!flags.score.empty()) return score_table(flags);
   if (!flags.fit.empty()) return fit_constants(flags);
-  return answer(read_plan_file(flags.file, overrides), flags);
+  PlanFlags asked = flags.question;
+  if (flags.file.empty() && asked.batch == 0) asked.batch = kUsualBatch;
+  std::vector<std::string> words = overrides_of(asked);
+  words.insert(words.end(), overrides.begin(), overrides.end());
+  PlanQuestion question = read_plan_file(flags.file, words);
+  if (flags.print_config) {
+    std::cout << file_of(question);
+    return Exit::Done;
+  }
+  if (!flags.write.empty()) files::write_atomically(flags.write, file_of(question));
+  return answer(question, flags);
 }
 
 }  // namespace
@@ -189,8 +221,20 @@ void add_plan_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--score", flags->score, "predict the rows of a published table, beside its figures");
   command->add_option("--fit", flags->fit,
                       "fit the constants of the hardware files on the tables of this folder");
-  command->add_option("--hardware", flags->hardware, "folder of hardware files for --score and --fit");
+  command->add_option("--model", flags->question.model,
+                      "without a plan file: a known model (llama-70b-gqa), or a folder with a config.json");
+  command->add_option("--gpus", flags->question.gpus, "cluster.gpus")->check(whole_number_from(1));
+  command->add_option("--seq-len", flags->question.seq_len, "workload.seq_len")->check(whole_number_from(1));
+  command
+      ->add_option("--batch", flags->question.batch, "workload.global_batch; default 32 without a plan file")
+      ->check(whole_number_from(1));
+  command->add_option("--hardware", flags->question.hardware,
+                      "cluster.hardware; with --score and --fit the folder of hardware files");
+  command->add_option("--write", flags->write, "write the question as a plan file here");
+  command->add_flag("--print-config", flags->print_config, "print the question as a plan file and end");
   command->allow_extras();
+  command->footer("Each key of the plan file can be given here too, as --section.key VALUE:\n\n" +
+                  plan::options_help());
   command->callback([command, flags, &exit_code] { exit_code = carry_out(*flags, command->remaining()); });
 }
 

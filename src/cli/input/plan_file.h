@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "plan/plan_options.h"
 
@@ -16,8 +17,20 @@ struct PlanQuestion {
   Words assumed;  // speeds that the hardware file leaves open, with their defaults
 };
 
-// Reads the file, then the overrides ("--section.key value"), then the hardware file that it names. Throws
-// InputError.
+// A question asked by flags: the keys of a plan file that are asked for most. Unset ones are the file's.
+struct PlanFlags {
+  std::string model;  // a known model, or a config.json or its folder
+  std::int64_t gpus = 0, seq_len = 0, batch = 0;
+  std::string hardware;
+
+  bool any() const { return !model.empty() || gpus > 0 || seq_len > 0 || batch > 0 || !hardware.empty(); }
+};
+
+// These flags as overrides, "--cluster.gpus=64".
+std::vector<std::string> overrides_of(const PlanFlags& flags);
+
+// Reads the file, if there is one, then the overrides ("--section.key value"), then the hardware file that it
+// names. Throws InputError.
 PlanQuestion read_plan_file(const std::string& path, std::span<const std::string> overrides = {});
 
 }  // namespace penstock::cli
