@@ -163,10 +163,13 @@ void Worker::judge(Layout layout) {
   remember(candidate);
 }
 
+// Exchange looks free in closed form, so the front has it only where there is nothing else.
 void Worker::remember(const Candidate& candidate) {
-  front_.add(candidate);
   remember(candidate, best_);
-  if (candidate.layout.exchange == ExchangeMode::Off) remember(candidate, without_exchange_);
+  const bool exchanges = candidate.layout.exchange != ExchangeMode::Off;
+  if (!exchanges) remember(candidate, without_exchange_);
+  if (!exchanges || std::ranges::find(space_.exchanges, ExchangeMode::Off) == space_.exchanges.end())
+    front_.add(candidate);
 }
 
 void Worker::remember(const Candidate& candidate, std::vector<Candidate>& best) const {

@@ -49,7 +49,7 @@ struct SearchResult {
   std::array<std::int64_t, kRejections> rejected{};
   std::vector<Candidate> best;              // fastest first
   std::vector<Candidate> without_exchange;  // likewise, among those without
-  std::vector<Candidate> pareto;            // ascending memory, each faster than all with less
+  std::vector<Candidate> pareto;            // ascending memory, each faster than all with less; no exchange
   std::optional<Candidate> nearest_miss;    // the candidate closest to fitting, when nothing fits
   double seconds = 0;
 

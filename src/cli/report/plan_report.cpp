@@ -48,8 +48,10 @@ report::BarChart memory_chart(const plan::Plan& plan) {
       parts.add(row, name, static_cast<double>(bytes));
   }
   return {.title = "Memory by category",
-          .note = "On the fullest device of each of the best candidates; a device may hold " +
-                  print_bytes(static_cast<Bytes>(plan.cluster.limit)) + ".",
+          .note =
+              "Peaks on the fullest device of each of the best candidates, which need not come at one "
+              "time; a device may hold " +
+              print_bytes(static_cast<Bytes>(plan.cluster.limit)) + ".",
           .unit = report::Unit::Bytes,
           .rows = names_of(plan.result.best),
           .parts = parts.without_empty()};
