@@ -47,9 +47,9 @@ std::string find_hardware_file(const std::string& name, const std::string& besid
   }
   for (const fs::path& folder : folders(beside)) {
     const fs::path file = folder / (name + ".toml");
-    if (fs::is_regular_file(file)) return file.string();
+    if (fs::is_regular_file(file)) return file.lexically_normal().string();
   }
-  throw InputError("cluster.hardware = \"" + printable(name) + "\" is unknown; known are " +
+  throw InputError("hardware \"" + printable(name) + "\" is unknown; known are " +
                    join(known_names(beside), ", ") + ", or give a path");
 }
 
