@@ -146,6 +146,12 @@ std::string printable(std::string_view text, std::size_t limit) {
   return text.size() > limit ? shown + "..." : shown;
 }
 
+std::string json_quote_all(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(json_quote(text));
+  return "[" + join(quoted, ",") + "]";
+}
+
 std::string percent(double share) { return number(100 * share, 1) + " %"; }
 
 std::string counted(std::int64_t count, const std::string& what) {

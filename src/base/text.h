@@ -30,6 +30,7 @@ std::string exact_number(double value);
 
 // A JSON string literal, quotes included. Invalid UTF-8 becomes U+FFFD.
 std::string json_quote(std::string_view text);
+std::string json_quote_all(const std::vector<std::string>& texts);  // ["a","b"]
 
 // External text made safe for one line of an error message: control bytes and invalid UTF-8 escaped, text
 // longer than about `limit` bytes shortened.

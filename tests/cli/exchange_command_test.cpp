@@ -11,11 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Ending program(Arguments arguments) {
-  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
-  return run_program(arguments);
-}
-
 Arguments with(Arguments arguments, const Arguments& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;

@@ -125,6 +125,10 @@ TEST(PlanCommand, NamesWhatAQuestionLacks) {
   EXPECT_NE(complaint({"--gpus", "64"}).find("or --model with --gpus and --seq-len"), std::string::npos);
   EXPECT_NE(complaint({"--model", "llama-7b", "--gpus", "8"}).find("workload.seq_len"), std::string::npos);
   EXPECT_NE(complaint({"--model", "llama-7b", "--seq-len", "4096"}).find("cluster.gpus"), std::string::npos);
+  const Ending none = plan({"--model", "llama-175b", "--gpus", "8", "--seq-len", "131072"});
+  EXPECT_EQ(none.exit_code, 1);
+  ASSERT_EQ(none.complaints().size(), 1u) << none.err;
+  EXPECT_TRUE(none.complaints()[0].starts_with("nothing ")) << none.err;
   EXPECT_NE(complaint({"--model", "lama-7b", "--gpus", "8", "--seq-len", "4096"}).find("did you mean"),
             std::string::npos);
 }

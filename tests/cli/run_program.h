@@ -111,6 +111,12 @@ inline Ending run_program(const Arguments& arguments, Seconds limit = 120) {
   return RunningProgram(arguments).wait(limit);
 }
 
+// Penstock itself, with these arguments.
+inline Ending program(Arguments arguments) {
+  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
+  return run_program(arguments);
+}
+
 inline std::vector<int> children_of(int process) {
   std::vector<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

@@ -12,11 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Ending program(Arguments arguments) {
-  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
-  return run_program(arguments);
-}
-
 // A cache folder of the test's own, and a run file.
 class Speeds : public ::testing::Test {
  protected:

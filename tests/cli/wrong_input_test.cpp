@@ -14,11 +14,6 @@ namespace {
 
 const std::string kPlan = PENSTOCK_SOURCE_DIR "/plans/llama-70b-128k.toml";
 
-Ending program(Arguments arguments) {
-  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
-  return run_program(arguments);
-}
-
 // The one line that it ends with.
 std::string refused(const Arguments& arguments, int exit_code = 2) {
   const Ending ending = program(arguments);

@@ -101,7 +101,9 @@ plan::Plan plan_of_search(const PlanQuestion& question, const Flags& flags) {
                         static_cast<std::size_t>(question.options.search.simulate),
                         !question.options.memory.offload.word.empty());
   }
-  if (plan.result.best.empty()) throw NoAnswer(flags.file + ": " + plan::print_nearest_miss(plan));
+  if (plan.result.best.empty()) {
+    throw NoAnswer((flags.file.empty() ? "" : flags.file + ": ") + plan::print_nearest_miss(plan));
+  }
   return plan;
 }
 
@@ -125,10 +127,8 @@ void write_files(const PlanQuestion& question, const plan::Plan& plan, const Fla
 }
 
 std::string with_assumed(std::string json, const Words& assumed) {
-  std::vector<std::string> quoted;
-  for (const std::string& speed : assumed) quoted.push_back(json_quote(speed));
   json.erase(json.rfind('}'));
-  return json + ",\"assumed\":[" + join(quoted, ",") + "]}\n";
+  return json + ",\"assumed\":" + json_quote_all(assumed) + "}\n";
 }
 
 // Exit 1 when the one configuration does not fit.

@@ -44,9 +44,7 @@ void print_for_people(const Simulated& simulated) {
 }
 
 std::string speeds_json(const Speeds& speeds) {
-  std::vector<std::string> assumed;
-  for (const std::string& speed : speeds.assumed) assumed.push_back(json_quote(speed));
-  return "{\"origin\":" + json_quote(speeds.origin) + ",\"assumed\":[" + join(assumed, ",") + "]}";
+  return "{\"origin\":" + json_quote(speeds.origin) + ",\"assumed\":" + json_quote_all(speeds.assumed) + "}";
 }
 
 // The result for a run file has one more key, "speeds"; for a run directory "measured", with the same keys

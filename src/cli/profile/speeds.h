@@ -36,4 +36,5 @@ Speeds speeds_of(const std::string& flag, const run::Options& options);
 
 // This machine's, the same on all ranks: rank 0 reads the profile, or all measure it together. Collective.
 Speeds speeds_together(const run::Options& options, comm::Communicator& world);
+
 }  // namespace penstock::cli
