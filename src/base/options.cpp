@@ -159,6 +159,17 @@ void store_list(const Place& place, const Value& value, std::vector<T>& target) 
   target = std::move(stored);
 }
 
+void store_integers_or_word(const Place& place, const Value& value, IntegersOrWord& target) {
+  IntegersOrWord stored;
+  if (const auto* word = std::get_if<std::string>(&value)) {
+    check_word(place, *word);
+    stored.word = *word;
+  } else {
+    store_list(place, value, stored.list);
+  }
+  target = std::move(stored);
+}
+
 // A command-line word as a scalar: a number or truth value if it parses as one, else text.
 Scalar guess(std::string_view text) {
   text = trim(text);
@@ -273,6 +284,7 @@ const Option& find_option(const OptionTable& table, std::string_view section, st
 void assign(const Option& option, const Value& value, std::string_view origin) {
   const Place place{option, shown(value), origin};
   std::visit(Overloaded{[&](NumberOrWord* target) { store_number_or_word(place, value, *target); },
+                        [&](IntegersOrWord* target) { store_integers_or_word(place, value, *target); },
                         [&]<class T>(std::vector<T>* target) { store_list(place, value, *target); },
                         [&]<class T>(T* target) { store_scalar(place, value, *target); }},
              option.target);
@@ -281,6 +293,11 @@ void assign(const Option& option, const Value& value, std::string_view origin) {
 void assign_text(const Option& option, std::string_view text, std::string_view origin) {
   if (std::holds_alternative<std::string*>(option.target)) return assign(option, std::string(text), origin);
   if (std::holds_alternative<Words*>(option.target)) return assign(option, words_of(text), origin);
+  if (std::holds_alternative<IntegersOrWord*>(option.target)) {
+    const auto& words = option.constraint.choices;
+    if (std::ranges::find(words, text) != words.end()) return assign(option, std::string(text), origin);
+    return assign(option, guess_list(text), origin);
+  }
   const bool list = std::visit(
       Overloaded{[]<class T>(const std::vector<T>*) { return true; }, [](const auto*) { return false; }},
       option.target);
@@ -289,29 +306,27 @@ void assign_text(const Option& option, std::string_view text, std::string_view o
 }
 
 std::string value_text(const Option& option) {
-  return std::visit(Overloaded{[](const NumberOrWord* target) {
-                                 return target->word.empty() ? real_text(target->number)
-                                                             : in_quotes(target->word);
-                               },
-                               []<class T>(const std::vector<T>* target) { return list_text(*target); },
-                               []<class T>(const T* target) { return scalar_text(Scalar(*target)); }},
-                    option.target);
+  return std::visit(
+      Overloaded{[](const NumberOrWord* target) {
+                   return target->word.empty() ? real_text(target->number) : in_quotes(target->word);
+                 },
+                 [](const IntegersOrWord* target) {
+                   return target->word.empty() ? list_text(target->list) : in_quotes(target->word);
+                 },
+                 []<class T>(const std::vector<T>* target) { return list_text(*target); },
+                 []<class T>(const T* target) { return scalar_text(Scalar(*target)); }},
+      option.target);
 }
 
 bool is_given(const Option& option) {
   const std::string value = value_text(option);
-  return option.shown_default.empty() || (value != "0" && value != "\"\"");
+  return option.shown_default.empty() || (value != "0" && value != "\"\"" && value != "[]");
 }
 
 std::string_view type_name(const Option& option) {
-  constexpr std::string_view names[] = {"truth value (true or false)",
-                                        "integer",
-                                        "number",
-                                        "text",
-                                        "number or word",
-                                        "list of integers",
-                                        "list of numbers",
-                                        "list of words"};
+  constexpr std::string_view names[] = {
+      "truth value (true or false)", "integer",          "number",          "text",         "number or word",
+      "list of integers or word",    "list of integers", "list of numbers", "list of words"};
   return names[option.target.index()];
 }
 

@@ -20,6 +20,14 @@ struct NumberOrWord {
 };
 
 using Integers = std::vector<std::int64_t>;
+
+// A list of integers, or a word in place of one ("even"); the word is empty when the list applies.
+struct IntegersOrWord {
+  Integers list;
+  std::string word;
+  friend bool operator==(const IntegersOrWord&, const IntegersOrWord&) = default;
+};
+
 using Numbers = std::vector<double>;
 using Words = std::vector<std::string>;
 
@@ -28,8 +36,8 @@ using Scalar = std::variant<bool, std::int64_t, double, std::string>;
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<Scalar>>;
 
 // The variable that receives a value; not owned.
-using Target =
-    std::variant<bool*, std::int64_t*, double*, std::string*, NumberOrWord*, Integers*, Numbers*, Words*>;
+using Target = std::variant<bool*, std::int64_t*, double*, std::string*, NumberOrWord*, IntegersOrWord*,
+                            Integers*, Numbers*, Words*>;
 
 // The allowed values; for lists, of each element. Numbers are always finite.
 struct Constraint {
@@ -82,8 +90,8 @@ void assign_text(const Option& option, std::string_view text, std::string_view o
 // The current value as TOML: 100, 3e-04, "slimpipe", [7, 5]. Round-trips.
 std::string value_text(const Option& option);
 
-// False while an option whose default depends on other options (shown_default) still holds the zero or empty
-// text that means "not given".
+// False while an option whose default depends on other options (shown_default) still holds the zero, empty
+// text or empty list that means "not given".
 bool is_given(const Option& option);
 
 std::string_view type_name(const Option& option);  // "integer", "list of numbers", ...

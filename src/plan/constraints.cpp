@@ -21,17 +21,20 @@ bool tokens_divide(const Workload& workload, const Layout& layout) {
 
 }  // namespace
 
+bool repeats_another(const Layout& layout) {
+  return layout.slices == 1 && is_sliced(layout.schedule) && layout.schedule != ScheduleKind::SlimPipe;
+}
+
 std::string_view sentence_of(Rejection rejection) {
   constexpr std::array<std::string_view, kRejections> kSentences{
       "tp must divide the heads, and divide the key-value heads or be a multiple of them",
       "tp must divide the devices of a node",
       "ep must divide the experts and dp·cp",
       "dp·micro_batch must divide the global batch",
-      "pp·chunks must divide the layers",
+      "every one of pp·chunks stages needs a layer",
       "slices·cp·tp must divide the sequence, in slices of at least 256 tokens",
       "the schedule takes other micro-batches, slices and chunks, and chunks need a pipeline",
-      "slices need a micro-batch of one sequence",
-      "context exchange needs slimpipe's slots, slices and a pipeline",
+      "context exchange needs slimpipe's slots, slices, a pipeline and stages of equal layers",
       "vocabulary parallelism needs slimpipe's slots and a pipeline",
       "the device's memory is too small, whatever is offloaded",
       "the host's memory is too small for what must be offloaded"};
@@ -46,7 +49,7 @@ std::optional<Rejection> reject_mesh(const Workload& workload, const mesh::Mesh&
   if (shape.experts % mesh.expert != 0) return Rejection::Experts;
   const std::int64_t replicas = static_cast<std::int64_t>(mesh.data) * mesh.context;
   if (replicas % mesh.expert != 0) return Rejection::Experts;
-  if (shape.layers % mesh.pipeline != 0) return Rejection::Layers;
+  if (mesh.pipeline > shape.layers) return Rejection::Layers;
   return std::nullopt;
 }
 
@@ -58,14 +61,14 @@ std::optional<Rejection> reject_batch(const Workload& workload, const mesh::Mesh
 
 std::optional<Rejection> reject_layout(const Workload& workload, const Layout& layout) {
   const int p = layout.mesh.pipeline;
-  if (workload.model.shape.layers % (static_cast<std::int64_t>(p) * layout.chunks) != 0)
-    return Rejection::Layers;
-  if (layout.slices > 1 && layout.micro_batch > 1) return Rejection::SlicesOfBatch;
+  if (stages_of(layout) > workload.model.shape.layers) return Rejection::Layers;
   if (!tokens_divide(workload, layout)) return Rejection::Tokens;
   if (p == 1 && layout.chunks > 1) return Rejection::Schedule;
   if (!takes(layout.schedule, pipeline_shape(workload, layout))) return Rejection::Schedule;
   const bool grid = has_slots(layout) && p > 1;
-  if (layout.exchange != ExchangeMode::Off && (!grid || layout.slices == 1)) return Rejection::Exchange;
+  const bool equal = workload.model.shape.layers % stages_of(layout) == 0;
+  if (layout.exchange != ExchangeMode::Off && (!grid || layout.slices == 1 || !equal))
+    return Rejection::Exchange;
   if (layout.vocabulary_parallel && !grid) return Rejection::Vocabulary;
   return std::nullopt;
 }

@@ -12,23 +12,22 @@
 namespace penstock::plan {
 
 enum class Rejection : std::uint8_t {
-  Heads,          // t does not divide the heads, or neither divides the key-value heads
-  TensorInNode,   // t crosses a node's boundary
-  Experts,        // e does not divide the experts, or d·c
-  Batch,          // d·b does not divide the global batch
-  Layers,         // p·v does not divide the layers
-  Tokens,         // slices too short, or n·c·t does not divide the sequence
-  Schedule,       // the schedule does not support these m, n, v
-  SlicesOfBatch,  // several sequences in a slice: slices exist to shorten one
-  Exchange,       // context exchange without a slot grid, slices or a pipeline
-  Vocabulary,     // vocabulary parallelism without a slot grid or a pipeline
-  DeviceMemory,   // does not fit even with full offloading
-  HostMemory,     // the required offloading does not fit in host memory
+  Heads,         // t does not divide the heads, or neither divides the key-value heads
+  TensorInNode,  // t crosses a node's boundary
+  Experts,       // e does not divide the experts, or d·c
+  Batch,         // d·b does not divide the global batch
+  Layers,        // more stages than layers
+  Tokens,        // slices too short, or n·c·t does not divide the sequence
+  Schedule,      // the schedule does not support these m, n, v
+  Exchange,      // context exchange without a slot grid, slices, a pipeline or equal stages
+  Vocabulary,    // vocabulary parallelism without a slot grid or a pipeline
+  DeviceMemory,  // does not fit even with full offloading
+  HostMemory,    // the required offloading does not fit in host memory
 };
-inline constexpr std::size_t kRejections = 12;
+inline constexpr std::size_t kRejections = 11;
 inline constexpr std::array<std::string_view, kRejections> kRejectionNames{
-    "heads",    "tensor_in_node",  "experts",  "batch",      "layers",        "tokens",
-    "schedule", "slices_of_batch", "exchange", "vocabulary", "device_memory", "host_memory"};
+    "heads",    "tensor_in_node", "experts",    "batch",         "layers",     "tokens",
+    "schedule", "exchange",       "vocabulary", "device_memory", "host_memory"};
 constexpr std::string_view name_of(Rejection rejection) {
   return kRejectionNames[static_cast<std::size_t>(rejection)];
 }
@@ -38,6 +37,9 @@ std::string_view sentence_of(Rejection rejection);
 
 // The shortest slice worth a kernel launch, in tokens of the whole sequence.
 inline constexpr Tokens kShortestSlice = 256;
+
+// Whether another schedule makes the same program of these sizes: a sliced one of whole sequences.
+bool repeats_another(const Layout& layout);
 
 // Checks of the mesh alone; of the mesh with a micro-batch; of everything but memory. Each checks only what
 // it adds.

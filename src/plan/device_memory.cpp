@@ -3,6 +3,9 @@
 
 #include <cmath>
 
+#include "model/memory/action.h"
+#include "run/machine.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -26,15 +29,6 @@ class Closed {
     const double statistics = as_double(statistics_bytes(shape_, layout_.keep, accumulator_));
     return {(as_double(kept_bytes(shape_, layout_.keep, element_, cached)) - keys) * unit,
             (keys + statistics) * unit};
-  }
-
-  // In the MLP, between operations of one layer: gradients of the product, silu's output, gate and up (2·k·f
-  // each), and the hidden state.
-  double transient() const {
-    const double working =
-        as_double((4 * shape_.experts_per_token * shape_.ffn + 2 * shape_.hidden) * element_);
-    const double recomputed = as_double(recomputed_bytes(shape_, layout_.keep, element_, layout_.slices > 1));
-    return (recomputed + working) * tokens_;
   }
 
   // Hidden-state gradients of one micro-batch on the last device, and the logits of a tile in f32 with their
@@ -74,27 +68,45 @@ RecordSize record_size(const Workload& workload, const Layout& layout, double la
   return Closed(workload, layout).record(layers_per_chunk);
 }
 
+Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
+  const model::Shape& shape = workload.model.shape;
+  const bool sliced = layout.slices > 1;
+  const Tokens tokens = workload.seq_len / layout.slices / layout.mesh.context;
+  model::ActionSize size{.shape = shape_of_rank(shape, layout.mesh.tensor),
+                         .keep = {sliced ? layout.keep.with(model::SavedTensor::KeyValue) : layout.keep},
+                         .sequences = layout.micro_batch,
+                         .tokens = tokens,
+                         .earlier = std::vector<Tokens>(layout.slices - 1, tokens)};
+  size.shape.ffn = (shape.ffn * shape.experts_per_token + layout.mesh.tensor - 1) / layout.mesh.tensor;
+  const model::ActionKind kind =
+      splits_backward(layout.schedule) ? model::ActionKind::BackwardInput : model::ActionKind::Backward;
+  return model::action_memory(size, run::Machine{}.kernels(workload.precision, 1), kind).growth;
+}
+
 model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load) {
   const Closed closed(workload, layout);
-  model::Shape shape = workload.model.shape;
-  shape.vocab = padded_vocabulary(shape.vocab, layout.mesh.tensor);
+  const model::Shape& shape = workload.model.shape;
   const double layers = load.layers / layout.chunks;
-  const auto parameters = model::local_parameters(shape, layout.mesh, load.layers, load.embeddings);
+  const auto parameters = model::held_parameters(shape, layout.mesh, load.layers, load.embeddings);
   const RecordSize record = closed.record(layers);
   const double gone = layout.offload * model::offloaded_records(load.records) * record.leaving;
   const double buffers = gone > 0 ? 2.0 * layout.offload * record.leaving : 0.0;
 
   model::DeviceMemory memory;
-  memory.weights = rounded(weight_bytes(parameters, workload.precision));
-  memory.gradients = rounded(gradient_bytes(parameters, workload.precision));
+  const double rotation =
+      as_double(layout.chunks * workload.seq_len * shape.head_dim() * accumulator_size(workload.precision));
+  memory.weights = rounded(weight_bytes(parameters, workload.precision) + rotation);
+  const double own_gradient = load.tied_gradients * as_double(shape.vocab * shape.hidden) /
+                              layout.mesh.tensor * as_double(accumulator_size(workload.precision));
+  memory.gradients = rounded(gradient_bytes(parameters, workload.precision) + own_gradient);
   memory.optimizer = rounded(optimizer_bytes(parameters, layout.mesh, workload.precision));
   memory.activations = rounded(load.records * record.total() - gone - buffers);
   memory.copies = rounded(buffers);
-  memory.host = rounded(gone);
+  memory.host = rounded(gone > 0 ? layout.offload * load.records * record.leaving : 0.0);
   memory.weight_records = rounded(closed.weight_records(load, layers));
   memory.kv_gradients = rounded(closed.kv_gradients(load, layers));
   memory.logits = rounded(closed.logits(load, shape.vocab));
-  memory.transient = rounded(closed.transient());
+  memory.transient = load.temporary;
   memory.transfers = rounded((load.queued + 2.0) * closed.hidden());
   return memory;
 }

@@ -13,12 +13,18 @@ namespace penstock::plan {
 struct DeviceLoad {
   double layers = 0;          // on the device
   double embeddings = 0;      // V·h matrices: 1 each for the input and the output layer
+  double tied_gradients = 0;  // V·h gradients of an output layer whose weights are the embedding's
   bool last = false;          // computes the loss
   double records = 0;         // peak in flight
   double weight_records = 0;  // peak between I and W
   double kv_gradients = 0;    // peak with accumulators
   double queued = 0;          // hidden states waiting to be used
+  Bytes temporary = 0;        // of an action (temporary_bytes)
 };
+
+// What the backward of a micro-batch's last slice takes at most beyond what was alive before it, as the
+// trainer predicts it for a layer in the middle of the model.
+Bytes temporary_bytes(const Workload& workload, const Layout& layout);
 
 model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load);
 

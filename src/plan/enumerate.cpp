@@ -17,6 +17,13 @@ std::vector<int> divisors(std::int64_t value) {
   return low;
 }
 
+// Keeps `values` ascending and without duplicates.
+void append(std::vector<int>& values, const std::vector<int>& more) {
+  values.insert(values.end(), more.begin(), more.end());
+  std::ranges::sort(values);
+  values.erase(std::ranges::unique(values).begin(), values.end());
+}
+
 std::vector<int> wanted_or(const std::vector<int>& wanted, std::vector<int> all) {
   return wanted.empty() ? all : wanted;
 }
@@ -42,15 +49,16 @@ std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& clus
 }
 
 std::vector<int> chunks_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space) {
-  return wanted_or(space.chunks,
-                   divisors(std::max<std::int64_t>(1, workload.model.shape.layers / mesh.pipeline)));
+  const std::int64_t layers = workload.model.shape.layers, p = mesh.pipeline;
+  std::vector<int> chunks = divisors(std::max<std::int64_t>(1, layers / p));
+  if (layers % p != 0) append(chunks, divisors((layers + p - 1) / p));
+  append(chunks, {2});
+  return wanted_or(space.chunks, std::move(chunks));
 }
 
 std::vector<int> slices_to_try(const mesh::Mesh& mesh, const SearchSpace& space) {
   std::vector<int> slices{1, 2, 4, 8, 16, 32, 64, 128, 256};
-  for (const int multiple : {1, 2, 4}) slices.push_back(multiple * mesh.pipeline);
-  std::sort(slices.begin(), slices.end());
-  slices.erase(std::unique(slices.begin(), slices.end()), slices.end());
+  append(slices, {mesh.pipeline, 2 * mesh.pipeline, 4 * mesh.pipeline});
   return wanted_or(space.slices, std::move(slices));
 }
 

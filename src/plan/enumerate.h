@@ -10,8 +10,9 @@ namespace penstock::plan {
 std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& cluster,
                                    const SearchSpace& space);
 
-// Candidate sizes on a mesh where the space leaves them open: v divides the layers per device; n is a power
-// of two or a multiple of p; b is a power of two.
+// Candidate sizes on a mesh where the space leaves them open: v divides the layers per device, rounded down
+// or up where devices have different numbers, or is 2; n is a power of two or a multiple of p; b is a power
+// of two.
 std::vector<int> chunks_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space);
 std::vector<int> slices_to_try(const mesh::Mesh& mesh, const SearchSpace& space);
 std::vector<int> micro_batches_to_try(const SearchSpace& space);

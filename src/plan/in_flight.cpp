@@ -10,19 +10,22 @@
 namespace penstock::plan {
 namespace {
 
+bool in_rounds(ScheduleKind kind) {
+  return kind == ScheduleKind::Interleaved || kind == ScheduleKind::SeqInterleaved;
+}
+
 bool takes_chunks(ScheduleKind kind) {
-  return kind == ScheduleKind::Interleaved || kind == ScheduleKind::BreadthFirst ||
-         kind == ScheduleKind::SlimPipe;
+  return in_rounds(kind) || kind == ScheduleKind::BreadthFirst || kind == ScheduleKind::SlimPipe;
 }
 
-bool whole_rounds(const PipelineShape& shape) {
-  return shape.micro_batches % std::max(1, shape.micro_batches / shape.devices) == 0;
+// Of at least p slices each, as far as there are as many.
+int rounds(const PipelineShape& shape) {
+  const int least = (shape.devices + shape.slices - 1) / shape.slices;
+  return std::max(1, shape.micro_batches / least);
 }
 
-// Micro-batches per round of interleaved 1F1B: p when m is a multiple of p.
-int round_size(const PipelineShape& shape) {
-  return shape.micro_batches / std::max(1, shape.micro_batches / shape.devices);
-}
+// Slices per round: p when m·n is a multiple of p.
+int round_size(const PipelineShape& shape) { return shape.micro_batches / rounds(shape) * shape.slices; }
 
 }  // namespace
 
@@ -34,11 +37,13 @@ ScheduleKind parse_schedule(std::string_view name) {
 }
 
 bool is_sliced(ScheduleKind kind) {
-  return kind == ScheduleKind::TeraPipe || kind == ScheduleKind::Seq1F1B || kind == ScheduleKind::SlimPipe;
+  return kind == ScheduleKind::TeraPipe || kind == ScheduleKind::Seq1F1B || kind == ScheduleKind::SlimPipe ||
+         kind == ScheduleKind::SeqInterleaved;
 }
 
 bool is_v_shaped(ScheduleKind kind) {
-  return kind == ScheduleKind::ZbV || kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin;
+  return kind == ScheduleKind::ZbV || kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin ||
+         kind == ScheduleKind::DualPipeV || kind == ScheduleKind::Greedy;
 }
 
 bool splits_backward(ScheduleKind kind) {
@@ -49,10 +54,9 @@ bool takes(ScheduleKind kind, const PipelineShape& shape) {
   if (shape.slices > 1 && !is_sliced(kind)) return false;
   if (is_v_shaped(kind)) return shape.chunks == 2;
   if (shape.chunks > 1 && !takes_chunks(kind)) return false;
-  if (shape.chunks == 1 && (kind == ScheduleKind::Interleaved || kind == ScheduleKind::BreadthFirst))
-    return false;
+  if (shape.chunks == 1 && (in_rounds(kind) || kind == ScheduleKind::BreadthFirst)) return false;
   if (kind == ScheduleKind::SlimPipe && shape.chunks > 1) return shape.slices >= shape.devices;
-  return kind != ScheduleKind::Interleaved || whole_rounds(shape);
+  return !in_rounds(kind) || shape.micro_batches % rounds(shape) == 0;
 }
 
 double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank) {
@@ -67,7 +71,8 @@ double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank
     case ScheduleKind::Seq1F1B:
       return std::min(all, n + after);
     case ScheduleKind::Interleaved:
-      return std::min(all, (v - 1) * round_size(shape) + 2 * after + 1);
+    case ScheduleKind::SeqInterleaved:
+      return std::min(all, (v - 1) * round_size(shape) + 2 * after + n);
     case ScheduleKind::SlimPipe:
       return std::min(all, n * v + 2 * after);
     case ScheduleKind::ZbH1:
@@ -75,7 +80,10 @@ double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank
     case ScheduleKind::ZbH2:
       return std::min(all, 2 * after + 1);
     case ScheduleKind::ZbV:
+    case ScheduleKind::Greedy:
       return std::min(all, 2 * p);
+    case ScheduleKind::DualPipeV:
+      return std::min(all, 2 * p + 1);
     case ScheduleKind::VHalf:
       return std::min(all, 2 * (static_cast<double>(shape.devices / 2) + 1));
     case ScheduleKind::VMin:
@@ -91,7 +99,9 @@ double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, i
       return std::min(all, 1.0 + rank);
     case ScheduleKind::ZbH2:
     case ScheduleKind::ZbV:
+    case ScheduleKind::DualPipeV:
       return std::min(all, 1.0 + 2 * rank);
+    case ScheduleKind::Greedy:
     case ScheduleKind::VHalf:
     case ScheduleKind::VMin:
       return records_in_flight(kind, shape, rank);
@@ -107,6 +117,8 @@ double ramp_slots(ScheduleKind kind, const PipelineShape& shape) {
       return (p - 1) * 2 / 3;
     case ScheduleKind::ZbH2:
     case ScheduleKind::ZbV:
+    case ScheduleKind::Greedy:
+    case ScheduleKind::DualPipeV:
       return (p - 1) / 3;
     case ScheduleKind::VHalf:
       return p - 1;

@@ -22,10 +22,13 @@ enum class ScheduleKind : std::uint8_t {
   ZbV,
   VHalf,
   VMin,
+  SeqInterleaved,
+  DualPipeV,
+  Greedy,
 };
-inline constexpr std::array<std::string_view, 12> kScheduleNames{
-    "gpipe",    "terapipe", "1f1b",  "seq1f1b", "interleaved", "breadth-first",
-    "slimpipe", "zb-h1",    "zb-h2", "zb-v",    "v-half",      "v-min"};
+inline constexpr std::array<std::string_view, 15> kScheduleNames{
+    "gpipe", "terapipe", "1f1b",   "seq1f1b", "interleaved",         "breadth-first", "slimpipe", "zb-h1",
+    "zb-h2", "zb-v",     "v-half", "v-min",   "seq1f1b-interleaved", "dualpipe-v",    "greedy"};
 
 constexpr std::string_view name_of(ScheduleKind kind) {
   return kScheduleNames[static_cast<std::size_t>(kind)];
@@ -40,7 +43,8 @@ struct PipelineShape {
 };
 
 // Whether the schedule supports this shape. Sliced ones take n > 1, looped ones v > 1, V shapes v = 2 only;
-// interleaved slimpipe needs n >= p; interleaved needs m divisible by max(1, m / p) rounds.
+// interleaved slimpipe needs n >= p; interleaved and seq1f1b-interleaved need rounds of equally many
+// micro-batches.
 bool takes(ScheduleKind kind, const PipelineShape& shape);
 
 bool splits_backward(ScheduleKind kind);  // I and W instead of B
@@ -48,8 +52,8 @@ bool is_v_shaped(ScheduleKind kind);      // the last stage is on device 0
 bool is_sliced(ScheduleKind kind);        // takes n > 1
 
 // Peak records from F until B or I, and weight records from I until W, on device r, in slice-chunks. Exact
-// for gpipe, terapipe, 1f1b, seq1f1b, interleaved (m a multiple of p), breadth-first and slimpipe; bounds for
-// the others.
+// for gpipe, terapipe, 1f1b, seq1f1b, interleaved (m a multiple of p), breadth-first, slimpipe and
+// seq1f1b-interleaved; bounds for the others.
 double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
 double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
 

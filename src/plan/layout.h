@@ -31,6 +31,7 @@ struct Layout {
   double offload = 0;             // α
   bool vocabulary_parallel = false;
   ExchangeMode exchange = ExchangeMode::Off;
+  double output = 0;  // work of the output layer, in layers, by which stages get fewer or more; 0: evenly
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };
@@ -50,6 +51,14 @@ inline double group_tokens(const Workload& workload, const Layout& layout) {
   return static_cast<double>(layout.micro_batch * workload.seq_len) / layout.slices / layout.mesh.context;
 }
 
+// Whether the output layer belongs to one of several stages that may have unequal layers.
+inline bool takes_output(const Layout& layout) {
+  return layout.mesh.pipeline > 1 && !layout.vocabulary_parallel && layout.exchange == ExchangeMode::Off;
+}
+
+// Layout::output as a run weighs it (run/layer_split.h), of a layout that takes_output.
+double output_in_layers(const Workload& workload, const Layout& layout);
+
 // A slice with average attention: causal over itself, plus half of the other slices. Full recomputation
 // counts as one whole forward.
 inline sim::LayerSlice average_slice(const Workload& workload, const Layout& layout) {
@@ -67,10 +76,18 @@ inline sim::LayerSlice average_slice(const Workload& workload, const Layout& lay
           .recompute_scores = layout.recompute_scores};
 }
 
-// Layers of the heaviest chunk.
-inline std::int64_t chunk_layers(const Workload& workload, const Layout& layout) {
-  const std::int64_t stages = static_cast<std::int64_t>(layout.mesh.pipeline) * layout.chunks;
-  return (workload.model.shape.layers + stages - 1) / stages;
+inline std::int64_t stages_of(const Layout& layout) {
+  return static_cast<std::int64_t>(layout.mesh.pipeline) * layout.chunks;
 }
+
+// The device of the last stage.
+inline int last_device(const Layout& layout) {
+  return is_v_shaped(layout.schedule) ? 0 : layout.mesh.pipeline - 1;
+}
+
+// Layers of the heaviest stage with the layout's `output`; needs a layer for each stage. Of all stages of a
+// device: near the run's, which breaks ties between stages by the load of their devices.
+std::int64_t chunk_layers(const Workload& workload, const Layout& layout);
+std::int64_t device_layers(const Workload& workload, const Layout& layout, int rank);
 
 }  // namespace penstock::plan

@@ -7,8 +7,8 @@
 namespace penstock::plan {
 namespace {
 
-// Records alive at the peak of weight records. Where a bound on their sum is known (ZB, until W: p, 2p − 1
-// and 2p units), the records are the remainder.
+// Records alive at the peak of weight records. Their sum until W is bounded (ZB: p, 2p − 1 and 2p units;
+// V-Half, V-Min and greedy: the records, of which about half are past I), and the records are the remainder.
 double records_beside_weights(ScheduleKind kind, const PipelineShape& shape, int rank) {
   const double records = records_in_flight(kind, shape, rank);
   const double weights = weight_records_in_flight(kind, shape, rank);
@@ -17,7 +17,16 @@ double records_beside_weights(ScheduleKind kind, const PipelineShape& shape, int
   if (kind == ScheduleKind::ZbH1) return std::min(all, p) - weights;
   if (kind == ScheduleKind::ZbH2) return std::min(all, 2 * p - 1) - weights;
   if (kind == ScheduleKind::ZbV) return std::min(all, 2 * p) - weights;
+  if (kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin || kind == ScheduleKind::Greedy)
+    return records / 2;
+  if (kind == ScheduleKind::DualPipeV) return std::min(all, 2 * p + 1) - weights;
   return records;
+}
+
+double weight_records_beside(ScheduleKind kind, const PipelineShape& shape, int rank) {
+  const double weights = weight_records_in_flight(kind, shape, rank);
+  const bool half = kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin || kind == ScheduleKind::Greedy;
+  return half ? weights / 2 : weights;
 }
 
 // V·h matrices on a device; tied embeddings of a single stage are one matrix.
@@ -25,7 +34,7 @@ double embeddings_on(const Workload& workload, const Layout& layout, int rank) {
   const int p = layout.mesh.pipeline;
   if (layout.vocabulary_parallel) return (workload.model.shape.tied_embeddings ? 1.0 : 2.0) / p;
   if (p == 1) return workload.model.shape.tied_embeddings ? 1 : 2;
-  const int last = is_v_shaped(layout.schedule) ? 0 : p - 1;
+  const int last = last_device(layout);
   return (rank == 0 ? 1 : 0) + (rank == last ? 1 : 0);
 }
 
@@ -36,34 +45,45 @@ double reduction(const Workload& workload, const Layout& layout, const DeviceLoa
 
 }  // namespace
 
-DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank) {
+DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank, Bytes temporary) {
   const PipelineShape shape = pipeline_shape(workload, layout);
   const int p = shape.devices;
   const int group = model::slice_group(layout.slices, p, layout.chunks);
-  const int last = is_v_shaped(layout.schedule) ? 0 : p - 1;
+  const int last = last_device(layout);
   DeviceLoad load;
-  load.layers = static_cast<double>(chunk_layers(workload, layout)) * layout.chunks;
+  load.layers = static_cast<double>(device_layers(workload, layout, rank));
   load.embeddings = embeddings_on(workload, layout, rank);
+  if (workload.model.shape.tied_embeddings && (p == 1 || layout.vocabulary_parallel))
+    load.tied_gradients = 1.0 / p;
   load.last = rank == last;
   load.records = records_beside_weights(layout.schedule, shape, rank);
-  load.weight_records = weight_records_in_flight(layout.schedule, shape, rank);
-  load.kv_gradients = model::kv_gradient_slices(layout.slices, layout.chunks, group);
+  load.weight_records = weight_records_beside(layout.schedule, shape, rank);
+  // Nothing adds to the last slice's.
+  load.kv_gradients = std::max(0.0, model::kv_gradient_slices(layout.slices, layout.chunks, group) - 1);
+  load.temporary = temporary;
   if (layout.chunks > 1 && group > p) load.queued = rank == 0 ? group - p : rank == last ? group - p + 3 : 0;
   return load;
 }
 
 model::MemoryTable layout_memory(const Workload& workload, const Layout& layout) {
+  const Bytes temporary = temporary_bytes(workload, layout);
   model::MemoryTable table;
   for (int rank = 0; rank < layout.mesh.pipeline; ++rank) {
-    table.push_back(device_memory(workload, layout, device_load(workload, layout, rank)));
+    table.push_back(device_memory(workload, layout, device_load(workload, layout, rank, temporary)));
   }
   return table;
 }
 
-FittedMemory fit_memory(const Workload& workload, const Layout& asked, double limit, bool fixed) {
+FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed) {
+  return fit_memory(workload, layout, limit, fixed, temporary_bytes(workload, layout));
+}
+
+FittedMemory fit_memory(const Workload& workload, const Layout& asked, double limit, bool fixed,
+                        Bytes temporary) {
   Layout layout = asked;
   const int ends[] = {0, layout.mesh.pipeline - 1};
-  const DeviceLoad loads[] = {device_load(workload, layout, ends[0]), device_load(workload, layout, ends[1])};
+  const DeviceLoad loads[] = {device_load(workload, layout, ends[0], temporary),
+                              device_load(workload, layout, ends[1], temporary)};
   if (!fixed) {
     layout.offload = 0;
     double share = 0;
@@ -77,17 +97,13 @@ FittedMemory fit_memory(const Workload& workload, const Layout& asked, double li
   fitted.offload = layout.offload;
   for (int end = 0; end < 2; ++end) {
     const model::DeviceMemory memory = device_memory(workload, layout, loads[end]);
+    fitted.host_total += memory.host * layout.mesh.pipeline / 2;  // records decrease linearly
     if (end == 0 || memory.total() > fitted.fullest.total()) {
       fitted.fullest = memory;
       fitted.rank = ends[end];
     }
   }
   fitted.fits = static_cast<double>(fitted.fullest.total()) <= limit;
-  if (fitted.offload > 0) {
-    const double mean = 0.5 * (reduction(workload, layout, loads[0]) +
-                               reduction(workload, layout, loads[1]));  // records decrease linearly
-    fitted.host_total = static_cast<Bytes>(fitted.offload * mean * layout.mesh.pipeline);
-  }
   return fitted;
 }
 

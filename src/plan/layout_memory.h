@@ -7,7 +7,8 @@
 
 namespace penstock::plan {
 
-DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank);
+// With temporary_bytes(workload, layout), which a search computes once for many layouts.
+DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank, Bytes temporary);
 
 // Of all devices, in order.
 model::MemoryTable layout_memory(const Workload& workload, const Layout& layout);
@@ -24,5 +25,7 @@ struct FittedMemory {
 // device is the first or the last: in-flight records decrease along the pipeline, and only the ends hold
 // embeddings.
 FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed);
+FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed,
+                        Bytes temporary);
 
 }  // namespace penstock::plan

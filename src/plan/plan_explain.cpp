@@ -120,7 +120,7 @@ std::string legal_values(const Plan& plan, Rejection why) {
     case Rejection::Batch:
       return divisors("workload.global_batch", plan.workload.global_batch);
     case Rejection::Layers:
-      return divisors("layers", shape.layers);
+      return "; layers = " + std::to_string(shape.layers);
     case Rejection::Tokens:
       return divisors("workload.seq_len", plan.workload.seq_len);
     default:
@@ -130,7 +130,12 @@ std::string legal_values(const Plan& plan, Rejection why) {
 
 // The constraint that removed most candidates.
 std::string print_main_constraint(const Plan& plan) {
-  const auto& rejected = plan.result.rejected;
+  auto rejected = plan.result.rejected;
+  // Some schedule takes any sizes, with neither exchange nor vocabulary parallelism.
+  for (const Rejection why : {Rejection::Schedule, Rejection::Exchange, Rejection::Vocabulary}) {
+    const std::int64_t others = plan.result.candidates - rejected[static_cast<std::size_t>(why)];
+    if (others > 0) rejected[static_cast<std::size_t>(why)] = 0;
+  }
   const auto most = std::ranges::max_element(rejected);
   const auto why = static_cast<Rejection>(most - rejected.begin());
   return "of " + std::to_string(plan.result.candidates) + " candidates " + std::to_string(*most) +

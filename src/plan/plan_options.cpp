@@ -56,7 +56,7 @@ void describe_search(PlanOptions::SearchKeys& keys, OptionTable& table) {
   table.push_back({section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, 32767)});
   table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences of a micro-batch.", sizes});
   Constraint schedules = one_of({kScheduleNames.begin(), kScheduleNames.end()});
-  table.push_back({section, "schedules", &keys.schedules, "Schedules; empty: the usual ones.", schedules});
+  table.push_back({section, "schedules", &keys.schedules, "Schedules; empty: all.", schedules});
   Constraint policies = one_of({model::kPolicyNames.begin() + 1, model::kPolicyNames.end()});
   table.push_back({section, "policies", &keys.policies, "Policies of recomputation; empty: all.", policies});
   table.push_back(
@@ -205,6 +205,8 @@ Layout layout_of(const PlanOptions& options, const Workload& workload, const Clu
   layout.keep = model::keep_of(model::parse_policy(keys.policy));
   layout.vocabulary_parallel = keys.vocabulary_parallel;
   layout.exchange = schedule::parse_exchange_mode(keys.exchange);
+  if (cluster.engine.levels_layers && takes_output(layout))
+    layout.output = output_in_layers(workload, layout);
   if (const auto why = reject(workload, layout, cluster.hardware.node.gpus)) {
     throw InputError("[layout] is impossible: " + std::string(sentence_of(*why)));
   }

@@ -30,6 +30,7 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
                       .cp = layout.mesh.context,
                       .tp = layout.mesh.tensor,
                       .ep = layout.mesh.expert};
+  if (layout.output == 0 && takes_output(layout)) options.parallel.layers.word = "even";
   options.schedule.name = name_of(layout.schedule);
   if (is_sliced(layout.schedule)) options.schedule.slices = layout.slices;
   options.schedule.chunks = layout.chunks;

@@ -57,9 +57,18 @@ class Worker {
   void add_to(SearchResult& result, Front& front) const;
 
  private:
+  // What layouts of one mesh, micro-batch, slices and policy have in common.
+  struct Common {
+    SliceCost cost;
+    double output = 0;     // in layers
+    Bytes temporary[2]{};  // with a whole and with a split backward
+  };
+  using CommonOfPolicies = std::vector<std::optional<Common>>;
+
   void visit_batch(Layout layout, const std::vector<int>& chunks, const std::vector<int>& slices);
-  void visit_options(const Layout& layout);
-  void judge(Layout layout);
+  void visit_options(const Layout& layout, CommonOfPolicies& common);
+  const Common& common_of(const Layout& layout, std::optional<Common>& common) const;
+  void judge(Layout layout, const Common& common);
   void count(Rejection why, std::int64_t candidates = 1) {
     candidates_ += candidates;
     rejected_[static_cast<std::size_t>(why)] += candidates;
@@ -105,23 +114,41 @@ void Worker::visit(const mesh::Mesh& mesh) {
 }
 
 void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const std::vector<int>& slices) {
-  for (const ScheduleKind schedule : space_.schedules) {
-    layout.schedule = schedule;
-    for (const int v : chunks) {
-      layout.chunks = v;
-      for (const int n : slices) {
-        layout.slices = n;
-        if (const auto why = reject_layout(workload_, layout)) {
+  for (const int n : slices) {
+    layout.slices = n;
+    CommonOfPolicies common(space_.policies.size());
+    for (const ScheduleKind schedule : space_.schedules) {
+      layout.schedule = schedule;
+      for (const int v : chunks) {
+        layout.chunks = v;
+        if (repeats_another(layout)) {
+          count(Rejection::Schedule, option_count());
+        } else if (const auto why = reject_layout(workload_, layout)) {
           count(*why, option_count());
         } else {
-          visit_options(layout);
+          visit_options(layout, common);
         }
       }
     }
   }
 }
 
-void Worker::visit_options(const Layout& base) {
+const Worker::Common& Worker::common_of(const Layout& layout, std::optional<Common>& common) const {
+  if (common) return *common;
+  Layout plain = layout;
+  plain.vocabulary_parallel = false;
+  plain.exchange = ExchangeMode::Off;
+  common.emplace();
+  common->cost = slice_cost(workload_, plain, cluster_.hardware, cluster_.engine);
+  if (cluster_.engine.levels_layers) common->output = output_in_layers(workload_, plain);
+  for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::ZbH1}) {
+    plain.schedule = kind;
+    common->temporary[splits_backward(kind)] = temporary_bytes(workload_, plain);
+  }
+  return *common;
+}
+
+void Worker::visit_options(const Layout& base, CommonOfPolicies& common) {
   Layout layout = base;
   for (const bool vocabulary : space_.vocabulary_parallel) {
     layout.vocabulary_parallel = vocabulary;
@@ -131,9 +158,9 @@ void Worker::visit_options(const Layout& base) {
         count(*why, static_cast<std::int64_t>(space_.policies.size()));
         continue;
       }
-      for (const model::Policy policy : space_.policies) {
-        layout.keep = model::keep_of(policy);
-        judge(layout);
+      for (std::size_t i = 0; i < space_.policies.size(); ++i) {
+        layout.keep = model::keep_of(space_.policies[i]);
+        judge(layout, common_of(layout, common[i]));
       }
     }
   }
@@ -145,10 +172,12 @@ bool Worker::host_holds(const FittedMemory& memory, int devices) const {
   return per_node <= cluster_.hardware.node.host_memory_gb * 1e9;
 }
 
-void Worker::judge(Layout layout) {
+void Worker::judge(Layout layout, const Common& common) {
   layout.offload = space_.offload.value_or(0.0);
+  layout.output = takes_output(layout) ? common.output : 0;
   Candidate candidate;
-  candidate.memory = fit_memory(workload_, layout, cluster_.limit, space_.offload.has_value());
+  candidate.memory = fit_memory(workload_, layout, cluster_.limit, space_.offload.has_value(),
+                                common.temporary[splits_backward(layout.schedule)]);
   candidate.layout = layout;
   candidate.layout.offload = candidate.memory.offload;
   if (!candidate.memory.fits) {
@@ -159,7 +188,7 @@ void Worker::judge(Layout layout) {
   }
   if (!host_holds(candidate.memory, layout.mesh.pipeline)) return count(Rejection::HostMemory);
   ++candidates_;
-  candidate.cost = step_cost(workload_, candidate.layout, cluster_.hardware, cluster_.engine);
+  candidate.cost = step_cost(workload_, candidate.layout, cluster_.hardware, cluster_.engine, common.cost);
   remember(candidate);
 }
 

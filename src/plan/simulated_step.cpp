@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <ranges>
 #include <thread>
 #include <utility>
@@ -86,22 +88,54 @@ std::optional<Candidate> simulate(const Workload& workload, const Cluster& clust
   return candidate;
 }
 
-// On all cores.
-std::vector<std::optional<Candidate>> simulate_all(const Workload& workload, const Cluster& cluster,
-                                                   const std::vector<Candidate>& candidates,
-                                                   bool any_offload) {
-  std::vector<std::optional<Candidate>> simulated(candidates.size());
+// work(i) for each i below `count`, on all cores.
+void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < candidates.size(); i = next++)
-      simulated[i] = simulate(workload, cluster, candidates[i], any_offload);
+  const auto take = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
   };
   std::vector<std::jthread> others;
   for (unsigned i = 1; i < std::clamp(std::thread::hardware_concurrency(), 1u, 16u); ++i)
-    others.emplace_back(work);
-  work();
-  others.clear();
-  return simulated;
+    others.emplace_back(take);
+  take();
+}
+
+// The `count` fastest, simulated as the closed form has them; those that no run file can express leave, and
+// so do long ones and the last ones beyond kMostTriedActions.
+std::vector<Candidate> fastest(const Workload& workload, const Cluster& cluster,
+                               std::vector<Candidate> candidates, std::size_t count) {
+  std::int64_t actions = 0;
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    const std::int64_t own = action_count(workload, candidate.layout);
+    const bool leaves = own > kMostSimulatedActions || actions + own > kMostTriedActions;
+    if (!leaves) actions += own;
+    return leaves;
+  });
+  std::vector<std::optional<Seconds>> steps(candidates.size());
+  on_all_cores(candidates.size(), [&](std::size_t i) {
+    if (const auto run = run_of(workload, candidates[i].layout))
+      steps[i] = sim::simulate(run::program_of(*run), costs_of(workload, cluster, *run)).timeline.makespan();
+  });
+  std::vector<std::pair<Seconds, std::size_t>> order;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i]) order.emplace_back(*steps[i], i);
+  }
+  std::ranges::sort(order);
+  std::vector<Candidate> chosen;
+  for (const auto& [step, i] : order | std::views::take(count)) chosen.push_back(std::move(candidates[i]));
+  return chosen;
+}
+
+// Those with exchange, `count` at most, then those without.
+std::vector<Candidate> to_try(const SearchResult& result, std::size_t count) {
+  const auto exchanges = [](const Candidate& candidate) {
+    return candidate.layout.exchange != ExchangeMode::Off;
+  };
+  std::vector<Candidate> candidates;
+  std::ranges::copy(result.best | std::views::filter(exchanges) | std::views::take(count),
+                    std::back_inserter(candidates));
+  std::ranges::copy(result.without_exchange, std::back_inserter(candidates));
+  return candidates;
 }
 
 }  // namespace
@@ -125,15 +159,12 @@ void simulate_best(const Workload& workload, const Cluster& cluster, SearchResul
                    bool any_offload) {
   const std::size_t kept = result.best.size();
   const bool only_exchange = result.without_exchange.empty();
-  std::vector<Candidate> judged;
-  for (const std::vector<Candidate>* candidates : {&result.best, &result.without_exchange}) {
-    for (const Candidate& candidate : *candidates | std::views::take(count)) {
-      const bool short_enough = action_count(workload, candidate.layout) <= kMostSimulatedActions;
-      if (short_enough && !contains(judged, candidate)) judged.push_back(candidate);
-    }
-  }
+  const std::vector<Candidate> judged = fastest(workload, cluster, to_try(result, count), count);
+  std::vector<std::optional<Candidate>> fitted(judged.size());
+  on_all_cores(judged.size(),
+               [&](std::size_t i) { fitted[i] = simulate(workload, cluster, judged[i], any_offload); });
   std::vector<Candidate> simulated;
-  for (auto& candidate : simulate_all(workload, cluster, judged, any_offload)) {
+  for (std::optional<Candidate>& candidate : fitted) {
     if (candidate) simulated.push_back(std::move(*candidate));
   }
   std::ranges::stable_sort(simulated, faster);

@@ -17,6 +17,7 @@ struct Case {
   const Layout& layout;
   const sim::Hardware& hardware;
   const sim::Engine& engine;
+  const SliceCost& costs;
 
   const model::Shape& shape() const { return workload.model.shape; }
   double t() const { return layout.mesh.tensor; }
@@ -28,31 +29,46 @@ struct Case {
   double vocab() const { return as_double(padded_vocabulary(shape().vocab, layout.mesh.tensor)); }
 };
 
+// Of a device, in a step; the middle of the pipeline has no more than its ends.
+Seconds seconds_of(const Case& c, int rank);
+
+// The device of the last stage, or the one that has most layers otherwise.
+int slowest_device(const Case& c) {
+  const int end = last_device(c.layout), other = c.layout.mesh.pipeline == 1 ? 0 : end == 0 ? 1 : 0;
+  return seconds_of(c, end) >= seconds_of(c, other) ? end : other;
+}
+
 // Parameters of the heaviest device: its layers and one matrix of V·h.
 double local_parameters(const Case& c) {
   const auto& shape = c.shape();
-  const double layers = as_double(chunk_layers(c.workload, c.layout)) * c.layout.chunks;
-  const double mlp = as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn * shape.experts);
+  const double layers = as_double(std::max(device_layers(c.workload, c.layout, 0),
+                                           device_layers(c.workload, c.layout, last_device(c.layout))));
+  const double mlp = as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn * shape.experts) *
+                     (shape.experts > 1 ? c.t() : 1);  // experts are whole
   const double attention = as_double(model::attention_parameters(shape) + model::router_parameters(shape));
   const double shards = c.layout.vocabulary_parallel ? c.p() : 1.0;
   return (layers * (attention + mlp / c.layout.mesh.expert) + c.vocab() * as_double(shape.hidden) / shards) /
          c.t();
 }
 
-Seconds output_slice(const Case& c, double shards) {
-  return sim::output_layer(c.slice(), c.hardware, c.engine, c.vocab() / c.t() / shards);
-}
-
 // Under vocabulary parallelism every device has 1/p of the columns; hidden states and their f32 gradients are
 // transferred between the last stage and all devices.
-Seconds edges_of_step(const Case& c) {
+Seconds edges_of_step(const Case& c, int rank) {
   const double slices = c.m() * c.layout.slices;
   if (c.layout.vocabulary_parallel && c.p() > 1) {
     const double bytes = 6.0 * c.tokens() / c.t() * as_double(c.shape().hidden);
-    return slices * (output_slice(c, c.p()) + stage_transfer(c.hardware, c.layout.mesh, bytes));
+    const Seconds output = sim::output_layer(c.slice(), c.hardware, c.engine, c.vocab() / c.t() / c.p());
+    return slices * (output + stage_transfer(c.hardware, c.layout.mesh, bytes));
   }
-  const Seconds output = output_slice(c, 1), embedding = sim::embedding(c.slice(), c.hardware, c.engine);
-  return slices * (c.layout.mesh.pipeline == 1 ? output + embedding : std::max(output, embedding));
+  return slices *
+         ((rank == 0 ? c.costs.embedding : 0) + (rank == last_device(c.layout) ? c.costs.output : 0));
+}
+
+Seconds seconds_of(const Case& c, int rank) {
+  const sim::LayerCost& layer = c.costs.layer;
+  const Seconds of_layer = layer.forward.total() + layer.backward.total() + layer.recompute.total();
+  return c.m() * c.layout.slices * as_double(device_layers(c.workload, c.layout, rank)) * of_layer +
+         edges_of_step(c, rank);
 }
 
 // Overhead of unequal slices, as a share of attention. With exchange devices run in lockstep and a slot takes
@@ -69,14 +85,13 @@ double attention_imbalance(const Layout& layout, double share) {
 
 // Per slot and layer K and V of about (p−1)/6 slices when paired, a third more when levelled, and Q and O of
 // the slice (2h bytes per token each, in parts), overlapped with the layer's attention.
-Seconds exchange_of_step(const Case& c, Seconds attention) {
+Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
   const auto& layout = c.layout;
   if (layout.exchange == ExchangeMode::Off) return 0;
   const double slices = (c.p() - 1) / 6 * (layout.exchange == ExchangeMode::Levelled ? 4.0 / 3 : 1.0);
   const double keys = as_double(model::key_value_bytes(c.shape(), 2)),
                queries = 4.0 * as_double(c.shape().query_width());
   const double bytes = c.tokens() / c.t() * (slices * keys + queries);
-  const double layers = as_double(chunk_layers(c.workload, layout));
   return c.units() * layers * 3 *
          std::max(0.0, stage_transfer(c.hardware, layout.mesh, bytes) - attention / 3);
 }
@@ -121,9 +136,8 @@ Seconds optimizer_of_step(const Case& c) {
 }
 
 // A record's copy can overlap one F + B in the steady state and one F in warm-up.
-Seconds copies_of_step(const Case& c, Seconds forward, Seconds backward) {
+Seconds copies_of_step(const Case& c, double layers, Seconds forward, Seconds backward) {
   if (c.layout.offload <= 0) return 0;
-  const double layers = as_double(chunk_layers(c.workload, c.layout));
   const double bytes = c.layout.offload * record_size(c.workload, c.layout, layers).leaving;
   const Seconds copy = bytes / c.hardware.copy_rate();
   const double warm_up = records_in_flight(c.layout.schedule, pipeline_shape(c.workload, c.layout), 0);
@@ -139,11 +153,26 @@ sim::LayerTerms times(sim::LayerTerms terms, double factor) {
 
 }  // namespace
 
+SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
+                     const sim::Engine& engine) {
+  const sim::LayerSlice slice = average_slice(workload, layout);
+  const double vocab = as_double(padded_vocabulary(workload.model.shape.vocab, layout.mesh.tensor));
+  return {sim::layer_cost(slice, hardware, engine),
+          sim::output_layer(slice, hardware, engine, vocab / layout.mesh.tensor),
+          sim::embedding(slice, hardware, engine)};
+}
+
 StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                    const sim::Engine& engine) {
-  const Case c{workload, layout, hardware, engine};
-  const sim::LayerCost layer = sim::layer_cost(c.slice(), hardware, engine);
-  const double layers = as_double(chunk_layers(workload, layout));
+  return step_cost(workload, layout, hardware, engine, slice_cost(workload, layout, hardware, engine));
+}
+
+StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
+                   const sim::Engine& engine, const SliceCost& slice) {
+  const Case c{workload, layout, hardware, engine, slice};
+  const sim::LayerCost& layer = slice.layer;
+  const int device = slowest_device(c);
+  const double layers = as_double(device_layers(workload, layout, device)) / layout.chunks;  // of a stage
   sim::LayerTerms both = layer.forward;
   both += layer.backward;
 
@@ -152,15 +181,15 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
   cost.backward_slot = layers * (layer.backward.total() + layer.recompute.total());
   cost.work = times(both, layers * c.units());
   cost.recomputation = layers * c.units() * layer.recompute.total();
-  cost.output_layer = edges_of_step(c);
+  cost.output_layer = edges_of_step(c, device);
   const double attention = cost.work.attention + layers * c.units() * layer.recompute.attention;
   const double share = attention / (cost.work.total() + cost.recomputation);
   cost.imbalance = attention * attention_imbalance(layout, share);
-  cost.exchange = exchange_of_step(c, both.attention);
+  cost.exchange = exchange_of_step(c, layers, both.attention);
   cost.bubble = ramp_slots(layout.schedule, pipeline_shape(workload, layout)) *
                 (cost.forward_slot + cost.backward_slot);
   cost.transfers = transfers_of_step(c);
-  cost.copies = copies_of_step(c, cost.forward_slot, cost.backward_slot);
+  cost.copies = copies_of_step(c, layers, cost.forward_slot, cost.backward_slot);
   cost.gradients = gradients_of_step(c);
   cost.optimizer = optimizer_of_step(c);
   cost.fixed = 1e-3 * hardware.kernels.step_ms;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Seconds of one training step, term by term, in closed form (algorithms: "Time of a step"):
 //
-//   (m·n·v + p − 1)·(F + B of one slice-chunk) + m·(output layer) + exposed waits + gradients + optimizer.
+//   (m·n·v + p − 1)·(F + B of one slice-chunk) + m·(output layer) + exposed waits + gradients + optimizer,
+//
+// of the device that takes longest: the last stage's, or the one with most layers.
 #pragma once
 
 #include <array>
@@ -13,9 +15,9 @@
 namespace penstock::plan {
 
 struct StepCost {
-  sim::LayerTerms work;  // of the heaviest device: forward and backward
+  sim::LayerTerms work;  // forward and backward
   Seconds recomputation = 0;
-  Seconds output_layer = 0;  // output layer, loss and embedding, on the device with most of them
+  Seconds output_layer = 0;  // output layer, loss and embedding
   Seconds imbalance = 0;     // slices with unequal attention
   Seconds exchange = 0;      // exposed traffic that levels them
   Seconds bubble = 0;
@@ -35,6 +37,17 @@ struct StepCost {
   double bubble_fraction() const { return bubble / total(); }
 };
 
+// Of one slice: the part that layouts of the same t, c, e, micro-batch, slices and policy have in common.
+struct SliceCost {
+  sim::LayerCost layer;
+  Seconds output = 0;  // output layer and loss, whole
+  Seconds embedding = 0;
+};
+SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
+                     const sim::Engine& engine);
+
+StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
+                   const sim::Engine& engine, const SliceCost& slice);
 StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                    const sim::Engine& engine);
 

@@ -9,6 +9,7 @@
 #include "run/choose.h"
 #include "run/costs.h"
 #include "run/exchange.h"
+#include "run/layer_split.h"
 #include "run/lowering.h"
 #include "sim/simulate.h"
 
@@ -20,6 +21,13 @@ using schedule::ExchangeMode;
 constexpr std::int64_t kMicroBatches = 8;  // simulated at most: further ones repeat the same slots
 constexpr double kWorthwhile = 0.99;       // of the time without exchange; less is within the costs' error
 
+// Exchange needs stages of equal layers, so the split may change too.
+Run with_exchange(Run run, ExchangeMode mode) {
+  run.exchange = mode;
+  split_layers(run);
+  return run;
+}
+
 // The same run with fewer micro-batches.
 Run shortened(const Run& run) {
   Run less = run;
@@ -29,13 +37,14 @@ Run shortened(const Run& run) {
   return less;
 }
 
-Seconds seconds_with(Run& run, const sim::Costs& costs, ExchangeMode mode) {
-  run.exchange = mode;
-  return sim::simulate(program_of(run), costs).timeline.makespan();
+Seconds seconds_with(const Run& run, ExchangeMode mode) {
+  const Run exchanging = with_exchange(run, mode);
+  return sim::simulate(program_of(exchanging), costs_of(exchanging, run.machine.hardware))
+      .timeline.makespan();
 }
 
 void take(Run& run, ExchangeMode mode, const std::string& why) {
-  run.exchange = mode;
+  run = with_exchange(std::move(run), mode);
   run.options.schedule.exchange = name_of(mode);
   run.exchange_note = run.options.schedule.exchange + ": " + why;
 }
@@ -46,15 +55,14 @@ void choose_exchange(Run& run) {
   if (run.options.schedule.exchange != "auto") return;
   if (run.schedule.device_count() == 1) return take(run, ExchangeMode::Off, "there is one device");
   try {
-    check_exchange(run);
+    check_exchange(with_exchange(run, ExchangeMode::Paired));
   } catch (const InputError& reason) {
     return take(run, ExchangeMode::Off, reason.what());
   }
-  Run simulated = shortened(run);
-  const auto costs = costs_of(simulated, run.machine.hardware);
-  const Seconds off = seconds_with(simulated, costs, ExchangeMode::Off),
-                paired = seconds_with(simulated, costs, ExchangeMode::Paired),
-                levelled = seconds_with(simulated, costs, ExchangeMode::Levelled);
+  const Run simulated = shortened(run);
+  const Seconds off = seconds_with(simulated, ExchangeMode::Off),
+                paired = seconds_with(simulated, ExchangeMode::Paired),
+                levelled = seconds_with(simulated, ExchangeMode::Levelled);
   const std::string seconds = print_seconds(off) + " without, " + print_seconds(paired) + " paired, " +
                               print_seconds(levelled) + " levelled, simulated for " +
                               std::to_string(simulated.schedule.micro_batches()) + " micro-batches";

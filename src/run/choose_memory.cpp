@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "run/choose.h"
-#include "run/layer_policies.h"
+#include "run/layer_split.h"
 #include "run/lowering.h"
 #include "run/memory.h"
 #include "run/resolve.h"
@@ -133,7 +133,7 @@ namespace {
 Run with_policy(Run run, model::Policy policy) {
   run.options.memory.policy = name_of(policy);
   run.options.memory.keep.clear();
-  run.keep = layer_policies(run.options.memory, run.layers, run.is_sliced());
+  split_layers(run);
   return run;
 }
 

@@ -16,6 +16,11 @@ std::int64_t held(const Run& run, const model::ParameterShape& parameter) {
   return elements;
 }
 
+std::int64_t experts_by_layer(const Run& run) {
+  const model::Shape& shape = run.shape();
+  return shape.experts == 1 ? 0 : shape.experts / run.mesh.expert * model::expert_parameters(shape);
+}
+
 std::int64_t held_by_layer(const Run& run) {
   const model::Shape& shape = run.shape();
   const bool dense = shape.experts == 1;
@@ -25,7 +30,7 @@ std::int64_t held_by_layer(const Run& run) {
     const bool of_mlp = cut == mesh::Cut::Rows || cut == mesh::Cut::Columns;
     if (dense || !of_mlp) elements += held(run, parameter);
   }
-  return dense ? elements : elements + shape.experts / run.mesh.expert * model::expert_parameters(shape);
+  return elements + experts_by_layer(run);
 }
 
 std::int64_t held_of_matrix(const Run& run) {
@@ -42,12 +47,13 @@ HeldParameters held_by_stage(const Run& run, int stage) {
   if (last) weights += run.shape().hidden;  // the final norm
   const bool alias = run.shape().tied_embeddings && run.stages() == 1;
   if (last && !alias) weights += matrix;
-  return {weights, last && alias ? weights + matrix : weights};
+  return {weights, last && alias ? weights + matrix : weights,
+          run.layers[stage].count * experts_by_layer(run)};
 }
 
 HeldParameters vocabulary_held(const Run& run) {
   const std::int64_t matrix = held_of_matrix(run);
-  return {run.shape().tied_embeddings ? matrix : 2 * matrix, 2 * matrix};
+  return {run.shape().tied_embeddings ? matrix : 2 * matrix, 2 * matrix, 0};
 }
 
 }  // namespace penstock::run

@@ -14,10 +14,12 @@ namespace penstock::run {
 struct HeldParameters {
   std::int64_t weights = 0;
   std::int64_t gradients = 0;
+  std::int64_t experts = 0;  // of the weights, those of experts: replicated t·c·d/e times, not c·d
 
   HeldParameters& operator+=(const HeldParameters& other) {
     weights += other.weights;
     gradients += other.gradients;
+    experts += other.experts;
     return *this;
   }
 };

@@ -23,7 +23,9 @@ model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stag
   model::DeviceMemory memory;
   memory.weights = held.weights * element + tables * accumulator;  // sines and cosines of the rotation
   memory.gradients = held.gradients * accumulator;
-  memory.optimizer = states * held.weights * accumulator / run.mesh.replicas();
+  memory.optimizer =
+      states * accumulator *
+      ((held.weights - held.experts) / run.mesh.replicas() + held.experts / run.mesh.expert_replicas());
   return memory;
 }
 

@@ -59,7 +59,7 @@ struct TrainOptions {
 
 struct ParallelOptions {
   std::int64_t pp = 1;
-  Integers layers;  // per stage; empty: split evenly
+  IntegersOrWord layers;  // per stage; empty: by the stages' times (layer_split.h)
   std::int64_t dp = 1;
   std::int64_t cp = 1;
   std::int64_t tp = 1;

@@ -13,8 +13,11 @@ void describe(ParallelOptions& options, OptionTable& table) {
   const std::string_view section = "parallel";
   const Constraint devices = from_to(1, kMostDevices);
   table.push_back({section, "pp", &options.pp, "Pipeline devices.", devices});
+  Constraint layers = positive();
+  layers.choices = {"even"};
   table.push_back({section, "layers", &options.layers,
-                   "Layers of each stage, as in [7, 5]; empty: an even split.", positive()});
+                   "Layers of each stage, as in [7, 5]; even: as many on each, if they divide.", layers,
+                   "the least greatest time of a stage, weighing embedding and output layer"});
   table.push_back({section, "dp", &options.dp, "Data-parallel replicas; train takes 1 so far.", devices});
   table.push_back({section, "cp", &options.cp, "Context-parallel devices; train takes 1 so far.", devices});
   table.push_back({section, "tp", &options.tp, "Tensor-parallel devices; train takes 1 so far.", devices});

@@ -5,7 +5,7 @@
 #include "run/arrange.h"
 #include "run/choose.h"
 #include "run/exchange.h"
-#include "run/layer_policies.h"
+#include "run/layer_split.h"
 #include "run/lowering.h"
 #include "run/memory.h"
 #include "run/settle.h"
@@ -39,15 +39,14 @@ Run lay_out(Options options, const Machine& machine) {
   run.precision = model::parse_precision(settled.train.precision);
   run.threads = settled.train.threads > 0 ? static_cast<int>(settled.train.threads) : machine.threads;
   run.kernels = machine.kernels(run.precision, run.threads);
-  run.layers = model::split_layers(run.shape().layers, run.schedule.stages, settled.parallel.layers);
   run.device_of_stage = devices_of(run.schedule);
   run.slices = cuts_of(settled, run.schedule.slices);
-  run.keep = layer_policies(settled.memory, run.layers, run.is_sliced());
   run.offload = settled.memory.offload.number;
   run.offload_to = settled.memory.offload_to == "disk" ? OffloadTo::Disk : OffloadTo::Host;
   run.memory_limit = limit_of(settled.memory);
   const std::string& exchange = settled.schedule.exchange;
   if (exchange != "auto") run.exchange = schedule::parse_exchange_mode(exchange);
+  split_layers(run);
   if (run.exchange != schedule::ExchangeMode::Off) check_exchange(run);
   return run;
 }

@@ -15,7 +15,8 @@ namespace {
 
 struct Peaks {
   int until_input = 0;
-  int until_weight = 0;  // weight records
+  int weights = 0;       // weight records, from I until W
+  int until_weight = 0;  // both
 };
 
 Peaks count(const std::vector<schedule::Action>& row) {
@@ -27,14 +28,15 @@ Peaks count(const std::vector<schedule::Action>& row) {
     if (action.kind == schedule::Kind::BackwardInput) ++weights;
     if (action.kind == schedule::Kind::BackwardWeight) --weights;
     peaks.until_input = std::max(peaks.until_input, records);
-    peaks.until_weight = std::max(peaks.until_weight, weights);
+    peaks.weights = std::max(peaks.weights, weights);
+    peaks.until_weight = std::max(peaks.until_weight, records + weights);
   }
   return peaks;
 }
 
 bool is_exact(ScheduleKind kind, const PipelineShape& shape) {
   if (kind == ScheduleKind::Interleaved) return shape.micro_batches % shape.devices == 0;
-  return kind <= ScheduleKind::SlimPipe;
+  return kind <= ScheduleKind::SlimPipe || kind == ScheduleKind::SeqInterleaved;
 }
 
 void check(ScheduleKind kind, const PipelineShape& shape) {
@@ -49,7 +51,10 @@ void check(ScheduleKind kind, const PipelineShape& shape) {
       EXPECT_EQ(records_in_flight(kind, shape, rank), peaks.until_input) << where;
     } else {
       EXPECT_GE(records_in_flight(kind, shape, rank), peaks.until_input) << where;
-      EXPECT_GE(weight_records_in_flight(kind, shape, rank), peaks.until_weight) << where;
+      EXPECT_GE(weight_records_in_flight(kind, shape, rank), peaks.weights) << where;
+    }
+    if (kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin || kind == ScheduleKind::Greedy) {
+      EXPECT_GE(records_in_flight(kind, shape, rank), peaks.until_weight) << where;
     }
   }
 }

@@ -78,7 +78,7 @@ TEST(RunFile, SaysOnlyWhatDiffersFromTheDefaults) {
   layout.mesh = {.pipeline = 8};
   layout.keep = model::keep_of(model::Policy::None);
   const std::string text = run_file(w, on, candidate_of(w, on, layout), "", "runs/x");
-  EXPECT_NE(text.find("\n[parallel]\npp = 8\n\n[schedule]"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n[parallel]\npp = 8\nlayers = \"even\"\n\n[schedule]"), std::string::npos) << text;
   EXPECT_EQ(text.find("rope_theta"), std::string::npos) << text;
   EXPECT_EQ(text.find("exchange"), std::string::npos) << text;
 }

@@ -37,7 +37,7 @@ SearchSpace small_space() {
 }
 
 template <class Visit>
-void for_each_layout(const Cluster& on, const SearchSpace& space, Visit visit) {
+void for_each_layout(const Workload& w, const Cluster& on, const SearchSpace& space, Visit visit) {
   for (const int t : space.tensor)
     for (const int c : space.context)
       for (const int p : space.pipeline) {
@@ -58,6 +58,7 @@ void for_each_layout(const Cluster& on, const SearchSpace& space, Visit visit) {
                       layout.keep = model::keep_of(policy);
                       layout.vocabulary_parallel = vocabulary;
                       layout.exchange = exchange;
+                      if (takes_output(layout)) layout.output = output_in_layers(w, layout);
                       visit(layout);
                     }
       }
@@ -70,9 +71,12 @@ TEST(Search, FindsWhatAPlainWalkThroughAllCandidatesFindsAndCountsTheSame) {
   std::int64_t candidates = 0;
   std::array<std::int64_t, kRejections> rejected{};
   double quickest = INFINITY;
-  for_each_layout(on, space, [&](Layout layout) {
+  for_each_layout(w, on, space, [&](Layout layout) {
     ++candidates;
     auto why = reject(w, layout, on.hardware.node.gpus);
+    const bool reached = !reject_mesh(w, layout.mesh, on.hardware.node.gpus) &&
+                         !reject_batch(w, layout.mesh, layout.micro_batch);
+    if (reached && repeats_another(layout)) why = Rejection::Schedule;
     const FittedMemory memory = why ? FittedMemory{} : fit_memory(w, layout, on.limit, false);
     if (!why && !memory.fits) why = Rejection::DeviceMemory;
     const double host = static_cast<double>(memory.host_total) / layout.mesh.pipeline * 8;
@@ -143,13 +147,11 @@ TEST(Search, WhereNothingCanBeRunTheMainConstraintIsNamedWithItsLegalValues) {
   Plan plan{workload("llama-7b", 4096, 8), cluster(8), {}};
   SearchSpace space;
   space.pipeline = {8};
-  space.chunks = {3};
+  space.chunks = {5};
   plan.result = search(plan.workload, plan.cluster, space);
   const std::string text = print_nearest_miss(plan);
   EXPECT_TRUE(text.starts_with("nothing can be run: of ")) << text;
-  EXPECT_NE(text.find("pp·chunks must divide the layers; layers = 32 is divided by 1, 2, 4, 8, 16, 32"),
-            std::string::npos)
-      << text;
+  EXPECT_NE(text.find("every one of pp·chunks stages needs a layer; layers = 32"), std::string::npos) << text;
 }
 
 TEST(Search, ImpossibleClustersAreRefusedByName) {

@@ -32,7 +32,7 @@ TEST(Choose, ExchangesOnlyWhereDevicesKeepStepAndHaveAsManyLayers) {
   EXPECT_EQ(
       with([](auto& o) {
         o.model.shape.layers = 8;
-        o.parallel.layers = {5, 3};
+        o.parallel.layers.list = {5, 3};
       }),
       "schedule.exchange = \"levelled\" needs as many layers on every stage; model.layers = 8 over 2 stages "
       "makes 5, 3: leave parallel.layers out, or set schedule.exchange = \"off\"");

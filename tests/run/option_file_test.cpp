@@ -58,7 +58,7 @@ dir = "runs/x"
   EXPECT_EQ(options.model.shape.rope_theta, 500000.0);
   EXPECT_TRUE(options.model.shape.tied_embeddings);
   EXPECT_EQ(options.data.text, "corpus.txt");
-  EXPECT_EQ(options.parallel.layers, (Integers{7, 5}));
+  EXPECT_EQ(options.parallel.layers.list, (Integers{7, 5}));
   EXPECT_EQ(options.schedule.slices, 4);
   EXPECT_EQ(options.memory.offload.word, "auto");
   EXPECT_EQ(options.train.betas, (Numbers{0.8, 0.99}));
@@ -78,7 +78,7 @@ TEST(RunFile, LeavesTheDefaultsOfTheDesign) {
 
 TEST(RunFile, PrintsWhatItReadsBackToTheSame) {
   Options options = read("[data]\ntext = \"\\u00e9 \\\"x\\\"\\\\\\u007f\\t\"\n[train]\nlr = 1e-22\n");
-  options.parallel.layers = {3, 2, 1};
+  options.parallel.layers.list = {3, 2, 1};
   options.memory.keep = {"q", "k"};
   options.memory.offload = {.number = 0.5};
   const std::string text = printed(options);
@@ -105,9 +105,10 @@ TEST(RunFile, NamesTheValueOfTheWrongType) {
             "run.toml:2: train.steps is a date or time; it must be an integer");
   EXPECT_EQ(refusal("[train.steps]\nx = 1\n"), "run.toml:1: train.steps is a section; it must be an integer");
   EXPECT_EQ(refusal("[parallel]\nlayers = [[1], 2]\n"),
-            "run.toml:2: parallel.layers is a list; it must be a list of integers");
+            "run.toml:2: parallel.layers is a list; it must be a list of integers or word");
   EXPECT_EQ(refusal("[parallel]\nlayers = [1, \"2\"]\n"),
-            "run.toml:2: parallel.layers = [1, \"2\"] is no list of integers; it must be positive");
+            "run.toml:2: parallel.layers = [1, \"2\"] is no list of integers or word; it must be positive or "
+            "\"even\"");
   EXPECT_NE(refusal("[[train]]\nsteps = 1\n"), "");
 }
 
@@ -159,7 +160,7 @@ TEST(RunFile, LetsTheCommandLineOverrideTheFile) {
   EXPECT_EQ(options.train.steps, 9);
   EXPECT_EQ(options.train.lr, 0.1);
   EXPECT_EQ(options.data.text, "a=b");
-  EXPECT_EQ(options.parallel.layers, (Integers{2, 1}));
+  EXPECT_EQ(options.parallel.layers.list, (Integers{2, 1}));
 }
 
 TEST(RunFile, NamesWhatIsWrongOnTheCommandLine) {

@@ -93,7 +93,7 @@ TEST(Resolve, TakesTheShapeFromAConfigFile) {
 
 TEST(Resolve, RefusesMoreDevicesThanLayers) {
   EXPECT_NE(refusal([](auto& o) { o.parallel.pp = 9; }), "");
-  EXPECT_NE(refusal([](auto& o) { o.parallel.layers = {7, 2}; }), "");
+  EXPECT_NE(refusal([](auto& o) { o.parallel.layers.list = {7, 2}; }), "");
 }
 
 TEST(Resolve, RefusesMoreSlicesThanTokens) {

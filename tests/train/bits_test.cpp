@@ -95,7 +95,7 @@ TEST(EqualBits, OfInterleavedSlimpipe) {
 
 TEST(EqualBits, OfLayersSpreadUnevenly) {
   auto options = small_options("slimpipe", 3, kSlices, "bf16");
-  options.parallel.layers = {1, 5, 2};
+  options.parallel.layers.list = {1, 5, 2};
   expect_same_run(trained(options), plain_run(true, "bf16", kFewSteps, false));
 }
 

@@ -49,7 +49,7 @@ TEST(PredictedTotal, CountsWhatAStageHandsToAnotherOfItsDevice) {
 TEST(PredictedTotal, CountsMessagesWhoseReceiverIsNotReady) {
   for (const int first : {1, 2}) {
     run::Options options = options_of("gpipe", 2, 1);
-    options.parallel.layers = {first, 8 - first};
+    options.parallel.layers.list = {first, 8 - first};
     const run::Run run = planned(options);
     const Bytes message = 512 * 128 * 2;
     EXPECT_GT(run.predicted[0].transfers, 8 * message);
@@ -66,7 +66,7 @@ TEST(PredictedTotal, CountsMessagesWhoseReceiverIsNotReady) {
 TEST(PredictedTotal, IsNotExceededByAnEvaluationOnUnequalStages) {
   for (const int slices : {4, 16}) {
     run::Options options = options_of("slimpipe", 2, slices);
-    options.parallel.layers = {1, 7};
+    options.parallel.layers.list = {1, 7};
     const run::Run run = planned(options);
     on_ranks(run, [&](comm::Communicator& world) {
       train::Trainer trainer(run, world);

@@ -115,7 +115,7 @@ TEST(WholeStep, OfInterleavedSlimpipeIsThatOfThePlainLoop) {
 
 TEST(WholeStep, WithLayersSpreadUnevenlyIsThatOfThePlainLoop) {
   run::Options options = step_options("slimpipe", 3, 5, false);
-  options.parallel.layers = {5, 1, 2};
+  options.parallel.layers.list = {5, 1, 2};
   expect_the_plain_step(options);
 }
 

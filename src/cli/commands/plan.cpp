@@ -94,13 +94,16 @@ plan::Plan plan_of_layout(const PlanQuestion& question) {
 
 plan::Plan plan_of_search(const PlanQuestion& question, const Flags& flags) {
   plan::Plan plan{question.workload, question.cluster, {}};
+  constexpr std::size_t kTried = 48;  // by simulation, in each list
+  const auto best = static_cast<std::size_t>(question.options.search.best);
   plan.result = plan::search(question.workload, question.cluster, plan::space_of(question.options),
-                             static_cast<std::size_t>(question.options.search.best));
+                             std::max(best, kTried));
   if (!plan.result.best.empty()) {
     plan::simulate_best(question.workload, question.cluster, plan.result,
                         static_cast<std::size_t>(question.options.search.simulate),
                         !question.options.memory.offload.word.empty());
   }
+  plan.result.best.resize(std::min(best, plan.result.best.size()));
   if (plan.result.best.empty()) {
     throw NoAnswer((flags.file.empty() ? "" : flags.file + ": ") + plan::print_nearest_miss(plan));
   }

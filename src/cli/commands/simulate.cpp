@@ -31,7 +31,7 @@ std::string speeds_line(const Speeds& speeds) {
 void print_for_people(const Simulated& simulated) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   if (!simulated.speeds.origin.empty()) std::cout << "speeds   " << speeds_line(simulated.speeds) << "\n";
-  if (!simulated.note.empty()) std::cout << "exchange " << simulated.note << "\n";
+  for (const std::string& note : simulated.notes) std::cout << note << "\n";
   std::cout << sim::to_table(simulated.result) << "\n"
             << report::terminal_timeline(
                    simulated.program, simulated.result.timeline,

@@ -133,6 +133,13 @@ run::Run laid_out_run(const std::string& path) {
   return run::lay_out(std::move(options), machine);
 }
 
+Words notes_of(const run::Run& run) {
+  Words notes;
+  if (!run.layers_note.empty()) notes.push_back("layers " + run.layers_note);
+  if (!run.exchange_note.empty()) notes.push_back("exchange " + run.exchange_note);
+  return notes;
+}
+
 Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   check_copy_rate(flags);
@@ -148,7 +155,7 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   sim::Result result = evaluate_changed(run.program, costs, flags);
   return {.program = std::move(run.program),
           .result = std::move(result),
-          .note = run.exchange_note,
+          .notes = notes_of(run),
           .speeds = std::move(speeds),
           .predicted = std::move(run.predicted)};
 }

@@ -43,7 +43,7 @@ struct MeasuredStep {
 struct Simulated {
   schedule::Program program;
   sim::Result result;
-  std::string note = {};               // the choice for schedule.exchange = "auto"; may be empty
+  Words notes = {};                    // on the split of the layers, and on schedule.exchange = "auto"
   Speeds speeds = {};                  // of a run file; no origin otherwise
   std::vector<MeasuredStep> measured;  // of a run directory
   std::size_t typical = 0;             // the measured step that gave the times

@@ -5,13 +5,29 @@
 
 namespace penstock::model {
 
+LocalParameters held_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers,
+                                double embeddings) {
+  const Shape part = shape_of_rank(shape, mesh.tensor);
+  const auto vocab = static_cast<double>((shape.vocab + mesh.tensor - 1) / mesh.tensor);
+  const auto whole = static_cast<double>(router_parameters(shape) + 2 * shape.hidden);
+  LocalParameters local{.expert_replicas = static_cast<double>(mesh.expert_replicas())};
+  local.dense = layers * (static_cast<double>(attention_parameters(part)) + whole) +
+                embeddings * vocab * static_cast<double>(shape.hidden);
+  if (shape.experts > 1) {
+    local.expert = layers * static_cast<double>(shape.experts / mesh.expert * expert_parameters(shape));
+  } else {
+    local.dense += layers * static_cast<double>(expert_parameters(part));
+  }
+  return local;
+}
+
 LocalParameters local_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers, double embeddings,
                                  bool norms) {
   const double t = mesh.tensor;
   const auto attention = static_cast<double>(attention_parameters(shape) + router_parameters(shape));
   const auto mlp = static_cast<double>(expert_parameters(shape) * shape.experts);
   const double embedding = embeddings * static_cast<double>(shape.vocab * shape.hidden);
-  LocalParameters local;
+  LocalParameters local{.expert_replicas = static_cast<double>(mesh.data) * mesh.context / mesh.expert};
   local.dense = (layers * attention + embedding) / t;
   if (norms) local.dense += layers * 2.0 * static_cast<double>(shape.hidden);
   (shape.experts > 1 ? local.expert : local.dense) += layers * mlp / t / mesh.expert;
@@ -30,10 +46,10 @@ double optimizer_bytes(const LocalParameters& parameters, const mesh::Mesh& mesh
   const double numbers = precision == Precision::BF16 ? 3.0 : 2.0;
   const double replicas = static_cast<double>(mesh.data) * mesh.context;
   return numbers * static_cast<double>(accumulator_size(precision)) *
-         (parameters.dense / replicas + parameters.expert / (replicas / mesh.expert));
+         (parameters.dense / replicas + parameters.expert / parameters.expert_replicas);
 }
 
-double offloaded_records(double in_flight) { return std::max(0.0, in_flight - 4.0); }
+double offloaded_records(double in_flight) { return std::max(0.0, in_flight - kRecordsAtHome); }
 
 int slice_group(int slices, int devices, int chunks) {
   if (chunks == 1 || slices < devices) return slices;

@@ -15,10 +15,16 @@ namespace penstock::model {
 struct LocalParameters {
   double dense = 0;
   double expert = 0;
+  double expert_replicas = 1;
   double total() const { return dense + expert; }
 };
 
-// For `layers` layers and `embeddings` matrices of V·h, divided by t (experts by t·e). Norms are not divided.
+// Our own: for `layers` layers and `embeddings` matrices of V·h. A rank holds whole experts, E/e of them,
+// which t·c·d/e ranks replicate (mesh.h); router and norms whole; of the rest 1/t, but at least one key-value
+// head.
+LocalParameters held_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers, double embeddings);
+
+// Of other programs: the same, divided by t (experts by t·e, replicated c·d/e times). Norms are not divided.
 LocalParameters local_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers, double embeddings,
                                  bool norms = true);
 
@@ -31,6 +37,7 @@ double optimizer_bytes(const LocalParameters& parameters, const mesh::Mesh& mesh
 
 // Offloaded records in flight: all but four (one being computed, one being stored, two being loaded). Bytes
 // of a record that stay and that leave: M = N·u − α·(N − 4)·leaving.
+inline constexpr double kRecordsAtHome = 4;
 double offloaded_records(double in_flight);
 
 // Peak of the accumulators of K,V gradients, in slice-chunks: v(n − g) + g; 0 for whole sequences.

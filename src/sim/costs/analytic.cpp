@@ -138,10 +138,12 @@ Seconds AnalyticCosts::optimizer(int device) const {
       embeddings += (stage == 0) + (work.is_last(stage) && !(work.shape.tied_embeddings && stage == 0));
   }
   if (work.vocabulary_parallel) embeddings = (work.shape.tied_embeddings ? 1.0 : 2.0) / work.mesh.pipeline;
-  const double parameters = model::local_parameters(work.shape, work.mesh, layers, embeddings).total();
-  const auto shards = engine_.shards_optimizer ? static_cast<double>(work.mesh.replicas()) : 1.0;
+  const model::LocalParameters held = model::held_parameters(work.shape, work.mesh, layers, embeddings);
+  const bool sharded = engine_.shards_optimizer;
+  const double stepped = held.dense / (sharded ? static_cast<double>(work.mesh.replicas()) : 1) +
+                         held.expert / (sharded ? held.expert_replicas : 1);
   return optimizer_passes(hardware_,
-                          parameters * (engine_.gradient_passes + engine_.optimizer_bytes / shards)) +
+                          held.total() * engine_.gradient_passes + stepped * engine_.optimizer_bytes) +
          1e-3 * hardware_.kernels.step_ms;
 }
 

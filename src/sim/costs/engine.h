@@ -38,10 +38,14 @@ struct Engine {
   bool fused = false;             // SwiGLU in one kernel each way, norms with the residual's sums
   double unfused_passes = 0;      // extra passes of 2h bytes a token and layer, each way: norms in f32 as
                                   // separate operations are 12 each, a rotation in parts 8 on Q and 8 on K
+  bool levels_layers = false;     // the last stage has fewer layers, for its output layer
 };
 
-inline constexpr Engine kPenstock{
-    .name = "penstock", .tensor_overlap = false, .queries_travel = true, .fused = true};
+inline constexpr Engine kPenstock{.name = "penstock",
+                                  .tensor_overlap = false,
+                                  .queries_travel = true,
+                                  .fused = true,
+                                  .levels_layers = true};
 
 // The engine of Yuan et al. (ATC'24) and its "baseline"; NVIDIA's Megatron-LM of January 2024 as they ran it.
 inline constexpr Engine kKwaiEngine{.name = "kwai", .optimizer_bytes = 34};

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/layout.h"
+
+#include <algorithm>
+
+#include "model/layer_split.h"
+
+namespace penstock::plan {
+namespace {
+
+// Layers of the last stage and, evenly, of all others: the first `more` of them have one more than `each`.
+struct Split {
+  std::int64_t last = 0, each = 0, more = 0;
+};
+
+Split split_of(const Workload& workload, const Layout& layout) {
+  const std::int64_t layers = workload.model.shape.layers, stages = stages_of(layout);
+  const std::int64_t last = model::last_stage_layers(layers, stages, layout.output);
+  if (stages == 1) return {.last = layers};
+  return {last, (layers - last) / (stages - 1), (layers - last) % (stages - 1)};
+}
+
+// Of `more` stages with one layer more, those on a device that has `chunks` stages, the rank-th of `devices`.
+std::int64_t share_of(std::int64_t more, int rank, int devices) {
+  return more > rank ? (more - rank - 1) / devices + 1 : 0;
+}
+
+}  // namespace
+
+double output_in_layers(const Workload& workload, const Layout& layout) {
+  static const sim::Hardware hardware = sim::assumed_hardware();
+  sim::LayerSlice slice = average_slice(workload, layout);
+  slice.whole_again = false;
+  const sim::LayerCost layer = sim::layer_cost(slice, hardware, sim::kPenstock);
+  const double columns = static_cast<double>(workload.model.shape.vocab) / layout.mesh.tensor;
+  return sim::output_layer(slice, hardware, sim::kPenstock, columns) /
+         (layer.forward.total() + layer.backward.total() + layer.recompute.total());
+}
+
+std::int64_t chunk_layers(const Workload& workload, const Layout& layout) {
+  const Split split = split_of(workload, layout);
+  return std::max(split.last, split.each + (split.more > 0 ? 1 : 0));
+}
+
+std::int64_t device_layers(const Workload& workload, const Layout& layout, int rank) {
+  const Split split = split_of(workload, layout);
+  const int p = layout.mesh.pipeline, v = layout.chunks, end = last_device(layout);
+  const std::int64_t own = rank == end ? split.each * (v - 1) + split.last : split.each * v;
+  if (p == 1) return workload.model.shape.layers;
+  if (layout.output > 0) {  // the last stage's device gets further layers when all others have them
+    const std::int64_t others = std::min<std::int64_t>(split.more, stages_of(layout) - v);
+    if (rank == end) return own + split.more - others;
+    return own + share_of(others, rank - (end < rank ? 1 : 0), p - 1);
+  }
+  if (!is_v_shaped(layout.schedule)) return own + share_of(split.more, rank, p);
+  return own + (rank < split.more ? 1 : 0) + (2 * p - 1 - rank < split.more ? 1 : 0);
+}
+
+}  // namespace penstock::plan

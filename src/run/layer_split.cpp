@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/layer_split.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/layer_split.h"
+#include "run/costs.h"
+#include "run/layer_policies.h"
+
+namespace penstock::run {
+namespace {
+
+// What the ends of the model take beyond their layers, in layers.
+struct Ends {
+  double embedding = 0;
+  double output = 0;
+};
+
+// By the first micro-batch, for the mean of all layers.
+Ends weigh_ends(const Run& run) {
+  sim::Work work = work_of(run);
+  const model::LayerRange all{0, run.shape().layers};
+  work.layers = {all, all, all};
+  work.devices.clear();
+  work.slices.resize(1);
+  const sim::AnalyticCosts costs(std::move(work), sim::assumed_hardware());
+  const auto seconds = [&](std::int16_t stage) {
+    Seconds sum = 0;
+    const auto slices = static_cast<std::int16_t>(run.slices.front().size());
+    for (std::int16_t slice = 0; slice < slices; ++slice) {
+      for (const schedule::OpKind kind : {schedule::OpKind::Forward, schedule::OpKind::Backward})
+        sum += costs.seconds(stage, 0, {.key = {stage, 0, slice}, .kind = kind});
+    }
+    return sum;
+  };
+  const Seconds layer = seconds(1) / static_cast<double>(all.count);
+  return {(seconds(0) - seconds(1)) / layer, (seconds(2) - seconds(1)) / layer};
+}
+
+std::vector<model::LayerRange> even(const Run& run, const Integers& wanted = {}) {
+  return model::split_layers(run.shape().layers, run.schedule.stages, wanted);
+}
+
+}  // namespace
+
+void split_layers(Run& run) {
+  const IntegersOrWord& wanted = run.options.parallel.layers;
+  run.layers = even(run, wanted.list);
+  run.layers_note.clear();
+  run.keep = layer_policies(run.options.memory, run.layers, run.is_sliced());
+  const bool automatic = wanted.list.empty() && wanted.word.empty();
+  if (!automatic || run.stages() == 1 || run.exchange != schedule::ExchangeMode::Off) return;
+  const Ends ends = weigh_ends(run);
+  std::vector<double> beyond(run.layers.size(), 0.0);
+  beyond.front() += ends.embedding;
+  beyond.back() += ends.output;
+  const auto levelled = even(run, model::level_layers(run.shape().layers, beyond, run.device_of_stage));
+  if (levelled == run.layers) return;
+  run.layers = levelled;
+  run.keep = layer_policies(run.options.memory, run.layers, run.is_sliced());
+  std::vector<std::string> counts;
+  for (const model::LayerRange& range : run.layers) counts.push_back(std::to_string(range.count));
+  run.layers_note = join(counts, ", ") + ": the output layer takes as long as " + number(ends.output, 1) +
+                    " layers; parallel.layers = \"even\" splits them evenly";
+}
+
+}  // namespace penstock::run
