@@ -24,16 +24,21 @@ def words(flags):
     return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in flags.items()]
 
 
+def ask(program, flags, *more):
+    return subprocess.run([program, "plan", *more, "--json", *words(flags)], capture_output=True, text=True)
+
+
 def plan(program, flags, *more):
-    """The answer's best candidate and whether it fits, or the refusal's text."""
-    ended = subprocess.run([program, "plan", *more, "--json", *words(flags)], capture_output=True, text=True)
+    """The best candidate, with whether it fits."""
+    ended = ask(program, flags, *more)
     if not ended.stdout:
-        return None, ended.stderr.strip().split(": ", 1)[-1]
+        sys.exit(f"{' '.join(ended.args)}\n{ended.stderr}")
     answer = json.loads(ended.stdout)
-    return answer["best"][0], answer["fitting"] > 0
+    return answer["best"][0] | {"fits": answer["fitting"] > 0}
 
 
 def explain(program, flags, *more):
+    """The one candidate of [layout]."""
     return plan(program, flags, *more, "--explain")
 
 
@@ -70,8 +75,8 @@ def table(title, head, rows):
     print(flush=True)
 
 
-def percent(share, digits=1):
-    return f"{100 * share:.{digits}f} %"
+def percent(share):
+    return f"{100 * share:.1f} %"
 
 
 def claims():
@@ -120,7 +125,7 @@ def yuan_mfu(program, published):
     """The best of a search; no row of 32,768 tokens is fitted on."""
     usual = YUAN | {"--seq-len": 32768, "--search.schedules": '["interleaved"]'}
     ways = {"baseline": {"--search.policies": '["full"]', "--memory.offload": 0}, "ours": {"--search.policies": '["none","balanced"]'}}
-    found = {name: plan(program, usual | flags)[0] for name, flags in ways.items()}
+    found = {name: plan(program, usual | flags) for name, flags in ways.items()}
     ours = {name: 100 * closed_mfu(best) for name, best in found.items()} | {"ratio": closed_mfu(found["ours"]) / closed_mfu(found["baseline"])}
     said = {name: float(published["Yuan", name]) for name in found}
     said["ratio"] = said["ours"] / said["baseline"]
@@ -143,14 +148,14 @@ def yuan_offload(program):
         p, layers = int(row["pp"]), int(row["layers_per_chunk"])
         flags = YUAN | {"--gpus": row["gpus"], "--seq-len": 4096, "--batch": row["global_batch"]}
         flags |= layout(tp=row["tp"], cp=row["cp"], pp=p, chunks=96 // (p * layers), schedule="interleaved", policy=policies[row["ckpt"]])
-        alphas = [explain(program, flags | {"--memory.limit": limit})[0]["offload_ratio"] for limit in ("64 GiB", "75 GB")]
-        peak = explain(program, flags | {"--memory.offload": row["offload_ratio"]})[0]["peak_bytes"]
+        alphas = [explain(program, flags | {"--memory.limit": limit})["offload_ratio"] for limit in ("64 GiB", "75 GB")]
+        peak = explain(program, flags | {"--memory.offload": row["offload_ratio"]})["peak_bytes"]
         rows.append([row["gpus"], f"t{row['tp']} c{row['cp']} p{p} d{row['dp']}", policies[row["ckpt"]], row["offload_ratio"],
                      *(f"{alpha:.2f}" for alpha in alphas), f"{peak / 1e9:.1f}"])
     table("Yuan et al.: least α against GPUs, 175B, 4,096 tokens",
           ["GPUs", "layout", "policy", "published", "plan, 64 GiB", "plan, 75 GB", "GB at the published α"], rows)
     one = YUAN | {"--seq-len": 4096, "--batch": 288} | layout(tp=4, pp=12, chunks=8, schedule="interleaved", policy="balanced")
-    alphas = {gpus: explain(program, one | {"--gpus": gpus, "--memory.limit": "64 GiB"})[0]["offload_ratio"] for gpus in (48, 96, 144)}
+    alphas = {gpus: explain(program, one | {"--gpus": gpus, "--memory.limit": "64 GiB"})["offload_ratio"] for gpus in (48, 96, 144)}
     print("t4 p12 v8 balanced in 64 GiB: " + ", ".join(f"{gpus} GPUs α {alpha:.2f}" for gpus, alpha in alphas.items()) + "\n")
 
 
@@ -166,12 +171,12 @@ def at_512k(program, machine, gpus):
     flags = SLIMPIPE | {"--seq-len": 524288, "--gpus": gpus, "--hardware": hardware(machine), "--memory.offload": 0}
     t, c = OTHER_MESHES[gpus]
     ways = [layout(**OTHER, tp=t, cp=c), layout(**SLIM, cp=2, slices=32), layout(**SLIM | {"exchange": "off"}, cp=2, slices=32)]
-    return [explain(program, flags | way)[0] for way in ways]
+    return [explain(program, flags | way) for way in ways]
 
 
 def at_2048k(program, machine):
     flags = SLIMPIPE | {"--seq-len": 2097152, "--gpus": 256, "--hardware": hardware(machine), "--memory.offload": 0.75}
-    return explain(program, flags | layout(**SLIM, cp=4, slices=64))[0]
+    return explain(program, flags | layout(**SLIM, cp=4, slices=64))
 
 
 def slimpipe_512k(program, published):
@@ -184,8 +189,8 @@ def slimpipe_512k(program, published):
     table(f"SlimPipe (SC'25): Llama 70B, 512K tokens, MFU; published: up to {published['SlimPipe', '512K']} times the best other system's",
           ["hardware", "GPUs", "interleaved", "slimpipe", "ratio", "simulated: interleaved", "slimpipe", "without exchange", "ratio"], rows)
     ulysses = SLIMPIPE | layout(cp=8, schedule="1f1b", policy="full") | {"--gpus": 128, "--hardware": "h800", "--memory.offload": 0}
-    best, _ = explain(program, ulysses | {"--seq-len": 262144, "--batch": 16})
-    _, refusal = explain(program, ulysses | {"--seq-len": 524288})
+    best = explain(program, ulysses | {"--seq-len": 262144, "--batch": 16})
+    refusal = ask(program, ulysses | {"--seq-len": 524288}, "--explain").stderr.strip().removeprefix("penstock: ")
     print(f"c8 d16 full on 128 GPUs: 512K: {refusal}; 256K, without ZeRO-3: {best['peak_bytes'] / 1e9:.0f} GB a device\n")
 
 
@@ -211,12 +216,12 @@ def slimpipe_terms(program):
 
 
 def longest(program, flags):
-    """K tokens that fit, by bisection, and the largest part of memory there."""
+    """K tokens that fit, by bisection, and the candidate there."""
     fits, too_long, found = 0, 4096, None
     while too_long - fits > 1:
         middle = (fits + too_long) // 2
-        best, fitting = explain(program, flags | {"--workload.seq_len": 1024 * middle}, FOLDER / "llama-7b.toml")
-        fits, too_long, found = (middle, too_long, best) if fitting else (fits, middle, found)
+        best = explain(program, flags | {"--workload.seq_len": 1024 * middle}, FOLDER / "llama-7b.toml")
+        fits, too_long, found = (middle, too_long, best) if best["fits"] else (fits, middle, found)
     return fits, found
 
 
@@ -230,7 +235,7 @@ def slimpipe_longest(program, published):
     for name, flags in ways.items():
         said = int(published["SlimPipe", name])
         fits, best = longest(program, usual | flags)
-        at_said, _ = explain(program, usual | flags | {"--workload.seq_len": 1024 * said}, FOLDER / "llama-7b.toml")
+        at_said = explain(program, usual | flags | {"--workload.seq_len": 1024 * said}, FOLDER / "llama-7b.toml")
         rows.append([name, said, fits, f"{fits / said:.2f}", f"{at_said['peak_bytes'] / 1e9:.1f}",
                      f"{best['memory_bytes']['activations'] / 1e9:.1f}", f"{best['memory_bytes']['kv_gradients'] / 1e9:.1f}"])
     table("SlimPipe: longest context of a 7B on 64 GPUs of 80 GB without recomputation, t8 p8, K tokens",
@@ -281,7 +286,7 @@ def seq1f1b(program, published):
     rows = []
     for tokens in (32768, 65536):
         ways = [layout(tp=8, pp=8, schedule="1f1b"), layout(tp=8, pp=8, schedule="seq1f1b", slices=4)]
-        (plain, _), (ours, _) = (explain(program, usual | flags | {"--workload.seq_len": tokens}, FOLDER / "29b.toml") for flags in ways)
+        plain, ours = (explain(program, usual | flags | {"--workload.seq_len": tokens}, FOLDER / "29b.toml") for flags in ways)
         rows.append([tokens, f"{plain['peak_bytes'] / 1e9:.1f}", f"{ours['peak_bytes'] / 1e9:.1f}", f"{ours['peak_bytes'] / plain['peak_bytes']:.2f}",
                      f"{plain['closed_form_s'] / ours['closed_form_s']:.2f}", f"{plain['step_s'] / ours['step_s']:.2f}",
                      percent(ours["terms_s"]["unequal slices"] / ours["closed_form_s"])])
