@@ -19,6 +19,7 @@ reality() { python3 bench/reality.py "$program"; }
 forecast() { python3 bench/forecast.py "$program"; }
 reference() { bash bench/reference.sh "$program"; }
 plan() { python3 bench/plan.py "$program"; }
+papers() { python3 bench/papers.py "$program"; }
 schedules() { bench/schedules.sh; }
 kernels() { "$bin/kernels_benchmark" 2>/dev/null; }
 memory() { python3 bench/memory.py "$program" "${options[@]}"; }
@@ -34,7 +35,7 @@ pictures() {
   $show -m 2 -n 4 --vocabulary-parallel > docs/pictures/slimpipe_vocabulary.svg
 }
 
-names="generators simulate reality forecast reference plan memory memory-reference schedules kernels overhead peers slimpipe exchange pictures"
+names="generators simulate reality forecast reference plan papers memory memory-reference schedules kernels overhead peers slimpipe exchange pictures"
 wanted=""
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done
 options=("$@")

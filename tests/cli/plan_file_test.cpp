@@ -32,7 +32,7 @@ TEST(PlanFile, EveryCheckedInPlanAndHardwareFileReads) {
   }
   EXPECT_GE(plans, 4);
   const auto hardware = read_hardware_folder(kSource + "/hardware");
-  for (const char* name : {"a100", "a800", "h800", "h100", "h200", "this-machine"}) {
+  for (const char* name : {"a100", "a800", "h800", "h800-cudnn", "h100", "h200", "this-machine"}) {
     ASSERT_TRUE(hardware.contains(name));
     EXPECT_EQ(hardware.at(name).device.name, name);
   }

@@ -85,5 +85,64 @@ TEST(MeasuredTables, ThatDoNotFitTogetherAreRefusedNamingTheKey) {
   names([](Measured& m) { m.link_us = {5, 1}; }, "link_us must not fall");
 }
 
+// NVIDIA's figures at 4K, 8K, 16K and 32K tokens: causal, and unmasked.
+TEST(CudnnRates, ArePublishedOnesAtThePublishedLengths) {
+  const Hardware hardware = read_hardware("h800-cudnn");
+  EXPECT_EQ(hardware.kernels.attention, "cudnn");
+  struct Row {
+    double tokens, causal, causal_backward, unmasked, unmasked_backward;
+  };
+  for (const Row& row : {Row{4096, 591, 474, 671, 560}, Row{8192, 644, 541, 691, 594},
+                         Row{16384, 673, 579, 702, 612}, Row{32768, 688, 581, 693, 572}}) {
+    const double width = 8192, products = 4 * row.tokens * row.tokens * width;
+    const FlashAttention own{row.tokens, row.tokens, 0, width}, two{row.tokens, row.tokens, 1, width};
+    const Seconds forward = flash_attention(hardware, own),
+                  backward = flash_attention_backward(hardware, own);
+    EXPECT_DOUBLE_EQ(forward, products / 2 / (row.causal * 1e12));
+    EXPECT_DOUBLE_EQ(backward, 2.5 * products / 2 / (row.causal_backward * 1e12));
+    EXPECT_NEAR(flash_attention(hardware, two) - forward, products / (row.unmasked * 1e12), 1e-12);
+    EXPECT_NEAR(flash_attention_backward(hardware, two) - backward,
+                2.5 * products / (row.unmasked_backward * 1e12), 1e-12);
+  }
+}
+
+// A causal sequence in two slices: both over their own keys, the second over the first's.
+TEST(CudnnRates, OfSlicesAreThoseOfTheirOwnKeysAndOfEarlierOnes) {
+  const Hardware hardware = read_hardware("h800-cudnn");
+  const double s = 16384, width = 1024, products = 4 * s * s * width;
+  const Seconds sliced =
+      flash_attention(hardware, {s, s, 0, width}) + flash_attention(hardware, {s, s, 1, width});
+  EXPECT_NEAR(sliced, products / 673e12 + products / 702e12, 1e-12);
+}
+
+TEST(CudnnRates, AreAllThatH800CudnnChanges) {
+  Hardware cudnn = read_hardware("h800-cudnn"), fa2 = read_hardware("h800");
+  OptionTable changed, original;
+  describe(cudnn, changed);
+  describe(fa2, original);
+  Words names;
+  for (std::size_t i = 0; i < original.size(); ++i) {
+    if (value_text(changed[i]) != value_text(original[i])) names.push_back(original[i].name());
+  }
+  EXPECT_EQ(names,
+            (Words{"device.name", "efficiency.attention", "kernels.attention", "measured.attention_tokens",
+                   "measured.attention_tflops", "measured.attention_backward_tflops",
+                   "measured.earlier_attention_tflops", "measured.earlier_attention_backward_tflops"}));
+}
+
+TEST(CudnnRates, AreNeededWhereTheKernelsAreCudnns) {
+  Hardware hardware = read_hardware("h800");
+  hardware.kernels.attention = "cudnn";
+  try {
+    validate(hardware, "x.toml");
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    for (const char* part :
+         {"x.toml", "kernels.attention = \"cudnn\"", "measured.attention_tokens", "\"fa2\""})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
 }  // namespace
 }  // namespace penstock::sim

@@ -44,6 +44,8 @@ void describe_efficiency(Efficiency& efficiency, OptionTable& table) {
 
 void describe_kernels(Kernels& kernels, OptionTable& table) {
   const std::string_view section = "kernels";
+  table.push_back({section, "attention", &kernels.attention, "Whose attention rates these are.",
+                   one_of({"fa2", "cudnn"})});
   table.push_back({section, "gap_us", &kernels.gap_us, "Between two kernels.", not_negative()});
   table.push_back({section, "layer_dispatch_ms", &kernels.layer_dispatch_ms,
                    "Least time in which the host issues a layer's forward.", not_negative()});
@@ -108,6 +110,14 @@ void check_ascends(const Numbers& at, const char* key, std::string_view origin) 
   if (std::adjacent_find(at.begin(), at.end(), std::greater_equal<>()) != at.end()) {
     throw InputError(std::string(origin) + ": " + key + " must ascend");
   }
+}
+
+// efficiency.attention is FlashAttention 2's: another library needs its own rates.
+void check_attention_kernels(const Hardware& hardware, std::string_view origin) {
+  if (hardware.kernels.attention == "fa2" || !hardware.measured.attention_tokens.empty()) return;
+  throw InputError(std::string(origin) + ": kernels.attention = \"" + hardware.kernels.attention +
+                   "\" needs its rates, measured.attention_tokens and measured.attention_tflops "
+                   "(hardware/h800-cudnn.toml has cuDNN's on Hopper), or \"fa2\"");
 }
 
 // `values` are as many as `points`, or none where they are optional.
@@ -248,6 +258,7 @@ void validate(const Hardware& hardware, std::string_view origin) {
                      " leaves nothing of device.memory_gb = " + exact_number(hardware.device.memory_gb));
   }
   check_measured(hardware.measured, hardware.f32(), origin);
+  check_attention_kernels(hardware, origin);
 }
 
 }  // namespace penstock::sim

@@ -35,9 +35,10 @@ struct Efficiency {
 };
 
 struct Kernels {
-  double gap_us = 4;             // between two kernels
-  double layer_dispatch_ms = 0;  // least time in which the host issues a layer's forward
-  double step_ms = 0;            // fixed time of a step
+  std::string attention = "fa2";  // whose attention rates the file has: FlashAttention 2's or cuDNN's
+  double gap_us = 4;              // between two kernels
+  double layer_dispatch_ms = 0;   // least time in which the host issues a layer's forward
+  double step_ms = 0;             // fixed time of a step
 };
 
 struct Node {
