@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/error.h"
 
@@ -20,7 +22,7 @@ namespace penstock::nn {
 namespace {
 
 constexpr std::size_t kAlignment = 64;       // of the data: one cache line
-constexpr std::size_t kReused = 256 * 1024;  // smallest block that is cached; malloc reuses smaller ones well
+constexpr std::size_t kReused = 256 * 1024;  // smallest block that all threads share
 constexpr std::size_t kPage = 4096;
 
 thread_local Ledger* current_ledger = nullptr;
@@ -32,8 +34,14 @@ struct alignas(kAlignment) Header {
   Category category;
   std::size_t requested;  // bytes the tensor requested; ledgers count these
   std::size_t capacity;   // bytes of the whole block, header included
+  Header* next;           // while unused: the next small block of this capacity
 };
 static_assert(sizeof(Header) == kAlignment);
+
+Header* start_block(void* block, std::size_t capacity) {
+  return new (block)
+      Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity, .next = nullptr};
+}
 
 Header* header_of(void* data) {
   return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - sizeof(Header));
@@ -103,6 +111,43 @@ Cache& cache() {
   return *instance;
 }
 
+// A thread's unused small blocks, by exact capacity: a step asks for the same few sizes again and again, and
+// malloc spends microseconds merging and splitting what lies between them. Blocks freed by another thread than
+// the one that made them change hands.
+class SmallBlocks {
+ public:
+  Header* take(std::size_t capacity) {
+    Header*& first = first_[capacity / kAlignment];
+    if (first == nullptr) return nullptr;
+    held_ -= capacity;
+    return std::exchange(first, first->next);
+  }
+
+  bool give(Header* block) {
+    if (held_ + block->capacity > kMost) return false;
+    held_ += block->capacity;
+    block->next = std::exchange(first_[block->capacity / kAlignment], block);
+    return true;
+  }
+
+  ~SmallBlocks();
+
+ private:
+  static constexpr std::size_t kMost = 4 << 20;
+  std::array<Header*, kReused / kAlignment> first_{};
+  std::size_t held_ = 0;
+};
+
+thread_local bool small_blocks_gone = false;  // tensors with static storage are freed later
+thread_local SmallBlocks small_blocks;
+
+SmallBlocks::~SmallBlocks() {
+  small_blocks_gone = true;
+  for (Header* block : first_) {
+    while (block != nullptr) std::free(std::exchange(block, block->next));
+  }
+}
+
 std::size_t rounded(std::size_t bytes) {
   const std::size_t unit = bytes < kReused ? kAlignment : bytes < 16 * kReused ? kPage : 16 * kPage;
   return (bytes + unit - 1) / unit * unit;
@@ -115,8 +160,7 @@ Header* map_block(std::size_t capacity) {
   void* block = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (block == MAP_FAILED)
     throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
-  return new (block)
-      Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity};
+  return start_block(block, capacity);
 }
 
 Header* obtain(std::size_t capacity) {
@@ -124,11 +168,11 @@ Header* obtain(std::size_t capacity) {
     void* block = cache().take(capacity);
     return block ? static_cast<Header*>(block) : map_block(capacity);
   }
+  if (Header* unused = small_blocks_gone ? nullptr : small_blocks.take(capacity)) return unused;
   void* block = std::aligned_alloc(kAlignment, capacity);
   if (block == nullptr)
     throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
-  return new (block)
-      Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity};
+  return start_block(block, capacity);
 }
 
 void release(void* data) {
@@ -137,7 +181,7 @@ void release(void* data) {
   if (header->ledger) header->ledger->remove(header->category, static_cast<Bytes>(header->requested));
   if (header->capacity >= kReused) {
     cache().give(header, header->capacity);
-  } else {
+  } else if (small_blocks_gone || !small_blocks.give(header)) {
     std::free(header);
   }
 }

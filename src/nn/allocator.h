@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator of all CPU tensors. It accounts each block to a rank and a category, and reuses large blocks,
-// since fresh pages cost as much as the arithmetic on them.
+// The allocator of all CPU tensors. It accounts each block to a rank and a category, and reuses blocks: large
+// ones, since fresh pages cost as much as the arithmetic on them, and up to 4 MiB of small ones a thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -43,7 +43,7 @@ class CategoryScope {
 void recount(const at::Tensor& tensor, Category category);
 void recount(const c10::Storage& storage, Category category);
 
-// Bytes held for reuse, not counted in any ledger. At most a tenth of the peak use.
+// Bytes of large blocks held for reuse, not counted in any ledger. At most a tenth of the peak use.
 Bytes cached_bytes();
 
 // Large blocks (256 KiB and more) mapped since the process began. After the first steps the count should not

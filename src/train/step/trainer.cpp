@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/step/trainer.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -105,6 +107,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   targets_ = tokens.target_count;
   groups_.world->barrier();
   profile_.restart();
+  const at::AutoDispatchBelowADInplaceOrView explicit_backward;  // no operation records itself for autograd
   const nn::ProfileScope profiled(profiles_ ? &profile_ : nullptr);
   const Seconds began = steady_seconds();
   StepResult result = training_->run(tokens);
@@ -118,6 +121,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
 
 double Trainer::evaluate(const StepTokens& tokens) {
   const nn::LedgerScope counted(ledger_);
+  const at::AutoDispatchBelowADInplaceOrView explicit_backward;
   return mean_loss(evaluating_->run(tokens).loss_sums, tokens.target_count);
 }
 
