@@ -34,12 +34,14 @@ std::string lower(std::string text) {
 
 // A line of a hardware file whose comment says "fitted", or "as fitted on A800".
 struct FittedLine {
-  std::string section, key, machine;  // the machine whose fit it repeats; the file's own unless another is named
+  std::string section, key,
+      machine;  // the machine whose fit it repeats; the file's own unless another is named
   double value = 0;
 };
 
 std::vector<FittedLine> fitted_lines(const std::string& name) {
-  static const std::regex heading(R"(\[(\w+)\].*)"), line(R"((\w+) = ([0-9.]+) *# .*\bfitted\b( on (\w+))?.*)");
+  static const std::regex heading(R"(\[(\w+)\].*)"),
+      line(R"((\w+) = ([0-9.]+) *# .*\bfitted\b( on (\w+))?.*)");
   std::vector<FittedLine> found;
   std::string section;
   std::istringstream file(read_source("hardware/" + name + ".toml"));
@@ -96,9 +98,11 @@ TEST(ReferenceFit, EveryConstantOfTheFitIsCalledFittedInTheFilesOfItsMachines) {
   for (const FitParameter& parameter : fit_parameters()) {
     for (const std::string& name : parameter.hardware) {
       const auto lines = fitted_lines(name);
-      EXPECT_TRUE(std::ranges::any_of(lines, [&](const FittedLine& line) {
-        return line.section == parameter.section && line.key == parameter.key;
-      })) << name << ": " << parameter.section << "." << parameter.key;
+      EXPECT_TRUE(std::ranges::any_of(lines,
+                                      [&](const FittedLine& line) {
+                                        return line.section == parameter.section && line.key == parameter.key;
+                                      }))
+          << name << ": " << parameter.section << "." << parameter.key;
     }
   }
 }
@@ -108,8 +112,8 @@ TEST(ReferenceFit, TheKeptTableHasTodaysConstants) {
   const std::string kept = read_source("bench/results/reference_fit.txt");
   const auto& parameters = fit_parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::string name = parameters[i].section + "." + parameters[i].key + " of " +
-                             join(parameters[i].hardware, ", ") + " ";
+    const std::string name =
+        parameters[i].section + "." + parameters[i].key + " of " + join(parameters[i].hardware, ", ") + " ";
     const std::size_t at = kept.find("\n" + name);
     ASSERT_NE(at, std::string::npos) << name << "is not in bench/results/reference_fit.txt";
     EXPECT_NEAR(std::stod(kept.substr(at + 1 + name.size())), fit.values[i], kFileStep) << name;
