@@ -35,18 +35,18 @@ def train(program, exchange):
 
 
 def compute_ops(program):
-    """[device] -> [(number, token)] of F and B, and the help lines: (owner's token, partner)."""
-    devices, help_lines = [], []
+    """[device] -> [(number, token)] of F and B, and the exchanges: (owner's token, partner)."""
+    devices, exchanges = [], []
     for line in program.splitlines():
         if line.startswith("device "):
             devices.append([])
-        elif line.startswith("help "):
+        elif line.startswith("exchange "):
             words = line.split()
-            help_lines.append({"of": words[1], "owner": int(words[3]), "partner": int(words[5])})
+            exchanges.append({"of": words[1], "owner": int(words[3]), "partner": int(words[5])})
         elif devices and re.match(r"\d+ \d+[FB]\d", line):
             number, token = line.split()[:2]
             devices[-1].append((int(number), token))
-    return devices, help_lines
+    return devices, exchanges
 
 
 def slots_of(devices):
@@ -64,11 +64,11 @@ def attention_of(run, step):
     timeline = json.loads((run / "timeline.json").read_text())["steps"][step]
     profile = json.loads((run / "profile.json").read_text())
     attends = {profile["kernels"].index(name) for name in ("attention", "attention backward", "merge")}
-    devices, helped = compute_ops((run / "program.txt").read_text())
+    devices, exchanges = compute_ops((run / "program.txt").read_text())
     seconds, attention, everything = {}, 0.0, 0.0
     for device, calls in enumerate(profile["steps"][step]["devices"]):
-        spans = [(start, end, helped[number]["of"]) for number, start, end, waiting, _ in
-                 timeline.get("help", [[], []])[device] if not waiting]
+        spans = [(start, end, exchanges[number]["of"]) for number, start, end, waiting, _ in
+                 timeline.get("exchange", [[], []])[device] if not waiting]
         spans += [(*timeline["devices"][device][number][:2], token) for number, token in devices[device]]
         for call in calls:
             kernel, _, start, end = call[:4]
