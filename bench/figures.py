@@ -9,7 +9,8 @@ Rewrites what the documents copy from those files (bench/run.sh calls it at its 
 Comments, which a reader of the page does not see, name the file. Copies stand between such a comment and <!-- end -->:
 
   <!-- table of bench/results/forecast.txt: | run | -->   the table whose head begins with "| run |"; or, where START begins
-                                                          another paragraph, from that through the table after it
+                                                          another paragraph, from that through the table after it, without
+                                                          headings
   <!-- output of bench/results/demo.txt -->               the file without its head, as a block of output; or, with ": START",
                                                           the line that begins so and the indented ones after it
   <!-- page of bench/results/schedules.txt -->            the file without its head, as Markdown
@@ -95,7 +96,7 @@ class Results:
         last = next((i for i, part in enumerate(paragraphs) if part.startswith("|")), None)
         if last is None:
             raise Wrong(f"{self.name} has no table after \"{start}\"")
-        return "\n\n".join(paragraphs[:last + 1])
+        return "\n\n".join(part for part in paragraphs[:last + 1] if not part.startswith("#"))
 
     def caption(self, document):
         link = os.path.relpath(self.name, pathlib.Path(document).parent)

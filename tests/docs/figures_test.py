@@ -84,6 +84,13 @@ class Figures(unittest.TestCase):
             self.assertEqual(repository.findings(), [], comment)
             self.assertIn("-3.1 %" if "output" in comment else "| S | 1.25 | 6,554 |", repository.page())
 
+    def test_a_copy_leaves_out_headings(self):
+        repository = Repository(self.folder, "<!-- table of bench/results/speed.txt: ## Speed -->\n<!-- end -->\n",
+                                SPEED.replace("Steps of two", "## Speed\n\nSteps of two"))
+        figures.rewrite(repository.root, "docs/page.md")
+        self.assertEqual(repository.findings(), [])
+        self.assertEqual(repository.page().splitlines()[1], "Steps of two sizes.")
+
     def test_copying_anew_mends_copies_and_leaves_the_rest(self):
         repository = Repository(self.folder, "before\n" + TABLE.replace("1.25", "1.26") + "after\n")
         figures.rewrite(repository.root, "docs/page.md")
