@@ -276,8 +276,7 @@ def print_aims(found):
             if value < aim if at_least else value > aim:
                 missed.append(f"| {size} | {dtype} | {name} | {shown(value)} | {'≥' if at_least else '≤'} {aim} |")
     print(f"\n{count - len(missed)} of {count} aims are met.")
-    if missed:
-        print("\n| size | type | missed | reached | aim |\n|---|---|---|---|---|\n" + "\n".join(missed))
+    print("\n| size | type | missed | reached | aim |\n|---|---|---|---|---|\n" + "\n".join(missed or ["| - | - | none | - | - |"]))
 
 
 def aims(size, dtype):
