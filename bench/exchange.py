@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Context exchange on the real trainer (p = 2, ranks are threads), as a Markdown table: how unequal the devices' attention
 is in a slot, measured, and what the exchange does to the speed, beside what penstock simulate makes of the run's own action
-times.
+times. Medians of the last three steps.
 
 Usage: bench/exchange.py PATH/TO/penstock   (from the root of the repository)
 Attention of a slot is what its two actions' own kernels took, and what either device computed for the other's. Slots in
@@ -27,7 +27,7 @@ def train(program, exchange):
     command = [program, "train", "bench/exchange.toml", "--ranks", "2", "--profile", "--schedule.exchange", exchange,
                "--output.dir", str(run)]
     if QUICK:
-        command += ["--data.seq_len", "1024", "--train.steps", "3"]
+        command += ["--data.seq_len", "1024", "--train.steps", "4"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stdout[-2000:]}")
@@ -35,18 +35,18 @@ def train(program, exchange):
 
 
 def compute_ops(program):
-    """[device] -> [(number, token)] of F and B, and the help lines: (owner's token, partner)."""
-    devices, help_lines = [], []
+    """[device] -> [(number, token)] of F and B, and the exchanges: (owner's token, partner)."""
+    devices, exchanges = [], []
     for line in program.splitlines():
         if line.startswith("device "):
             devices.append([])
-        elif line.startswith("help "):
+        elif line.startswith("exchange "):
             words = line.split()
-            help_lines.append({"of": words[1], "owner": int(words[3]), "partner": int(words[5])})
+            exchanges.append({"of": words[1], "owner": int(words[3]), "partner": int(words[5])})
         elif devices and re.match(r"\d+ \d+[FB]\d", line):
             number, token = line.split()[:2]
             devices[-1].append((int(number), token))
-    return devices, help_lines
+    return devices, exchanges
 
 
 def slots_of(devices):
@@ -58,17 +58,17 @@ def slots_of(devices):
     return slots
 
 
-def attention_of(run):
-    """The last step's attention seconds by (token of the action it is for, device that computed), and the share of
-    attention in all kernels' time."""
-    timeline = json.loads((run / "timeline.json").read_text())["steps"][-1]
+def attention_of(run, step):
+    """A step's attention seconds by (token of the action it is for, device that computed), and the share of attention in
+    all kernels' time."""
+    timeline = json.loads((run / "timeline.json").read_text())["steps"][step]
     profile = json.loads((run / "profile.json").read_text())
     attends = {profile["kernels"].index(name) for name in ("attention", "attention backward", "merge")}
-    devices, helped = compute_ops((run / "program.txt").read_text())
+    devices, exchanges = compute_ops((run / "program.txt").read_text())
     seconds, attention, everything = {}, 0.0, 0.0
-    for device, calls in enumerate(profile["steps"][-1]["devices"]):
-        spans = [(start, end, helped[number]["of"]) for number, start, end, waiting, _ in
-                 timeline.get("help", [[], []])[device] if not waiting]
+    for device, calls in enumerate(profile["steps"][step]["devices"]):
+        spans = [(start, end, exchanges[number]["of"]) for number, start, end, waiting, _ in
+                 timeline.get("exchange", [[], []])[device] if not waiting]
         spans += [(*timeline["devices"][device][number][:2], token) for number, token in devices[device]]
         for call in calls:
             kernel, _, start, end = call[:4]
@@ -83,10 +83,16 @@ def attention_of(run):
 
 
 def imbalance(run):
+    """The greatest attention time of a slot over the mean, and attention's share; medians of the steps with a timeline."""
     devices, _ = compute_ops((run / "program.txt").read_text())
-    seconds, share = attention_of(run)
-    loads = [[sum(seconds.get((token, device), 0.0) for token in slot) for device in (0, 1)] for slot in slots_of(devices)]
-    return statistics.mean(max(load) for load in loads) / statistics.mean(sum(load) / 2 for load in loads), share
+    steps = len(json.loads((run / "timeline.json").read_text())["steps"])
+    unequal, shares = [], []
+    for step in range(steps):
+        seconds, share = attention_of(run, step)
+        loads = [[sum(seconds.get((token, device), 0.0) for token in slot) for device in (0, 1)] for slot in slots_of(devices)]
+        unequal.append(statistics.mean(max(load) for load in loads) / statistics.mean(sum(load) / 2 for load in loads))
+        shares.append(share)
+    return statistics.median(unequal), statistics.median(shares)
 
 
 def size_of(run):
@@ -106,7 +112,7 @@ def size_of(run):
 
 
 def simulated_step(program, run):
-    """Seconds of the step in the middle: measured, and simulated from its own action times."""
+    """Seconds of the step with the median time: measured, and simulated from its own action times."""
     done = subprocess.run([program, "simulate", str(run), "--json"], check=True, capture_output=True)
     result = json.loads(done.stdout)
     return result["measured"]["makespan_s"], result["makespan_s"]
@@ -136,6 +142,17 @@ def main():
         if exchange == "off":
             below = f"\nAttention is {100 * share:.0f} % of the kernels' time without exchange."
     print(below)
+    print_simulated(program)
 
 
-main()
+def print_simulated(program):
+    """More devices, where half of an action is attention, in unit times."""
+    command = [program, "simulate", "--schedule", "slimpipe", "-p", "8", "-m", "4", "-n", "16", "--attention-share", "0.5", "--exchange"]
+    print(f"\n`penstock {' '.join(command[1:])}`\n\n| simulated exchange | bubble |\n|---|---|")
+    for exchange in EXCHANGES:
+        done = subprocess.run([*command, exchange, "--json"], check=True, capture_output=True)
+        print(f"| {exchange} | {100 * json.loads(done.stdout)['bubble_fraction']:.1f} % |")
+
+
+if __name__ == "__main__":
+    main()

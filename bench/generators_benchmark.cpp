@@ -23,7 +23,8 @@ void make_schedule(benchmark::State& state, std::string_view name, const Request
     const Schedule schedule = penstock::schedule::generate(name, request);
     actions += count_actions(schedule);
   }
-  state.counters["actions/s"] = benchmark::Counter(static_cast<double>(actions), benchmark::Counter::kIsRate);
+  state.counters["actions_per_second"] =
+      benchmark::Counter(static_cast<double>(actions), benchmark::Counter::kIsRate);
 }
 
 }  // namespace

@@ -4,14 +4,16 @@ Markdown table per size: peak bytes predicted beside measured, saved bytes besid
 
 Usage: bench/memory.py PATH/TO/penstock [--small | --size L|larger] [--offload 0,0.5,1] [--rounds 1]   (from the root of the repository)
 
---small runs the same table at a size of seconds, to see that it works. A figure of time is the fastest step of all
-rounds but each run's first; rounds go over all settings in turn, so that a busy minute does not fall on one setting.
+--small runs the same table at a size of seconds, to see that it works. A figure of time is the median of three steps (the
+first of a run is not counted) and of all rounds; rounds go over all settings in turn, so that a busy minute does not fall on
+one setting.
 """
 import argparse
 import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 
 from reality import FOLDER, write_text
@@ -44,7 +46,7 @@ def train(program, size, policy, offload):
                     "--output.dir", str(run)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     summary = json.loads((run / "summary.json").read_text())
-    return min(step["step_s"] for step in steps[1:]), steps[0]["tokens"], summary
+    return [step["step_s"] for step in steps[1:]], steps[0]["tokens"], summary
 
 
 def mib(count):
@@ -72,19 +74,29 @@ def row(policy, offload, simulated, measured, none):
 
 def table(program, name, size, offloads, rounds):
     settings = [(policy, offload) for policy in POLICIES for offload in offloads]
-    best = {}
+    counted, last = {setting: [] for setting in settings}, {}
     for _ in range(rounds):
         for setting in settings:
-            result = train(program, size, *setting)
-            if setting not in best or result[0] < best[setting][0]:
-                best[setting] = result
+            seconds, *last[setting] = train(program, size, *setting)
+            counted[setting] += seconds
+    measured = {setting: (statistics.median(counted[setting]), *last[setting]) for setting in settings}
     print(f"{name}; 2 ranks of one thread, slimpipe, bf16; device 0\n")
     print("| policy | α | saved MiB | of none | predicted | peak MiB | prediction off | resident off | tokens/s | time over none "
           "| simulated | copies hidden |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for setting in settings:
         simulated = simulate(program, size, *setting) / simulate(program, size, "none", offloads[0])
-        print(row(*setting, simulated, best[setting], best["none", offloads[0]]), flush=True)
+        print(row(*setting, simulated, measured[setting], measured["none", offloads[0]]), flush=True)
+    print_costs({setting: figures[0] for setting, figures in measured.items()}, offloads)
+
+
+def print_costs(seconds, offloads):
+    """Full recomputation and the dearest offloading, each beside its aim."""
+    longer = {setting: 100 * (seconds[setting] / seconds[setting[0], offloads[0]] - 1) for setting in seconds if setting[1] != offloads[0]}
+    dearest = max(longer, key=longer.get, default=None)
+    print(f"\nfull takes {100 * (seconds['full', offloads[0]] / seconds['none', offloads[0]] - 1):+.1f} % over none (aim: at most +35 %)")
+    if dearest:
+        print(f"offloading takes at most {longer[dearest]:+.1f} % over the same policy without ({dearest[0]}, α = {dearest[1]}; aim: at most +8 %)")
     print()
 
 

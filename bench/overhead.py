@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the interpreter and the blocks cost an action: a model so small that a step has thousands of them, on one rank. Printed
-is the time of a step that lies in no op, per op; the time of an op that lies in no kernel, by `train --profile`; and the mean
-time of an op. Of the first and last, the best of the kept steps, since other programs only add to it.
+is the time of a step that lies in no op, per op; the time of an op that lies in no kernel, by `train --profile` (mean of three
+steps); and the mean time of an op. Medians of three rounds, of the last three steps of each.
 
 Usage: bench/overhead.py PATH/TO/penstock   (from the root of the repository)
 """
 import json
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 
 FOLDER = pathlib.Path("build/bench")
+ROUNDS = 3
 RUN = """[model]
 layers = 2
 hidden = 16
@@ -48,8 +50,8 @@ def overhead(program, schedule, slices):
     for step in json.loads((folder / "timeline.json").read_text())["steps"]:
         ops = step["devices"][0]
         busy = sum(end - start for start, end, *_ in ops)
-        found.append(((max(op[1] for op in ops) - busy) / len(ops), len(ops), busy / len(ops)))
-    return min(found)
+        found.append(((max(op[1] for op in ops) - busy) / len(ops), busy / len(ops), len(ops)))
+    return found
 
 
 def outside_kernels(program, folder, ops):
@@ -64,9 +66,12 @@ def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     print("| schedule | slices | ops a step | µs outside ops, per op | µs outside kernels, per op | µs in an op, mean |\n|---|---|---|---|---|---|")
     for schedule, slices in (("1f1b", 1), ("slimpipe", 8), ("zb-h1", 1)):
-        outside, ops, inside = overhead(sys.argv[1], schedule, slices)
-        kernels = outside_kernels(sys.argv[1], FOLDER / "overhead", ops)
-        print(f"| {schedule} | {slices} | {ops} | {outside * 1e6:.2f} | {kernels * 1e6:.0f} | {inside * 1e6:.0f} |")
+        steps, kernels = [], []
+        for _ in range(ROUNDS):
+            steps += overhead(sys.argv[1], schedule, slices)
+            kernels.append(outside_kernels(sys.argv[1], FOLDER / "overhead", steps[0][2]))
+        outside, inside = (statistics.median(step[i] for step in steps) for i in (0, 1))
+        print(f"| {schedule} | {slices} | {steps[0][2]} | {outside * 1e6:.2f} | {statistics.median(kernels) * 1e6:.0f} | {inside * 1e6:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ Usage: bench/peers.py PATH/TO/penstock [--sizes S M L] [--types f32 bf16] [--ste
 (from the root of the repository)
 
 Ours: one rank recomputes as "balanced" says, two run interleaved slimpipe with the vocabulary sharded. A step counts when
-other programs used at most 0.05 of a core meanwhile, as long as there are such steps. Every line that a run prints goes to
-build/bench/peers.jsonl; the tables are made of it, and --continue leaves out what it has already. The peers need PyPI's
-torch and transformers in $PENSTOCK_PEERS_PYTHON (default: a virtual environment that is made in the cache folder, 3 GB).
+other programs used at most 0.05 of a core meanwhile, as long as there are such steps; speeds are those of the median step
+that counts. Every line that a run prints goes to build/bench/peers.jsonl; the tables are made of it, and --continue leaves
+out what it has already. The peers need PyPI's torch and transformers in $PENSTOCK_PEERS_PYTHON (default: a virtual
+environment that is made in the cache folder, 3 GB).
 """
 import argparse
 import json
@@ -16,6 +17,7 @@ import os
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -27,6 +29,8 @@ FIELDS = ("layers", "hidden", "ffn", "heads", "kv_heads", "vocab")
 PIPELINES = {"1F1B": {"S": "4,4", "M": "7,5", "L": "2,2"}, "Interleaved1F1B": {"S": "2,2,2,2", "M": "4,3,3,2", "L": "1,1,1,1"},
              "ZBVZeroBubble": {"S": "2,2,2,2", "M": "3,4,3,2", "L": "1,1,1,1"}}
 SLICES = {"S": 4, "M": 4, "L": 8}  # at two ranks; one rank: 1, at L also 8
+RATIOS = ["one rank / kernels", "one rank / transformers", "its memory", "two ranks / best pipelining", "their memory", "simulated / measured time",
+          "n = 8 / n = 1, time"]
 QUIET = 0.05  # of a core
 ONE, SLICED, TWO, TRANSFORMERS = "penstock, 1 rank", "penstock, 1 rank, sliced", "penstock, 2 ranks", "transformers"
 FOLDER = pathlib.Path("build/bench")
@@ -172,7 +176,7 @@ def run_ours(program, size, dtype, ranks, slices, steps):
     tokens = SIZES[size][6] * SIZES[size][7]
     simulated = json.loads(subprocess.run([program, "simulate", str(directory), "--json"], check=True, capture_output=True).stdout)
     return {"peer": "penstock", "size": size, "dtype": dtype, "ranks": ranks, "slices": slices,
-            "simulated_seconds": simulated["makespan_s"], "measured_seconds": simulated["measured"]["makespan_s"], "tokens_per_second": tokens / min(quiet),
+            "simulated_seconds": simulated["makespan_s"], "measured_seconds": simulated["measured"]["makespan_s"], "tokens_per_second": tokens / statistics.median(quiet),
             "seconds_per_step": seconds, "other_busy_cores": [round(o, 2) for o in others],
             "quiet_steps": sum(other <= QUIET for _, other in counted), "peak_rss_bytes": sum(sorted(watch.peaks.values())[-ranks:]),
             "accounted_bytes": sum(device["measured_bytes"]["total"] for device in summary["devices"])}
@@ -202,17 +206,39 @@ def measure(program, arguments, log, known):
                 wanted = (size, dtype, name) not in known and any(re.search(pattern, name) for pattern in arguments.runs)
                 run = carry_out() if wanted else None
                 if run:
-                    log.write(json.dumps(dict(run, type=dtype, name=name)) + "\n")
+                    log.write(json.dumps(dict(run, type=dtype, name=name, commit=commit())) + "\n")
                     log.flush()
 
 
 def speed(run):
     if "kernel_tokens_per_second" in run:
         return run["kernel_tokens_per_second"]
-    return run["tokens_per_second"] if run["peer"] == "penstock" else run["tokens_per_second"]["best"]
+    return run["tokens_per_second"] if run["peer"] == "penstock" else run["tokens_per_second"]["median"]
+
+
+def side_by_side(cases):
+    """tokens/s, and peak resident MiB, of a size and type in one row."""
+    print("\n| tokens/s and peak resident MiB | kernels | penstock, 1 rank | transformers | penstock, 2 ranks | best pipelining, 2 ranks |")
+    print("|---|---|---|---|---|---|")
+    both = lambda run: f"{speed(run):,.0f} / {run['peak_rss_bytes'] / 2**20:,.0f}" if run else ""
+    for (size, dtype), case in cases.items():
+        kernels = f"{speed(case['kernels alone']):,.0f}" if "kernels alone" in case else ""
+        name, best = best_pipelining(case)
+        cells = [f"{size} {dtype}", kernels, both(case.get(ONE)), both(case.get(TRANSFORMERS)), both(case.get(TWO)),
+                 f"{both(best)} ({name.split()[1].rstrip(',')})" if best else ""]
+        print(f"| {' | '.join(cells)} |")
+
+
+def best_pipelining(case):
+    """The name and the run of the fastest schedule of torch.distributed.pipelining."""
+    return max(((label, run) for label, run in case.items() if label.startswith("pipelining")), key=lambda item: speed(item[1]),
+               default=("", None))
 
 
 def tables(runs):
+    commits = sorted({run["commit"] for run in runs if "commit" in run})
+    if len(commits) > 1:
+        print(f"Runs of several commits, by --continue: {', '.join(commits)}\n")
     print("| size | type | what | tokens/s | of kernels | peak resident MiB | accounted MiB | quiet steps |\n|---|---|---|---|---|---|---|---|")
     cases = {}
     for run in runs:
@@ -223,27 +249,59 @@ def tables(runs):
             resident = f"{run['peak_rss_bytes'] / 2**20:,.0f}" if "peak_rss_bytes" in run else ""
             accounted = f"{run['accounted_bytes'] / 2**20:,.0f}" if "accounted_bytes" in run else ""
             print(f"| {size} | {dtype} | {label} | {speed(run):,.0f} | {speed(run) / limit:.2f} | {resident} | {accounted} | {run.get('quiet_steps', '')} |")
-    print("\n| size | type | one rank / kernels | one rank / transformers | its memory | two ranks / best pipelining | its memory "
-          "| simulated / measured time | n = 8 / n = 1, time |\n|---|---|---|---|---|---|---|---|---|")
-    for (size, dtype), case in cases.items():
-        pipelines = [run for label, run in case.items() if label.startswith("pipelining")]
-        best = max(pipelines, key=speed, default=None)
-        cells = [ratio(case, ONE, case.get("kernels alone"), speed),
-                 ratio(case, ONE, case.get(TRANSFORMERS), speed),
-                 ratio(case, ONE, case.get(TRANSFORMERS), lambda run: run["peak_rss_bytes"]),
-                 ratio(case, TWO, best, speed),
-                 ratio(case, TWO, best, lambda run: run["peak_rss_bytes"]),
-                 simulated(case.get(TWO)),
-                 ratio(case, ONE, case.get(SLICED), speed)]
-        print(f"| {size} | {dtype} | " + " | ".join(cells) + " |")
+    side_by_side(cases)
+    print(f"\n| size | type | {' | '.join(RATIOS)} |\n|---|---" + "|---" * len(RATIOS) + "|")
+    found = {key: ratios(case) for key, case in cases.items()}
+    for (size, dtype), cells in found.items():
+        print(f"| {size} | {dtype} | " + " | ".join(shown(cell) for cell in cells) + " |")
+    print_aims(found)
+
+
+def ratios(case):
+    """The columns of RATIOS, None where a run is missing."""
+    best, resident = best_pipelining(case)[1], lambda run: run["peak_rss_bytes"]
+    return [ratio(case, ONE, case.get("kernels alone"), speed), ratio(case, ONE, case.get(TRANSFORMERS), speed),
+            ratio(case, ONE, case.get(TRANSFORMERS), resident), ratio(case, TWO, best, speed), ratio(case, TWO, best, resident),
+            simulated(case.get(TWO)), ratio(case, ONE, case.get(SLICED), speed)]
+
+
+def print_aims(found):
+    """How many aims are met, and those that are not."""
+    missed, count = [], 0
+    for (size, dtype), cells in found.items():
+        for name, value, (at_least, aim) in zip(RATIOS, cells, aims(size, dtype)):
+            if value is None or aim is None:
+                continue
+            count += 1
+            if value < aim if at_least else value > aim:
+                missed.append(f"| {size} | {dtype} | {name} | {shown(value)} | {'≥' if at_least else '≤'} {aim} |")
+    print(f"\n{count - len(missed)} of {count} aims are met.")
+    print("\n| size | type | missed | reached | aim |\n|---|---|---|---|---|\n" + "\n".join(missed or ["| - | - | none | - | - |"]))
+
+
+def aims(size, dtype):
+    """(whether more is better, the bound) of each of RATIOS."""
+    f32 = dtype == "f32"
+    return [(True, 0.94 if f32 else 0.92 if size == "L" else 0.85), (True, None),
+            (False, {"S": 0.6 if f32 else 0.55, "M": 0.65, "L": 0.4 if f32 else 0.35}[size]),
+            (True, 1.4 if size == "L" else 1.1 if f32 else 1.25), (False, {"S": 0.55, "M": 0.6, "L": 0.4}[size]),
+            (True, 0.95), (False, 1.05)]
 
 
 def ratio(case, ours, other, value):
-    return f"{value(case[ours]) / value(other):.2f}" if ours in case and other else ""
+    return value(case[ours]) / value(other) if ours in case and other else None
 
 
 def simulated(run):
-    return f"{run['simulated_seconds'] / run['measured_seconds']:.3f}" if run else ""
+    return run["simulated_seconds"] / run["measured_seconds"] if run else None
+
+
+def shown(value):
+    return "" if value is None else f"{value:.2f}"
+
+
+def commit():
+    return subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True).stdout.strip()
 
 
 def lines_of(path):

@@ -2,13 +2,10 @@
 """The planner's step beside the trainer's: measures this machine (penstock profile), plans two ranks on it, carries out
 the run file that the plan wrote, and prints the measured step beside the predicted one.
 
-Two measured figures: the median step, which is what a quiet machine takes; and the step composed by `penstock
-simulate` of the median time of every action on its stage and slice, its disturbed runs left out (the quicker half over
-micro-batches and steps counts), which a machine that is busy with other work disturbs less.
+A measured step is the median of a run's steps, the first of which is not counted.
 
-Usage: bench/plan.py PATH/TO/penstock [ROUNDS]   (from the root of the repository; two rounds unless told otherwise)
+Usage: bench/plan.py PATH/TO/penstock [ROUNDS]   (from the root of the repository; three rounds unless told otherwise)
 """
-import collections
 import json
 import os
 import pathlib
@@ -37,8 +34,8 @@ def json_of(*command):
 def profile(program, number):
     path = (FOLDER / f"profiled-{number}.toml").resolve()
     subprocess.run([program, "profile", "--ranks", "2", "--out", str(path)], check=True, stderr=subprocess.DEVNULL)
-    noise = next(line for line in path.read_text().splitlines() if " % of the" in line)
-    return path, noise.split(". In ")[-1].lstrip("# ")
+    comment = " ".join(line.lstrip("# ") for line in path.read_text().splitlines() if line.startswith("#"))
+    return path, re.search(r"In (\S+ %) of the repeats another program", comment)[1]
 
 
 def plan(program, hardware, text, *more):
@@ -54,50 +51,11 @@ def train(program, run_file, number):
     return run
 
 
-def tokens_of_ops(run):
-    """The tokens of each device's ops ("0F0.1", "STEP"), in the order of program.txt."""
-    devices = []
-    for line in (run / "program.txt").read_text().splitlines():
-        words = line.split()
-        if words and words[0] == "device":
-            devices.append([])
-        elif devices and words:
-            devices[-1].append(words[1])
-    return devices
-
-
-def action_of(token):
-    """Kind, stage and slice of a compute op ("3F2.1" gives F, 3, 1), None of any other."""
-    found = re.fullmatch(r"(\d+)([FBIW])\d+(?:\.(\d+))?", token)
-    if found:
-        return found[2], int(found[1]), int(found[3] or 0)
-    return ("STEP", 0, 0) if token == "STEP" else None
-
-
-def composed_step(program, run, best):
-    """Seconds of a step of undisturbed actions, as the simulator puts them together, and of the optimizer."""
-    ops = tokens_of_ops(run)
-    times = collections.defaultdict(list)
-    for step in json.loads((run / "timeline.json").read_text())["steps"]:
-        for device, events in enumerate(step["devices"]):
-            for op, (start, end) in zip(ops[device], events):
-                action = action_of(op)
-                if action:
-                    times[action].append(end - start)
-    quiet = {action: statistics.median(sorted(found)[:(len(found) + 1) // 2]) for action, found in times.items()}
-    table = FOLDER / "actions.costs"
-    table.write_text("".join(f"{kind} {stage} {piece} {seconds}\n" for (kind, stage, piece), seconds in quiet.items()
-                             if kind != "STEP") + "STEP * * 0\n")
-    result = json_of(program, "simulate", "--schedule", best["schedule"], "-p", str(best["pp"]), "-m",
-                     str(4 // best["micro_batch"] // best["dp"]), "-n", str(best["slices"]), "-v", str(best["chunks"]),
-                     "--costs", str(table), "--json")
-    return result["makespan_s"] + quiet.get(("STEP", 0, 0), 0.0), quiet
-
-
-def by_kind(quiet, best):
-    """Mean seconds of F and B of a slice-chunk."""
-    return {kind: statistics.mean(seconds for (k, _, _), seconds in quiet.items() if k == kind)
-            for kind in sorted({k for k, _, _ in quiet}) if kind != "STEP"}
+def name_of(best):
+    more = [best["policy"]] + (["vocabulary sharded"] if best["vocabulary_parallel"] else [])
+    more += [f"exchange {best['exchange']}"] if best["exchange"] != "off" else []
+    more += [f"offload {best['offload_ratio']}"] if best["offload_ratio"] else []
+    return f"{best['schedule']} n{best['slices']} v{best['chunks']} {', '.join(more)}"
 
 
 def main():
@@ -105,21 +63,17 @@ def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     text = write_text().resolve()
-    print("| round | plan | predicted s | median step s | difference | composed of actions s | difference | noise while profiling |")
-    print("|---|---|---|---|---|---|---|---|")
-    for number in range(1, 1 + (int(sys.argv[2]) if len(sys.argv) > 2 else 2)):
+    print("| round | plan | predicted s | measured s | difference | repeats of the profile beside other programs |\n|---|---|---|---|---|---|")
+    differences = []
+    for number in range(1, 1 + (int(sys.argv[2]) if len(sys.argv) > 2 else 3)):
         hardware, noise = profile(program, number)
         run_file = FOLDER / f"planned-{number}.toml"
         best = json_of(*plan(program, hardware, text, "--json", "--run-file", str(run_file)))["best"][0]
         run = train(program, run_file, number)
-        steps = [json.loads(line)["step_s"] for line in (run / "metrics.jsonl").read_text().splitlines()][1:]
-        median = statistics.median(steps)
-        composed, quiet = composed_step(program, run, best)
-        name = f"{best['schedule']} n{best['slices']} v{best['chunks']} {best['policy']}"
-        difference = lambda measured: f"{100 * (best['step_s'] / measured - 1):+.1f} %"
-        print(f"| {number} | {name} | {best['step_s']:.3f} | {median:.3f} | {difference(median)} | {composed:.3f} "
-              f"| {difference(composed)} | {noise} |", flush=True)
-        print(f"  actions: {', '.join(f'{k} {1e3 * v:.2f} ms' for k, v in by_kind(quiet, best).items())}", file=sys.stderr)
+        seconds = statistics.median([json.loads(line)["step_s"] for line in (run / "metrics.jsonl").read_text().splitlines()][1:])
+        differences.append(100 * (best["step_s"] / seconds - 1))
+        print(f"| {number} | {name_of(best)} | {best['step_s']:.3f} | {seconds:.3f} | {differences[-1]:+.1f} % | {noise} |", flush=True)
+    print(f"\nmedian of the rounds: predicted and measured differ by {statistics.median(differences):+.1f} %")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation beside measurement: runs the trainer under mpirun for several schedules at p = 2, simulates each run's
-program from its own action times, and prints a Markdown table.
+program from its own action times, and prints a Markdown table. The step that is simulated has the median time of the last three.
 
 Usage: bench/reality.py PATH/TO/penstock   (from the root of the repository)
 """

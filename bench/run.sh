@@ -1,33 +1,50 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The benchmarks, all or some by name; each prints the machine first, and what it prints is kept in bench/results/.
+# The benchmarks, all or some by name. What one prints is kept in bench/results/ under a head that says on which machine, of
+# which commit ("+": with changes), on which day (UTC) and by which command; bench/figures.py then copies it into the documents.
 # Options after the name go to bench/peers.py or bench/memory.py: "peers --continue" measures what is missing yet.
+# PENSTOCK_BENCH_QUICK=1 runs everything at sizes of seconds, to see that it works, and keeps that in build/bench/quick/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=build/release/penstock
 bin=build/release/bin
+kept=bench/results
+quick=""
+[ "${PENSTOCK_BENCH_QUICK:-}" = 1 ] && quick=1 && kept=build/bench/quick
 
 machine() {
   local flag best=none
   for flag in avx2 avx512f avx512_bf16 amx_bf16; do grep -qw "$flag" /proc/cpuinfo && best=$flag; done
-  printf '%s, %s cores, %s\n\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$best"
+  printf '%s, %s cores, %s' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$best"
 }
 
-generators() { "$bin/generators_benchmark" --benchmark_min_time=0.2 2>/dev/null; }
-simulate() { "$bin/simulate_benchmark" 2>/dev/null; }
+# What benchmarks write does not change the program.
+commit() {
+  git rev-parse --short=7 HEAD | tr -d '\n'
+  [ -z "$(git status --porcelain -- . ':!bench/results' ':!docs' ':!README.md')" ] || printf '+'
+}
+
+# google PROGRAM [SECONDS]: a Google Benchmark program, each of whose rounds takes at least so long.
+google() { python3 bench/google.py "$bin/$1" "${quick:+0.01}"; }
+
+generators() { google generators_benchmark; }
+simulate() { google simulate_benchmark; }
 reality() { python3 bench/reality.py "$program"; }
-forecast() { python3 bench/forecast.py "$program"; }
+forecast() { python3 bench/forecast.py "$program" ${quick:+1}; }
 reference() { bash bench/reference.sh "$program"; }
-plan() { python3 bench/plan.py "$program"; }
+reference_fit() { "$program" plan --fit bench/reference; }
+plan() { python3 bench/plan.py "$program" ${quick:+1}; }
 papers() { python3 bench/papers.py "$program"; }
 schedules() { bench/schedules.sh; }
-kernels() { "$bin/kernels_benchmark" 2>/dev/null; }
-memory() { python3 bench/memory.py "$program" "${options[@]}"; }
+kernels() { google kernels_benchmark; }
+memory() { python3 bench/memory.py "$program" ${quick:+--small} "${options[@]}"; }
 memory-reference() { "$program" plan --score bench/reference/atc24_memory.csv; }
 overhead() { python3 bench/overhead.py "$program"; }
+shares() { python3 bench/shares.py "$program"; }
 peers() { python3 bench/peers.py "$program" "${options[@]}"; }
 slimpipe() { python3 bench/slimpipe.py "$program"; }
 exchange() { python3 bench/exchange.py "$program"; }
+demo() { python3 bench/demo.py; }
 pictures() {
   local show="$program show --schedule slimpipe -p 4 --format svg"
   $show -m 2 -n 8 > docs/pictures/slimpipe.svg
@@ -35,7 +52,15 @@ pictures() {
   $show -m 2 -n 4 --vocabulary-parallel > docs/pictures/slimpipe_vocabulary.svg
 }
 
-names="generators simulate reality forecast reference plan papers memory memory-reference schedules kernels overhead peers slimpipe exchange pictures"
+# A benchmark that fails leaves the file of the last one that did not.
+run() {
+  printf '== %s\n' "$1"
+  { printf 'machine  %s\ncommit   %s\ndate     %s\ncommand  %s\n\n' "$(machine)" "$(commit)" "$(date -u +%F)" "./dev bench $1${options[*]:+ ${options[*]}}"
+    "$1"; } | tee "build/bench/$1.partial"
+  mv "build/bench/$1.partial" "$kept/$1.txt"
+}
+
+names="generators simulate reality forecast reference_fit reference plan papers memory memory-reference schedules kernels overhead shares peers slimpipe exchange demo pictures"
 wanted=""
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done
 options=("$@")
@@ -43,12 +68,14 @@ case "$wanted:$#" in
   *:0 | "memory :"* | "peers :"*) ;;
   *) echo "only \"memory\" and \"peers\", each alone, take options" >&2; exit 2 ;;
 esac
-wanted=${wanted:-$names}
-mkdir -p bench/results
-for name in $wanted; do
+# One name runs another benchmark too.
+case "$wanted" in
+  "reality ") wanted="reality forecast" ;;
+  "reference ") wanted="reference_fit reference" ;;
+esac
+mkdir -p build/bench "$kept"
+for name in ${wanted:-$names}; do
   [[ " $names " == *" $name "* ]] || { echo "no benchmark is called \"$name\"; there are: $names" >&2; exit 2; }
-  printf '== %s\n' "$name"
-  if [ "$name" = schedules ]; then schedules > docs/schedules.md; echo "written: docs/schedules.md"; continue; fi
-  if [ "$name" = pictures ]; then pictures; echo "written: docs/pictures/slimpipe*.svg"; continue; fi
-  { machine; "$name"; } | tee "bench/results/$name.txt"
+  if [ "$name" = pictures ]; then pictures; echo "written: docs/pictures/slimpipe*.svg"; else run "$name"; fi
 done
+[ -n "$quick" ] || python3 bench/figures.py || { echo "the documents name figures, listed above, that are others now" >&2; exit 1; }

@@ -139,41 +139,41 @@ def schedules(program):
 # --- what slicing costs -------------------------------------------------------------------------------------------------
 
 def slicing(program):
-    """The long-context size of bench/peers.py with one sequence a step; fastest step of two runs, n in turn."""
+    """The long-context size of bench/peers.py with one sequence a step; the median of three runs' steps, n in turn."""
     flags = pathlib.Path("/proc/cpuinfo").read_text()
     precision = "bf16" if "avx512_bf16" in flags or "amx_bf16" in flags else "f32"
     seq_len = 2048 if QUICK else 16384
     size = ["--model.layers", 4, "--model.hidden", 512, "--model.ffn", 1376, "--model.heads", 8, "--model.kv_heads", 8,
             "--model.vocab", 8192, "--data.seq_len", seq_len, "--train.batch", 1, "--train.steps", 2, "--train.threads", 0,
             "--train.precision", precision]
-    best = {}
-    for _ in range(2):
-        for n in (1, 8):
+    runs = {1: [], 8: []}
+    for _ in range(3):
+        for n, found in runs.items():
             run = train(program, f"slicing-{n}", 1, "--schedule.name", "slimpipe", "--schedule.slices", n, *size)
-            seconds = min(step["step_s"] for step in steps(run))
-            if n not in best or seconds < best[n][0]:
-                best[n] = (seconds, devices(run)[0], simulate(program, run)["makespan_s"])
+            seconds = statistics.median(step["step_s"] for step in steps(run))
+            found.append((seconds, devices(run)[0], simulate(program, run)["makespan_s"]))
+    median = {n: sorted(found, key=lambda entry: entry[0])[1] for n, found in runs.items()}
     print(f"\n## What slicing costs: one rank, all cores, {seq_len} tokens, 4 layers, hidden 512, {precision}\n")
     print("| n | step s | simulated from its action times | difference | of n = 1 | peak MiB | predicted | difference |\n|---|---|---|---|---|---|---|---|")
-    for n, (seconds, device, simulated) in best.items():
+    for n, (seconds, device, simulated) in median.items():
         measured, predicted = device["measured_bytes"]["total"] / 2**20, device["predicted_bytes"]["total"] / 2**20
-        print(f"| {n} | {seconds:.2f} | {simulated:.2f} | {off(simulated, seconds)} | {off(seconds, best[1][0])} | {measured:.0f} | {predicted:.0f} "
+        print(f"| {n} | {seconds:.2f} | {simulated:.2f} | {off(simulated, seconds)} | {off(seconds, median[1][0])} | {measured:.0f} | {predicted:.0f} "
               f"| {off(predicted, measured)} |", flush=True)
 
 
 # --- vocabulary parallelism ---------------------------------------------------------------------------------------------
 
 def compute_seconds(program, run):
-    """Processor seconds of each device's compute, of the step with the least in total."""
+    """Processor seconds of each device's compute, of the step with the median in total."""
     document = json.loads((run / "timeline.json").read_text())
     totals = [[sum(entry[2] for entry in ops if len(entry) > 2) for ops in step["devices"]] for step in document["steps"]]
-    return min(totals, key=sum)
+    return sorted(totals, key=sum)[len(totals) // 2]
 
 
 def vocabulary(program):
     vocab, seq_len, batch = (4000, 256, 4) if QUICK else (32000, 1024, 4)
     size = ["--model.hidden", 512, "--model.ffn", 1376, "--model.heads", 8, "--model.kv_heads", 8, "--model.vocab", vocab,
-            "--data.seq_len", seq_len, "--train.batch", batch, "--train.steps", 3, "--schedule.name", "slimpipe", "--schedule.slices", 8]
+            "--data.seq_len", seq_len, "--train.batch", batch, "--train.steps", 4, "--schedule.name", "slimpipe", "--schedule.slices", 8]
     print(f"\n## Vocabulary parallelism: p = 4, V = {vocab}, hidden 512, 8 layers, {batch} sequences of {seq_len} tokens, n = 8\n")
     sentence, columns = time_columns(4)
     head = ["vocabulary", "compute ms of devices 0, 1, .. (processor time)", "max/mean", *columns, "peak MiB of devices", "predicted MiB",
