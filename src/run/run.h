@@ -48,6 +48,7 @@ struct Run {
   schedule::Program program;     // one step of one pipeline
   model::MemoryTable predicted;  // peak of each device of the pipeline
 
+  std::string schedule_note;  // where the order of a schedule made for given costs comes from; may be empty
   std::string memory_note;    // the choice made for an "auto" of [memory]; may be empty
   std::string exchange_note;  // the choice made for schedule.exchange = "auto"; may be empty
 
