@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints how greedy compares with the fixed patterns in the same memory, as a Markdown table for
-// docs/schedules.md: idle part of the step over a grid of times, p and m. A pattern that holds more than the
-// limit shows a dash.
+// docs/schedules.md: idle part of the step over a grid of times, p and m, and where greedy's order comes
+// from. A pattern that holds more than the limit shows a dash. Limits are those of 1F1B, twice that, and with
+// two stages a device what v-min and v-half hold.
 //
 //   build/release/bin/greedy_table
 
+#include <algorithm>
 #include <cstdio>
+#include <set>
 #include <string>
 
 #include "base/text.h"
@@ -32,9 +35,9 @@ constexpr Times kTimes[] = {{"1 : 1 : 1", 1, 1, 1},
 
 struct Family {
   const char* title;
-  schedule::Placing placing;
   int chunks;
   std::vector<const char*> patterns;
+  std::vector<const char*> own_limits;  // patterns that hold less than 1F1B
 };
 
 std::string bubble(const Schedule& plan, const Times& times) {
@@ -53,15 +56,25 @@ void print_row(const Family& family, const Times& times, int p, int m, int limit
   const auto stages = static_cast<std::size_t>(p * family.chunks);
   const std::vector<Seconds> forward(stages, times.forward), input(stages, times.input),
       weight(stages, times.weight);
-  const schedule::Request request = schedule::request(p, m);
+  schedule::Request request = schedule::request(p, m);
   std::string row = "| " + std::to_string(p) + " | " + std::to_string(m) + " | " + times.name + " | " +
                     std::to_string(limit) + " |";
   for (const char* pattern : family.patterns) {
     const Schedule plan = schedule::generate(pattern, request);
     row += " " + (in_flight(plan) <= limit ? bubble(plan, times) : std::string("-")) + " |";
   }
-  const Schedule plan = greedy(request, {family.placing, forward, input, weight, 0, {}, limit});
-  std::printf("%s %s |\n", row.c_str(), bubble(plan, times).c_str());
+  request.chunks = family.chunks;
+  request.costs = {.forward = forward, .input = input, .weight = weight, .limit = limit};
+  const schedule::GreedySchedule made = make_greedy(request);
+  std::printf("%s %s | %s |\n", row.c_str(), bubble(made.schedule, times).c_str(), made.origin().c_str());
+}
+
+// In stages' records of a micro-batch.
+std::set<int> limits_of(const Family& family, int p, int m) {
+  std::set<int> limits{p * family.chunks, 2 * p * family.chunks};
+  for (const char* pattern : family.own_limits)
+    limits.insert(in_flight(schedule::generate(pattern, schedule::request(p, m))));
+  return limits;
 }
 
 void print_table(const Family& family) {
@@ -70,13 +83,13 @@ void print_table(const Family& family) {
     head += std::string(" ") + pattern + " |";
     rule += "---|";
   }
-  std::printf("\n%s, idle %% of the step:\n\n%s greedy |\n%s---|\n", family.title, head.c_str(),
-              rule.c_str());
+  std::printf("\n%s, idle %% of the step:\n\n%s greedy | its order from |\n%s---|---|\n", family.title,
+              head.c_str(), rule.c_str());
   for (const int p : {4, 8}) {
     for (const int m : {p, 2 * p, 4 * p}) {
+      const std::set<int> limits = limits_of(family, p, m);
       for (const Times& times : kTimes) {
-        for (const int limit : {p * family.chunks, 2 * p * family.chunks})
-          print_row(family, times, p, m, limit);
+        for (const int limit : limits) print_row(family, times, p, m, limit);
       }
     }
   }
@@ -87,7 +100,7 @@ void print_table(const Family& family) {
 
 int main() {
   using namespace penstock::sim;
-  using penstock::schedule::Placing;
-  print_table({"One stage a device", Placing::Even, 1, {"1f1b", "zb-h1", "zb-h2"}});
-  print_table({"Two stages a device in a V", Placing::V, 2, {"v-min", "v-half", "zb-v", "dualpipe-v"}});
+  print_table({"One stage a device", 1, {"1f1b", "zb-h1", "zb-h2"}, {}});
+  print_table(
+      {"Two stages a device in a V", 2, {"v-min", "v-half", "zb-v", "dualpipe-v"}, {"v-min", "v-half"}});
 }

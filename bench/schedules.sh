@@ -26,7 +26,11 @@ cat <<'TEXT'
 ## Greedy against the fixed patterns
 
 Long context makes F, I and W unequal: attention has no weights. `greedy` builds a schedule for given times within a memory
-limit; the patterns were drawn for F = I = W. Idle time in percent of the step, smaller is better.
+limit; the patterns were drawn for F = I = W. Idle time in percent of the step, smaller is better. Limits count the records
+of stages that a device may hold: what 1F1B's first device holds, twice that, and with two stages a device what v-min and
+v-half themselves hold at this p and m; a dash stands for a pattern that holds more. The last column says where greedy's
+order comes from: a fixed pattern that it adopted as it is, a pattern's F and I with the W placed anew, or its own priority
+rules (also where those are as short as a pattern and some device ends earlier).
 
 `build/release/bin/greedy_table`
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "plan/run_file.h"
+#include "run/choose.h"
 #include "run/costs.h"
 #include "run/lowering.h"
 #include "run/memory.h"
@@ -29,9 +30,13 @@ bool contains(const std::vector<Candidate>& candidates, const Candidate& wanted)
 
 bool faster(const Candidate& a, const Candidate& b) { return a.step() < b.step(); }
 
-std::optional<run::Run> run_of(const Workload& workload, const Layout& layout) {
+std::optional<run::Run> run_of(const Workload& workload, const Cluster& cluster, const Layout& layout) {
+  run::Machine machine;
+  machine.hardware = cluster.hardware;
   try {
-    return run::lay_out(options_of(workload, layout), {});
+    run::Run run = run::lay_out(options_of(workload, layout), machine);
+    run::choose_order(run);
+    return run;
   } catch (const InputError&) {
     return {};
   }
@@ -74,7 +79,7 @@ bool fit_share(run::Run& run, Bytes limit) {
 // With the memory that its run is predicted to take; nothing where that does not fit.
 std::optional<Candidate> simulate(const Workload& workload, const Cluster& cluster, Candidate candidate,
                                   bool any_offload) {
-  std::optional<run::Run> run = run_of(workload, candidate.layout);
+  std::optional<run::Run> run = run_of(workload, cluster, candidate.layout);
   if (!run) return {};
   const auto limit = static_cast<Bytes>(cluster.limit);
   if (any_offload ? !fit_share(*run, limit) : predict(*run) > limit) return {};
@@ -113,7 +118,7 @@ std::vector<Candidate> fastest(const Workload& workload, const Cluster& cluster,
   });
   std::vector<std::optional<Seconds>> steps(candidates.size());
   on_all_cores(candidates.size(), [&](std::size_t i) {
-    if (const auto run = run_of(workload, candidates[i].layout))
+    if (const auto run = run_of(workload, cluster, candidates[i].layout))
       steps[i] = sim::simulate(run::program_of(*run), costs_of(workload, cluster, *run)).timeline.makespan();
   });
   std::vector<std::pair<Seconds, std::size_t>> order;
@@ -147,7 +152,7 @@ std::int64_t action_count(const Workload& workload, const Layout& layout) {
 
 std::optional<SimulatedStep> simulate_step(const Workload& workload, const Cluster& cluster,
                                            const Layout& layout) {
-  const std::optional<run::Run> run = run_of(workload, layout);
+  const std::optional<run::Run> run = run_of(workload, cluster, layout);
   if (!run) return {};
   SimulatedStep step{run::program_of(*run), {}};
   step.result =

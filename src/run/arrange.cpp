@@ -88,15 +88,32 @@ void check_stages(const Options& options, const schedule::Schedule& schedule) {
               fewer + " or fewer, or " + std::to_string(schedule.stages) + " layers or more");
 }
 
+// One time stands for all stages.
+schedule::StageCosts costs_of(const ScheduleOptions& chosen, std::int64_t devices) {
+  const auto of_stages = [&](const Numbers& times) {
+    return times.size() == 1 ? Numbers(devices * chosen.chunks, times.front()) : times;
+  };
+  return {.forward = of_stages(chosen.forward),
+          .input = of_stages(chosen.input),
+          .weight = of_stages(chosen.weight),
+          .transfer = chosen.transfer,
+          .limit = static_cast<Bytes>(chosen.in_flight * static_cast<double>(chosen.chunks))};
+}
+
 }  // namespace
 
-schedule::Schedule generate(const Options& options, std::int64_t micro_batches) {
+schedule::Request request_of(const Options& options, std::int64_t micro_batches) {
   schedule::Request request;
   request.devices = static_cast<int>(options.parallel.pp);
   request.slices.assign(micro_batches, static_cast<int>(options.schedule.slices));
   request.chunks = static_cast<int>(options.schedule.chunks);
   request.group = static_cast<int>(options.schedule.group);
-  return schedule::generate(options.schedule.name, request);
+  request.costs = costs_of(options.schedule, options.parallel.pp);
+  return request;
+}
+
+schedule::Schedule generate(const Options& options, std::int64_t micro_batches) {
+  return schedule::generate(options.schedule.name, request_of(options, micro_batches));
 }
 
 schedule::Schedule arrange(Options& options) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "run/options.h"
+#include "schedule/request.h"
 #include "schedule/schedule.h"
 
 namespace penstock::run {
@@ -12,6 +13,9 @@ namespace penstock::run {
 // micro-batches, and vocabulary parallelism if the schedule has no slots for it; NoAnswer when the file holds
 // an illegal schedule.
 schedule::Schedule arrange(Options& options);
+
+// The request for the schedule of that name and size, for so many micro-batches.
+schedule::Request request_of(const Options& options, std::int64_t micro_batches);
 
 // The schedule of that name and size, for so many micro-batches.
 schedule::Schedule generate(const Options& options, std::int64_t micro_batches);

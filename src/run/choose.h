@@ -7,6 +7,12 @@
 
 namespace penstock::run {
 
+// A schedule made for given costs (greedy): without times in the options it takes each stage's by the
+// analytic model at run.machine.hardware, with the policy given ("auto": none). Without schedule.in_flight it
+// may hold p micro-batches; with memory.limit, and neither policy nor offload "auto", the most up to 2p that
+// fit. Sets the run's options, schedule and schedule_note; other schedules stay.
+void choose_order(Run& run);
+
 // memory.policy = "auto": the first of none, balanced, balanced+fc1 and full that fits memory.limit, with the
 // least offload that fits if that is also "auto"; without a limit none and 0. Throws NoAnswer when nothing
 // fits. Sets the run's options, keep, offload and memory_note.

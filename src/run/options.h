@@ -76,6 +76,9 @@ struct ScheduleOptions {
   std::string exchange = "off";
   std::int64_t exchange_limit = 1000;  // K,V slices
   bool vocabulary_parallel = false;
+  Numbers forward, input, weight;  // greedy's seconds per stage; empty: by this machine's speeds
+  Seconds transfer = 0;            // given with those
+  double in_flight = 0;            // greedy's micro-batches per device; 0: p, or what fits memory.limit
 };
 
 struct MemoryOptions {

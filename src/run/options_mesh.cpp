@@ -7,6 +7,24 @@ namespace {
 constexpr double kMostDevices = 65536;
 constexpr double kMostSlices = 32767;  // an action's slice is a 16-bit number
 
+// What greedy is made for.
+void describe_costs(ScheduleOptions& options, OptionTable& table) {
+  const std::string_view section = "schedule";
+  const char* by_speed = "by this machine's speeds";
+  table.push_back({section, "forward", &options.forward,
+                   "greedy is made for these seconds of an F, one for each stage or one for all.",
+                   not_negative(), by_speed});
+  table.push_back({section, "input", &options.input, "The same of an I.", not_negative(), by_speed});
+  table.push_back({section, "weight", &options.weight, "The same of a W.", not_negative(), by_speed});
+  table.push_back({section, "transfer", &options.transfer,
+                   "Seconds from device to device that greedy is made for, given together with these.",
+                   not_negative(), by_speed});
+  table.push_back(
+      {section, "in_flight", &options.in_flight,
+       "Micro-batches' worth of records that a device may hold under greedy, 1 or more; 0: automatic.",
+       from_to(0, 1e6), "as 1f1b: pp; with memory.limit the most up to 2 pp that fit"});
+}
+
 }  // namespace
 
 void describe(ParallelOptions& options, OptionTable& table) {
@@ -51,6 +69,7 @@ void describe(ScheduleOptions& options, OptionTable& table) {
                    &options.vocabulary_parallel,
                    "Shard the embedding and the output matrix over the pipeline; slimpipe only.",
                    {}});
+  describe_costs(options, table);
 }
 
 void describe(MemoryOptions& options, OptionTable& table) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/resolve.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "run/arrange.h"
 #include "run/choose.h"
@@ -9,6 +11,7 @@
 #include "run/lowering.h"
 #include "run/memory.h"
 #include "run/settle.h"
+#include "schedule/generators/generator.h"
 #include "schedule/placement.h"
 
 namespace penstock::run {
@@ -52,11 +55,17 @@ Run lay_out(Options options, const Machine& machine) {
 }
 
 bool chooses_by_speed(const Options& options) {
-  return options.schedule.exchange == "auto" && options.parallel.pp > 1;
+  const ScheduleOptions& chosen = options.schedule;
+  const auto generators = schedule::generators();
+  const auto generator = std::ranges::find(generators, chosen.name, &schedule::Generator::name);
+  const bool made_for_costs = generator != generators.end() && generator->made_for_costs;
+  return (chosen.exchange == "auto" && options.parallel.pp > 1) ||
+         (made_for_costs && chosen.file.empty() && chosen.forward.empty());
 }
 
 Run resolve(Options options, const Machine& machine) {
   Run run = lay_out(std::move(options), machine);
+  choose_order(run);
   choose_memory(run);
   choose_exchange(run);  // needs the final policy
   run.program = program_of(run);

@@ -143,6 +143,34 @@ void choose_generator(Options& options) {
   if (chosen.slices == 0) chosen.slices = sliced ? default_slices(options) : 1;
 }
 
+// Times and memory that greedy is made for.
+void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
+  const bool greedy = chosen.file.empty() && schedule::find_generator(chosen.name).made_for_costs;
+  const auto only_greedy = [&](const char* key, bool given) {
+    require(!given || greedy, std::string("schedule.") + key +
+                                  " is of schedules made for given costs: use schedule.name = \"greedy\", or "
+                                  "leave it out");
+  };
+  const std::size_t stages = devices * chosen.chunks;
+  for (const auto& [key, times] : {std::pair("forward", &chosen.forward), std::pair("input", &chosen.input),
+                                   std::pair("weight", &chosen.weight)}) {
+    only_greedy(key, !times->empty());
+    require(times->empty() == chosen.forward.empty(),
+            "schedule.forward, schedule.input and schedule.weight: give all three, or none");
+    require(times->size() <= 1 || times->size() == stages,
+            std::string("schedule.") + key + " has " + std::to_string(times->size()) +
+                " times; expected one, or one for each of " + std::to_string(stages) + " stages");
+  }
+  only_greedy("transfer", chosen.transfer != 0);
+  require(chosen.transfer == 0 || !chosen.forward.empty(),
+          "schedule.transfer = " + exact_number(chosen.transfer) +
+              " needs schedule.forward, schedule.input and schedule.weight");
+  only_greedy("in_flight", chosen.in_flight != 0);
+  require(chosen.in_flight == 0 || chosen.in_flight >= 1,
+          "schedule.in_flight = " + exact_number(chosen.in_flight) +
+              ": a device holds a micro-batch at least; use 1 or more, or 0 for automatic");
+}
+
 }  // namespace
 
 mesh::Mesh mesh_of(const Options& options) {
@@ -160,6 +188,7 @@ void settle(Options& options) {
   check_byte_vocabulary(options);
   check_training(options);
   if (options.schedule.file.empty()) choose_generator(options);
+  check_costs(options.schedule, options.parallel.pp);
 }
 
 }  // namespace penstock::run

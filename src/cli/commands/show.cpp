@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/input/schedule_flags.h"
+#include "cli/input/stage_costs.h"
 #include "cli/simulate/compare_schedules.h"
 #include "cli/simulate/simulation.h"
 #include "cli/tell.h"
@@ -18,7 +19,7 @@
 #include "report/svg.h"
 #include "report/trace.h"
 #include "schedule/check/check.h"
-#include "schedule/generators/generator.h"
+#include "schedule/generators/greedy.h"
 #include "schedule/passes/lower.h"
 #include "schedule/program_text.h"
 #include "schedule/text.h"
@@ -35,6 +36,8 @@ struct ShowFlags {
   bool program = false;
   bool colour = false;
   bool compare = false;
+  sim::UnitTimes times;  // of schedules made for given costs
+  std::string costs;
 };
 
 std::string describe(const schedule::Schedule& schedule) {
@@ -54,7 +57,21 @@ std::string notes(const ShowFlags& flags) {
         "adds weight gradients in another micro-batch order than 1f1b: equal to it to a tolerance, not in "
         "every bit\n";
   }
+  if (generator.made_for_costs)
+    text += "its order comes from: " + schedule::make_greedy(request_of(flags.schedule)).origin() + "\n";
   return text;
+}
+
+// Times are drawn as units; only schedules made for given costs have a use for others.
+void refuse_idle_costs(const ShowFlags& flags) {
+  const bool given =
+      flags.times != sim::UnitTimes{} || !flags.costs.empty() || !flags.schedule.memory_limit.empty();
+  const std::string& name = flags.schedule.name;
+  if (!given || (!flags.compare && !name.empty() && schedule::find_generator(name).made_for_costs)) return;
+  throw InputError(
+      "--forward, --input, --weight, --transfer, --costs, --memory-limit: only greedy is made for given "
+      "costs; "
+      "with other schedules they are of simulate");
 }
 
 // A program in time: F = 1, B = 2, I = W = 1, visits of the vocabulary 1/2.
@@ -123,9 +140,11 @@ void tell_if_illegal(const ShowFlags& flags, const schedule::Schedule& schedule)
   tell("this schedule is illegal; penstock check " + flags.schedule.file + " says why");
 }
 
-std::string show(const ShowFlags& flags) {
+std::string show(ShowFlags flags) {
+  refuse_idle_costs(flags);
   if (flags.compare) return compare_schedules(flags.schedule);
   if (flags.schedule.name.empty() && flags.schedule.file.ends_with(".toml")) return show_run(flags);
+  give_costs(flags.schedule, flags.times, flags.costs);
   const schedule::Schedule schedule = make_schedule(flags.schedule);
   if (!flags.schedule.file.empty()) tell_if_illegal(flags, schedule);
   if (flags.program) return schedule::to_text(lower_legal(schedule, flags.schedule));
@@ -146,6 +165,7 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<ShowFlags>();
   CLI::App* command = program.add_subcommand("show", "Draw a schedule, or print it for another program.");
   add_schedule_flags(*command, flags->schedule);
+  add_cost_flags(*command, flags->times, flags->costs);
   CLI::Option* format = command->add_option("--format", flags->format, "grid, csv, json, svg or trace");
   format->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}));
   CLI::Option* lowered = command->add_flag(

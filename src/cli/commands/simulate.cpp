@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/input/number_flags.h"
 #include "cli/input/output_path.h"
+#include "cli/input/stage_costs.h"
 #include "cli/report/run_report.h"
 #include "cli/simulate/simulation.h"
 #include "cli/simulate/sweep.h"
@@ -104,11 +105,8 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
       "simulate", "Simulate a schedule, a run file, or a finished run beside what it measured.");
   add_schedule_flags(*command, flags->schedule);
   command->get_option("file")->description("a schedule (CSV), a run file (TOML), or a run directory");
-  command->add_option("--forward", flags->times.forward, "seconds of an F");
+  add_cost_flags(*command, flags->times, flags->costs);
   command->add_option("--backward", flags->times.backward, "seconds of a B");
-  command->add_option("--input", flags->times.input, "seconds of an I");
-  command->add_option("--weight", flags->times.weight, "seconds of a W");
-  command->add_option("--transfer", flags->times.transfer, "seconds from device to device; occupies nothing");
   command->add_option("--copy", flags->times.copy, "seconds to copy a whole record, one way, with --offload");
   command->add_option("--visit", flags->times.visit, "seconds of a visit of the vocabulary (LOSS)");
   command
@@ -120,8 +118,6 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
       ->add_option("--stage-layers", flags->times.layers,
                    "layers of a stage, at each of which help is served")
       ->check(whole_number_from(1));
-  command->add_option("--costs", flags->costs,
-                      "a table of costs: seconds by kind, stage and slice; links; bytes");
   command->add_option("--change", flags->changes,
                       "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long)");
   command->add_option("--attention", flags->attention,

@@ -47,6 +47,10 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
       ->check(whole_number_from(1));
   command.add_option("--group", flags.group, "slices per group of interleaved slimpipe; 0: automatic")
       ->check(whole_number_from(0));
+  command.add_option(
+      "--memory-limit", flags.memory_limit,
+      "of greedy: micro-batches' worth of records that a device may hold, 1 or more, default p as "
+      "1f1b; or bytes, as in 6GiB, with records in --costs");
   command.add_option("--offload", flags.offload, "share of each record that leaves its device, 0 to 1")
       ->check(share());
   command.add_flag(
@@ -70,7 +74,11 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
     return schedule::parse_csv(files::read_text(flags.file, kLongestSchedule), flags.file);
   if (flags.name.empty())
     throw InputError("which schedule? give a CSV file, or --schedule NAME -p DEVICES -m MICRO_BATCHES");
-  schedule::find_generator(flags.name);
+  return schedule::generate(flags.name, request_of(flags));
+}
+
+schedule::Request request_of(const ScheduleFlags& flags) {
+  const schedule::Generator& generator = schedule::find_generator(flags.name);
   require_given(flags.devices, "-p", "devices");
   const bool listed = flags.slices.size() > 1;
   const int m =
@@ -81,11 +89,13 @@ schedule::Schedule make_schedule(const ScheduleFlags& flags) {
                      std::to_string(m) + " needs as many, or one number for all");
   }
   schedule::Request request =
-      schedule::request(flags.devices, m, flags.slices.empty() ? 1 : flags.slices.front(), flags.chunks);
+      schedule::request(flags.devices, m, flags.slices.empty() ? 1 : flags.slices.front(),
+                        flags.chunks > 0 ? flags.chunks : generator.default_chunks);
   if (listed) request.slices = flags.slices;
   request.group = flags.group;
   request.latency = flags.latency;
-  return schedule::generate(flags.name, request);
+  request.costs = flags.costs;
+  return request;
 }
 
 schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedule/program.h"
+#include "schedule/request.h"
 #include "schedule/schedule.h"
 #include "sim/costs/costs.h"
 
@@ -34,9 +35,15 @@ struct ScheduleFlags {
   std::string exchange = "off";  // context exchange: off, paired or levelled
   int exchange_limit = 1000;     // K,V slices
   double latency = 0;            // of a transfer, in forwards; for simulate only
+  std::string memory_limit;      // of schedules made for given costs: micro-batches, or bytes
+  schedule::StageCosts costs;    // for those, by give_costs() (stage_costs.h)
 };
 
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
+
+// The request to the generator, its default chunks filled in; throws InputError without a known name and
+// sizes.
+schedule::Request request_of(const ScheduleFlags& flags);
 
 // Generates or reads the schedule; throws InputError.
 schedule::Schedule make_schedule(const ScheduleFlags& flags);

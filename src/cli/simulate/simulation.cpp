@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/automatic_threads.h"
+#include "cli/input/measured_run.h"
+#include "cli/input/stage_costs.h"
 #include "cli/profile/speeds.h"
 #include "files/mapped_file.h"
 #include "files/option_file.h"
@@ -27,8 +29,6 @@
 
 namespace penstock::cli {
 namespace {
-
-constexpr std::size_t kLongestTimeline = std::size_t{1} << 30;
 
 sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs& costs,
                              const SimulateFlags& flags) {
@@ -107,6 +107,7 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
   ScheduleFlags asked = flags.schedule;
   if (flags.times.forward > 0 && flags.times.transfer > 0)
     asked.latency = flags.times.transfer / flags.times.forward;
+  give_costs(asked, flags.times, flags.costs);
   Simulated simulated{.program = lower_legal(make_schedule(asked), asked)};
   if (flags.costs.empty()) {
     simulated.result = evaluate_changed(
@@ -114,8 +115,7 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
         flags);
     return simulated;
   }
-  sim::CostTable table = sim::parse_cost_table(files::read_text(flags.costs, kLongestSchedule), flags.costs,
-                                               sim::extent_of(simulated.program));
+  const sim::CostTable table = read_costs(flags.costs, sim::extent_of(simulated.program));
   table.require_complete(simulated.program);
   simulated.result = evaluate_changed(simulated.program, table, flags);
   return simulated;
@@ -160,22 +160,6 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
           .predicted = std::move(run.predicted)};
 }
 
-Seconds processor_seconds(const train::StepTimeline& step) {
-  Seconds sum = 0;
-  for (const auto& device : step.processor_seconds) sum += std::reduce(device.begin(), device.end());
-  return sum;
-}
-
-// The step with the median time, so that a disturbed step is not used.
-std::size_t typical_step(const std::vector<train::StepTimeline>& steps, bool processor_time) {
-  std::vector<std::size_t> order(steps.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](std::size_t step) {
-    return processor_time ? processor_seconds(steps[step]) : steps[step].timeline.makespan();
-  });
-  return order[(order.size() - 1) / 2];
-}
-
 Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   refuse_attention(flags);
@@ -186,13 +170,10 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   const std::filesystem::path folder = flags.schedule.file;
   const auto file = [&](const char* name) { return (folder / name).string(); };
   const run::Run run = laid_out_run(file(files::kRunFile));
-  Simulated simulated{.program = schedule::parse_program(
-                          files::read_text(file(files::kProgram), kLongestSchedule), file(files::kProgram))};
-  const auto steps = train::parse_timelines(files::read_text(file(files::kTimeline), kLongestTimeline),
-                                            simulated.program, file(files::kTimeline));
-  simulated.typical = typical_step(steps, flags.processor_time);
+  MeasuredRun measured = read_measured_run(folder.string(), flags.processor_time);
+  Simulated simulated{.program = std::move(measured.program), .typical = measured.typical};
   const auto bytes = run::costs_of(run, sim::assumed_hardware());
-  const train::StepTimeline& typical = steps[simulated.typical];
+  const train::StepTimeline& typical = measured.typical_step();
   sim::MeasuredCosts costs(simulated.program, typical.timeline, bytes.bytes());
   if (flags.processor_time) {
     if (processor_seconds(typical) == 0)
@@ -201,7 +182,7 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   }
   simulated.result = evaluate_changed(simulated.program, costs, flags);
   const bool samples = !flags.report.empty() || !flags.trace.empty();
-  for (const train::StepTimeline& step : steps) {
+  for (const train::StepTimeline& step : measured.steps) {
     simulated.measured.push_back(
         {"step " + std::to_string(step.step),
          sim::account(simulated.program, step.timeline, bytes, {.memory_samples = samples}), step.memory});

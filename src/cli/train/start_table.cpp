@@ -44,7 +44,7 @@ std::string start_table(const run::Run& run, const std::string& machine, int thr
        << "FLOP (6·(N − embedding) + 6·L·h·s a token); " << train.steps << " steps\n"
        << "schedule  " << run.program.name << ": " << run.program.device_count() << " devices, "
        << run.stages() << " stages, " << run.program.micro_batches() << " micro-batches of " << slices_of(run)
-       << "\n"
+       << (run.schedule_note.empty() ? "" : "; ") << run.schedule_note << "\n"
        << layers_line(run) << exchange_line(run) << "machine   " << machine << ", " << threads
        << (threads == 1 ? " thread" : " threads") << " a rank\n"
        << memory_before(run);

@@ -26,6 +26,7 @@ struct Generator {
   bool takes_groups = false;           // of slices, with v > 1
   bool fixed_gradient_order = true;    // backwards of a stage ascend over micro-batches: bits equal 1f1b's
   bool replicates_parameters = false;  // each stage lives on two devices (dualpipe)
+  bool made_for_costs = false;         // by Request::costs (greedy); others ignore them
   bool slot_grid = false;  // all devices run forwards together, then backwards (schedule/slot_grid.h)
 };
 

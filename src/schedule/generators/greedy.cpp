@@ -3,15 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/error.h"
 #include "schedule/generators/catalogue.h"
 #include "schedule/patterns/list_scheduler.h"
+#include "schedule/patterns/phases.h"
 
 namespace penstock::schedule {
 namespace {
 
-constexpr double kOverruns[] = {0, 0.25, 0.5, 1};
+struct Pattern {
+  const char* name;
+  Schedule (*generate)(const Request&);
+};
+constexpr Pattern kOneStage[] = {{"1f1b", one_f_one_b}, {"zb-h1", zb_h1}, {"zb-h2", zb_h2}};
+constexpr Pattern kTwoStages[] = {
+    {"zb-v", zb_v}, {"v-half", v_half}, {"v-min", v_min}, {"dualpipe-v", dualpipe_v}};
 
 std::vector<Seconds> of_each_stage(const char* name, const std::vector<Seconds>& given, std::size_t stages) {
   if (given.empty()) return std::vector<Seconds>(stages, 1.0);
@@ -27,6 +35,15 @@ std::vector<Seconds> of_each_stage(const char* name, const std::vector<Seconds>&
   return given;
 }
 
+std::vector<Bytes> records_of(const StageCosts& costs, std::size_t stages) {
+  if (costs.record.empty()) return std::vector<Bytes>(stages, 1);
+  if (costs.record.size() == stages &&
+      std::ranges::none_of(costs.record, [](Bytes size) { return size < 0; }))
+    return costs.record;
+  throw InputError("greedy: expected a record size of zero or more for each of " + std::to_string(stages) +
+                   " stages");
+}
+
 // The most that a device must hold for one micro-batch to get through it.
 Bytes least_limit(const ListProblem& problem) {
   std::vector<Bytes> sums(problem.devices);
@@ -35,114 +52,137 @@ Bytes least_limit(const ListProblem& problem) {
   return *std::ranges::max_element(sums);
 }
 
-ListProblem problem_of(const Request& request, const GreedyOptions& options) {
+ListProblem problem_of(const Request& request) {
   const int p = request.devices;
-  const std::size_t stages = options.placing == Placing::V ? 2 * p : p;
+  const StageCosts& costs = request.costs;
+  const auto stages = static_cast<std::size_t>(p) * request.chunks;
   ListProblem problem{.devices = p, .micro_batches = request.micro_batches()};
   for (int stage = 0; stage < static_cast<int>(stages); ++stage) {
     problem.home.push_back(stage < p ? stage : 2 * p - 1 - stage);
   }
-  problem.forward = of_each_stage("forward", options.forward, stages);
-  problem.input = of_each_stage("input", options.input, stages);
-  problem.weight = of_each_stage("weight", options.weight, stages);
-  problem.transfer = of_each_stage("transfer", {options.transfer}, 1).front();
-  problem.record = options.record.empty() ? std::vector<Bytes>(stages, 1) : options.record;
-  if (problem.record.size() != stages ||
-      std::ranges::any_of(problem.record, [](Bytes size) { return size < 0; })) {
-    throw InputError("greedy: expected a record size of zero or more for each of " + std::to_string(stages) +
-                     " stages");
-  }
+  problem.forward = of_each_stage("forward", costs.forward, stages);
+  problem.input = of_each_stage("input", costs.input, stages);
+  problem.weight = of_each_stage("weight", costs.weight, stages);
+  problem.transfer = of_each_stage("transfer", {costs.transfer}, 1).front();
+  problem.record = records_of(costs, stages);
   const Bytes least = least_limit(problem);
-  problem.limit = options.limit == 0 ? p * least : options.limit;
+  problem.limit = costs.limit == 0 ? p * least : costs.limit;
   if (problem.limit < least) {
-    throw InputError("greedy: a limit of " + std::to_string(problem.limit) +
+    throw InputError("greedy: a memory limit of " + std::to_string(problem.limit) +
                      " lets no micro-batch through; expected at least " + std::to_string(least));
   }
   return problem;
 }
 
 // Every whole backward becomes an I and its W.
-std::vector<Order> split(const Schedule& schedule) {
-  std::vector<Order> rows;
+StepRows steps_of(const Schedule& schedule) {
+  const auto p = static_cast<std::int32_t>(schedule.devices.size());
+  StepRows rows;
   for (const Order& row : schedule.devices) {
-    Order& split_row = rows.emplace_back();
+    std::vector<Step>& steps = rows.emplace_back();
+    steps.reserve(2 * row.size());
     for (const Action& a : row) {
-      if (a.kind != Kind::Backward) {
-        split_row.push_back({a.key.stage, a.key.micro_batch, 0, a.kind, false});
-        continue;
-      }
-      split_row.push_back(backward_input(a.key.stage, a.key.micro_batch));
-      split_row.push_back(backward_weight(a.key.stage, a.key.micro_batch));
+      const std::uint8_t chunk = a.key.stage >= p;
+      if (a.kind == Kind::Forward) steps.push_back({Step::Forward, chunk});
+      if (is_backward(a.kind)) steps.push_back({Step::Input, chunk});
+      if (a.kind == Kind::Backward || a.kind == Kind::BackwardWeight) steps.push_back({Step::Weight, chunk});
     }
   }
   return rows;
 }
 
-// Of equally long schedules the one whose devices begin later or end earlier: the next step may use the
-// corners.
-bool shorter(const ListResult& a, const ListResult& b) {
-  constexpr double kRounding = 1e-12;
-  if (std::abs(a.makespan - b.makespan) > kRounding * b.makespan) return a.makespan < b.makespan;
-  return a.spans < b.spans;
+Order order_of(const std::vector<Step>& steps, int rank, int p) {
+  constexpr Kind kKinds[] = {Kind::Forward, Kind::BackwardInput, Kind::BackwardWeight};
+  int next[3][2]{};
+  Order order;
+  order.reserve(steps.size());
+  for (const Step step : steps) {
+    const int stage = step.chunk == 0 ? rank : 2 * p - 1 - rank;
+    order.push_back({make_key(stage, next[step.kind][step.chunk]++), kKinds[step.kind], false});
+  }
+  return order;
 }
 
 class Search {
  public:
-  explicit Search(const ListProblem& problem) : problem_(problem) {}
+  explicit Search(const ListProblem& problem) : scheduler_(problem) {}
 
-  void try_rule(const ListRule& rule) {
-    std::optional<ListResult> result = list_schedule(problem_, rule);
-    if (result && (!best_ || shorter(*result, *best_))) best_ = std::move(result);
+  // A pattern that refuses this p and m is none to be compared with.
+  void try_pattern(const Pattern& pattern, const Request& request) {
+    if (done()) return;
+    StepRows rows;
+    try {
+      rows = steps_of(pattern.generate(request));
+    } catch (const InputError&) {
+      return;
+    }
+    take(scheduler_.replay(rows, best()), pattern.name, false);
+    try_overruns({.guide = &rows}, pattern.name);
   }
 
   void try_priorities() {
     for (const auto prefer :
          {ListRule::Prefer::Inputs, ListRule::Prefer::Forwards, ListRule::Prefer::Alternate}) {
-      for (const bool later : {true, false}) {
-        for (const double overrun : kOverruns) try_rule({prefer, later, overrun});
-      }
+      for (const bool later : {true, false})
+        try_overruns({.prefer = prefer, .later_chunks_first = later}, "");
     }
   }
 
-  // A pattern that refuses this p and m is none to be compared with.
-  void try_pattern(Schedule (*pattern)(const Request&), const Request& request) {
-    std::vector<Order> rows;
-    try {
-      rows = split(pattern(request));
-    } catch (const InputError&) {
-      return;
-    }
-    try_rule({.guide = &rows, .weights_in_place = true});
-    for (const double overrun : kOverruns) try_rule({.overrun = overrun, .guide = &rows});
-  }
-
-  ListResult take() {
+  GreedySchedule schedule_of(const Request& request) {
     PENSTOCK_CHECK(best_.has_value(), "the priority rules always leave room for the oldest micro-batch");
-    return std::move(*best_);
+    Schedule schedule = empty_schedule(request, request.devices * request.chunks);
+    schedule.name = "greedy";
+    for (int rank = 0; rank < request.devices; ++rank)
+      schedule.devices[rank] = order_of(best_->rows[rank], rank, request.devices);
+    return {std::move(schedule), pattern_, weights_anew_};
   }
 
  private:
-  const ListProblem& problem_;
+  const ListResult* best() const { return best_ ? &*best_ : nullptr; }
+  bool done() const { return best_ && scheduler_.is_best(*best_); }
+
+  void take(std::optional<ListResult> better, const char* pattern, bool weights_anew) {
+    if (!better) return;
+    best_ = std::move(better);
+    pattern_ = pattern;
+    weights_anew_ = weights_anew;
+  }
+
+  void try_overruns(ListRule rule, const char* pattern) {
+    unsigned tried = 0;
+    for (rule.overrun = 0; rule.overrun < kOverrunCount; ++rule.overrun) {
+      if (done() || (tried >> rule.overrun & 1)) continue;
+      take(scheduler_.run(rule, best()), pattern, true);
+      tried |= scheduler_.same_overruns();
+    }
+  }
+
+  ListScheduler scheduler_;
   std::optional<ListResult> best_;
+  std::string pattern_;
+  bool weights_anew_ = false;
 };
 
 }  // namespace
 
-Schedule greedy(const Request& request, const GreedyOptions& options) {
-  const ListProblem problem = problem_of(request, options);
-  Search search(problem);
-  search.try_priorities();
-  if (options.placing == Placing::Even) {
-    for (const auto pattern : {one_f_one_b, zb_h1, zb_h2}) search.try_pattern(pattern, request);
-  } else {
-    for (const auto pattern : {zb_v, v_half, v_min, dualpipe_v}) search.try_pattern(pattern, request);
-  }
-  Schedule schedule = empty_schedule(request, static_cast<int>(problem.home.size()));
-  schedule.name = "greedy";
-  schedule.devices = search.take().rows;
-  return schedule;
+std::string GreedySchedule::origin() const {
+  if (pattern.empty()) return "own rules";
+  return pattern + (weights_anew ? ", W anew" : "");
 }
 
-Schedule greedy(const Request& request) { return greedy(request, {}); }
+GreedySchedule make_greedy(const Request& asked) {
+  Request request = asked;
+  if (request.chunks == 0) request.chunks = 2;
+  if (request.chunks > 2)
+    throw InputError("greedy needs v = 1 or v = 2, got " + std::to_string(request.chunks));
+  Search search(problem_of(request));
+  const std::span<const Pattern> patterns =
+      request.chunks == 1 ? std::span<const Pattern>(kOneStage) : std::span<const Pattern>(kTwoStages);
+  for (const Pattern& pattern : patterns) search.try_pattern(pattern, request);
+  search.try_priorities();
+  return search.schedule_of(request);
+}
+
+Schedule greedy(const Request& request) { return make_greedy(request).schedule; }
 
 }  // namespace penstock::schedule

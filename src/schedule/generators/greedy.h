@@ -1,36 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy: a schedule made for given times. Long context makes F, I and W unequal (attention has no weights),
-// and then patterns drawn for F = I = W leave bubbles. A list scheduler (list_scheduler.h) tries priority
-// rules, and the F and I of every fixed pattern that fits the memory, with W filling the bubbles anew and as
-// the pattern has them; the shortest of all is returned, of several the one with the shortest spans. So it is
-// never slower than those patterns at these times.
+// Greedy: a schedule made for given costs (Request::costs). Long context makes F, I and W unequal (attention
+// has no weights), and then patterns drawn for F = I = W leave bubbles. A list scheduler (list_scheduler.h)
+// tries priority rules, and every fixed pattern that fits the memory: as it is, and its F and I with W
+// filling the bubbles anew. The shortest of all is returned, of several the one with the shortest spans. So
+// it is never slower than those patterns at these costs: 1f1b, zb-h1 and zb-h2 with one stage a device (v =
+// 1), zb-v, v-half, v-min and dualpipe-v with two in a V (v = 2).
 #pragma once
 
-#include <vector>
+#include <string>
 
-#include "base/units.h"
 #include "schedule/generators/generator.h"
 
 namespace penstock::schedule {
 
-enum class Placing {
-  Even,  // one stage a device
-  V,     // two: down the devices and back up
+struct GreedySchedule {
+  Schedule schedule;
+  std::string pattern;        // that it adopted; empty: its own rules were better than all
+  bool weights_anew = false;  // with its W moved
+
+  std::string origin() const;  // "zb-v", "zb-v, W anew" or "own rules"
 };
 
-struct GreedyOptions {
-  Placing placing = Placing::V;
-  // Of each stage, S = p or 2p in all; empty: 1 second each.
-  std::vector<Seconds> forward, input, weight;
-  Seconds transfer = 0;  // a pure delay between devices
-  // What a device may hold from F to W: the sum of its records' sizes. Sizes are of each stage; empty: 1
-  // each, so that the limit counts records. Limit 0: as much as 1F1B holds, p records (2p in a V).
-  std::vector<Bytes> record;
-  Bytes limit = 0;
-};
-
-// Unsliced; request.chunks is not looked at. Throws InputError for times or sizes that are negative, not
-// finite, or not one for each stage, and for a limit under which no micro-batch gets through.
-Schedule greedy(const Request& request, const GreedyOptions& options);
+// Unsliced. Throws InputError for times or sizes that are negative, not finite, or not one for each stage,
+// and for a limit under which no micro-batch gets through, naming the least possible one.
+GreedySchedule make_greedy(const Request& request);
 
 }  // namespace penstock::schedule

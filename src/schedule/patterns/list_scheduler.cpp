@@ -2,224 +2,249 @@
 #include "schedule/patterns/list_scheduler.h"
 
 #include <algorithm>
-#include <limits>
-#include <queue>
 
 namespace penstock::schedule {
 namespace {
 
-constexpr Seconds kNever = std::numeric_limits<Seconds>::infinity();
-
-struct Device {
-  std::vector<int> stages;
-  Seconds begin = 0;  // of its first action
-  Seconds free = 0;
-  Bytes held = 0;
-  std::vector<Action> owed;  // W, from `paid` on
-  std::size_t paid = 0;
-  std::size_t guided = 0;  // actions of the guide that are done or passed over
-  Kind latest = Kind::BackwardInput;
-  Order row;
-
-  bool owes() const { return paid < owed.size(); }
-};
-
-// An action that may come next on a device, and when its input is there.
-struct Candidate {
-  Action action;
-  Seconds ready = kNever;
-
-  bool exists() const { return ready < kNever; }
-};
-
-class ListScheduler {
- public:
-  ListScheduler(const ListProblem& problem, const ListRule& rule)
-      : problem_(problem), rule_(rule), devices_(problem.devices) {
-    const std::size_t stages = problem.home.size();
-    next_forward_.resize(stages);
-    next_input_.resize(stages);
-    for (auto* ready : {&forward_ready_, &input_ready_}) {
-      ready->assign(stages, std::vector<Seconds>(problem.micro_batches, kNever));
-    }
-    forward_ready_.front().assign(problem.micro_batches, 0);
-    for (std::size_t stage = 0; stage < stages; ++stage) {
-      devices_[problem.home[stage]].stages.push_back(static_cast<int>(stage));
-    }
-    left_ = 3 * stages * problem.micro_batches;
-  }
-
-  std::optional<ListResult> run() {
-    for (int device = 0; device < problem_.devices; ++device) wake(device, 0);
-    while (!wakes_.empty()) {
-      const auto [now, device] = wakes_.top();
-      wakes_.pop();
-      if (devices_[device].free <= now) decide(device, now);
-    }
-    if (left_ > 0) return std::nullopt;
-    ListResult result;
-    for (Device& device : devices_) {
-      result.makespan = std::max(result.makespan, device.free);
-      result.spans += device.free - device.begin;
-      result.rows.push_back(std::move(device.row));
-    }
-    return result;
-  }
-
- private:
-  void wake(int device, Seconds when) { wakes_.push({when, device}); }
-
-  void decide(int number, Seconds now) {
-    Device& device = devices_[number];
-    if (pays_in_place(device)) return start_weight(number, now);
-    const std::vector<Candidate> candidates = rule_.guide ? guided(number) : free_choice(device);
-    const Candidate* best = nullptr;
-    Seconds next = kNever;
-    bool short_of_room = false;
-    for (const Candidate& candidate : candidates) {
-      const bool room = candidate.action.kind != Kind::Forward || has_room(device, candidate.action);
-      if (room) next = std::min(next, candidate.ready);
-      if (candidate.ready > now) continue;
-      short_of_room |= !room;
-      if (room && (!best || better(device, candidate.action, best->action))) best = &candidate;
-    }
-    if (best) return start(number, best->action, now);
-    if (device.owes() && !rule_.weights_in_place) {
-      const Seconds time = problem_.weight[device.owed[device.paid].key.stage];
-      if (short_of_room || next - now >= time * (1 - rule_.overrun)) return start_weight(number, now);
-    }
-    if (next < kNever) wake(number, next);
-  }
-
-  bool pays_in_place(const Device& device) const {
-    if (!rule_.weights_in_place) return false;
-    const Order& guide = (*rule_.guide)[&device - devices_.data()];
-    return device.guided < guide.size() && guide[device.guided].kind == Kind::BackwardWeight;
-  }
-
-  std::vector<Candidate> guided(int number) {
-    Device& device = devices_[number];
-    const Order& guide = (*rule_.guide)[number];
-    const auto is_weight = [&] { return guide[device.guided].kind == Kind::BackwardWeight; };
-    while (device.guided < guide.size() && !rule_.weights_in_place && is_weight()) ++device.guided;
-    if (device.guided == guide.size()) return {};
-    const Action& action = guide[device.guided];
-    const auto& ready = action.kind == Kind::Forward ? forward_ready_ : input_ready_;
-    return {{action, ready[action.key.stage][action.key.micro_batch]}};
-  }
-
-  // The next F and the next I of each chunk, where their inputs are there or known to come.
-  std::vector<Candidate> free_choice(const Device& device) const {
-    std::vector<Candidate> candidates;
-    for (const int stage : device.stages) {
-      const int f = next_forward_[stage], i = next_input_[stage];
-      if (f < problem_.micro_batches) candidates.push_back({forward(stage, f), forward_ready_[stage][f]});
-      if (i < f) candidates.push_back({backward_input(stage, i), input_ready_[stage][i]});
-    }
-    std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.exists(); });
-    return candidates;
-  }
-
-  // Enough memory for this F, and after it still for the oldest micro-batch that has begun here and not all
-  // of its chunks' F: so it can always be finished, and its memory then serves the next one.
-  bool has_room(const Device& device, const Action& action) const {
-    if (device.held + problem_.record[action.key.stage] > problem_.limit) return false;
-    if (rule_.guide) return true;
-    const auto forwards = [&](int stage) {
-      return next_forward_[stage] + (stage == action.key.stage ? 1 : 0);
-    };
-    int oldest = problem_.micro_batches;
-    for (const int stage : device.stages) oldest = std::min(oldest, forwards(stage));
-    Bytes promised = 0;
-    bool begun = false;
-    for (const int stage : device.stages) {
-      const int ahead = forwards(stage) - oldest;
-      begun |= ahead > 0;
-      promised += problem_.record[stage] * std::max(ahead, 1);
-    }
-    return !begun || promised <= problem_.limit;
-  }
-
-  bool better(const Device& device, const Action& a, const Action& b) const {
-    if (a.kind != b.kind) return a.kind == preferred(device);
-    if (a.key.micro_batch != b.key.micro_batch && a.kind == Kind::BackwardInput)
-      return a.key.micro_batch < b.key.micro_batch;
-    return rule_.later_chunks_first == (a.key.stage > b.key.stage);
-  }
-
-  Kind preferred(const Device& device) const {
-    switch (rule_.prefer) {
-      case ListRule::Prefer::Inputs:
-        return Kind::BackwardInput;
-      case ListRule::Prefer::Forwards:
-        return Kind::Forward;
-      default:
-        return device.latest == Kind::Forward ? Kind::BackwardInput : Kind::Forward;
-    }
-  }
-
-  void start(int number, const Action& action, Seconds now) {
-    Device& device = devices_[number];
-    const bool is_forward = action.kind == Kind::Forward;
-    device.latest = action.kind;
-    ++device.guided;
-    occupy(number, action, now, (is_forward ? problem_.forward : problem_.input)[action.key.stage]);
-    const Seconds end = device.free;
-    if (is_forward) {
-      device.held += problem_.record[action.key.stage];
-      next_forward_[action.key.stage] = action.key.micro_batch + 1;
-      const bool last = action.key.stage + 1 == static_cast<int>(problem_.home.size());
-      hand_over(last ? input_ready_ : forward_ready_, action, last ? action.key.stage : action.key.stage + 1,
-                end);
-    } else {
-      device.owed.push_back(backward_weight(action.key.stage, action.key.micro_batch));
-      next_input_[action.key.stage] = action.key.micro_batch + 1;
-      if (action.key.stage > 0) hand_over(input_ready_, action, action.key.stage - 1, end);
-    }
-  }
-
-  void start_weight(int number, Seconds now) {
-    Device& device = devices_[number];
-    const Action action =
-        rule_.weights_in_place ? (*rule_.guide)[number][device.guided++] : device.owed[device.paid];
-    ++device.paid;
-    device.held -= problem_.record[action.key.stage];
-    occupy(number, action, now, problem_.weight[action.key.stage]);
-  }
-
-  void occupy(int number, const Action& action, Seconds from, Seconds seconds) {
-    Device& device = devices_[number];
-    if (device.row.empty()) device.begin = from;
-    device.row.push_back(action);
-    device.free = from + seconds;
-    --left_;
-    wake(number, device.free);
-  }
-
-  void hand_over(std::vector<std::vector<Seconds>>& ready, const Action& action, int stage, Seconds when) {
-    const int to = problem_.home[stage];
-    if (to != problem_.home[action.key.stage]) when += problem_.transfer;
-    ready[stage][action.key.micro_batch] = when;
-    wake(to, when);
-  }
-
-  using Wake = std::pair<Seconds, int>;
-
-  const ListProblem& problem_;
-  const ListRule& rule_;
-  std::vector<Device> devices_;
-  std::vector<std::vector<Seconds>> forward_ready_;  // [stage][micro-batch]
-  std::vector<std::vector<Seconds>> input_ready_;
-  std::vector<int> next_forward_;  // [stage]
-  std::vector<int> next_input_;
-  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
-  std::size_t left_ = 0;  // actions
-};
+using Prefer = ListRule::Prefer;
 
 }  // namespace
 
-std::optional<ListResult> list_schedule(const ListProblem& problem, const ListRule& rule) {
-  return ListScheduler(problem, rule).run();
+bool ListScheduler::is_best(const ListResult& result) const {
+  return result.idle == 0 && result.makespan <= least_makespan_ + (result.makespan >> 40);
+}
+
+void ListScheduler::reset(const StepRows* guide, const ListResult* best) {
+  devices_ = fresh_;
+  std::ranges::fill(ready_, kNever);
+  std::fill_n(ready_.begin(), micro_batches_, 0);  // F of stage 0
+  devices_.front().heads[Step::Forward][0] = 0;
+  const std::size_t actions = std::size_t{3} * chunks_ * micro_batches_;
+  steps_.resize(actions * devices_.size());
+  owed_.resize(actions / 3 * devices_.size());
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    Device& device = devices_[d];
+    device.row = device.next = &steps_[d * actions];
+    device.owed = device.paid = &owed_[d * actions / 3];
+    if (!guide) continue;
+    device.guide = (*guide)[d].data();
+    device.guide_end = device.guide + (*guide)[d].size();
+  }
+  best_ = best;
+  rounding_ = best ? best->makespan >> 40 : 0;  // a part in 1e12
+  hopeless_ = best && is_best(*best);
+  idle_ = 0;
+  bound_ = least_makespan_;
+  left_ = steps_.size();
+  remembered_.micro_batch = 0;
+  next_remembered_ = kFirstRemembered;
+  same_overruns_ = (1u << kOverrunCount) - 1;
+}
+
+std::optional<ListResult> ListScheduler::run(const ListRule& rule, const ListResult* best) {
+  reset(rule.guide, best);
+  for (int device = 0; device < static_cast<int>(devices_.size()); ++device) earliest_.set(device, 0);
+  while (!earliest_.none() && !hopeless_) decide(earliest_.device(), earliest_.time(), rule);
+  return result();
+}
+
+std::optional<ListResult> ListScheduler::result() {
+  if (left_ > 0 || hopeless_) return std::nullopt;
+  ListResult result{.makespan = 0, .idle = idle_, .rows = {}};
+  for (const Device& device : devices_) {
+    result.makespan = std::max(result.makespan, device.free);
+    result.rows.emplace_back(device.row, device.next);
+  }
+  if (!best_ || result.makespan + rounding_ < best_->makespan) return result;
+  if (result.makespan > best_->makespan + rounding_ || idle_ >= best_->idle) return std::nullopt;
+  return result;
+}
+
+void ListScheduler::decide(int number, Ticks now, const ListRule& rule) {
+  Device& device = devices_[number];
+  Outlook outlook;
+  Step step;
+  if (rule.guide ? follow_guide(device, now, step, outlook) : choose_freely(device, now, rule, step)) {
+    start(number, step, now);
+    if (number == 0 && step == Step{Step::Forward, 0}) look_for_repetition(now);
+    return;
+  }
+  if (!rule.guide) outlook = look_ahead(device, now);
+  if (device.paid != device.owed && takes_weight(device, outlook, now, rule.overrun)) {
+    return start(number, {Step::Weight, *device.paid}, now);
+  }
+  device.waiting = true;
+  outlook.wake == kNever ? earliest_.unset(number) : earliest_.set(number, outlook.wake);
+}
+
+// With nothing to run now: is there time for a W, or no room for anything else?
+bool ListScheduler::takes_weight(const Device& device, const Outlook& outlook, Ticks now, int overrun) {
+  if (outlook.short_of_room || outlook.next == kNever) return true;
+  const Ticks gap = outlook.next - now;
+  unsigned takers = 0;
+  for (int k = 0; k < kOverrunCount; ++k) {
+    takers |= static_cast<unsigned>(gap >= device.chunks[*device.paid].thresholds[k]) << k;
+  }
+  const bool takes = takers >> overrun & 1;
+  same_overruns_ &= takes ? takers : ~takers;
+  return takes;
+}
+
+// The guide's next F or I, if there is one and it can start.
+bool ListScheduler::follow_guide(Device& device, Ticks now, Step& step, Outlook& outlook) const {
+  while (device.guide != device.guide_end && device.guide->kind == Step::Weight) ++device.guide;
+  if (device.guide == device.guide_end) return false;
+  step = *device.guide;
+  const Ticks ready = device.heads[step.kind][step.chunk];
+  const bool room = step.kind == Step::Input || device.held + device.chunks[step.chunk].record <= limit_;
+  if (ready <= now && room) {
+    ++device.guide;
+    return true;
+  }
+  if (room) outlook.next = ready;
+  if (ready > now) outlook.wake = ready;
+  outlook.short_of_room = ready <= now;
+  return false;
+}
+
+// The next F and the next I of each chunk, where their inputs are there.
+bool ListScheduler::choose_freely(const Device& device, Ticks now, const ListRule& rule, Step& step) const {
+  const auto& [forward, input] = device.heads;
+  const bool inputs = std::min(input[0], input[1]) <= now;
+  const bool prefers_input =
+      rule.prefer == Prefer::Inputs || (rule.prefer == Prefer::Alternate && device.forward_latest);
+  const auto pick = [&](Step::Kind kind, bool first, bool second, bool later) {
+    step = {kind, static_cast<std::uint8_t>(first && second ? later : second)};
+    return true;
+  };
+  const auto pick_input = [&] {
+    const std::uint32_t first = device.chunks[0].next[Step::Input],
+                        second = device.chunks[1].next[Step::Input];
+    return pick(Step::Input, input[0] <= now, input[1] <= now,
+                first == second ? rule.later_chunks_first : second < first);
+  };
+  if (inputs && prefers_input) return pick_input();
+  const bool first = forward[0] <= now && has_room(device, 0),
+             second = forward[1] <= now && has_room(device, 1);
+  if (first || second) return pick(Step::Forward, first, second, rule.later_chunks_first);
+  return inputs && pick_input();
+}
+
+// The same for what is not there yet, when there is nothing to run now.
+ListScheduler::Outlook ListScheduler::look_ahead(const Device& device, Ticks now) const {
+  Outlook outlook;
+  for (const int c : {0, 1}) {
+    const Ticks forward = device.heads[Step::Forward][c], input = device.heads[Step::Input][c];
+    outlook.wake = std::min(outlook.wake, input);
+    outlook.next = std::min(outlook.next, input);
+    if (forward == kNever) continue;
+    if (forward <= now) {
+      outlook.short_of_room = true;
+    } else {
+      outlook.wake = std::min(outlook.wake, forward);
+      if (has_room(device, c)) outlook.next = std::min(outlook.next, forward);
+    }
+  }
+  return outlook;
+}
+
+// Enough memory for this F, and after it still for the oldest micro-batch that has begun here and not all
+// of its chunks' F: so it can always be finished, and its memory then serves the next one.
+bool ListScheduler::has_room(const Device& device, int chunk) const {
+  if (device.held + device.chunks[chunk].record > limit_) return false;
+  if (chunks_ == 1) return true;
+  const auto forwards = [&](int c) { return device.chunks[c].next[Step::Forward] + (c == chunk); };
+  const std::uint32_t first = forwards(0), second = forwards(1);
+  if (first == second) return true;
+  const std::uint32_t oldest = std::min(first, second);
+  const auto promised = [&](std::uint32_t begun, int c) {
+    return device.chunks[c].record * std::max<Bytes>(begun - oldest, 1);
+  };
+  return promised(first, 0) + promised(second, 1) <= limit_;
+}
+
+void ListScheduler::count_idle(Device& device, Ticks now) {
+  if (now == device.free) return;
+  if (device.next != device.row) idle_ += now - device.free;
+  const Ticks end = now + std::max(device.work, device.chain > 0 ? device.chain + device.tail : 0);
+  bound_ = std::max(bound_, end);
+  if (!best_) return;
+  hopeless_ =
+      bound_ > best_->makespan + rounding_ || (bound_ + rounding_ >= best_->makespan && idle_ >= best_->idle);
+}
+
+void ListScheduler::start(int number, Step step, Ticks now) {
+  Device& device = devices_[number];
+  Chunk& chunk = device.chunks[step.chunk];
+  count_idle(device, now);
+  *device.next++ = step;
+  --left_;
+  const Ticks seconds = chunk.seconds[step.kind];
+  device.free = now + seconds;
+  device.work -= seconds;
+  device.waiting = false;
+  if (!replaying_) earliest_.set(number, device.free);
+  const std::uint32_t micro_batch = chunk.next[step.kind]++;
+  if (step.kind == Step::Weight) {
+    device.held -= chunk.record;
+    ++device.paid;
+    return;
+  }
+  device.chain -= seconds;
+  device.heads[step.kind][step.chunk] = chunk.ready[step.kind][micro_batch + 1];
+  device.forward_latest = step.kind == Step::Forward;
+  if (device.forward_latest) {
+    device.held += chunk.record;
+  } else {
+    *device.owed++ = step.chunk;
+  }
+  const Way& way = chunk.way[step.kind];
+  const Ticks arrival = device.free + way.delay;
+  way.ready[micro_batch] = arrival;
+  Device& reader = devices_[way.device];
+  Ticks& head = reader.heads[way.kind][way.chunk];
+  if (reader.chunks[way.chunk].next[way.kind] == micro_batch) head = arrival;
+  if (!reader.waiting) return;
+  if (replaying_) {
+    reader.waiting = false;
+    woken_.push_back(way.device);
+  } else {
+    earliest_.advance(way.device, arrival);
+  }
+}
+
+std::optional<ListResult> ListScheduler::replay(const StepRows& schedule, const ListResult* best) {
+  reset(&schedule, best);
+  replaying_ = true;
+  woken_.clear();
+  for (int device = static_cast<int>(devices_.size()); device-- > 0;) woken_.push_back(device);
+  while (!woken_.empty() && !hopeless_) {
+    const int device = woken_.back();
+    woken_.pop_back();
+    if (!replay_device(device)) break;
+  }
+  replaying_ = false;
+  return result();
+}
+
+// As far as its inputs are known; false when an F does not fit.
+bool ListScheduler::replay_device(int number) {
+  Device& device = devices_[number];
+  for (; device.guide != device.guide_end; ++device.guide) {
+    const Step step = *device.guide;
+    const Chunk& chunk = device.chunks[step.chunk];
+    if (step.kind == Step::Weight) {
+      start(number, step, device.free);
+      continue;
+    }
+    const Ticks ready = device.heads[step.kind][step.chunk];
+    device.waiting = ready == kNever;
+    if (device.waiting) return true;
+    if (step.kind == Step::Forward && device.held + chunk.record > limit_) return false;
+    start(number, step, std::max(ready, device.free));
+    if (hopeless_) return false;
+  }
+  return true;
 }
 
 }  // namespace penstock::schedule

@@ -58,13 +58,22 @@ void CostTable::require_complete(const schedule::Program& program) const {
   }
 }
 
+std::optional<Seconds> CostTable::find_seconds(OpKind kind, int stage, int slice) const {
+  const Seconds seconds = seconds_[static_cast<std::size_t>(kind)][cell(stage, slice)];
+  return seconds == kMissing ? std::nullopt : std::optional(seconds);
+}
+
+const Link& CostTable::link(int from, int to) const {
+  return links_[static_cast<std::size_t>(from) * extent_.devices + to];
+}
+
 Seconds CostTable::seconds(int, std::uint32_t, const Op& op) const {
   return seconds_[static_cast<std::size_t>(op.kind)][cell(op.key.stage, op.key.slice)];
 }
 
 Transfer CostTable::transfer(int device, std::uint32_t, const Op& send) const {
-  const Link& link = links_[static_cast<std::size_t>(device) * extent_.devices + send.peer];
-  return {static_cast<double>(send.bytes) / link.bytes_per_second, link.latency};
+  const Link& way = link(device, send.peer);
+  return {static_cast<double>(send.bytes) / way.bytes_per_second, way.latency};
 }
 
 RecordBytes CostTable::record(const schedule::Key& key) const { return records_[cell(key.stage, key.slice)]; }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,10 @@ class CostTable final : public Costs {
   // Throws InputError naming the first action of the program that has no time: "no time for B of stage 3,
   // slice 1".
   void require_complete(const schedule::Program& program) const;
+
+  // Nothing when it is missing.
+  std::optional<Seconds> find_seconds(schedule::OpKind kind, int stage, int slice) const;
+  const Link& link(int from, int to) const;
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;

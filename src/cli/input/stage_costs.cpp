@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/input/stage_costs.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/input/measured_run.h"
+#include "files/mapped_file.h"
+#include "schedule/generators/generator.h"
+#include "schedule/program_words.h"
+#include "sim/costs/measured.h"
+
+namespace penstock::cli {
+namespace {
+
+using schedule::OpKind;
+using schedule::StageCosts;
+
+constexpr OpKind kActions[] = {OpKind::Forward, OpKind::Backward, OpKind::BackwardInput,
+                               OpKind::BackwardWeight};
+
+// The time of an action of whole micro-batches; of those in slices the sum, missing where a slice's is.
+std::optional<Seconds> whole_seconds(const sim::CostTable& table, OpKind kind, int stage) {
+  Seconds sum = 0;
+  for (int slice = 0; slice < table.extent().slices; ++slice) {
+    const std::optional<Seconds> seconds = table.find_seconds(kind, stage, slice);
+    if (!seconds) return {};
+    sum += *seconds;
+  }
+  return sum;
+}
+
+sim::CostTable without_slices(const sim::CostTable& table) {
+  const auto [stages, slices, devices] = table.extent();
+  sim::CostTable whole({stages, 1, devices});
+  for (int stage = 0; stage < stages; ++stage) {
+    for (const OpKind kind : kActions) {
+      if (const auto seconds = whole_seconds(table, kind, stage)) whole.set_seconds(kind, stage, 0, *seconds);
+    }
+  }
+  for (int from = 0; from < devices; ++from) {
+    for (int to = 0; to < devices; ++to) whole.set_link(from, to, table.link(from, to));
+  }
+  return whole;
+}
+
+sim::CostTable measured_costs(const std::string& directory, const sim::TableExtent& wanted) {
+  const MeasuredRun run = read_measured_run(directory);
+  const sim::CostTable table = sim::average(run.program, run.typical_step().timeline);
+  const sim::TableExtent& found = table.extent();
+  const auto text = [](const sim::TableExtent& extent) {
+    return std::to_string(extent.devices) + " devices, " + std::to_string(extent.stages) + " stages and " +
+           std::to_string(extent.slices) + " slices";
+  };
+  const bool matches = found.stages == wanted.stages && found.devices == wanted.devices &&
+                       (found.slices == wanted.slices || wanted.slices == 1);
+  if (!matches)
+    throw InputError("--costs " + directory + ": the run has " + text(found) + ", the schedule " +
+                     text(wanted) + "; give a run with as many");
+  return found.slices == wanted.slices ? table : without_slices(table);
+}
+
+// The mean over neighbours: a schedule is made for one time of all transfers.
+Seconds mean_transfer(const sim::CostTable& table) {
+  const int devices = table.extent().devices;
+  Seconds sum = 0;
+  for (int device = 0; device + 1 < devices; ++device)
+    sum += table.link(device, device + 1).latency + table.link(device + 1, device).latency;
+  return devices > 1 ? sum / (2 * (devices - 1)) : 0;
+}
+
+StageCosts costs_of(const sim::CostTable& table, const std::string& path) {
+  StageCosts costs{.transfer = mean_transfer(table)};
+  const auto take = [&](OpKind kind, int stage, std::vector<Seconds>& times) {
+    const auto seconds = table.find_seconds(kind, stage, 0);
+    const std::string word(schedule::word_of(kind).text);
+    if (!seconds)
+      throw InputError(
+          "--costs " + path + ": no time for " + word + " of stage " + std::to_string(stage) +
+          "; greedy splits backwards into I and W: give a table with lines \"" + word +
+          " STAGE SLICE SECONDS\", or a run of a schedule that splits them, as zb-h1 and zb-v do");
+    times.push_back(*seconds);
+  };
+  for (int stage = 0; stage < table.extent().stages; ++stage) {
+    take(OpKind::Forward, stage, costs.forward);
+    take(OpKind::BackwardInput, stage, costs.input);
+    take(OpKind::BackwardWeight, stage, costs.weight);
+  }
+  return costs;
+}
+
+StageCosts costs_of(const sim::UnitTimes& times, int stages) {
+  const auto of_all = [&](const char* flag, Seconds seconds) {
+    return std::vector<Seconds>(stages, sim::checked_seconds(flag, seconds));
+  };
+  return {.forward = of_all("--forward", times.forward),
+          .input = of_all("--input", times.input),
+          .weight = of_all("--weight", times.weight),
+          .transfer = sim::checked_seconds("--transfer", times.transfer)};
+}
+
+// A number counts micro-batches with unit records; bytes need the table's records.
+void give_limit(StageCosts& costs, const std::string& limit, int chunks, const sim::CostTable* table) {
+  const std::string given = "--memory-limit " + printable(limit) + ": ";
+  if (const auto micro_batches = parse_number(limit)) {
+    if (*micro_batches < 1)
+      throw InputError(given + "a device holds a micro-batch at least; expected 1 or more, or bytes");
+    costs.limit = static_cast<Bytes>(std::floor(std::min(*micro_batches, 1e9) * chunks));
+    return;
+  }
+  costs.limit = on_behalf_of("--memory-limit", [&] { return parse_bytes(limit); });
+  for (int stage = 0; table && stage < table->extent().stages; ++stage) {
+    const sim::RecordBytes record = table->record(schedule::make_key(stage));
+    costs.record.push_back(std::max(record.record, record.weight_record));
+  }
+  if (std::ranges::all_of(costs.record, [](Bytes size) { return size == 0; }))
+    throw InputError(given +
+                     "bytes need --costs with a table that has records; or give micro-batches, as in 4");
+}
+
+}  // namespace
+
+void add_cost_flags(CLI::App& command, sim::UnitTimes& times, std::string& costs) {
+  command.add_option("--forward", times.forward, "seconds of an F");
+  command.add_option("--input", times.input, "seconds of an I");
+  command.add_option("--weight", times.weight, "seconds of a W");
+  command.add_option("--transfer", times.transfer, "seconds from device to device; occupies nothing");
+  command.add_option(
+      "--costs", costs,
+      "a table of costs: seconds by kind, stage and slice; links; bytes; or the run directory of a "
+      "run that measured them");
+}
+
+sim::CostTable read_costs(const std::string& path, const sim::TableExtent& extent) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return measured_costs(path, extent);
+  return sim::parse_cost_table(files::read_text(path, kLongestSchedule), path, extent);
+}
+
+void give_costs(ScheduleFlags& flags, const sim::UnitTimes& times, const std::string& costs) {
+  const bool made_for_costs = !flags.name.empty() && schedule::find_generator(flags.name).made_for_costs;
+  if (!made_for_costs) {
+    if (!flags.memory_limit.empty())
+      throw InputError(
+          "--memory-limit is of greedy, which is made for it; other schedules hold what they hold");
+    return;
+  }
+  const schedule::Request request = request_of(flags);
+  const int stages = request.devices * request.chunks;
+  if (costs.empty()) {
+    flags.costs = costs_of(times, stages);
+    if (!flags.memory_limit.empty()) give_limit(flags.costs, flags.memory_limit, request.chunks, nullptr);
+    return;
+  }
+  const sim::CostTable table = read_costs(costs, {stages, 1, request.devices});
+  flags.costs = costs_of(table, costs);
+  if (!flags.memory_limit.empty()) give_limit(flags.costs, flags.memory_limit, request.chunks, &table);
+}
+
+}  // namespace penstock::cli
