@@ -23,6 +23,7 @@ struct Case {
   std::string exchange = "off";
   int chunks = 0;  // 0: the schedule's own
   int layers = 8;
+  int steps = 5;
 };
 
 Arguments arguments_of(const Case& run, const Scratch& scratch, const std::string& directory) {
@@ -44,6 +45,8 @@ Arguments arguments_of(const Case& run, const Scratch& scratch, const std::strin
                       run.sharded ? "true" : "false",
                       "--schedule.exchange",
                       run.exchange,
+                      "--train.steps",
+                      std::to_string(run.steps),
                       "--train.evaluate_every",
                       "2",
                       "--output.dir",
@@ -69,7 +72,7 @@ void expect_same_runs(const Case& asked) {
   const Left threads =
       run(scratch, "threads", with_threads(asked.ranks, arguments_of(asked, scratch, "threads")));
   const Left processes = run(scratch, "mpi", with_mpirun(asked.ranks, arguments_of(asked, scratch, "mpi")));
-  EXPECT_EQ(threads.steps.size(), 5u);
+  EXPECT_EQ(threads.steps.size(), static_cast<std::size_t>(asked.steps));
   EXPECT_EQ(threads.steps, processes.steps);
   EXPECT_FALSE(threads.weights.empty());
   EXPECT_TRUE(threads.weights == processes.weights);
@@ -108,6 +111,34 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesWithTwoChunksInAV) {
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithInterleavedSlices) {
   expect_same_runs({.schedule = "seq1f1b-interleaved", .slices = 4});
+}
+
+// Over twenty steps: processes, threads and one device alone, with all that may change who computes what.
+TEST(ThreadsAndMpi, LeaveTheSameBytesAfterTwentySteps) {
+  for (const char* precision : {"f32", "bf16"}) {
+    const Scratch scratch;
+    scratch.write("run.toml", small_run_file(scratch));
+    Case asked{.ranks = 1, .slices = 4, .precision = precision, .steps = 20};
+    const Left alone = run(scratch, "alone", with_threads(1, arguments_of(asked, scratch, "alone")));
+    ASSERT_EQ(alone.steps.size(), 20u);
+    ASSERT_FALSE(alone.weights.empty());
+    const auto expect_as_alone = [&](const std::string& directory, const Arguments& command) {
+      SCOPED_TRACE(directory + ", " + precision);
+      const Left left = run(scratch, directory, command);
+      EXPECT_EQ(left.steps, alone.steps);
+      EXPECT_TRUE(left.weights == alone.weights);
+    };
+    for (const int ranks : {2, 4}) {
+      asked.ranks = ranks;
+      const std::string number = std::to_string(ranks);
+      expect_as_alone("mpi" + number,
+                      with_mpirun(ranks, arguments_of(asked, scratch, "mpi" + number)));
+      expect_as_alone("threads" + number,
+                      with_threads(ranks, arguments_of(asked, scratch, "threads" + number)));
+    }
+  }
+  expect_same_runs({.ranks = 2, .slices = 8, .precision = "bf16", .sharded = true, .exchange = "levelled", .steps = 20});
+  expect_same_runs({.ranks = 4, .schedule = "zb-v", .steps = 20});
 }
 
 TEST(ThreadsAndMpi, LeaveWhatOneRankAloneLeaves) {

@@ -4,6 +4,9 @@
 dependencies.txt lists them in lines "test GROUP REQUIREMENT". Where they cannot be had the test ends as skipped, and
 says why.
 """
+import ctypes
+import fcntl
+import glob
 import hashlib
 import importlib
 import os
@@ -11,6 +14,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+
+import cuda_stand_ins
 
 SKIPPED = 77
 PATIENCE_S = 900
@@ -44,9 +49,15 @@ def install(group, gigabytes):
     requirements = [words[1] for words in lines("test") if words[0] == group]
     digest = hashlib.sha256(" ".join(requirements).encode()).hexdigest()[:12]
     folder = os.path.join(CACHE, f"python-{group}-{digest}")
-    if os.path.isdir(folder):
-        return folder
     os.makedirs(CACHE, exist_ok=True)
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run at the same time
+        if not os.path.isdir(folder):
+            download(group, requirements, folder, gigabytes)
+    return folder
+
+
+def download(group, requirements, folder, gigabytes):
     free = shutil.disk_usage(CACHE).free / 1e9
     if free < 3 * gigabytes + 1:
         skip(f"{group} needs {gigabytes} GB of packages, but {CACHE} has only {free:.1f} GB free",
@@ -63,16 +74,39 @@ def install(group, gigabytes):
         said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
         skip(f"pip cannot install the packages of {group}: {said[-1] if said else error}",
              f"python3 -m pip install {shlex.join(requirements)}")
-    return folder
 
 
-def require(group, modules, gigabytes, also=()):
-    """Makes the modules importable, or ends the test as skipped; `also`: folders that hold some of them."""
+def require(group, modules, gigabytes):
+    """Makes the modules importable, or ends the test as skipped."""
     if import_failure(modules) is None:
         return
     for module in [name for name in sys.modules if name.split(".")[0] in modules]:
         del sys.modules[module]
-    sys.path[:0] = [install(group, gigabytes), *also]
+    sys.path.insert(0, install(group, gigabytes))
     failure = import_failure(modules)
     if failure is not None:
         skip(f"{', '.join(modules)} cannot be imported: {failure}", f"rm -r {sys.path[0]} && ./dev test {group}")
+
+
+def require_torch(modules=(), group=None, gigabytes=0.0):
+    """Makes torch importable from the wheel that Penstock is linked with, and with it the modules of a group."""
+    wanted = ["torch", "torch.distributed.pipelining", *modules]
+    if import_failure(wanted) is None:
+        return
+    version = dict(words[0].split("==") for words in lines("pip"))["torch"]
+    site = os.path.join(CACHE, f"torch-{version}")
+    if not os.path.isdir(site):
+        skip(f"LibTorch is not in {CACHE}", "./dev build")
+    for module in [name for name in sys.modules if name.split(".")[0] == "torch"]:
+        del sys.modules[module]
+    sys.path[:0] = [install("torch", 0.1), *([install(group, gigabytes)] if group else []), site]
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # no function of a stand-in is called
+    try:
+        for library in sorted(glob.glob(os.path.join(cuda_stand_ins.build(site, CACHE), "*"))):
+            ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+    except (subprocess.SubprocessError, OSError) as error:
+        skip(f"the stand-ins for CUDA's libraries cannot be built: {getattr(error, 'stderr', None) or error}",
+             f"python3 -m pip install torch=={version}")
+    failure = import_failure(wanted)
+    if failure is not None:
+        skip(f"{', '.join(wanted)} cannot be imported: {failure}", f"rm -r {CACHE}/python-* && ./dev test pytorch")

@@ -5,15 +5,14 @@
 Usage: load_schedules.py PATH/TO/penstock
 
 Two processes (gloo, CPU) load each schedule with _PipelineScheduleRuntime (format compute_only) and train two steps; every
-micro-batch's loss must equal that of the same model trained without a pipeline. Exit 0: all equal; 1: not; 77: skipped,
-because this Python has no PyTorch with torch.distributed.pipelining.
+micro-batch's loss must equal that of the same model trained without a pipeline. PyTorch is the wheel whose LibTorch
+Penstock is linked with. Exit 0: all equal; 1: not; 77: skipped, packages cannot be had.
 """
 import os
 import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77
 DEVICES = 2
 # Name, micro-batches, stages per device. dualpipe has every stage on two devices, which PyTorch's runtime refuses.
 SCHEDULES = [
@@ -34,16 +33,15 @@ WIDTH = 8
 ROWS = 3  # samples in a micro-batch
 RATE = 0.5
 
-try:
-    import torch
-    import torch.distributed as dist
-    import torch.multiprocessing
-    from torch.distributed.pipelining import PipelineStage
-    from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
-except (ImportError, OSError, ValueError) as error:  # the last two when a library of the wheel is missing
-    print(f"SKIPPED: PyTorch schedules were not loaded, this Python cannot import torch: {error}; "
-          "enable it with: python3 -m pip install torch==2.11.0", file=sys.stderr)
-    sys.exit(SKIPPED)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+import packages
+
+packages.require_torch()
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+from torch.distributed.pipelining import PipelineStage
+from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
 
 
 class Stage(PipelineStage):

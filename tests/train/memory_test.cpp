@@ -31,9 +31,7 @@ void expect_predicted_peaks(train::Trainer& trainer, const run::Run& run, int de
   const nn::Ledger& ledger = trainer.ledger();
   const model::DeviceMemory& predicted = run.predicted[device];
   EXPECT_EQ(ledger.peak(Category::Activations), predicted.activations);
-  // A tile's product may work on more or less, as the processor has it.
-  EXPECT_NEAR(static_cast<double>(ledger.peak(Category::Logits)), static_cast<double>(predicted.logits),
-              256.0 * KiB);
+  EXPECT_EQ(ledger.peak(Category::Logits), predicted.logits);
   EXPECT_EQ(ledger.peak(Category::WeightRecords), predicted.weight_records);
   EXPECT_EQ(ledger.peak(Category::KvGradients), predicted.kv_gradients);
 }

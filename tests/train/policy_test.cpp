@@ -155,6 +155,7 @@ TEST(PredictedMemory, IsExactForWhatIsSavedAndWithinTwoPercentInAllOverAGridOfRu
           EXPECT_EQ(predicted.activations, ledger.peak(Category::Activations));
           EXPECT_EQ(predicted.weight_records, ledger.peak(Category::WeightRecords));
           EXPECT_EQ(predicted.kv_gradients, ledger.peak(Category::KvGradients));
+          EXPECT_EQ(predicted.logits, ledger.peak(Category::Logits));
           const double off =
               static_cast<double>(predicted.total()) / static_cast<double>(ledger.peak_total());
           EXPECT_NEAR(off, 1.0, 0.02) << "device " << world.rank();

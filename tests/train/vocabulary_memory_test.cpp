@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of runs whose vocabulary is sharded: what was predicted, and never the logits of a whole slice.
+// Memory of runs whose vocabulary is sharded: what was predicted, and never the logits of a whole slice. Of logits, to
+// the byte with and without shards.
 #include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
 
 #include "train/small_run.h"
 
@@ -87,6 +91,62 @@ TEST(VocabularyMemory, IsAsPredictedAndHoldsTwoTilesOfLogitsAtMost) {
     SCOPED_TRACE(what.str());
     expect_predicted(plan_of(c));
   }
+}
+
+struct LogitsCase {
+  std::int64_t vocabulary;
+  int slices;
+  const char* precision;
+  bool sharded;
+  std::int64_t tile;
+};
+
+std::ostream& operator<<(std::ostream& out, const LogitsCase& c) {
+  return out << "vocabulary " << c.vocabulary << ", " << c.slices << " slices, " << c.precision
+             << (c.sharded ? ", sharded" : "") << ", tile " << c.tile;
+}
+
+run::Run plan_of(const LogitsCase& c) {
+  run::Options options = small_options("slimpipe", 2, c.slices, c.precision);
+  options.model.shape.vocab = c.vocabulary;
+  options.data.seq_len = 96;
+  options.schedule.vocabulary_parallel = c.sharded;
+  options.train.batch = 3;
+  options.train.loss_tile_tokens = c.tile;
+  return planned(options);
+}
+
+// Returns the peak on the last device, which has the whole output layer unless it is sharded.
+Bytes expect_predicted_logits(const run::Run& run) {
+  Bytes of_last = 0;
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    trainer.step(1, tokens_of(drawn_batches(run, 1)));
+    const Bytes measured = trainer.ledger().peak(Category::Logits);
+    EXPECT_EQ(measured, run.predicted[world.rank()].logits) << "device " << world.rank();
+    if (world.rank() + 1 == world.size()) of_last = measured;
+  });
+  return of_last;
+}
+
+TEST(LogitsMemory, IsAsPredictedToTheByteForEveryVocabularySliceCountPrecisionAndTile) {
+  std::set<Bytes> peaks;
+  for (const std::int64_t vocabulary : {259, 517, 2000, 5003}) {
+    for (const int slices : {1, 3, 8}) {
+      for (const char* precision : {"f64", "f32", "bf16"}) {
+        for (const bool sharded : {false, true}) {
+          for (const std::int64_t tile : {7, 32, 512}) {
+            const LogitsCase c{vocabulary, slices, precision, sharded, tile};
+            std::ostringstream what;
+            what << c;
+            SCOPED_TRACE(what.str());
+            peaks.insert(expect_predicted_logits(plan_of(c)));
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(peaks.size(), 100u);  // the cases are not one case
 }
 
 }  // namespace

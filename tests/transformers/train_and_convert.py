@@ -19,8 +19,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
 import packages
 
-TORCH = os.path.join(packages.CACHE, "torch-" + dict(words[0].split("==") for words in packages.lines("pip"))["torch"])
-packages.require("transformers", ["torch", "transformers"], gigabytes=3, also=[TORCH])
+packages.require_torch(["transformers"], group="transformers", gigabytes=0.2)
 import torch
 import transformers
 from transformers import LlamaConfig, LlamaForCausalLM
