@@ -14,7 +14,13 @@
 
 namespace penstock {
 
-inline constexpr Seconds kPatience = 10;  // until nothing of a run that failed is left
+// Programs with sanitizers take many times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr double kSlowness = 10;
+#else
+inline constexpr double kSlowness = 1;
+#endif
+inline constexpr Seconds kPatience = 10 * kSlowness;  // until nothing of a run that failed is left
 
 inline Seconds seconds_now() { return steady_seconds(); }
 

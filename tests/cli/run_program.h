@@ -79,7 +79,7 @@ class RunningProgram {
   Ending wait(Seconds limit) {
     int status = 0;
     Ending ending;
-    const Seconds until = seconds_now() + limit;
+    const Seconds until = seconds_now() + limit * kSlowness;
     while (process_ > 0 && waitpid(process_, &status, WNOHANG) == 0) {
       if (seconds_now() > until) {
         end();

@@ -131,13 +131,13 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesAfterTwentySteps) {
     for (const int ranks : {2, 4}) {
       asked.ranks = ranks;
       const std::string number = std::to_string(ranks);
-      expect_as_alone("mpi" + number,
-                      with_mpirun(ranks, arguments_of(asked, scratch, "mpi" + number)));
+      expect_as_alone("mpi" + number, with_mpirun(ranks, arguments_of(asked, scratch, "mpi" + number)));
       expect_as_alone("threads" + number,
                       with_threads(ranks, arguments_of(asked, scratch, "threads" + number)));
     }
   }
-  expect_same_runs({.ranks = 2, .slices = 8, .precision = "bf16", .sharded = true, .exchange = "levelled", .steps = 20});
+  expect_same_runs(
+      {.ranks = 2, .slices = 8, .precision = "bf16", .sharded = true, .exchange = "levelled", .steps = 20});
   expect_same_runs({.ranks = 4, .schedule = "zb-v", .steps = 20});
 }
 

@@ -79,6 +79,7 @@ TEST(WrongInput, KeysOfALayoutNeedExplain) {
 
 TEST(WrongInput, SpeedsThatAHardwareFileLeavesOpenAreNamedByThePlan) {
   const Ending plan = program({"plan", kPlan});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
   EXPECT_TRUE(says(lines_of(plan.out)[0], "efficiency.attention_backward = 0.85")) << plan.out;
   const auto json = nlohmann::json::parse(program({"plan", kPlan, "--json"}).out);
   EXPECT_FALSE(json["assumed"].empty());

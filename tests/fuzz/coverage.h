@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which edges of the code an input reaches, and the inputs that reach new ones. Needs code that was compiled with
-// -fsanitize-coverage=trace-pc (the preset coverage); without it no input has a feature.
+// Which edges of the code an input reaches, and the inputs that reach new ones. Needs code that was compiled
+// with -fsanitize-coverage=trace-pc (the preset coverage); without it no input has a feature.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace penstock::fuzz {
 
-// A pair of blocks that ran one after the other, with how often in the steps 1, 2, 3, 4, 8, 16, 32, 128 times; as a
-// number that is the same in every process of a build.
+// A pair of blocks that ran one after the other, with how often in the steps 1, 2, 3, 4, 8, 16, 32, 128
+// times; as a number that is the same in every process of a build.
 using Feature = std::uint32_t;
 
 void begin_coverage();
@@ -24,8 +24,8 @@ class NewInputs {
   void know(const std::vector<Feature>& features);
   // Keeps an input that reaches a new one. Returns whether it does.
   bool note(const std::string& input, std::vector<Feature> features);
-  // At most so many of the kept: each the one that adds most features to those before it and to the known ones, the
-  // shorter of equals; none that adds nothing.
+  // At most so many of the kept: each the one that adds most features to those before it and to the known
+  // ones, the shorter of equals; none that adds nothing.
   std::vector<std::string> choose(std::size_t most) const;
 
  private:

@@ -113,8 +113,8 @@ void save_and_die(int signal) {
   raise(signal);
 }
 
-// A sanitizer calls back; without one the signals of a dying process do, on a stack of their own, since the other may
-// be full.
+// A sanitizer calls back; without one the signals of a dying process do, on a stack of their own, since the
+// other may be full.
 void save_input_at_death() {
   if (__sanitizer_set_death_callback != nullptr) return __sanitizer_set_death_callback(save_present_input);
   static std::array<char, 1 << 16> room;

@@ -2,7 +2,8 @@
 // A small mutational fuzzer, deterministic for a given seed.
 //
 // To add a target: a fuzz_<name>.cpp whose main() calls fuzz_main(), a line in CMakeLists.txt, and a few
-// small seeds under corpus/<name>/; ./dev fuzz --grow makes more of them. The input of a fixed defect stays there.
+// small seeds under corpus/<name>/; ./dev fuzz --grow makes more of them. The input of a fixed defect stays
+// there.
 #pragma once
 
 #include <string_view>
@@ -20,8 +21,8 @@ using Target = void (*)(std::string_view input);
 // fuzz-failure.bin), says what happened and returns 1, or leaves the process to the sanitizer. A corpus that
 // cannot be read returns 2.
 //
-// --grow: keeps mutations that reach code, or repeat it as often, as none before (coverage.h), and writes the most
-// telling of them to the corpus, named by their content: at most 64 files of at most 2 KiB each.
+// --grow: keeps mutations that reach code, or repeat it as often, as none before (coverage.h), and writes the
+// most telling of them to the corpus, named by their content: at most 64 files of at most 2 KiB each.
 int fuzz_main(int argc, char** argv, Target target);
 
 }  // namespace penstock::fuzz

@@ -138,8 +138,10 @@ TEST(RunFile, RefusesHalfWrittenAndBinaryTextInOneLine) {
 // The parser takes some of them for code that is never reached.
 TEST(RunFile, RefusesLettersOfOtherAlphabetsOutsideOfStrings) {
   for (const char* key : {"modél", "Модель", "μοντέλο", "模型", "\u00A0model"}) {
-    EXPECT_NE(refusal("[" + std::string(key) + "]\nlayers = 1\n").find("run.toml:1"), std::string::npos) << key;
-    EXPECT_NE(refusal("[model]\n" + std::string(key) + " = 1\n").find("run.toml:2"), std::string::npos) << key;
+    EXPECT_NE(refusal("[" + std::string(key) + "]\nlayers = 1\n").find("run.toml:1"), std::string::npos)
+        << key;
+    EXPECT_NE(refusal("[model]\n" + std::string(key) + " = 1\n").find("run.toml:2"), std::string::npos)
+        << key;
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of runs whose vocabulary is sharded: what was predicted, and never the logits of a whole slice. Of logits, to
-// the byte with and without shards.
+// Memory of runs whose vocabulary is sharded: what was predicted, and never the logits of a whole slice. Of
+// logits, to the byte with and without shards.
 #include <gtest/gtest.h>
 
 #include <set>
