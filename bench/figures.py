@@ -24,6 +24,11 @@ Of a sentence, at its end, or in the line above a paragraph, list item, table or
   <!-- figures: none, published in FILE -->               each number is in that file of published figures
   <!-- figures: none, held by FILE -->                    a test there fails when it is not so
 
+At the top of a page, for all its passages without such a comment:
+
+  <!-- figures of this page: bench/results/papers.txt -->  what looks measured is printed so in one of these files, results or
+                                                          published figures
+
 A number with a unit of measurement or a decimal point in a passage without such a comment is an error, and so are numbers of a
 table whose head names a unit; not in `code`, in "quotes" and in blocks of toml, which are input.
 """
@@ -37,6 +42,7 @@ import sys
 COPY = re.compile(r"<!-- (table|output|page) of (\S+?)(?:: (.+))? -->")
 END = "<!-- end -->"
 MARK = re.compile(r"<!-- figures: (.*?) -->", re.DOTALL)
+PAGE_MARK = re.compile(r"<!-- figures of this page: (.*?) -->", re.DOTALL)
 NONE = re.compile(r"none, (?:a definition|a formula|a limit|a default|an aim|assumed|(published in|held by) (\S+))")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 CODE = re.compile(r"`[^`]*`|\]\([^)]*\)")
@@ -181,19 +187,29 @@ def figures_of(text):
     return in_table or [figure[0] for figure in MEASURED.finditer(bare)]
 
 
-def passage_findings(root, text):
+def numbers_of_files(root, names):
+    found = set()
+    for name in names:
+        found |= numbers_in(Results.read(root, name).body if name.startswith("bench/results/") else (root / name).read_text())
+    return found
+
+
+def passage_findings(root, text, page):
     marks = MARK.findall(text)
     if len(marks) > 1:
         yield "has several comments about its figures; one can name several files"
     elif not marks:
         measured = figures_of(text)
+        if page:
+            printed = numbers_of_files(root, page)
+            measured = [figure for figure in measured if not numbers_in(figure) <= printed]
         if measured:
             yield f"no comment says which file has: {', '.join(measured)}"
     elif marks[0].startswith("none"):
         yield from reason_findings(root, text, marks[0])
     else:
         names = [name.strip() for name in marks[0].split(",")]
-        missing = unprinted(text, numbers_in("\n".join(Results.read(root, name).body for name in names)))
+        missing = unprinted(text, numbers_of_files(root, names))
         if missing:
             yield f"not printed in {', '.join(names)}: {', '.join(missing)}"
 
@@ -214,6 +230,7 @@ def document_findings(root, document):
     """(line, what is wrong) of one document."""
     text = (root / document).read_text()
     line = 1
+    page = [name.strip() for name in ",".join(PAGE_MARK.findall(text)).split(",") if name.strip()]
     for kind, mark, lines in pieces(text):
         if kind == "copy":
             try:
@@ -225,7 +242,7 @@ def document_findings(root, document):
             continue
         for number, passage in passages(line, lines):
             try:
-                yield from ((number, found) for found in passage_findings(root, passage))
+                yield from ((number, found) for found in passage_findings(root, passage, page))
             except Wrong as wrong:
                 yield number, str(wrong)
         line += len(lines)

@@ -28,6 +28,7 @@ std::ostream& operator<<(std::ostream& out, const Size& s) {
 run::Options options_of(const Size& size, Tokens tokens, const char* precision = "f32") {
   run::Options options = small_options("slimpipe", size.p, size.n, precision);
   options.model.shape.layers = size.layers;
+  options.parallel.layers.word = "even";  // as the formulas have it
   options.data.seq_len = tokens;
   options.schedule.chunks = size.v;
   options.schedule.group = size.group;
