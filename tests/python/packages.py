@@ -99,7 +99,7 @@ def require_torch(modules=(), group=None, gigabytes=0.0):
         skip(f"LibTorch is not in {CACHE}", "./dev build")
     for module in [name for name in sys.modules if name.split(".")[0] == "torch"]:
         del sys.modules[module]
-    sys.path[:0] = [install("torch", 0.1), *([install(group, gigabytes)] if group else []), site]
+    sys.path[:0] = [install("torch", 0.2), *([install(group, gigabytes)] if group else []), site]
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # no function of a stand-in is called
     try:
         for library in sorted(glob.glob(os.path.join(cuda_stand_ins.build(site, CACHE), "*"))):

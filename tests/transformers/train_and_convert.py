@@ -19,7 +19,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
 import packages
 
-packages.require_torch(["transformers"], group="transformers", gigabytes=0.2)
+packages.require_torch(["transformers"], group="transformers", gigabytes=0.3)
 import torch
 import transformers
 from transformers import LlamaConfig, LlamaForCausalLM
