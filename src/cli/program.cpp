@@ -53,9 +53,25 @@ void require_command(const CLI::App& program, int argc, char** argv) {
                    std::string(nearest(word, candidates)) + "?");
 }
 
+// "--section.key VALUE" as one word: CLI11 knows no such flag and would take VALUE for a file.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    const bool setting = word.starts_with("--") && word.find('.') != std::string::npos &&
+                         word.find_first_of("=/ ") == std::string::npos;
+    const bool has_value = i + 1 < argc && !std::string_view(argv[i + 1]).starts_with("--");
+    if (setting && has_value) word += std::string("=") + argv[++i];
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
 int parse_and_carry_out(CLI::App& program, const Exit& exit_code, int argc, char** argv) try {
   require_command(program, argc, argv);
-  program.parse(argc, argv);
+  std::vector<std::string> words = words_of(argc, argv);
+  std::ranges::reverse(words);  // as CLI11 takes them
+  program.parse(std::move(words));
   require_printed();
   return static_cast<int>(exit_code);
 } catch (const CLI::ParseError& stop) {

@@ -39,8 +39,11 @@ struct alignas(kAlignment) Header {
 static_assert(sizeof(Header) == kAlignment);
 
 Header* start_block(void* block, std::size_t capacity) {
-  return new (block)
-      Header{.ledger = nullptr, .category = Category::Transient, .requested = 0, .capacity = capacity, .next = nullptr};
+  return new (block) Header{.ledger = nullptr,
+                            .category = Category::Transient,
+                            .requested = 0,
+                            .capacity = capacity,
+                            .next = nullptr};
 }
 
 Header* header_of(void* data) {
@@ -112,8 +115,8 @@ Cache& cache() {
 }
 
 // A thread's unused small blocks, by exact capacity: a step asks for the same few sizes again and again, and
-// malloc spends microseconds merging and splitting what lies between them. Blocks freed by another thread than
-// the one that made them change hands.
+// malloc spends microseconds merging and splitting what lies between them. Blocks freed by another thread
+// than the one that made them change hands.
 class SmallBlocks {
  public:
   Header* take(std::size_t capacity) {

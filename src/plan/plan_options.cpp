@@ -93,6 +93,19 @@ void require_given(std::int64_t value, const char* key) {
   if (value < 1) throw InputError(std::string(key) + " is missing; it must be a positive integer");
 }
 
+// A known model has its sizes; keys of others would be ignored.
+void refuse_sizes_with_a_name(const PlanOptions& options) {
+  PlanOptions given = options, fresh;
+  OptionTable sizes, defaults;
+  describe_model(given.model, sizes);
+  describe_model(fresh.model, defaults);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i].key == "name" || value_text(sizes[i]) == value_text(defaults[i])) continue;
+    throw InputError(sizes[i].name() + " = " + value_text(sizes[i]) +
+                     " and model.name = " + json_quote(options.model.name) + " are both given; keep one");
+  }
+}
+
 std::vector<int> sizes_of(const Integers& values) { return {values.begin(), values.end()}; }
 
 sim::Engine engine_of(std::string_view name) {
@@ -142,6 +155,7 @@ Workload workload_of(const PlanOptions& options) {
     workload.model.shape = options.model.shape;
     if (workload.model.shape.kv_heads == 0) workload.model.shape.kv_heads = workload.model.shape.heads;
   } else {
+    refuse_sizes_with_a_name(options);
     workload.model = find_model(options.model.name);
   }
   model::validate(workload.model.shape);

@@ -77,6 +77,22 @@ TEST(WrongInput, KeysOfALayoutNeedExplain) {
   EXPECT_TRUE(says(refused({"plan", kPlan, "--layout.pp=8"}), "give --explain too"));
 }
 
+// A value after a space is the key's, not a plan file.
+TEST(WrongInput, KeysOfAPlanWithoutAFileTakeTheirValuesAfterASpaceToo) {
+  const std::vector<std::string> question{"plan", "--model",    "llama-7b",    "--gpus",
+                                          "8",    "--hardware", "h800",        "--seq-len",
+                                          "4096", "--explain",  "--layout.pp", "4"};
+  const Ending plan = program(question);
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_TRUE(says(plan.out, "p4")) << plan.out;
+}
+
+TEST(WrongInput, AKnownModelTakesNoSizes) {
+  EXPECT_TRUE(says(refused({"plan", "--model", "llama-7b", "--gpus", "8", "--hardware", "h800", "--seq-len",
+                            "4096", "--model.vocab=64000"}),
+                   "model.vocab = 64000 and model.name = \"llama-7b\" are both given; keep one"));
+}
+
 TEST(WrongInput, SpeedsThatAHardwareFileLeavesOpenAreNamedByThePlan) {
   const Ending plan = program({"plan", kPlan});
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
