@@ -14,8 +14,11 @@ import subprocess
 import sys
 import time
 
+import run_files
+
 FOLDER = pathlib.Path("build/bench/forecast")
-# layers, hidden, ffn, heads, kv_heads, vocab, seq_len
+FIELDS = ("layers", "hidden", "ffn", "heads", "kv_heads", "vocab")
+# Of each, and seq_len
 SIZES = {"demo": (4, 128, 352, 2, 2, 259, 1024), "S": (8, 512, 1376, 8, 8, 8192, 2048), "M": (12, 768, 2048, 12, 12, 32000, 2048),
          "G": (8, 512, 1376, 8, 2, 8192, 4096), "L": (4, 512, 1376, 8, 8, 8192, 16384)}
 # size, precision, ranks, threads of each, schedule, slices, chunks, policy, batch, micro-batch, steps
@@ -33,38 +36,16 @@ RUNS = [("demo", "bf16", 2, 1, "slimpipe", 4, 1, "none", 2, 1, 20),
 
 def run_file(number, text):
     size, precision, ranks, threads, schedule, slices, chunks, policy, batch, micro_batch, steps = RUNS[number]
-    layers, hidden, ffn, heads, kv_heads, vocab, seq_len = SIZES[size]
-    path = FOLDER / f"run-{number + 1}.toml"
-    path.write_text(f"""[model]
-layers = {layers}
-hidden = {hidden}
-ffn = {ffn}
-heads = {heads}
-kv_heads = {kv_heads}
-vocab = {vocab}
-[data]
-text = "{text.resolve()}"
-seq_len = {seq_len}
-validation_fraction = 0
-[parallel]
-pp = {ranks}
-[schedule]
-name = "{schedule}"
-slices = {slices}
-chunks = {chunks}
-[memory]
-policy = "{policy}"
-[train]
-steps = {steps}
-batch = {batch}
-micro_batch = {micro_batch}
-threads = {threads}
-precision = "{precision}"
-checkpoint_every = 0
-[output]
-dir = "{FOLDER / f'run-{number + 1}'}"
-""")
-    return path
+    *sizes, seq_len = SIZES[size]
+    return run_files.write(FOLDER / f"run-{number + 1}.toml",
+                           model=dict(zip(FIELDS, sizes)),
+                           data={"text": str(text.resolve()), "seq_len": seq_len, "validation_fraction": 0},
+                           parallel={"pp": ranks},
+                           schedule={"name": schedule, "slices": slices, "chunks": chunks},
+                           memory={"policy": policy},
+                           train={"steps": steps, "batch": batch, "micro_batch": micro_batch, "threads": threads, "precision": precision,
+                                  "checkpoint_every": 0},
+                           output={"dir": str(FOLDER / f"run-{number + 1}")})
 
 
 def profile(program, cache, quick, ranks, threads, precision):

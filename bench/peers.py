@@ -22,6 +22,8 @@ import subprocess
 import sys
 import time
 
+import run_files
+
 
 # layers, hidden, ffn, heads, kv_heads, vocab, seq_len, micro-batches; as bench/peers/common.py has them
 SIZES = {"S": (8, 512, 1376, 8, 8, 8192, 2048, 4), "M": (12, 768, 2048, 12, 12, 32000, 2048, 4), "L": (4, 512, 1376, 8, 8, 8192, 16384, 2)}
@@ -111,41 +113,19 @@ class Watch:
 
 
 def run_file(size, dtype, ranks, slices, steps):
-    layers, hidden, ffn, heads, kv_heads, vocab, seq_len, micro_batches = SIZES[size]
+    *sizes, seq_len, micro_batches = SIZES[size]
     text = FOLDER / "peers-text.txt"
     if not text.exists():
         text.write_text("".join(f"line {i}: {i * i}\n" for i in range(200_000)))
-    path = FOLDER / f"peers-{size}-{dtype}-{ranks}-{slices}.toml"
-    path.write_text(f"""[model]
-{chr(10).join(f"{name} = {value}" for name, value in zip(FIELDS, (layers, hidden, ffn, heads, kv_heads, vocab)))}
-[data]
-text = "{text.resolve()}"
-seq_len = {seq_len}
-validation_fraction = 0
-[parallel]
-pp = {ranks}
-[schedule]
-name = "slimpipe"
-slices = {slices}
-chunks = {ranks}
-vocabulary_parallel = {"true" if ranks == 2 else "false"}
-[memory]
-policy = "{"none" if ranks == 2 else "balanced"}"
-[train]
-steps = {steps}
-batch = {micro_batches}
-warmup_steps = 0
-decay = "all"
-lr_schedule = "constant"
-loss_targets = "s-1"
-clip = 0.0
-precision = "{dtype}"
-threads = {2 // ranks}
-checkpoint_every = 0
-[output]
-dir = "{FOLDER}/peers-run"
-""")
-    return path
+    return run_files.write(FOLDER / f"peers-{size}-{dtype}-{ranks}-{slices}.toml",
+                           model=dict(zip(FIELDS, sizes)),
+                           data={"text": str(text.resolve()), "seq_len": seq_len, "validation_fraction": 0},
+                           parallel={"pp": ranks},
+                           schedule={"name": "slimpipe", "slices": slices, "chunks": ranks, "vocabulary_parallel": ranks == 2},
+                           memory={"policy": "none" if ranks == 2 else "balanced"},
+                           train={"steps": steps, "batch": micro_batches, "warmup_steps": 0, "decay": "all", "lr_schedule": "constant",
+                                  "loss_targets": "s-1", "clip": 0.0, "precision": dtype, "threads": 2 // ranks, "checkpoint_every": 0},
+                           output={"dir": f"{FOLDER}/peers-run"})
 
 
 def run_ours(program, size, dtype, ranks, slices, steps):

@@ -65,12 +65,16 @@ struct Markdown {
 
 std::string print_toml(const OptionTable& table) { return each_section(table, Toml{}); }
 
-std::string print_changed_toml(const OptionTable& table, const OptionTable& defaults) {
+OptionTable changed(const OptionTable& table, const OptionTable& defaults) {
   OptionTable changed;
   for (std::size_t i = 0; i < table.size(); ++i) {
     if (value_text(table[i]) != value_text(defaults[i])) changed.push_back(table[i]);
   }
-  return print_toml(changed);
+  return changed;
+}
+
+std::string print_changed_toml(const OptionTable& table, const OptionTable& defaults) {
+  return print_toml(changed(table, defaults));
 }
 
 std::string print_help(const OptionTable& table) { return each_section(table, Help{}); }

@@ -11,7 +11,8 @@ namespace penstock {
 // Valid TOML, section by section; reading it back gives the same options. Options not given are left out.
 std::string print_toml(const OptionTable& table);
 
-// The same, restricted to options that differ from those of `defaults`, a table with the same rows.
+// The options that differ from those of `defaults`, a table with the same rows; and these as TOML.
+OptionTable changed(const OptionTable& table, const OptionTable& defaults);
 std::string print_changed_toml(const OptionTable& table, const OptionTable& defaults);
 
 // For --help: one line per key, with its current value as the default.

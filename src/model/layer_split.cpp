@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <tuple>
+#include <utility>
 
 namespace penstock::model {
 

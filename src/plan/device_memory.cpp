@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "model/memory/action.h"
 #include "run/machine.h"
+#include "sim/costs/bytes.h"
 
 namespace penstock::plan {
 namespace {
@@ -69,18 +69,19 @@ RecordSize record_size(const Workload& workload, const Layout& layout, double la
 }
 
 Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
-  const model::Shape& shape = workload.model.shape;
   const bool sliced = layout.slices > 1;
-  const Tokens tokens = workload.seq_len / layout.slices / layout.mesh.context;
-  model::ActionSize size{.shape = shape_of_rank(shape, layout.mesh.tensor),
-                         .keep = {sliced ? layout.keep.with(model::SavedTensor::KeyValue) : layout.keep},
-                         .sequences = layout.micro_batch,
-                         .tokens = tokens,
-                         .earlier = std::vector<Tokens>(layout.slices - 1, tokens)};
-  size.shape.ffn = (shape.ffn * shape.experts_per_token + layout.mesh.tensor - 1) / layout.mesh.tensor;
-  const model::ActionKind kind =
-      splits_backward(layout.schedule) ? model::ActionKind::BackwardInput : model::ActionKind::Backward;
-  return model::action_memory(size, run::Machine{}.kernels(workload.precision, 1), kind).growth;
+  const model::LayerRange one{0, 1};
+  const sim::RunBytes bytes({.shape = workload.model.shape,
+                             .mesh = layout.mesh,
+                             .layers = {one, one, one},
+                             .slices = {model::cut_into_slices(workload.seq_len, layout.slices)},
+                             .sequences = layout.micro_batch,
+                             .precision = workload.precision,
+                             .keep = {sliced ? layout.keep.with(model::SavedTensor::KeyValue) : layout.keep},
+                             .kernels = run::Machine{}.kernels(workload.precision, 1)});
+  const auto kind =
+      splits_backward(layout.schedule) ? schedule::OpKind::BackwardInput : schedule::OpKind::Backward;
+  return bytes.action(0, {.key = schedule::make_key(1, 0, layout.slices - 1), .kind = kind}).growth;
 }
 
 model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load) {

@@ -7,26 +7,33 @@
 namespace penstock::plan {
 namespace {
 
-// Records alive at the peak of weight records. Their sum until W is bounded (ZB: p, 2p − 1 and 2p units;
-// V-Half, V-Min and greedy: the records, of which about half are past I), and the records are the remainder.
-double records_beside_weights(ScheduleKind kind, const PipelineShape& shape, int rank) {
+struct Held {
+  double records = 0, weight_records = 0;
+};
+
+// At the peak of weight records. The sum until W is bounded (ZB: p, 2p − 1 and 2p units; V-Half, V-Min and
+// greedy: the records, of which about half are past I), and the records are the remainder.
+Held held_at_peak(ScheduleKind kind, const PipelineShape& shape, int rank) {
   const double records = records_in_flight(kind, shape, rank);
   const double weights = weight_records_in_flight(kind, shape, rank);
   const double all = static_cast<double>(shape.micro_batches) * shape.chunks;
   const double p = shape.devices;
-  if (kind == ScheduleKind::ZbH1) return std::min(all, p) - weights;
-  if (kind == ScheduleKind::ZbH2) return std::min(all, 2 * p - 1) - weights;
-  if (kind == ScheduleKind::ZbV) return std::min(all, 2 * p) - weights;
-  if (kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin || kind == ScheduleKind::Greedy)
-    return records / 2;
-  if (kind == ScheduleKind::DualPipeV) return std::min(all, 2 * p + 1) - weights;
-  return records;
-}
-
-double weight_records_beside(ScheduleKind kind, const PipelineShape& shape, int rank) {
-  const double weights = weight_records_in_flight(kind, shape, rank);
-  const bool half = kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin || kind == ScheduleKind::Greedy;
-  return half ? weights / 2 : weights;
+  switch (kind) {
+    case ScheduleKind::ZbH1:
+      return {std::min(all, p) - weights, weights};
+    case ScheduleKind::ZbH2:
+      return {std::min(all, 2 * p - 1) - weights, weights};
+    case ScheduleKind::ZbV:
+      return {std::min(all, 2 * p) - weights, weights};
+    case ScheduleKind::DualPipeV:
+      return {std::min(all, 2 * p + 1) - weights, weights};
+    case ScheduleKind::VHalf:
+    case ScheduleKind::VMin:
+    case ScheduleKind::Greedy:
+      return {records / 2, weights / 2};
+    default:
+      return {records, weights};
+  }
 }
 
 // V·h matrices on a device; tied embeddings of a single stage are one matrix.
@@ -56,8 +63,9 @@ DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank,
   if (workload.model.shape.tied_embeddings && (p == 1 || layout.vocabulary_parallel))
     load.tied_gradients = 1.0 / p;
   load.last = rank == last;
-  load.records = records_beside_weights(layout.schedule, shape, rank);
-  load.weight_records = weight_records_beside(layout.schedule, shape, rank);
+  const Held held = held_at_peak(layout.schedule, shape, rank);
+  load.records = held.records;
+  load.weight_records = held.weight_records;
   // Nothing adds to the last slice's.
   load.kv_gradients = std::max(0.0, model::kv_gradient_slices(layout.slices, layout.chunks, group) - 1);
   load.temporary = temporary;

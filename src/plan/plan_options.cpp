@@ -99,9 +99,9 @@ void refuse_sizes_with_a_name(const PlanOptions& options) {
   OptionTable sizes, defaults;
   describe_model(given.model, sizes);
   describe_model(fresh.model, defaults);
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i].key == "name" || value_text(sizes[i]) == value_text(defaults[i])) continue;
-    throw InputError(sizes[i].name() + " = " + value_text(sizes[i]) +
+  for (const Option& option : changed(sizes, defaults)) {
+    if (option.key == "name") continue;
+    throw InputError(option.name() + " = " + value_text(option) +
                      " and model.name = " + json_quote(options.model.name) + " are both given; keep one");
   }
 }

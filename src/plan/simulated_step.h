@@ -24,12 +24,13 @@ struct SimulatedStep {
 std::optional<SimulatedStep> simulate_step(const Workload& workload, const Cluster& cluster,
                                            const Layout& layout);
 
+inline constexpr std::int64_t kMostTriedActions = 2'000'000;  // of all candidates that simulate_best tries
+
 // Simulates those without exchange and the first `count` with it as the closed form has them, as far as they
 // are short enough, up to kMostTriedActions in all; then the `count` fastest with the memory that the trainer
 // predicts for them, action by action. With `any_offload` each gets the least share that fits so, and those
 // that do not fit leave. The best are then the latter by their simulated steps, followed by others without
 // exchange, which the closed form takes as perfect. None left: the first is the nearest miss.
-inline constexpr std::int64_t kMostTriedActions = 2'000'000;
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
                    bool any_offload);
 

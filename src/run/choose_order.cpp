@@ -42,7 +42,12 @@ void take_times(Run& run) {
   chosen.transfer = mean_transfer(run, costs);
 }
 
-void arrange_again(Run& run) { run.schedule = generate(run.options, run.schedule.micro_batches()); }
+// Sets the schedule for the options' costs; returns where its order comes from.
+std::string arrange_again(Run& run) {
+  auto made = schedule::make_greedy(request_of(run.options, run.schedule.micro_batches()));
+  run.schedule = std::move(made.schedule);
+  return made.origin();
+}
 
 bool fits_with(Run run, std::int64_t micro_batches) {
   run.options.schedule.in_flight = static_cast<double>(micro_batches);
@@ -68,17 +73,10 @@ std::int64_t most_in_flight(const Run& run) {
 void choose_order(Run& run) {
   ScheduleOptions& chosen = run.options.schedule;
   if (!chosen.file.empty() || !schedule::find_generator(chosen.name).made_for_costs) return;
-  if (chosen.forward.empty()) {
-    take_times(run);
-    arrange_again(run);
-  }
-  if (chosen.in_flight == 0) {
-    chosen.in_flight = static_cast<double>(most_in_flight(run));
-    arrange_again(run);
-  }
-  run.schedule_note = "order from " +
-                      schedule::make_greedy(request_of(run.options, run.schedule.micro_batches())).origin() +
-                      ", at most " + exact_number(chosen.in_flight) + " micro-batches in flight";
+  if (chosen.forward.empty()) take_times(run);
+  if (chosen.in_flight == 0) chosen.in_flight = static_cast<double>(most_in_flight(run));
+  run.schedule_note = "order from " + arrange_again(run) + ", at most " + exact_number(chosen.in_flight) +
+                      " micro-batches in flight";
 }
 
 }  // namespace penstock::run

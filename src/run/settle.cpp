@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/option_text.h"
 #include "base/refusal.h"
 #include "base/text.h"
 #include "files/byte_tokenizer.h"
@@ -25,12 +26,10 @@ std::string multiples_around(std::int64_t value, std::int64_t unit) {
 // The shape comes from one place: keys next to model.config would be ignored.
 void require_no_shape_keys(Options& options) {
   Options fresh;
-  const OptionTable given = describe(options), defaults = describe(fresh);
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (given[i].section != "model" || given[i].key == "config" || given[i].key == "weights") continue;
-    require(value_text(given[i]) == value_text(defaults[i]),
-            given[i].name() + " = " + value_text(given[i]) +
-                " and model.config = " + json_quote(options.model.config) + " are both given; keep one");
+  for (const Option& option : changed(describe(options), describe(fresh))) {
+    if (option.section != "model" || option.key == "config" || option.key == "weights") continue;
+    throw InputError(option.name() + " = " + value_text(option) +
+                     " and model.config = " + json_quote(options.model.config) + " are both given; keep one");
   }
 }
 

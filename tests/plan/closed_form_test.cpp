@@ -42,9 +42,8 @@ Layout any_layout(const Workload& workload, Chance& chance) {
                  .context = chance.of({1, 2, 4}),
                  .data = chance.of({1, 2, 4}),
                  .pipeline = chance.of({1, 2, 4, 8})};
-  layout.schedule = static_cast<ScheduleKind>(
-      std::min<int>(chance.of({0, 1, 2, 3, 4, 5, 6, 6, 6, 6, 7, 8, 9, 10, 11, 12, 13, 14}),
-                    static_cast<int>(kScheduleNames.size()) - 1));
+  layout.schedule =
+      static_cast<ScheduleKind>(chance.of({0, 1, 2, 3, 4, 5, 6, 6, 6, 6, 7, 8, 9, 10, 11, 12, 13, 14}));
   layout.micro_batch = chance.of({1, 1, 2});
   layout.slices = chance.of({1, 4, 8, 16});
   layout.chunks = chance.of({1, 2, 4});

@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <set>
 
+#include "documented.h"
 #include "files/option_file.h"
 #include "run/options.h"
 
@@ -37,14 +36,7 @@ TEST(OptionsTable, PrintsHelpWithDefaultsAndLimits) {
   EXPECT_NE(help.find("Which parameters decay. (\"matrices\" or \"all\")"), std::string::npos);
 }
 
-TEST(OptionsTable, IsWhatTheDocumentationShows) {
-  std::ifstream file(std::string(PENSTOCK_SOURCE_DIR) + "/docs/options.md");
-  const std::string documented(std::istreambuf_iterator<char>(file), {});
-  const std::string fresh = std::string(PENSTOCK_BINARY_DIR) + "/options.md";
-  std::ofstream(fresh) << options_markdown();
-  EXPECT_EQ(documented, options_markdown())
-      << "docs/options.md is out of date: cp " << fresh << " docs/options.md";
-}
+TEST(OptionsTable, IsWhatTheDocumentationShows) { expect_documented("options.md", options_markdown()); }
 
 }  // namespace
 }  // namespace penstock::run

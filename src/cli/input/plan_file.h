@@ -22,8 +22,6 @@ struct PlanFlags {
   std::string model;  // a known model, or a config.json or its folder
   std::int64_t gpus = 0, seq_len = 0, batch = 0;
   std::string hardware;
-
-  bool any() const { return !model.empty() || gpus > 0 || seq_len > 0 || batch > 0 || !hardware.empty(); }
 };
 
 // These flags as overrides, "--cluster.gpus=64".
