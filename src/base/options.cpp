@@ -129,6 +129,14 @@ void store_scalar(const Place& place, const Value& value, T& target) {
   target = *read_value;
 }
 
+// A word in place of the number is kept as 0.
+void store_integer(const Place& place, const Value& value, std::int64_t& target) {
+  const auto* word = std::get_if<std::string>(&value);
+  if (word == nullptr || place.option.constraint.choices.empty()) return store_scalar(place, value, target);
+  check_word(place, *word);
+  target = 0;
+}
+
 void store_number_or_word(const Place& place, const Value& value, NumberOrWord& target) {
   const auto* word = std::get_if<std::string>(&value);
   NumberOrWord stored;
@@ -285,6 +293,7 @@ void assign(const Option& option, const Value& value, std::string_view origin) {
   const Place place{option, shown(value), origin};
   std::visit(Overloaded{[&](NumberOrWord* target) { store_number_or_word(place, value, *target); },
                         [&](IntegersOrWord* target) { store_integers_or_word(place, value, *target); },
+                        [&](std::int64_t* target) { store_integer(place, value, *target); },
                         [&]<class T>(std::vector<T>* target) { store_list(place, value, *target); },
                         [&]<class T>(T* target) { store_scalar(place, value, *target); }},
              option.target);
@@ -312,6 +321,11 @@ std::string value_text(const Option& option) {
                  },
                  [](const IntegersOrWord* target) {
                    return target->word.empty() ? list_text(target->list) : in_quotes(target->word);
+                 },
+                 [&](const std::int64_t* target) {
+                   const auto& words = option.constraint.choices;
+                   const bool word = *target == 0 && !words.empty();
+                   return word ? in_quotes(words.front()) : std::to_string(*target);
                  },
                  []<class T>(const std::vector<T>* target) { return list_text(*target); },
                  []<class T>(const T* target) { return scalar_text(Scalar(*target)); }},

@@ -39,7 +39,8 @@ using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<
 using Target = std::variant<bool*, std::int64_t*, double*, std::string*, NumberOrWord*, IntegersOrWord*,
                             Integers*, Numbers*, Words*>;
 
-// The allowed values; for lists, of each element. Numbers are always finite.
+// The allowed values; for lists, of each element. Numbers are always finite. An integer with a choice may be
+// that word instead, which is kept as 0.
 struct Constraint {
   double least = -1e300;
   double greatest = 1e300;

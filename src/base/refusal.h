@@ -24,4 +24,10 @@ inline std::string divisors_near(std::int64_t value, std::int64_t whole) {
   return nearest_legal(value, whole, [&](std::int64_t other) { return whole % other == 0; });
 }
 
+// The multiples of `unit` next to a value that is none.
+inline std::string multiples_near(std::int64_t value, std::int64_t unit) {
+  const std::int64_t below = value / unit * unit;
+  return (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(below + unit);
+}
+
 }  // namespace penstock

@@ -113,7 +113,7 @@ void Collectives::reduce_piece(std::span<std::byte> values, Type type, Reduction
   wait_all(requests);
 }
 
-// Receives all other blocks and combines them with `mine` in rank order. `result` may alias `mine`.
+// Receives all other blocks and combines them with `mine`. `result` may alias `mine`.
 void Collectives::combine_everyones(std::span<const std::byte> mine, std::span<std::byte> result, Type type,
                                     Reduction reduction) {
   std::vector<std::vector<std::byte>> blocks(size());
@@ -126,11 +126,10 @@ void Collectives::combine_everyones(std::span<const std::byte> mine, std::span<s
       receives[from] = post_receive(blocks[from], from, collective_channel);
     }
   }
-  receives[0].wait();
-  for (int from = 1; from < size(); ++from) {
-    receives[from].wait();
-    combine(blocks[0].data(), blocks[from].data(), mine.size() / size_of(type), type, reduction);
-  }
+  wait_all(receives);
+  std::vector<void*> addends;
+  for (auto& block : blocks) addends.push_back(block.data());
+  combine_tree(addends, mine.size() / size_of(type), type, reduction);
   copy(blocks[0], result.data());
 }
 

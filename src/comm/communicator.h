@@ -6,7 +6,8 @@
 // unordered between channels. A buffer passed to send or receive belongs to the communicator until the
 // request is done. A rank uses its communicator from one thread only; different ranks may be different
 // threads. Collectives are blocking and called by all ranks of the group in the same order. Reductions sum in
-// rank order 0, 1, 2, ..., so the result is the same on every rank and in every run.
+// an aligned binary tree over ranks, ((0+1)+(2+3))+..., so the result is the same on every rank and in every
+// run, and the same as when one rank adds two neighbours' values first.
 //
 // Waits without progress for `timeout` throw RunError naming the peer and the message. A rank that fails
 // calls abort(reason): every other rank's pending or next call throws PeerFailure with that rank and reason.
@@ -29,6 +30,12 @@ struct PeerFailure : RunError {
   PeerFailure(int rank_of_world, const std::string& reason)
       : RunError("rank " + std::to_string(rank_of_world) + " failed: " + reason), rank(rank_of_world) {}
   int rank;
+
+  // The same failure, noticed during `work` of this rank.
+  PeerFailure during(const std::string& work) const { return {what() + (" (noticed during " + work + ")"), rank}; }
+
+ private:
+  PeerFailure(const std::string& text, int rank_of_world) : RunError(text), rank(rank_of_world) {}
 };
 
 // A message in flight. Empty (default) requests are done. Movable; destroying one that is not done is allowed

@@ -5,7 +5,7 @@
 
 namespace penstock::comm {
 
-Groups make_groups(Communicator& world, const mesh::Mesh& mesh) {
+Groups make_groups(Communicator& world, const mesh::Mesh& mesh, int shards) {
   PENSTOCK_CHECK(world.size() == mesh.world(), "a mesh has the ranks that were started");
   std::vector<std::unique_ptr<Communicator>> split_off;
   const auto group = [&](mesh::Group kind) -> Communicator& {
@@ -13,8 +13,18 @@ Groups make_groups(Communicator& world, const mesh::Mesh& mesh) {
     const auto first = static_cast<int>(mesh::members(mesh, kind, world.rank()).front());
     return *split_off.emplace_back(world.split(first, world.rank()));
   };
-  const Pipeline pipeline(group(mesh::Group::Pipeline));
-  return {World(world), pipeline, std::move(split_off)};
+  Groups groups{World(world), Pipeline(group(mesh::Group::Pipeline))};
+  if (mesh.replicas() > 1) {
+    Communicator& replicas = group(mesh::Group::Replica);
+    const int replica = replicas.rank();
+    const auto part = [&](int color, bool all) -> Communicator& {
+      return all ? replicas : *split_off.emplace_back(replicas.split(color, replica));
+    };
+    groups.sharing = Replicas(part(replica / shards, shards == replicas.size()));
+    groups.copying = Replicas(part(replica % shards, shards == 1));
+  }
+  groups.split_off = std::move(split_off);
+  return groups;
 }
 
 }  // namespace penstock::comm

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -25,14 +26,19 @@ class Ranks {
 };
 using World = Ranks<mesh::Group::World>;        // all ranks: losses, norms, checkpoints, records
 using Pipeline = Ranks<mesh::Group::Pipeline>;  // rank = device: the stages of one micro-batch
+using Replicas = Ranks<mesh::Group::Replica>;   // the same weights: gradients are summed
 
 struct Groups {
   World world;
   Pipeline pipeline;
+  // Of several replicas, those that share one set of states (rank = StateSharing::shard) and those that have
+  // the same share (rank = StateSharing::copy).
+  std::optional<Replicas> sharing = {}, copying = {};
   std::vector<std::unique_ptr<Communicator>> split_off;  // a group of all ranks is the world itself
 };
 
-// `world` outlives the groups and has as many ranks as the mesh. Collective.
-Groups make_groups(Communicator& world, const mesh::Mesh& mesh);
+// `world` outlives the groups and has as many ranks as the mesh, of whose replicas so many share one set of
+// states. Collective.
+Groups make_groups(Communicator& world, const mesh::Mesh& mesh, int shards = 1);
 
 }  // namespace penstock::comm

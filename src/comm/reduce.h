@@ -3,12 +3,17 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "comm/communicator.h"
 
 namespace penstock::comm {
 
 std::size_t size_of(Type type);
+
+// Combines blocks of `count` values into the first: neighbours first, then pairs of neighbours, ... (see
+// mesh.md, "Numerics": ((0+1)+(2+3))+...). Changes the other blocks too.
+void combine_tree(std::span<void* const> blocks, std::size_t count, Type type, Reduction reduction);
 
 // into[i] = into[i] (reduction) from[i]. Both aligned for the type and not overlapping.
 void combine(void* into, const void* from, std::size_t count, Type type, Reduction reduction);

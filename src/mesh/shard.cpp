@@ -122,4 +122,26 @@ Shard flat_share(std::int64_t elements, std::int64_t replicas, std::int64_t inde
   return even_block(elements, replicas, index, 0, kShareUnit);
 }
 
+Shard state_share(std::int64_t elements, const StateSharing& sharing) {
+  return flat_share(elements, sharing.shards, sharing.shard);
+}
+
+Shard written_share(std::int64_t elements, const StateSharing& sharing) {
+  const Shard share = state_share(elements, sharing);
+  Shard part = flat_share(share.count, sharing.copies, sharing.copy);
+  part.begin += share.begin;
+  return part;
+}
+
+std::vector<Range> ranges_of(const Shard& shard, const std::vector<std::int64_t>& sizes, const Shard& part) {
+  std::vector<Range> ranges;
+  const std::int64_t end = part.begin + part.count;
+  for (const Range& range : ranges_of(shard, sizes)) {
+    const std::int64_t first = std::max(range.own_begin, part.begin);
+    const std::int64_t last = std::min(range.own_begin + range.count, end);
+    if (first < last) ranges.push_back({range.begin + first - range.own_begin, last - first, first - part.begin});
+  }
+  return ranges;
+}
+
 }  // namespace penstock::mesh

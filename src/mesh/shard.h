@@ -74,4 +74,25 @@ std::vector<Range> ranges_of(const Shard& shard, const std::vector<std::int64_t>
 inline constexpr std::int64_t kShareUnit = 64;
 Shard flat_share(std::int64_t elements, std::int64_t replicas, std::int64_t index);
 
+// How the c·d ranks with the same weights share out masters, moments and the work on them (mesh.md §3, with
+// the hierarchy of ZeRO++ and MiCS): `shards` consecutive ranks have a share each, and every group of them
+// has the same. The numbers are this rank's.
+struct StateSharing {
+  int shards = 1;
+  int shard = 0;
+  int copies = 1;
+  int copy = 0;
+
+  friend bool operator==(const StateSharing&, const StateSharing&) = default;
+};
+
+// Of a tensor's flat elements on this rank, those whose states it has, and of these the part that it alone
+// writes to files and counts in sums over all parameters.
+Shard state_share(std::int64_t elements, const StateSharing& sharing);
+Shard written_share(std::int64_t elements, const StateSharing& sharing);
+
+// The ranges of a shard's flat elements [part.begin, part.begin + part.count), own_begin counted from
+// part.begin. Padding, which comes last, has no range.
+std::vector<Range> ranges_of(const Shard& shard, const std::vector<std::int64_t>& sizes, const Shard& part);
+
 }  // namespace penstock::mesh

@@ -15,27 +15,49 @@ namespace penstock::nn {
 // Tensors are contiguous, in Hugging Face's shapes (matrices are [out, in]), with the rows or columns of
 // `shard`; padding is zero and stays zero.
 //
+// Of replicas each has masters and moments of its share of the elements alone (mesh.md §3): `master` is then
+// flat, [share().count]. What the others have updated comes into `weight` by a gather.
+//
 // Tied embeddings exist on the first and on the last stage, or on every device under vocabulary parallelism;
 // each side has its own gradient. The output side is named lm_head.weight, as an untied output matrix. On the
 // stage of the input side its weight and master are the embedding's tensors.
 struct Parameter {
-  std::string name;     // Hugging Face's, as in "model.layers.3.self_attn.q_proj.weight"
-  at::Tensor weight;    // read by the products: bf16, f32 or f64
-  at::Tensor master;    // updated by the optimizer: f32 for bf16 weights, else the weight itself
-  at::Tensor gradient;  // f32 (f64 for f64 weights), sum over the step
+  std::string name;   // Hugging Face's, as in "model.layers.3.self_attn.q_proj.weight"
+  at::Tensor weight;  // read by the products: bf16, f32 or f64; undefined while a passing weight is away
+  // Updated by the optimizer: f32 for bf16 weights, else the weight itself (its part, if shared), or a tensor
+  // of its own for passing weights.
+  at::Tensor master;
+  at::Tensor gradient;  // f32 (f64 for f64 weights), sum over the step; undefined like the weight
   bool is_matrix = false;
   bool tied = false;                // the output side of tied embeddings: always a copy, never the owner
   std::vector<std::int64_t> sizes;  // of the whole tensor
-  mesh::Shard shard;                // the part on this rank
+  mesh::Shard shard;                // the part on this rank, with its padding
+  mesh::StateSharing sharing;       // of this part, with other replicas
 
-  // Without padding.
-  at::Tensor unpadded(const at::Tensor& tensor) const {
-    return shard.count == shard.held ? tensor : tensor.narrow(shard.dimension, 0, shard.count);
-  }
+  // Sizes on this rank, and their product.
+  std::vector<std::int64_t> held_sizes() const;
+  std::int64_t elements() const;
+
+  // The flat elements that are updated here.
+  mesh::Shard share() const { return mesh::state_share(elements(), sharing); }
+  // That part of a tensor of the held sizes, flat; the tensor itself if nothing is shared, or if it is that
+  // part.
+  at::Tensor own_part(const at::Tensor& tensor) const;
+
+  // The flat elements that this rank alone writes to files and adds to sums over all parameters; and that
+  // part of a tensor of the master's size, flat.
+  mesh::Shard written() const;
+  at::Tensor written_part(const at::Tensor& own) const;
 };
 
-// Of the ranks with the same part one owns it: it writes the part to files and adds it to sums over all
-// parameters.
-inline bool owns(const Parameter& parameter) { return parameter.shard.copy == 0; }
+// Brings the own part of the weight up to date with the master; without effect where they are one tensor, and
+// while the weight is away.
+void weight_from_master(Parameter& parameter);
+
+// How replicas keep the states of a stage's parameters.
+struct StateLayout {
+  mesh::StateSharing sharing;
+  bool passing = false;  // weights and gradients exist only while they are used, and are undefined at first
+};
 
 }  // namespace penstock::nn

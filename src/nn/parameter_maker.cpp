@@ -3,7 +3,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include "base/error.h"
@@ -24,16 +23,17 @@ at::ScalarType compute_type(model::Precision precision) {
   return at::kFloat;
 }
 
-ParameterMaker::ParameterMaker(model::Precision precision, std::uint64_t seed)
+ParameterMaker::ParameterMaker(model::Precision precision, std::uint64_t seed, const StateLayout& states)
     : weight_type_(compute_type(precision)),
       master_type_(weight_type_ == at::kDouble ? at::kDouble : at::kFloat),
-      seed_(seed) {}
+      seed_(seed),
+      states_(states) {}
 
 Parameter ParameterMaker::norm(const std::string& name, std::int64_t size) const {
-  return finished({.name = name,
-                   .master = at::ones({size}, at::TensorOptions().dtype(master_type_)),
-                   .sizes = {size},
-                   .shard = mesh::padded_block(size, 1, 0)});
+  Parameter parameter = with_room({.name = name, .sizes = {size}, .shard = mesh::padded_block(size, 1, 0)});
+  parameter.master.fill_(1);
+  weight_from_master(parameter);
+  return parameter;
 }
 
 Parameter ParameterMaker::matrix(const std::string& name, std::int64_t rows, std::int64_t columns,
@@ -45,34 +45,49 @@ Parameter ParameterMaker::shard(const std::string& name, const std::vector<std::
                                 const mesh::Shard& shard, double deviation,
                                 const std::string& values_of) const {
   PENSTOCK_CHECK(shard.dimension == 0 || shard.held == shard.count, "only rows are padded");
-  std::vector<std::int64_t> held = sizes;
-  held[shard.dimension] = shard.held;
-  at::Tensor master = at::empty(held, at::TensorOptions().dtype(master_type_));
-  if (shard.held > shard.count) master.zero_();
+  Parameter parameter = with_room({.name = name, .is_matrix = true, .sizes = sizes, .shard = shard});
+  if (shard.held > shard.count) parameter.master.zero_();
   const std::uint64_t key = stream_key(seed_, hash(values_of.empty() ? name : values_of));
-  auto* values = static_cast<std::byte*>(master.data_ptr());
-  for (const mesh::Range& range : mesh::ranges_of(shard, sizes)) {
-    fill(values + range.own_begin * master.element_size(), key, range, deviation);
+  auto* values = static_cast<std::byte*>(parameter.master.data_ptr());
+  for (const mesh::Range& range : mesh::ranges_of(shard, sizes, parameter.share())) {
+    fill(values + range.own_begin * parameter.master.element_size(), key, range, deviation);
   }
-  return finished({.name = name, .master = master, .is_matrix = true, .sizes = sizes, .shard = shard});
+  weight_from_master(parameter);
+  return parameter;
 }
 
 Parameter ParameterMaker::alias(const Parameter& embedding) const {
   Parameter output = embedding;
   output.name = kOutputName;
-  output.gradient = at::zeros(embedding.gradient.sizes(), embedding.gradient.options());
-  recount(output.gradient, Category::Gradients);
+  if (embedding.gradient.defined()) {
+    output.gradient = at::zeros(embedding.gradient.sizes(), embedding.gradient.options());
+    recount(output.gradient, Category::Gradients);
+  }
   output.tied = true;
   output.shard.copy = 1;
   return output;
 }
 
-Parameter ParameterMaker::finished(Parameter parameter) const {
-  parameter.weight = parameter.master.to(weight_type_);
-  parameter.gradient = at::zeros(parameter.master.sizes(), parameter.master.options());
-  recount(parameter.master, Category::Optimizer);
-  recount(parameter.weight, Category::Weights);  // the same tensor unless bf16
-  recount(parameter.gradient, Category::Gradients);
+// Tensors without values, except that gradients are zero.
+Parameter ParameterMaker::with_room(Parameter parameter) const {
+  parameter.sharing = states_.sharing;
+  const auto masters = at::TensorOptions().dtype(master_type_);
+  const std::vector<std::int64_t> held = parameter.held_sizes();
+  const bool own_masters = weight_type_ != master_type_ || states_.passing;
+  const bool whole = parameter.sharing.shards == 1;
+  if (!states_.passing) {
+    parameter.weight = at::empty(held, masters.dtype(weight_type_));
+    parameter.gradient = at::zeros(held, masters);
+    recount(parameter.gradient, Category::Gradients);
+  }
+  if (own_masters) {
+    const std::vector<std::int64_t> flat{parameter.share().count};
+    parameter.master = at::empty(whole ? held : flat, masters);
+    recount(parameter.master, Category::Optimizer);
+  } else {
+    parameter.master = parameter.own_part(parameter.weight);
+  }
+  if (parameter.weight.defined()) recount(parameter.weight, Category::Weights);
   return parameter;
 }
 

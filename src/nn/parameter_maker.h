@@ -20,7 +20,7 @@ inline constexpr const char* kOutputName = "lm_head.weight";
 
 class ParameterMaker {
  public:
-  ParameterMaker(model::Precision precision, std::uint64_t seed);
+  ParameterMaker(model::Precision precision, std::uint64_t seed, const StateLayout& states = {});
 
   // All ones.
   Parameter norm(const std::string& name, std::int64_t size) const;
@@ -37,13 +37,14 @@ class ParameterMaker {
   Parameter alias(const Parameter& embedding) const;
 
  private:
-  Parameter finished(Parameter parameter) const;
+  Parameter with_room(Parameter parameter) const;
   // One range of a matrix's elements, at `values`.
   void fill(void* values, std::uint64_t key, const mesh::Range& range, double deviation) const;
 
   at::ScalarType weight_type_;
   at::ScalarType master_type_;
   std::uint64_t seed_;
+  StateLayout states_;
 };
 
 }  // namespace penstock::nn

@@ -223,9 +223,7 @@ void Stage::zero_gradients() {
 }
 
 void Stage::weights_from_masters() {
-  for (Parameter& parameter : parts_->parameters) {
-    if (!parameter.weight.is_same(parameter.master)) parameter.weight.copy_(parameter.master);
-  }
+  for (Parameter& parameter : parts_->parameters) weight_from_master(parameter);
 }
 
 std::vector<c10::Storage> Stage::leavable(SliceKey key, bool sliced) const {

@@ -41,6 +41,7 @@ struct StageOptions {
   // What each layer keeps for the backward; empty: everything. With slices each keeps kv: later slices read
   // it.
   std::vector<model::KeepSet> keep;
+  StateLayout states;
 };
 
 // The part of the step's tokens that a call works on.
@@ -99,7 +100,7 @@ class Stage {
 
   void zero_gradients();
 
-  // After the optimizer: weights from masters (a no-op unless bf16).
+  // After the optimizer: weights from masters (weight_from_master).
   void weights_from_masters();
 
   // Memory of a live record that can be offloaded until its backward, in a fixed order (record.h). `sliced`:

@@ -40,7 +40,7 @@ Parameter tied_output(const ParameterMaker& make, const StageOptions& options,
 
 std::vector<Parameter> make_parameters(const StageOptions& options) {
   const model::Shape& shape = options.shape;
-  const ParameterMaker make(options.precision, options.seed);
+  const ParameterMaker make(options.precision, options.seed, options.states);
   std::vector<Parameter> parameters;
   if (options.first) parameters.push_back(make.matrix(kEmbeddingName, shape.vocab, shape.hidden));
   for (std::int64_t layer = 0; layer < options.layers.count; ++layer) {

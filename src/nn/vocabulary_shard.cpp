@@ -14,7 +14,7 @@ namespace penstock::nn {
 
 VocabularyShard::VocabularyShard(const VocabularyOptions& options)
     : options_(options), shard_(mesh::padded_block(options.shape.vocab, options.parts, options.rank)) {
-  const ParameterMaker make(options.precision, options.seed);
+  const ParameterMaker make(options.precision, options.seed, {.sharing = options.sharing});
   const model::Shape& shape = options.shape;
   const auto shard = [&](const char* name) { return make.shard(name, {shape.vocab, shape.hidden}, shard_); };
   parameters_.reserve(3);
@@ -50,9 +50,10 @@ void VocabularyShard::add_embedding_gradient(const at::Tensor& tokens, const at:
 
 void VocabularyShard::add_tied_gradients() {
   if (!output().tied) return;
-  at::Tensor& input_side = parameters_.front().gradient;
-  input_side.add_(output().gradient);
-  output().gradient.copy_(input_side);
+  at::Tensor input_side = embedding().own_part(embedding().gradient);
+  at::Tensor output_side = output().own_part(output().gradient);
+  input_side.add_(output_side);
+  output_side.copy_(input_side);
 }
 
 void VocabularyShard::zero_gradients() {
@@ -60,9 +61,7 @@ void VocabularyShard::zero_gradients() {
 }
 
 void VocabularyShard::weights_from_masters() {
-  for (Parameter& parameter : parameters_) {
-    if (!parameter.weight.is_same(parameter.master)) parameter.weight.copy_(parameter.master);
-  }
+  for (Parameter& parameter : parameters_) weight_from_master(parameter);
 }
 
 }  // namespace penstock::nn

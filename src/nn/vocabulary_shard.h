@@ -24,6 +24,7 @@ struct VocabularyOptions {
   int rank = 0;
   int parts = 1;  // devices; device parts - 1 has the last stage, and the final norm
   std::int64_t loss_tile_tokens = 512;
+  mesh::StateSharing sharing;  // with the other replicas
 };
 
 class VocabularyShard {
@@ -51,7 +52,8 @@ class VocabularyShard {
   // Adds the gradient [k, h] of embed(tokens), in token order.
   void add_embedding_gradient(const at::Tensor& tokens, const at::Tensor& gradient);
 
-  // Tied: replaces both gradients by input side + output side. Once a step, before the optimizer.
+  // Tied: replaces the own parts of both gradients by input side + output side. Once a step, before the
+  // optimizer.
   void add_tied_gradients();
 
   void zero_gradients();

@@ -1,7 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/costs.h"
 
+#include "run/held_parameters.h"
+#include "run/replicas.h"
+
 namespace penstock::run {
+
+namespace {
+
+std::vector<sim::StageBytes> passing_of(const Run& run) {
+  std::vector<sim::StageBytes> stages;
+  if (run.states != schedule::ReplicaStates::Passing) return stages;
+  for (int stage = 0; stage < run.stages(); ++stage) {
+    const HeldParameters held = held_by_stage(run, stage);
+    stages.push_back({held.weights * element_size(run.precision),
+                      held.gradients * accumulator_size(run.precision) * gradient_buffers(run.options)});
+  }
+  return stages;
+}
+
+}  // namespace
 
 sim::Work work_of(const Run& run) {
   return {.shape = run.shape(),
@@ -14,7 +32,9 @@ sim::Work work_of(const Run& run) {
           .keep = run.keep,
           .vocabulary_parallel = run.sharded_vocabulary(),
           .loss_tile = run.options.train.loss_tile_tokens,
-          .kernels = run.kernels};
+          .kernels = run.kernels,
+          .shard_group = sharing_of(run, {}).shards,
+          .passing = passing_of(run)};
 }
 
 sim::AnalyticCosts costs_of(const Run& run, const sim::Hardware& hardware,

@@ -1,59 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/held_parameters.h"
 
+#include <algorithm>
+
 #include "model/parameters.h"
+#include "run/replicas.h"
 
 namespace penstock::run {
 namespace {
 
+// So many tensors of so many elements, shared by so many ranks, on the first of these: longer shares come
+// first.
+HeldParameters tensors(std::int64_t count, std::int64_t elements, std::int64_t shards) {
+  const std::int64_t share = mesh::flat_share(elements, shards, 0).count;
+  return {count * elements, count * elements, count * share, share};
+}
+
+std::int64_t shards_of(const Run& run) { return sharing_of(run, {}).shards; }
+
 // Of the first rank: blocks that are longer come first.
-std::int64_t held(const Run& run, const model::ParameterShape& parameter) {
+HeldParameters held(const Run& run, const model::ParameterShape& parameter, std::int64_t count = 1) {
   const mesh::Shard shard = mesh::shard_of(parameter.name, parameter.sizes, run.sharding(), {});
   std::int64_t elements = shard.held;
   for (std::size_t i = 0; i < parameter.sizes.size(); ++i) {
     if (static_cast<int>(i) != shard.dimension) elements *= parameter.sizes[i];
   }
-  return elements;
+  return tensors(count, elements, shards_of(run));
 }
 
-std::int64_t experts_by_layer(const Run& run) {
+// Whole experts, which t·c·d/e ranks replicate.
+HeldParameters experts_by_layer(const Run& run) {
   const model::Shape& shape = run.shape();
-  return shape.experts == 1 ? 0 : shape.experts / run.mesh.expert * model::expert_parameters(shape);
+  const bool whole = run.states == schedule::ReplicaStates::Whole;
+  const std::int64_t shards = whole ? 1 : run.mesh.expert_replicas();
+  return tensors(shape.experts / run.mesh.expert, model::expert_parameters(shape), shards);
 }
 
-std::int64_t held_by_layer(const Run& run) {
+HeldParameters held_by_layer(const Run& run) {
   const model::Shape& shape = run.shape();
   const bool dense = shape.experts == 1;
-  std::int64_t elements = model::router_parameters(shape);
+  HeldParameters layer;
   for (const model::ParameterShape& parameter : model::layer_parameter_shapes(shape, 0)) {
     const mesh::Cut cut = mesh::cut_of(parameter.name);
     const bool of_mlp = cut == mesh::Cut::Rows || cut == mesh::Cut::Columns;
-    if (dense || !of_mlp) elements += held(run, parameter);
+    if (dense || !of_mlp) layer += held(run, parameter);
   }
-  return elements + experts_by_layer(run);
+  if (dense) return layer;
+  layer += tensors(1, model::router_parameters(shape), shards_of(run));
+  layer += experts_by_layer(run);
+  return layer;
 }
 
-std::int64_t held_of_matrix(const Run& run) {
+HeldParameters held_of_matrix(const Run& run) {
   return held(run, {"model.embed_tokens.weight", {run.shape().vocab, run.shape().hidden}});
+}
+
+// The other side of a tied matrix that is on this rank.
+HeldParameters gradient_alone(const HeldParameters& matrix) { return {0, matrix.gradients, 0, matrix.longest}; }
+
+HeldParameters times(const HeldParameters& one, std::int64_t count) {
+  return {count * one.weights, count * one.gradients, count * one.states, one.longest};
 }
 
 }  // namespace
 
+HeldParameters& HeldParameters::operator+=(const HeldParameters& other) {
+  weights += other.weights;
+  gradients += other.gradients;
+  states += other.states;
+  longest = std::max(longest, other.longest);
+  return *this;
+}
+
 HeldParameters held_by_stage(const Run& run, int stage) {
   const bool last = stage + 1 == run.stages();
-  const std::int64_t matrix = run.sharded_vocabulary() ? 0 : held_of_matrix(run);
-  std::int64_t weights = run.layers[stage].count * held_by_layer(run);
-  if (stage == 0) weights += matrix;
-  if (last) weights += run.shape().hidden;  // the final norm
+  HeldParameters sum = times(held_by_layer(run), run.layers[stage].count);
+  if (last) sum += tensors(1, run.shape().hidden, shards_of(run));  // the final norm
+  if (run.sharded_vocabulary()) return sum;
+  const HeldParameters matrix = held_of_matrix(run);
+  if (stage == 0) sum += matrix;
   const bool alias = run.shape().tied_embeddings && run.stages() == 1;
-  if (last && !alias) weights += matrix;
-  return {weights, last && alias ? weights + matrix : weights,
-          run.layers[stage].count * experts_by_layer(run)};
+  if (last) sum += alias ? gradient_alone(matrix) : matrix;
+  return sum;
 }
 
 HeldParameters vocabulary_held(const Run& run) {
-  const std::int64_t matrix = held_of_matrix(run);
-  return {run.shape().tied_embeddings ? matrix : 2 * matrix, 2 * matrix, 0};
+  HeldParameters sum = held_of_matrix(run);
+  sum += run.shape().tied_embeddings ? gradient_alone(sum) : HeldParameters(sum);
+  return sum;
 }
 
 }  // namespace penstock::run

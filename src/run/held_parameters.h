@@ -14,14 +14,10 @@ namespace penstock::run {
 struct HeldParameters {
   std::int64_t weights = 0;
   std::int64_t gradients = 0;
-  std::int64_t experts = 0;  // of the weights, those of experts: replicated t·c·d/e times, not c·d
+  std::int64_t states = 0;   // of the weights, those whose masters and moments the rank has
+  std::int64_t longest = 0;  // share of one tensor
 
-  HeldParameters& operator+=(const HeldParameters& other) {
-    weights += other.weights;
-    gradients += other.gradients;
-    experts += other.experts;
-    return *this;
-  }
+  HeldParameters& operator+=(const HeldParameters& other);
 };
 
 // Layers, and on the end stages embedding, final norm and output matrix as far as the stage has them.

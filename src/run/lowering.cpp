@@ -27,11 +27,14 @@ schedule::Lowering lowering_of(const Run& run, const Cuts& slices) {
   lowering.exchange = exchange_of(run);
   lowering.gradients = {.tied_embeddings = run.shape().tied_embeddings,
                         .tied_bytes = run.shape().vocab * run.shape().hidden * accumulator / run.mesh.tensor};
-  if (run.mesh.replicas() > 1) {  // states sharded over the replicas: gradients out, weights back
-    const auto held = [&run](Bytes size) {
-      return [&run, size](int stage) { return size * held_by_stage(run, stage).weights; };
+  if (run.mesh.replicas() > 1) {  // gradients out, weights back
+    const auto held = [&run](int unit) {
+      return unit < run.stages() ? held_by_stage(run, unit) : vocabulary_held(run);
     };
-    lowering.replicas = {.sharded = true, .gradient_bytes = held(accumulator), .weight_bytes = held(element)};
+    lowering.replicas = {
+        .states = run.states,
+        .gradient_bytes = [=](int unit) { return accumulator * held(unit).gradients; },
+        .weight_bytes = [=](int unit) { return element * held(unit).weights; }};
   }
   return lowering;
 }
@@ -48,7 +51,7 @@ schedule::Program evaluation_of(const Run& run) {
   const Cuts slices = cuts_of(run.options, forwards.slices);
   schedule::Lowering lowering = lowering_of(run, slices);
   lowering.gradients = {};
-  lowering.replicas = {};
+  lowering.replicas.reduces = false;
   lowering.offload_bytes = {};
   lowering.exchange = {};
   lowering.optimizer_step = false;

@@ -7,6 +7,7 @@
 #include "run/costs.h"
 #include "run/exchange.h"
 #include "run/held_parameters.h"
+#include "run/replicas.h"
 #include "schedule/placement.h"
 #include "sim/result.h"
 
@@ -15,17 +16,20 @@ namespace {
 
 // Weights, gradients and optimizer states of a device; what depends on the schedule is left 0.
 model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stages) {
-  HeldParameters held = run.sharded_vocabulary() ? vocabulary_held(run) : HeldParameters{};
+  const HeldParameters vocabulary = run.sharded_vocabulary() ? vocabulary_held(run) : HeldParameters{};
+  HeldParameters held = vocabulary;
   for (const int stage : stages) held += held_by_stage(run, stage);
   const Bytes tables = std::ssize(stages) * run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
   const Bytes element = element_size(run.precision), accumulator = accumulator_size(run.precision);
-  const Bytes states = run.precision == model::Precision::BF16 ? 3 : 2;
+  const bool passing = run.states == schedule::ReplicaStates::Passing;
+  const bool own_masters = run.precision == model::Precision::BF16 || passing;
+  const HeldParameters standing = passing ? vocabulary : held;
   model::DeviceMemory memory;
-  memory.weights = held.weights * element + tables * accumulator;  // sines and cosines of the rotation
-  memory.gradients = held.gradients * accumulator;
-  memory.optimizer =
-      states * accumulator *
-      ((held.weights - held.experts) / run.mesh.replicas() + held.experts / run.mesh.expert_replicas());
+  memory.weights = standing.weights * element + tables * accumulator;  // sines and cosines of the rotation
+  memory.gradients = standing.gradients * accumulator * gradient_buffers(run.options);
+  if (passing) memory.gradients += (held.states - vocabulary.states) * accumulator;  // of the own shares
+  memory.optimizer = (own_masters ? 3 : 2) * accumulator * held.states;
+  if (run.mesh.replicas() > 1) memory.transfers = accumulator * replica_room(run, held.longest);
   return memory;
 }
 
@@ -48,7 +52,9 @@ model::DeviceMemory memory_of(const Run& run, const schedule::Program& program, 
   memory.weight_records = peak(sim::Held::WeightRecords);
   memory.kv_gradients = peak(sim::Held::KvGradients);
   memory.logits = peak(sim::Held::Logits);
-  memory.transfers = peak(sim::Held::Queues) + peak(sim::Held::Buffers) + exchanged;
+  memory.weights += peak(sim::Held::Weights);
+  memory.gradients += peak(sim::Held::Gradients);
+  memory.transfers += peak(sim::Held::Queues) + peak(sim::Held::Buffers) + exchanged;
   memory.transient = std::max(moving.temporary + served, tied);
   memory.at_once = standing + std::max(moving.peak + exchanged + served, tied);
   (run.offload_to == OffloadTo::Disk ? memory.disk : memory.host) = moving.away_peak;

@@ -152,6 +152,7 @@ OptionTable describe(Options& options) {
   describe_model(options.model, table);
   describe_data(options.data, table);
   describe(options.parallel, table);
+  describe(options.numerics, table);
   describe(options.schedule, table);
   describe(options.memory, table);
   describe_steps(options.train, table);

@@ -60,7 +60,9 @@ struct TrainOptions {
 struct ParallelOptions {
   std::int64_t pp = 1;
   IntegersOrWord layers;  // per stage; empty: by the stages' times (layer_split.h)
-  std::int64_t dp = 1;
+  std::int64_t dp = 1;    // 0: "auto", by the ranks there are (fit_replicas)
+  std::string shard = "auto";
+  std::int64_t shard_group = 0;  // ranks; 0: all replicas
   std::int64_t cp = 1;
   std::int64_t tp = 1;
   std::int64_t ep = 1;  // folded: divides tp·cp·dp
@@ -92,6 +94,10 @@ struct MemoryOptions {
   std::string limit;        // "6 GiB"; empty: none
 };
 
+struct NumericsOptions {
+  std::int64_t replicas = 0;  // R; 0: parallel.dp
+};
+
 struct OutputOptions {
   std::string dir = "runs/demo";
 };
@@ -100,6 +106,7 @@ struct Options {
   ModelOptions model;
   DataOptions data;
   ParallelOptions parallel;
+  NumericsOptions numerics;
   ScheduleOptions schedule;
   MemoryOptions memory;
   TrainOptions train;
@@ -111,6 +118,7 @@ OptionTable describe(Options& options);
 
 // Append the rows of one section.
 void describe(ParallelOptions& options, OptionTable& table);
+void describe(NumericsOptions& options, OptionTable& table);
 void describe(ScheduleOptions& options, OptionTable& table);
 void describe(MemoryOptions& options, OptionTable& table);
 

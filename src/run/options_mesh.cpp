@@ -36,11 +36,32 @@ void describe(ParallelOptions& options, OptionTable& table) {
   table.push_back({section, "layers", &options.layers,
                    "Layers of each stage, as in [7, 5]; even: as many on each, if they divide.", layers,
                    "the least greatest time of a stage, weighing embedding and output layer"});
-  table.push_back({section, "dp", &options.dp, "Data-parallel replicas; train takes 1 so far.", devices});
+  Constraint replicas = devices;
+  replicas.choices = {"auto"};
+  table.push_back({section, "dp", &options.dp,
+                   "Data-parallel replicas of the pipeline; auto: the most that numerics.replicas and the ranks "
+                   "there allow.",
+                   replicas});
+  table.push_back(
+      {section, "shard", &options.shard,
+       "What a replica keeps of the training state: off: everything; optimizer: masters and moments of its "
+       "share; weights: also weights and gradients of its share; auto: optimizer if there are several, or "
+       "weights where policy = auto fits memory.limit with nothing less.",
+       one_of({"off", "optimizer", "weights", "auto"})});
+  table.push_back({section, "shard_group", &options.shard_group,
+                   "Replicas that share one set of states, as many as are in a node; the others hold copies.",
+                   devices, "all"});
   table.push_back({section, "cp", &options.cp, "Context-parallel devices; train takes 1 so far.", devices});
   table.push_back({section, "tp", &options.tp, "Tensor-parallel devices; train takes 1 so far.", devices});
   table.push_back({section, "ep", &options.ep,
                    "Expert-parallel ranks, folded into tp·cp·dp; train takes 1 so far.", devices});
+}
+
+void describe(NumericsOptions& options, OptionTable& table) {
+  table.push_back({"numerics", "replicas", &options.replicas,
+                   "Groups of the batch whose gradients are added in a tree: runs with any parallel.dp that "
+                   "this is a power of two times of have the same bits.",
+                   from_to(1, kMostDevices), "parallel.dp"});
 }
 
 void describe(ScheduleOptions& options, OptionTable& table) {

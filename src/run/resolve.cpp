@@ -10,6 +10,7 @@
 #include "run/layer_split.h"
 #include "run/lowering.h"
 #include "run/memory.h"
+#include "run/replicas.h"
 #include "run/settle.h"
 #include "schedule/generators/generator.h"
 #include "schedule/placement.h"
@@ -39,6 +40,7 @@ Run lay_out(Options options, const Machine& machine) {
   const Options& settled = run.options;
   run.machine = machine;
   run.mesh = mesh_of(settled);
+  run.states = states_of(settled);
   run.precision = model::parse_precision(settled.train.precision);
   run.threads = settled.train.threads > 0 ? static_cast<int>(settled.train.threads) : machine.threads;
   run.kernels = machine.kernels(run.precision, run.threads);

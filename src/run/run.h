@@ -15,6 +15,7 @@
 #include "run/machine.h"
 #include "run/options.h"
 #include "schedule/exchange/plan.h"
+#include "schedule/passes/shard.h"
 #include "schedule/program.h"
 #include "schedule/schedule.h"
 
@@ -30,6 +31,7 @@ struct Run {
 
   model::Precision precision = model::Precision::BF16;
   mesh::Mesh mesh;
+  schedule::ReplicaStates states = schedule::ReplicaStates::Whole;  // what each replica keeps
   Machine machine;
   int threads = 1;  // per rank
   model::KernelSetting kernels;

@@ -10,6 +10,7 @@
 #include "files/byte_tokenizer.h"
 #include "files/model_config.h"
 #include "run/data_shares.h"
+#include "run/replicas.h"
 #include "schedule/generators/generator.h"
 
 namespace penstock::run {
@@ -17,11 +18,6 @@ namespace {
 
 constexpr std::int64_t kMostMicroBatches = 1'000'000;
 constexpr std::int64_t kUsualSlices = 8;
-
-std::string multiples_around(std::int64_t value, std::int64_t unit) {
-  const std::int64_t below = value / unit * unit;
-  return (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(below + unit);
-}
 
 // The shape comes from one place: keys next to model.config would be ignored.
 void require_no_shape_keys(Options& options) {
@@ -102,7 +98,7 @@ void check_batch(const TrainOptions& train, std::int64_t replicas) {
           "train.batch = " + std::to_string(train.batch) +
               " is no multiple of train.micro_batch = " + std::to_string(train.micro_batch) +
               (replicas > 1 ? " times parallel.dp = " + std::to_string(replicas) : "") + "; use " +
-              multiples_around(train.batch, unit));
+              multiples_near(train.batch, unit));
   const std::int64_t micro_batches = train.batch / unit;
   require(micro_batches <= kMostMicroBatches, "train.batch = " + std::to_string(train.batch) + " makes " +
                                                   std::to_string(micro_batches) + " micro-batches; at most " +
@@ -110,10 +106,11 @@ void check_batch(const TrainOptions& train, std::int64_t replicas) {
                                                   " are possible: raise train.micro_batch");
 }
 
-void check_training(const Options& options) {
+void check_training(Options& options) {
   const TrainOptions& train = options.train;
   check_data(options.data);
   check_batch(train, options.parallel.dp);
+  settle_replicas(options);
   require(train.min_lr <= train.lr, "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " +
                                         exact_number(train.lr) + "; use at most that");
   require(train.loss_targets == "s" || options.data.seq_len > 1,
@@ -182,6 +179,7 @@ mesh::Mesh mesh_of(const Options& options) {
 }
 
 void settle(Options& options) {
+  fit_replicas(options, {});
   settle_model(options);
   check_mesh(options);
   check_byte_vocabulary(options);

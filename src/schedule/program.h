@@ -115,9 +115,10 @@ enum class Channel : std::uint8_t {
   Embedding,
   Loss,
   Exchange,
-  ExchangeReply
+  ExchangeReply,
+  Replicas
 };
-inline constexpr int kChannels = 8;
+inline constexpr int kChannels = 9;
 
 // The channel of a send or receive.
 inline Channel channel_of(OpKind kind) {

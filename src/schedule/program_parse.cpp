@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "schedule/program_text.h"
+#include "schedule/passes/shard.h"
 #include "schedule/program_words.h"
 
 namespace penstock::schedule {
@@ -120,8 +121,11 @@ class Parser {
            "\" is no op; expected one like 0F1, 0SEND_F1, 1RECV_F1, 0REDUCE_GRAD or STEP");
     }
     Op op{.kind = word->kind};
-    if (has_stage)
-      op.key.stage = static_cast<std::int32_t>(number_in(parts.stage, 0, program_.stages - 1, "stage"));
+    const bool of_unit = word->key == KeyForm::Stage;  // stages, and the sharded vocabulary
+    if (has_stage) {
+      const int last = of_unit ? vocabulary_unit(program_) : program_.stages - 1;
+      op.key.stage = static_cast<std::int32_t>(number_in(parts.stage, 0, last, "stage"));
+    }
     if (word->key == KeyForm::Full) parse_numbers(op, parts.rest);
     return op;
   }

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "schedule/passes/shard.h"
+
 namespace penstock::sim {
 namespace {
 
@@ -36,6 +38,7 @@ class Ledger {
         visits_(std::ranges::count(list_.ops, OpKind::VocabularyLoss, &Op::kind) > 0) {
     for (const Op& op : list_.ops) {
       if (op.kind == OpKind::Forward) stages_.insert(op.key.stage);
+      if (op.kind == OpKind::ReleaseWeights) passing_.insert(op.key.stage);
     }
   }
 
@@ -46,7 +49,7 @@ class Ledger {
       visit(list_.ops[i], events_[i]);
       if (computes) reached_ = events_[i].end;
     }
-    // No op waits for these: they are settled when the copies are done.
+    // No op waits for these: they are settled when they are done.
     for (const std::uint32_t copy : unsettled_) settle(copy, events_[copy].end);
     return std::move(changes_);
   }
@@ -71,6 +74,7 @@ class Ledger {
       visit_action(op, event, costs_.record(op.key));
     }
     if (op.kind == OpKind::VocabularyLoss) visit_vocabulary(op, event);
+    if (passing_.contains(op.key.stage)) visit_passing(op, event);
     if (lane_of(op.kind) == schedule::Lane::Compute) empty_queues(op, event.start);
     if (is_send(op.kind)) hold(event.start, std::max(event.end, next_posted(op)), op.bytes, Held::Buffers);
     if (is_receive(op.kind)) hold(event.start, event.end, op.bytes, Held::Buffers);
@@ -79,6 +83,16 @@ class Ledger {
     if (op.kind == OpKind::Reload) changes_.push_back({reached_, op.bytes, Held::Records, true});
     if (op.kind == OpKind::Offload || op.kind == OpKind::Reload)
       unsettled_.insert(static_cast<std::uint32_t>(&op - list_.ops.data()));
+  }
+
+  // Like copies: where the program issues a gather, where an op waits for a REDUCE_GRAD.
+  void visit_passing(const Op& op, const Event& event) {
+    const StageBytes bytes = costs_.stage(op.key.stage);
+    if (op.kind == OpKind::GatherWeights) changes_.push_back({reached_, bytes.weights, Held::Weights, true});
+    if (op.kind == OpKind::ReleaseWeights) add(reached_, -bytes.weights, Held::Weights);
+    if (op.kind == OpKind::ReduceGradients) unsettled_.insert(static_cast<std::uint32_t>(&op - list_.ops.data()));
+    if (contributes(program_, op, op.key.stage) && contributed_.insert(op.key.stage).second)
+      add(event.start, bytes.gradients, Held::Gradients);
   }
 
   // A copy takes its room where the program issues it, and gives the other room back where the first compute
@@ -93,6 +107,7 @@ class Ledger {
     const Op& op = list_.ops[copy];
     if (op.kind == OpKind::Offload) add(time, -op.bytes, Held::Records);
     if (op.kind == OpKind::Reload) away_ -= op.bytes;
+    if (op.kind == OpKind::ReduceGradients) add(time, -costs_.stage(op.key.stage).gradients, Held::Gradients);
   }
 
   void visit_action(const Op& op, const Event& event, const RecordBytes& bytes) {
@@ -184,6 +199,8 @@ class Ledger {
   const Costs& costs_;
   const bool visits_;     // the vocabulary is sharded: LOSS leaves the gradient of the loss
   std::set<int> stages_;  // whose forwards run here
+  std::set<int> passing_;      // of these, those that release their weights
+  std::set<int> contributed_;  // of those, those with gradients so far
   std::vector<Change> changes_;
   std::map<std::pair<schedule::Key, int>, Seconds> handed_over_;  // (key, towards) and since when
   struct Receives {
@@ -203,7 +220,8 @@ class Ledger {
 
 std::string_view name_of(Held held) {
   constexpr std::array<std::string_view, kHeldKinds> names{
-      "records", "weight_records", "kv_gradients", "queues", "buffers", "logits", "transient"};
+      "records", "weight_records", "kv_gradients", "queues",   "buffers",
+      "logits",  "transient",      "weights",      "gradients"};
   return names[static_cast<std::size_t>(held)];
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a device over time, by category. Weights, gradients and optimizer state do not change during a
-// step and are not counted here.
+// Bytes of a device over time, by category. Weights, gradients and optimizer state that do not change during
+// a step are not counted here.
 #pragma once
 
 #include <array>
@@ -25,9 +25,12 @@ enum class Held : std::uint8_t {
   Logits,         // a tile while F runs, the kept gradient of the loss from then to B or I
   Transient,      // while an action runs: all else that it takes, at its most; and what one stage of the
                   // device hands to another, until that runs
+  Weights,        // of a stage that releases them: from where the gather is issued to where the release is
+  Gradients,      // of such a stage: from the start of the first op that contributes to the start of the op that
+                  // waits for their REDUCE_GRAD
 };
-inline constexpr int kHeldKinds = 7;
-std::string_view name_of(Held held);  // "records", "weight_records", ..., "transient"
+inline constexpr int kHeldKinds = 9;
+std::string_view name_of(Held held);  // "records", "weight_records", ..., "gradients"
 
 using HeldBytes = std::array<Bytes, kHeldKinds>;  // [category]
 Bytes total(const HeldBytes& bytes);

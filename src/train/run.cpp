@@ -51,6 +51,7 @@ class Run {
         directory_(directory),
         observer_(observer),
         control_(control),
+        part_{run.mesh.coordinates_of(world.rank()).data, run.mesh.data},
         trainer_(run, world, control.profile),
         resident_(trainer_.ledger(), world) {
     if (control_.resumed) {
@@ -120,7 +121,7 @@ class Run {
   }
 
   StepReport one_step(std::int64_t number) {
-    const StepTokens tokens = data_.training_batch(samples_drawn_);
+    const StepTokens tokens = data_.training_batch(samples_drawn_, part_);
     samples_drawn_ += run_.options.train.batch;
     const StepReport report = trainer_.step(number, tokens);
     kept_.push_back({number, trainer_.events(), trainer_.exchanges(), trainer_.memory(),
@@ -188,7 +189,7 @@ class Run {
     double sum = 0;
     double targets = 0;
     for (std::int64_t index = 0; index < data_.evaluation_batches(); ++index) {
-      const StepTokens batch = data_.evaluation_batch(index);
+      const StepTokens batch = data_.evaluation_batch(index, part_);
       sum += trainer_.evaluate(batch) * static_cast<double>(batch.target_count);
       targets += static_cast<double>(batch.target_count);
     }
@@ -208,6 +209,7 @@ class Run {
                               .bubble_fraction = report.bubble_fraction,
                               .peak_bytes = report.peak_bytes,
                               .copy_hidden = report.copy_hidden,
+                              .collective_hidden = report.collective_hidden,
                               .skipped = report.skipped,
                               .evaluation_loss = evaluation};
     metrics_->write(metrics);
@@ -215,6 +217,7 @@ class Run {
     if (evaluation) summary_.evaluation_loss = evaluation;
     summary_.loss = report.loss;
     summary_.copy_hidden = report.copy_hidden;
+    summary_.collective_hidden = report.collective_hidden;
     observer_.progress({.step = number,
                         .steps = steps(),
                         .loss = report.loss,
@@ -235,15 +238,16 @@ class Run {
 
   RunOutcome finish() {
     RunOutcome outcome{.steps = done_};
+    const comm::Pipeline pipeline = trainer_.pipeline();
     for (const KeptStep& kept : kept_) {
       outcome.timelines.push_back({kept.number,
-                                   gather_events(run_.program, kept.events, kept.exchanges, world_),
-                                   gather_memory(run_.program, kept.memory, world_),
-                                   gather_processor_seconds(run_.program, kept.processor_seconds, world_)});
-      if (control_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, world_));
+                                   gather_events(run_.program, kept.events, kept.exchanges, pipeline),
+                                   gather_memory(run_.program, kept.memory, pipeline),
+                                   gather_processor_seconds(run_.program, kept.processor_seconds, pipeline)});
+      if (control_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline));
     }
-    summary_.processes = resident_.gather(run_.predicted, saver_->copy_bytes());
-    const auto measured = gather_peaks(trainer_.ledger(), away(), world_);
+    summary_.processes = resident_.gather(run_, saver_->copy_bytes());
+    const auto measured = gather_peaks(run_.mesh, trainer_.ledger(), away(), world_);
     const std::string path = (std::filesystem::path(run_.options.output.dir) / files::kWeights).string();
     write_weights(path, run_.shape(), trainer_.parameters(), world_);
     if (!directory_) return {};
@@ -279,6 +283,7 @@ class Run {
   const RunDirectory* directory_;
   const RunObserver& observer_;
   const RunControl& control_;
+  const TokenData::Part part_;
   Trainer trainer_;
   ResidentAccount resident_;
   std::optional<CheckpointSaver> saver_;
@@ -301,8 +306,10 @@ RunOutcome run(const run::Run& run, const TokenData& data, comm::Communicator& w
   return Run(run, data, world, directory, observer, control).carry_out();
 }
 
-CheckpointDirectory checkpoints_of(const run::Run& run) {
-  return CheckpointDirectory((std::filesystem::path(run.options.output.dir) / files::kCheckpoints).string());
+CheckpointDirectory checkpoints_in(const std::string& output_directory) {
+  return CheckpointDirectory((std::filesystem::path(output_directory) / files::kCheckpoints).string());
 }
+
+CheckpointDirectory checkpoints_of(const run::Run& run) { return checkpoints_in(run.options.output.dir); }
 
 }  // namespace penstock::train

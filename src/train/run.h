@@ -51,6 +51,7 @@ RunOutcome run(const run::Run& run, const TokenData& data, comm::Communicator& w
                const RunDirectory* directory, const RunObserver& observer, const RunControl& control = {});
 
 // The directory of a run's checkpoints.
+CheckpointDirectory checkpoints_in(const std::string& output_directory);
 CheckpointDirectory checkpoints_of(const run::Run& run);
 
 }  // namespace penstock::train

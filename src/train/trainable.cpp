@@ -13,8 +13,7 @@ namespace penstock::train {
 
 void require_trainable(const run::Run& run) {
   const run::ParallelOptions& parallel = run.options.parallel;
-  const std::pair<const char*, std::int64_t> sizes[] = {{"parallel.dp", parallel.dp},
-                                                        {"parallel.cp", parallel.cp},
+  const std::pair<const char*, std::int64_t> sizes[] = {{"parallel.cp", parallel.cp},
                                                         {"parallel.tp", parallel.tp},
                                                         {"parallel.ep", parallel.ep},
                                                         {"model.experts", run.shape().experts}};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "schedule/passes/lower.h"
@@ -14,8 +15,10 @@
 namespace penstock::schedule {
 namespace {
 
-ReplicaSync replicas(bool sharded) {
-  return {.sharded = sharded,
+constexpr ReplicaStates kStates[] = {ReplicaStates::Whole, ReplicaStates::Shared, ReplicaStates::Passing};
+
+ReplicaSync replicas(ReplicaStates states) {
+  return {.states = states,
           .gradient_bytes = [](int stage) { return Bytes{4 * (stage + 1)}; },
           .weight_bytes = [](int stage) { return Bytes{2 * (stage + 1)}; }};
 }
@@ -26,42 +29,44 @@ template <class Visit>
 void for_examples(Visit visit) {
   for (const Schedule& schedule : example_schedules()) {
     const Program before = lower(schedule, {.optimizer_step = false});
-    for (const bool sharded : {false, true})
-      visit(before, add_replica_sync(before, replicas(sharded)), sharded);
+    for (const ReplicaStates states : kStates)
+      visit(before, add_replica_sync(before, replicas(states)), states);
   }
 }
 
 TEST(ReplicaSync, WithoutReplicasNothingChanges) {
   for (const Schedule& schedule : example_schedules()) {
     const Program before = lower(schedule);
-    EXPECT_EQ(add_replica_sync(before, {.sharded = true}), before);
+    EXPECT_EQ(add_replica_sync(before, {.states = ReplicaStates::Passing}), before);
   }
 }
 
 TEST(ReplicaSync, EveryStageOfADeviceIsReducedOnceAndGatheredOnceAndTheRestIsAsBefore) {
-  for_examples([](const Program& before, const Program& after, bool sharded) {
+  for_examples([](const Program& before, const Program& after, ReplicaStates states) {
     for (int device = 0; device < after.device_count(); ++device) {
-      std::multiset<int> reduced, gathered;
+      std::multiset<int> reduced, gathered, released;
       std::set<int> stages;
       Program rest = after;
       for (std::uint32_t i = static_cast<std::uint32_t>(after.devices[device].ops.size()); i-- > 0;) {
         const Op& op = after.devices[device].ops[i];
         if (is_action(op.kind)) stages.insert(op.key.stage);
         if (!is_added(op)) continue;
-        EXPECT_EQ(op.bytes, (op.kind == OpKind::ReduceGradients ? 4 : 2) * (op.key.stage + 1));
-        (op.kind == OpKind::ReduceGradients ? reduced : gathered).insert(op.key.stage);
+        const bool releases = op.kind == OpKind::ReleaseWeights, reduces = op.kind == OpKind::ReduceGradients;
+        EXPECT_EQ(op.bytes, releases ? 0 : (reduces ? 4 : 2) * (op.key.stage + 1));
+        (releases ? released : reduces ? reduced : gathered).insert(op.key.stage);
         rest = without(rest, device, i);
       }
       const std::multiset<int> each(stages.begin(), stages.end());
       EXPECT_EQ(reduced, each);
-      EXPECT_EQ(gathered, sharded ? each : std::multiset<int>());
+      if (states != ReplicaStates::Passing) EXPECT_EQ(gathered, states == ReplicaStates::Shared ? each : std::multiset<int>());
+      EXPECT_EQ(released, states == ReplicaStates::Passing ? gathered : std::multiset<int>());
       EXPECT_EQ(rest.devices[device], before.devices[device]) << after.name;
     }
   });
 }
 
 TEST(ReplicaSync, GradientsAreReducedBeforeTheComputeAfterTheLastBackwardOfTheirStage) {
-  for_examples([](const Program&, const Program& after, bool) {
+  for_examples([](const Program&, const Program& after, ReplicaStates) {
     for (const DeviceProgram& device : after.devices) {
       for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
         if (device.ops[i].kind != OpKind::ReduceGradients) continue;
@@ -79,7 +84,8 @@ TEST(ReplicaSync, GradientsAreReducedBeforeTheComputeAfterTheLastBackwardOfTheir
 }
 
 TEST(ReplicaSync, GathersComeFirstInTheOrderOfUse) {
-  for_examples([](const Program&, const Program& after, bool) {
+  for_examples([](const Program&, const Program& after, ReplicaStates states) {
+    if (states == ReplicaStates::Passing) return;
     for (const DeviceProgram& device : after.devices) {
       std::vector<int> gathered, used;
       for (const Op& op : device.ops) {
@@ -98,11 +104,72 @@ TEST(ReplicaSync, GathersComeFirstInTheOrderOfUse) {
   });
 }
 
+// How often a stage is gathered, and the most that are there at a time.
+struct Passing {
+  std::map<int, int> gathers;
+  std::size_t most = 0;
+};
+
+Passing passing_of(const DeviceProgram& device) {
+  Passing passing;
+  std::set<int> here;
+  for (const Op& op : device.ops) {
+    if (op.kind == OpKind::GatherWeights) {
+      EXPECT_TRUE(here.insert(op.key.stage).second);
+      ++passing.gathers[op.key.stage];
+    }
+    if (op.kind == OpKind::ReleaseWeights) EXPECT_EQ(here.erase(op.key.stage), 1u);
+    if (is_action(op.kind)) EXPECT_TRUE(here.contains(op.key.stage));
+    passing.most = std::max(passing.most, here.size());
+  }
+  EXPECT_TRUE(here.empty());
+  return passing;
+}
+
+TEST(ReplicaSync, PassingWeightsAreThereForTwoStagesAtATime) {
+  for_examples([](const Program&, const Program& after, ReplicaStates states) {
+    if (states != ReplicaStates::Passing) return;
+    for (const DeviceProgram& device : after.devices) EXPECT_LE(passing_of(device).most, 2u) << after.name;
+  });
+}
+
+TEST(ReplicaSync, BreadthFirstGathersEachStageTwiceAndDepthFirstForEveryMicroBatch) {
+  constexpr int m = 8, v = 4;
+  const auto gathers = [&](const char* name) {
+    const Program program = lower(generate(name, request(2, m, 1, v)), {.replicas = replicas(ReplicaStates::Passing)});
+    int sum = 0;
+    for (const auto& [stage, count] : passing_of(program.devices[0]).gathers) sum += count;
+    return sum;
+  };
+  EXPECT_LE(gathers("breadth-first"), 2 * v);
+  EXPECT_GT(gathers("interleaved-1f1b"), 2 * v);
+}
+
+TEST(ReplicaSync, OfTheShardedVocabularyIsAUnitOfItsOwn) {
+  for (const ReplicaStates states : kStates) {
+    Lowering options{.replicas = replicas(states)};
+    options.vocabulary.parallel = true;
+    const Program program = lower(generate("slimpipe", request(3, 2, 4, 2)), options);
+    EXPECT_EQ(first_finding(program), "legal") << to_text(program);
+    EXPECT_EQ(parse_program(to_text(program), "text"), program);
+    for (const DeviceProgram& device : program.devices) {
+      const auto count = [&](OpKind kind) {
+        return std::ranges::count_if(device.ops, [&](const Op& op) {
+          return op.kind == kind && op.key.stage == vocabulary_unit(program);
+        });
+      };
+      EXPECT_EQ(count(OpKind::ReduceGradients), 1);
+      EXPECT_EQ(count(OpKind::GatherWeights), states == ReplicaStates::Whole ? 0 : 1);
+    }
+    EXPECT_EQ(RandomExecution(program, 7).run(), "");
+  }
+}
+
 TEST(ReplicaSync, LoweredProgramsAreLegalComeBackFromTextAndRunInAnyOrder) {
   std::uint32_t seed = 0;
   for (const Schedule& schedule : example_schedules()) {
-    for (const bool sharded : {false, true}) {
-      Lowering options{.replicas = replicas(sharded)};
+    for (const ReplicaStates states : kStates) {
+      Lowering options{.replicas = replicas(states)};
       options.gradients.tied_embeddings = seed % 2 == 0 && schedule.name != "dualpipe";
       const Program program = lower(schedule, options);
       EXPECT_EQ(first_finding(program), "legal") << to_text(program);

@@ -117,13 +117,13 @@ TEST(Checkpoint, IsWrittenWhileTheStepsGoOn) {
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
     auto saver = saver_of(run, scratch.path(), trainer, world);
-    step_on_drawn_tokens(run, trainer, 1);
+    step_on_drawn_tokens(run, trainer, world.rank(), 1);
     {
       const std::lock_guard lock(mutex);
       collect_state(trainer, wanted);
     }
     saver.begin(facts_of(run, 1, trainer));
-    for (std::int64_t step = 2; step <= 4; ++step) step_on_drawn_tokens(run, trainer, step);
+    for (std::int64_t step = 2; step <= 4; ++step) step_on_drawn_tokens(run, trainer, world.rank(), step);
     EXPECT_TRUE(saver.busy());
     world.barrier();
     if (world.rank() == 0) disk.open_gate();

@@ -27,6 +27,8 @@ nn::Parameter parameter(const std::string& name, std::vector<std::int64_t> shape
   made.master = made.weight;
   made.gradient = noise(shape, hash(name + " gradient"), type);
   made.is_matrix = shape.size() == 2;
+  made.sizes = shape;
+  made.shard = mesh::padded_block(shape[0], 1, 0);
   return made;
 }
 
@@ -73,19 +75,27 @@ TEST(SquareSum, EqualsAPlainSumForAllSizes) {
     long double sum = 0;
     for (std::int64_t i = 0; i < size; ++i)
       sum += std::pow(static_cast<long double>(values.const_data_ptr<float>()[i]), 2);
-    EXPECT_NEAR(square_sum(values), static_cast<double>(sum), 1e-12 * static_cast<double>(sum));
-    EXPECT_NEAR(square_sum(values.to(at::kDouble)), static_cast<double>(sum),
+    EXPECT_NEAR(square_sum(values).value(), static_cast<double>(sum), 1e-12 * static_cast<double>(sum));
+    EXPECT_NEAR(square_sum(values.to(at::kDouble)).value(), static_cast<double>(sum),
                 1e-12 * static_cast<double>(sum));
   }
 }
 
-TEST(GradientNorm, TellsTheCallerWhenAGradientIsNotFinite) {
+TEST(SquareSum, OfPartsCutAtMultiplesOf64AddsUpToTheBit) {
+  const at::Tensor values = noise({5000}, 6);
+  for (const std::int64_t cut : {0, 64, 640, 4992, 5000}) {
+    ExactSum sum = square_sum(values.narrow(0, cut, 5000 - cut));
+    sum.add(square_sum(values.narrow(0, 0, cut)));
+    EXPECT_EQ(sum.value(), square_sum(values).value()) << cut;
+  }
+}
+
+TEST(SquareSum, TellsTheCallerWhenAGradientIsNotFinite) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     at::Tensor gradient = noise({100}, 1);
     gradient.mutable_data_ptr<float>()[63] = bad;
-    EXPECT_FALSE(std::isfinite(gradient_norm({1.0, square_sum(gradient)})));
+    EXPECT_FALSE(std::isfinite(square_sum(gradient).value()));
   }
-  EXPECT_DOUBLE_EQ(gradient_norm({9.0, 16.0}), 5.0);
 }
 
 TEST(GradientNorm, IsCutToTheLimitAndNeverRaised) {
@@ -99,7 +109,7 @@ TEST(Optimizer, FollowsTheTextbookInF64) {
   run::TrainOptions options;
   nn::Parameter a = parameter("a", {3, 5}, at::kDouble);
   Textbook expected{a.master.const_data_ptr<double>()[7]};
-  Optimizer optimizer({&a}, kNames, options);
+  Optimizer optimizer({&a}, options);
   for (std::int64_t step = 1; step <= 20; ++step) {
     a.gradient.copy_(noise({3, 5}, static_cast<std::uint64_t>(step), at::kDouble));
     const double gradient = a.gradient.const_data_ptr<double>()[7];
@@ -117,7 +127,7 @@ TEST(Optimizer, LetsOnlyMatricesDecayUnlessToldOtherwise) {
     matrix.gradient.zero_();
     norm.gradient.zero_();
     const at::Tensor before_matrix = matrix.master.clone(), before_norm = norm.master.clone();
-    Optimizer({&matrix, &norm}, kNames, options).update(1e-2, 1.0);
+    Optimizer({&matrix, &norm}, options).update(1e-2, 1.0);
     EXPECT_FALSE(at::equal(matrix.master, before_matrix));
     EXPECT_EQ(at::equal(norm.master, before_norm), options.decay == "matrices");
   }
@@ -131,12 +141,12 @@ TEST(Optimizer, GivesTheSameBitsHoweverParametersAreSpread) {
     together.push_back(parameter(name, shape));
     apart.push_back(parameter(name, shape));
   }
-  Optimizer one({&together[0], &together[1], &together[2], &together[3]}, kNames, options);
-  Optimizer left({&apart[1], &apart[0]}, kNames, options), right({&apart[2], &apart[3]}, kNames, options);
+  Optimizer one({&together[0], &together[1], &together[2], &together[3]}, options);
+  Optimizer left({&apart[1], &apart[0]}, options), right({&apart[2], &apart[3]}, options);
   for (int step = 0; step < 5; ++step) {
-    std::vector<double> sums = right.square_sums();
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += left.square_sums()[i];
-    EXPECT_EQ(gradient_norm(sums), gradient_norm(one.square_sums()));
+    ExactSum sum = right.square_sums();
+    sum.add(left.square_sums());
+    EXPECT_EQ(sum.value(), one.square_sums().value());
     one.update(1e-2, 0.7);
     left.update(1e-2, 0.7);
     right.update(1e-2, 0.7);
@@ -146,26 +156,26 @@ TEST(Optimizer, GivesTheSameBitsHoweverParametersAreSpread) {
 
 TEST(Optimizer, GivesTheSameBitsAtEveryAddress) {
   nn::Parameter plain = parameter("a", {1003});
-  Optimizer reference({&plain}, kNames, {});
+  Optimizer reference({&plain}, {});
   const at::Tensor start = plain.master.clone();
   reference.update(1e-2, 1.0);
   for (std::int64_t offset = 1; offset < 16; ++offset) {
     nn::Parameter moved = parameter("a", {1003});
     const at::Tensor room = at::full({1100}, 0.0, at::kFloat);
     moved.master = room.narrow(0, offset, 1003).copy_(start);
-    Optimizer({&moved}, kNames, {}).update(1e-2, 1.0);
+    Optimizer({&moved}, {}).update(1e-2, 1.0);
     EXPECT_TRUE(at::equal(moved.master, plain.master)) << offset;
-    EXPECT_EQ(square_sum(moved.master), square_sum(plain.master));
+    EXPECT_EQ(square_sum(moved.master).value(), square_sum(plain.master).value());
   }
 }
 
 TEST(Optimizer, CountsTiedEmbeddingsOnceAndKeepsTheirCopiesEqual) {
   nn::Parameter owner = parameter("a", {4, 3}), copy = parameter("a", {4, 3}), alias = owner;
   copy.shard.copy = alias.shard.copy = 1;
-  Optimizer with_alias({&owner, &alias}, kNames, {}), with_copy({&copy}, kNames, {});
+  Optimizer with_alias({&owner, &alias}, {}), with_copy({&copy}, {});
   EXPECT_EQ(with_alias.entries().size(), 1u);
-  EXPECT_EQ(with_alias.square_sums(), (std::vector<double>{square_sum(owner.gradient), 0, 0, 0}));
-  EXPECT_EQ(with_copy.square_sums(), (std::vector<double>(4, 0.0)));
+  EXPECT_EQ(with_alias.square_sums().value(), square_sum(owner.gradient).value());
+  EXPECT_EQ(with_copy.square_sums().value(), 0.0);
   for (int step = 0; step < 3; ++step) {
     with_alias.update(1e-2, 1.0);
     with_copy.update(1e-2, 1.0);
@@ -177,19 +187,19 @@ TEST(Optimizer, UpdatesMastersAndLeavesNarrowWeightsToTheStage) {
   nn::Parameter narrow = parameter("a", {8, 8});
   narrow.weight = narrow.master.to(at::kBFloat16);
   const at::Tensor weight = narrow.weight.clone(), master = narrow.master.clone();
-  Optimizer({&narrow}, kNames, {}).update(1e-2, 1.0);
+  Optimizer({&narrow}, {}).update(1e-2, 1.0);
   EXPECT_TRUE(at::equal(narrow.weight, weight));
   EXPECT_FALSE(at::equal(narrow.master, master));
 }
 
 TEST(Optimizer, GoesOnFromItsMomentsAndCountAsIfNeverStopped) {
   nn::Parameter whole = parameter("a", {5, 5}), halves = parameter("a", {5, 5});
-  Optimizer steady({&whole}, kNames, {}), first({&halves}, kNames, {});
+  Optimizer steady({&whole}, {}), first({&halves}, {});
   for (int step = 0; step < 3; ++step) {
     steady.update(1e-2, 1.0);
     first.update(1e-2, 1.0);
   }
-  Optimizer second({&halves}, kNames, {});
+  Optimizer second({&halves}, {});
   second.entries()[0].first_moment.copy_(first.entries()[0].first_moment);
   second.entries()[0].second_moment.copy_(first.entries()[0].second_moment);
   second.set_updates(first.updates());
@@ -198,6 +208,34 @@ TEST(Optimizer, GoesOnFromItsMomentsAndCountAsIfNeverStopped) {
     second.update(1e-2, 1.0);
   }
   EXPECT_TRUE(at::equal(whole.master, halves.master));
+}
+
+// What one of several replicas holds of `whole`.
+nn::Parameter share_of(const nn::Parameter& whole, const mesh::StateSharing& sharing) {
+  nn::Parameter part = whole;
+  part.sharing = sharing;
+  part.master = part.own_part(whole.master).clone();
+  return part;
+}
+
+TEST(Optimizer, OfSharesUpdatesTheElementsOfTheWholeToTheBit) {
+  const nn::Parameter given = parameter("a", {37, 53});
+  nn::Parameter whole = given;
+  whole.master = given.master.clone();
+  Optimizer one({&whole}, {});
+  std::vector<nn::Parameter> parts;
+  for (int shard = 0; shard < 4; ++shard) parts.push_back(share_of(given, {.shards = 4, .shard = shard}));
+  ExactSum sum;
+  one.update(1e-2, 0.7);
+  for (nn::Parameter& part : parts) {
+    Optimizer own({&part}, {});
+    EXPECT_LE(own.entries()[0].first_moment.numel(), 37 * 53 / 4 + mesh::kShareUnit);
+    sum.add(own.square_sums());
+    part.gradient = part.gradient.clone();
+    own.update(1e-2, 0.7);
+    EXPECT_TRUE(at::equal(part.master, part.own_part(whole.master)));
+  }
+  EXPECT_EQ(sum.value(), square_sum(parameter("a", {37, 53}).gradient).value());
 }
 
 }  // namespace

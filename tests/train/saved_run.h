@@ -30,17 +30,17 @@ inline train::CheckpointSaver saver_of(const run::Run& run, const std::string& d
   return {train::CheckpointDirectory(directory), keep, 0, run.shape(), trainer, world};
 }
 
-inline void step_on_drawn_tokens(const run::Run& run, train::Trainer& trainer, std::int64_t step) {
-  trainer.step(step, tokens_of(drawn_batches(run, static_cast<std::uint64_t>(step))));
+inline void step_on_drawn_tokens(const run::Run& run, train::Trainer& trainer, int rank, std::int64_t step) {
+  trainer.step(step, tokens_of(run, rank, drawn_batches(run, static_cast<std::uint64_t>(step))));
 }
 
 // Every master and moment, by name.
 inline void collect_state(train::Trainer& trainer, std::map<std::string, at::Tensor>& state) {
   for (const train::Optimizer::Entry& entry : trainer.optimizer().entries()) {
-    const std::string& name = entry.parameter->name;
-    state[name] = entry.parameter->master.clone();
-    state[name + " first"] = entry.first_moment.clone();
-    state[name + " second"] = entry.second_moment.clone();
+    const nn::Parameter& parameter = *entry.parameter;
+    put(state, parameter.name, parameter, parameter.master);
+    put(state, parameter.name + " first", parameter, entry.first_moment);
+    put(state, parameter.name + " second", parameter, entry.second_moment);
   }
 }
 
@@ -57,7 +57,7 @@ inline std::map<std::string, at::Tensor> run_steps(const run::Run& run, const st
       const auto facts = train::read_checkpoint_facts(checkpoints, first - 1);
       train::load_checkpoint(checkpoints.of_step(first - 1), facts, trainer);
     }
-    for (std::int64_t step = first; step <= last; ++step) step_on_drawn_tokens(run, trainer, step);
+    for (std::int64_t step = first; step <= last; ++step) step_on_drawn_tokens(run, trainer, world.rank(), step);
     auto saver = saver_of(run, directory, trainer, world);
     saver.begin(facts_of(run, last, trainer));
     saver.settle();

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 
 #include <functional>
 #include <map>
@@ -43,11 +43,11 @@ inline run::Run planned(const run::Options& options) {
   return run::resolve(options, train::probe_machine(1));
 }
 
-// Micro-batches of one step; another seed, other tokens.
+// Micro-batches of one step, of all replicas; another seed, other tokens.
 inline std::vector<reference::MicroBatch> drawn_batches(const run::Run& run, std::uint64_t seed) {
   std::vector<reference::MicroBatch> batches;
   const run::TrainOptions& train = run.options.train;
-  for (int j = 0; j < run.schedule.micro_batches(); ++j) {
+  for (int j = 0; j < run.schedule.micro_batches() * run.mesh.data; ++j) {
     const std::uint64_t key = stream_key(seed, static_cast<std::uint64_t>(j));
     batches.push_back(random_batch(run.shape(), train.micro_batch, run.options.data.seq_len, key));
   }
@@ -64,13 +64,34 @@ inline train::StepTokens tokens_of(const std::vector<reference::MicroBatch>& bat
   return step;
 }
 
+// Those of one rank.
+inline train::StepTokens tokens_of(const run::Run& run, int rank,
+                                   const std::vector<reference::MicroBatch>& batches) {
+  train::StepTokens step = tokens_of(batches);
+  const std::ptrdiff_t own = std::ssize(batches) / run.mesh.data;
+  const std::ptrdiff_t first = own * run.mesh.coordinates_of(rank).data;
+  for (auto* tensors : {&step.tokens, &step.targets})
+    *tensors = {tensors->begin() + first, tensors->begin() + first + own};
+  return step;
+}
+
+// Puts a rank's part of a parameter, the master or a tensor like it, into the whole.
+inline void put(reference::Weights& whole, const std::string& name, const nn::Parameter& parameter,
+                const at::Tensor& own) {
+  at::Tensor& tensor = whole[name];
+  if (!tensor.defined()) tensor = at::zeros(parameter.sizes, own.options());
+  for (const mesh::Range& range : mesh::ranges_of(parameter.shard, parameter.sizes, parameter.share()))
+    tensor.view({-1}).narrow(0, range.begin, range.count).copy_(
+        own.view({-1}).narrow(0, range.own_begin, range.count));
+}
+
 // The body on every rank of the run, with one thread each.
 inline void on_ranks(const run::Run& run, const std::function<void(comm::Communicator&)>& body) {
   const auto with_one_thread = [&](comm::Communicator& world) {
     at::set_num_threads(1);
     body(world);
   };
-  const int ranks = run.program.device_count();
+  const auto ranks = static_cast<int>(run.mesh.world());
   if (ranks > 1) return comm::run_ranks(ranks, with_one_thread);
   with_one_thread(*comm::make_single());
 }
@@ -86,31 +107,21 @@ struct Trained {
 inline Trained train_steps(const run::Run& run, std::int64_t steps,
                            const std::function<void(std::map<int, nn::Stage>&)>& prepare = {}) {
   Trained trained;
-  std::map<std::string, std::map<int, at::Tensor>> shards;  // by name and rank
   std::mutex mutex;
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
     if (prepare) prepare(trainer.stages());
     for (std::int64_t step = 1; step <= steps; ++step) {
       const auto batches = drawn_batches(run, static_cast<std::uint64_t>(step));
-      const train::StepReport report = trainer.step(step, tokens_of(batches));
+      const train::StepReport report = trainer.step(step, tokens_of(run, world.rank(), batches));
       if (world.rank() != 0) continue;
       trained.losses.push_back(report.loss);
       trained.norms.push_back(report.grad_norm);
     }
     const std::lock_guard lock(mutex);
-    for (const nn::Parameter* parameter : trainer.parameters()) {
-      const at::Tensor values = parameter->unpadded(parameter->master).clone();
-      const bool whole = parameter->shard.count == parameter->sizes.front();
-      if (whole) trained.weights[parameter->name] = values;
-      if (!whole) shards[parameter->name][world.rank()] = values;
-    }
+    for (const nn::Parameter* parameter : trainer.parameters())
+      put(trained.weights, parameter->name, *parameter, parameter->master);
   });
-  for (const auto& [name, by_rank] : shards) {
-    std::vector<at::Tensor> parts;
-    for (const auto& [rank, part] : by_rank) parts.push_back(part);
-    trained.weights[name] = at::cat(parts);
-  }
   return trained;
 }
 

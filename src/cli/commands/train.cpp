@@ -94,9 +94,11 @@ void check_offload(const run::MemoryOptions& memory) {
 
 std::string configuration_of(run::Options options) { return print_toml(run::describe(options)); }
 
-// For this many ranks on this host; speeds are needed only where a choice depends on them.
-run::Run resolved_here(const TrainFlags& flags, int ranks) {
+// For this many ranks on this host, or for those of them that the run needs; speeds are needed only where a
+// choice depends on them.
+run::Run resolved_here(const TrainFlags& flags, int& ranks) {
   run::Options options = run::read_options(flags.file, flags.overrides);
+  ranks = fit_ranks(options, ranks, flags.resume);
   run::Machine machine = train::probe_machine(automatic_threads(ranks));
   if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
   return run::resolve(std::move(options), machine);
@@ -105,8 +107,11 @@ run::Run resolved_here(const TrainFlags& flags, int ranks) {
 // The same for all ranks of a launcher together, which measure the machine together.
 Refusal resolve_together(const TrainFlags& flags, comm::Communicator& world, run::Run& run) {
   run::Options options;
-  Refusal refusal =
-      agree(refusal_of([&] { options = run::read_options(flags.file, flags.overrides); }), world);
+  Refusal refusal = agree(refusal_of([&] {
+                            options = run::read_options(flags.file, flags.overrides);
+                            fit_ranks(options, world.size(), flags.resume);
+                          }),
+                          world);
   if (refusal) return refusal;
   run::Machine machine = train::probe_machine(automatic_threads(comm::local_ranks()));
   std::int64_t chooses = run::chooses_by_speed(options) ? 1 : 0;
@@ -182,6 +187,7 @@ std::string tell_start(const Prepared& prepared, int threads) {
   const auto& checkpoint = prepared.resumption.checkpoint;
   if (!checkpoint) return table;
   for (const std::string& line : changed_settings(*checkpoint, prepared.run, threads)) tell(line);
+  for (const std::string& line : changed_mesh(prepared.run)) tell(line);
   return table + "resumes   after step " + std::to_string(checkpoint->step) + ", from " +
          train::checkpoints_of(prepared.run).of_step(checkpoint->step) + "\n";
 }
@@ -247,32 +253,55 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   return refusal;
 }
 
+Exit train_as_world(const TrainFlags& flags, comm::Communicator& world) {
+  Prepared prepared;
+  const Refusal refusal = prepare_together(flags, world, prepared);
+  if (refusal && world.rank() == 0) tell(refusal.text);
+  if (refusal) return refusal.exit_code;
+  if (!prepared.resumption.finished) {
+    train_as_rank(flags, prepared, threads_of(prepared), world);
+  } else if (world.rank() == 0) {
+    std::cout << finished_line(prepared.run);
+  }
+  return Exit::Done;
+}
+
+// Of those that were started, by parallel.dp = "auto"; wrong input is left to be reported by all.
+int ranks_needed(const TrainFlags& flags, comm::Communicator& world) {
+  std::int64_t needed = world.size();
+  const Refusal refusal = refusal_of([&] {
+    run::Options options = run::read_options(flags.file, flags.overrides);
+    needed = fit_ranks(options, world.size(), flags.resume);
+  });
+  if (refusal) needed = world.size();
+  world.all_reduce(&needed, 1, comm::Type::I64, comm::Reduction::Max);
+  return static_cast<int>(std::min<std::int64_t>(needed, world.size()));
+}
+
 // Under a launcher, SIGTERM and SIGINT belong to the launcher.
 Exit train_under_mpi(const TrainFlags& flags) {
   const StopSignals signals({SIGUSR1});
   Exit exit_code = Exit::Done;
   comm::run_mpi(
       [&](comm::Communicator& world) {
-        Prepared prepared;
-        const Refusal refusal = prepare_together(flags, world, prepared);
-        exit_code = refusal.exit_code;
-        if (refusal) {
-          if (world.rank() == 0) tell(refusal.text);
+        const int needed = ranks_needed(flags, world);
+        if (needed == world.size()) {
+          exit_code = train_as_world(flags, world);
           return;
         }
-        if (prepared.resumption.finished) {
-          if (world.rank() == 0) std::cout << finished_line(prepared.run);
-          return;
-        }
-        train_as_rank(flags, prepared, threads_of(prepared), world);
+        const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
+        if (world.rank() == 0)
+          tell(std::to_string(needed) + " of the " + std::to_string(world.size()) + " ranks have work");
+        if (world.rank() < needed) exit_code = train_as_world(flags, *part);
+        world.set_timeout(0);  // those without work wait for the others
       },
       report_failure);
   return exit_code;
 }
 
-void train_here(const TrainFlags& flags, const run::Run& resolved) {
+void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   const StopSignals signals({SIGUSR1, SIGTERM, SIGINT});
-  Prepared prepared = prepare(flags, resolved, flags.ranks, flags.ranks);
+  Prepared prepared = prepare(flags, resolved, ranks, ranks);
   open_directory(flags, prepared);
   const auto alone = comm::make_single();
   take_up(flags, prepared, *alone);
@@ -281,8 +310,8 @@ void train_here(const TrainFlags& flags, const run::Run& resolved) {
     return;
   }
   const int threads = threads_of(prepared);
-  if (flags.ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
-  comm::run_ranks(flags.ranks,
+  if (ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
+  comm::run_ranks(ranks,
                   [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
 }
 
@@ -300,10 +329,10 @@ std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int 
 Exit train(const TrainFlags& flags) {
   const bool describes = flags.print_config || flags.dry_run;
   if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
-  const int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
+  int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
   const run::Run resolved = resolved_here(flags, ranks);
   if (!describes) {
-    train_here(flags, resolved);
+    train_here(flags, resolved, ranks);
   } else if (const std::string text = describe_run(flags, resolved, ranks); comm::launched_rank() == 0) {
     std::cout << text;
   }

@@ -29,13 +29,11 @@ class OptimizerWork {
  public:
   explicit OptimizerWork(model::Precision precision) : stage_(options(precision)) {
     std::vector<nn::Parameter*> parameters;
-    std::vector<std::string> names;
     for (nn::Parameter& parameter : stage_.parameters()) {
       parameters.push_back(&parameter);
-      names.push_back(parameter.name);
       numbers_ += static_cast<double>(parameter.weight.numel());
     }
-    optimizer_ = std::make_unique<train::Optimizer>(parameters, names, run::TrainOptions{});
+    optimizer_ = std::make_unique<train::Optimizer>(parameters, run::TrainOptions{});
   }
   void operator()() {
     optimizer_->square_sums();

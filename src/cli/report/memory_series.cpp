@@ -38,6 +38,10 @@ nn::Category category_of(sim::Held category) {
       return nn::Category::Transfers;
     case sim::Held::Transient:
       return nn::Category::Transient;
+    case sim::Held::Weights:
+      return nn::Category::Weights;
+    case sim::Held::Gradients:
+      return nn::Category::Gradients;
   }
   return nn::Category::Transient;
 }
@@ -49,8 +53,11 @@ report::MemorySeries predicted_series(const sim::DeviceMemory& memory, const mod
   for (const sim::MemorySample& sample : memory.samples) {
     ByCategory bytes{};
     if (standing) {
-      bytes[static_cast<std::size_t>(nn::Category::Weights)] = standing->weights;
-      bytes[static_cast<std::size_t>(nn::Category::Gradients)] = standing->gradients;
+      const auto passing = [&](sim::Held held) { return memory.peaks[static_cast<std::size_t>(held)]; };
+      bytes[static_cast<std::size_t>(nn::Category::Weights)] =
+          standing->weights - passing(sim::Held::Weights);
+      bytes[static_cast<std::size_t>(nn::Category::Gradients)] =
+          standing->gradients - passing(sim::Held::Gradients);
       bytes[static_cast<std::size_t>(nn::Category::Optimizer)] = standing->optimizer;
     }
     for (std::size_t i = 0; i < sample.bytes.size(); ++i) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "run/choose.h"
+#include "run/replicas.h"
 
 namespace penstock::cli {
 namespace {
@@ -15,8 +16,11 @@ namespace {
 // Besides the device's tensors: records in host memory, and masters and moments copied for a checkpoint.
 Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory) {
   if (run.options.train.checkpoint_every == 0) return memory.host;
-  const bool masters = run.precision == model::Precision::BF16;  // among the optimizer's bytes
-  return memory.host + memory.optimizer + (masters ? 0 : memory.optimizer / 2);
+  // Masters are among the optimizer's bytes, or the weights.
+  const bool masters =
+      run.precision == model::Precision::BF16 || run.states == schedule::ReplicaStates::Passing;
+  const Bytes states = memory.optimizer + (masters ? 0 : memory.optimizer / 2);
+  return memory.host + states / run::sharing_of(run, {}).copies;
 }
 
 Bytes sum_of_greatest(std::vector<Bytes> bytes, int count) {
@@ -31,7 +35,7 @@ Bytes sum_of_greatest(std::vector<Bytes> bytes, int count) {
 Bytes bytes_on_host(const run::Run& run, int ranks) {
   std::vector<Bytes> bytes;
   for (const model::DeviceMemory& memory : run.predicted)
-    bytes.push_back(memory.total() + beside_tensors(run, memory));
+    bytes.insert(bytes.end(), run.mesh.ranks_per_stage(), memory.total() + beside_tensors(run, memory));
   return sum_of_greatest(std::move(bytes), ranks);
 }
 
@@ -40,7 +44,8 @@ void require_host_memory(const run::Run& run, int ranks, Bytes free) {
   const Bytes needed = bytes_on_host(run, ranks);
   if (needed <= free) return;
   std::vector<Bytes> beside;
-  for (const model::DeviceMemory& memory : run.predicted) beside.push_back(beside_tensors(run, memory));
+  for (const model::DeviceMemory& memory : run.predicted)
+    beside.insert(beside.end(), run.mesh.ranks_per_stage(), beside_tensors(run, memory));
   run::Run within = run;
   within.memory_limit = std::max<Bytes>(0, free - sum_of_greatest(std::move(beside), ranks)) / ranks;
   throw NoAnswer("the " + counted(ranks, "rank") + " on this host would need " + print_bytes(needed) +

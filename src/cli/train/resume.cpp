@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/train/resume.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -9,6 +10,7 @@
 #include "cli/agree.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
+#include "run/replicas.h"
 #include "train/checkpoint/settings.h"
 #include "train/run.h"
 
@@ -110,6 +112,40 @@ Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, 
     chosen.remarks.push_back("checkpoint " + checkpoint + " cannot be used: " + damage.text);
   }
   return begin_again(run.options.output.dir, chosen.remarks, summarised > 0);
+}
+
+int fit_ranks(run::Options& options, int ranks, bool resumes) {
+  std::int64_t& groups = options.numerics.replicas;
+  if (resumes && groups == 0) {
+    const train::CheckpointDirectory directory = train::checkpoints_in(options.output.dir);
+    for (const std::int64_t step : directory.steps()) {
+      const Refusal damage = refusal_of(
+          [&] { groups = train::replicas_of(train::read_checkpoint_facts(directory, step).settings); });
+    }
+  }
+  const bool automatic = options.parallel.dp == 0;
+  run::fit_replicas(options, ranks);
+  const run::ParallelOptions& mesh = options.parallel;
+  const std::int64_t needed = mesh.pp * mesh.dp * mesh.cp * mesh.tp;
+  return automatic ? static_cast<int>(std::min<std::int64_t>(needed, ranks)) : ranks;
+}
+
+std::vector<std::string> changed_mesh(const run::Run& run) {
+  const std::string before = (fs::path(run.options.output.dir) / files::kRunFile).string();
+  run::Options was;
+  if (!fs::exists(before) || refusal_of([&] { was = run::read_options(before); })) return {};
+  run::Options is = run.options;
+  const bool tolerance = run.exchange != schedule::ExchangeMode::Off || run.sharded_vocabulary();
+  std::vector<std::string> lines;
+  for (const Option& option : changed(run::describe(is), run::describe(was))) {
+    if (option.section != "parallel" || option.key == "layers") continue;
+    const OptionTable table = run::describe(was);
+    lines.push_back(option.name() + " = " + value_text(option) + " where the run had " +
+                    value_text(find_option(table, option.section, option.key, before)) + ": it goes on" +
+                    (tolerance ? ", but not to the bits of one that never stopped"
+                               : " to the bits of one that never stopped"));
+  }
+  return lines;
 }
 
 std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoint, const run::Run& run,

@@ -24,7 +24,15 @@ struct Resumption {
 // these settings and this data. Changes nothing on disk. Collective.
 Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, comm::Communicator& world);
 
-// Settings that bits depend on and that differ from the checkpoint's: a line each.
+// Settles what the number of ranks and the newest checkpoint decide: numerics.replicas, if not given, is that
+// of the checkpoint that a run resumes from; parallel.dp = "auto". Returns how many of the ranks the run has
+// work for: all but under "auto".
+int fit_ranks(run::Options& options, int ranks, bool resumes);
+
+// What changed of the mesh since the run directory's run file was written: a line each.
+std::vector<std::string> changed_mesh(const run::Run& run);
+
+// Settings that differ from the checkpoint's: a line each.
 std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoint, const run::Run& run,
                                           int threads);
 

@@ -84,6 +84,10 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
     text << "copies    " << number(100.0 * *summary.copy_hidden, 1)
          << " % of the offloading copies' time was hidden behind computation\n";
   }
+  if (summary.collective_hidden) {
+    text << "replicas  " << number(100.0 * *summary.collective_hidden, 1)
+         << " % of the time of collectives between replicas was hidden behind computation\n";
+  }
   if (!sample.empty()) {
     text << "sample    after the first " << train::prompt_bytes(run.options.data.seq_len) << " bytes "
          << (run.options.data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"
@@ -108,7 +112,8 @@ std::string finished_line(const run::Run& run) {
 std::string memory_remark(const run::Run& run, int ranks) {
   const Bytes here = train::this_host().memory;
   Bytes needed = 0;
-  for (const model::DeviceMemory& device : run.predicted) needed += device.total();
+  for (const model::DeviceMemory& device : run.predicted)
+    needed += device.total() * run.mesh.ranks_per_stage();
   return "machine   has " + (here > 0 ? print_bytes(here) : std::string("unknown")) + " of memory; " +
          std::to_string(ranks) + (ranks == 1 ? " rank needs " : " ranks together need ") +
          print_bytes(needed) + (here > 0 && needed > here ? ": more than one such machine has\n" : "\n");

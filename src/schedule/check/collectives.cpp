@@ -8,6 +8,7 @@
 
 #include "schedule/check/device_judge.h"
 #include "schedule/meeting.h"
+#include "schedule/passes/shard.h"
 
 namespace penstock::schedule {
 namespace {
@@ -60,11 +61,11 @@ void compare(const OpTable& table, const Rows& rows, int first, int device, Find
                     " has no collective on device " + std::to_string(is_mine ? first : device) + " to meet"));
 }
 
-// What one device does with a stage's weights and gradients.
-struct StageState {
-  Cell last_backward = kNoCell;  // B or W
-  Cell last_use = kNoCell;       // of the weights, so far
-  Cell gathered = kNoCell;       // since the last release
+// What one device does with a unit's weights and gradients.
+struct UnitState {
+  Cell last_contribution = kNoCell;
+  Cell last_use = kNoCell;  // of the weights, so far
+  Cell gathered = kNoCell;  // since the last release
   Cell released = kNoCell;
   bool has_gathers = false;
   std::map<mesh::Group, Cell> reduced;
@@ -74,53 +75,69 @@ class DeviceCollectives : DeviceJudge {
  public:
   using DeviceJudge::DeviceJudge;
 
-  void find(bool every_stage) {
+  void find(bool every_unit) {
     const Cell end = table_.units().row_end(device_);
     for (cell_ = begin_; cell_ < end; ++cell_) foresee(op_at(cell_));
     for (cell_ = begin_; cell_ < end; ++cell_) judge(op_at(cell_));
-    for (const auto& [stage, state] : stages_) {
-      if (every_stage && state.last_backward != kNoCell && !state.reduced.contains(mesh::Group::Replica))
-        tell_missing(stage);
+    for (const auto& [unit, state] : units_) {
+      if (every_unit && state.last_contribution != kNoCell && !state.reduced.contains(mesh::Group::Replica))
+        tell_missing(unit);
     }
   }
 
  private:
+  int vocabulary() const { return vocabulary_unit(table_.program()); }
+
   void foresee(const Op& op) {
-    if (adds_weight_gradients(op.kind)) stages_[op.key.stage].last_backward = cell_;
-    if (op.kind == OpKind::GatherWeights) stages_[op.key.stage].has_gathers = true;
+    if (op.kind == OpKind::VocabularyLoss) has_visits_ = true;
+    if (op.kind == OpKind::ReleaseWeights) releases_ = true;
+    if (op.kind == OpKind::GatherWeights) units_[op.key.stage].has_gathers = true;
+    if (adds_weight_gradients(op.kind)) units_[op.key.stage].last_contribution = cell_;
+    if (has_visits_ && contributes(table_.program(), op, vocabulary()))
+      units_[vocabulary()].last_contribution = cell_;
   }
 
   void judge(const Op& op) {
-    if (is_action(op.kind)) judge_use(stages_[op.key.stage]);
-    if (op.kind == OpKind::ReduceGradients) judge_reduction(op, stages_[op.key.stage]);
-    if (op.kind == OpKind::GatherWeights) stages_[op.key.stage].gathered = cell_;
-    if (op.kind == OpKind::ReleaseWeights) release(stages_[op.key.stage]);
+    if (is_action(op.kind)) judge_use(units_[op.key.stage]);
+    if (has_visits_ && uses_vocabulary(op)) judge_use(units_[vocabulary()]);
+    if (op.kind == OpKind::ReduceGradients) judge_reduction(op, units_[op.key.stage]);
+    if (op.kind == OpKind::GatherWeights) gather(op);
+    if (op.kind == OpKind::ReleaseWeights) release(units_[op.key.stage]);
     if (op.kind == OpKind::OptimizerStep) need_done(last_, Rule::Order);
     if (lane_of(op.kind) == Lane::Collective) last_ = cell_;
   }
 
-  void judge_use(StageState& stage) {
-    stage.last_use = cell_;
-    if (!stage.has_gathers) return;
-    if (stage.gathered != kNoCell) return need_done(stage.gathered, Rule::Residence);
-    const bool released = stage.released != kNoCell;
-    tell(Rule::Residence, released ? " uses weights that " + text_of(stage.released) + " has released"
+  void judge_use(UnitState& unit) {
+    unit.last_use = cell_;
+    if (!unit.has_gathers) return;
+    if (unit.gathered != kNoCell) return need_done(unit.gathered, Rule::Residence);
+    const bool released = unit.released != kNoCell;
+    tell(Rule::Residence, released ? " uses weights that " + text_of(unit.released) + " has released"
                                    : " uses weights before a GATHER_WEIGHTS brings them");
   }
 
-  void release(StageState& stage) {
-    need_done(stage.last_use, Rule::Residence);
-    stage.released = cell_;
-    stage.gathered = kNoCell;
+  void gather(const Op& op) {
+    units_[op.key.stage].gathered = cell_;
+    const auto there = std::ranges::count_if(units_, [&](const auto& entry) {
+      return entry.first != vocabulary() && entry.second.gathered != kNoCell;
+    });
+    if (releases_ && there > 2)
+      tell(Rule::Residence, " is the " + std::to_string(there) + "th stage gathered at a time; two may be");
   }
 
-  void judge_reduction(const Op& op, StageState& stage) {
-    const auto [known, first] = stage.reduced.try_emplace(op.group, cell_);
+  void release(UnitState& unit) {
+    need_done(unit.last_use, Rule::Residence);
+    unit.released = cell_;
+    unit.gathered = kNoCell;
+  }
+
+  void judge_reduction(const Op& op, UnitState& unit) {
+    const auto [known, first] = unit.reduced.try_emplace(op.group, cell_);
     if (!first) return tell(Rule::Duplicate, " runs a second time, beside " + table_.where(known->second));
-    if (stage.last_backward == kNoCell)
+    if (unit.last_contribution == kNoCell)
       return tell(Rule::Home, " reduces a stage of which this device runs no backward");
-    if (stage.last_backward < cell_) return need_done(stage.last_backward, Rule::Order);
-    tell(Rule::Order, " runs before " + text_of(stage.last_backward) + ", whose gradients it must include");
+    if (unit.last_contribution < cell_) return need_done(unit.last_contribution, Rule::Order);
+    tell(Rule::Order, " runs before " + text_of(unit.last_contribution) + ", whose gradients it must include");
   }
 
   void tell_missing(int stage) {
@@ -131,7 +148,9 @@ class DeviceCollectives : DeviceJudge {
   }
 
   Cell last_ = kNoCell;  // on the collective lane, so far
-  std::map<int, StageState> stages_;
+  bool has_visits_ = false;
+  bool releases_ = false;
+  std::map<int, UnitState> units_;
 };
 
 bool is_on_lane(const Op& op) { return lane_of(op.kind) == Lane::Collective; }
@@ -168,9 +187,9 @@ void find_bad_collectives(const OpTable& table, Findings& findings) {
     });
   };
   if (!any(is_on_lane)) return;
-  const bool every_stage = any(reduces_replicas);
+  const bool every_unit = any(reduces_replicas);
   for (int device = 0; device < table.program().device_count(); ++device)
-    DeviceCollectives(table, device, findings).find(every_stage);
+    DeviceCollectives(table, device, findings).find(every_unit);
 }
 
 }  // namespace penstock::schedule

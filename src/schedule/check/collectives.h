@@ -19,10 +19,11 @@ struct Meetings {
 // same members (meeting.h) are of one kind and size, and LOSS of one slice.
 Meetings match_collectives(const OpTable& table, Findings& findings);
 
-// On one device: a REDUCE_GRAD waits for the stage's last B or W, is the only one of its stage and group, and
-// over the replica group there is one for every stage or none; no F, B, I or W uses weights between a
-// RELEASE_WEIGHTS and the next GATHER_WEIGHTS of a stage that has gathers; STEP waits for all collectives.
-// Duplicate, Home, Missing, Order, Residence.
+// On one device: a REDUCE_GRAD waits for the unit's last contribution (passes/shard.h), is the only one of its
+// unit and group, and over the replica group there is one for every unit or none; no op uses weights before a
+// GATHER_WEIGHTS has brought them, if their unit has any, nor after a RELEASE_WEIGHTS; where weights are
+// released, at most two stages are gathered at a time; STEP waits for all collectives. Duplicate, Home,
+// Missing, Order, Residence.
 void find_bad_collectives(const OpTable& table, Findings& findings);
 
 }  // namespace penstock::schedule

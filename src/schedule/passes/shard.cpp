@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "schedule/passes/rewriter.h"
@@ -10,73 +12,149 @@
 namespace penstock::schedule {
 namespace {
 
-Op over_replicas(OpKind kind, int stage, const std::function<Bytes(int)>& bytes) {
-  return {.key = {.stage = stage},
-          .kind = kind,
-          .group = mesh::Group::Replica,
-          .bytes = bytes ? bytes(stage) : 0};
+bool has_visits(const DeviceProgram& device) {
+  return std::ranges::any_of(device.ops, [](const Op& op) { return op.kind == OpKind::VocabularyLoss; });
 }
 
 class DeviceSync {
  public:
-  DeviceSync(const DeviceProgram& source, const ReplicaSync& sync)
-      : source_(source), sync_(sync), rewriter_(source, 8) {
-    for (std::uint32_t i = 0; i < source.ops.size(); ++i) {
-      if (adds_weight_gradients(source.ops[i].kind)) last_of_[source.ops[i].key.stage] = i;
-    }
+  DeviceSync(const Program& program, const DeviceProgram& source, const ReplicaSync& sync)
+      : program_(program), source_(source), sync_(sync), rewriter_(source, 8), visits_(has_visits(source)) {
+    for (std::uint32_t i = 0; i < source.ops.size(); ++i) foresee(i);
   }
 
   DeviceProgram finish() {
-    if (sync_.sharded) gather();
-    for (std::uint32_t i = 0; i < source_.ops.size(); ++i) {
-      const Op& op = source_.ops[i];
-      if (lane_of(op.kind) == Lane::Compute) reduce();
-      const auto gathered = op.kind == OpKind::Forward ? gather_of_.find(op.key.stage) : gather_of_.end();
-      if (gathered == gather_of_.end()) {
-        rewriter_.keep_next();
-      } else {
-        rewriter_.keep_next({&gathered->second, 1});
-        gather_of_.erase(gathered);
+    if (sync_.states != ReplicaStates::Whole) {
+      if (visits_) gather(vocabulary_unit(program_));
+      for (const int stage : stages_) {
+        if (sync_.states == ReplicaStates::Shared) gather(stage);
       }
-      if (adds_weight_gradients(op.kind) && last_of_.at(op.key.stage) == i) ended_.push_back(i);
     }
+    for (std::uint32_t i = 0; i < source_.ops.size(); ++i) keep(i);
     reduce();
+    while (!here_.empty()) release(here_.front());
     return rewriter_.take();
   }
 
  private:
-  void gather() {
-    for (const Op& op : source_.ops) {
-      const int stage = op.key.stage;
-      if (op.kind != OpKind::Forward || gather_of_.contains(stage)) continue;
-      gather_of_[stage] = rewriter_.insert(over_replicas(OpKind::GatherWeights, stage, sync_.weight_bytes));
+  void foresee(std::uint32_t index) {
+    const Op& op = source_.ops[index];
+    const auto note = [&](int unit) {
+      if (sync_.reduces && contributes(program_, op, unit)) last_of_[unit] = index;
+    };
+    if (visits_) note(vocabulary_unit(program_));
+    if (!is_action(op.kind)) return;
+    note(op.key.stage);
+    if (std::ranges::find(stages_, op.key.stage) == stages_.end()) stages_.push_back(op.key.stage);
+    if (runs_.empty() || source_.ops[runs_.back()].key.stage != op.key.stage) runs_.push_back(index);
+  }
+
+  void keep(std::uint32_t index) {
+    const Op& op = source_.ops[index];
+    if (lane_of(op.kind) == Lane::Compute) reduce();
+    std::vector<std::uint32_t> waits;
+    if (is_action(op.kind) && sync_.states == ReplicaStates::Passing) begin_run(index, waits);
+    if (is_action(op.kind)) wait_for_gather(op.key.stage, op, waits);
+    if (visits_ && uses_vocabulary(op)) wait_for_gather(vocabulary_unit(program_), op, waits);
+    const std::uint32_t kept = rewriter_.keep_next(waits);
+    if (is_action(op.kind)) last_use_[op.key.stage] = kept;
+    for (const auto& [unit, last] : last_of_) {
+      if (last == index) ended_.push_back(unit);
     }
   }
 
+  // The stages of this run and of the next are there, or on their way.
+  void begin_run(std::uint32_t index, std::vector<std::uint32_t>& waits) {
+    const int stage = source_.ops[index].key.stage;
+    if (contributes(program_, source_.ops[index], stage) && begun_.insert(stage).second && !reduced_.empty())
+      waits.insert(waits.end(), reduced_.begin(), reduced_.end() - 1);
+    const auto run = std::ranges::find(runs_, index);
+    if (run == runs_.end()) return;
+    fetch(stage, stage);
+    if (run + 1 != runs_.end()) fetch(source_.ops[*(run + 1)].key.stage, stage);
+  }
+
+  void fetch(int stage, int current) {
+    if (std::ranges::find(here_, stage) != here_.end()) return;
+    if (here_.size() == 2) release(here_.front() == current ? here_.back() : here_.front());
+    here_.push_back(stage);
+    gather(stage);
+  }
+
+  void gather(int unit) {
+    awaited_.erase(unit);
+    gather_of_[unit] = insert(OpKind::GatherWeights, unit, sync_.weight_bytes, {});
+  }
+
+  void release(int stage) {
+    std::erase(here_, stage);
+    const auto used = last_use_.find(stage);
+    insert(OpKind::ReleaseWeights, stage, {}, {used->second});
+  }
+
+  // Once for every kind of op: lanes overtake each other.
+  void wait_for_gather(int unit, const Op& op, std::vector<std::uint32_t>& waits) {
+    const auto gathered = gather_of_.find(unit);
+    if (gathered != gather_of_.end() && awaited_[unit].insert(lane_of(op.kind)).second)
+      waits.push_back(gathered->second);
+  }
+
   void reduce() {
-    for (const std::uint32_t last : ended_) {
-      const std::uint32_t wait = rewriter_.moved_to(last);
-      const int stage = source_.ops[last].key.stage;
-      rewriter_.insert(over_replicas(OpKind::ReduceGradients, stage, sync_.gradient_bytes), {&wait, 1});
+    for (const int unit : ended_) {
+      const std::uint32_t last = rewriter_.moved_to(last_of_.at(unit));
+      reduced_.push_back(insert(OpKind::ReduceGradients, unit, sync_.gradient_bytes, {last}));
     }
     ended_.clear();
   }
 
+  std::uint32_t insert(OpKind kind, int unit, const std::function<Bytes(int)>& bytes,
+                       const std::vector<std::uint32_t>& waits) {
+    const Op op{.key = {.stage = unit},
+                .kind = kind,
+                .group = mesh::Group::Replica,
+                .bytes = bytes ? bytes(unit) : 0};
+    return rewriter_.insert(op, waits);
+  }
+
+  const Program& program_;
   const DeviceProgram& source_;
   const ReplicaSync& sync_;
   Rewriter rewriter_;
-  std::map<int, std::uint32_t> last_of_;    // [stage] its last B or W, in the source
-  std::map<int, std::uint32_t> gather_of_;  // [stage] not waited for yet, in the result
-  std::vector<std::uint32_t> ended_;        // last B or W, in the source, whose REDUCE_GRAD is not issued
+  const bool visits_;                       // of the vocabulary
+  std::vector<int> stages_;                 // in the order of first use
+  std::vector<std::uint32_t> runs_;         // the first op of each, in the source
+  std::map<int, std::uint32_t> last_of_;    // [unit] the last op that contributes, in the source
+  std::map<int, std::uint32_t> gather_of_;  // [unit] the latest, in the result
+  std::map<int, std::uint32_t> last_use_;   // [stage] in the result
+  std::map<int, std::set<Lane>> awaited_;   // [unit] the lanes that have waited for its gather
+  std::vector<int> here_;                   // stages gathered, the oldest first
+  std::set<int> begun_;                     // stages to which something has contributed
+  std::vector<int> ended_;                  // units whose REDUCE_GRAD is not issued
+  std::vector<std::uint32_t> reduced_;      // REDUCE_GRADs, in the result
 };
 
 }  // namespace
+
+bool uses_vocabulary(const Op& op) {
+  return op.kind == OpKind::SendEmbedding || op.kind == OpKind::VocabularyLoss ||
+         (op.kind == OpKind::Forward && op.key.stage == 0);
+}
+
+bool contributes(const Program& program, const Op& op, int unit) {
+  const bool backward = is_backward(op.kind) || op.kind == OpKind::BackwardWeight;
+  if (unit == vocabulary_unit(program)) {
+    const bool gradient = op.kind == OpKind::VocabularyLoss || op.kind == OpKind::EmbeddingGradient;
+    return gradient || (is_backward(op.kind) && op.key.stage == 0);
+  }
+  if (!is_action(op.kind) || op.key.stage != unit) return false;
+  return backward || unit + 1 == program.stages;
+}
 
 Program add_replica_sync(const Program& program, const ReplicaSync& sync) {
   if (!sync.gradient_bytes) return program;
   Program result{program.name, program.stages, program.slices, {}};
   for (const DeviceProgram& device : program.devices)
-    result.devices.push_back(DeviceSync(device, sync).finish());
+    result.devices.push_back(DeviceSync(program, device, sync).finish());
   return result;
 }
 

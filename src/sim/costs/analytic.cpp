@@ -128,6 +128,14 @@ Seconds AnalyticCosts::loss(const Op& op) const {
          stage_transfer(hardware_, bytes_.work().mesh, static_cast<double>(op.bytes));
 }
 
+namespace {
+
+int shards_of(const Work& work) {
+  return work.shard_group > 0 ? work.shard_group : static_cast<int>(work.mesh.replicas());
+}
+
+}  // namespace
+
 Seconds AnalyticCosts::optimizer(int device) const {
   const Work& work = bytes_.work();
   double layers = 0, embeddings = 0;
@@ -140,8 +148,8 @@ Seconds AnalyticCosts::optimizer(int device) const {
   if (work.vocabulary_parallel) embeddings = (work.shape.tied_embeddings ? 1.0 : 2.0) / work.mesh.pipeline;
   const model::LocalParameters held = model::held_parameters(work.shape, work.mesh, layers, embeddings);
   const bool sharded = engine_.shards_optimizer;
-  const double stepped = held.dense / (sharded ? static_cast<double>(work.mesh.replicas()) : 1) +
-                         held.expert / (sharded ? held.expert_replicas : 1);
+  const double stepped = held.dense / (sharded ? shards_of(work) : 1) +
+                         held.expert / (sharded && work.shard_group != 1 ? held.expert_replicas : 1);
   return optimizer_passes(hardware_,
                           held.total() * engine_.gradient_passes + stepped * engine_.optimizer_bytes) +
          1e-3 * hardware_.kernels.step_ms;
@@ -166,6 +174,10 @@ Seconds AnalyticCosts::seconds(int device, std::uint32_t, const Op& op) const {
     case OpKind::GatherWeights:
       if (op.peer >= 0)  // both sides send at once
         return message(hardware_, near(device, op.peer), static_cast<double>(op.bytes));
+      if (op.group == mesh::Group::Replica) {
+        const auto bytes = static_cast<double>(op.bytes);
+        return op.kind == OpKind::ReduceGradients ? reduction(bytes) : gathering(bytes);
+      }
       return op.group == mesh::Group::Pipeline ? 0 : collective(op.group, static_cast<double>(op.bytes));
     case OpKind::OptimizerStep:
       return optimizer(device);
@@ -184,6 +196,28 @@ Seconds AnalyticCosts::collective(mesh::Group group, double bytes) const {
   const bool gradients = group == mesh::Group::Replica || group == mesh::Group::ExpertReplica;
   return ring_pass(hardware_, mesh::thinnest(bytes_.work().mesh, spaced, hardware_.node.gpus), bytes,
                    gradients);
+}
+
+// Ranks of a shard group follow each other, t apart; copies of a share are a shard group apart.
+Seconds AnalyticCosts::reduction(double bytes) const {
+  const mesh::Mesh& mesh = bytes_.work().mesh;
+  const int shards = shards_of(bytes_.work()), copies = static_cast<int>(mesh.replicas()) / shards;
+  const auto between =
+      mesh::thinnest(mesh.ranks_per_stage(), mesh.pipeline, std::int64_t{mesh.tensor} * shards, copies,
+                     hardware_.node.gpus);
+  return ring_pass(hardware_, shard_spread(), bytes, true) +
+         2 * ring_pass(hardware_, between, bytes / shards, true);
+}
+
+Seconds AnalyticCosts::gathering(double bytes) const {
+  return ring_pass(hardware_, shard_spread(), bytes, true);
+}
+
+mesh::NodeSpread AnalyticCosts::shard_spread() const {
+  const mesh::Mesh& mesh = bytes_.work().mesh;
+  const int shards = shards_of(bytes_.work());
+  const std::int64_t width = std::int64_t{mesh.tensor} * shards;
+  return mesh::thinnest(width, mesh.world() / width, mesh.tensor, shards, hardware_.node.gpus);
 }
 
 Transfer AnalyticCosts::transfer(int device, std::uint32_t, const Op& send) const {

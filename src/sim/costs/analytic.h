@@ -37,9 +37,14 @@ class AnalyticCosts final : public Costs {
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
   RecordBytes record(const schedule::Key& key) const override { return bytes_.record(key); }
   ActionBytes action(int device, const schedule::Op& op) const override { return bytes_.action(device, op); }
+  StageBytes stage(int number) const override { return bytes_.stage(number); }
 
   // Of one pass over a group, its slowest placed one: a reduce-scatter or an all-gather of `bytes`.
   Seconds collective(mesh::Group group, double bytes) const;
+  // Gradients of `bytes` over the replicas: scattered in a shard group, then all-reduced between copies; the
+  // weights gathered in a shard group.
+  Seconds reduction(double bytes) const;
+  Seconds gathering(double bytes) const;
 
   const RunBytes& bytes() const { return bytes_; }
 
@@ -56,6 +61,7 @@ class AnalyticCosts final : public Costs {
   double columns() const;  // of the vocabulary on a rank that has any
   Seconds loss(const schedule::Op& op) const;
   Seconds optimizer(int device) const;
+  mesh::NodeSpread shard_spread() const;  // of a shard group, its slowest placed one
   bool near(int device, int peer) const;  // on one node
 
   RunBytes bytes_;

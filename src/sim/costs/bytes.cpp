@@ -144,4 +144,9 @@ ActionBytes RunBytes::action(int device, const Op& op) const {
   return place->second = {memory.temporary, memory.growth, logits};
 }
 
+StageBytes RunBytes::stage(int number) const {
+  const auto index = static_cast<std::size_t>(number);
+  return index < work_.passing.size() ? work_.passing[index] : StageBytes{};
+}
+
 }  // namespace penstock::sim

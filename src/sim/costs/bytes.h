@@ -31,6 +31,8 @@ struct Work {
   bool vocabulary_parallel = false;  // embedding and output layer over t·p ranks
   Tokens loss_tile = 512;
   std::optional<model::KernelSetting> kernels;  // none: what actions take while they run is unknown
+  int shard_group = 0;  // replicas that share one set of states; 0: all; 1: each has all
+  std::vector<StageBytes> passing;  // of each stage; empty: weights and gradients are always there
 
   int stages() const { return static_cast<int>(layers.size()); }
   bool is_last(int stage) const { return stage + 1 == stages(); }
@@ -46,6 +48,7 @@ class RunBytes final : public MemoryCosts {
 
   RecordBytes record(const schedule::Key& key) const override;
   ActionBytes action(int device, const schedule::Op& op) const override;  // LOSS too
+  StageBytes stage(int number) const override;
 
   // Of a record, all that may leave its device: what the policy keeps, without the statistics, and without
   // K,V where later slices read them.

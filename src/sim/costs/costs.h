@@ -37,6 +37,12 @@ struct ActionBytes {
   Bytes messages = 0;   // of a visit of the vocabulary: what its own messages carry
 };
 
+// Of a stage whose weights and gradients are there only while they are used (passes/shard.h).
+struct StageBytes {
+  Bytes weights = 0;
+  Bytes gradients = 0;
+};
+
 // The part of an action's time that is attention, including what other devices may compute of it.
 struct AttentionShare {
   Seconds seconds = 0;
@@ -49,6 +55,7 @@ class MemoryCosts {
   virtual ~MemoryCosts() = default;
   virtual RecordBytes record(const schedule::Key& key) const = 0;
   virtual ActionBytes action(int /*device*/, const schedule::Op&) const { return {}; }
+  virtual StageBytes stage(int /*number*/) const { return {}; }  // zeros when they are always there
 };
 
 // Implementations answer with finite values that are not negative, and are called for every op: keep them

@@ -35,13 +35,15 @@ FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const Own
   FileShare share{.layout = files::lay_out_safetensors(whole, {{"format", "pt"}}), .tensors{}};
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const auto found = owned.find(whole[i].name);
-    if (found == owned.end() || found->second.parameter->shard.count == 0) continue;
+    if (found == owned.end()) continue;
     const auto& [parameter, values] = found->second;
     PENSTOCK_CHECK(parameter->sizes == whole[i].shape, "a parameter has the model's size");
+    auto ranges = mesh::ranges_of(parameter->shard, parameter->sizes, parameter->written());
+    if (ranges.empty()) continue;  // nothing but padding
     share.tensors.push_back({.tensor = i,
                              .element = files::size_of(whole[i].type),
-                             .ranges = mesh::ranges_of(parameter->shard, parameter->sizes),
-                             .bytes = bytes_of_tensor(parameter->unpadded(values))});
+                             .ranges = std::move(ranges),
+                             .bytes = bytes_of_tensor(parameter->written_part(values))});
   }
   return share;
 }

@@ -28,7 +28,7 @@ struct FileShare {
   std::vector<TensorShare> tensors;
 };
 
-// A parameter that this rank owns a part of, and its master or a moment.
+// A parameter that this rank writes a part of, and its master or a moment.
 struct TensorSource {
   const nn::Parameter* parameter = nullptr;
   at::Tensor values;

@@ -42,7 +42,7 @@ void CheckpointSaver::find_shares(Trainer& trainer, const model::Shape& shape) {
   OwnedTensors owned;
   for (const Optimizer::Entry& entry : trainer.optimizer().entries()) {
     const nn::Parameter& parameter = *entry.parameter;
-    if (!nn::owns(parameter)) continue;
+    if (parameter.written().count == 0) continue;
     owned[kept_name(parameter.name, Kept::Weight)] = {&parameter, parameter.master};
     owned[kept_name(parameter.name, Kept::FirstMoment)] = {&parameter, entry.first_moment};
     owned[kept_name(parameter.name, Kept::SecondMoment)] = {&parameter, entry.second_moment};

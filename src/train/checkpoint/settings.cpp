@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kSlices = "schedule.slices";
 constexpr const char* kThreads = "train.threads";
+constexpr const char* kReplicas = "numerics.replicas";
 constexpr std::int64_t kMostThreads = 4096;
 
 // These change no trained bit.
@@ -30,12 +31,13 @@ bool contains(const List& list, std::string_view word) {
 
 bool counts(const Option& option) {
   if (option.section == "train") return !contains(kUpkeep, option.key);
-  return option.section == "model" || option.section == "data";
+  return option.section == "model" || option.section == "data" || option.section == "numerics";
 }
 
 bool may_change(std::string_view name) {
   if (contains(kPlaces, name)) return true;
-  return !name.starts_with("model.") && !name.starts_with("data.") && !contains(kOrder, name);
+  const std::string_view section = name.substr(0, name.find('.'));
+  return section != "model" && section != "data" && section != "numerics" && !contains(kOrder, name);
 }
 
 // The value of the setting; empty when unknown.
@@ -74,6 +76,10 @@ std::vector<SettingChange> changes(const Settings& was, const Settings& is) {
     found.push_back({name, value, now, may_change(name)});
   }
   return found;
+}
+
+std::int64_t replicas_of(const Settings& settings) {
+  return std::max<std::int64_t>(parse_integer(find(settings, kReplicas)).value_or(0), 0);
 }
 
 int threads_of(const Settings& settings) {

@@ -113,10 +113,14 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
 
 // place_of(i): where row i of the batch begins, or nothing for a row of padding.
 template <class PlaceOf>
-StepTokens TokenData::batch(PlaceOf place_of) const {
+StepTokens TokenData::batch(const Part& part, PlaceOf place_of) const {
   StepTokens step;
   std::vector<std::int64_t> sample(static_cast<std::size_t>(cut_.needed()));
+  const std::int64_t rows = batch_ / part.replicas, first = part.replica * rows;
   for (std::int64_t row = 0; row < batch_; ++row) {
+    if (place_of(row)) step.target_count += cut_.needed() - 1;
+  }
+  for (std::int64_t row = first; row < first + rows; ++row) {
     if (row % micro_batch_ == 0) {
       step.tokens.push_back(at::empty({micro_batch_, cut_.seq_len}, at::kLong));
       step.targets.push_back(at::empty({micro_batch_, cut_.seq_len}, at::kLong));
@@ -134,20 +138,19 @@ StepTokens TokenData::batch(PlaceOf place_of) const {
     std::copy_n(sample.begin(), cut_.seq_len, tokens);
     std::copy(sample.begin() + 1, sample.end(), targets);
     if (!cut_.full_targets) targets[cut_.seq_len - 1] = kNoTarget;
-    step.target_count += cut_.needed() - 1;
   }
   return step;
 }
 
-StepTokens TokenData::training_batch(std::int64_t first) const {
-  return batch([&](std::int64_t row) { return std::optional(training_->at(first + row)); });
+StepTokens TokenData::training_batch(std::int64_t first, Part part) const {
+  return batch(part, [&](std::int64_t row) { return std::optional(training_->at(first + row)); });
 }
 
 std::int64_t TokenData::evaluation_batches() const { return (evaluation_samples_ + batch_ - 1) / batch_; }
 
-StepTokens TokenData::evaluation_batch(std::int64_t index) const {
+StepTokens TokenData::evaluation_batch(std::int64_t index, Part part) const {
   PENSTOCK_CHECK(index >= 0 && index < evaluation_batches(), "an evaluation batch exists");
-  return batch([&](std::int64_t row) {
+  return batch(part, [&](std::int64_t row) {
     const std::int64_t sample = index * batch_ + row;
     return sample < evaluation_samples_ ? std::optional(held_out_->at(sample)) : std::nullopt;
   });

@@ -31,18 +31,26 @@ class TokenData {
   std::string_view held_out_text() const { return held_out_text_; }
   bool is_text() const { return text_.has_value(); }
 
-  // The batch that begins with sample `first` of the endless sequence of epochs (Samples). So the data's
-  // whole state is one integer: the samples drawn so far. Throws InputError when the tokens are damaged.
-  StepTokens training_batch(std::int64_t first) const;
+  // One replica of so many, which share out the batch in order.
+  struct Part {
+    std::int64_t replica = 0;
+    std::int64_t replicas = 1;
+  };
+
+  // The part of the batch that begins with sample `first` of the endless sequence of epochs (Samples). So the
+  // data's whole state is one integer: the samples drawn so far. Throws InputError when the tokens are damaged.
+  StepTokens training_batch(std::int64_t first, Part part) const;
+  StepTokens training_batch(std::int64_t first) const { return training_batch(first, Part()); }
 
   // Evaluation uses the first held-out samples, at most train.evaluate_sequences, in order; the last batch is
   // filled with padding rows without targets. No batches when nothing is held out.
   std::int64_t evaluation_batches() const;
-  StepTokens evaluation_batch(std::int64_t index) const;
+  StepTokens evaluation_batch(std::int64_t index, Part part) const;
+  StepTokens evaluation_batch(std::int64_t index) const { return evaluation_batch(index, Part()); }
 
  private:
   template <class PlaceOf>
-  StepTokens batch(PlaceOf place_of) const;
+  StepTokens batch(const Part& part, PlaceOf place_of) const;
 
   Cut cut_;
   std::int64_t batch_;

@@ -27,13 +27,18 @@ constexpr std::int64_t kEnd = -1;  // instead of an exchange's number: no more r
 
 }  // namespace
 
-ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline)
+ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline, std::function<bool()> meanwhile)
     : run_(run),
       pipeline_(pipeline),
       type_(nn::compute_type(run.precision)),
       timeout_(run.options.train.timeout),
       polling_(comm::make_polling(
-          *pipeline, [this] { return serve(); }, timeout_)) {
+          *pipeline,
+          [this, meanwhile = std::move(meanwhile)] {
+            const bool moved = meanwhile && meanwhile();
+            return serve() || moved;
+          },
+          timeout_)) {
   std::set<int> partners, owners;
   for (std::uint32_t i = 0; i < run_.program.exchanges.size(); ++i) {
     const schedule::Exchange& exchange = run_.program.exchanges[i];

@@ -28,8 +28,9 @@ namespace penstock::train {
 
 class ExchangeServer {
  public:
-  // Of the device that is this rank of the pipeline. The run must outlive the server.
-  ExchangeServer(const run::Run& run, comm::Pipeline pipeline);
+  // Of the device that is this rank of the pipeline. The run must outlive the server. Its waits also run
+  // `meanwhile`.
+  ExchangeServer(const run::Run& run, comm::Pipeline pipeline, std::function<bool()> meanwhile = {});
   ~ExchangeServer();
 
   // The pipeline's communicator; its waits serve requests.

@@ -19,17 +19,17 @@ std::size_t compute_ops(const schedule::DeviceProgram& list) {
 
 // Gathers each rank's list, of size_of(rank) entries, on rank 0.
 template <class Entry, class SizeOf>
-std::vector<std::vector<Entry>> gather_lists(const std::vector<Entry>& mine, comm::World world,
+std::vector<std::vector<Entry>> gather_lists(const std::vector<Entry>& mine, comm::Pipeline pipeline,
                                              SizeOf&& size_of) {
   constexpr int channel = static_cast<int>(schedule::Channel::Control);
-  if (world->rank() != 0) {
-    world->send(std::as_bytes(std::span(mine)), 0, channel).wait();
+  if (pipeline->rank() != 0) {
+    pipeline->send(std::as_bytes(std::span(mine)), 0, channel).wait();
     return {};
   }
   std::vector<std::vector<Entry>> lists{mine};
-  for (int rank = 1; rank < world->size(); ++rank) {
+  for (int rank = 1; rank < pipeline->size(); ++rank) {
     std::vector<Entry> entries(size_of(static_cast<std::size_t>(rank)));
-    world->receive(std::as_writable_bytes(std::span(entries)), rank, channel).wait();
+    pipeline->receive(std::as_writable_bytes(std::span(entries)), rank, channel).wait();
     lists.push_back(std::move(entries));
   }
   return lists;
@@ -38,28 +38,29 @@ std::vector<std::vector<Entry>> gather_lists(const std::vector<Entry>& mine, com
 }  // namespace
 
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
-                                 const std::vector<schedule::ExchangeSpan>& exchange, comm::World world) {
+                                 const std::vector<schedule::ExchangeSpan>& exchange, comm::Pipeline pipeline) {
   schedule::Timeline timeline{
-      gather_lists(mine, world, [&](std::size_t rank) { return program.devices[rank].ops.size(); })};
+      gather_lists(mine, pipeline, [&](std::size_t rank) { return program.devices[rank].ops.size(); })};
   if (program.exchanges.empty()) return timeline;
   const auto counts =
-      gather_lists(std::vector{exchange.size()}, world, [](std::size_t) { return std::size_t{1}; });
-  timeline.exchanges = gather_lists(exchange, world, [&](std::size_t rank) { return counts[rank].front(); });
+      gather_lists(std::vector{exchange.size()}, pipeline, [](std::size_t) { return std::size_t{1}; });
+  timeline.exchanges = gather_lists(exchange, pipeline, [&](std::size_t rank) { return counts[rank].front(); });
   return timeline;
 }
 
 std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,
-                                                 const std::vector<OpMemory>& mine, comm::World world) {
-  return gather_lists(mine, world, [&](std::size_t rank) { return compute_ops(program.devices[rank]); });
+                                                 const std::vector<OpMemory>& mine, comm::Pipeline pipeline) {
+  return gather_lists(mine, pipeline, [&](std::size_t rank) { return compute_ops(program.devices[rank]); });
 }
 
 std::vector<std::vector<Seconds>> gather_processor_seconds(const schedule::Program& program,
                                                            const std::vector<Seconds>& mine,
-                                                           comm::World world) {
-  return gather_lists(mine, world, [&](std::size_t rank) { return program.devices[rank].ops.size(); });
+                                                           comm::Pipeline pipeline) {
+  return gather_lists(mine, pipeline, [&](std::size_t rank) { return program.devices[rank].ops.size(); });
 }
 
-std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, const AwayBytes& away, comm::World world) {
+std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const nn::Ledger& mine,
+                                          const AwayBytes& away, comm::World world) {
   constexpr std::array kMore{"total", "host", "disk"};
   using Peaks = std::array<std::int64_t, nn::kCategories + kMore.size()>;
   Peaks own{};
@@ -69,8 +70,13 @@ std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, const AwayByte
   std::vector<Peaks> all(static_cast<std::size_t>(world->size()));
   world->all_gather(comm::bytes_of(own), std::as_writable_bytes(std::span(all)));
 
+  const auto total = [](const Peaks& rank) { return rank[nn::kCategories]; };
   std::vector<BytesByCategory> peaks;
-  for (const Peaks& rank : all) {
+  for (std::int64_t device = 0; device < mesh.pipeline; ++device) {
+    const auto first = all.begin() + device * mesh.ranks_per_stage();
+    const Peaks& rank = *std::max_element(first, first + mesh.ranks_per_stage(), [&](const Peaks& a, const Peaks& b) {
+      return total(a) < total(b);
+    });
     BytesByCategory named;
     for (int i = 0; i < nn::kCategories; ++i) {
       named.emplace_back(nn::name_of(static_cast<nn::Category>(i)), rank[i]);

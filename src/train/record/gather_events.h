@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers the measurements of all ranks on rank 0.
+// Gathers the measurements of a pipeline's ranks on its first, and peaks of all ranks.
 #pragma once
 
 #include <vector>
@@ -16,16 +16,16 @@ namespace penstock::train {
 // The timeline of one step on rank 0, from each rank's own events (one per op of its list) and spans of
 // exchange; empty on the others. Collective.
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
-                                 const std::vector<schedule::ExchangeSpan>& exchange, comm::World world);
+                                 const std::vector<schedule::ExchangeSpan>& exchange, comm::Pipeline pipeline);
 
 // Each rank's memory at the ends of its compute ops, on rank 0; empty on the others. Collective.
 std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,
-                                                 const std::vector<OpMemory>& mine, comm::World world);
+                                                 const std::vector<OpMemory>& mine, comm::Pipeline pipeline);
 
 // Processor seconds of each rank's ops, on rank 0; empty on the others. Collective.
 std::vector<std::vector<Seconds>> gather_processor_seconds(const schedule::Program& program,
                                                            const std::vector<Seconds>& mine,
-                                                           comm::World world);
+                                                           comm::Pipeline pipeline);
 
 // Peak offloaded bytes.
 struct AwayBytes {
@@ -33,8 +33,10 @@ struct AwayBytes {
   Bytes disk = 0;
 };
 
-// Peak bytes of each rank by category, "total" (the peak of their sum), and "host" and "disk", which are not
-// part of it. On all ranks. Collective.
-std::vector<BytesByCategory> gather_peaks(const nn::Ledger& mine, const AwayBytes& away, comm::World world);
+// Peak bytes of each device by category, "total" (the peak of their sum), and "host" and "disk", which are not
+// part of it: of the rank with the greatest total of those that are this device of their pipelines. On all
+// ranks. Collective.
+std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const nn::Ledger& mine,
+                                          const AwayBytes& away, comm::World world);
 
 }  // namespace penstock::train

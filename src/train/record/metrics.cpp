@@ -61,6 +61,7 @@ std::string to_json(const StepMetrics& metrics) {
             {"bubble_fraction", metrics.bubble_fraction},
             {"peak_bytes", metrics.peak_bytes}};
   if (metrics.copy_hidden) line["copy_hidden"] = *metrics.copy_hidden;
+  if (metrics.collective_hidden) line["collective_hidden"] = *metrics.collective_hidden;
   if (metrics.skipped) line["skipped"] = true;
   if (metrics.evaluation_loss) line["evaluation_loss"] = *metrics.evaluation_loss;
   return line.dump();
@@ -135,6 +136,7 @@ std::string to_json(const Summary& summary) {
                       {"evaluation_loss", optional(summary.evaluation_loss)},
                       {"bigram_loss", optional(summary.bigram_loss)},
                       {"copy_hidden", optional(summary.copy_hidden)},
+                      {"collective_hidden", optional(summary.collective_hidden)},
                       {"skipped_steps", summary.skipped_steps},
                       {"machine", summary.machine},
                       {"devices", devices},

@@ -26,6 +26,7 @@ struct StepMetrics {
   double bubble_fraction = 0;
   Bytes peak_bytes = 0;                   // of the fullest device
   std::optional<double> copy_hidden;      // share of the copies' time without a waiting rank
+  std::optional<double> collective_hidden = {};  // the same of collectives between replicas
   bool skipped = false;                   // no update: loss or gradient not finite
   std::optional<double> evaluation_loss;  // after this step's update
 };
@@ -92,6 +93,7 @@ struct Summary {
   std::optional<double> evaluation_loss;  // after the last step
   std::optional<double> bigram_loss;      // of a bigram table on the same held-out text
   std::optional<double> copy_hidden;      // of the last step
+  std::optional<double> collective_hidden = {};
   std::int64_t skipped_steps = 0;
   std::string machine;
   std::vector<DeviceSummary> devices;

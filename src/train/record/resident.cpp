@@ -48,22 +48,21 @@ void ResidentAccount::note_step(Bytes host) {
   world_->barrier();
 }
 
-std::vector<ResidentSummary> ResidentAccount::gather(const model::MemoryTable& predicted,
-                                                     Bytes checkpoint_copy) const {
+std::vector<ResidentSummary> ResidentAccount::gather(const run::Run& run, Bytes checkpoint_copy) const {
   const std::array<std::int64_t, 4> mine{libraries_, ledger_.peak_total(), checkpoint_copy,
                                          resident_memory().peak};
   std::vector<std::array<std::int64_t, 4>> all(static_cast<std::size_t>(world_->size()));
   world_->all_gather(comm::bytes_of(mine), std::as_writable_bytes(std::span(all)));
   std::vector<ResidentSummary> processes;
-  for (std::size_t device = 0; device < all.size(); ++device) {
-    const auto& [libraries, tensors, copy_of_device, resident] = all[device];
-    if (device == 0 || !one_process())
-      processes.push_back(
-          {.first_device = static_cast<int>(device), .libraries = libraries, .measured = resident});
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto& [libraries, tensors, copy_of_rank, resident] = all[rank];
+    const int device = run.mesh.coordinates_of(static_cast<std::int64_t>(rank)).pipeline;
+    if (rank == 0 || !one_process())
+      processes.push_back({.first_device = device, .libraries = libraries, .measured = resident});
     processes.back().tensors += tensors;
-    processes.back().checkpoint_copy += copy_of_device;
-    processes.back().predicted_tensors += predicted[device].total();
-    processes.back().predicted_host += predicted[device].host;
+    processes.back().checkpoint_copy += copy_of_rank;
+    processes.back().predicted_tensors += run.predicted[static_cast<std::size_t>(device)].total();
+    processes.back().predicted_host += run.predicted[static_cast<std::size_t>(device)].host;
   }
   return processes;
 }

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "comm/groups.h"
-#include "model/memory/table.h"
 #include "nn/ledger.h"
+#include "run/run.h"
 #include "train/record/metrics.h"
 
 namespace penstock::train {
@@ -30,8 +30,8 @@ class ResidentAccount {
   // memory.
   void note_step(Bytes host);
 
-  // For every process, on all ranks. `predicted` is of all devices, `checkpoint_copy` of this rank.
-  std::vector<ResidentSummary> gather(const model::MemoryTable& predicted, Bytes checkpoint_copy) const;
+  // For every process, on all ranks. `checkpoint_copy` is of this rank.
+  std::vector<ResidentSummary> gather(const run::Run& run, Bytes checkpoint_copy) const;
 
  private:
   const nn::Ledger& ledger_;

@@ -68,19 +68,19 @@ NamedCall parse_call(const Json& entry, const Json& kernels, const Json& blocks,
 
 }  // namespace
 
-StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>& mine, comm::World world) {
+StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>& mine, comm::Pipeline pipeline) {
   constexpr int channel = static_cast<int>(schedule::Channel::Control);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(world->size()));
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(pipeline->size()));
   std::int64_t count = static_cast<std::int64_t>(mine.size());
-  world->all_gather(std::as_bytes(std::span(&count, 1)), std::as_writable_bytes(std::span(counts)));
-  if (world->rank() != 0) {
-    world->send(std::as_bytes(std::span(mine)), 0, channel).wait();
+  pipeline->all_gather(std::as_bytes(std::span(&count, 1)), std::as_writable_bytes(std::span(counts)));
+  if (pipeline->rank() != 0) {
+    pipeline->send(std::as_bytes(std::span(mine)), 0, channel).wait();
     return {};
   }
   StepProfile profile{.step = step, .devices = {mine}};
-  for (int rank = 1; rank < world->size(); ++rank) {
+  for (int rank = 1; rank < pipeline->size(); ++rank) {
     std::vector<nn::KernelCall> calls(static_cast<std::size_t>(counts[rank]));
-    world->receive(std::as_writable_bytes(std::span(calls)), rank, channel).wait();
+    pipeline->receive(std::as_writable_bytes(std::span(calls)), rank, channel).wait();
     profile.devices.push_back(std::move(calls));
   }
   return profile;

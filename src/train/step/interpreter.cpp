@@ -47,8 +47,9 @@ StepResult Interpreter::run(const StepTokens& step) {
   began_ = steady_seconds();
   if (parts_.offloader) parts_.offloader->begin(began_);
   if (parts_.exchange) parts_.exchange->begin(began_);
+  if (parts_.replicas) parts_.replicas->begin(began_);
   const std::function<void()> serve = [this] {
-    if (parts_.exchange) parts_.exchange->serve();
+    if (parts_.meanwhile) parts_.meanwhile();
   };
   const nn::BoundaryScope boundaries(serve);
   for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
@@ -63,6 +64,7 @@ StepResult Interpreter::run(const StepTokens& step) {
     poll();
   }
   wait_for_sends();
+  finish_collectives(static_cast<std::uint32_t>(list_.ops.size()));
   end_exchange();
   if (parts_.exchange) result_.exchanges = parts_.exchange->spans();
   PENSTOCK_CHECK(receiving_.empty(), "every message received is used by the step");
@@ -71,7 +73,10 @@ StepResult Interpreter::run(const StepTokens& step) {
 
 void Interpreter::execute(std::uint32_t index) {
   processor_began_ = own_processor_time();
+  const bool contributes = parts_.gradients && mode_ == Mode::Train;
+  if (contributes) parts_.gradients->enter(list_.ops[index]);
   carry_out(index);
+  if (contributes) parts_.gradients->leave(list_.ops[index]);
   const schedule::Lane lane = schedule::lane_of(list_.ops[index].kind);
   if (lane != schedule::Lane::Compute && lane != schedule::Lane::Collective) return;
   result_.processor_seconds[index] = own_processor_time() - processor_began_;
@@ -118,12 +123,11 @@ void Interpreter::carry_out(std::uint32_t index) {
     case OpKind::EmbeddingGradient:
       return add_received_embedding_gradient(op);
     case OpKind::GatherWeights:
+      return parts_.replicas->start(index, op);
     case OpKind::ReleaseWeights:
-      broken_invariant("one replica", "train refuses sharded weights", __FILE__, __LINE__);
+      return parts_.replicas->release(op);
     case OpKind::ReduceGradients:
-      PENSTOCK_CHECK(op.group == mesh::Group::Pipeline, "train refuses several replicas");
-      reduce_tied_gradients(parts_.stages, op.peer, parts_.pipeline);
-      break;
+      return reduce_gradients(index);
     case OpKind::OptimizerStep:
       end_exchange();
       restart_clocks(index);
@@ -212,11 +216,27 @@ void Interpreter::receive(std::uint32_t index) {
   receiving_.push_back(std::move(flight));
 }
 
+void Interpreter::reduce_gradients(std::uint32_t index) {
+  const Op& op = list_.ops[index];
+  if (op.group == mesh::Group::Replica) return parts_.replicas->start(index, op);
+  if (index > 0) finish_collectives(index - 1);  // both sides are then sums over the replicas
+  restart_clocks(index);
+  reduce_tied_gradients(parts_.stages, op.peer, parts_.pipeline);
+}
+
+// All that started before this op or with it.
+void Interpreter::finish_collectives(std::uint32_t index) {
+  if (!parts_.replicas) return;
+  parts_.replicas->finish(index, parts_.meanwhile,
+                          [this](const schedule::Event& event) { result_.events[event.op] = event; });
+}
+
 // Finishes an op that another waits for. Compute ops are done already: this thread runs them one by one.
 void Interpreter::finish(std::uint32_t index) {
   const OpKind kind = list_.ops[index].kind;
   if (schedule::is_receive(kind)) return finish_receive(index);
   if (schedule::is_send(kind)) return finish_send(index);
+  if (schedule::lane_of(kind) == schedule::Lane::Collective) return finish_collectives(index);
   if (kind != OpKind::Offload && kind != OpKind::Reload) return;
   if (const auto event = parts_.offloader->finish(index)) result_.events[index] = *event;
 }

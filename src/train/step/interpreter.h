@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one device's list of a program, exactly in its order: a loop and a switch.
 //
-// Compute ops and collectives run at once on the calling thread. Sends and receives are posted without
-// blocking and polled between ops; a compute op waits for the receives it names. Copies of offloading run on
-// threads of their own and are waited for likewise. Every op leaves one event in the timeline.
+// Compute ops run at once on the calling thread. Sends and receives are posted without blocking and polled
+// between ops; a compute op waits for the receives it names. Collectives of replicas advance at every kernel
+// and in every wait, copies of offloading on threads of their own; both are waited for likewise. Every op
+// leaves one event in the timeline.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,14 +23,17 @@
 #include "train/exchange/server.h"
 #include "train/offload/offloader.h"
 #include "train/record/op_memory.h"
+#include "train/step/gradient_buffers.h"
+#include "train/step/replica_lane.h"
 
 namespace penstock::train {
 
-// The tokens of one step of one pipeline, on every device: m micro-batches of b sequences of s tokens.
+// The tokens of one step of one pipeline, on every device: m micro-batches of b sequences of s tokens. Of
+// several replicas each has its own micro-batches.
 struct StepTokens {
   std::vector<at::Tensor> tokens;   // m × [b, s] int64
   std::vector<at::Tensor> targets;  // m × [b, s] int64; -1: no target
-  std::int64_t target_count = 0;    // targets that are not -1, over all micro-batches
+  std::int64_t target_count = 0;    // targets that are not -1, over all micro-batches of all replicas
 };
 
 enum class Mode { Train, Evaluate };
@@ -51,11 +55,14 @@ struct StepResult {
 // This device's parts, which a program's ops use.
 struct DeviceParts {
   std::map<int, nn::Stage>& stages;           // by number
-  comm::Pipeline pipeline;                    // rank = device
+  comm::Pipeline pipeline;                    // rank = device; its waits run `meanwhile`
   nn::VocabularyShard* vocabulary = nullptr;  // when the run shards the vocabulary
   Offloader* offloader = nullptr;             // when the program has copies
-  ExchangeServer* exchange = nullptr;  // when the program has exchange; `pipeline` is then the server's
-  nn::Ledger* ledger = nullptr;        // of this rank; may be null
+  ExchangeServer* exchange = nullptr;     // when the program has exchange
+  GradientBuffers* gradients = nullptr;   // when training
+  ReplicaLane* replicas = nullptr;        // of several replicas
+  std::function<bool()> meanwhile;        // serves others, moves collectives; true if anything moved
+  nn::Ledger* ledger = nullptr;           // of this rank; may be null
   // Runs STEP, given this device's loss sums of the step; may be empty when evaluating.
   std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
 };
@@ -85,6 +92,8 @@ class Interpreter {
   void finish(std::uint32_t index);
   void finish_receive(std::uint32_t index);
   void finish_send(std::uint32_t index);
+  void finish_collectives(std::uint32_t index);
+  void reduce_gradients(std::uint32_t index);
   void free_what_is_sent();
   std::unique_ptr<nn::AttentionPartners> partners_of(const schedule::Op& op);
   void end_exchange();

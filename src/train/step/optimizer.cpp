@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
 #include <numbers>
 
 #include "base/error.h"
@@ -18,10 +19,11 @@ namespace penstock::train {
 namespace {
 
 constexpr std::int64_t kBlock = 1 << 14;  // elements summed at a time
-constexpr std::int64_t kLanes = 8;        // partial sums of a block, so that the loop can be vectorised
+constexpr std::int64_t kUnit = mesh::kShareUnit;
+constexpr std::int64_t kLanes = 8;  // partial sums of a unit, so that the loop can be vectorised
 
 template <class T>
-double block_square_sum(const T* values, std::int64_t count) {
+double unit_square_sum(const T* values, std::int64_t count) {
   std::array<double, kLanes> lanes{};
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
@@ -37,17 +39,20 @@ double block_square_sum(const T* values, std::int64_t count) {
 }
 
 template <class T>
-double tensor_square_sum(const at::Tensor& tensor) {
+ExactSum tensor_square_sum(const at::Tensor& tensor) {
   const T* values = tensor.const_data_ptr<T>();
   const std::int64_t count = tensor.numel();
-  std::vector<double> blocks(static_cast<std::size_t>((count + kBlock - 1) / kBlock));
-  at::parallel_for(0, static_cast<std::int64_t>(blocks.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t block = begin; block < end; ++block) {
-      blocks[block] = block_square_sum(values + block * kBlock, std::min(kBlock, count - block * kBlock));
-    }
+  ExactSum sum;
+  std::mutex adding;
+  at::parallel_for(0, count, kBlock, [&](std::int64_t begin, std::int64_t end) {
+    const auto up = [](std::int64_t place) { return (place + kUnit - 1) / kUnit * kUnit; };
+    const std::int64_t last = end == count ? end : up(end);
+    ExactSum part;
+    for (std::int64_t unit = up(begin); unit < last; unit += kUnit)
+      part.add(unit_square_sum(values + unit, std::min(kUnit, count - unit)));
+    const std::lock_guard lock(adding);
+    sum.add(part);
   });
-  double sum = 0;
-  for (const double block : blocks) sum += block;
   return sum;
 }
 
@@ -64,23 +69,16 @@ double learning_rate(const run::TrainOptions& options, std::int64_t step) {
   return options.min_lr + (options.lr - options.min_lr) * height;
 }
 
-double square_sum(const at::Tensor& gradient) {
+ExactSum square_sum(const at::Tensor& gradient) {
   PENSTOCK_CHECK(gradient.is_contiguous(), "gradients are contiguous");
   return gradient.scalar_type() == at::kDouble ? tensor_square_sum<double>(gradient)
                                                : tensor_square_sum<float>(gradient);
 }
 
-double gradient_norm(const std::vector<double>& square_sums) {
-  double sum = 0;
-  for (const double square : square_sums) sum += square;
-  return std::sqrt(sum);
-}
-
 double clip_scale(double norm, double clip) { return clip > 0 && norm > clip ? clip / norm : 1.0; }
 
-Optimizer::Optimizer(const std::vector<nn::Parameter*>& parameters, const std::vector<std::string>& names,
-                     const run::TrainOptions& options)
-    : names_(names.size()), beta1_(options.betas.at(0)), beta2_(options.betas.at(1)), epsilon_(options.eps) {
+Optimizer::Optimizer(const std::vector<nn::Parameter*>& parameters, const run::TrainOptions& options)
+    : beta1_(options.betas.at(0)), beta2_(options.betas.at(1)), epsilon_(options.eps) {
   for (nn::Parameter* parameter : parameters) {
     const auto updates_its_master = [&](const Entry& entry) {
       return entry.parameter->master.is_same(parameter->master);
@@ -91,21 +89,18 @@ Optimizer::Optimizer(const std::vector<nn::Parameter*>& parameters, const std::v
     entry.second_moment = at::zeros_like(parameter->master);
     const bool decays = options.decay == "all" || parameter->is_matrix;
     entry.weight_decay = decays ? options.weight_decay : 0.0;
-    if (nn::owns(*parameter)) {
-      const auto found = std::ranges::find(names, parameter->name);
-      PENSTOCK_CHECK(found != names.end(), "every parameter has a place in the model's order");
-      entry.place = static_cast<std::size_t>(found - names.begin());
-    }
     entries_.push_back(std::move(entry));
   }
 }
 
-std::vector<double> Optimizer::square_sums() const {
-  std::vector<double> sums(names_);
+ExactSum Optimizer::square_sums() const {
+  ExactSum sum;
   for (const Entry& entry : entries_) {
-    if (nn::owns(*entry.parameter)) sums[entry.place] = square_sum(entry.parameter->gradient);
+    const nn::Parameter& parameter = *entry.parameter;
+    if (parameter.written().count > 0)
+      sum.add(square_sum(parameter.written_part(parameter.own_part(parameter.gradient))));
   }
-  return sums;
+  return sum;
 }
 
 void Optimizer::update(double lr, double gradient_scale) {
@@ -114,11 +109,12 @@ void Optimizer::update(double lr, double gradient_scale) {
   const at::Tensor count = at::full({}, static_cast<float>(updates_), at::kFloat);
   for (Entry& entry : entries_) {
     nn::Parameter& parameter = *entry.parameter;
-    if (gradient_scale != 1.0) parameter.gradient.mul_(gradient_scale);
+    at::Tensor gradient = parameter.own_part(parameter.gradient);
+    if (gradient_scale != 1.0) gradient.mul_(gradient_scale);
     // Reads the gradient, reads and writes the master and two moments.
     const nn::KernelTimer timer(nn::Kernel::Adam,
                                 {.bytes = 7.0 * static_cast<double>(parameter.master.nbytes())});
-    at::_fused_adamw_({parameter.master}, {parameter.gradient}, {entry.first_moment}, {entry.second_moment},
+    at::_fused_adamw_({parameter.master}, {gradient}, {entry.first_moment}, {entry.second_moment},
                       {}, {count}, lr, beta1_, beta2_, entry.weight_decay, epsilon_, /*amsgrad=*/false,
                       /*maximize=*/false);
   }

@@ -34,11 +34,14 @@ void reduce_tied_gradients(std::map<int, nn::Stage>& stages, int peer, comm::Pip
   if (peer < 0) {
     PENSTOCK_CHECK(sides.input && sides.output,
                    "a device that reduces alone has both sides of a tied embedding");
-    sides.input->gradient.add_(sides.output->gradient);
-    sides.output->gradient.copy_(sides.input->gradient);
+    at::Tensor input = sides.input->own_part(sides.input->gradient);
+    at::Tensor output = sides.output->own_part(sides.output->gradient);
+    input.add_(output);
+    output.copy_(input);
     return;
   }
-  at::Tensor& mine = (sides.input ? sides.input : sides.output)->gradient;
+  const nn::Parameter& side = sides.input ? *sides.input : *sides.output;
+  at::Tensor mine = side.own_part(side.gradient);
   at::Tensor theirs = at::empty_like(mine);
   constexpr int channel = static_cast<int>(schedule::Channel::Gradients);
   comm::Request received = pipeline->receive(bytes_of_tensor(theirs), peer, channel);

@@ -10,15 +10,18 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "nn/allocator.h"
+#include "comm/polling.h"
 #include "nn/stage_parameters.h"
 #include "run/lowering.h"
+#include "run/replicas.h"
 #include "schedule/exchange/time.h"
 
 namespace penstock::train {
 namespace {
 
-std::map<int, nn::Stage> make_stages(const run::Run& run, int device) {
+std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh::StateSharing& sharing) {
   const bool sharded = run.sharded_vocabulary();
+  const bool passing = run.states == schedule::ReplicaStates::Passing;
   std::map<int, nn::Stage> stages;
   for (int number = 0; number < run.stages(); ++number) {
     if (run.device_of_stage[number] != device) continue;
@@ -32,7 +35,8 @@ std::map<int, nn::Stage> make_stages(const run::Run& run, int device) {
                                       .seed = static_cast<std::uint64_t>(run.options.train.seed),
                                       .loss_tile_tokens = run.options.train.loss_tile_tokens,
                                       .max_positions = run.options.data.seq_len,
-                                      .keep = {keep, keep + count}}));
+                                      .keep = {keep, keep + count},
+                                      .states = {sharing, passing}}));
   }
   return stages;
 }
@@ -52,13 +56,19 @@ std::unique_ptr<Offloader> make_offloader(const run::Run& run, int device) {
   return std::make_unique<Offloader>(list, disk_store(directory, device, size));
 }
 
-nn::VocabularyOptions vocabulary_options(const run::Run& run, comm::Pipeline pipeline) {
+nn::VocabularyOptions vocabulary_options(const run::Run& run, comm::Pipeline pipeline,
+                                         const mesh::StateSharing& sharing) {
   return {.shape = run.shape(),
           .precision = run.precision,
           .seed = static_cast<std::uint64_t>(run.options.train.seed),
           .rank = pipeline->rank(),
           .parts = pipeline->size(),
-          .loss_tile_tokens = run.options.train.loss_tile_tokens};
+          .loss_tile_tokens = run.options.train.loss_tile_tokens,
+          .sharing = sharing};
+}
+
+mesh::StateSharing sharing_at(const run::Run& run, int rank) {
+  return run::sharing_of(run, run.mesh.coordinates_of(rank));
 }
 
 }  // namespace
@@ -67,22 +77,45 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile)
     : run_(run),
       evaluation_(run::evaluation_of(run)),
       profiles_(profile),
-      groups_(comm::make_groups(world, run.mesh)) {
+      groups_(comm::make_groups(world, run.mesh, sharing_at(run, world.rank()).shards)) {
   const int device = groups_.pipeline->rank();
   nn::install_allocator();
   const nn::LedgerScope counted(ledger_);
-  stages_ = make_stages(run, device);
-  if (run.sharded_vocabulary()) vocabulary_.emplace(vocabulary_options(run, groups_.pipeline));
+  const mesh::StateSharing sharing = sharing_at(run, world.rank());
+  stages_ = make_stages(run, device, sharing);
+  if (run.sharded_vocabulary()) vocabulary_.emplace(vocabulary_options(run, groups_.pipeline, sharing));
   {
     const nn::CategoryScope moments(nn::Category::Optimizer);
-    optimizer_ =
-        std::make_unique<Optimizer>(parameters(), model::parameter_names(run.shape()), run.options.train);
+    optimizer_ = std::make_unique<Optimizer>(parameters(), run.options.train);
   }
+  prepare_replicas();
   offloader_ = make_offloader(run, device);
   ledger_.reset_peaks();  // exclude the creation of parameters
   exchange_server_ = make_exchange_server();
   training_ = make_interpreter(run.program, Mode::Train);
   evaluating_ = make_interpreter(evaluation_, Mode::Evaluate);
+}
+
+Units Trainer::units() {
+  const auto addresses = [](std::vector<nn::Parameter>& parameters) {
+    std::vector<nn::Parameter*> unit;
+    for (nn::Parameter& parameter : parameters) unit.push_back(&parameter);
+    return unit;
+  };
+  const bool passing = run_.states == schedule::ReplicaStates::Passing;
+  Units units;
+  for (auto& [number, stage] : stages_) units[number] = {addresses(stage.parameters()), passing};
+  if (vocabulary_) units[schedule::vocabulary_unit(run_.program)] = {addresses(vocabulary_->parameters())};
+  return units;
+}
+
+void Trainer::prepare_replicas() {
+  units_ = units();
+  gradients_.emplace(run_, run_.program.devices[groups_.pipeline->rank()], units_);
+  if (!groups_.sharing) return;
+  replicas_ = std::make_unique<ReplicaLane>(run_, groups_, units_, *gradients_);
+  polling_ = comm::make_polling(
+      *groups_.pipeline, [this] { return replicas_->advance(); }, run_.options.train.timeout);
 }
 
 std::vector<nn::Parameter*> Trainer::parameters() {
@@ -99,6 +132,7 @@ std::vector<nn::Parameter*> Trainer::parameters() {
 void Trainer::weights_from_masters() {
   for (auto& [number, stage] : stages_) stage.weights_from_masters();
   if (vocabulary_) vocabulary_->weights_from_masters();
+  if (replicas_) replicas_->forget_weights();
 }
 
 StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
@@ -125,54 +159,70 @@ double Trainer::evaluate(const StepTokens& tokens) {
   return mean_loss(evaluating_->run(tokens).loss_sums, tokens.target_count);
 }
 
-// Sums are zero on all ranks but one, so adding them over the ranks changes no bit.
-double Trainer::mean_loss(std::vector<double> loss_sums, std::int64_t targets) {
-  groups_.world->all_reduce(loss_sums.data(), loss_sums.size(), comm::Type::F64, comm::Reduction::Sum);
+// In the order of the batch. Each sum is zero on all ranks but one, so adding them over the ranks changes no
+// bit.
+double Trainer::mean_loss(const std::vector<double>& loss_sums, std::int64_t targets) {
+  const auto replica = static_cast<std::size_t>(run_.mesh.coordinates_of(groups_.world->rank()).data);
+  std::vector<double> all(loss_sums.size() * static_cast<std::size_t>(run_.mesh.data));
+  std::ranges::copy(loss_sums, all.begin() + static_cast<std::ptrdiff_t>(replica * loss_sums.size()));
+  groups_.world->all_reduce(all.data(), all.size(), comm::Type::F64, comm::Reduction::Sum);
   double sum = 0;
-  for (const double part : loss_sums) sum += part;
+  for (const double part : all) sum += part;
   return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
 }
 
 void Trainer::update(const std::vector<double>& loss_sums) {
   report_.loss = mean_loss(loss_sums, targets_);
   if (vocabulary_) vocabulary_->add_tied_gradients();
-  std::vector<double> square_sums = optimizer_->square_sums();
-  groups_.world->all_reduce(square_sums.data(), square_sums.size(), comm::Type::F64, comm::Reduction::Sum);
-  report_.grad_norm = gradient_norm(square_sums);
+  ExactSum::Words squares = optimizer_->square_sums().words();
+  groups_.world->all_reduce(squares.data(), squares.size(), comm::Type::I64, comm::Reduction::Sum);
+  report_.grad_norm = std::sqrt(ExactSum::of(squares).value());
   report_.skipped = !std::isfinite(report_.loss) || !std::isfinite(report_.grad_norm);
   if (!report_.skipped)
     optimizer_->update(report_.lr, clip_scale(report_.grad_norm, run_.options.train.clip));
   if (!report_.skipped) weights_from_masters();
-  for (auto& [number, stage] : stages_) stage.zero_gradients();
-  if (vocabulary_) vocabulary_->zero_gradients();
+  gradients_->clear();
 }
 
 void Trainer::gather_facts(Seconds seconds) {
   const auto& list = run_.program.devices[groups_.pipeline->rank()];
   const CopyFacts copied = copies();
-  double sums[] = {schedule::busy_seconds(list, events_, exchanges_), copied.copying, copied.waiting};
+  const CollectiveFacts moved = replicas_ ? replicas_->facts() : CollectiveFacts{};
+  double sums[] = {schedule::busy_seconds(list, events_, exchanges_), copied.copying, copied.waiting,
+                   moved.busy, moved.waiting};
   double facts[] = {seconds, static_cast<double>(ledger_.peak_total())};
   groups_.world->all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
   groups_.world->all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
   report_.seconds = facts[0];
   report_.peak_bytes = static_cast<Bytes>(facts[1]);
   if (sums[1] > 0) report_.copy_hidden = std::max(0.0, 1.0 - sums[2] / sums[1]);
+  if (sums[3] > 0) report_.collective_hidden = std::max(0.0, 1.0 - sums[4] / sums[3]);
   report_.bubble_fraction = 1.0 - sums[0] / (static_cast<double>(groups_.world->size()) * report_.seconds);
 }
 
 std::unique_ptr<ExchangeServer> Trainer::make_exchange_server() {
   if (run_.program.exchanges.empty()) return nullptr;
-  return std::make_unique<ExchangeServer>(run_, groups_.pipeline);
+  return std::make_unique<ExchangeServer>(run_, groups_.pipeline,
+                                          [this] { return replicas_ && replicas_->advance(); });
 }
 
 std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& program, Mode mode) {
-  const bool training = mode == Mode::Train;
+  const bool training = mode == Mode::Train, exchanges = training && exchange_server_;
   DeviceParts parts{
       .stages = stages_,
-      .pipeline = training && exchange_server_ ? exchange_server_->pipeline() : groups_.pipeline,
+      .pipeline = exchanges   ? exchange_server_->pipeline()
+                  : replicas_ ? comm::Pipeline(*polling_)
+                              : groups_.pipeline,
       .vocabulary = vocabulary(),
       .offloader = training ? offloader_.get() : nullptr,
       .exchange = training ? exchange_server_.get() : nullptr,
+      .gradients = training ? &*gradients_ : nullptr,
+      .replicas = replicas_.get(),
+      .meanwhile =
+          [this, exchanges] {
+            const bool moved = replicas_ && replicas_->advance();
+            return (exchanges && exchange_server_->serve()) || moved;
+          },
       .ledger = &ledger_,
       .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }};
   return std::make_unique<Interpreter>(run_, program, mode, std::move(parts));

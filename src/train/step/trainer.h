@@ -31,6 +31,8 @@ struct StepReport {
   Bytes peak_bytes = 0;        // maximum over the ranks, since the run began
   // Share of the offload copies' time during which no rank waited for one; empty without copies.
   std::optional<double> copy_hidden;
+  // The same of collectives between replicas; empty for one replica.
+  std::optional<double> collective_hidden;
 };
 
 class Trainer {
@@ -39,7 +41,7 @@ class Trainer {
   // `profile`: times every kernel call. Collective.
   Trainer(const run::Run& run, comm::Communicator& world, bool profile = false);
 
-  // One optimizer step, number `step` from 1, over the same tokens on every rank. Collective.
+  // One optimizer step, number `step` from 1, over the same tokens on every rank of a pipeline. Collective.
   StepReport step(std::int64_t step, const StepTokens& tokens);
 
   // Mean loss over the targets; changes nothing. Collective.
@@ -60,12 +62,15 @@ class Trainer {
   void weights_from_masters();  // after the masters were changed from outside
   Optimizer& optimizer() { return *optimizer_; }
   const nn::Ledger& ledger() const { return ledger_; }
+  comm::Pipeline pipeline() { return groups_.pipeline; }
   CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }
 
  private:
   std::unique_ptr<ExchangeServer> make_exchange_server();
+  Units units();
+  void prepare_replicas();
   std::unique_ptr<Interpreter> make_interpreter(const schedule::Program& program, Mode mode);
-  double mean_loss(std::vector<double> loss_sums, std::int64_t targets);
+  double mean_loss(const std::vector<double>& loss_sums, std::int64_t targets);
   void update(const std::vector<double>& loss_sums);
   void gather_facts(Seconds seconds);
 
@@ -77,6 +82,10 @@ class Trainer {
   std::map<int, nn::Stage> stages_;
   std::optional<nn::VocabularyShard> vocabulary_;  // under vocabulary parallelism
   std::unique_ptr<Optimizer> optimizer_;
+  Units units_;
+  std::optional<GradientBuffers> gradients_;
+  std::unique_ptr<ReplicaLane> replicas_;        // of several replicas
+  std::unique_ptr<comm::Communicator> polling_;  // the pipeline's, whose waits advance that lane
   std::unique_ptr<ExchangeServer>
       exchange_server_;  // where the program has exchange; before the interpreter that uses it
   std::unique_ptr<Interpreter> training_;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums and gathers of flat buffers over replicas that go on while the caller computes: non-blocking, in the
+// order in which they were queued, a few pieces at a time, so that they need little room. All ranks of a group
+// queue the same ones in the same order. One thread at a time; the group's communicator may be used for other
+// messages meanwhile, on other channels.
+//
+// Sums are aligned binary trees over the ranks (communicator.h).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/message.h"
+
+namespace penstock::comm {
+
+// A group, and the world rank of each of its ranks, for messages. Outlives the operations on it.
+struct SharingRanks {
+  Communicator* ranks = nullptr;
+  std::vector<int> members;
+};
+
+// A buffer of equal length on every rank, cut into a share for each. Owned by the caller until the operation
+// is done.
+struct SharedBuffer {
+  struct Share {
+    std::int64_t begin = 0;  // elements
+    std::int64_t count = 0;
+  };
+  std::byte* elements = nullptr;
+  std::vector<Share> shares;  // [rank]
+};
+
+class ShareLane {
+ public:
+  // Pieces of at most `piece` elements of each share, `window` of them at a time.
+  struct Limits {
+    std::int64_t piece = 1 << 17;
+    int window = 4;
+  };
+  // Elements of room that sums over `ranks` ranks need so that pieces are no smaller than that, where no
+  // share is longer than `longest`.
+  static std::int64_t room_for(const Limits& limits, int ranks, std::int64_t longest);
+
+  // `room` outlives the lane; at least room_for elements of 4 or 8 bytes, `type`'s.
+  ShareLane(Type type, std::span<std::byte> room, const Limits& limits, int channel, Seconds timeout);
+
+  using Ticket = std::int64_t;
+
+  // Each rank's share becomes the sum over the ranks; the rest of the buffers is unspecified afterwards.
+  Ticket sum(const SharingRanks& group, std::vector<SharedBuffer> buffers, std::string name);
+  // Each share comes from its rank. `element` bytes.
+  Ticket gather(const SharingRanks& group, std::vector<SharedBuffer> buffers, std::size_t element,
+                std::string name);
+
+  // Moves what can be moved, without waiting; true if anything was. Does nothing inside itself.
+  bool advance();
+
+  bool done(Ticket ticket) const { return ticket < done_; }
+  bool idle() const { return operations_.empty(); }
+  // Runs `meanwhile` while nothing moves. Throws RunError that names the operation and the peer when nothing
+  // has moved for the timeout; rethrows a peer's failure with the operation's name.
+  void wait(Ticket ticket, const std::function<bool()>& meanwhile);
+
+  // When an operation that is done began and ended (clock.h); the last few thousand are remembered.
+  struct Times {
+    Seconds began = 0;
+    Seconds ended = 0;
+  };
+  Times times(Ticket ticket) const;
+
+ private:
+  struct Operation {
+    const SharingRanks* group = nullptr;
+    std::vector<SharedBuffer> buffers;
+    std::size_t element = 0;
+    bool sums = false;
+    std::string name;
+    std::size_t buffer = 0;   // of the next piece
+    std::int64_t offset = 0;  // of the next piece, in every share
+    Seconds began = 0;
+  };
+  struct Part {
+    Request request;
+    Message message;
+  };
+  struct Piece {
+    std::vector<Part> parts;
+    std::size_t buffer = 0;
+    std::int64_t offset = 0;  // in every share
+    int slot = 0;             // of the room
+  };
+
+  Ticket queue(const SharingRanks& group, Operation operation);
+  bool move();
+  bool begin_pieces();
+  bool end_pieces();
+  void begin_piece(Operation& operation, int slot);
+  void exchange(Piece& piece, const Operation& operation, int peer);
+  void sum_piece(const Operation& operation, const Piece& piece) const;
+  std::int64_t piece_of(const Operation& operation) const;
+  std::byte* room_of(const Operation& operation, int slot, int peer) const;
+
+  Type type_;
+  std::span<std::byte> room_;
+  Limits limits_;
+  int channel_;
+  Seconds timeout_;
+  std::deque<Operation> operations_;
+  std::deque<Piece> pieces_;  // of the first operation
+  std::vector<int> free_slots_;
+  std::deque<Times> times_;  // of the latest that are done
+  Ticket queued_ = 0;
+  Ticket done_ = 0;
+  bool moving_ = false;
+};
+
+}  // namespace penstock::comm

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/replicas.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "base/error.h"
+#include "base/refusal.h"
+
+namespace penstock::run {
+namespace {
+
+using Count = std::int64_t;
+
+std::string setting(const char* key, Count value) { return std::string(key) + " = " + std::to_string(value); }
+
+void check_groups(const Options& options) {
+  const Count groups = options.numerics.replicas, replicas = options.parallel.dp;
+  const std::string set = setting("numerics.replicas", groups);
+  const auto legal = [&](Count count) { return keeps_tree(count, replicas); };
+  const std::string use = "; use " + nearest_legal(groups, 2 * (groups + replicas), legal);
+  require(groups % replicas == 0, set + " is no multiple of " + setting("parallel.dp", replicas) + use);
+  require(keeps_tree(groups, replicas),
+          set + " is " + std::to_string(groups / replicas) + " times " + setting("parallel.dp", replicas) +
+              "; groups of the batch are added in a binary tree, so that must be a power of two" + use);
+  const TrainOptions& train = options.train;
+  const Count unit = train.micro_batch * groups;
+  require(train.batch % unit == 0, setting("train.batch", train.batch) + " is no multiple of " +
+                                       setting("train.micro_batch", train.micro_batch) + " times " + set +
+                                       "; use " + multiples_near(train.batch, unit));
+}
+
+void settle_shard_group(ParallelOptions& parallel) {
+  const Count replicas = parallel.dp * parallel.cp;
+  if (parallel.shard_group == 0) parallel.shard_group = replicas;
+  const auto legal = [&](Count ranks) {
+    return replicas % ranks == 0 && (ranks == replicas || std::has_single_bit(static_cast<std::uint64_t>(ranks)));
+  };
+  require(legal(parallel.shard_group),
+          setting("parallel.shard_group", parallel.shard_group) + " is neither a power of two that divides the " +
+              std::to_string(replicas) + " replicas (parallel.dp · cp) nor all of them; use " +
+              nearest_legal(parallel.shard_group, replicas, legal));
+}
+
+}  // namespace
+
+void fit_replicas(Options& options, std::optional<Count> ranks) {
+  ParallelOptions& parallel = options.parallel;
+  if (parallel.dp != 0) return;
+  const Count groups = options.numerics.replicas;
+  parallel.dp = std::max<Count>(groups, 1);
+  if (!ranks) return;
+  parallel.dp = std::max<Count>(*ranks / (parallel.pp * parallel.cp * parallel.tp), 1);
+  const TrainOptions& train = options.train;
+  const auto fits = [&](Count replicas) {
+    return groups > 0 ? keeps_tree(groups, replicas) : train.batch % (train.micro_batch * replicas) == 0;
+  };
+  while (parallel.dp > 1 && !fits(parallel.dp)) --parallel.dp;
+}
+
+bool keeps_tree(Count groups, Count replicas) {
+  if (groups % replicas != 0) return false;
+  return replicas == 1 || std::has_single_bit(static_cast<std::uint64_t>(groups / replicas));
+}
+
+void settle_replicas(Options& options) {
+  if (options.numerics.replicas == 0) options.numerics.replicas = options.parallel.dp;
+  check_groups(options);
+  settle_shard_group(options.parallel);
+}
+
+schedule::ReplicaStates states_of(const Options& options) {
+  const ParallelOptions& parallel = options.parallel;
+  if (parallel.shard_group == 1 || parallel.shard == "off") return schedule::ReplicaStates::Whole;
+  return parallel.shard == "weights" ? schedule::ReplicaStates::Passing : schedule::ReplicaStates::Shared;
+}
+
+Run with_states(Run run, schedule::ReplicaStates states) {
+  using enum schedule::ReplicaStates;
+  run.states = states;
+  run.options.parallel.shard = states == Whole ? "off" : states == Shared ? "optimizer" : "weights";
+  return run;
+}
+
+mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at) {
+  const int replicas = static_cast<int>(run.mesh.replicas()), replica = at.data * run.mesh.context + at.context;
+  const bool whole = run.states == schedule::ReplicaStates::Whole;
+  const int shards = whole ? 1 : static_cast<int>(run.options.parallel.shard_group);
+  return {.shards = shards, .shard = replica % shards, .copies = replicas / shards, .copy = replica / shards};
+}
+
+Count replica_room(const Run& run, Count longest) {
+  const mesh::StateSharing sharing = sharing_of(run, {});
+  return kReplicaWindow * (std::max(sharing.shards, sharing.copies) - 1) * std::min(kReplicaPiece, longest);
+}
+
+Count groups_of_replica(const Options& options) { return options.numerics.replicas / options.parallel.dp; }
+
+int gradient_buffers(const Options& options) {
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups_of_replica(options))));
+}
+
+}  // namespace penstock::run

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of one rank as sums over groups of the batch (mesh.md §7): each group's micro-batches add up in
+// a buffer of their own; complete groups are added in an aligned binary tree. So the bits are those of any
+// number of replicas that the groups are shared out over. Of passing units (units.h) gradients exist from the
+// first contribution until drop().
+//
+// A parameter has at most as many buffers as run::gradient_buffers says; those of other units stay.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "run/run.h"
+#include "schedule/program.h"
+#include "train/step/units.h"
+
+namespace penstock::train {
+
+class GradientBuffers {
+ public:
+  // `list` is the device's of run.program; run and units outlive the buffers.
+  GradientBuffers(const run::Run& run, const schedule::DeviceProgram& list, Units& units);
+
+  // Around every op that adds to gradients: puts the buffers of the op's group into its parameters, and adds
+  // up the groups that it completes. After the last one a parameter's gradient is the sum over all groups.
+  void enter(const schedule::Op& op);
+  void leave(const schedule::Op& op);
+
+  // A passing unit's gradients become their own parts, of the shares' size.
+  void drop(int unit);
+
+  // For the next step.
+  void clear();
+
+ private:
+  // Parameters whose gradients are formed by the same ops.
+  enum class Phase : std::uint8_t { Output, Input, Weight };
+  struct Class {
+    int unit = 0;
+    Phase phase = Phase::Weight;
+    friend auto operator<=>(const Class&, const Class&) = default;
+  };
+  // The sum of 2^level groups, the index-th such row.
+  struct Node {
+    int level = 0;
+    std::int64_t index = 0;
+    friend auto operator<=>(const Node&, const Node&) = default;
+  };
+  struct Buffers {
+    nn::Parameter* parameter = nullptr;
+    std::map<std::int64_t, at::Tensor> open;  // by group, but the current one
+    std::map<Node, at::Tensor> complete;
+    std::vector<at::Tensor> spare;
+    at::Tensor own;  // of a passing unit's parameter: its own part, once reduced
+  };
+  struct Members {
+    std::vector<Buffers> buffers;
+    std::vector<std::int64_t> expected;  // [group] ops that contribute
+    std::vector<std::int64_t> left;      // of these, in this step
+    std::int64_t current = -1;           // group
+  };
+
+  static Phase phase_of(const nn::Parameter& parameter);
+  std::vector<Class> classes_of(const schedule::Op& op) const;
+  std::int64_t group_of(const schedule::Op& op) const;
+  void make_room(int unit);
+  void enter(Members& members, std::int64_t group);
+  void complete(Members& members, std::int64_t group);
+  at::Tensor zeros(Buffers& buffers) const;
+
+  const run::Run& run_;
+  Units& units_;
+  const bool has_vocabulary_;
+  std::int64_t groups_;
+  std::int64_t micro_batches_of_group_;
+  std::map<Class, Members> classes_;
+};
+
+}  // namespace penstock::train

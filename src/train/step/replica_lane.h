@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives of one rank with its replicas (mesh.md §3): gradients are summed and weights gathered piece
+// by piece while the rank computes. Ops are carried out one after the other, in the order in which they start.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "comm/groups.h"
+#include "comm/share_lane.h"
+#include "run/run.h"
+#include "schedule/program.h"
+#include "schedule/timeline.h"
+#include "train/step/gradient_buffers.h"
+#include "train/step/units.h"
+
+namespace penstock::train {
+
+struct CollectiveFacts {
+  Seconds busy = 0;     // of this rank's collectives
+  Seconds waiting = 0;  // of its computing thread, for them alone
+};
+
+class ReplicaLane {
+ public:
+  // All arguments outlive the lane; the groups are those of several replicas.
+  ReplicaLane(const run::Run& run, const comm::Groups& groups, Units& units, GradientBuffers& gradients);
+
+  // Event times count from `began` (clock.h).
+  void begin(Seconds began);
+
+  // GATHER_WEIGHTS or REDUCE_GRAD over the replicas, op `index` of the list. A passing unit's weights get
+  // their memory here, its gradients lose theirs in finish().
+  void start(std::uint32_t index, const schedule::Op& op);
+  // A passing unit's weights.
+  void release(const schedule::Op& op);
+
+  // Moves what can be moved, without waiting; true if anything was.
+  bool advance() { return lane_.advance(); }
+
+  // Waits for all ops up to this index while running `meanwhile`; reports the event of each.
+  using Report = std::function<void(const schedule::Event&)>;
+  void finish(std::uint32_t index, const std::function<bool()>& meanwhile, const Report& report);
+
+  // The masters have changed: weights that were gathered before are out of date.
+  void forget_weights() { gathered_.clear(); }
+
+  CollectiveFacts facts() const { return facts_; }  // since begin()
+
+ private:
+  struct Flight {
+    schedule::Op op;
+    std::uint32_t index = 0;
+    comm::ShareLane::Ticket first = 0, last = -1;  // none: last < first
+  };
+
+  void reduce(Flight& flight);
+  void gather(Flight& flight);
+  void end(const Flight& flight, const Report& report);
+  comm::SharedBuffer whole(const nn::Parameter& parameter, const at::Tensor& tensor) const;
+  comm::SharedBuffer own_copies(const nn::Parameter& parameter, const at::Tensor& tensor) const;
+
+  const run::Run& run_;
+  Units& units_;
+  GradientBuffers& gradients_;
+  comm::SharingRanks sharing_, copying_;
+  at::Tensor room_;
+  comm::ShareLane lane_;
+  std::deque<Flight> flights_;
+  std::map<int, bool> gathered_;  // units whose weights are up to date
+  Seconds began_ = 0;
+  CollectiveFacts facts_;
+};
+
+}  // namespace penstock::train
