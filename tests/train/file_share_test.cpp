@@ -97,7 +97,7 @@ TEST(FileShares, MakeTheSameFileAndSumsHoweverTheTensorsAreCut) {
     const files::Safetensors read(scratch / "parts");
     for (auto& [part, other] : file.parameters) {
       const at::Tensor wanted = part.master.clone();
-      part.master.narrow(shard.dimension, 0, shard.count).zero_();
+      part.master.narrow(part.shard.dimension, 0, part.shard.count).zero_();
       train::read_part(read.find("a"), "a", "parts", part, part.master);
       expect_same_bits(part.master, wanted, "a");
     }
