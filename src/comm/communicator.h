@@ -31,11 +31,16 @@ struct PeerFailure : RunError {
       : RunError("rank " + std::to_string(rank_of_world) + " failed: " + reason), rank(rank_of_world) {}
   int rank;
 
-  // The same failure, noticed during `work` of this rank.
-  PeerFailure during(const std::string& work) const { return {what() + (" (noticed during " + work + ")"), rank}; }
+  // The same failure, noticed during `work` of this rank. The first work that is named stays.
+  PeerFailure during(const std::string& work) const {
+    return noticed_ ? *this : PeerFailure(what() + (" (noticed during " + work + ")"), rank, true);
+  }
 
  private:
-  PeerFailure(const std::string& text, int rank_of_world) : RunError(text), rank(rank_of_world) {}
+  PeerFailure(const std::string& text, int rank_of_world, bool noticed)
+      : RunError(text), rank(rank_of_world), noticed_(noticed) {}
+
+  bool noticed_ = false;
 };
 
 // A message in flight. Empty (default) requests are done. Movable; destroying one that is not done is allowed
