@@ -224,7 +224,7 @@ std::map<int, std::string> reports(int ranks, int culprit, Seconds timeout,
                                    const std::function<bool(Communicator&)>& meanwhile = {}) {
   std::map<int, std::string> lines;
   const auto body = [&](Communicator& group) {
-    group.barrier();  // all have begun before anybody's time runs
+    if (timeout < 1) group.barrier();  // all have begun before anybody's time runs
     if (group.rank() == culprit) return instead(group);
     Lane<float> lane(group, {4, 2}, 100, timeout);
     std::vector<float> values(90);
