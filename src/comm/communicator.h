@@ -43,6 +43,18 @@ struct PeerFailure : RunError {
   bool noticed_ = false;
 };
 
+// The work's result. Failures of its communication name it.
+template <class Work>
+auto as_part_of(const std::string& name, Work&& work) {
+  try {
+    return work();
+  } catch (const PeerFailure& failure) {
+    throw failure.during(name);
+  } catch (const RunError& failure) {
+    throw RunError(name + ": " + failure.what());
+  }
+}
+
 // A message in flight. Empty (default) requests are done. Movable; destroying one that is not done is allowed
 // only after an abort or a throwing wait, or while an exception unwinds towards an abort; it withdraws the
 // message as far as possible, so that the buffer may be freed.

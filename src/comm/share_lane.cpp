@@ -65,16 +65,7 @@ bool ShareLane::advance() {
     bool& flag;
     ~Restore() { flag = false; }
   } restore{moving_};
-  return during_first([this] { return move(); });
-}
-
-bool ShareLane::during_first(const std::function<bool()>& work) const {
-  const std::string name = operations_.front().name;
-  try {
-    return work();
-  } catch (const PeerFailure& failure) {
-    throw failure.during(name);
-  }
+  return as_part_of(std::string(operations_.front().name), [this] { return move(); });
 }
 
 bool ShareLane::move() {
@@ -202,7 +193,7 @@ void ShareLane::wait(Ticket ticket, const std::function<bool()>& meanwhile) {
   Backoff backoff;
   while (!done(ticket)) {
     bool moved = advance();
-    if (!done(ticket) && meanwhile) moved |= during_first(meanwhile);
+    if (!done(ticket) && meanwhile) moved |= as_part_of(operations_.front().name, meanwhile);
     if (moved) {
       deadline.restart();
       backoff.restart();

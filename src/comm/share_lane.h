@@ -97,8 +97,6 @@ class ShareLane {
   };
 
   Ticket queue(const SharingRanks& group, Operation operation);
-  // Does the work; names the first operation in a peer's failure.
-  bool during_first(const std::function<bool()>& work) const;
   bool move();
   bool begin_pieces();
   bool end_pieces();
