@@ -86,6 +86,7 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  virtual int world_rank(int rank) const = 0;  // of a rank of this group
 
   // Messages may have 0 bytes. Both sides must give the same length (else the receiver's wait throws
   // RunError). Neither call waits for the other side. Channels are 0 to 254.
