@@ -44,7 +44,6 @@ INSTANTIATE_TEST_SUITE_P(Contract, Polling, testing::ValuesIn(contract()), law_n
 
 TEST(Polling, NamesRanksOfTheWorldInASubGroup) {
   const auto body = [](Communicator& world) {
-    world.set_timeout(0.05);
     const auto part = world.split(world.rank() % 2, world.rank());
     const auto polling = make_polling(*part, [] { return false; }, 0.05);
     std::byte byte{};
