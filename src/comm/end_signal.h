@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher does when a rank dies: it sends SIGTERM to the others, and kills them a second later. A rank
-// that is told so can still say why.
+// What a launcher does when a rank dies: it sends SIGTERM to the others, and kills them a second later. A
+// rank that is told so can still say why.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace penstock::comm {
 
-// Handles SIGTERM during the life of this object; one object at a time. A second one ends the process at once.
+// Handles SIGTERM during the life of this object; one object at a time. A second one ends the process at
+// once.
 class EndSignal {
  public:
   EndSignal();

@@ -70,7 +70,7 @@ class World {
   MPI_Comm notices_ = MPI_COMM_NULL;
   EndSignal end_signal_;
   std::vector<LocalRank> neighbours_;  // all ranks of this machine
-  std::vector<bool> has_ended_;  // by rank: its notice has arrived
+  std::vector<bool> has_ended_;        // by rank: its notice has arrived
   std::optional<Notice> failure_;
   std::optional<Deadline> withdrawal_;
   bool silent_ = false;  // a pending message's buffer may be freed: MPI must not move data any more

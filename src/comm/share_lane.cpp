@@ -37,10 +37,9 @@ ShareLane::ShareLane(Type type, std::span<std::byte> room, const Limits& limits,
 
 ShareLane::Ticket ShareLane::sum(const SharingRanks& group, std::vector<SharedBuffer> buffers,
                                  std::string name) {
-  return queue(group, {.buffers = std::move(buffers),
-                       .element = size_of(type_),
-                       .sums = true,
-                       .name = std::move(name)});
+  return queue(
+      group,
+      {.buffers = std::move(buffers), .element = size_of(type_), .sums = true, .name = std::move(name)});
 }
 
 ShareLane::Ticket ShareLane::gather(const SharingRanks& group, std::vector<SharedBuffer> buffers,
@@ -119,7 +118,9 @@ void ShareLane::begin_piece(Operation& operation, int slot) {
 void ShareLane::exchange(Piece& piece, const Operation& operation, int peer) {
   Communicator& ranks = *operation.group->ranks;
   const SharedBuffer& buffer = operation.buffers[piece.buffer];
-  const auto share_of = [&](int rank) { return part_of(buffer.shares[rank], piece.offset, piece_of(operation)); };
+  const auto share_of = [&](int rank) {
+    return part_of(buffer.shares[rank], piece.offset, piece_of(operation));
+  };
   const auto bytes_of = [&](std::byte* first, std::int64_t begin, std::int64_t count) {
     return std::span(first + begin * static_cast<std::int64_t>(operation.element),
                      static_cast<std::size_t>(count) * operation.element);

@@ -37,10 +37,11 @@ void describe(ParallelOptions& options, OptionTable& table) {
                    "the least greatest time of a stage, weighing embedding and output layer"});
   Constraint replicas = devices;
   replicas.choices = {"auto"};
-  table.push_back({section, "dp", &options.dp,
-                   "Data-parallel replicas of the pipeline; auto: the most that numerics.replicas and the ranks "
-                   "there allow.",
-                   replicas});
+  table.push_back(
+      {section, "dp", &options.dp,
+       "Data-parallel replicas of the pipeline; auto: the most that numerics.replicas and the ranks "
+       "there allow.",
+       replicas});
   table.push_back(
       {section, "shard", &options.shard,
        "What a replica keeps of the training state: off: everything; optimizer: masters and moments of its "

@@ -50,12 +50,14 @@ void settle_shard_group(ParallelOptions& parallel) {
   const Count replicas = parallel.dp * parallel.cp;
   if (parallel.shard_group == 0) parallel.shard_group = replicas;
   const auto legal = [&](Count ranks) {
-    return replicas % ranks == 0 && (ranks == replicas || std::has_single_bit(static_cast<std::uint64_t>(ranks)));
+    return replicas % ranks == 0 &&
+           (ranks == replicas || std::has_single_bit(static_cast<std::uint64_t>(ranks)));
   };
-  require(legal(parallel.shard_group),
-          setting("parallel.shard_group", parallel.shard_group) + " is neither a power of two that divides the " +
-              std::to_string(replicas) + " replicas (parallel.dp · cp) nor all of them; use " +
-              nearest_legal(parallel.shard_group, replicas, legal));
+  require(legal(parallel.shard_group), setting("parallel.shard_group", parallel.shard_group) +
+                                           " is neither a power of two that divides the " +
+                                           std::to_string(replicas) +
+                                           " replicas (parallel.dp · cp) nor all of them; use " +
+                                           nearest_legal(parallel.shard_group, replicas, legal));
 }
 
 }  // namespace
@@ -102,7 +104,8 @@ Run with_states(Run run, schedule::ReplicaStates states) {
 }
 
 mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at) {
-  const int replicas = static_cast<int>(run.mesh.replicas()), replica = at.data * run.mesh.context + at.context;
+  const int replicas = static_cast<int>(run.mesh.replicas()),
+            replica = at.data * run.mesh.context + at.context;
   const bool whole = run.states == schedule::ReplicaStates::Whole;
   const int shards = whole ? 1 : static_cast<int>(run.options.parallel.shard_group);
   return {.shards = shards, .shard = replica % shards, .copies = replicas / shards, .copy = replica / shards};

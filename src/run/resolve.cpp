@@ -20,7 +20,8 @@
 namespace penstock::run {
 namespace {
 
-constexpr std::int64_t kFewGathers = 2;  // of a stage and step: one before the forwards, one before the backwards
+constexpr std::int64_t kFewGathers =
+    2;  // of a stage and step: one before the forwards, one before the backwards
 
 std::optional<Bytes> limit_of(const MemoryOptions& options) {
   if (options.limit.empty()) return {};
@@ -65,7 +66,8 @@ std::string note_of_gathers(const Run& run) {
                            std::to_string(most) + " times a step";
   const std::optional<schedule::Program> other = breadth_first(run);
   if (!other || most_gathers(*other) >= most) return note;
-  return note + "; with schedule.name = \"breadth-first\" it would be " + std::to_string(most_gathers(*other));
+  return note + "; with schedule.name = \"breadth-first\" it would be " +
+         std::to_string(most_gathers(*other));
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(Contract, Polling, testing::ValuesIn(contract()), law_n
 TEST(Polling, NamesRanksOfTheWorldInASubGroup) {
   const auto body = [](Communicator& world) {
     const auto part = world.split(world.rank() % 2, world.rank());
-    const auto polling = make_polling(*part, [] { return false; }, 0.05);
+    const auto polling = make_polling(
+        *part, [] { return false; }, 0.05);
     std::byte byte{};
     if (world.rank() == 1) polling->receive({&byte, 1}, 1, 0).wait();
   };

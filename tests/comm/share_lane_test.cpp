@@ -50,7 +50,8 @@ std::vector<T> numbers(int rank, std::int64_t elements, std::uint64_t buffer) {
   const std::uint64_t key = stream_key(static_cast<std::uint64_t>(rank), buffer);
   for (std::int64_t i = 0; i < elements; ++i) {
     const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(i));
-    values.push_back(static_cast<T>(normal(key, static_cast<std::uint64_t>(i)) * static_cast<double>(1 << bits % 20)));
+    values.push_back(
+        static_cast<T>(normal(key, static_cast<std::uint64_t>(i)) * static_cast<double>(1 << bits % 20)));
   }
   return values;
 }
@@ -90,7 +91,8 @@ SharedBuffer shared(std::vector<T>& values, const Shares& shares) {
 // Every kind of size next to each other: none, fewer than ranks, no multiple of anything, several pieces.
 std::vector<Shares> various_shares(int ranks) {
   std::vector<Shares> shares;
-  for (const std::int64_t elements : {0, 1, 3, 5, 16, 97, 331}) shares.push_back(even_shares(elements, ranks));
+  for (const std::int64_t elements : {0, 1, 3, 5, 16, 97, 331})
+    shares.push_back(even_shares(elements, ranks));
   shares.push_back(one_share(41, ranks, ranks - 1));
   return shares;
 }
@@ -218,7 +220,8 @@ TEST(ShareLane, WaitingRanksServeOthers) {
 
 constexpr const char* kName = "REDUCE_GRAD of stage 1";
 
-// What each rank reports when the culprit does `instead` of its part in a sum. Waiting ranks serve `meanwhile`.
+// What each rank reports when the culprit does `instead` of its part in a sum. Waiting ranks serve
+// `meanwhile`.
 std::map<int, std::string> reports(int ranks, int culprit, Seconds timeout,
                                    const std::function<void(Communicator&)>& instead,
                                    const std::function<bool(Communicator&)>& meanwhile = {}) {
@@ -241,8 +244,9 @@ TEST(ShareLane, ARankThatFailsIsNamedWithTheOperation) {
     const auto lines = reports(ranks, 1, 60, [](Communicator&) { throw RunError("the disk is full"); });
     EXPECT_EQ(lines.size(), static_cast<std::size_t>(ranks));
     for (const auto& [rank, line] : lines) {
-      EXPECT_EQ(line, rank == 1 ? "the disk is full"
-                                : std::string("rank 1 failed: the disk is full (noticed during ") + kName + ")");
+      EXPECT_EQ(line, rank == 1
+                          ? "the disk is full"
+                          : std::string("rank 1 failed: the disk is full (noticed during ") + kName + ")");
     }
   }
 }

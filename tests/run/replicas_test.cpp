@@ -27,12 +27,14 @@ TEST(Replicas, RefuseABatchThatTheyDoNotDivideAndNameTheNearest) {
             "train.batch = 10 is no multiple of train.micro_batch = 1 times parallel.dp = 4; use 8 or 12");
   EXPECT_EQ(refused(4, 0, 10, 3),
             "train.batch = 10 is no multiple of train.micro_batch = 3 times parallel.dp = 4; use 12");
-  EXPECT_EQ(refused(2, 8, 20),
-            "train.batch = 20 is no multiple of train.micro_batch = 1 times numerics.replicas = 8; use 16 or 24");
+  EXPECT_EQ(
+      refused(2, 8, 20),
+      "train.batch = 20 is no multiple of train.micro_batch = 1 times numerics.replicas = 8; use 16 or 24");
   EXPECT_EQ(refused(1, 1, 7, 2), "train.batch = 7 is no multiple of train.micro_batch = 2; use 6 or 8");
-  EXPECT_EQ(refused(65536, 0, 8, 1'000'000),
-            "train.batch = 8 is no multiple of train.micro_batch = 1000000 times parallel.dp = 65536, which is "
-            "more than a step may have; use fewer of both");
+  EXPECT_EQ(
+      refused(65536, 0, 8, 1'000'000),
+      "train.batch = 8 is no multiple of train.micro_batch = 1000000 times parallel.dp = 65536, which is "
+      "more than a step may have; use fewer of both");
 }
 
 TEST(Replicas, RefuseGroupsThatMakeNoTreeAndNameTheNearest) {
@@ -42,13 +44,15 @@ TEST(Replicas, RefuseGroupsThatMakeNoTreeAndNameTheNearest) {
   EXPECT_EQ(refused(8, 4, 8),
             "numerics.replicas = 4 is no multiple of parallel.dp = 8; use numerics.replicas = 8, or "
             "parallel.dp = 4");
-  EXPECT_EQ(refused(2, 6, 12),
-            "numerics.replicas = 6 is 3 times parallel.dp = 2; groups of the batch are added in a binary tree, "
-            "so that must be a power of two; use numerics.replicas = 4 or 8, or parallel.dp = 1 or 3");
-  EXPECT_EQ(refused(3, 65535, 65535),
-            "numerics.replicas = 65535 is 21845 times parallel.dp = 3; groups of the batch are added in a "
-            "binary tree, so that must be a power of two; use numerics.replicas = 49152, or parallel.dp = 1 or "
-            "65535");
+  EXPECT_EQ(
+      refused(2, 6, 12),
+      "numerics.replicas = 6 is 3 times parallel.dp = 2; groups of the batch are added in a binary tree, "
+      "so that must be a power of two; use numerics.replicas = 4 or 8, or parallel.dp = 1 or 3");
+  EXPECT_EQ(
+      refused(3, 65535, 65535),
+      "numerics.replicas = 65535 is 21845 times parallel.dp = 3; groups of the batch are added in a "
+      "binary tree, so that must be a power of two; use numerics.replicas = 49152, or parallel.dp = 1 or "
+      "65535");
 }
 
 // What is refused is what has no tree; the alternatives of every refusal are legal.
@@ -73,14 +77,14 @@ std::string refused_share(std::int64_t replicas, std::int64_t shard_group, std::
 
 TEST(Replicas, RefuseShardGroupsThatDoNotDivideThemAndNameTheNearest) {
   const std::string what = " is neither a power of two that divides the ";
-  EXPECT_EQ(refused_share(8, 3), "parallel.shard_group = 3" + what +
-                                     "8 replicas (parallel.dp · cp) nor all of them; use 2 or 4");
-  EXPECT_EQ(refused_share(6, 3), "parallel.shard_group = 3" + what +
-                                     "6 replicas (parallel.dp · cp) nor all of them; use 2 or 6");
-  EXPECT_EQ(refused_share(4, 16), "parallel.shard_group = 16" + what +
-                                      "4 replicas (parallel.dp · cp) nor all of them; use 4");
-  EXPECT_EQ(refused_share(1, 2), "parallel.shard_group = 2" + what +
-                                     "1 replicas (parallel.dp · cp) nor all of them; use 1");
+  EXPECT_EQ(refused_share(8, 3),
+            "parallel.shard_group = 3" + what + "8 replicas (parallel.dp · cp) nor all of them; use 2 or 4");
+  EXPECT_EQ(refused_share(6, 3),
+            "parallel.shard_group = 3" + what + "6 replicas (parallel.dp · cp) nor all of them; use 2 or 6");
+  EXPECT_EQ(refused_share(4, 16),
+            "parallel.shard_group = 16" + what + "4 replicas (parallel.dp · cp) nor all of them; use 4");
+  EXPECT_EQ(refused_share(1, 2),
+            "parallel.shard_group = 2" + what + "1 replicas (parallel.dp · cp) nor all of them; use 1");
   EXPECT_EQ(refused_share(3, 6, 2), "");
   EXPECT_EQ(refused_share(3, 2, 2), "");
   EXPECT_EQ(refused_share(6, 6), "");
@@ -150,7 +154,8 @@ TEST(Replicas, SayWhatBreadthFirstSavesWhereWeightsAreGatheredMoreThanTwice) {
   const std::string begin = "schedule.name = \"interleaved\" gathers the weights of a stage up to ";
   ASSERT_EQ(told.find(begin), 0u) << told;
   EXPECT_GT(std::stoi(told.substr(begin.size())), 2) << told;
-  EXPECT_NE(told.find(" times a step; with schedule.name = \"breadth-first\" it would be 2"), std::string::npos)
+  EXPECT_NE(told.find(" times a step; with schedule.name = \"breadth-first\" it would be 2"),
+            std::string::npos)
       << told;
   EXPECT_EQ(note("breadth-first", 4), "");
   EXPECT_EQ(note("interleaved", 4, "optimizer"), "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --resume on another mesh: more or fewer replicas and devices, other shares of states, another transport. The
-// groups of the batch (numerics.replicas) stay those of the checkpoint, and so do the bits.
+// --resume on another mesh: more or fewer replicas and devices, other shares of states, another transport.
+// The groups of the batch (numerics.replicas) stay those of the checkpoint, and so do the bits.
 #include <gtest/gtest.h>
 
 #include "runs/resumed_run.h"
@@ -21,10 +21,11 @@ class ElasticResume : public ResumedRun {
  protected:
   // Four groups at the start; nothing is said of them later.
   static Arguments settings_of(int steps, const Leg& leg, bool resumes, const Arguments& more = {}) {
-    Arguments all{"--train.steps", std::to_string(steps),        "--train.batch",
-                  "8",             "--parallel.dp",              std::to_string(leg.replicas),
-                  "--parallel.pp", std::to_string(leg.devices), "--parallel.shard",
-                  leg.shard};
+    Arguments all{"--train.steps",    std::to_string(steps),
+                  "--train.batch",    "8",
+                  "--parallel.dp",    std::to_string(leg.replicas),
+                  "--parallel.pp",    std::to_string(leg.devices),
+                  "--parallel.shard", leg.shard};
     const Arguments begin{"--numerics.replicas", "4"}, go_on{"--resume"};
     const Arguments& start = resumes ? go_on : begin;
     all.insert(all.end(), start.begin(), start.end());
@@ -56,7 +57,8 @@ class ElasticResume : public ResumedRun {
     EXPECT_GT(wanted.size(), 2u);
     const auto found = files_below(scratch_ / ("parted" + std::string(last)));
     EXPECT_EQ(found.size(), wanted.size());
-    for (const auto& [name, bytes] : wanted) EXPECT_TRUE(found.contains(name) && found.at(name) == bytes) << name;
+    for (const auto& [name, bytes] : wanted)
+      EXPECT_TRUE(found.contains(name) && found.at(name) == bytes) << name;
   }
 
   // What parallel.dp = "auto" makes of so many ranks, with `devices` in each pipeline.
@@ -66,10 +68,10 @@ class ElasticResume : public ResumedRun {
     settings.insert(settings.end(), {"--parallel.dp", "auto"});
     const Ending ending = train("run", settings, ranks, mpirun);
     ASSERT_EQ(ending.exit_code, 0) << ending.err;
-    EXPECT_NE(scratch_.read("run/run.toml").find("dp = " + std::to_string(replicas) + "\n"), std::string::npos);
+    EXPECT_NE(scratch_.read("run/run.toml").find("dp = " + std::to_string(replicas) + "\n"),
+              std::string::npos);
     const int needed = replicas * devices;
-    const std::string idle =
-        std::to_string(needed) + " of the " + std::to_string(ranks) + " ranks have work";
+    const std::string idle = std::to_string(needed) + " of the " + std::to_string(ranks) + " ranks have work";
     EXPECT_EQ(ending.err.find(idle) != std::string::npos, needed < ranks) << ending.err;
   }
 
@@ -94,9 +96,10 @@ TEST_F(ElasticResume, GoesOnToTheSameBitsWithTiedEmbeddings) {
 }
 
 TEST_F(ElasticResume, GoesOnToTheSameBitsWithSeveralStagesOnADevice) {
-  const Arguments chunks{"--schedule.name", "interleaved", "--schedule.slices", "1", "--schedule.chunks", "2"};
-  expect_bits_of_one_run({{2, 2, "weights"}, {1, 2, "off", true}, {4, 1, "weights", true}, {2, 2, "optimizer"}},
-                         chunks);
+  const Arguments chunks{
+      "--schedule.name", "interleaved", "--schedule.slices", "1", "--schedule.chunks", "2"};
+  expect_bits_of_one_run(
+      {{2, 2, "weights"}, {1, 2, "off", true}, {4, 1, "weights", true}, {2, 2, "optimizer"}}, chunks);
 }
 
 TEST_F(ElasticResume, SaysWhatChangedOfTheMesh) {

@@ -87,8 +87,8 @@ class KilledRun : public ::testing::Test {
     const bool resume = fs::exists(scratch_ / "killed/run.toml");
     const bool mpirun = drawn(3) > 0;
     const Mesh mesh = drawn_mesh();
-    SCOPED_TRACE(std::to_string(mesh.replicas) + " replicas of " + std::to_string(mesh.devices) + " devices, " +
-                 mesh.shard + (mpirun ? ", mpirun" : ""));
+    SCOPED_TRACE(std::to_string(mesh.replicas) + " replicas of " + std::to_string(mesh.devices) +
+                 " devices, " + mesh.shard + (mpirun ? ", mpirun" : ""));
     ++runs_on_[mesh.ranks()];
     const Arguments words = arguments("killed", mesh, resume);
     RunningProgram program(mpirun ? with_mpirun(mesh.ranks(), words) : with_threads(mesh.ranks(), words));
@@ -167,7 +167,8 @@ TEST_F(KilledRun, EndsWithTheBitsOfAnUndisturbedOne) {
     ++runs;
   }
   std::cout << kills << " kills, " << runs << " runs came to their end";
-  for (const auto& [ranks, count] : runs_on_) std::cout << "; " << count << " starts on " << ranks << " ranks";
+  for (const auto& [ranks, count] : runs_on_)
+    std::cout << "; " << count << " starts on " << ranks << " ranks";
   std::cout << "\n";
 }
 

@@ -315,8 +315,7 @@ void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   }
   const int threads = threads_of(prepared);
   if (ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
-  comm::run_ranks(ranks,
-                  [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
+  comm::run_ranks(ranks, [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
 }
 
 // Dry run: printed by the first rank of a launcher; the ranks exchange no messages.

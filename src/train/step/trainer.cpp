@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "nn/allocator.h"
 #include "comm/polling.h"
+#include "nn/allocator.h"
 #include "nn/stage_parameters.h"
 #include "run/lowering.h"
 #include "run/replicas.h"
@@ -214,23 +214,22 @@ std::unique_ptr<ExchangeServer> Trainer::make_exchange_server() {
 
 std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& program, Mode mode) {
   const bool training = mode == Mode::Train, exchanges = training && exchange_server_;
-  DeviceParts parts{
-      .stages = stages_,
-      .pipeline = exchanges   ? exchange_server_->pipeline()
-                  : replicas_ ? comm::Pipeline(*polling_)
-                              : groups_.pipeline,
-      .vocabulary = vocabulary(),
-      .offloader = training ? offloader_.get() : nullptr,
-      .exchange = training ? exchange_server_.get() : nullptr,
-      .gradients = training ? &*gradients_ : nullptr,
-      .replicas = replicas_.get(),
-      .meanwhile =
-          [this, exchanges] {
-            const bool moved = replicas_ && replicas_->advance();
-            return (exchanges && exchange_server_->serve()) || moved;
-          },
-      .ledger = &ledger_,
-      .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }};
+  DeviceParts parts{.stages = stages_,
+                    .pipeline = exchanges   ? exchange_server_->pipeline()
+                                : replicas_ ? comm::Pipeline(*polling_)
+                                            : groups_.pipeline,
+                    .vocabulary = vocabulary(),
+                    .offloader = training ? offloader_.get() : nullptr,
+                    .exchange = training ? exchange_server_.get() : nullptr,
+                    .gradients = training ? &*gradients_ : nullptr,
+                    .replicas = replicas_.get(),
+                    .meanwhile =
+                        [this, exchanges] {
+                          const bool moved = replicas_ && replicas_->advance();
+                          return (exchanges && exchange_server_->serve()) || moved;
+                        },
+                    .ledger = &ledger_,
+                    .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }};
   return std::make_unique<Interpreter>(run_, program, mode, std::move(parts));
 }
 
