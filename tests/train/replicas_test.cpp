@@ -65,8 +65,7 @@ TEST_P(Replicas, TrainToTheBitsOfOne) {
       for (const int devices : {1, 2, 3}) {
         for (const char* shard : kShards) {
           const bool lone = replicas == 1 && shard != kShards[0];
-          // zb-v and interleaved slimpipe take an even number of layers a device and slices for all devices.
-          if (lone || (devices == 3 && GetParam().chunks == 2 && replicas == 4)) continue;
+          if (lone) continue;
           SCOPED_TRACE(std::string(precision) + ", " + std::to_string(replicas) + " replicas, " +
                        std::to_string(devices) + " devices, shard " + shard);
           run::Options options = options_of(GetParam(), devices, replicas, precision);
@@ -204,19 +203,19 @@ TEST(ReplicaMemory, OfPassingWeightsUnderBreadthFirstIsThatOfTwoStages) {
       gradients.push_back(4 * elements);
       tables += 2 * 4 * run.options.data.seq_len * (run.shape().head_dim() / 2);
     }
-    const auto two_greatest = [](std::vector<Bytes> bytes) {
-      std::ranges::sort(bytes, std::greater());
-      return bytes[0] + bytes[1];
+    // The stages run one after the other, there and back: neighbours are there together.
+    const auto neighbours = [](const std::vector<Bytes>& bytes) {
+      Bytes most = 0;
+      for (std::size_t i = 0; i + 1 < bytes.size(); ++i) most = std::max(most, bytes[i] + bytes[i + 1]);
+      return most;
     };
     ASSERT_EQ(weights.size(), 4u);
-    const Bytes own = trainer.ledger().peak(nn::Category::Weights);
-    const bool end = device == 0 ? run.device_of_stage[0] == 0 : true;  // neighbours of the greatest stage
-    EXPECT_TRUE(end);
-    EXPECT_LE(own, two_greatest(weights) + tables);
-    EXPECT_LE(trainer.ledger().peak(nn::Category::Gradients), two_greatest(gradients) + shares);
+    const nn::Ledger& ledger = trainer.ledger();
+    EXPECT_EQ(ledger.peak(nn::Category::Weights), neighbours(weights) + tables);
+    EXPECT_EQ(ledger.peak(nn::Category::Gradients), neighbours(gradients) + shares);
     if (world.rank() % 2 != 0) return;  // the first replica has the longer shares
-    EXPECT_EQ(own, run.predicted[device].weights);
-    EXPECT_EQ(trainer.ledger().peak(nn::Category::Gradients), run.predicted[device].gradients);
+    EXPECT_EQ(ledger.peak(nn::Category::Weights), run.predicted[device].weights);
+    EXPECT_EQ(ledger.peak(nn::Category::Gradients), run.predicted[device].gradients);
   });
 }
 

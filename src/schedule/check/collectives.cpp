@@ -8,7 +8,7 @@
 
 #include "schedule/check/device_judge.h"
 #include "schedule/meeting.h"
-#include "schedule/passes/shard.h"
+#include "schedule/units.h"
 
 namespace penstock::schedule {
 namespace {
