@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
 #include "files/mapped_file.h"
