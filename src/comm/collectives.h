@@ -25,6 +25,7 @@ class Collectives : public Communicator {
 
   int rank() const final { return group_.rank; }
   int size() const final { return static_cast<int>(group_.members.size()); }
+  int world_rank(int rank) const final { return group_.members[static_cast<std::size_t>(rank)]; }
   void set_timeout(Seconds timeout) final;
 
   Request send(std::span<const std::byte> bytes, int to, int channel) final;

@@ -31,12 +31,29 @@ struct PeerFailure : RunError {
       : RunError("rank " + std::to_string(rank_of_world) + " failed: " + reason), rank(rank_of_world) {}
   int rank;
 
-  // The same failure, noticed during `work` of this rank.
-  PeerFailure during(const std::string& work) const { return {what() + (" (noticed during " + work + ")"), rank}; }
+  // The same failure, noticed during `work` of this rank. The first work that is named stays.
+  PeerFailure during(const std::string& work) const {
+    return noticed_ ? *this : PeerFailure(what() + (" (noticed during " + work + ")"), rank, true);
+  }
 
  private:
-  PeerFailure(const std::string& text, int rank_of_world) : RunError(text), rank(rank_of_world) {}
+  PeerFailure(const std::string& text, int rank_of_world, bool noticed)
+      : RunError(text), rank(rank_of_world), noticed_(noticed) {}
+
+  bool noticed_ = false;
 };
+
+// The work's result. Failures of its communication name it.
+template <class Work>
+auto as_part_of(const std::string& name, Work&& work) {
+  try {
+    return work();
+  } catch (const PeerFailure& failure) {
+    throw failure.during(name);
+  } catch (const RunError& failure) {
+    throw RunError(name + ": " + failure.what());
+  }
+}
 
 // A message in flight. Empty (default) requests are done. Movable; destroying one that is not done is allowed
 // only after an abort or a throwing wait, or while an exception unwinds towards an abort; it withdraws the
@@ -69,6 +86,7 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  virtual int world_rank(int rank) const = 0;  // of a rank of this group
 
   // Messages may have 0 bytes. Both sides must give the same length (else the receiver's wait throws
   // RunError). Neither call waits for the other side. Channels are 0 to 254.

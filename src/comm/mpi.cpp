@@ -2,6 +2,7 @@
 #include "comm/mpi.h"
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "comm/backoff.h"
 #include "comm/collectives.h"
+#include "comm/end_signal.h"
 #include "comm/launcher.h"
 #include "comm/message.h"
 #include "comm/notice.h"
@@ -50,19 +52,24 @@ class World {
   int size() const { return size_; }
   int tags_per_channel() const { return tags_per_channel_; }
   bool failed() const { return failure_.has_value(); }
-  // Checks for notices every few milliseconds. PeerFailure when a rank has failed.
+  // Checks for notices every few milliseconds. PeerFailure when a rank has failed, RunError when the launcher
+  // ends the job for another reason.
   void poll();
   [[noreturn]] void end(const Notice& own);
   // Completes or frees the request of a withdrawn message.
   void withdraw(MPI_Request& request);
 
  private:
+  void find_neighbours();
+  [[noreturn]] void throw_end() const;
   void read_notice();
   void tell_others();
   void hear_others();
 
   int rank_ = 0, size_ = 1, tags_per_channel_ = 0;
   MPI_Comm notices_ = MPI_COMM_NULL;
+  EndSignal end_signal_;
+  std::vector<LocalRank> neighbours_;  // all ranks of this machine
   std::vector<bool> has_ended_;  // by rank: its notice has arrived
   std::optional<Notice> failure_;
   std::optional<Deadline> withdrawal_;
@@ -85,10 +92,17 @@ World::World() {
   int known = 0, *largest_tag = nullptr;
   check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest_tag, &known), "asking for the largest tag");
   tags_per_channel_ = *largest_tag / (channel_limit + 1);
+  find_neighbours();
+}
 
+void World::find_neighbours() {
   MPI_Comm machine = MPI_COMM_NULL;
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine), "splitting");
   check(MPI_Comm_size(machine, &local_size_of_world), "asking for the machine's size");
+  neighbours_.resize(static_cast<std::size_t>(local_size_of_world));
+  const LocalRank own{rank_, ::getpid()};
+  check(MPI_Allgather(&own, sizeof own, MPI_BYTE, neighbours_.data(), sizeof own, MPI_BYTE, machine),
+        "asking for the machine's processes");
   MPI_Comm_free(&machine);
 }
 
@@ -102,12 +116,18 @@ World::~World() {
 
 void World::poll() {
   if (silent_) throw RunError("this rank gave up a message that is under way, and can send no other");
+  if (end_signal_.received()) throw_end();
   const Seconds now = steady_seconds();
   if (now - polled_ >= notice_period) {
     polled_ = now;
     read_notice();
   }
   if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
+}
+
+void World::throw_end() const {
+  if (const auto rank = gone(neighbours_)) throw PeerFailure(*rank, "its process is gone");
+  throw RunError("SIGTERM: the launcher ends the job");
 }
 
 void World::withdraw(MPI_Request& request) {
@@ -133,6 +153,10 @@ void World::read_notice() {
 
 void World::end(const Notice& own) {
   if (!failure_) failure_ = own;
+  if (end_signal_.received()) {  // as have all others; little time is left
+    std::fflush(nullptr);
+    std::_Exit(failure_->exit_code);
+  }
   try {
     tell_others();
     hear_others();

@@ -92,6 +92,7 @@ class Polling : public Collectives {
 
 std::unique_ptr<Communicator> make_polling(Communicator& inner, Meanwhile meanwhile, Seconds timeout) {
   Group everyone = group_of_all(inner.rank(), inner.size());
+  for (int& member : everyone.members) member = inner.world_rank(member);
   everyone.timeout = timeout;
   return std::make_unique<Polling>(inner, std::make_shared<const Meanwhile>(std::move(meanwhile)),
                                    std::move(everyone));

@@ -65,12 +65,7 @@ bool ShareLane::advance() {
     bool& flag;
     ~Restore() { flag = false; }
   } restore{moving_};
-  const std::string name = operations_.front().name;
-  try {
-    return move();
-  } catch (const PeerFailure& failure) {
-    throw failure.during(name);
-  }
+  return as_part_of(std::string(operations_.front().name), [this] { return move(); });
 }
 
 bool ShareLane::move() {
@@ -178,9 +173,9 @@ void ShareLane::sum_piece(const Operation& operation, const Piece& piece) const 
     std::memcpy(own, addends.front(), static_cast<std::size_t>(mine.count) * operation.element);
 }
 
-// Sums have as many elements at a time as there is room for.
+// Sums have as many elements at a time as there is room for; a rank alone needs none.
 std::int64_t ShareLane::piece_of(const Operation& operation) const {
-  if (!operation.sums) return limits_.piece;
+  if (!operation.sums || operation.group->ranks->size() == 1) return limits_.piece;
   const auto blocks = std::int64_t{limits_.window} * (operation.group->ranks->size() - 1);
   const auto room = static_cast<std::int64_t>(room_.size() / operation.element) / blocks;
   PENSTOCK_CHECK(room > 0, "a sum has room");
@@ -198,7 +193,7 @@ void ShareLane::wait(Ticket ticket, const std::function<bool()>& meanwhile) {
   Backoff backoff;
   while (!done(ticket)) {
     bool moved = advance();
-    if (!done(ticket) && meanwhile) moved |= meanwhile();
+    if (!done(ticket) && meanwhile) moved |= as_part_of(operations_.front().name, meanwhile);
     if (moved) {
       deadline.restart();
       backoff.restart();

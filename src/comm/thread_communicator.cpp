@@ -69,8 +69,6 @@ class ThreadCommunicator : public Collectives {
   }
 
  private:
-  int world_rank(int rank) const { return group().members[rank]; }
-
   Request post(int peer, int receiver, Queue queue, Side side) {
     world_->throw_if_failed();
     const Message message{side.sending, world_rank(peer), queue.channel, static_cast<Bytes>(side.bytes)};

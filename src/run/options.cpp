@@ -86,7 +86,7 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
   const std::string_view section = "train";
   table.push_back({section, "steps", &options.steps, "Optimizer steps.", from_to(1, kMostSteps)});
   table.push_back({section, "batch", &options.batch, "Sequences per step over all data-parallel ranks.",
-                   from_to(1, 1e9)});
+                   from_to(1, kMostSequences)});
   table.push_back(
       {section, "micro_batch", &options.micro_batch, "Sequences per micro-batch.", from_to(1, 1e6)});
   table.push_back({section, "shuffle", &options.shuffle, "Another order of the samples in every epoch."});

@@ -14,6 +14,9 @@
 
 namespace penstock::run {
 
+inline constexpr std::int64_t kMostDevices = 65536;
+inline constexpr std::int64_t kMostSequences = 1'000'000'000;  // of a step
+
 struct ModelOptions {
   std::string config;   // a Hugging Face config.json, instead of the shape's keys
   std::string weights;  // initial weights: a safetensors file or folder; empty: random

@@ -4,7 +4,6 @@
 namespace penstock::run {
 namespace {
 
-constexpr double kMostDevices = 65536;
 constexpr double kMostSlices = 32767;  // an action's slice is a 16-bit number
 
 // What greedy is made for.

@@ -15,20 +15,35 @@ using Count = std::int64_t;
 
 std::string setting(const char* key, Count value) { return std::string(key) + " = " + std::to_string(value); }
 
+// The nearest numbers of groups for these replicas, and of replicas for these groups.
+std::string legal_near(Count groups, Count replicas) {
+  const std::string others =
+      nearest_legal(groups, kMostDevices, [&](Count count) { return keeps_tree(count, replicas); });
+  const std::string fewer =
+      nearest_legal(replicas, groups, [&](Count count) { return keeps_tree(groups, count); });
+  return "; use numerics.replicas = " + others + ", or parallel.dp = " + fewer;
+}
+
 void check_groups(const Options& options) {
   const Count groups = options.numerics.replicas, replicas = options.parallel.dp;
   const std::string set = setting("numerics.replicas", groups);
-  const auto legal = [&](Count count) { return keeps_tree(count, replicas); };
-  const std::string use = "; use " + nearest_legal(groups, 2 * (groups + replicas), legal);
-  require(groups % replicas == 0, set + " is no multiple of " + setting("parallel.dp", replicas) + use);
+  require(groups % replicas == 0,
+          set + " is no multiple of " + setting("parallel.dp", replicas) + legal_near(groups, replicas));
   require(keeps_tree(groups, replicas),
           set + " is " + std::to_string(groups / replicas) + " times " + setting("parallel.dp", replicas) +
-              "; groups of the batch are added in a binary tree, so that must be a power of two" + use);
+              "; groups of the batch are added in a binary tree, so that must be a power of two" +
+              legal_near(groups, replicas));
+}
+
+// Every group has as many micro-batches.
+void check_batch(const Options& options, const std::string& groups) {
   const TrainOptions& train = options.train;
-  const Count unit = train.micro_batch * groups;
-  require(train.batch % unit == 0, setting("train.batch", train.batch) + " is no multiple of " +
-                                       setting("train.micro_batch", train.micro_batch) + " times " + set +
-                                       "; use " + multiples_near(train.batch, unit));
+  const Count unit = train.micro_batch * options.numerics.replicas;
+  const std::string wrong = setting("train.batch", train.batch) + " is no multiple of " +
+                            setting("train.micro_batch", train.micro_batch) +
+                            (options.numerics.replicas > 1 ? " times " + groups : "");
+  require(unit <= kMostSequences, wrong + ", which is more than a step may have; use fewer of both");
+  require(train.batch % unit == 0, wrong + "; use " + multiples_near(train.batch, unit));
 }
 
 void settle_shard_group(ParallelOptions& parallel) {
@@ -65,8 +80,11 @@ bool keeps_tree(Count groups, Count replicas) {
 }
 
 void settle_replicas(Options& options) {
-  if (options.numerics.replicas == 0) options.numerics.replicas = options.parallel.dp;
+  const bool given = options.numerics.replicas != 0;
+  if (!given) options.numerics.replicas = options.parallel.dp;
   check_groups(options);
+  check_batch(options, given ? setting("numerics.replicas", options.numerics.replicas)
+                             : setting("parallel.dp", options.parallel.dp));
   settle_shard_group(options.parallel);
 }
 

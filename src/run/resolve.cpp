@@ -2,6 +2,8 @@
 #include "run/resolve.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "run/arrange.h"
@@ -18,6 +20,8 @@
 namespace penstock::run {
 namespace {
 
+constexpr std::int64_t kFewGathers = 2;  // of a stage and step: one before the forwards, one before the backwards
+
 std::optional<Bytes> limit_of(const MemoryOptions& options) {
   if (options.limit.empty()) return {};
   return on_behalf_of("memory.limit", [&] { return parse_bytes(options.limit); });
@@ -28,6 +32,40 @@ std::vector<int> devices_of(const schedule::Schedule& schedule) {
   std::vector<int> devices;
   for (int stage = 0; stage < schedule.stages; ++stage) devices.push_back(placement.device_of(stage, 0));
   return devices;
+}
+
+// How often a step gathers the weights of a stage on a device, at most.
+std::int64_t most_gathers(const schedule::Program& program) {
+  std::int64_t most = 0;
+  for (const schedule::DeviceProgram& device : program.devices) {
+    std::map<int, std::int64_t> gathers;
+    for (const schedule::Op& op : device.ops) {
+      if (op.kind == schedule::OpKind::GatherWeights && op.key.stage < program.stages)
+        most = std::max(most, ++gathers[op.key.stage]);
+    }
+  }
+  return most;
+}
+
+// The same devices, stages and micro-batches, in the order that gathers least, if it takes them.
+std::optional<schedule::Program> breadth_first(const Run& run) {
+  Options options = run.options;
+  options.schedule = {.name = "breadth-first", .slices = 1, .chunks = run.stages() / run.devices()};
+  try {
+    return program_of(lay_out(options, run.machine));
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+std::string note_of_gathers(const Run& run) {
+  const std::int64_t most = most_gathers(run.program);
+  if (run.states != schedule::ReplicaStates::Passing || most <= kFewGathers) return {};
+  const std::string note = name_of_schedule(run.options) + " gathers the weights of a stage up to " +
+                           std::to_string(most) + " times a step";
+  const std::optional<schedule::Program> other = breadth_first(run);
+  if (!other || most_gathers(*other) >= most) return note;
+  return note + "; with schedule.name = \"breadth-first\" it would be " + std::to_string(most_gathers(*other));
 }
 
 }  // namespace
@@ -72,6 +110,7 @@ Run resolve(Options options, const Machine& machine) {
   choose_exchange(run);  // needs the final policy
   run.program = program_of(run);
   run.predicted = predict_memory(run, run.program);
+  run.gathers_note = note_of_gathers(run);
   return run;
 }
 

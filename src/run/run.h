@@ -51,6 +51,7 @@ struct Run {
   model::MemoryTable predicted;  // peak of each device of the pipeline
 
   std::string layers_note;    // why stages have unequal layers by default; may be empty
+  std::string gathers_note;   // what breadth-first would save of gathers of weights; may be empty
   std::string schedule_note;  // where the order of a schedule made for given costs comes from; may be empty
   std::string memory_note;    // the choice made for an "auto" of [memory]; may be empty
   std::string exchange_note;  // the choice made for schedule.exchange = "auto"; may be empty

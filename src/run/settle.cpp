@@ -92,14 +92,8 @@ void check_mesh(const Options& options) {
   check_vocabulary(options);
 }
 
-void check_batch(const TrainOptions& train, std::int64_t replicas) {
-  const std::int64_t unit = train.micro_batch * replicas;
-  require(train.batch % unit == 0,
-          "train.batch = " + std::to_string(train.batch) +
-              " is no multiple of train.micro_batch = " + std::to_string(train.micro_batch) +
-              (replicas > 1 ? " times parallel.dp = " + std::to_string(replicas) : "") + "; use " +
-              multiples_near(train.batch, unit));
-  const std::int64_t micro_batches = train.batch / unit;
+void check_micro_batches(const TrainOptions& train, std::int64_t replicas) {
+  const std::int64_t micro_batches = train.batch / (train.micro_batch * replicas);
   require(micro_batches <= kMostMicroBatches, "train.batch = " + std::to_string(train.batch) + " makes " +
                                                   std::to_string(micro_batches) + " micro-batches; at most " +
                                                   std::to_string(kMostMicroBatches) +
@@ -109,8 +103,8 @@ void check_batch(const TrainOptions& train, std::int64_t replicas) {
 void check_training(Options& options) {
   const TrainOptions& train = options.train;
   check_data(options.data);
-  check_batch(train, options.parallel.dp);
   settle_replicas(options);
+  check_micro_batches(train, options.parallel.dp);
   require(train.min_lr <= train.lr, "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " +
                                         exact_number(train.lr) + "; use at most that");
   require(train.loss_targets == "s" || options.data.seq_len > 1,

@@ -142,7 +142,9 @@ class Run {
     std::error_code error;
     const bool file = directory_ && std::filesystem::exists(directory_->stop_request(), error);
     std::array<std::int64_t, 2> facts{asked || file ? 1 : 0, saver_->busy() ? 1 : 0};
-    world_->all_reduce(facts.data(), facts.size(), comm::Type::I64, comm::Reduction::Max);
+    comm::as_part_of("the end of a step", [&] {
+      world_->all_reduce(facts.data(), facts.size(), comm::Type::I64, comm::Reduction::Max);
+    });
     const auto [stop, busy] = facts;
     if (busy == 0) saver_->proceed();
     stopped_ = stop != 0 && done_ < steps();

@@ -6,6 +6,7 @@
 #include "comm/polling.h"
 #include "comm/single.h"
 #include "comm/threads.h"
+#include "failure.h"
 
 namespace penstock::comm {
 namespace {
@@ -40,6 +41,17 @@ TEST_P(Polling, Keep) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Contract, Polling, testing::ValuesIn(contract()), law_name);
+
+TEST(Polling, NamesRanksOfTheWorldInASubGroup) {
+  const auto body = [](Communicator& world) {
+    const auto part = world.split(world.rank() % 2, world.rank());
+    const auto polling = make_polling(*part, [] { return false; }, 0.05);
+    std::byte byte{};
+    if (world.rank() == 1) polling->receive({&byte, 1}, 1, 0).wait();
+  };
+  const std::string told = failure<RunError>([&] { run_ranks(4, body); });
+  EXPECT_NE(told.find("is rank 3 stuck?"), std::string::npos) << told;
+}
 
 TEST(Polling, ServesWhileItWaits) {
   run_ranks(2, [](Communicator& inner) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // kill -9 at any moment, of one rank or of all: a whole checkpoint is there, nothing is left running, and the
-// run goes on to the bits of one that was never disturbed. PENSTOCK_KILLS says how often (./dev soak).
+// run goes on, on another mesh, to the bits of one that was never disturbed. PENSTOCK_KILLS says how often,
+// PENSTOCK_SOAK_DP and PENSTOCK_SOAK_PP how many replicas and devices at most (./dev soak).
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <thread>
 
@@ -20,19 +22,26 @@ namespace fs = std::filesystem;
 
 constexpr int kSteps = 24;
 
-std::int64_t kills_wanted() {
-  const char* wanted = std::getenv("PENSTOCK_KILLS");
-  return wanted ? parse_integer(wanted).value_or(10) : 10;
+std::int64_t wanted(const char* name, std::int64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value ? parse_integer(value).value_or(otherwise) : otherwise;
 }
+
+struct Mesh {
+  std::int64_t replicas = 1, devices = 2;
+  const char* shard = "off";
+
+  int ranks() const { return static_cast<int>(replicas * devices); }
+};
 
 class KilledRun : public ::testing::Test {
  protected:
   void SetUp() override {
     scratch_.write("run.toml", small_run_file(scratch_));
-    ASSERT_EQ(run_program(with_threads(2, arguments("undisturbed", 2, false))).exit_code, 0);
+    ASSERT_EQ(run_program(with_threads(2, arguments("undisturbed", {}, false))).exit_code, 0);
   }
 
-  Arguments arguments(const std::string& directory, int ranks, bool resume) const {
+  Arguments arguments(const std::string& directory, const Mesh& mesh, bool resume) const {
     Arguments all{"train",
                   scratch_ / "run.toml",
                   "--train.steps",
@@ -42,7 +51,13 @@ class KilledRun : public ::testing::Test {
                   "--train.keep_checkpoints",
                   "2",
                   "--parallel.pp",
-                  std::to_string(ranks),
+                  std::to_string(mesh.devices),
+                  "--parallel.dp",
+                  std::to_string(mesh.replicas),
+                  "--parallel.shard",
+                  mesh.shard,
+                  "--numerics.replicas",
+                  "4",
                   "--output.dir",
                   scratch_ / directory};
     if (resume) all.push_back("--resume");
@@ -51,24 +66,43 @@ class KilledRun : public ::testing::Test {
 
   std::uint64_t drawn(std::uint64_t below) { return random_bits(kKey, draws_++) % below; }
 
-  // Goes on with the run in the directory on other ranks, and kills what it can at a moment that is drawn.
+  // A power of two that the limit allows.
+  std::int64_t drawn_power(const char* limit) {
+    std::vector<std::int64_t> counts;
+    for (std::int64_t count = 1; count <= std::clamp<std::int64_t>(wanted(limit, 2), 1, 4); count *= 2)
+      counts.push_back(count);
+    return counts[drawn(counts.size())];
+  }
+
+  Mesh drawn_mesh() {
+    Mesh mesh{.replicas = drawn_power("PENSTOCK_SOAK_DP"), .devices = drawn_power("PENSTOCK_SOAK_PP")};
+    constexpr const char* kShards[] = {"off", "optimizer", "weights"};
+    mesh.shard = kShards[drawn(std::size(kShards))];
+    return mesh;
+  }
+
+  // Goes on with the run in the directory on another mesh, and kills what it can at a moment that is drawn.
   // The ending when it came to its end before, nothing when it was killed.
   std::optional<Ending> go_on_and_kill() {
     const bool resume = fs::exists(scratch_ / "killed/run.toml");
-    const std::uint64_t launcher = drawn(4);
-    const bool mpirun = launcher < 2;
-    const int ranks = launcher == 3 ? 1 : 2;
-    const Arguments words = arguments("killed", ranks, resume);
-    RunningProgram program(mpirun ? with_mpirun(ranks, words) : with_threads(ranks, words));
+    const bool mpirun = drawn(3) > 0;
+    const Mesh mesh = drawn_mesh();
+    SCOPED_TRACE(std::to_string(mesh.replicas) + " replicas of " + std::to_string(mesh.devices) + " devices, " +
+                 mesh.shard + (mpirun ? ", mpirun" : ""));
+    ++runs_on_[mesh.ranks()];
+    const Arguments words = arguments("killed", mesh, resume);
+    RunningProgram program(mpirun ? with_mpirun(mesh.ranks(), words) : with_threads(mesh.ranks(), words));
     wait_for_moment(program);
     const std::vector<int> targets = mpirun ? ranks_of(program.process()) : std::vector{program.process()};
-    const std::uint64_t victim = drawn(4);  // above 1: all
+    const bool all = drawn(2) == 0;
+    const std::uint64_t victim = drawn(16);
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      if (victim > 1 || victim % targets.size() == i) kill(targets[i], SIGKILL);
+      if (all || victim % targets.size() == i) kill(targets[i], SIGKILL);
     }
     Ending ending = program.wait(60);
     EXPECT_EQ(left_running(targets), std::vector<int>{});
     if (ending.exit_code == 0) return ending;
+    EXPECT_NE(ending.exit_code, 2) << ending.err;
     return std::nullopt;
   }
 
@@ -96,9 +130,9 @@ class KilledRun : public ::testing::Test {
   }
 
   void expect_undisturbed_result() const {
-    const Left left = left_in(scratch_, "killed"), wanted = left_in(scratch_, "undisturbed");
-    EXPECT_EQ(left.steps, wanted.steps);
-    EXPECT_TRUE(left.weights == wanted.weights);
+    const Left left = left_in(scratch_, "killed"), whole = left_in(scratch_, "undisturbed");
+    EXPECT_EQ(left.steps, whole.steps);
+    EXPECT_TRUE(left.weights == whole.weights);
     const std::string last = "/checkpoints/step-0000" + std::to_string(kSteps);
     for (const auto& entry : fs::directory_iterator(scratch_ / ("undisturbed" + last))) {
       const std::string file = last + "/" + entry.path().filename().string();
@@ -110,11 +144,12 @@ class KilledRun : public ::testing::Test {
   Scratch scratch_;
   std::uint64_t draws_ = 0;
   mutable bool had_checkpoint_ = false;
+  std::map<int, int> runs_on_;  // by ranks
 };
 
 TEST_F(KilledRun, EndsWithTheBitsOfAnUndisturbedOne) {
   std::int64_t kills = 0, runs = 0;
-  while (kills < kills_wanted() && !HasFailure()) {
+  while (kills < wanted("PENSTOCK_KILLS", 10) && !HasFailure()) {
     if (const auto ending = go_on_and_kill()) {
       expect_undisturbed_result();
       fs::remove_all(scratch_ / "killed");
@@ -126,12 +161,14 @@ TEST_F(KilledRun, EndsWithTheBitsOfAnUndisturbedOne) {
     }
   }
   if (fs::exists(scratch_ / "killed/run.toml")) {
-    const Ending last = run_program(with_threads(2, arguments("killed", 2, true)));
+    const Ending last = run_program(with_threads(2, arguments("killed", {}, true)));
     EXPECT_EQ(last.exit_code, 0) << last.err;
     expect_undisturbed_result();
     ++runs;
   }
-  std::cout << kills << " kills, " << runs << " runs came to their end\n";
+  std::cout << kills << " kills, " << runs << " runs came to their end";
+  for (const auto& [ranks, count] : runs_on_) std::cout << "; " << count << " starts on " << ranks << " ranks";
+  std::cout << "\n";
 }
 
 }  // namespace

@@ -266,6 +266,11 @@ Exit train_as_world(const TrainFlags& flags, comm::Communicator& world) {
   return Exit::Done;
 }
 
+void tell_idle(int needed, int started) {
+  if (needed < started)
+    tell(std::to_string(needed) + " of the " + std::to_string(started) + " ranks have work");
+}
+
 // Of those that were started, by parallel.dp = "auto"; wrong input is left to be reported by all.
 int ranks_needed(const TrainFlags& flags, comm::Communicator& world) {
   std::int64_t needed = world.size();
@@ -290,8 +295,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
           return;
         }
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
-        if (world.rank() == 0)
-          tell(std::to_string(needed) + " of the " + std::to_string(world.size()) + " ranks have work");
+        if (world.rank() == 0) tell_idle(needed, world.size());
         if (world.rank() < needed) exit_code = train_as_world(flags, *part);
         world.set_timeout(0);  // those without work wait for the others
       },
@@ -329,8 +333,10 @@ std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int 
 Exit train(const TrainFlags& flags) {
   const bool describes = flags.print_config || flags.dry_run;
   if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
-  int ranks = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
+  const int started = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
+  int ranks = started;
   const run::Run resolved = resolved_here(flags, ranks);
+  if (comm::launched_rank() == 0) tell_idle(ranks, started);
   if (!describes) {
     train_here(flags, resolved, ranks);
   } else if (const std::string text = describe_run(flags, resolved, ranks); comm::launched_rank() == 0) {

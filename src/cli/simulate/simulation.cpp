@@ -137,6 +137,7 @@ Words notes_of(const run::Run& run) {
   Words notes;
   if (!run.layers_note.empty()) notes.push_back("layers " + run.layers_note);
   if (!run.exchange_note.empty()) notes.push_back("exchange " + run.exchange_note);
+  if (!run.gathers_note.empty()) notes.push_back("gathers " + run.gathers_note);
   return notes;
 }
 

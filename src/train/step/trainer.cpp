@@ -139,7 +139,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   const nn::LedgerScope counted(ledger_);
   report_ = {.lr = learning_rate(run_.options.train, step)};
   targets_ = tokens.target_count;
-  groups_.world->barrier();
+  comm::as_part_of("the start of a step", [&] { groups_.world->barrier(); });
   profile_.restart();
   const at::AutoDispatchBelowADInplaceOrView explicit_backward;  // no operation records itself for autograd
   const nn::ProfileScope profiled(profiles_ ? &profile_ : nullptr);
@@ -165,7 +165,9 @@ double Trainer::mean_loss(const std::vector<double>& loss_sums, std::int64_t tar
   const auto replica = static_cast<std::size_t>(run_.mesh.coordinates_of(groups_.world->rank()).data);
   std::vector<double> all(loss_sums.size() * static_cast<std::size_t>(run_.mesh.data));
   std::ranges::copy(loss_sums, all.begin() + static_cast<std::ptrdiff_t>(replica * loss_sums.size()));
-  groups_.world->all_reduce(all.data(), all.size(), comm::Type::F64, comm::Reduction::Sum);
+  comm::as_part_of("the sum of losses", [&] {
+    groups_.world->all_reduce(all.data(), all.size(), comm::Type::F64, comm::Reduction::Sum);
+  });
   double sum = 0;
   for (const double part : all) sum += part;
   return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
@@ -175,7 +177,9 @@ void Trainer::update(const std::vector<double>& loss_sums) {
   report_.loss = mean_loss(loss_sums, targets_);
   if (vocabulary_) vocabulary_->add_tied_gradients();
   ExactSum::Words squares = optimizer_->square_sums().words();
-  groups_.world->all_reduce(squares.data(), squares.size(), comm::Type::I64, comm::Reduction::Sum);
+  comm::as_part_of("the norm of the gradient", [&] {
+    groups_.world->all_reduce(squares.data(), squares.size(), comm::Type::I64, comm::Reduction::Sum);
+  });
   report_.grad_norm = std::sqrt(ExactSum::of(squares).value());
   report_.skipped = !std::isfinite(report_.loss) || !std::isfinite(report_.grad_norm);
   if (!report_.skipped)
@@ -191,8 +195,10 @@ void Trainer::gather_facts(Seconds seconds) {
   double sums[] = {schedule::busy_seconds(list, events_, exchanges_), copied.copying, copied.waiting,
                    moved.busy, moved.waiting};
   double facts[] = {seconds, static_cast<double>(ledger_.peak_total())};
-  groups_.world->all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
-  groups_.world->all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
+  comm::as_part_of("the end of a step", [&] {
+    groups_.world->all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
+    groups_.world->all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
+  });
   report_.seconds = facts[0];
   report_.peak_bytes = static_cast<Bytes>(facts[1]);
   if (sums[1] > 0) report_.copy_hidden = std::max(0.0, 1.0 - sums[2] / sums[1]);
