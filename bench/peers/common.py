@@ -10,12 +10,14 @@ import time
 import zlib
 
 import torch
+import torch.distributed as dist
 
 # name: layers, hidden, ffn, heads, kv_heads, vocab, seq_len, microbatches
 SIZES = {
     "S": (8, 512, 1376, 8, 8, 8192, 2048, 4),
     "M": (12, 768, 2048, 12, 12, 32000, 2048, 4),
     "L": (4, 512, 1376, 8, 8, 8192, 16384, 2),
+    "XS": (2, 64, 128, 2, 2, 512, 128, 4),  # to see that it works
 }
 SIZE_FIELDS = ("layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "seq_len", "microbatches")
 
@@ -121,6 +123,13 @@ def adamw(parameters, lr):
 
 def peak_rss():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def everyone(value):
+    """The value of every rank."""
+    values = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
 
 
 def report(args, peer, clock, losses, peak_rss_bytes, **more):

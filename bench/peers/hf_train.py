@@ -26,13 +26,15 @@ def build(args):
     return model.train()
 
 
-def train_step(args, model, optimizer, tokens):
+def train_step(args, model, optimizer, tokens, during=lambda last: contextlib.nullcontext()):
+    """Returns the mean loss of the sequences. during(whether it is the last): what each is computed within."""
     autocast = torch.autocast("cpu", torch.bfloat16) if args.dtype == "bf16-autocast" else contextlib.nullcontext()
-    total = 0.0
-    for sequence in tokens.split(1):
-        with autocast:
-            loss = model(input_ids=sequence, labels=sequence).loss / args.microbatches
-        loss.backward()
+    total, sequences = 0.0, tokens.split(1)
+    for i, sequence in enumerate(sequences, 1):
+        with during(i == len(sequences)):
+            with autocast:
+                loss = model(input_ids=sequence, labels=sequence).loss / len(sequences)
+            loss.backward()
         total += loss.detach()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)

@@ -167,12 +167,6 @@ def train_step(args, schedule, stages, optimizer, tokens):
     return torch.stack(losses).mean().item() if losses else None
 
 
-def everyone(value):
-    values = [None] * dist.get_world_size()
-    dist.all_gather_object(values, value)
-    return values
-
-
 def main():
     p = common.parser(__doc__)
     p.set_defaults(threads=1)
@@ -187,7 +181,7 @@ def main():
     optimizer = common.adamw([w for s in stages for w in s.submod.parameters()], args.lr)
     schedule = kind(stages if per_rank > 1 else stages[0], args.microbatches, loss_fn=loss_of)
 
-    clock, losses = common.StepClock(args, lambda own: sum(s for rank in everyone(own) for s in rank)), []
+    clock, losses = common.StepClock(args, lambda own: sum(s for rank in common.everyone(own) for s in rank)), []
     while not clock.finished():
         tokens = common.tokens_of_step(args, len(losses))
         dist.barrier()
@@ -195,10 +189,10 @@ def main():
         loss = train_step(args, schedule, stages, optimizer, tokens)
         dist.barrier()
         clock.stop()
-        losses.append(next(l for l in everyone(loss) if l is not None))
-        clock.seconds[-1], clock.other_cores[-1] = everyone((clock.seconds[-1], clock.other_cores[-1]))[0]
+        losses.append(next(l for l in common.everyone(loss) if l is not None))
+        clock.seconds[-1], clock.other_cores[-1] = common.everyone((clock.seconds[-1], clock.other_cores[-1]))[0]
 
-    peaks, before = everyone(common.peak_rss()), everyone(rss_before_model)
+    peaks, before = common.everyone(common.peak_rss()), common.everyone(rss_before_model)
     if dist.get_rank() == 0:
         ranks = dist.get_world_size()
         common.report(args, "torch.distributed.pipelining", clock, losses, sum(peaks), peak_rss_bytes_per_rank=peaks,

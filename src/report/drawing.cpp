@@ -11,7 +11,9 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "report/palette.h"
+#include "schedule/passes/shard.h"
 #include "schedule/program_text.h"
+#include "schedule/program_words.h"
 #include "schedule/text.h"
 
 namespace penstock::report {
@@ -42,8 +44,9 @@ std::string label_of(int micro_batch, int slice, bool sliced) {
 std::string row_name(int device) { return "device " + std::to_string(device); }
 
 std::string label_of(const Op& op, bool sliced) {
-  if (op.kind == OpKind::ReduceGradients) return "R";
-  if (op.kind == OpKind::GatherWeights) return "G";
+  if (op.kind == OpKind::ReduceGradients) return "R" + std::to_string(op.key.stage);
+  if (op.kind == OpKind::GatherWeights) return "G" + std::to_string(op.key.stage);
+  if (op.kind == OpKind::ReleaseWeights) return {};
   return op.kind == OpKind::OptimizerStep ? "step" : label_of(op.key.micro_batch, op.key.slice, sliced);
 }
 
@@ -60,15 +63,22 @@ Box box_of(int device, const Cell& cell, bool sliced, const Chunks& chunks) {
                   " to " + std::to_string(cell.end)};
 }
 
-Box box_of(int device, const Op& op, const schedule::Event& event, bool sliced, const Chunks& chunks) {
+// "1GATHER_WEIGHTS of stage 1" where the token does not say of what.
+std::string name_of(const schedule::Program& program, const Op& op, bool sliced) {
+  const bool of_unit = schedule::word_of(op.kind).key == schedule::KeyForm::Stage;
+  return to_token(op, sliced) + (of_unit ? " of " + unit_text(program, op) : "");
+}
+
+Box box_of(const schedule::Program& program, int device, const Op& op, const schedule::Event& event,
+           bool sliced, const Chunks& chunks) {
   return {.row = device,
           .start = event.start,
           .end = event.end,
           .kind = op.kind,
           .lightness = is_action(op.kind) ? chunks.lightness(op.key.stage) : 1,
           .label = label_of(op, sliced),
-          .hint = to_token(op, sliced) + " on " + row_name(device) + ", from " + print_seconds(event.start) +
-                  " for " + print_seconds(event.end - event.start)};
+          .hint = name_of(program, op, sliced) + " on " + row_name(device) + ", from " +
+                  print_seconds(event.start) + " for " + print_seconds(event.end - event.start)};
 }
 
 constexpr std::string_view lane_name(schedule::Lane lane) {
@@ -126,6 +136,11 @@ class ExchangeNotes {
 
 }  // namespace
 
+std::string unit_text(const schedule::Program& program, const Op& op) {
+  if (op.key.stage == vocabulary_unit(program)) return "the sharded vocabulary";
+  return "stage " + std::to_string(op.key.stage);
+}
+
 Drawing draw(const schedule::Schedule& schedule, const UnitTimes& times) {
   const Layout layout = lay_out(schedule, times);
   Drawing drawing{.title = schedule.name, .end = static_cast<double>(layout.end)};
@@ -162,7 +177,7 @@ Drawing draw(const schedule::Program& program, const schedule::Timeline& timelin
       const Op& op = ops[event.op];
       const auto lane = std::ranges::find(lanes, lane_of(op.kind));
       if (lane == lanes.end()) continue;
-      drawing.boxes.push_back(box_of(device, op, event, sliced, chunks));
+      drawing.boxes.push_back(box_of(program, device, op, event, sliced, chunks));
       drawing.boxes.back().row = row + static_cast<int>(lane - lanes.begin());
       notes.add_to(drawing.boxes.back(), device, op);
     }

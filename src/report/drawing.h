@@ -31,6 +31,10 @@ struct Drawing {
   std::string unit;  // of start and end: "s", or what the numbers mean
 };
 
+// What a collective of replicas is about: "stage 2", or "the sharded vocabulary", whose number is the one
+// after the last stage's.
+std::string unit_text(const schedule::Program& program, const schedule::Op& op);
+
 // In unit times, or by position when the schedule cannot run to its end.
 Drawing draw(const schedule::Schedule& schedule, const UnitTimes& times = {});
 

@@ -66,6 +66,7 @@ constexpr Colour colour_of(schedule::OpKind kind) {
     case OpKind::SendForward:
     case OpKind::ReceiveForward:
       return colour::kCyan;
+    case OpKind::ReduceGradients:
     case OpKind::SendBackward:
     case OpKind::ReceiveBackward:
       return colour::kPink;
@@ -77,6 +78,7 @@ constexpr Colour colour_of(schedule::OpKind kind) {
     case OpKind::SendEmbeddingGradient:
     case OpKind::ReceiveEmbeddingGradient:
       return colour::kPink;
+    case OpKind::ReleaseWeights:
     case OpKind::Offload:
       return colour::kOlive;
     case OpKind::Reload:
@@ -97,6 +99,8 @@ constexpr Colour colour_of(schedule::Kind kind) {
       return colour::kYellow;
     case Kind::BackwardWeight:
       return colour::kMint;
+    case Kind::ReduceGradients:
+      return colour::kPink;
     default:
       return colour::kGrey;
   }

@@ -20,7 +20,7 @@ struct LegendEntry {
   std::string_view name;
 };
 
-constexpr std::array<LegendEntry, 10> kLegend{{
+constexpr std::array<LegendEntry, 11> kLegend{{
     {OpKind::Forward, "forward"},
     {OpKind::Backward, "backward"},
     {OpKind::BackwardInput, "backward, input"},
@@ -30,6 +30,7 @@ constexpr std::array<LegendEntry, 10> kLegend{{
     {OpKind::Reload, "copy in"},
     {OpKind::ReduceGradients, "R: gradient reduction"},
     {OpKind::GatherWeights, "G: weights gathered"},
+    {OpKind::ReleaseWeights, "gathered weights freed"},
     {OpKind::OptimizerStep, "step: optimizer"},
 }};
 
@@ -39,6 +40,8 @@ constexpr double kRowHeight = 26;
 constexpr double kRowGap = 4;
 constexpr double kAxisHeight = 40;
 constexpr double kLegendHeight = 24;
+constexpr double kLeastAxis = 100;
+constexpr double kLeastWidth = 2;   // of a box that takes no time
 constexpr double kCharacter = 6.6;  // width of a label's character at 11 pixels
 
 std::string shaded(const Colour& colour, double lightness) {
@@ -87,10 +90,12 @@ class SvgWriter {
   }
 
  private:
-  // So that every label fits; at least 14 pixels for the shortest box.
+  // So that every label fits, but for those of collectives and of the step, which may be very short; at least
+  // 14 pixels for the shortest box.
   double natural_scale() const {
-    double scale = 0;
+    double scale = kLeastAxis / drawing_.end;
     for (const Box& box : drawing_.boxes) {
+      if (lane_of(box.kind) == schedule::Lane::Collective || box.kind == OpKind::OptimizerStep) continue;
       const double width = std::max(14.0, text_width(box.label) + 6);
       if (box.end > box.start) scale = std::max(scale, width / (box.end - box.start));
     }
@@ -134,7 +139,8 @@ class SvgWriter {
   }
 
   void write_box(const Box& box) {
-    const double x = left_ + box.start * scale_, width = (box.end - box.start) * scale_;
+    const double x = left_ + box.start * scale_;
+    const double width = std::max(kLeastWidth, (box.end - box.start) * scale_);
     const double y = top_of(static_cast<std::size_t>(box.row));
     const double gap = std::min(1.0, width / 8);  // between neighbours
     svg_ += "<rect fill=\"" + shaded(colour_of(box.kind), box.lightness) + "\" x=\"" + pixels(x + gap / 2) +

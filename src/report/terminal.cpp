@@ -22,21 +22,36 @@ using schedule::OpKind;
 constexpr int kLeastWidth = 30;
 constexpr const Op* kIdle = nullptr;
 
-// What a device did longest in each of `columns` equal parts of the step.
+// What a lane of a device did longest in each of `columns` equal parts of the step.
 struct Row {
   std::vector<const Op*> ops;
-  Seconds busy = 0;
+  Seconds busy = 0;  // with one op or more
 };
 
-Row row_of(const schedule::DeviceProgram& device, const std::vector<Event>& events, Seconds makespan,
-           int columns) {
+bool is_drawn(const Op& op, schedule::Lane lane) {
+  return lane_of(op.kind) == lane && op.kind != OpKind::ReleaseWeights;  // takes no time
+}
+
+bool has_collectives(const schedule::Program& program) {
+  return std::ranges::any_of(program.devices, [](const schedule::DeviceProgram& device) {
+    return std::ranges::any_of(device.ops,
+                               [](const Op& op) { return is_drawn(op, schedule::Lane::Collective); });
+  });
+}
+
+// Collectives of one device overlap each other and are often short: one shows in every column that it
+// touches.
+Row row_of(const schedule::DeviceProgram& device, const std::vector<Event>& events, schedule::Lane lane,
+           Seconds makespan, int columns) {
   Row row{std::vector<const Op*>(columns, kIdle), 0};
   const Seconds width = makespan > 0 ? makespan / columns : 1.0;
   std::vector<Seconds> longest(columns, width * 1e-9), covered(columns, 0.0);
+  Seconds busy_until = 0;
   for (const Event& event : events) {
     const Op& op = device.ops[event.op];
-    if (lane_of(op.kind) != schedule::Lane::Compute) continue;
-    row.busy += event.end - event.start;
+    if (!is_drawn(op, lane)) continue;
+    row.busy += std::max(0.0, event.end - std::max(event.start, busy_until));
+    busy_until = std::max(busy_until, event.end);
     const int last = std::clamp(static_cast<int>(event.end / width), 0, columns - 1);
     for (int c = std::clamp(static_cast<int>(event.start / width), 0, columns - 1); c <= last; ++c) {
       const Seconds here = std::min(event.end, (c + 1) * width) - std::max(event.start, c * width);
@@ -44,7 +59,7 @@ Row row_of(const schedule::DeviceProgram& device, const std::vector<Event>& even
       if (here > longest[c]) row.ops[c] = &op, longest[c] = here;
     }
   }
-  for (int c = 0; c < columns; ++c) {
+  for (int c = 0; c < columns && lane == schedule::Lane::Compute; ++c) {
     if (covered[c] < width / 2) row.ops[c] = kIdle;
   }
   return row;
@@ -52,10 +67,16 @@ Row row_of(const schedule::DeviceProgram& device, const std::vector<Event>& even
 
 char letter_of(const Op* op) {
   if (op == kIdle) return ' ';
-  return is_action(op->kind) ? schedule::word_of(op->kind).text.front() : '+';
+  const bool has_letter = is_action(op->kind) || lane_of(op->kind) == schedule::Lane::Collective;
+  return has_letter ? schedule::word_of(op->kind).text.front() : '+';
 }
 
-// Letters, or on coloured ground the last digit of the micro-batch where an op begins.
+char digit_of(const Op& op) {
+  if (lane_of(op.kind) == schedule::Lane::Collective) return static_cast<char>('0' + op.key.stage % 10);
+  return is_action(op.kind) ? static_cast<char>('0' + op.key.micro_batch % 10) : '+';
+}
+
+// Letters, or on coloured ground the last digit of the micro-batch, or stage, where an op begins.
 std::string cells(const Row& row, bool colour) {
   std::string text;
   for (std::size_t begin = 0, end = 0; begin < row.ops.size(); begin = end) {
@@ -66,7 +87,7 @@ std::string cells(const Row& row, bool colour) {
       continue;
     }
     std::string cell(end - begin, ' ');
-    cell[0] = is_action(op->kind) ? static_cast<char>('0' + op->key.micro_batch % 10) : '+';
+    cell[0] = digit_of(*op);
     text += paint(colour_of(op->kind), cell);
   }
   return text;
@@ -83,15 +104,19 @@ std::string legend(const schedule::Program& program, bool colour) {
   for (const auto& device : program.devices) {
     for (const Op& op : device.ops) used[static_cast<std::size_t>(op.kind)] = true;
   }
-  constexpr std::string_view meanings[] = {"forward", "backward", "backward for input",
-                                           "backward for weights"};
+  const auto meaning = [](OpKind kind) -> std::string_view {
+    constexpr std::string_view of_actions[] = {"forward", "backward", "backward for input",
+                                               "backward for weights"};
+    if (is_action(kind)) return of_actions[static_cast<std::size_t>(kind)];
+    if (kind == OpKind::ReduceGradients) return "gradients reduced";
+    return kind == OpKind::GatherWeights ? "weights gathered" : "";
+  };
   std::vector<std::string> parts;
   for (const auto& word : schedule::kOpWords) {
-    const auto index = static_cast<std::size_t>(word.kind);
-    if (!used[index] || !is_action(word.kind)) continue;
-    const std::string letter(word.text);
+    if (!used[static_cast<std::size_t>(word.kind)] || meaning(word.kind).empty()) continue;
+    const std::string letter(1, word.text.front());
     parts.push_back((colour ? paint(colour_of(word.kind), letter) : letter) + " " +
-                    std::string(meanings[index]));
+                    std::string(meaning(word.kind)));
   }
   return join(parts, ", ");
 }
@@ -103,16 +128,21 @@ std::string terminal_timeline(const schedule::Program& program, const schedule::
   check_timeline(program, timeline);
   const int devices = program.device_count(), shown = std::min(devices, std::max(style.devices, 1));
   const int digits = static_cast<int>(std::to_string(std::max(devices - 1, 0)).size());
-  const int gutter = style.width < 60 ? digits + 2 : digits + 9;  // "12 |", "device 12 |"
+  const bool narrow = style.width < 60, collectives = has_collectives(program);
+  const int least = collectives && !narrow ? 12 : 0;                     // "collective |"
+  const int gutter = std::max(least, narrow ? digits + 2 : digits + 9);  // "12 |", "device 12 |"
   const int columns = std::max(style.width, kLeastWidth) - gutter - 8;
   const Seconds makespan = timeline.makespan();
   std::string text;
-  for (int d = 0; d < shown; ++d) {
-    const Row row = row_of(program.devices[d], timeline.devices[d], makespan, columns);
-    const std::string name = (style.width < 60 ? "" : "device ") + std::to_string(d);
+  const auto add_line = [&](int d, schedule::Lane lane, const std::string& name) {
+    const Row row = row_of(program.devices[d], timeline.devices[d], lane, makespan, columns);
     const std::string share = number(makespan > 0 ? 100 * row.busy / makespan : 0, 0) + " %";
     text += left_aligned(name, gutter - 1) + "|" + cells(row, style.colour) + "| " + right_aligned(share, 6) +
             "\n";
+  };
+  for (int d = 0; d < shown; ++d) {
+    add_line(d, schedule::Lane::Compute, (narrow ? "" : "device ") + std::to_string(d));
+    if (collectives) add_line(d, schedule::Lane::Collective, narrow ? "" : "collective");
   }
   if (shown < devices) text += "(" + std::to_string(devices - shown) + " more devices)\n";
   return text + axis(gutter, columns, makespan) + std::string(gutter, ' ') + legend(program, style.colour) +

@@ -21,6 +21,7 @@ struct TerminalStyle {
 //
 //   device 0 |FFFFFFFFBBBBFFBBBBFFBBBB ...|  86 %
 //
+// Where there are collectives, each device has a second line for them, G and R (with colours: stages).
 // Lines end with "\n". The timeline has one event per op of the program.
 std::string terminal_timeline(const schedule::Program& program, const schedule::Timeline& timeline,
                               const TerminalStyle& style = {});

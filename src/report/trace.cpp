@@ -10,8 +10,10 @@
 
 #include "base/text.h"
 #include "report/check_timeline.h"
+#include "report/drawing.h"
 #include "schedule/deliveries.h"
 #include "schedule/program_text.h"
+#include "schedule/program_words.h"
 #include "schedule/text.h"
 
 namespace penstock::report {
@@ -175,9 +177,11 @@ std::string TraceWriter::place(int device, int thread) const {
 std::string TraceWriter::arguments(int device, std::uint32_t index) const {
   const auto& list = process_->program.devices[device];
   const Op& op = list.ops[index];
+  const bool of_unit = schedule::word_of(op.kind).key == schedule::KeyForm::Stage;
   std::string text = "{\"stage\":" + std::to_string(op.key.stage) +
                      ",\"micro_batch\":" + std::to_string(op.key.micro_batch) +
                      ",\"slice\":" + std::to_string(op.key.slice);
+  if (of_unit) text += ",\"of\":" + json_quote(unit_text(process_->program, op));
   if (op.bytes > 0) text += ",\"bytes\":" + std::to_string(op.bytes);
   if (op.peer >= 0) text += ",\"peer\":" + std::to_string(op.peer);
   if (is_receive(op.kind)) {

@@ -14,8 +14,9 @@ namespace penstock::run {
 void choose_order(Run& run);
 
 // memory.policy = "auto": the first of none, balanced, balanced+fc1 and full that fits memory.limit, with the
-// least offload that fits if that is also "auto"; without a limit none and 0. Throws NoAnswer when nothing
-// fits. Sets the run's options, keep, offload and memory_note.
+// least offload that fits if that is also "auto"; without a limit none and 0. Where nothing fits and
+// parallel.shard is "auto" too, the same with passing weights; else that is "optimizer". Throws NoAnswer when
+// nothing fits. Sets the run's options, keep, offload, states and memory_note.
 void choose_memory(Run& run);
 
 // schedule.exchange = "auto": the fastest of off, paired and levelled in simulation with the chosen memory

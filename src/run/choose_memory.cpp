@@ -7,6 +7,7 @@
 #include "run/layer_split.h"
 #include "run/lowering.h"
 #include "run/memory.h"
+#include "run/replicas.h"
 #include "run/resolve.h"
 #include "schedule/generators/generator.h"
 
@@ -72,6 +73,7 @@ std::string note_of(const Run& asked, const Run& chosen) {
   const bool any_share = is_automatic(asked.options.memory.offload);
   std::string note = any_policy ? "policy " + memory.policy : "";
   if (any_share) note += (any_policy ? " with offload " : "offload ") + exact_number(memory.offload.number);
+  if (chosen.states != asked.states) note += " and shard " + chosen.options.parallel.shard;
   if (!chosen.memory_limit) {
     return note + ": memory.limit sets none, so nothing need " +
            (any_policy ? "be recomputed" : std::string()) + (any_policy && any_share ? " or " : "") +
@@ -137,20 +139,33 @@ Run with_policy(Run run, model::Policy policy) {
   return run;
 }
 
+namespace {
+
+// The first policy that fits, or the run's own, with the least offload; nothing when none does.
+std::optional<Run> cheapest_that_fits(const Run& run) {
+  if (run.options.memory.policy != "auto") return with_enough_offload(run);
+  for (const model::Policy policy : kCheapestFirst) {
+    if (auto fitted = with_enough_offload(with_policy(run, policy))) return fitted;
+  }
+  return {};
+}
+
+}  // namespace
+
 void choose_memory(Run& run) {
   const bool any_policy = run.options.memory.policy == "auto";
+  const bool any_states = run.options.parallel.shard == "auto";
+  if (any_states) run.options.parallel.shard = "optimizer";
   if (!any_policy && !is_automatic(run.options.memory.offload)) return;
-  Run candidate = run;
-  for (const model::Policy policy : kCheapestFirst) {
-    if (any_policy) candidate = with_policy(run, policy);
-    std::optional<Run> fitted = with_enough_offload(candidate);
-    if (fitted) {
-      fitted->memory_note = note_of(run, *fitted);
-      run = std::move(*fitted);
-      return;
-    }
-    if (!any_policy) break;
+  std::optional<Run> fitted = cheapest_that_fits(run);
+  const bool may_pass = any_states && any_policy && run.states == schedule::ReplicaStates::Shared;
+  if (!fitted && may_pass) fitted = cheapest_that_fits(with_passing_weights(run));
+  if (fitted) {
+    fitted->memory_note = note_of(run, *fitted);
+    run = std::move(*fitted);
+    return;
   }
+  Run candidate = any_policy ? with_policy(run, model::Policy::Full) : run;
   if (is_automatic(run.options.memory.offload)) candidate = with_share(candidate, 1);
   refuse(candidate, predict_memory(candidate, program_of(candidate)));
 }

@@ -31,7 +31,7 @@ HeldParameters held(const Run& run, const model::ParameterShape& parameter, std:
 // Whole experts, which t·c·d/e ranks replicate.
 HeldParameters experts_by_layer(const Run& run) {
   const model::Shape& shape = run.shape();
-  const bool whole = run.states == schedule::ReplicaStates::Whole;
+  const bool whole = run.options.parallel.shard == "off";
   const std::int64_t shards = whole ? 1 : run.mesh.expert_replicas();
   return tensors(shape.experts / run.mesh.expert, model::expert_parameters(shape), shards);
 }

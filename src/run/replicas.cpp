@@ -96,10 +96,9 @@ schedule::ReplicaStates states_of(const Options& options) {
   return parallel.shard == "weights" ? schedule::ReplicaStates::Passing : schedule::ReplicaStates::Shared;
 }
 
-Run with_states(Run run, schedule::ReplicaStates states) {
-  using enum schedule::ReplicaStates;
-  run.states = states;
-  run.options.parallel.shard = states == Whole ? "off" : states == Shared ? "optimizer" : "weights";
+Run with_passing_weights(Run run) {
+  run.options.parallel.shard = "weights";
+  run.states = states_of(run.options);
   return run;
 }
 

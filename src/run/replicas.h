@@ -25,8 +25,8 @@ void settle_replicas(Options& options);
 // What the options say about states; "auto" is Shared for now. Whole where there is nothing to share.
 schedule::ReplicaStates states_of(const Options& options);
 
-// The same run with other states, for "auto".
-Run with_states(Run run, schedule::ReplicaStates states);
+// The same run with parallel.shard = "weights".
+Run with_passing_weights(Run run);
 
 // The share of states of the rank there.
 mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at);

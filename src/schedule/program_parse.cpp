@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "schedule/program_text.h"
-#include "schedule/passes/shard.h"
+#include "schedule/units.h"
 #include "schedule/program_words.h"
 
 namespace penstock::schedule {

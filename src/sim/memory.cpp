@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "schedule/passes/shard.h"
+#include "schedule/units.h"
 
 namespace penstock::sim {
 namespace {

@@ -69,6 +69,42 @@ TEST(ShowCommand, NamesTheFlagThatIsMissing) {
   expect_refusal(show({"--schedule", "slimpipe", "-p", "2"}), "-m is missing; give the number of micro-bat");
 }
 
+TEST(ShowCommand, DrawsTheRanksOfAMesh) {
+  const auto drawn = [](const std::string& format) {
+    const Ending ending =
+        show({"--mesh", "-p", "2", "-d", "2", "-t", "2", "--gpus-per-node", "4", "--format", format});
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return ending.out;
+  };
+  EXPECT_TRUE(drawn("text").starts_with("8 ranks: pipeline 2, data 2, tensor 2; 2 nodes of 4\n"))
+      << drawn("text");
+  EXPECT_EQ(drawn("text"), show({"--mesh", "-p", "2", "-d", "2", "-t", "2", "--gpus-per-node", "4"}).out);
+  EXPECT_TRUE(drawn("svg").starts_with("<svg ")) << drawn("svg");
+  const auto json = nlohmann::json::parse(drawn("json"));
+  EXPECT_EQ(json["groups"]["pipeline"].dump(), "[[0,4],[1,5],[2,6],[3,7]]");
+  EXPECT_EQ(json["ranks"][5]["node"], 1);
+}
+
+TEST(ShowCommand, NamesWhatIsWrongWithAMesh) {
+  expect_refusal(show({"--mesh", "-p", "2", "-d", "4", "-e", "3"}),
+                 "= 3 does not divide tp·cp·dp = 4; use 2 or 4");
+  expect_refusal(show({"--mesh", "-p", "2", "--schedule", "1f1b"}), "--schedule excludes --mesh");
+  expect_refusal(show({"--mesh", "-p", "2", "-m", "4"}), "--micro-batches excludes --mesh");
+  expect_refusal(show({"--mesh", "schedule.csv"}), "file excludes --mesh");
+  expect_refusal(show({"--schedule", "1f1b", "-p", "2", "-m", "4", "-d", "2"}), "--data requires --mesh");
+  expect_refusal(show({"--mesh", "--format", "csv"}),
+                 "--format csv is of schedules; with --mesh use text, svg or json");
+  expect_refusal(show({"--schedule", "1f1b", "-p", "2", "-m", "4", "--format", "text"}),
+                 "--format text is of --mesh");
+  for (const char* flag : {"-p", "-d", "-t", "-c", "-e", "--gpus-per-node"}) {
+    for (const char* value : {"0", "-3", "two"})
+      expect_refusal(show({"--mesh", flag, value}),
+                     "\"" + std::string(value) + "\" must be a whole number from 1 to ");
+  }
+  for (const char* flag : {"-p", "-d", "-t", "-c"})
+    expect_refusal(show({"--mesh", flag, "2147483647"}), "a mesh of more than 1048576 ranks is not drawn");
+}
+
 TEST(CheckCommand, ShowsNoByteOfABinaryFileAsItIs) {
   const Scratch scratch;
   scratch.write("binary.csv", std::string("\x7F"

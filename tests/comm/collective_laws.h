@@ -41,12 +41,17 @@ std::vector<T> gift(std::size_t count, int rank) {
 // The plain loop: 0, 1, ..., n-1.
 template <class T>
 std::vector<T> sum_of_gifts(std::size_t count, int ranks) {
-  std::vector<T> sum = gift<T>(count, 0);
-  for (int rank = 1; rank < ranks; ++rank) {
-    const std::vector<T> values = gift<T>(count, rank);
-    for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
+  std::vector<std::vector<T>> row;  // added two by two until one is left
+  for (int rank = 0; rank < ranks; ++rank) row.push_back(gift<T>(count, rank));
+  while (row.size() > 1) {
+    std::vector<std::vector<T>> shorter;
+    for (std::size_t k = 0; k < row.size(); k += 2) {
+      shorter.push_back(row[k]);
+      for (std::size_t i = 0; k + 1 < row.size() && i < count; ++i) shorter.back()[i] += row[k + 1][i];
+    }
+    row = std::move(shorter);
   }
-  return sum;
+  return row.front();
 }
 
 template <class T>
@@ -79,7 +84,7 @@ inline void broadcast_reaches_all_from_every_root(Communicator& ranks) {
 }
 
 template <class T>
-void float_sums_have_the_bits_of_a_loop_in_rank_order(Communicator& ranks) {
+void float_sums_have_the_bits_of_a_binary_tree(Communicator& ranks) {
   for (std::size_t count : odd_counts) {
     std::vector<T> values = gift<T>(count, ranks.rank());
     ranks.all_reduce(values.data(), count, type_of<T>, Reduction::Sum);

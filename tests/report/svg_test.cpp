@@ -85,7 +85,7 @@ TEST(Drawing, OfAProgramShowsReductionsAndTheStep) {
   const schedule::Program program = lower(generate("1f1b", request(2, 2)), options);
   const Drawing drawing = draw(program, simulate(program, sim::UnitCosts()).timeline);
   EXPECT_EQ(drawing.boxes.back().label, "step");
-  EXPECT_EQ(drawing.boxes[drawing.boxes.size() - 2].label, "R");
+  EXPECT_EQ(drawing.boxes[drawing.boxes.size() - 2].label, "R1");
   EXPECT_EQ(drawing.unit, "s");
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "changed.h"
+#include "run/memory.h"
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
 #include "scratch.h"
@@ -143,6 +144,37 @@ TEST(Choose, ShardsTheVocabularyOfAScheduleFileThatKeepsStep) {
     });
     EXPECT_EQ(refused.empty(), std::string(name) == "slimpipe") << refused;
   }
+}
+
+// Passing weights only where nothing less fits, and only where nothing is given.
+TEST(Choose, SharesStatesAndPassesWeightsOnWhereOnlyThatFits) {
+  const auto with = [](const std::string& limit, const std::string& shard) {
+    return resolve(changed([&](Options& o) {
+      o.model.shape = {.layers = 16, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = 4};
+      o.data.seq_len = 32;
+      o.parallel.dp = 4;
+      o.parallel.shard = shard;
+      o.schedule.name = "breadth-first";
+      o.schedule.chunks = 4;
+      o.memory.policy = "auto";
+      o.memory.limit = limit;
+    }));
+  };
+  const run::Run roomy = with("1 GiB", "auto");
+  EXPECT_EQ(roomy.options.parallel.shard, "optimizer");
+  EXPECT_EQ(roomy.states, schedule::ReplicaStates::Shared);
+  const run::Run full = resolve([&] {
+    Options options = roomy.options;
+    options.memory.policy = "full";
+    return options;
+  }());
+  const std::string less = std::to_string(full.predicted[fullest_device(full.predicted)].total() - 1) + " B";
+  const run::Run tight = with(less, "auto");
+  EXPECT_EQ(tight.options.parallel.shard, "weights");
+  EXPECT_TRUE(fits(tight));
+  EXPECT_NE(tight.memory_note.find("shard weights"), std::string::npos) << tight.memory_note;
+  EXPECT_THROW(with(less, "optimizer"), NoAnswer);
+  EXPECT_EQ(resolve(changed([](auto&) {})).states, schedule::ReplicaStates::Whole) << "nothing to share";
 }
 
 }  // namespace

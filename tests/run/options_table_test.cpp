@@ -21,7 +21,7 @@ TEST(OptionsTable, HasEveryKeyOnceWithASentence) {
   }
   EXPECT_EQ(
       sections(describe(options)),
-      (std::vector<std::string_view>{"model", "data", "parallel", "schedule", "memory", "train", "output"}));
+      (std::vector<std::string_view>{"model", "data", "parallel", "numerics", "schedule", "memory", "train", "output"}));
 }
 
 TEST(OptionsTable, AllowsItsOwnDefaults) {

@@ -2,7 +2,9 @@
 // What check() says about collectives.
 #include <gtest/gtest.h>
 
+#include "schedule/generators/generator.h"
 #include "schedule/meeting.h"
+#include "schedule/passes/lower.h"
 #include "schedule/program_checks.h"
 #include "schedule/program_text.h"
 #include "schedule/random_execution.h"
@@ -86,23 +88,24 @@ TEST(CheckCollectives, TheStepWaitsForAllOfThem) {
 
 TEST(CheckCollectives, WeightsAreUsedBetweenTheirGatherAndTheirRelease) {
   const auto stage0 = [](const std::string& start, const std::string& release, const std::string& end) {
-    return first("device 0\n0 0GATHER_WEIGHTS over replica\n" + start + "2 1F0\n3 1B0\n" + release + end);
+    return first("device 0\n0 0GATHER_WEIGHTS over replica\n1 1GATHER_WEIGHTS over replica\n" + start +
+                 "3 1F0 after 1\n4 1B0\n" + release + end);
   };
   EXPECT_EQ(
-      stage0("1 0F0 after 0\n", "4 0RELEASE_WEIGHTS over replica after 1\n5 0GATHER_WEIGHTS over replica\n",
-             "6 0B0 after 5\n"),
+      stage0("2 0F0 after 0\n", "5 0RELEASE_WEIGHTS over replica after 2\n6 0GATHER_WEIGHTS over replica\n",
+             "7 0B0 after 6\n"),
       "legal");
   EXPECT_EQ(
-      stage0("1 0F0\n", "", "4 0B0\n"),
-      "residence: device 0, position 1: 0F0 may start before 0GATHER_WEIGHTS (device 0, position 0) is done: "
+      stage0("2 0F0\n", "", "5 0B0\n"),
+      "residence: device 0, position 2: 0F0 may start before 0GATHER_WEIGHTS (device 0, position 0) is done: "
       "it does not wait for it");
   EXPECT_EQ(
-      stage0("1 0F0 after 0\n", "4 0RELEASE_WEIGHTS over replica after 1\n", "5 0B0\n"),
-      "residence: device 0, position 5: 0B0 uses weights that 0RELEASE_WEIGHTS (device 0, position 4) has "
+      stage0("2 0F0 after 0\n", "5 0RELEASE_WEIGHTS over replica after 2\n", "6 0B0\n"),
+      "residence: device 0, position 6: 0B0 uses weights that 0RELEASE_WEIGHTS (device 0, position 5) has "
       "released");
-  EXPECT_EQ(stage0("1 0F0 after 0\n", "4 0RELEASE_WEIGHTS over replica\n5 0GATHER_WEIGHTS over replica\n",
-                   "6 0B0 after 5\n"),
-            "residence: device 0, position 4: 0RELEASE_WEIGHTS may start before 0F0 (device 0, position 1) "
+  EXPECT_EQ(stage0("2 0F0 after 0\n", "5 0RELEASE_WEIGHTS over replica\n6 0GATHER_WEIGHTS over replica\n",
+                   "7 0B0 after 6\n"),
+            "residence: device 0, position 5: 0RELEASE_WEIGHTS may start before 0F0 (device 0, position 2) "
             "is done: "
             "it does not wait for it");
   EXPECT_EQ(first("device 0\n0 0F0\n1 1F0\n2 0GATHER_WEIGHTS over replica\n3 1B0\n4 0B0 after 2\n"),
@@ -115,6 +118,58 @@ TEST(CheckCollectives, OnlyCollectivesHaveAGroupAndThenNoPeer) {
   EXPECT_EQ(
       first_finding(program),
       "range: device 0, position 1: 1F0 is over the group tensor, which only a collective without a peer is");
+}
+
+TEST(CheckCollectives, PassingWeightsAreThereForTwoStagesAtATime) {
+  const std::string head = "penstock program 1\nname test\nstages 3\nslices 1\n";
+  const auto first_of = [&](const std::string& text) { return first_finding(parse_program(head + text, "test")); };
+  const std::string two = "device 0\n0 0GATHER_WEIGHTS over replica\n1 1GATHER_WEIGHTS over replica\n2 0F0 after 0\n";
+  EXPECT_EQ(first_of(two + "3 0RELEASE_WEIGHTS over replica after 2\n4 2GATHER_WEIGHTS over replica after 3\n"
+                           "5 1F0 after 1\n6 2F0 after 4\n7 2B0\n8 1B0\n"
+                           "9 2RELEASE_WEIGHTS over replica after 7\n10 0GATHER_WEIGHTS over replica after 9\n"
+                           "11 0B0 after 10\n12 0RELEASE_WEIGHTS over replica after 11\n"
+                           "13 1RELEASE_WEIGHTS over replica after 8\n"),
+            "legal");
+  EXPECT_EQ(first_of(two + "3 2GATHER_WEIGHTS over replica\n4 1F0 after 1\n5 2F0 after 3\n6 2B0\n7 1B0\n8 0B0\n"
+                           "9 0RELEASE_WEIGHTS over replica after 8\n"),
+            "residence: device 0, position 3: 2GATHER_WEIGHTS makes 3 stages gathered at a time; two may be");
+  EXPECT_EQ(first_of("device 0\n0 0F0\n1 1F0\n2 2GATHER_WEIGHTS over replica\n3 2F0 after 2\n"
+                     "4 2RELEASE_WEIGHTS over replica\n5 2B0\n6 1B0\n7 0B0\n")
+                .substr(0, 10),
+            "residence:");
+}
+
+// Whatever is taken from a legal program of replicas, check finds it.
+TEST(CheckCollectives, FindEveryMissingCollectiveAndWait) {
+  for (const ReplicaStates states : {ReplicaStates::Shared, ReplicaStates::Passing}) {
+    Lowering options;
+    options.replicas = {.states = states, .gradient_bytes = [](int) { return Bytes{8}; }, .weight_bytes = {}};
+    const Program program = lower(generate("breadth-first", request(2, 4, 1, 3)), options);
+    ASSERT_EQ(first_finding(program), "legal");
+    for (int device = 0; device < 2; ++device) {
+      const std::vector<Op>& ops = program.devices[device].ops;
+      for (std::uint32_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].group != mesh::Group::Replica) continue;
+        const bool last_release =
+            ops[i].kind == OpKind::ReleaseWeights && std::all_of(ops.begin() + i, ops.end(), [](const Op& op) {
+              return op.kind == OpKind::ReleaseWeights || !is_action(op.kind);
+            });
+        if (last_release) continue;  // only memory, after the last use
+        EXPECT_NE(first_finding(without(program, device, i)), "legal") << to_text(program) << device << " " << i;
+        if (ops[i].after_count == 0) continue;
+        Program free = program;
+        free.devices[device].ops[i].after_count = 0;
+        // Where the op before it on its lane waits for the same.
+        const auto waits = program.devices[device].after_of(ops[i]);
+        const auto before = std::find_if(ops.rbegin() + (std::ssize(ops) - i), ops.rend(), [](const Op& op) {
+          return lane_of(op.kind) == Lane::Collective;
+        });
+        const bool implied = before != ops.rend() && before->after_count > 0 &&
+                             program.devices[device].after_of(*before).back() >= waits.back();
+        if (!implied) EXPECT_NE(first_finding(free), "legal") << device << " " << i;
+      }
+    }
+  }
 }
 
 }  // namespace

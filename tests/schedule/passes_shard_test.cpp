@@ -142,7 +142,7 @@ TEST(ReplicaSync, BreadthFirstGathersEachStageTwiceAndDepthFirstForEveryMicroBat
     return sum;
   };
   EXPECT_LE(gathers("breadth-first"), 2 * v);
-  EXPECT_GT(gathers("interleaved-1f1b"), 2 * v);
+  EXPECT_GT(gathers("interleaved"), 2 * v);
 }
 
 TEST(ReplicaSync, OfTheShardedVocabularyIsAUnitOfItsOwn) {

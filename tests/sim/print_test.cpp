@@ -20,17 +20,19 @@ TEST(PrintResult, JsonLooksLikeThis) {
       R"("span_bubble_fraction":0.16666666666666666,"devices":[)"
       R"({"busy_s":6,"idle_s":3,"idle_by_cause_s":{"ramp":0,"transfer":0,"copy":0,"imbalance":0,"dependency":3},)"
       R"("peak_in_flight":2,"peak_in_flight_until_input":2,"peak_bytes":128,"peak_bytes_by_category":)"
-      R"({"records":128,"weight_records":0,"kv_gradients":0,"queues":0,"buffers":0,"logits":0,"transient":0}},)"
+      R"({"records":128,"weight_records":0,"kv_gradients":0,"queues":0,"buffers":0,"logits":0,"transient":0,)"
+      R"("weights":0,"gradients":0}},)"
       R"({"busy_s":6,"idle_s":3,"idle_by_cause_s":{"ramp":3,"transfer":0,"copy":0,"imbalance":0,"dependency":0},)"
       R"("peak_in_flight":1,"peak_in_flight_until_input":1,"peak_bytes":64,"peak_bytes_by_category":)"
-      R"({"records":64,"weight_records":0,"kv_gradients":0,"queues":0,"buffers":0,"logits":0,"transient":0}}]})"
+      R"({"records":64,"weight_records":0,"kv_gradients":0,"queues":0,"buffers":0,"logits":0,"transient":0,)"
+      R"("weights":0,"gradients":0}}]})"
       "\n");
 }
 
 TEST(PrintResult, JsonHoldsBytesOverTimeWhenAskedFor) {
   const std::string json =
       to_json(evaluate(two_devices(), UnitCosts({}, {.record = 64}), {.memory_samples = true}));
-  EXPECT_NE(json.find(R"("memory":[[0,64,0,0,0,0,0,0],[1,128,0,0,0,0,0,0],)"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("memory":[[0,64,0,0,0,0,0,0,0,0],[1,128,0,0,0,0,0,0,0,0],)"), std::string::npos) << json;
 }
 
 TEST(PrintResult, TheTableLooksLikeThis) {

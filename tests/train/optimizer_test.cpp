@@ -222,6 +222,7 @@ TEST(Optimizer, OfSharesUpdatesTheElementsOfTheWholeToTheBit) {
   const nn::Parameter given = parameter("a", {37, 53});
   nn::Parameter whole = given;
   whole.master = given.master.clone();
+  whole.gradient = given.gradient.clone();
   Optimizer one({&whole}, {});
   std::vector<nn::Parameter> parts;
   for (int shard = 0; shard < 4; ++shard) parts.push_back(share_of(given, {.shards = 4, .shard = shard}));

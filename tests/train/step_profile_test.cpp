@@ -62,7 +62,7 @@ TEST(StepProfile, GathersEveryRanksCallsOnTheFirst) {
   comm::run_ranks(3, [](comm::Communicator& world) {
     const std::vector<nn::KernelCall> mine(static_cast<std::size_t>(world.rank()),
                                            call(nn::Kernel::Norm, nn::Block::Stream, world.rank(), 9));
-    const StepProfile profile = gather_profile(7, mine, world);
+    const StepProfile profile = gather_profile(7, mine, comm::Pipeline(world));
     if (world.rank() != 0) {
       EXPECT_TRUE(profile.devices.empty());
       return;

@@ -34,7 +34,6 @@ TEST(Trainable, NamesTheFileWhoseScheduleKeepsTwoCopiesOfTheParameters) {
 // Everything resolves, and is refused here alone.
 TEST(Trainable, RefusesWhatIsNotBuiltByItsKey) {
   const std::pair<const char*, std::function<void(run::Options&)>> cases[] = {
-      {"parallel.dp = 2", [](run::Options& o) { o.parallel.dp = 2; }},
       {"parallel.cp = 2", [](run::Options& o) { o.parallel.cp = 2; }},
       {"parallel.tp = 2", [](run::Options& o) { o.parallel.tp = 2; }},
       {"model.experts = 4", [](run::Options& o) { o.model.shape.experts = 4; }}};

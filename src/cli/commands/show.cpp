@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock show: draw a schedule.
+// penstock show: draw a schedule, or the ranks of a mesh.
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/input/mesh_flags.h"
 #include "cli/input/schedule_flags.h"
 #include "cli/input/stage_costs.h"
 #include "cli/simulate/compare_schedules.h"
@@ -32,7 +33,8 @@ namespace {
 
 struct ShowFlags {
   ScheduleFlags schedule;
-  std::string format = "grid";
+  MeshFlags mesh;
+  std::string format;  // empty: as text
   bool program = false;
   bool colour = false;
   bool compare = false;
@@ -141,6 +143,9 @@ void tell_if_illegal(const ShowFlags& flags, const schedule::Schedule& schedule)
 }
 
 std::string show(ShowFlags flags) {
+  if (flags.format.empty()) flags.format = flags.mesh.wanted ? "text" : "grid";
+  if (flags.mesh.wanted) return mesh_drawing(flags.mesh, std::max(flags.schedule.devices, 1), flags.format);
+  if (flags.format == "text") throw InputError("--format text is of --mesh; use grid");
   refuse_idle_costs(flags);
   if (flags.compare) return compare_schedules(flags.schedule);
   if (flags.schedule.name.empty() && flags.schedule.file.ends_with(".toml")) return show_run(flags);
@@ -163,11 +168,13 @@ std::string show(ShowFlags flags) {
 
 void add_show_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<ShowFlags>();
-  CLI::App* command = program.add_subcommand("show", "Draw a schedule, or print it for another program.");
+  CLI::App* command = program.add_subcommand(
+      "show", "Draw a schedule, or the ranks of a mesh, or print either for another program.");
   add_schedule_flags(*command, flags->schedule);
   add_cost_flags(*command, flags->times, flags->costs);
-  CLI::Option* format = command->add_option("--format", flags->format, "grid, csv, json, svg or trace");
-  format->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}));
+  CLI::Option* format = command->add_option("--format", flags->format,
+                                            "grid, csv, json, svg or trace; of a mesh text, json or svg");
+  format->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace", "text"}));
   CLI::Option* lowered = command->add_flag(
       "--program", flags->program, "the lowered program as text instead: transfers and optimizer step added");
   CLI::Option* compare = command->add_flag("--compare", flags->compare,
@@ -177,6 +184,7 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
     compare->excludes(command->get_option(of_programs));
   compare->excludes(format)->excludes(lowered);
   command->add_flag("--colour", flags->colour, "colours in a pipe too");
+  add_mesh_flags(*command, flags->mesh, {"--help", "-p", "--format"});
   command->callback([flags, &exit_code] {
     std::cout << show(*flags);
     exit_code = Exit::Done;

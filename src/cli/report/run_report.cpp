@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -110,6 +111,19 @@ report::Table memory_table(std::size_t device, const Json& summary) {
   return table;
 }
 
+// Shares of the time of copies and collectives during which no rank waited for them; none without these.
+void add_hidden_shares(const Json& summary, report::Run& run) {
+  report::Table table{.title = "Hidden behind computation",
+                      .header = {"in the last step", "share of its time"}};
+  for (const auto& [key, name] : {std::pair{"copy_hidden", "copies of records out and back"},
+                                  std::pair{"collective_hidden", "collectives of replicas"}}) {
+    const auto found = summary.find(key);
+    if (found != summary.end() && found->is_number())
+      table.rows.push_back({name, percent(found->get<double>())});
+  }
+  if (!table.rows.empty()) run.tables.push_back(std::move(table));
+}
+
 }  // namespace
 
 report::Track track_of(std::string label, const sim::Result& result, const model::MemoryTable& standing) {
@@ -161,6 +175,7 @@ report::Run run_of_directory(const std::string& directory) {
   for (std::size_t device = 0; device < devices.size(); ++device) {
     run.tables.push_back(memory_table(device, devices[device]));
   }
+  add_hidden_shares(summary, run);
   run.notes.push_back("The simulation takes the action times of " +
                       simulated.measured[simulated.typical].label +
                       " as measured; where they differ, overlap and waiting differ.");

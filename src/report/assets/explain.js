@@ -118,6 +118,10 @@ function messageLines(track, d, op) {
   return [['arrived', printSeconds(events.end[partner])]];
 }
 
+// What a collective of replicas is about; the number after the last stage's stands for the vocabulary.
+const unitText = (run, stage) =>
+    stage === run.stages ? 'this device\'s part of the sharded vocabulary' : 'stage ' + stage;
+
 function explainOp(track, d, op) {
   const run = track.run, device = run.ops[d], kind = data.kinds[device.kind[op]], events = track.devices[d];
   const what = WORDS[kind.word] || kind.word;
@@ -127,7 +131,7 @@ function explainOp(track, d, op) {
     '',
     what +
         (kind.key === 'full'      ? ': ' + key :
-             kind.key === 'stage' ? ': stage ' + device.stage[op] :
+             kind.key === 'stage' ? ': ' + unitText(run, device.stage[op]) :
                                     '')
   ]];
   lines.push(['on', 'device ' + d + ', ' + LANES[kind.lane]]);

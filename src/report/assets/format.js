@@ -13,7 +13,15 @@ const WORDS = {
   OFFLOAD: 'copies a record out',
   RELOAD: 'copies a record back',
   REDUCE_GRAD: 'sums gradients of replicas',
+  GATHER_WEIGHTS: 'gathers weights from replicas',
+  RELEASE_WEIGHTS: 'frees gathered weights',
   STEP: 'optimizer step',
+  LOSS: 'output layer and loss, on all devices',
+  SEND_EMBED: 'sends embedded tokens',
+  RECV_EMBED: 'receives embedded tokens',
+  SEND_EMBED_GRAD: 'sends gradients of embedded tokens',
+  RECV_EMBED_GRAD: 'receives gradients of embedded tokens',
+  EMBED_GRAD: 'gradient of the embedding',
 };
 const LANES = ['compute', 'send', 'receive', 'copy out', 'copy in', 'collective'];
 

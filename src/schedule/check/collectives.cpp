@@ -8,7 +8,7 @@
 
 #include "schedule/check/device_judge.h"
 #include "schedule/meeting.h"
-#include "schedule/passes/shard.h"
+#include "schedule/units.h"
 
 namespace penstock::schedule {
 namespace {
@@ -67,7 +67,6 @@ struct UnitState {
   Cell last_use = kNoCell;  // of the weights, so far
   Cell gathered = kNoCell;  // since the last release
   Cell released = kNoCell;
-  bool has_gathers = false;
   std::map<mesh::Group, Cell> reduced;
 };
 
@@ -91,7 +90,7 @@ class DeviceCollectives : DeviceJudge {
   void foresee(const Op& op) {
     if (op.kind == OpKind::VocabularyLoss) has_visits_ = true;
     if (op.kind == OpKind::ReleaseWeights) releases_ = true;
-    if (op.kind == OpKind::GatherWeights) units_[op.key.stage].has_gathers = true;
+    if (op.kind == OpKind::GatherWeights) gathers_ = true;
     if (adds_weight_gradients(op.kind)) units_[op.key.stage].last_contribution = cell_;
     if (has_visits_ && contributes(table_.program(), op, vocabulary()))
       units_[vocabulary()].last_contribution = cell_;
@@ -109,7 +108,7 @@ class DeviceCollectives : DeviceJudge {
 
   void judge_use(UnitState& unit) {
     unit.last_use = cell_;
-    if (!unit.has_gathers) return;
+    if (!gathers_) return;
     if (unit.gathered != kNoCell) return need_done(unit.gathered, Rule::Residence);
     const bool released = unit.released != kNoCell;
     tell(Rule::Residence, released ? " uses weights that " + text_of(unit.released) + " has released"
@@ -122,7 +121,7 @@ class DeviceCollectives : DeviceJudge {
       return entry.first != vocabulary() && entry.second.gathered != kNoCell;
     });
     if (releases_ && there > 2)
-      tell(Rule::Residence, " is the " + std::to_string(there) + "th stage gathered at a time; two may be");
+      tell(Rule::Residence, " makes " + std::to_string(there) + " stages gathered at a time; two may be");
   }
 
   void release(UnitState& unit) {
@@ -150,6 +149,7 @@ class DeviceCollectives : DeviceJudge {
   Cell last_ = kNoCell;  // on the collective lane, so far
   bool has_visits_ = false;
   bool releases_ = false;
+  bool gathers_ = false;
   std::map<int, UnitState> units_;
 };
 

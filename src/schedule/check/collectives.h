@@ -20,8 +20,8 @@ struct Meetings {
 Meetings match_collectives(const OpTable& table, Findings& findings);
 
 // On one device: a REDUCE_GRAD waits for the unit's last contribution (passes/shard.h), is the only one of its
-// unit and group, and over the replica group there is one for every unit or none; no op uses weights before a
-// GATHER_WEIGHTS has brought them, if their unit has any, nor after a RELEASE_WEIGHTS; where weights are
+// unit and group, and over the replica group there is one for every unit or none; on a device that gathers, no op uses
+// weights before a GATHER_WEIGHTS has brought them, nor after a RELEASE_WEIGHTS; where weights are
 // released, at most two stages are gathered at a time; STEP waits for all collectives. Duplicate, Home,
 // Missing, Order, Residence.
 void find_bad_collectives(const OpTable& table, Findings& findings);

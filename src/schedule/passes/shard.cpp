@@ -135,21 +135,6 @@ class DeviceSync {
 
 }  // namespace
 
-bool uses_vocabulary(const Op& op) {
-  return op.kind == OpKind::SendEmbedding || op.kind == OpKind::VocabularyLoss ||
-         (op.kind == OpKind::Forward && op.key.stage == 0);
-}
-
-bool contributes(const Program& program, const Op& op, int unit) {
-  const bool backward = is_backward(op.kind) || op.kind == OpKind::BackwardWeight;
-  if (unit == vocabulary_unit(program)) {
-    const bool gradient = op.kind == OpKind::VocabularyLoss || op.kind == OpKind::EmbeddingGradient;
-    return gradient || (is_backward(op.kind) && op.key.stage == 0);
-  }
-  if (!is_action(op.kind) || op.key.stage != unit) return false;
-  return backward || unit + 1 == program.stages;
-}
-
 Program add_replica_sync(const Program& program, const ReplicaSync& sync) {
   if (!sync.gradient_bytes) return program;
   Program result{program.name, program.stages, program.slices, {}};

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "schedule/program.h"
+#include "schedule/units.h"
 
 namespace penstock::schedule {
 
@@ -24,17 +25,6 @@ struct ReplicaSync {
   std::function<Bytes(int unit)> gradient_bytes;  // of one device; empty: there is one replica
   std::function<Bytes(int unit)> weight_bytes;    // empty: 0
 };
-
-// What is reduced and gathered together: a stage, or under vocabulary parallelism the device's rows of the
-// embedding and of the output matrix, which have the number after the last stage's.
-inline int vocabulary_unit(const Program& program) { return program.stages; }
-
-// Whether the op adds to gradients of the unit. Those of the output layer are formed by the F of the last
-// stage.
-bool contributes(const Program& program, const Op& op, int unit);
-
-// Whether the op reads the device's rows of the embedding or of the output matrix, where these are sharded.
-bool uses_vocabulary(const Op& op);
 
 // Laws. Each unit of a device has one REDUCE_GRAD over the replica group, which waits for the last op that
 // contributes to it and is issued before the compute op after that.

@@ -11,7 +11,7 @@
 #include "nn/allocator.h"
 #include "nn/parameter_maker.h"
 #include "run/replicas.h"
-#include "schedule/passes/shard.h"
+#include "schedule/units.h"
 
 namespace penstock::train {
 

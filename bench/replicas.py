@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two replicas of Penstock beside what a user would take for two processes on one machine: transformers' Llama under torch's
+DistributedDataParallel and under FSDP2 (fully_shard), over gloo (bench/peers/torch_data.py). And what replicas cost: beside two
+runs of half the batch that know nothing of each other, at the same time.
+
+Usage: bench/replicas.py PATH/TO/penstock [--sizes S M] [--types f32 bf16] [--steps 3] [--runs DDP ...] [--continue]
+(from the root of the repository)
+
+All have two processes of one thread. Ours recomputes as "balanced" says and shares the optimizer's states out, or the weights too.
+FSDP2 keeps gathered weights to the end of a step, which is the faster way here; in bf16 it gathers them in bf16 and computes in that
+(its mixed precision), or computes under autocast as DDP does. bench/peer_runs.py says which steps count, where the log is and what the
+peers need.
+"""
+import shutil
+
+from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer, shown, speed, torchrun,
+                       train)
+
+OURS, PASSING, HALVES, DDP = "penstock, 2 replicas", "penstock, shard = weights", "two runs of half the batch", "DDP, 2 replicas"
+FSDP2, CAST = "FSDP2, 2 replicas", "FSDP2, bf16 weights"
+OVERHEAD = "replicas / two runs, time"
+# name, whether more is better, the aim
+RATIOS = [("speed / DDP's", True, 1.15), ("memory / DDP's", False, 0.6), ("speed / FSDP2's", True, 1.3), ("memory / FSDP2's", False, 0.6),
+          (OVERHEAD, False, 1.06)]
+
+
+def run_ours(program, size, dtype, steps, shard):
+    directory = FOLDER / "replicas-run"
+    path = write(FOLDER / f"replicas-{size}-{dtype}-{shard}.toml", size, dtype, steps, directory, dp=2, shard=shard)
+    runs = train([[*MPIRUN, program, "train", str(path)]], [directory], SIZES[size][6] * SIZES[size][7], ranks=2)
+    return runs and runs[0]
+
+
+def run_halves(program, size, dtype, steps):
+    """One more step than is counted, so that neither is alone in one that is."""
+    directories, micro_batches = [FOLDER / f"replicas-half-{i}" for i in range(2)], SIZES[size][7] // 2
+    paths = [write(FOLDER / f"replicas-{size}-{dtype}-half-{i}.toml", size, dtype, steps + 1, directory, micro_batches)
+             for i, directory in enumerate(directories)]
+    runs = train([[program, "train", str(path)] for path in paths], directories, SIZES[size][6] * micro_batches, ranks=2, uncounted_end=1)
+    return runs and {**runs[0], "tokens_per_second": sum(speed(run) for run in runs), "quiet_steps": min(run["quiet_steps"] for run in runs),
+                     "accounted_bytes": sum(run["accounted_bytes"] for run in runs), "both": runs}
+
+
+def write(path, size, dtype, steps, directory, micro_batches=None, **parallel):
+    return run_file(path, size, dtype, 1, steps, directory, micro_batches, parallel={"pp": 1, **parallel},
+                    schedule={"name": "slimpipe", "slices": 1}, memory={"policy": "balanced"})
+
+
+def measurements(program, python, size, dtype, steps):
+    """The name of each run of a case, and what carries it out."""
+    peer = [*torchrun(python, "torch_data.py"), "--size", size, "--threads", "1", "--dtype", PEER_TYPES[dtype], "--steps", str(steps)]
+    yield HALVES, lambda: run_halves(program, size, dtype, steps)
+    yield OURS, lambda: run_ours(program, size, dtype, steps, "optimizer")
+    yield PASSING, lambda: run_ours(program, size, dtype, steps, "weights")
+    yield DDP, lambda: run_peer([*peer, "--wrapper", "DDP"])
+    yield FSDP2, lambda: run_peer([*peer, "--wrapper", "FSDP2", "--keep-weights"])
+    if dtype == "bf16":
+        yield CAST, lambda: run_peer([*peer, "--wrapper", "FSDP2", "--keep-weights", "--cast-weights"])
+
+
+def faster_fsdp2(case):
+    return max((case[name] for name in (FSDP2, CAST) if name in case), key=speed, default=None)
+
+
+def ratios(case):
+    """The columns of RATIOS, None where a run is missing."""
+    resident, time = (lambda run: run["peak_rss_bytes"]), (lambda run: 1 / speed(run))
+    ddp, fsdp2 = case.get(DDP), faster_fsdp2(case)
+    return [ratio(case, OURS, ddp, speed), ratio(case, OURS, ddp, resident), ratio(case, OURS, fsdp2, speed),
+            ratio(case, OURS, fsdp2, resident), ratio(case, OURS, case.get(HALVES), time)]
+
+
+def mebibytes(count):
+    return f"{count / 2**20:,.0f}" if count is not None else ""
+
+
+def tables(runs):
+    cases = cases_of(runs)
+    print("| size | type | what | tokens/s | peak resident MiB | of that before the model | accounted MiB | collectives hidden | quiet steps |")
+    print("|---" * 9 + "|")
+    for (size, dtype), case in cases.items():
+        for label, run in case.items():
+            cells = [size, dtype, label, f"{speed(run):,.0f}", *(mebibytes(run.get(key)) for key in (
+                "peak_rss_bytes", "rss_before_model_bytes", "accounted_bytes")), shown(run.get("collective_hidden")), str(run["quiet_steps"])]
+            print(f"| {' | '.join(cells)} |")
+    found = {key: ratios(case) for key, case in cases.items()}
+    print(f"\n| size | type | {' | '.join(name for name, *_ in RATIOS)} |\n|---|---" + "|---" * len(RATIOS) + "|")
+    print(f"| aim | | {' | '.join(f'{chr(8805) if at_least else chr(8804)} {aim}' for _, at_least, aim in RATIOS)} |")
+    for (size, dtype), cells in found.items():
+        print(f"| {size} | {dtype} | " + " | ".join(shown(cell) for cell in cells) + " |")
+    print_missed([(*key, name, value, at_least, aim if key[0] == "S" or name != OVERHEAD else None)
+                  for key, cells in found.items() for value, (name, at_least, aim) in zip(cells, RATIOS)])
+
+
+if __name__ == "__main__":
+    tables(carry_out(__doc__, "replicas", ["S", "M"], measurements, ["XS"]))

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data parallelism: the bits of one replica for every number of replicas, every mesh and every sharing of the
+// states; and the memory that was predicted.
+#include <gtest/gtest.h>
+
+#include "nn/allocator.h"
+#include "nn/tensor_checks.h"
+#include "run/held_parameters.h"
+#include "run/replicas.h"
+#include "train/saved_run.h"
+#include "scratch.h"
+
+namespace penstock::testing {
+namespace {
+
+constexpr std::int64_t kSteps = 10;
+constexpr int kGroups = 4;
+constexpr const char* kShards[] = {"off", "optimizer", "weights"};
+
+struct Shape {
+  const char* schedule;
+  int slices;
+  int chunks;
+};
+constexpr Shape kShapes[] = {{"slimpipe", 4, 1},      {"slimpipe", 4, 2}, {"1f1b", 1, 1},
+                             {"breadth-first", 1, 2}, {"zb-v", 1, 2},     {"gpipe", 1, 1}};
+
+run::Options options_of(const Shape& shape, int devices, int replicas, const std::string& precision) {
+  run::Options options = small_options(shape.schedule, devices, shape.slices, precision);
+  options.schedule.chunks = shape.chunks;
+  options.parallel.dp = replicas;
+  options.numerics.replicas = kGroups;
+  return options;
+}
+
+// One device, one replica.
+const Trained& plain_run(const Shape& shape, const std::string& precision) {
+  static std::map<std::string, Trained> runs;
+  const std::string key = precision + (shape.slices > 1 ? " sliced" : "");
+  if (!runs.contains(key)) {
+    const Shape plain = shape.slices > 1 ? Shape{"slimpipe", shape.slices, 1} : Shape{"1f1b", 1, 1};
+    runs[key] = train_steps(planned(options_of(plain, 1, 1, precision)), kSteps);
+  }
+  return runs.at(key);
+}
+
+void expect_equal(const Trained& got, const Trained& wanted) {
+  EXPECT_EQ(got.losses, wanted.losses);
+  EXPECT_EQ(got.norms, wanted.norms);
+  ASSERT_EQ(got.weights.size(), wanted.weights.size());
+  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
+}
+
+class Replicas : public ::testing::TestWithParam<Shape> {};
+
+INSTANTIATE_TEST_SUITE_P(EqualBits, Replicas, ::testing::ValuesIn(kShapes), [](const auto& shape) {
+  std::string name = std::string(shape.param.schedule) + (shape.param.chunks > 1 ? "_chunks" : "");
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST_P(Replicas, TrainToTheBitsOfOne) {
+  for (const char* precision : {"f32", "bf16"}) {
+    for (const int replicas : {1, 2, 4}) {
+      for (const int devices : {1, 2, 3}) {
+        for (const char* shard : kShards) {
+          const bool lone = replicas == 1 && shard != kShards[0];
+          if (lone) continue;
+          SCOPED_TRACE(std::string(precision) + ", " + std::to_string(replicas) + " replicas, " +
+                       std::to_string(devices) + " devices, shard " + shard);
+          run::Options options = options_of(GetParam(), devices, replicas, precision);
+          options.parallel.shard = shard;
+          expect_equal(train_steps(planned(options), kSteps), plain_run(GetParam(), precision));
+        }
+      }
+    }
+  }
+}
+
+// One group for each replica, an odd number of replicas, shares of a part of them, tied embeddings.
+TEST(ReplicaGroups, OfAnyLegalSizesHaveTheBitsOfTheirTree) {
+  struct Case {
+    int replicas, groups, shard_group;
+  };
+  for (const Case& c : {Case{4, 4, 2}, {4, 8, 1}, {2, 8, 2}, {3, 3, 3}, {3, 6, 3}, {8, 8, 4}}) {
+    for (const char* shard : {"optimizer", "weights"}) {
+      SCOPED_TRACE(std::to_string(c.replicas) + " of " + std::to_string(c.groups) + ", groups of " +
+                   std::to_string(c.shard_group) + ", " + shard);
+      run::Options options = options_of({"slimpipe", 4, 1}, 1, 1, "bf16");
+      options.model.shape.tied_embeddings = true;
+      options.train.batch = c.groups % 3 == 0 ? 12 : 8;
+      options.numerics.replicas = c.groups;
+      const Trained wanted = train_steps(planned(options), 3);
+      options.parallel.dp = c.replicas;
+      options.parallel.pp = 2;
+      options.parallel.shard = shard;
+      options.parallel.shard_group = c.shard_group;
+      expect_equal(train_steps(planned(options), 3), wanted);
+    }
+  }
+}
+
+// Everything together: the bits of one replica on the same devices.
+TEST(Replicas, KeepTheirBitsUnderPoliciesOffloadingAndTheShardedVocabulary) {
+  for (const char* shard : kShards) {
+    SCOPED_TRACE(shard);
+    run::Options options = options_of({"slimpipe", 4, 2}, 2, 1, "bf16");
+    options.memory.policy = "balanced";
+    options.memory.offload.number = 0.5;
+    options.schedule.vocabulary_parallel = true;
+    options.model.shape.tied_embeddings = true;
+    const Trained wanted = train_steps(planned(options), 3);
+    options.parallel.dp = 2;
+    options.parallel.shard = shard;
+    expect_equal(train_steps(planned(options), 3), wanted);
+  }
+}
+
+TEST(Replicas, ExchangeContextWithinTheirPipelines) {
+  run::Options options = options_of({"slimpipe", 8, 1}, 4, 2, "f32");
+  options.data.seq_len = 64;
+  options.schedule.exchange = "paired";
+  const Trained whole = train_steps(planned(options), 3);
+  for (const char* shard : {"off", "weights"}) {
+    options.parallel.shard = shard;
+    expect_equal(train_steps(planned(options), 3), whole);
+  }
+}
+
+TEST(Replicas, AgreeInF64WithOneDevice) {
+  const Trained wanted = train_steps(planned(options_of({"1f1b", 1, 1}, 1, 1, "f64")), 3);
+  run::Options options = options_of({"breadth-first", 1, 2}, 2, 2, "f64");
+  options.numerics.replicas = 2;  // other groups, another order of the sums
+  const Trained got = train_steps(planned(options), 3);
+  for (std::size_t i = 0; i < wanted.losses.size(); ++i)
+    EXPECT_NEAR(got.losses[i], wanted.losses[i], 1e-10 * wanted.losses[i]);
+  for (const auto& [name, weight] : wanted.weights) {
+    const double scale = weight.abs().max().item<double>();
+    EXPECT_LE((got.weights.at(name) - weight).abs().max().item<double>(), 1e-10 * scale) << name;
+  }
+}
+
+TEST(Replicas, WriteTheCheckpointOfOneAndGoOnWithOthers) {
+  const Scratch one, several;
+  const run::Options plain = options_of({"slimpipe", 4, 1}, 1, 1, "bf16");
+  const auto wanted = run_steps(planned(plain), one.path(), 1, 4);
+  std::int64_t done = 0;
+  for (const auto& [devices, replicas, shard] : {std::tuple(2, 2, "optimizer"), {1, 4, "weights"}, {2, 2, "off"}}) {
+    run::Options options = options_of({"slimpipe", 4, 1}, devices, replicas, "bf16");
+    options.parallel.shard = shard;
+    const std::int64_t last = done == 2 ? 4 : done + 1;
+    const auto state = run_steps(planned(options), several.path(), done + 1, last);
+    done = last;
+    if (done < 4) continue;
+    for (const auto& [name, tensor] : wanted) expect_same_bits(state.at(name), tensor, name);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(one / "step-000004")) {
+    const std::string file = entry.path().filename().string();
+    EXPECT_TRUE(one.read("step-000004/" + file) == several.read("step-000004/" + file)) << file;
+  }
+}
+
+// 12 bytes of masters and moments a parameter, over the replicas, and at most 64 elements a tensor more.
+TEST(ReplicaMemory, OfStatesIsAShareOfThem) {
+  for (const int replicas : {2, 4}) {
+    for (const char* shard : {"optimizer", "weights"}) {
+      run::Options options = options_of({"1f1b", 1, 1}, 2, replicas, "bf16");
+      options.parallel.shard = shard;
+      const run::Run run = planned(options);
+      on_ranks(run, [&](comm::Communicator& world) {
+        train::Trainer trainer(run, world);
+        Bytes all = 0, tensors = 0;
+        for (const train::Optimizer::Entry& entry : trainer.optimizer().entries()) {
+          all += 12 * entry.parameter->elements();
+          ++tensors;
+        }
+        const Bytes held = trainer.ledger().live(nn::Category::Optimizer);
+        EXPECT_LE(held, all / replicas + tensors * 12 * mesh::kShareUnit);
+      });
+    }
+  }
+}
+
+// Weights and gradients of two of a device's v stages, and the shares of all: held to the byte.
+TEST(ReplicaMemory, OfPassingWeightsUnderBreadthFirstIsThatOfTwoStages) {
+  run::Options options = options_of({"breadth-first", 1, 4}, 2, 2, "bf16");
+  options.numerics.replicas = 2;
+  options.parallel.shard = "weights";
+  const run::Run run = planned(options);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    for (std::int64_t step = 1; step <= 2; ++step) step_on_drawn_tokens(run, trainer, world.rank(), step);
+    const int device = trainer.pipeline()->rank();
+    std::vector<Bytes> weights, gradients;
+    Bytes shares = 0, tables = 0;
+    for (auto& [number, stage] : trainer.stages()) {
+      Bytes elements = 0;
+      for (const nn::Parameter& parameter : stage.parameters()) {
+        elements += parameter.elements();
+        shares += 4 * parameter.share().count;
+      }
+      weights.push_back(2 * elements);
+      gradients.push_back(4 * elements);
+      tables += 2 * 4 * run.options.data.seq_len * (run.shape().head_dim() / 2);
+    }
+    // The stages run one after the other, there and back: neighbours are there together.
+    const auto neighbours = [](const std::vector<Bytes>& bytes) {
+      Bytes most = 0;
+      for (std::size_t i = 0; i + 1 < bytes.size(); ++i) most = std::max(most, bytes[i] + bytes[i + 1]);
+      return most;
+    };
+    ASSERT_EQ(weights.size(), 4u);
+    const nn::Ledger& ledger = trainer.ledger();
+    EXPECT_EQ(ledger.peak(nn::Category::Weights), neighbours(weights) + tables);
+    EXPECT_EQ(ledger.peak(nn::Category::Gradients), neighbours(gradients) + shares);
+    if (world.rank() % 2 != 0) return;  // the first replica has the longer shares
+    EXPECT_EQ(ledger.peak(nn::Category::Weights), run.predicted[device].weights);
+    EXPECT_EQ(ledger.peak(nn::Category::Gradients), run.predicted[device].gradients);
+  });
+}
+
+TEST(ReplicaMemory, IsPredictedByCategoryAndInTotal) {
+  for (const Shape& shape : kShapes) {
+    for (const char* precision : {"f32", "bf16"}) {
+      for (const char* shard : kShards) {
+        SCOPED_TRACE(std::string(shape.schedule) + ", " + precision + ", " + shard);
+        run::Options options = options_of(shape, 2, 2, precision);
+        options.parallel.shard = shard;
+        const run::Run run = planned(options);
+        on_ranks(run, [&](comm::Communicator& world) {
+          train::Trainer trainer(run, world);
+          for (std::int64_t step = 1; step <= 3; ++step) step_on_drawn_tokens(run, trainer, world.rank(), step);
+          if (world.rank() % 2 != 0) return;
+          const model::DeviceMemory& predicted = run.predicted[trainer.pipeline()->rank()];
+          const nn::Ledger& measured = trainer.ledger();
+          EXPECT_EQ(measured.peak(nn::Category::Weights), predicted.weights);
+          EXPECT_EQ(measured.peak(nn::Category::Gradients), predicted.gradients);
+          EXPECT_EQ(measured.peak(nn::Category::Optimizer), predicted.optimizer);
+          EXPECT_EQ(measured.peak(nn::Category::Activations), predicted.activations);
+          const auto total = static_cast<double>(measured.peak_total());
+          EXPECT_NEAR(static_cast<double>(predicted.total()), total, 0.02 * total);
+        });
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
