@@ -11,17 +11,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
-#include "cli/automatic_threads.h"
 #include "cli/commands.h"
 #include "cli/input/number_flags.h"
-#include "cli/profile/speeds.h"
 #include "cli/tell.h"
 #include "cli/train/check_weights.h"
 #include "cli/train/host_check.h"
 #include "cli/train/memory_report.h"
+#include "cli/train/resolve_run.h"
 #include "cli/train/resume.h"
 #include "cli/train/run_outputs.h"
 #include "cli/train/start_table.h"
@@ -42,17 +40,6 @@
 
 namespace penstock::cli {
 namespace {
-
-struct TrainFlags {
-  std::string file;
-  int ranks = 1;
-  bool print_config = false;
-  bool dry_run = false;
-  bool profile = false;
-  bool resume = false;
-  std::int64_t sample = 0;
-  std::vector<std::string> overrides;
-};
 
 // A launcher hides the terminal from its ranks; PENSTOCK_PROGRESS=live reports that there is one.
 bool draws_on_terminal() {
@@ -90,38 +77,6 @@ void check_offload(const run::MemoryOptions& memory) {
     throw InputError("memory.offload_dir = " + json_quote(directory) +
                      " is no directory; name one that is there");
   }
-}
-
-std::string configuration_of(run::Options options) { return print_toml(run::describe(options)); }
-
-// For this many ranks on this host, or for those of them that the run needs; speeds are needed only where a
-// choice depends on them.
-run::Run resolved_here(const TrainFlags& flags, int& ranks) {
-  run::Options options = run::read_options(flags.file, flags.overrides);
-  ranks = fit_ranks(options, ranks, flags.resume);
-  run::Machine machine = train::probe_machine(automatic_threads(ranks));
-  if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
-  return run::resolve(std::move(options), machine);
-}
-
-// The same for all ranks of a launcher together, which measure the machine together.
-Refusal resolve_together(const TrainFlags& flags, comm::Communicator& world, run::Run& run) {
-  run::Options options;
-  Refusal refusal = agree(refusal_of([&] {
-                            options = run::read_options(flags.file, flags.overrides);
-                            fit_ranks(options, world.size(), flags.resume);
-                          }),
-                          world);
-  if (refusal) return refusal;
-  run::Machine machine = train::probe_machine(automatic_threads(comm::local_ranks()));
-  std::int64_t chooses = run::chooses_by_speed(options) ? 1 : 0;
-  world.all_reduce(&chooses, 1, comm::Type::I64, comm::Reduction::Max);
-  if (chooses != 0) {
-    refusal = agree(refusal_of([&] { require_same(configuration_of(options), world); }), world);
-    if (refusal) return refusal;
-    machine.hardware = speeds_together(options, world).hardware;
-  }
-  return agree(refusal_of([&] { run = run::resolve(std::move(options), machine); }), world);
 }
 
 // Its table comes before the refusal.
@@ -264,23 +219,6 @@ Exit train_as_world(const TrainFlags& flags, comm::Communicator& world) {
     std::cout << finished_line(prepared.run);
   }
   return Exit::Done;
-}
-
-void tell_idle(int needed, int started) {
-  if (needed < started)
-    tell(std::to_string(needed) + " of the " + std::to_string(started) + " ranks have work");
-}
-
-// Of those that were started, by parallel.dp = "auto"; wrong input is left to be reported by all.
-int ranks_needed(const TrainFlags& flags, comm::Communicator& world) {
-  std::int64_t needed = world.size();
-  const Refusal refusal = refusal_of([&] {
-    run::Options options = run::read_options(flags.file, flags.overrides);
-    needed = fit_ranks(options, world.size(), flags.resume);
-  });
-  if (refusal) needed = world.size();
-  world.all_reduce(&needed, 1, comm::Type::I64, comm::Reduction::Max);
-  return static_cast<int>(std::min<std::int64_t>(needed, world.size()));
 }
 
 // Under a launcher, SIGTERM and SIGINT belong to the launcher.
