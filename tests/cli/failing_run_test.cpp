@@ -87,8 +87,8 @@ void expect_named_when_time_is_up(const std::string& checkpoint_every, const std
   const Ending ending = run.end();
   // mpirun wakes the stopped rank before it ends it; that rank may or may not come to repeat the message.
   const bool repeated = ending.complaints().size() > 1;
-  expect_failure(ending, repeated ? Arguments{"rank 0: waited ", "rank 1: rank 0 failed: "}
-                                  : Arguments{"rank 0: waited "});
+  expect_failure(ending, repeated ? Arguments{"rank 0: ", "rank 1: rank 0 failed: "} : Arguments{"rank 0: "});
+  EXPECT_NE(ending.err.find("waited 2.00 s for the message "), std::string::npos) << ending.err;
   EXPECT_NE(ending.err.find("is rank 1 stuck?"), std::string::npos) << ending.err;
   EXPECT_LT(ending.seconds, kPatience);
   EXPECT_EQ(left_running(run.ranks()), std::vector<int>{});
