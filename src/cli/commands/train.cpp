@@ -14,14 +14,13 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
-#include "cli/automatic_threads.h"
 #include "cli/commands.h"
 #include "cli/input/number_flags.h"
-#include "cli/profile/speeds.h"
 #include "cli/tell.h"
 #include "cli/train/check_weights.h"
 #include "cli/train/host_check.h"
 #include "cli/train/memory_report.h"
+#include "cli/train/resolve_run.h"
 #include "cli/train/resume.h"
 #include "cli/train/run_outputs.h"
 #include "cli/train/start_table.h"
@@ -30,7 +29,6 @@
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/atomic_file.h"
-#include "files/option_file.h"
 #include "profile/host_memory.h"
 #include "run/choose.h"
 #include "run/resolve.h"
@@ -44,14 +42,12 @@ namespace penstock::cli {
 namespace {
 
 struct TrainFlags {
-  std::string file;
+  RunSource source;
   int ranks = 1;
   bool print_config = false;
   bool dry_run = false;
   bool profile = false;
-  bool resume = false;
   std::int64_t sample = 0;
-  std::vector<std::string> overrides;
 };
 
 // A launcher hides the terminal from its ranks; PENSTOCK_PROGRESS=live reports that there is one.
@@ -69,7 +65,7 @@ struct Prepared {
 };
 
 train::RunStart start_of(const TrainFlags& flags) {
-  return flags.resume ? train::RunStart::Resume : train::RunStart::New;
+  return flags.source.resumes ? train::RunStart::Resume : train::RunStart::New;
 }
 
 void check_sample(const TrainFlags& flags, const run::DataOptions& data) {
@@ -92,38 +88,6 @@ void check_offload(const run::MemoryOptions& memory) {
   }
 }
 
-std::string configuration_of(run::Options options) { return print_toml(run::describe(options)); }
-
-// For this many ranks on this host, or for those of them that the run needs; speeds are needed only where a
-// choice depends on them.
-run::Run resolved_here(const TrainFlags& flags, int& ranks) {
-  run::Options options = run::read_options(flags.file, flags.overrides);
-  ranks = fit_ranks(options, ranks, flags.resume);
-  run::Machine machine = train::probe_machine(automatic_threads(ranks));
-  if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
-  return run::resolve(std::move(options), machine);
-}
-
-// The same for all ranks of a launcher together, which measure the machine together.
-Refusal resolve_together(const TrainFlags& flags, comm::Communicator& world, run::Run& run) {
-  run::Options options;
-  Refusal refusal = agree(refusal_of([&] {
-                            options = run::read_options(flags.file, flags.overrides);
-                            fit_ranks(options, world.size(), flags.resume);
-                          }),
-                          world);
-  if (refusal) return refusal;
-  run::Machine machine = train::probe_machine(automatic_threads(comm::local_ranks()));
-  std::int64_t chooses = run::chooses_by_speed(options) ? 1 : 0;
-  world.all_reduce(&chooses, 1, comm::Type::I64, comm::Reduction::Max);
-  if (chooses != 0) {
-    refusal = agree(refusal_of([&] { require_same(configuration_of(options), world); }), world);
-    if (refusal) return refusal;
-    machine.hardware = speeds_together(options, world).hardware;
-  }
-  return agree(refusal_of([&] { run = run::resolve(std::move(options), machine); }), world);
-}
-
 // Its table comes before the refusal.
 void check_host_memory(const run::Run& run, int ranks_here) {
   const profile::HostMemory memory = profile::host_memory();
@@ -143,7 +107,7 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_her
   check_sample(flags, run.options.data);
   run::require_fit(run);
   check_host_memory(run, ranks_here);
-  if (!flags.resume || std::filesystem::exists(run.options.model.weights)) check_weights(run.options.model);
+  if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights)) check_weights(run.options.model);
   Prepared prepared{.run = std::move(run)};
   prepared.data = std::make_unique<train::TokenData>(prepared.run.options.data, prepared.run.options.train,
                                                      prepared.run.shape().vocab);
@@ -159,7 +123,7 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
 
 // Collective. The rank with the directory also removes partial checkpoints and sets later ones aside.
 void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {
-  if (!flags.resume) return;
+  if (!flags.source.resumes) return;
   prepared.resumption = choose_checkpoint(prepared.run, *prepared.data, world);
   if (!prepared.directory) return;
   const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
@@ -240,7 +204,7 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
   Refusal refusal = together([&] { refuse_threads(flags); });
   run::Run run;
-  if (!refusal) refusal = resolve_together(flags, world, run);
+  if (!refusal) refusal = resolve_together(flags.source, world, run);
   if (!refusal)
     refusal = together([&] { prepared = prepare(flags, std::move(run), world.size(), comm::local_ranks()); });
   if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
@@ -271,25 +235,13 @@ void tell_idle(int needed, int started) {
     tell(std::to_string(needed) + " of the " + std::to_string(started) + " ranks have work");
 }
 
-// Of those that were started, by parallel.dp = "auto"; wrong input is left to be reported by all.
-int ranks_needed(const TrainFlags& flags, comm::Communicator& world) {
-  std::int64_t needed = world.size();
-  const Refusal refusal = refusal_of([&] {
-    run::Options options = run::read_options(flags.file, flags.overrides);
-    needed = fit_ranks(options, world.size(), flags.resume);
-  });
-  if (refusal) needed = world.size();
-  world.all_reduce(&needed, 1, comm::Type::I64, comm::Reduction::Max);
-  return static_cast<int>(std::min<std::int64_t>(needed, world.size()));
-}
-
 // Under a launcher, SIGTERM and SIGINT belong to the launcher.
 Exit train_under_mpi(const TrainFlags& flags) {
   const StopSignals signals({SIGUSR1});
   Exit exit_code = Exit::Done;
   comm::run_mpi(
       [&](comm::Communicator& world) {
-        const int needed = ranks_needed(flags, world);
+        const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
           exit_code = train_as_world(flags, world);
           return;
@@ -335,7 +287,7 @@ Exit train(const TrainFlags& flags) {
   if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
   const int started = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
   int ranks = started;
-  const run::Run resolved = resolved_here(flags, ranks);
+  const run::Run resolved = resolved_here(flags.source, ranks);
   if (comm::launched_rank() == 0) tell_idle(ranks, started);
   if (!describes) {
     train_here(flags, resolved, ranks);
@@ -350,7 +302,7 @@ Exit train(const TrainFlags& flags) {
 void add_train_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<TrainFlags>();
   CLI::App* command = program.add_subcommand("train", "Carry out a run file.");
-  command->add_option("file", flags->file, "the run file (TOML)")->required();
+  command->add_option("file", flags->source.file, "the run file (TOML)")->required();
   command
       ->add_option("--ranks", flags->ranks,
                    "start so many ranks as threads of this process; not under mpirun")
@@ -362,7 +314,7 @@ void add_train_command(CLI::App& program, Exit& exit_code) {
   command->add_flag("--profile", flags->profile,
                     "time every kernel of the last steps: a table, profile.json, and in the trace");
   command->add_flag(
-      "--resume", flags->resume,
+      "--resume", flags->source.resumes,
       "go on from the newest valid checkpoint of output.dir; also with other ranks or schedules");
   command->add_flag("--print-config", flags->print_config, "print the resolved run file and end");
   command->add_flag("--dry-run", flags->dry_run, "check everything, print the start table and end");
@@ -370,7 +322,7 @@ void add_train_command(CLI::App& program, Exit& exit_code) {
   command->footer("Each key of the run file can be given here too, as --section.key VALUE:\n\n" +
                   run::options_help());
   command->callback([command, flags, &exit_code] {
-    flags->overrides = command->remaining();
+    flags->source.overrides = command->remaining();
     exit_code = train(*flags);
   });
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a run file and the ranks there are to a resolved run. Speeds are measured only where a choice depends on
+// them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/agree.h"
+#include "comm/communicator.h"
+#include "run/run.h"
+
+namespace penstock::cli {
+
+// The words of a command line that say what to run.
+struct RunSource {
+  std::string file;
+  std::vector<std::string> overrides;  // "--section.key", "value", ...
+  bool resumes = false;
+};
+
+// The run file that leads to the same run.
+std::string configuration_of(run::Options options);
+
+// For this many ranks of one process; `ranks` becomes how many of them the run needs (resume.h). Throws
+// InputError or NoAnswer.
+run::Run resolved_here(const RunSource& source, int& ranks);
+
+// The same for all ranks of a launcher, which measure the machine together. Collective.
+Refusal resolve_together(const RunSource& source, comm::Communicator& world, run::Run& run);
+
+// How many of a launcher's ranks the run needs: all, but under parallel.dp = "auto". Collective.
+int ranks_needed(const RunSource& source, comm::Communicator& world);
+
+}  // namespace penstock::cli
