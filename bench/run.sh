@@ -51,6 +51,7 @@ pictures() {
   $show -m 2 -n 8 > docs/pictures/slimpipe.svg
   $show -m 1 -n 8 -v 2 > docs/pictures/slimpipe_chunks.svg
   $show -m 2 -n 4 --vocabulary-parallel > docs/pictures/slimpipe_vocabulary.svg
+  $program show --mesh -p 2 -d 2 -c 2 -t 2 -e 4 --gpus-per-node 8 --format svg > docs/pictures/mesh.svg
 }
 
 # A benchmark that fails leaves the file of the last one that did not.
@@ -77,6 +78,6 @@ esac
 mkdir -p build/bench "$kept"
 for name in ${wanted:-$names}; do
   [[ " $names " == *" $name "* ]] || { echo "no benchmark is called \"$name\"; there are: $names" >&2; exit 2; }
-  if [ "$name" = pictures ]; then pictures; echo "written: docs/pictures/slimpipe*.svg"; else run "$name"; fi
+  if [ "$name" = pictures ]; then pictures; echo "written: docs/pictures/slimpipe*.svg, mesh.svg"; else run "$name"; fi
 done
 [ -n "$quick" ] || python3 bench/figures.py || { echo "the documents name figures, listed above, that are others now" >&2; exit 1; }

@@ -41,7 +41,7 @@ constexpr double kRowGap = 4;
 constexpr double kAxisHeight = 40;
 constexpr double kLegendHeight = 24;
 constexpr double kLeastAxis = 100;
-constexpr double kLeastWidth = 2;   // of a box that takes no time
+constexpr double kLeastWidth = 2;   // of a collective that takes no time
 constexpr double kCharacter = 6.6;  // width of a label's character at 11 pixels
 
 std::string shaded(const Colour& colour, double lightness) {
@@ -140,7 +140,8 @@ class SvgWriter {
 
   void write_box(const Box& box) {
     const double x = left_ + box.start * scale_;
-    const double width = std::max(kLeastWidth, (box.end - box.start) * scale_);
+    const double least = lane_of(box.kind) == schedule::Lane::Collective ? kLeastWidth : 0;
+    const double width = std::max(least, (box.end - box.start) * scale_);
     const double y = top_of(static_cast<std::size_t>(box.row));
     const double gap = std::min(1.0, width / 8);  // between neighbours
     svg_ += "<rect fill=\"" + shaded(colour_of(box.kind), box.lightness) + "\" x=\"" + pixels(x + gap / 2) +

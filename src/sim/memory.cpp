@@ -101,6 +101,13 @@ class Ledger {
     for (const std::uint32_t wait : list_.after_of(op)) {
       if (unsettled_.erase(wait) > 0) settle(wait, start);
     }
+    // STEP waits for the last collective, and so for all.
+    if (op.kind != OpKind::OptimizerStep) return;
+    std::erase_if(unsettled_, [&](std::uint32_t wait) {
+      if (list_.ops[wait].kind != OpKind::ReduceGradients) return false;
+      settle(wait, start);
+      return true;
+    });
   }
 
   void settle(std::uint32_t copy, Seconds time) {

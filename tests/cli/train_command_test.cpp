@@ -125,5 +125,20 @@ TEST_F(TrainCommand, DrawsTextFromWeightsOfEveryPrecision) {
   }
 }
 
+// The share of collectives' time behind which the ranks computed, in the run's output and in its report.
+TEST_F(TrainCommand, TellsWhatItHidOfTheCollectivesOfReplicas) {
+  const std::string row = "collectives of replicas";
+  const auto reported = [&](const std::string& dp) {
+    const std::string directory = scratch_ / ("dp" + dp);
+    const int ranks = 2 * std::stoi(dp);
+    const Ending ending = run_program(with_threads(
+        ranks, {"train", scratch_ / "run.toml", "--parallel.dp", dp, "--output.dir", directory}));
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return scratch_.read("dp" + dp + "/report.html").find(row) != std::string::npos;
+  };
+  EXPECT_FALSE(reported("1"));
+  EXPECT_TRUE(reported("2"));
+}
+
 }  // namespace
 }  // namespace penstock::testing

@@ -83,9 +83,12 @@ TEST(Collectives, HaveColoursThatTellThemApart) {
   }
 }
 
-TEST(Svg, ShowsWhatTakesNoTime) {
+TEST(Collectives, ShowWhereTheyTakeNoTime) {
   const Drawing drawing{
-      .title = "", .rows = {"a"}, .boxes = {{.start = 1, .end = 1, .label = "", .hint = "h"}}, .end = 2};
+      .title = "",
+      .rows = {"a"},
+      .boxes = {{.start = 1, .end = 1, .kind = OpKind::GatherWeights, .label = "", .hint = "h"}},
+      .end = 2};
   EXPECT_EQ(svg(drawing).find("width=\"0\""), std::string::npos);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/commands.h"
@@ -28,7 +29,6 @@
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/atomic_file.h"
-#include "files/option_file.h"
 #include "profile/host_memory.h"
 #include "run/choose.h"
 #include "run/resolve.h"
@@ -40,6 +40,15 @@
 
 namespace penstock::cli {
 namespace {
+
+struct TrainFlags {
+  RunSource source;
+  int ranks = 1;
+  bool print_config = false;
+  bool dry_run = false;
+  bool profile = false;
+  std::int64_t sample = 0;
+};
 
 // A launcher hides the terminal from its ranks; PENSTOCK_PROGRESS=live reports that there is one.
 bool draws_on_terminal() {
@@ -56,7 +65,7 @@ struct Prepared {
 };
 
 train::RunStart start_of(const TrainFlags& flags) {
-  return flags.resume ? train::RunStart::Resume : train::RunStart::New;
+  return flags.source.resumes ? train::RunStart::Resume : train::RunStart::New;
 }
 
 void check_sample(const TrainFlags& flags, const run::DataOptions& data) {
@@ -98,7 +107,7 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_her
   check_sample(flags, run.options.data);
   run::require_fit(run);
   check_host_memory(run, ranks_here);
-  if (!flags.resume || std::filesystem::exists(run.options.model.weights)) check_weights(run.options.model);
+  if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights)) check_weights(run.options.model);
   Prepared prepared{.run = std::move(run)};
   prepared.data = std::make_unique<train::TokenData>(prepared.run.options.data, prepared.run.options.train,
                                                      prepared.run.shape().vocab);
@@ -114,7 +123,7 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
 
 // Collective. The rank with the directory also removes partial checkpoints and sets later ones aside.
 void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {
-  if (!flags.resume) return;
+  if (!flags.source.resumes) return;
   prepared.resumption = choose_checkpoint(prepared.run, *prepared.data, world);
   if (!prepared.directory) return;
   const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
@@ -195,7 +204,7 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
   Refusal refusal = together([&] { refuse_threads(flags); });
   run::Run run;
-  if (!refusal) refusal = resolve_together(flags, world, run);
+  if (!refusal) refusal = resolve_together(flags.source, world, run);
   if (!refusal)
     refusal = together([&] { prepared = prepare(flags, std::move(run), world.size(), comm::local_ranks()); });
   if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
@@ -221,13 +230,18 @@ Exit train_as_world(const TrainFlags& flags, comm::Communicator& world) {
   return Exit::Done;
 }
 
+void tell_idle(int needed, int started) {
+  if (needed < started)
+    tell(std::to_string(needed) + " of the " + std::to_string(started) + " ranks have work");
+}
+
 // Under a launcher, SIGTERM and SIGINT belong to the launcher.
 Exit train_under_mpi(const TrainFlags& flags) {
   const StopSignals signals({SIGUSR1});
   Exit exit_code = Exit::Done;
   comm::run_mpi(
       [&](comm::Communicator& world) {
-        const int needed = ranks_needed(flags, world);
+        const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
           exit_code = train_as_world(flags, world);
           return;
@@ -253,7 +267,8 @@ void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   }
   const int threads = threads_of(prepared);
   if (ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
-  comm::run_ranks(ranks, [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
+  comm::run_ranks(ranks,
+                  [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
 }
 
 // Dry run: printed by the first rank of a launcher; the ranks exchange no messages.
@@ -272,7 +287,7 @@ Exit train(const TrainFlags& flags) {
   if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
   const int started = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
   int ranks = started;
-  const run::Run resolved = resolved_here(flags, ranks);
+  const run::Run resolved = resolved_here(flags.source, ranks);
   if (comm::launched_rank() == 0) tell_idle(ranks, started);
   if (!describes) {
     train_here(flags, resolved, ranks);
@@ -287,7 +302,7 @@ Exit train(const TrainFlags& flags) {
 void add_train_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<TrainFlags>();
   CLI::App* command = program.add_subcommand("train", "Carry out a run file.");
-  command->add_option("file", flags->file, "the run file (TOML)")->required();
+  command->add_option("file", flags->source.file, "the run file (TOML)")->required();
   command
       ->add_option("--ranks", flags->ranks,
                    "start so many ranks as threads of this process; not under mpirun")
@@ -299,7 +314,7 @@ void add_train_command(CLI::App& program, Exit& exit_code) {
   command->add_flag("--profile", flags->profile,
                     "time every kernel of the last steps: a table, profile.json, and in the trace");
   command->add_flag(
-      "--resume", flags->resume,
+      "--resume", flags->source.resumes,
       "go on from the newest valid checkpoint of output.dir; also with other ranks or schedules");
   command->add_flag("--print-config", flags->print_config, "print the resolved run file and end");
   command->add_flag("--dry-run", flags->dry_run, "check everything, print the start table and end");
@@ -307,7 +322,7 @@ void add_train_command(CLI::App& program, Exit& exit_code) {
   command->footer("Each key of the run file can be given here too, as --section.key VALUE:\n\n" +
                   run::options_help());
   command->callback([command, flags, &exit_code] {
-    flags->overrides = command->remaining();
+    flags->source.overrides = command->remaining();
     exit_code = train(*flags);
   });
 }

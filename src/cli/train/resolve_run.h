@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run that train carries out, of its run file and the ranks that were started.
+// From a run file and the ranks there are to a resolved run. Speeds are measured only where a choice depends on
+// them.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,31 +12,24 @@
 
 namespace penstock::cli {
 
-struct TrainFlags {
+// The words of a command line that say what to run.
+struct RunSource {
   std::string file;
-  int ranks = 1;
-  bool print_config = false;
-  bool dry_run = false;
-  bool profile = false;
-  bool resume = false;
-  std::int64_t sample = 0;
-  std::vector<std::string> overrides;
+  std::vector<std::string> overrides;  // "--section.key", "value", ...
+  bool resumes = false;
 };
 
+// The run file that leads to the same run.
 std::string configuration_of(run::Options options);
 
-// For this many ranks on this host, or for those of them that the run needs, which `ranks` becomes; speeds
-// are measured only where a choice depends on them.
-run::Run resolved_here(const TrainFlags& flags, int& ranks);
+// For this many ranks of one process; `ranks` becomes how many of them the run needs (resume.h). Throws
+// InputError or NoAnswer.
+run::Run resolved_here(const RunSource& source, int& ranks);
 
-// The same for all ranks of a launcher together, which measure the machine together. Collective.
-Refusal resolve_together(const TrainFlags& flags, comm::Communicator& world, run::Run& run);
+// The same for all ranks of a launcher, which measure the machine together. Collective.
+Refusal resolve_together(const RunSource& source, comm::Communicator& world, run::Run& run);
 
-// How many of those that were started have work, by parallel.dp = "auto"; wrong input is left to be reported
-// by all. Collective.
-int ranks_needed(const TrainFlags& flags, comm::Communicator& world);
-
-// One line where fewer are needed than were started.
-void tell_idle(int needed, int started);
+// How many of a launcher's ranks the run needs: all, but under parallel.dp = "auto". Collective.
+int ranks_needed(const RunSource& source, comm::Communicator& world);
 
 }  // namespace penstock::cli
