@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums and gathers of flat buffers over replicas that go on while the caller computes: non-blocking, in the
-// order in which they were queued, a few pieces at a time, so that they need little room. All ranks of a group
-// queue the same ones in the same order. One thread at a time; the group's communicator may be used for other
-// messages meanwhile, on other channels.
+// order in which they were queued, a few pieces at a time, so that they need little room. All ranks of a
+// group queue the same ones in the same order. One thread at a time; the group's communicator may be used for
+// other messages meanwhile, on other channels.
 //
 // Sums are aligned binary trees over the ranks (communicator.h).
 #pragma once

@@ -139,7 +139,8 @@ std::vector<Range> ranges_of(const Shard& shard, const std::vector<std::int64_t>
   for (const Range& range : ranges_of(shard, sizes)) {
     const std::int64_t first = std::max(range.own_begin, part.begin);
     const std::int64_t last = std::min(range.own_begin + range.count, end);
-    if (first < last) ranges.push_back({range.begin + first - range.own_begin, last - first, first - part.begin});
+    if (first < last)
+      ranges.push_back({range.begin + first - range.own_begin, last - first, first - part.begin});
   }
   return ranges;
 }

@@ -56,7 +56,9 @@ HeldParameters held_of_matrix(const Run& run) {
 }
 
 // The other side of a tied matrix that is on this rank.
-HeldParameters gradient_alone(const HeldParameters& matrix) { return {0, matrix.gradients, 0, matrix.longest}; }
+HeldParameters gradient_alone(const HeldParameters& matrix) {
+  return {0, matrix.gradients, 0, matrix.longest};
+}
 
 HeldParameters times(const HeldParameters& one, std::int64_t count) {
   return {count * one.weights, count * one.gradients, count * one.states, one.longest};

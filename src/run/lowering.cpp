@@ -31,10 +31,9 @@ schedule::Lowering lowering_of(const Run& run, const Cuts& slices) {
     const auto held = [&run](int unit) {
       return unit < run.stages() ? held_by_stage(run, unit) : vocabulary_held(run);
     };
-    lowering.replicas = {
-        .states = run.states,
-        .gradient_bytes = [=](int unit) { return accumulator * held(unit).gradients; },
-        .weight_bytes = [=](int unit) { return element * held(unit).weights; }};
+    lowering.replicas = {.states = run.states,
+                         .gradient_bytes = [=](int unit) { return accumulator * held(unit).gradients; },
+                         .weight_bytes = [=](int unit) { return element * held(unit).weights; }};
   }
   return lowering;
 }

@@ -10,8 +10,8 @@
 
 namespace penstock::run {
 
-// parallel.dp = "auto": the most replicas that `ranks` ranks, the batch and numerics.replicas allow; without a
-// number of ranks numerics.replicas, or 1.
+// parallel.dp = "auto": the most replicas that `ranks` ranks, the batch and numerics.replicas allow; without
+// a number of ranks numerics.replicas, or 1.
 void fit_replicas(Options& options, std::optional<std::int64_t> ranks);
 
 // Whether a run of so many replicas adds the gradients of `groups` groups in the groups' own tree: each
@@ -34,7 +34,8 @@ mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at);
 // Groups of the batch on each replica.
 std::int64_t groups_of_replica(const Options& options);
 
-// Gradient buffers of each parameter that a replica needs at most: one in use, one for each level of the tree.
+// Gradient buffers of each parameter that a replica needs at most: one in use, one for each level of the
+// tree.
 int gradient_buffers(const Options& options);
 
 // Elements of room in which gradients of the replicas are added, where no share is longer than `longest`:

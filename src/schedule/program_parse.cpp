@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "schedule/program_text.h"
-#include "schedule/units.h"
 #include "schedule/program_words.h"
+#include "schedule/units.h"
 
 namespace penstock::schedule {
 namespace {

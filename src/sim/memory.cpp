@@ -90,7 +90,8 @@ class Ledger {
     const StageBytes bytes = costs_.stage(op.key.stage);
     if (op.kind == OpKind::GatherWeights) changes_.push_back({reached_, bytes.weights, Held::Weights, true});
     if (op.kind == OpKind::ReleaseWeights) add(reached_, -bytes.weights, Held::Weights);
-    if (op.kind == OpKind::ReduceGradients) unsettled_.insert(static_cast<std::uint32_t>(&op - list_.ops.data()));
+    if (op.kind == OpKind::ReduceGradients)
+      unsettled_.insert(static_cast<std::uint32_t>(&op - list_.ops.data()));
     if (contributes(program_, op, op.key.stage) && contributed_.insert(op.key.stage).second)
       add(event.start, bytes.gradients, Held::Gradients);
   }
@@ -204,8 +205,8 @@ class Ledger {
   const std::vector<Event>& events_;
   const schedule::Timeline& timeline_;
   const Costs& costs_;
-  const bool visits_;     // the vocabulary is sharded: LOSS leaves the gradient of the loss
-  std::set<int> stages_;  // whose forwards run here
+  const bool visits_;          // the vocabulary is sharded: LOSS leaves the gradient of the loss
+  std::set<int> stages_;       // whose forwards run here
   std::set<int> passing_;      // of these, those that release their weights
   std::set<int> contributed_;  // of those, those with gradients so far
   std::vector<Change> changes_;
@@ -226,9 +227,9 @@ class Ledger {
 }  // namespace
 
 std::string_view name_of(Held held) {
-  constexpr std::array<std::string_view, kHeldKinds> names{
-      "records", "weight_records", "kv_gradients", "queues",   "buffers",
-      "logits",  "transient",      "weights",      "gradients"};
+  constexpr std::array<std::string_view, kHeldKinds> names{"records",   "weight_records", "kv_gradients",
+                                                           "queues",    "buffers",        "logits",
+                                                           "transient", "weights",        "gradients"};
   return names[static_cast<std::size_t>(held)];
 }
 

@@ -26,8 +26,8 @@ enum class Held : std::uint8_t {
   Transient,      // while an action runs: all else that it takes, at its most; and what one stage of the
                   // device hands to another, until that runs
   Weights,        // of a stage that releases them: from where the gather is issued to where the release is
-  Gradients,      // of such a stage: from the start of the first op that contributes to the start of the op that
-                  // waits for their REDUCE_GRAD
+  Gradients,  // of such a stage: from the start of the first op that contributes to the start of the op that
+              // waits for their REDUCE_GRAD
 };
 inline constexpr int kHeldKinds = 9;
 std::string_view name_of(Held held);  // "records", "weight_records", ..., "gradients"

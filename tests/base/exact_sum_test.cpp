@@ -21,11 +21,12 @@ double sum_of(const std::vector<double>& values) {
 TEST(ExactSum, IsTheValueOfOne) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 2000; ++i) {
-    const double value = std::ldexp(1 + static_cast<double>(random() >> 12) * 0x1p-52, static_cast<int>(random() % 2000) - 1000);
+    const double value = std::ldexp(1 + static_cast<double>(random() >> 12) * 0x1p-52,
+                                    static_cast<int>(random() % 2000) - 1000);
     EXPECT_EQ(sum_of({value}), value);
   }
-  for (const double value : {0.0, std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::min(),
-                             std::numeric_limits<double>::max()})
+  for (const double value : {0.0, std::numeric_limits<double>::denorm_min(),
+                             std::numeric_limits<double>::min(), std::numeric_limits<double>::max()})
     EXPECT_EQ(sum_of({value}), value);
 }
 
@@ -41,7 +42,8 @@ TEST(ExactSum, LosesNothingBetweenGreatAndSmall) {
 TEST(ExactSum, HasTheSameBitsInAnyOrderAndAnyParts) {
   std::mt19937_64 random(2);
   std::vector<double> values(5000);
-  for (double& value : values) value = std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 200) - 100);
+  for (double& value : values)
+    value = std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 200) - 100);
   const double whole = sum_of(values);
   for (int round = 0; round < 10; ++round) {
     std::ranges::shuffle(values, random);
@@ -58,7 +60,8 @@ TEST(ExactSum, HasTheSameBitsInAnyOrderAndAnyParts) {
 }
 
 TEST(ExactSum, IsInfiniteWhenAValueIsNotFinite) {
-  for (const double bad : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double bad :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_TRUE(std::isinf(sum_of({1.0, bad, 2.0})));
     ExactSum sum;
     sum.add(bad);

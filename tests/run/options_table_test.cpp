@@ -19,9 +19,9 @@ TEST(OptionsTable, HasEveryKeyOnceWithASentence) {
     EXPECT_TRUE(names.insert(option.name()).second) << option.name();
     EXPECT_TRUE(option.sentence.ends_with(".")) << option.name();
   }
-  EXPECT_EQ(
-      sections(describe(options)),
-      (std::vector<std::string_view>{"model", "data", "parallel", "numerics", "schedule", "memory", "train", "output"}));
+  EXPECT_EQ(sections(describe(options)),
+            (std::vector<std::string_view>{"model", "data", "parallel", "numerics", "schedule", "memory",
+                                           "train", "output"}));
 }
 
 TEST(OptionsTable, AllowsItsOwnDefaults) {

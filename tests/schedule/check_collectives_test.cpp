@@ -122,17 +122,22 @@ TEST(CheckCollectives, OnlyCollectivesHaveAGroupAndThenNoPeer) {
 
 TEST(CheckCollectives, PassingWeightsAreThereForTwoStagesAtATime) {
   const std::string head = "penstock program 1\nname test\nstages 3\nslices 1\n";
-  const auto first_of = [&](const std::string& text) { return first_finding(parse_program(head + text, "test")); };
-  const std::string two = "device 0\n0 0GATHER_WEIGHTS over replica\n1 1GATHER_WEIGHTS over replica\n2 0F0 after 0\n";
-  EXPECT_EQ(first_of(two + "3 0RELEASE_WEIGHTS over replica after 2\n4 2GATHER_WEIGHTS over replica after 3\n"
-                           "5 1F0 after 1\n6 2F0 after 4\n7 2B0\n8 1B0\n"
-                           "9 2RELEASE_WEIGHTS over replica after 7\n10 0GATHER_WEIGHTS over replica after 9\n"
-                           "11 0B0 after 10\n12 0RELEASE_WEIGHTS over replica after 11\n"
-                           "13 1RELEASE_WEIGHTS over replica after 8\n"),
-            "legal");
-  EXPECT_EQ(first_of(two + "3 2GATHER_WEIGHTS over replica\n4 1F0 after 1\n5 2F0 after 3\n6 2B0\n7 1B0\n8 0B0\n"
-                           "9 0RELEASE_WEIGHTS over replica after 8\n"),
-            "residence: device 0, position 3: 2GATHER_WEIGHTS makes 3 stages gathered at a time; two may be");
+  const auto first_of = [&](const std::string& text) {
+    return first_finding(parse_program(head + text, "test"));
+  };
+  const std::string two =
+      "device 0\n0 0GATHER_WEIGHTS over replica\n1 1GATHER_WEIGHTS over replica\n2 0F0 after 0\n";
+  EXPECT_EQ(
+      first_of(two + "3 0RELEASE_WEIGHTS over replica after 2\n4 2GATHER_WEIGHTS over replica after 3\n"
+                     "5 1F0 after 1\n6 2F0 after 4\n7 2B0\n8 1B0\n"
+                     "9 2RELEASE_WEIGHTS over replica after 7\n10 0GATHER_WEIGHTS over replica after 9\n"
+                     "11 0B0 after 10\n12 0RELEASE_WEIGHTS over replica after 11\n"
+                     "13 1RELEASE_WEIGHTS over replica after 8\n"),
+      "legal");
+  EXPECT_EQ(
+      first_of(two + "3 2GATHER_WEIGHTS over replica\n4 1F0 after 1\n5 2F0 after 3\n6 2B0\n7 1B0\n8 0B0\n"
+                     "9 0RELEASE_WEIGHTS over replica after 8\n"),
+      "residence: device 0, position 3: 2GATHER_WEIGHTS makes 3 stages gathered at a time; two may be");
   EXPECT_EQ(first_of("device 0\n0 0F0\n1 1F0\n2 2GATHER_WEIGHTS over replica\n3 2F0 after 2\n"
                      "4 2RELEASE_WEIGHTS over replica\n5 2B0\n6 1B0\n7 0B0\n")
                 .substr(0, 10),
@@ -150,20 +155,20 @@ TEST(CheckCollectives, FindEveryMissingCollectiveAndWait) {
       const std::vector<Op>& ops = program.devices[device].ops;
       for (std::uint32_t i = 0; i < ops.size(); ++i) {
         if (ops[i].group != mesh::Group::Replica) continue;
-        const bool last_release =
-            ops[i].kind == OpKind::ReleaseWeights && std::all_of(ops.begin() + i, ops.end(), [](const Op& op) {
-              return op.kind == OpKind::ReleaseWeights || !is_action(op.kind);
-            });
+        const bool last_release = ops[i].kind == OpKind::ReleaseWeights &&
+                                  std::all_of(ops.begin() + i, ops.end(), [](const Op& op) {
+                                    return op.kind == OpKind::ReleaseWeights || !is_action(op.kind);
+                                  });
         if (last_release) continue;  // only memory, after the last use
-        EXPECT_NE(first_finding(without(program, device, i)), "legal") << to_text(program) << device << " " << i;
+        EXPECT_NE(first_finding(without(program, device, i)), "legal")
+            << to_text(program) << device << " " << i;
         if (ops[i].after_count == 0) continue;
         Program free = program;
         free.devices[device].ops[i].after_count = 0;
         // Where the op before it on its lane waits for the same.
         const auto waits = program.devices[device].after_of(ops[i]);
-        const auto before = std::find_if(ops.rbegin() + (std::ssize(ops) - i), ops.rend(), [](const Op& op) {
-          return lane_of(op.kind) == Lane::Collective;
-        });
+        const auto before = std::find_if(ops.rbegin() + (std::ssize(ops) - i), ops.rend(),
+                                         [](const Op& op) { return lane_of(op.kind) == Lane::Collective; });
         const bool implied = before != ops.rend() && before->after_count > 0 &&
                              program.devices[device].after_of(*before).back() >= waits.back();
         if (!implied) EXPECT_NE(first_finding(free), "legal") << device << " " << i;

@@ -58,7 +58,8 @@ TEST(ReplicaSync, EveryStageOfADeviceIsReducedOnceAndGatheredOnceAndTheRestIsAsB
       }
       const std::multiset<int> each(stages.begin(), stages.end());
       EXPECT_EQ(reduced, each);
-      if (states != ReplicaStates::Passing) EXPECT_EQ(gathered, states == ReplicaStates::Shared ? each : std::multiset<int>());
+      if (states != ReplicaStates::Passing)
+        EXPECT_EQ(gathered, states == ReplicaStates::Shared ? each : std::multiset<int>());
       EXPECT_EQ(released, states == ReplicaStates::Passing ? gathered : std::multiset<int>());
       EXPECT_EQ(rest.devices[device], before.devices[device]) << after.name;
     }
@@ -136,7 +137,8 @@ TEST(ReplicaSync, PassingWeightsAreThereForTwoStagesAtATime) {
 TEST(ReplicaSync, BreadthFirstGathersEachStageTwiceAndDepthFirstForEveryMicroBatch) {
   constexpr int m = 8, v = 4;
   const auto gathers = [&](const char* name) {
-    const Program program = lower(generate(name, request(2, m, 1, v)), {.replicas = replicas(ReplicaStates::Passing)});
+    const Program program =
+        lower(generate(name, request(2, m, 1, v)), {.replicas = replicas(ReplicaStates::Passing)});
     int sum = 0;
     for (const auto& [stage, count] : passing_of(program.devices[0]).gathers) sum += count;
     return sum;

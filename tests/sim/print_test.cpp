@@ -32,7 +32,8 @@ TEST(PrintResult, JsonLooksLikeThis) {
 TEST(PrintResult, JsonHoldsBytesOverTimeWhenAskedFor) {
   const std::string json =
       to_json(evaluate(two_devices(), UnitCosts({}, {.record = 64}), {.memory_samples = true}));
-  EXPECT_NE(json.find(R"("memory":[[0,64,0,0,0,0,0,0,0,0],[1,128,0,0,0,0,0,0,0,0],)"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("memory":[[0,64,0,0,0,0,0,0,0,0],[1,128,0,0,0,0,0,0,0,0],)"), std::string::npos)
+      << json;
 }
 
 TEST(PrintResult, TheTableLooksLikeThis) {

@@ -7,8 +7,8 @@
 #include "nn/tensor_checks.h"
 #include "run/held_parameters.h"
 #include "run/replicas.h"
-#include "train/saved_run.h"
 #include "scratch.h"
+#include "train/saved_run.h"
 
 namespace penstock::testing {
 namespace {
@@ -145,7 +145,8 @@ TEST(Replicas, WriteTheCheckpointOfOneAndGoOnWithOthers) {
   const run::Options plain = options_of({"slimpipe", 4, 1}, 1, 1, "bf16");
   const auto wanted = run_steps(planned(plain), one.path(), 1, 4);
   std::int64_t done = 0;
-  for (const auto& [devices, replicas, shard] : {std::tuple(2, 2, "optimizer"), {1, 4, "weights"}, {2, 2, "off"}}) {
+  for (const auto& [devices, replicas, shard] :
+       {std::tuple(2, 2, "optimizer"), {1, 4, "weights"}, {2, 2, "off"}}) {
     run::Options options = options_of({"slimpipe", 4, 1}, devices, replicas, "bf16");
     options.parallel.shard = shard;
     const std::int64_t last = done == 2 ? 4 : done + 1;
@@ -229,7 +230,8 @@ TEST(ReplicaMemory, IsPredictedByCategoryAndInTotal) {
         const run::Run run = planned(options);
         on_ranks(run, [&](comm::Communicator& world) {
           train::Trainer trainer(run, world);
-          for (std::int64_t step = 1; step <= 3; ++step) step_on_drawn_tokens(run, trainer, world.rank(), step);
+          for (std::int64_t step = 1; step <= 3; ++step)
+            step_on_drawn_tokens(run, trainer, world.rank(), step);
           if (world.rank() % 2 != 0) return;
           const model::DeviceMemory& predicted = run.predicted[trainer.pipeline()->rank()];
           const nn::Ledger& measured = trainer.ledger();

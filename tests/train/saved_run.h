@@ -57,7 +57,8 @@ inline std::map<std::string, at::Tensor> run_steps(const run::Run& run, const st
       const auto facts = train::read_checkpoint_facts(checkpoints, first - 1);
       train::load_checkpoint(checkpoints.of_step(first - 1), facts, trainer);
     }
-    for (std::int64_t step = first; step <= last; ++step) step_on_drawn_tokens(run, trainer, world.rank(), step);
+    for (std::int64_t step = first; step <= last; ++step)
+      step_on_drawn_tokens(run, trainer, world.rank(), step);
     auto saver = saver_of(run, directory, trainer, world);
     saver.begin(facts_of(run, last, trainer));
     saver.settle();

@@ -81,8 +81,9 @@ inline void put(reference::Weights& whole, const std::string& name, const nn::Pa
   at::Tensor& tensor = whole[name];
   if (!tensor.defined()) tensor = at::zeros(parameter.sizes, own.options());
   for (const mesh::Range& range : mesh::ranges_of(parameter.shard, parameter.sizes, parameter.share()))
-    tensor.view({-1}).narrow(0, range.begin, range.count).copy_(
-        own.view({-1}).narrow(0, range.own_begin, range.count));
+    tensor.view({-1})
+        .narrow(0, range.begin, range.count)
+        .copy_(own.view({-1}).narrow(0, range.own_begin, range.count));
 }
 
 // The body on every rank of the run, with one thread each.

@@ -107,7 +107,8 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_her
   check_sample(flags, run.options.data);
   run::require_fit(run);
   check_host_memory(run, ranks_here);
-  if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights)) check_weights(run.options.model);
+  if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
+    check_weights(run.options.model);
   Prepared prepared{.run = std::move(run)};
   prepared.data = std::make_unique<train::TokenData>(prepared.run.options.data, prepared.run.options.train,
                                                      prepared.run.shape().vocab);
@@ -267,8 +268,7 @@ void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   }
   const int threads = threads_of(prepared);
   if (ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
-  comm::run_ranks(ranks,
-                  [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
+  comm::run_ranks(ranks, [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
 }
 
 // Dry run: printed by the first rank of a launcher; the ranks exchange no messages.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a run file and the ranks there are to a resolved run. Speeds are measured only where a choice depends on
-// them.
+// From a run file and the ranks there are to a resolved run. Speeds are measured only where a choice depends
+// on them.
 #pragma once
 
 #include <string>

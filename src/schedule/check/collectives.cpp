@@ -136,7 +136,8 @@ class DeviceCollectives : DeviceJudge {
     if (unit.last_contribution == kNoCell)
       return tell(Rule::Home, " reduces a stage of which this device runs no backward");
     if (unit.last_contribution < cell_) return need_done(unit.last_contribution, Rule::Order);
-    tell(Rule::Order, " runs before " + text_of(unit.last_contribution) + ", whose gradients it must include");
+    tell(Rule::Order,
+         " runs before " + text_of(unit.last_contribution) + ", whose gradients it must include");
   }
 
   void tell_missing(int stage) {

@@ -19,11 +19,11 @@ struct Meetings {
 // same members (meeting.h) are of one kind and size, and LOSS of one slice.
 Meetings match_collectives(const OpTable& table, Findings& findings);
 
-// On one device: a REDUCE_GRAD waits for the unit's last contribution (passes/shard.h), is the only one of its
-// unit and group, and over the replica group there is one for every unit or none; on a device that gathers, no op uses
-// weights before a GATHER_WEIGHTS has brought them, nor after a RELEASE_WEIGHTS; where weights are
-// released, at most two stages are gathered at a time; STEP waits for all collectives. Duplicate, Home,
-// Missing, Order, Residence.
+// On one device: a REDUCE_GRAD waits for the unit's last contribution (passes/shard.h), is the only one of
+// its unit and group, and over the replica group there is one for every unit or none; on a device that
+// gathers, no op uses weights before a GATHER_WEIGHTS has brought them, nor after a RELEASE_WEIGHTS; where
+// weights are released, at most two stages are gathered at a time; STEP waits for all collectives. Duplicate,
+// Home, Missing, Order, Residence.
 void find_bad_collectives(const OpTable& table, Findings& findings);
 
 }  // namespace penstock::schedule

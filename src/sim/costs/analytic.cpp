@@ -202,9 +202,8 @@ Seconds AnalyticCosts::collective(mesh::Group group, double bytes) const {
 Seconds AnalyticCosts::reduction(double bytes) const {
   const mesh::Mesh& mesh = bytes_.work().mesh;
   const int shards = shards_of(bytes_.work()), copies = static_cast<int>(mesh.replicas()) / shards;
-  const auto between =
-      mesh::thinnest(mesh.ranks_per_stage(), mesh.pipeline, std::int64_t{mesh.tensor} * shards, copies,
-                     hardware_.node.gpus);
+  const auto between = mesh::thinnest(mesh.ranks_per_stage(), mesh.pipeline,
+                                      std::int64_t{mesh.tensor} * shards, copies, hardware_.node.gpus);
   return ring_pass(hardware_, shard_spread(), bytes, true) +
          2 * ring_pass(hardware_, between, bytes / shards, true);
 }

@@ -31,7 +31,7 @@ struct Work {
   bool vocabulary_parallel = false;  // embedding and output layer over t·p ranks
   Tokens loss_tile = 512;
   std::optional<model::KernelSetting> kernels;  // none: what actions take while they run is unknown
-  int shard_group = 0;  // replicas that share one set of states; 0: all; 1: each has all
+  int shard_group = 0;              // replicas that share one set of states; 0: all; 1: each has all
   std::vector<StageBytes> passing;  // of each stage; empty: weights and gradients are always there
 
   int stages() const { return static_cast<int>(layers.size()); }

@@ -38,7 +38,8 @@ class TokenData {
   };
 
   // The part of the batch that begins with sample `first` of the endless sequence of epochs (Samples). So the
-  // data's whole state is one integer: the samples drawn so far. Throws InputError when the tokens are damaged.
+  // data's whole state is one integer: the samples drawn so far. Throws InputError when the tokens are
+  // damaged.
   StepTokens training_batch(std::int64_t first, Part part) const;
   StepTokens training_batch(std::int64_t first) const { return training_batch(first, Part()); }
 

@@ -38,13 +38,15 @@ std::vector<std::vector<Entry>> gather_lists(const std::vector<Entry>& mine, com
 }  // namespace
 
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
-                                 const std::vector<schedule::ExchangeSpan>& exchange, comm::Pipeline pipeline) {
+                                 const std::vector<schedule::ExchangeSpan>& exchange,
+                                 comm::Pipeline pipeline) {
   schedule::Timeline timeline{
       gather_lists(mine, pipeline, [&](std::size_t rank) { return program.devices[rank].ops.size(); })};
   if (program.exchanges.empty()) return timeline;
   const auto counts =
       gather_lists(std::vector{exchange.size()}, pipeline, [](std::size_t) { return std::size_t{1}; });
-  timeline.exchanges = gather_lists(exchange, pipeline, [&](std::size_t rank) { return counts[rank].front(); });
+  timeline.exchanges =
+      gather_lists(exchange, pipeline, [&](std::size_t rank) { return counts[rank].front(); });
   return timeline;
 }
 
@@ -74,9 +76,9 @@ std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const nn::Ledg
   std::vector<BytesByCategory> peaks;
   for (std::int64_t device = 0; device < mesh.pipeline; ++device) {
     const auto first = all.begin() + device * mesh.ranks_per_stage();
-    const Peaks& rank = *std::max_element(first, first + mesh.ranks_per_stage(), [&](const Peaks& a, const Peaks& b) {
-      return total(a) < total(b);
-    });
+    const Peaks& rank =
+        *std::max_element(first, first + mesh.ranks_per_stage(),
+                          [&](const Peaks& a, const Peaks& b) { return total(a) < total(b); });
     BytesByCategory named;
     for (int i = 0; i < nn::kCategories; ++i) {
       named.emplace_back(nn::name_of(static_cast<nn::Category>(i)), rank[i]);

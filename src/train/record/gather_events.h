@@ -16,7 +16,8 @@ namespace penstock::train {
 // The timeline of one step on rank 0, from each rank's own events (one per op of its list) and spans of
 // exchange; empty on the others. Collective.
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
-                                 const std::vector<schedule::ExchangeSpan>& exchange, comm::Pipeline pipeline);
+                                 const std::vector<schedule::ExchangeSpan>& exchange,
+                                 comm::Pipeline pipeline);
 
 // Each rank's memory at the ends of its compute ops, on rank 0; empty on the others. Collective.
 std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,
@@ -33,9 +34,9 @@ struct AwayBytes {
   Bytes disk = 0;
 };
 
-// Peak bytes of each device by category, "total" (the peak of their sum), and "host" and "disk", which are not
-// part of it: of the rank with the greatest total of those that are this device of their pipelines. On all
-// ranks. Collective.
+// Peak bytes of each device by category, "total" (the peak of their sum), and "host" and "disk", which are
+// not part of it: of the rank with the greatest total of those that are this device of their pipelines. On
+// all ranks. Collective.
 std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const nn::Ledger& mine,
                                           const AwayBytes& away, comm::World world);
 

@@ -24,11 +24,11 @@ struct StepMetrics {
   double tokens_per_second = 0;  // of this step
   double mfu = 0;                // model FLOP/s / measured rate of matrix products
   double bubble_fraction = 0;
-  Bytes peak_bytes = 0;                   // of the fullest device
-  std::optional<double> copy_hidden;      // share of the copies' time without a waiting rank
+  Bytes peak_bytes = 0;                          // of the fullest device
+  std::optional<double> copy_hidden;             // share of the copies' time without a waiting rank
   std::optional<double> collective_hidden = {};  // the same of collectives between replicas
-  bool skipped = false;                   // no update: loss or gradient not finite
-  std::optional<double> evaluation_loss;  // after this step's update
+  bool skipped = false;                          // no update: loss or gradient not finite
+  std::optional<double> evaluation_loss;         // after this step's update
 };
 
 // The TensorBoard curves of a step, "train/loss" and so on.

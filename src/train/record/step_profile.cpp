@@ -68,7 +68,8 @@ NamedCall parse_call(const Json& entry, const Json& kernels, const Json& blocks,
 
 }  // namespace
 
-StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>& mine, comm::Pipeline pipeline) {
+StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>& mine,
+                           comm::Pipeline pipeline) {
   constexpr int channel = static_cast<int>(schedule::Channel::Control);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(pipeline->size()));
   std::int64_t count = static_cast<std::int64_t>(mine.size());

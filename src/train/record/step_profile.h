@@ -23,7 +23,8 @@ struct StepProfile {
 };
 
 // The calls of every rank on rank 0, from each rank's own; empty on the others. Collective.
-StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>& mine, comm::Pipeline pipeline);
+StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>& mine,
+                           comm::Pipeline pipeline);
 
 std::string to_json(const std::vector<StepProfile>& steps);
 

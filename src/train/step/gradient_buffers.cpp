@@ -32,7 +32,8 @@ GradientBuffers::GradientBuffers(const run::Run& run, const schedule::DeviceProg
     }
   }
   for (const Op& op : list.ops) {
-    for (const Class& one : classes_of(op)) ++classes_.at(one).expected[static_cast<std::size_t>(group_of(op))];
+    for (const Class& one : classes_of(op))
+      ++classes_.at(one).expected[static_cast<std::size_t>(group_of(op))];
   }
   for (auto& [one, members] : classes_) members.left = members.expected;
 }
@@ -54,7 +55,8 @@ std::vector<GradientBuffers::Class> GradientBuffers::classes_of(const Op& op) co
   if (adds_weight_gradients(op.kind)) add(stage, Phase::Weight);
   if (!has_vocabulary_) return classes;
   if (op.kind == OpKind::VocabularyLoss) add(vocabulary, Phase::Output);
-  if (op.kind == OpKind::EmbeddingGradient || (is_backward(op.kind) && stage == 0)) add(vocabulary, Phase::Input);
+  if (op.kind == OpKind::EmbeddingGradient || (is_backward(op.kind) && stage == 0))
+    add(vocabulary, Phase::Input);
   return classes;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of one rank as sums over groups of the batch (mesh.md §7): each group's micro-batches add up in
-// a buffer of their own; complete groups are added in an aligned binary tree. So the bits are those of any
+// The gradients of one rank as sums over groups of the batch (mesh.md §7): each group's micro-batches add up
+// in a buffer of their own; complete groups are added in an aligned binary tree. So the bits are those of any
 // number of replicas that the groups are shared out over. Of passing units (units.h) gradients exist from the
 // first contribution until drop().
 //

@@ -58,11 +58,11 @@ struct DeviceParts {
   comm::Pipeline pipeline;                    // rank = device; its waits run `meanwhile`
   nn::VocabularyShard* vocabulary = nullptr;  // when the run shards the vocabulary
   Offloader* offloader = nullptr;             // when the program has copies
-  ExchangeServer* exchange = nullptr;     // when the program has exchange
-  GradientBuffers* gradients = nullptr;   // when training
-  ReplicaLane* replicas = nullptr;        // of several replicas
-  std::function<bool()> meanwhile;        // serves others, moves collectives; true if anything moved
-  nn::Ledger* ledger = nullptr;           // of this rank; may be null
+  ExchangeServer* exchange = nullptr;         // when the program has exchange
+  GradientBuffers* gradients = nullptr;       // when training
+  ReplicaLane* replicas = nullptr;            // of several replicas
+  std::function<bool()> meanwhile;            // serves others, moves collectives; true if anything moved
+  nn::Ledger* ledger = nullptr;               // of this rank; may be null
   // Runs STEP, given this device's loss sums of the step; may be empty when evaluating.
   std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
 };

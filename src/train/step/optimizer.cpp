@@ -114,8 +114,8 @@ void Optimizer::update(double lr, double gradient_scale) {
     // Reads the gradient, reads and writes the master and two moments.
     const nn::KernelTimer timer(nn::Kernel::Adam,
                                 {.bytes = 7.0 * static_cast<double>(parameter.master.nbytes())});
-    at::_fused_adamw_({parameter.master}, {gradient}, {entry.first_moment}, {entry.second_moment},
-                      {}, {count}, lr, beta1_, beta2_, entry.weight_decay, epsilon_, /*amsgrad=*/false,
+    at::_fused_adamw_({parameter.master}, {gradient}, {entry.first_moment}, {entry.second_moment}, {},
+                      {count}, lr, beta1_, beta2_, entry.weight_decay, epsilon_, /*amsgrad=*/false,
                       /*maximize=*/false);
   }
 }

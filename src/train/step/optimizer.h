@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AdamW over the master weights of one rank (Loshchilov and Hutter 2019), with decoupled weight decay.
 //
-// Bits do not depend on how parameters are distributed over ranks: an element's update depends on nothing else
-// but the gradient norm, and that is the root of an exact sum.
+// Bits do not depend on how parameters are distributed over ranks: an element's update depends on nothing
+// else but the gradient norm, and that is the root of an exact sum.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,8 +19,8 @@ namespace penstock::train {
 // Of step 1, 2, ..., steps: linear from 0 over warmup_steps, then a cosine to min_lr at the last step, or lr.
 double learning_rate(const run::TrainOptions& options, std::int64_t step);
 
-// Square sum of an f32 or f64 tensor (contiguous): of every 64 elements in f64, in a fixed order, of these sums
-// exact. So parts cut at multiples of 64 add up to the whole, to the bit.
+// Square sum of an f32 or f64 tensor (contiguous): of every 64 elements in f64, in a fixed order, of these
+// sums exact. So parts cut at multiples of 64 add up to the whole, to the bit.
 ExactSum square_sum(const at::Tensor& gradient);
 
 // The factor that brings the gradient's norm to at most `clip`; 1 if it already is, or if clip is 0 (off).
@@ -43,8 +43,8 @@ class Optimizer {
   // gradient's.
   ExactSum square_sums() const;
 
-  // Multiplies the gradients' own parts by gradient_scale, then updates moments and masters. The stage updates
-  // separate weights (bf16).
+  // Multiplies the gradients' own parts by gradient_scale, then updates moments and masters. The stage
+  // updates separate weights (bf16).
   void update(double lr, double gradient_scale);
 
   std::vector<Entry>& entries() { return entries_; }

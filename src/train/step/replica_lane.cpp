@@ -55,7 +55,8 @@ comm::Type type_of(const at::Tensor& tensor) {
 }
 
 std::string name_of(const run::Run& run, const Op& op) {
-  const std::string unit = op.key.stage == run.stages() ? "the sharded vocabulary" : "stage " + std::to_string(op.key.stage);
+  const std::string unit =
+      op.key.stage == run.stages() ? "the sharded vocabulary" : "stage " + std::to_string(op.key.stage);
   return (op.kind == OpKind::ReduceGradients ? "REDUCE_GRAD of " : "GATHER_WEIGHTS of ") + unit;
 }
 
@@ -113,8 +114,7 @@ void ReplicaLane::gather(Flight& flight) {
     if (alias && unit.passing) parameter->weight = first->weight;
     if (alias) continue;
     if (unit.passing) {
-      parameter->weight =
-          at::empty(parameter->held_sizes(), at::dtype(nn::compute_type(run_.precision)));
+      parameter->weight = at::empty(parameter->held_sizes(), at::dtype(nn::compute_type(run_.precision)));
     }
     nn::weight_from_master(*parameter);
     element = parameter->weight.element_size();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of one rank with its replicas (mesh.md §3): gradients are summed and weights gathered piece
-// by piece while the rank computes. Ops are carried out one after the other, in the order in which they start.
+// by piece while the rank computes. Ops are carried out one after the other, in the order in which they
+// start.
 #pragma once
 
 #include <deque>

@@ -9,9 +9,9 @@
 
 namespace penstock::train {
 
-// Replaces the own parts of both sides' buffers by input side + output side, added in this order on any device, so that the
-// bits do not depend on the number of devices. `peer` is the other side's device, or -1 when this device has
-// both. All sides call it at the same point of the step.
+// Replaces the own parts of both sides' buffers by input side + output side, added in this order on any
+// device, so that the bits do not depend on the number of devices. `peer` is the other side's device, or -1
+// when this device has both. All sides call it at the same point of the step.
 void reduce_tied_gradients(std::map<int, nn::Stage>& stages, int peer, comm::Pipeline pipeline);
 
 }  // namespace penstock::train
