@@ -61,6 +61,25 @@ TEST(TextData, GivesEveryTokenTheNextOneAsItsTarget) {
   }
 }
 
+// In order, with the targets of all counted by each.
+TEST(TextData, IsSharedOutOverReplicasWithoutGapOrRepetition) {
+  Setting setting(counting_text(101));
+  setting.train.batch = 8;
+  const TokenData data = setting.open();
+  const StepTokens whole = data.training_batch(16);
+  for (const std::int64_t replicas : {1, 2, 4}) {
+    for (std::int64_t replica = 0; replica < replicas; ++replica) {
+      const StepTokens part = data.training_batch(16, {replica, replicas});
+      ASSERT_EQ(part.tokens.size(), whole.tokens.size() / static_cast<std::size_t>(replicas));
+      EXPECT_EQ(part.target_count, whole.target_count);
+      for (std::int64_t i = 0; i < 8 / replicas; ++i) {
+        EXPECT_EQ(row(part.tokens, i), row(whole.tokens, replica * 8 / replicas + i));
+        EXPECT_EQ(row(part.targets, i), row(whole.targets, replica * 8 / replicas + i));
+      }
+    }
+  }
+}
+
 TEST(TextData, LeavesTheLastTokenWithoutTargetWhenScoredAsHuggingFaceDoes) {
   Setting setting(counting_text(100));
   setting.train.loss_targets = "s-1";

@@ -161,6 +161,28 @@ TEST(Replicas, WriteTheCheckpointOfOneAndGoOnWithOthers) {
   }
 }
 
+// A rank copies and writes its part alone, also where all replicas have all states.
+TEST(Replicas, WriteTheirPartsOfACheckpoint) {
+  for (const char* shard : kShards) {
+    const Scratch scratch;
+    run::Options options = options_of({"1f1b", 1, 1}, 2, 4, "bf16");
+    options.parallel.shard = shard;
+    const run::Run run = planned(options);
+    on_ranks(run, [&](comm::Communicator& world) {
+      train::Trainer trainer(run, world);
+      auto saver = saver_of(run, scratch.path(), trainer, world);
+      saver.begin(facts_of(run, 0, trainer));
+      saver.settle();
+      Bytes all = 0, slack = 0;
+      for (const train::Optimizer::Entry& entry : trainer.optimizer().entries()) {
+        all += 12 * entry.parameter->elements();
+        slack += 12 * mesh::kShareUnit;
+      }
+      EXPECT_LE(saver.copy_bytes(), all / 4 + slack) << shard;
+    });
+  }
+}
+
 // 12 bytes of masters and moments a parameter, over the replicas, and at most 64 elements a tensor more.
 TEST(ReplicaMemory, OfStatesIsAShareOfThem) {
   for (const int replicas : {2, 4}) {
