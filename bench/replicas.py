@@ -15,11 +15,13 @@ FSDP2 keeps gathered weights to the end of a step, which is the faster way here;
 peers need.
 """
 import json
+import statistics
 
 from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer, shown, speed, torchrun,
                        train)
 
-OURS, PASSING, HALVES, DDP = "penstock, 2 replicas", "penstock, shard = weights", "two runs of half the batch", "DDP, 2 replicas"
+OURS, PASSING, DDP = "penstock, 2 replicas", "penstock, shard = weights", "DDP, 2 replicas"
+HALVES = ("two runs of half the batch", "two such runs, again")  # before and after ours: a machine's speed drifts
 FSDP2, CAST = "FSDP2, 2 replicas", "FSDP2, bf16 weights"
 OVERHEAD = "replicas / two runs, time"
 # name, whether more is better, the aim
@@ -59,8 +61,9 @@ def write(path, size, dtype, steps, directory, micro_batches=None, chunks=1, **p
 def measurements(program, python, size, dtype, steps):
     """The name of each run of a case, and what carries it out."""
     peer = [*torchrun(python, "torch_data.py"), "--size", size, "--threads", "1", "--dtype", PEER_TYPES[dtype], "--steps", str(steps)]
-    yield HALVES, lambda: run_halves(program, size, dtype, steps)
+    yield HALVES[0], lambda: run_halves(program, size, dtype, steps)
     yield OURS, lambda: run_ours(program, size, dtype, steps, "optimizer", 1)
+    yield HALVES[1], lambda: run_halves(program, size, dtype, steps)
     yield PASSING, lambda: run_ours(program, size, dtype, steps, "weights", SIZES[size][0])
     yield DDP, lambda: run_peer([*peer, "--wrapper", "DDP"])
     yield FSDP2, lambda: run_peer([*peer, "--wrapper", "FSDP2", "--keep-weights"])
@@ -74,10 +77,11 @@ def faster_fsdp2(case):
 
 def ratios(case):
     """The columns of RATIOS, None where a run is missing."""
-    resident, time = (lambda run: run["peak_rss_bytes"]), (lambda run: 1 / speed(run))
-    ddp, fsdp2 = case.get(DDP), faster_fsdp2(case)
+    resident, ddp, fsdp2 = (lambda run: run["peak_rss_bytes"]), case.get(DDP), faster_fsdp2(case)
+    apart = [speed(case[name]) for name in HALVES if name in case]
+    overhead = statistics.mean(apart) / speed(case[OURS]) if apart and OURS in case else None
     return [ratio(case, OURS, ddp, speed), ratio(case, OURS, ddp, resident), ratio(case, OURS, fsdp2, speed),
-            ratio(case, OURS, fsdp2, resident), ratio(case, OURS, case.get(HALVES), time)]
+            ratio(case, OURS, fsdp2, resident), overhead]
 
 
 def mebibytes(count):
