@@ -120,8 +120,9 @@ def run_file(path, size, dtype, threads, steps, directory, micro_batches=None, *
     if not text.exists():
         text.write_text("".join(f"line {i}: {i * i}\n" for i in range(200_000)))
     return run_files.write(path, model=dict(zip(FIELDS, sizes)), data={"text": str(text.resolve()), "seq_len": seq_len, "validation_fraction": 0},
-                           train={"steps": NOT_COUNTED + steps, "batch": micro_batches or batch, "warmup_steps": 0, "decay": "all", "lr_schedule": "constant",
-                                  "loss_targets": "s-1", "clip": 0.0, "precision": dtype, "threads": threads, "checkpoint_every": 0},
+                           train={"steps": NOT_COUNTED + steps, "batch": micro_batches or batch, "warmup_steps": 0, "decay": "all",
+                                  "lr_schedule": "constant", "loss_targets": "s-1", "clip": 0.0, "precision": dtype, "threads": threads,
+                                  "checkpoint_every": 0},
                            output={"dir": str(directory)}, **sections)
 
 
@@ -133,32 +134,35 @@ def train(commands, directories, tokens, ranks, uncounted_end=0):
     for command in commands:
         print("  " + " ".join(command), file=sys.stderr)
     processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for command in commands]
-    watch, marks = Watch(processes), [[] for _ in directories]
-    while any(process.poll() is None for process in processes):
+    watch, marks, running = Watch(processes), [[] for _ in directories], True
+    while running:
+        running = any(process.poll() is None for process in processes)
         for directory, seen in zip(directories, marks):
             metrics = directory / "metrics.jsonl"
             lines = metrics.read_text().count("\n") if metrics.exists() else 0
             if lines > len(seen):
                 seen += [(watch.all_cpu(), watch.own_cpu())] * (lines - len(seen))
-            elif len(seen) < NOT_COUNTED:
-                watch.own_cpu()
+        if min(len(seen) for seen in marks) < NOT_COUNTED:
+            watch.own_cpu()
         time.sleep(0.02)
     failed = [process for process in processes if process.returncode != 0]
     if failed:
         print(failed[0].stderr.read()[-2000:], file=sys.stderr)
         return None
-    return [dict(steps_of(directory, seen, tokens, uncounted_end), ranks=ranks, peak_rss_bytes=watch.resident(ranks)) for directory, seen in zip(directories, marks)]
+    return [dict(steps_of(directory, seen, tokens, uncounted_end), ranks=ranks, peak_rss_bytes=watch.resident(ranks))
+            for directory, seen in zip(directories, marks)]
 
 
 def steps_of(directory, marks, tokens, uncounted_end):
     metrics = lines_of(directory / "metrics.jsonl")
     seconds = [line["step_s"] for line in metrics]
     others = [max(0.0, (b[0] - a[0]) - (b[1] - a[1])) / s for a, b, s in zip(marks, marks[1:], seconds[1:])]
+    own = [b[1] - a[1] for a, b in zip(marks, marks[1:])][NOT_COUNTED - 1:len(seconds) - 1 - uncounted_end]
     counted = list(zip(seconds, [None, *others]))[NOT_COUNTED:len(seconds) - uncounted_end]
     quiet = [s for s, other in counted if other <= QUIET] or [s for s, _ in counted]
     summary = json.loads((directory / "summary.json").read_text())
     return {"peer": "penstock", "tokens_per_second": tokens / statistics.median(quiet), "seconds_per_step": seconds,
-            "other_busy_cores": [round(o, 2) for o in others], "quiet_steps": sum(other <= QUIET for _, other in counted),
+            "cpu_seconds": statistics.median(own), "other_busy_cores": [round(o, 2) for o in others], "quiet_steps": sum(other <= QUIET for _, other in counted),
             "collective_hidden": summary.get("collective_hidden"),
             "accounted_bytes": sum(device["measured_bytes"]["total"] for device in summary["devices"])}
 

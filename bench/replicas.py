@@ -6,17 +6,22 @@ runs of half the batch that know nothing of each other, at the same time.
 Usage: bench/replicas.py PATH/TO/penstock [--sizes S M] [--types f32 bf16] [--steps 3] [--runs DDP ...] [--continue]
 (from the root of the repository)
 
-All have two processes of one thread. Ours recomputes as "balanced" says and shares the optimizer's states out, or the weights too.
+All have two processes of one thread. Ours recomputes as "balanced" says and shares the optimizer's states out; or the weights too,
+with a stage for each layer, since a stage's weights are gathered together. "CPU s" is the processor time of a
+step, all processes together, which busy programs beside it change less than its speed. "Collectives" is the time of its gathers and sums, of which
+a part may be hidden behind computation; from the timeline of the last step.
 FSDP2 keeps gathered weights to the end of a step, which is the faster way here; in bf16 it gathers them in bf16 and computes in that
 (its mixed precision), or computes under autocast as DDP does. bench/peer_runs.py says which steps count, where the log is and what the
 peers need.
 """
-import shutil
+import json
+import statistics
 
 from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer, shown, speed, torchrun,
                        train)
 
-OURS, PASSING, HALVES, DDP = "penstock, 2 replicas", "penstock, shard = weights", "two runs of half the batch", "DDP, 2 replicas"
+OURS, PASSING, DDP = "penstock, 2 replicas", "penstock, shard = weights", "DDP, 2 replicas"
+HALVES = ("two runs of half the batch", "two such runs, again")  # before and after ours: a machine's speed drifts
 FSDP2, CAST = "FSDP2, 2 replicas", "FSDP2, bf16 weights"
 OVERHEAD = "replicas / two runs, time"
 # name, whether more is better, the aim
@@ -24,11 +29,18 @@ RATIOS = [("speed / DDP's", True, 1.15), ("memory / DDP's", False, 0.6), ("speed
           (OVERHEAD, False, 1.06)]
 
 
-def run_ours(program, size, dtype, steps, shard):
+def run_ours(program, size, dtype, steps, shard, chunks):
     directory = FOLDER / "replicas-run"
-    path = write(FOLDER / f"replicas-{size}-{dtype}-{shard}.toml", size, dtype, steps, directory, dp=2, shard=shard)
+    path = write(FOLDER / f"replicas-{size}-{dtype}-{shard}.toml", size, dtype, steps, directory, chunks=chunks, dp=2, shard=shard)
     runs = train([[*MPIRUN, program, "train", str(path)]], [directory], SIZES[size][6] * SIZES[size][7], ranks=2)
-    return runs and runs[0]
+    return runs and {**runs[0], "accounted_bytes": 2 * runs[0]["accounted_bytes"], "collective_seconds": collective_seconds(directory)}
+
+
+def collective_seconds(directory):
+    """Of the first rank, in the last step."""
+    ops = [line.split()[1] for line in (directory / "program.txt").read_text().splitlines() if line[:1].isdigit()]
+    events = json.loads((directory / "timeline.json").read_text())["steps"][-1]["devices"][0]
+    return sum(end - start for op, (start, end, *_) in zip(ops, events, strict=True) if op.endswith(("GATHER_WEIGHTS", "REDUCE_GRAD")))
 
 
 def run_halves(program, size, dtype, steps):
@@ -41,17 +53,18 @@ def run_halves(program, size, dtype, steps):
                      "accounted_bytes": sum(run["accounted_bytes"] for run in runs), "both": runs}
 
 
-def write(path, size, dtype, steps, directory, micro_batches=None, **parallel):
+def write(path, size, dtype, steps, directory, micro_batches=None, chunks=1, **parallel):
     return run_file(path, size, dtype, 1, steps, directory, micro_batches, parallel={"pp": 1, **parallel},
-                    schedule={"name": "slimpipe", "slices": 1}, memory={"policy": "balanced"})
+                    schedule={"name": "slimpipe", "slices": 1, "chunks": chunks}, memory={"policy": "balanced"})
 
 
 def measurements(program, python, size, dtype, steps):
     """The name of each run of a case, and what carries it out."""
     peer = [*torchrun(python, "torch_data.py"), "--size", size, "--threads", "1", "--dtype", PEER_TYPES[dtype], "--steps", str(steps)]
-    yield HALVES, lambda: run_halves(program, size, dtype, steps)
-    yield OURS, lambda: run_ours(program, size, dtype, steps, "optimizer")
-    yield PASSING, lambda: run_ours(program, size, dtype, steps, "weights")
+    yield HALVES[0], lambda: run_halves(program, size, dtype, steps)
+    yield OURS, lambda: run_ours(program, size, dtype, steps, "optimizer", 1)
+    yield HALVES[1], lambda: run_halves(program, size, dtype, steps)
+    yield PASSING, lambda: run_ours(program, size, dtype, steps, "weights", SIZES[size][0])
     yield DDP, lambda: run_peer([*peer, "--wrapper", "DDP"])
     yield FSDP2, lambda: run_peer([*peer, "--wrapper", "FSDP2", "--keep-weights"])
     if dtype == "bf16":
@@ -64,10 +77,11 @@ def faster_fsdp2(case):
 
 def ratios(case):
     """The columns of RATIOS, None where a run is missing."""
-    resident, time = (lambda run: run["peak_rss_bytes"]), (lambda run: 1 / speed(run))
-    ddp, fsdp2 = case.get(DDP), faster_fsdp2(case)
+    resident, ddp, fsdp2 = (lambda run: run["peak_rss_bytes"]), case.get(DDP), faster_fsdp2(case)
+    apart = [speed(case[name]) for name in HALVES if name in case]
+    overhead = statistics.mean(apart) / speed(case[OURS]) if apart and OURS in case else None
     return [ratio(case, OURS, ddp, speed), ratio(case, OURS, ddp, resident), ratio(case, OURS, fsdp2, speed),
-            ratio(case, OURS, fsdp2, resident), ratio(case, OURS, case.get(HALVES), time)]
+            ratio(case, OURS, fsdp2, resident), overhead]
 
 
 def mebibytes(count):
@@ -76,12 +90,13 @@ def mebibytes(count):
 
 def tables(runs):
     cases = cases_of(runs)
-    print("| size | type | what | tokens/s | peak resident MiB | of that before the model | accounted MiB | collectives hidden | quiet steps |")
-    print("|---" * 9 + "|")
+    print("| size | type | what | tokens/s | CPU s | peak resident MiB | of that before the model | accounted MiB | collectives, ms | of these hidden | quiet steps |")
+    print("|---" * 11 + "|")
     for (size, dtype), case in cases.items():
         for label, run in case.items():
-            cells = [size, dtype, label, f"{speed(run):,.0f}", *(mebibytes(run.get(key)) for key in (
-                "peak_rss_bytes", "rss_before_model_bytes", "accounted_bytes")), shown(run.get("collective_hidden")), str(run["quiet_steps"])]
+            collectives = f"{1e3 * run['collective_seconds']:.0f}" if "collective_seconds" in run else ""
+            memory = [mebibytes(run.get(key)) for key in ("peak_rss_bytes", "rss_before_model_bytes", "accounted_bytes")]
+            cells = [size, dtype, label, f"{speed(run):,.0f}", f"{run['cpu_seconds']:.1f}", *memory, collectives, shown(run.get("collective_hidden")), str(run["quiet_steps"])]
             print(f"| {' | '.join(cells)} |")
     found = {key: ratios(case) for key, case in cases.items()}
     print(f"\n| size | type | {' | '.join(name for name, *_ in RATIOS)} |\n|---|---" + "|---" * len(RATIOS) + "|")

@@ -91,16 +91,17 @@ class StepClock:
     def __init__(self, args, all_cpu_seconds=sum):
         """all_cpu_seconds: from a list with this process's CPU seconds to the sum over all of our processes."""
         self.args, self.all_cpu_seconds = args, all_cpu_seconds
-        self.seconds, self.other_cores = [], []
+        self.seconds, self.other_cores, self.cpu_seconds = [], [], []
 
     def start(self):
         self.busy, self.own, self.began = busy_cpu_seconds(), time.process_time(), time.perf_counter()
 
     def stop(self):
         seconds = time.perf_counter() - self.began
-        busy, own = busy_cpu_seconds() - self.busy, time.process_time() - self.own
+        busy, own = busy_cpu_seconds() - self.busy, self.all_cpu_seconds([time.process_time() - self.own])
         self.seconds.append(round(seconds, 4))
-        self.other_cores.append(round(max(0.0, busy - self.all_cpu_seconds([own])) / seconds, 2))
+        self.cpu_seconds.append(round(own, 2))
+        self.other_cores.append(round(max(0.0, busy - own) / seconds, 2))
 
     def quiet(self):
         counted = list(zip(self.seconds, self.other_cores))[self.args.warmup:]
@@ -141,6 +142,7 @@ def report(args, peer, clock, losses, peak_rss_bytes, **more):
         "tokens_per_second": {"median": tokens / statistics.median(counted), "best": tokens / min(counted)},
         "model_flops_per_second": flops_per_step(args) / min(counted),
         "peak_rss_bytes": peak_rss_bytes,
-        "quiet_steps": len(clock.quiet()), "seconds_per_step": clock.seconds, "other_busy_cores": clock.other_cores, "loss": losses,
+        "quiet_steps": len(clock.quiet()), "seconds_per_step": clock.seconds, "cpu_seconds": statistics.median(clock.cpu_seconds[args.warmup:]),
+        "other_busy_cores": clock.other_cores, "loss": losses,
         "versions": {"torch": torch.__version__}, **more,
     }), flush=True)

@@ -5,6 +5,7 @@ torchrun --standalone --nproc-per-node 2 torch_data.py --wrapper DDP --threads 1
 """
 
 import contextlib
+import os
 
 import torch
 import torch.distributed as dist
@@ -75,8 +76,8 @@ def main():
         common.report(args, args.wrapper, clock, losses, sum(peaks), peak_rss_bytes_per_rank=peaks, rss_before_model_bytes=sum(before),
                       ranks=ranks, cast_weights=args.cast_weights, keep_weights=args.keep_weights, reduce_each=args.reduce_each,
                       transformers=transformers.__version__)
-    dist.barrier()  # so that a rank that fails to end stops no other one before its report
-    dist.destroy_process_group()
+    dist.barrier()
+    os._exit(0)  # torch 2.11 now and then hangs or aborts while it takes gloo's threads down
 
 
 if __name__ == "__main__":
