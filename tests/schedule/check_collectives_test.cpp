@@ -171,7 +171,9 @@ TEST(CheckCollectives, FindEveryMissingCollectiveAndWait) {
                                          [](const Op& op) { return lane_of(op.kind) == Lane::Collective; });
         const bool implied = before != ops.rend() && before->after_count > 0 &&
                              program.devices[device].after_of(*before).back() >= waits.back();
-        if (!implied) EXPECT_NE(first_finding(free), "legal") << device << " " << i;
+        if (!implied) {
+          EXPECT_NE(first_finding(free), "legal") << device << " " << i;
+        }
       }
     }
   }

@@ -58,8 +58,9 @@ TEST(ReplicaSync, EveryStageOfADeviceIsReducedOnceAndGatheredOnceAndTheRestIsAsB
       }
       const std::multiset<int> each(stages.begin(), stages.end());
       EXPECT_EQ(reduced, each);
-      if (states != ReplicaStates::Passing)
+      if (states != ReplicaStates::Passing) {
         EXPECT_EQ(gathered, states == ReplicaStates::Shared ? each : std::multiset<int>());
+      }
       EXPECT_EQ(released, states == ReplicaStates::Passing ? gathered : std::multiset<int>());
       EXPECT_EQ(rest.devices[device], before.devices[device]) << after.name;
     }
@@ -119,8 +120,12 @@ Passing passing_of(const DeviceProgram& device) {
       EXPECT_TRUE(here.insert(op.key.stage).second);
       ++passing.gathers[op.key.stage];
     }
-    if (op.kind == OpKind::ReleaseWeights) EXPECT_EQ(here.erase(op.key.stage), 1u);
-    if (is_action(op.kind)) EXPECT_TRUE(here.contains(op.key.stage));
+    if (op.kind == OpKind::ReleaseWeights) {
+      EXPECT_EQ(here.erase(op.key.stage), 1u);
+    }
+    if (is_action(op.kind)) {
+      EXPECT_TRUE(here.contains(op.key.stage));
+    }
     passing.most = std::max(passing.most, here.size());
   }
   EXPECT_TRUE(here.empty());
