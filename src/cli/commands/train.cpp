@@ -143,7 +143,8 @@ int threads_of(const Prepared& prepared) {
   return before > 0 ? before : prepared.run.threads;
 }
 
-// Prints skipped checkpoints and changes on stderr, then the start table and the step resumed from.
+// Prints skipped checkpoints and changes of bits on stderr; the start table, with the step resumed from and
+// what changed of the mesh.
 std::string tell_start(const Prepared& prepared, int threads) {
   for (const std::string& remark : prepared.resumption.remarks) tell(remark);
   const train::Host machine = train::this_host();
@@ -152,9 +153,10 @@ std::string tell_start(const Prepared& prepared, int threads) {
   const auto& checkpoint = prepared.resumption.checkpoint;
   if (!checkpoint) return table;
   for (const std::string& line : changed_settings(*checkpoint, prepared.run, threads)) tell(line);
-  for (const std::string& line : changed_mesh(prepared.run)) tell(line);
-  return table + "resumes   after step " + std::to_string(checkpoint->step) + ", from " +
-         train::checkpoints_of(prepared.run).of_step(checkpoint->step) + "\n";
+  table += "resumes   after step " + std::to_string(checkpoint->step) + ", from " +
+           train::checkpoints_of(prepared.run).of_step(checkpoint->step) + "\n";
+  for (const std::string& line : changed_mesh(prepared.run)) table += "changed   " + line + "\n";
+  return table;
 }
 
 void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world) {
