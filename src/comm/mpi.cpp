@@ -61,7 +61,7 @@ class World {
 
  private:
   void find_neighbours();
-  [[noreturn]] void throw_end() const;
+  [[noreturn]] void throw_end();
   void read_notice();
   void tell_others();
   void hear_others();
@@ -125,7 +125,10 @@ void World::poll() {
   if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
 }
 
-void World::throw_end() const {
+void World::throw_end() {
+  constexpr int looks = 2;  // the first lets messages arrive, the second finds them
+  for (int look = 0; look < looks && !failure_; ++look) read_notice();
+  if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
   if (const auto rank = gone(neighbours_)) throw PeerFailure(*rank, "its process is gone");
   throw RunError("SIGTERM: the launcher ends the job");
 }

@@ -35,22 +35,21 @@ ShareLane::ShareLane(Type type, std::span<std::byte> room, const Limits& limits,
   for (int slot = limits.window - 1; slot >= 0; --slot) free_slots_.push_back(slot);
 }
 
-ShareLane::Ticket ShareLane::sum(const SharingRanks& group, std::vector<SharedBuffer> buffers,
-                                 std::string name) {
+ShareLane::Ticket ShareLane::sum(Communicator& ranks, std::vector<SharedBuffer> buffers, std::string name) {
   return queue(
-      group,
+      ranks,
       {.buffers = std::move(buffers), .element = size_of(type_), .sums = true, .name = std::move(name)});
 }
 
-ShareLane::Ticket ShareLane::gather(const SharingRanks& group, std::vector<SharedBuffer> buffers,
+ShareLane::Ticket ShareLane::gather(Communicator& ranks, std::vector<SharedBuffer> buffers,
                                     std::size_t element, std::string name) {
-  return queue(group, {.buffers = std::move(buffers), .element = element, .name = std::move(name)});
+  return queue(ranks, {.buffers = std::move(buffers), .element = element, .name = std::move(name)});
 }
 
-ShareLane::Ticket ShareLane::queue(const SharingRanks& group, Operation operation) {
-  operation.group = &group;
+ShareLane::Ticket ShareLane::queue(Communicator& ranks, Operation operation) {
+  operation.ranks = &ranks;
   for (const SharedBuffer& buffer : operation.buffers) {
-    PENSTOCK_CHECK(std::ssize(buffer.shares) == group.ranks->size(), "every rank has a share");
+    PENSTOCK_CHECK(std::ssize(buffer.shares) == ranks.size(), "every rank has a share");
   }
   operations_.push_back(std::move(operation));
   advance();
@@ -109,14 +108,14 @@ void ShareLane::begin_piece(Operation& operation, int slot) {
   Piece& piece = pieces_.emplace_back(
       Piece{.parts = {}, .buffer = operation.buffer, .offset = operation.offset, .slot = slot});
   operation.offset += piece_of(operation);
-  for (int peer = 0; peer < operation.group->ranks->size(); ++peer) {
-    if (peer != operation.group->ranks->rank()) exchange(piece, operation, peer);
+  for (int peer = 0; peer < operation.ranks->size(); ++peer) {
+    if (peer != operation.ranks->rank()) exchange(piece, operation, peer);
   }
 }
 
 // A sum sends the peer's share and receives parts of the own one, a gather the other way round.
 void ShareLane::exchange(Piece& piece, const Operation& operation, int peer) {
-  Communicator& ranks = *operation.group->ranks;
+  Communicator& ranks = *operation.ranks;
   const SharedBuffer& buffer = operation.buffers[piece.buffer];
   const auto share_of = [&](int rank) {
     return part_of(buffer.shares[rank], piece.offset, piece_of(operation));
@@ -126,7 +125,7 @@ void ShareLane::exchange(Piece& piece, const Operation& operation, int peer) {
                      static_cast<std::size_t>(count) * operation.element);
   };
   const auto theirs = share_of(peer), mine = share_of(ranks.rank());
-  const int member = operation.group->members[static_cast<std::size_t>(peer)];
+  const int member = ranks.world_rank(peer);
   const auto [sent, received] = operation.sums ? std::pair(theirs, mine) : std::pair(mine, theirs);
   if (sent.count > 0) {
     const auto bytes = bytes_of(buffer.elements, sent.begin, sent.count);
@@ -161,7 +160,7 @@ bool ShareLane::end_pieces() {
 }
 
 void ShareLane::sum_piece(const Operation& operation, const Piece& piece) const {
-  const Communicator& ranks = *operation.group->ranks;
+  const Communicator& ranks = *operation.ranks;
   const SharedBuffer& buffer = operation.buffers[piece.buffer];
   const auto mine = part_of(buffer.shares[ranks.rank()], piece.offset, piece_of(operation));
   if (mine.count == 0) return;
@@ -176,15 +175,15 @@ void ShareLane::sum_piece(const Operation& operation, const Piece& piece) const 
 
 // Sums have as many elements at a time as there is room for; a rank alone needs none.
 std::int64_t ShareLane::piece_of(const Operation& operation) const {
-  if (!operation.sums || operation.group->ranks->size() == 1) return limits_.piece;
-  const auto blocks = std::int64_t{limits_.window} * (operation.group->ranks->size() - 1);
+  if (!operation.sums || operation.ranks->size() == 1) return limits_.piece;
+  const auto blocks = std::int64_t{limits_.window} * (operation.ranks->size() - 1);
   const auto room = static_cast<std::int64_t>(room_.size() / operation.element) / blocks;
   PENSTOCK_CHECK(room > 0, "a sum has room");
   return std::min(limits_.piece, room);
 }
 
 std::byte* ShareLane::room_of(const Operation& operation, int slot, int peer) const {
-  const Communicator& ranks = *operation.group->ranks;
+  const Communicator& ranks = *operation.ranks;
   const std::int64_t block = std::int64_t{slot} * (ranks.size() - 1) + peer - (peer > ranks.rank() ? 1 : 0);
   return room_.data() + block * piece_of(operation) * static_cast<std::int64_t>(operation.element);
 }

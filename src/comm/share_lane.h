@@ -19,12 +19,6 @@
 
 namespace penstock::comm {
 
-// A group, and the world rank of each of its ranks, for messages. Outlives the operations on it.
-struct SharingRanks {
-  Communicator* ranks = nullptr;
-  std::vector<int> members;
-};
-
 // A buffer of equal length on every rank, cut into a share for each. Owned by the caller until the operation
 // is done.
 struct SharedBuffer {
@@ -53,9 +47,9 @@ class ShareLane {
   using Ticket = std::int64_t;
 
   // Each rank's share becomes the sum over the ranks; the rest of the buffers is unspecified afterwards.
-  Ticket sum(const SharingRanks& group, std::vector<SharedBuffer> buffers, std::string name);
+  Ticket sum(Communicator& ranks, std::vector<SharedBuffer> buffers, std::string name);
   // Each share comes from its rank. `element` bytes.
-  Ticket gather(const SharingRanks& group, std::vector<SharedBuffer> buffers, std::size_t element,
+  Ticket gather(Communicator& ranks, std::vector<SharedBuffer> buffers, std::size_t element,
                 std::string name);
 
   // Moves what can be moved, without waiting; true if anything was. Does nothing inside itself.
@@ -76,7 +70,7 @@ class ShareLane {
 
  private:
   struct Operation {
-    const SharingRanks* group = nullptr;
+    Communicator* ranks = nullptr;
     std::vector<SharedBuffer> buffers;
     std::size_t element = 0;
     bool sums = false;
@@ -96,7 +90,7 @@ class ShareLane {
     int slot = 0;             // of the room
   };
 
-  Ticket queue(const SharingRanks& group, Operation operation);
+  Ticket queue(Communicator& ranks, Operation operation);
   bool move();
   bool begin_pieces();
   bool end_pieces();

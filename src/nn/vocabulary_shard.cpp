@@ -56,10 +56,6 @@ void VocabularyShard::add_tied_gradients() {
   output_side.copy_(input_side);
 }
 
-void VocabularyShard::zero_gradients() {
-  for (Parameter& parameter : parameters_) parameter.gradient.zero_();
-}
-
 void VocabularyShard::weights_from_masters() {
   for (Parameter& parameter : parameters_) weight_from_master(parameter);
 }

@@ -56,7 +56,6 @@ class VocabularyShard {
   // optimizer.
   void add_tied_gradients();
 
-  void zero_gradients();
   void weights_from_masters();
 
  private:

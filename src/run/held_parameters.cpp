@@ -19,13 +19,13 @@ HeldParameters tensors(std::int64_t count, std::int64_t elements, std::int64_t s
 std::int64_t shards_of(const Run& run) { return sharing_of(run, {}).shards; }
 
 // Of the first rank: blocks that are longer come first.
-HeldParameters held(const Run& run, const model::ParameterShape& parameter, std::int64_t count = 1) {
+HeldParameters held(const Run& run, const model::ParameterShape& parameter) {
   const mesh::Shard shard = mesh::shard_of(parameter.name, parameter.sizes, run.sharding(), {});
   std::int64_t elements = shard.held;
   for (std::size_t i = 0; i < parameter.sizes.size(); ++i) {
     if (static_cast<int>(i) != shard.dimension) elements *= parameter.sizes[i];
   }
-  return tensors(count, elements, shards_of(run));
+  return tensors(1, elements, shards_of(run));
 }
 
 // Whole experts, which t·c·d/e ranks replicate.

@@ -6,8 +6,8 @@
 
 namespace penstock::schedule {
 
-// A unit is a stage, or under vocabulary parallelism the device's rows of the
-// embedding and of the output matrix, which have the number after the last stage's.
+// A unit is a stage, or under vocabulary parallelism the device's rows of the embedding and of the output
+// matrix, which have the number after the last stage's.
 inline int vocabulary_unit(const Program& program) { return program.stages; }
 
 // Whether the op adds to gradients of the unit. Those of the output layer are formed by the F of the last

@@ -72,14 +72,12 @@ T tree_sum(std::vector<T> values) {
 template <class T>
 struct Lane {
   Lane(Communicator& ranks, const ShareLane::Limits& limits, std::int64_t longest, Seconds timeout = 60)
-      : room(static_cast<std::size_t>(ShareLane::room_for(limits, ranks.size(), longest))),
-        lane(kType<T>, std::as_writable_bytes(std::span(room)), limits, 3, timeout) {
-    group.ranks = &ranks;
-    for (int rank = 0; rank < ranks.size(); ++rank) group.members.push_back(rank);
-  }
+      : group(ranks),
+        room(static_cast<std::size_t>(ShareLane::room_for(limits, ranks.size(), longest))),
+        lane(kType<T>, std::as_writable_bytes(std::span(room)), limits, 3, timeout) {}
 
+  Communicator& group;
   std::vector<T> room;
-  SharingRanks group;
   ShareLane lane;
 };
 

@@ -119,9 +119,11 @@ int fit_ranks(run::Options& options, int ranks, bool resumes) {
   std::int64_t& groups = options.numerics.replicas;
   if (resumes && groups == 0) {
     const train::CheckpointDirectory directory = train::checkpoints_in(options.output.dir);
-    for (const std::int64_t step : directory.steps()) {
+    const auto steps = directory.steps();
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
       const Refusal damage = refusal_of(
-          [&] { groups = train::replicas_of(train::read_checkpoint_facts(directory, step).settings); });
+          [&] { groups = train::replicas_of(train::read_checkpoint_facts(directory, *step).settings); });
+      if (!damage) break;
     }
   }
   const bool automatic = options.parallel.dp == 0;

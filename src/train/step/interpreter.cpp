@@ -73,10 +73,9 @@ StepResult Interpreter::run(const StepTokens& step) {
 
 void Interpreter::execute(std::uint32_t index) {
   processor_began_ = own_processor_time();
-  const bool contributes = parts_.gradients && mode_ == Mode::Train;
-  if (contributes) parts_.gradients->enter(list_.ops[index]);
+  if (parts_.gradients) parts_.gradients->enter(list_.ops[index]);
   carry_out(index);
-  if (contributes) parts_.gradients->leave(list_.ops[index]);
+  if (parts_.gradients) parts_.gradients->leave(list_.ops[index]);
   const schedule::Lane lane = schedule::lane_of(list_.ops[index].kind);
   if (lane != schedule::Lane::Compute && lane != schedule::Lane::Collective) return;
   result_.processor_seconds[index] = own_processor_time() - processor_began_;

@@ -19,19 +19,6 @@ namespace {
 using schedule::Op;
 using schedule::OpKind;
 
-comm::SharingRanks ranks_of(const run::Run& run, const comm::Groups& groups, bool sharing) {
-  const auto replicas = mesh::members(run.mesh, mesh::Group::Replica, groups.world->rank());
-  const auto own = static_cast<int>(mesh::position(run.mesh, mesh::Group::Replica, groups.world->rank()));
-  comm::Communicator& ranks = **(sharing ? groups.sharing : groups.copying);
-  const int shards = groups.sharing.value()->size();
-  comm::SharingRanks group{.ranks = &ranks, .members = {}};
-  for (int i = 0; i < ranks.size(); ++i) {
-    const int replica = sharing ? own / shards * shards + i : own % shards + i * shards;
-    group.members.push_back(static_cast<int>(replicas[static_cast<std::size_t>(replica)]));
-  }
-  return group;
-}
-
 // Of all units, no share is longer.
 std::int64_t longest_share(const Units& units) {
   std::int64_t longest = 1;
@@ -67,8 +54,8 @@ ReplicaLane::ReplicaLane(const run::Run& run, const comm::Groups& groups, Units&
     : run_(run),
       units_(units),
       gradients_(gradients),
-      sharing_(ranks_of(run, groups, true)),
-      copying_(ranks_of(run, groups, false)),
+      sharing_(*groups.sharing),
+      copying_(*groups.copying),
       room_(make_room(run, units)),
       lane_(type_of(room_), bytes_of_tensor(room_), {run::kReplicaPiece, run::kReplicaWindow},
             static_cast<int>(schedule::Channel::Replicas), run.options.train.timeout) {}
@@ -93,10 +80,10 @@ void ReplicaLane::reduce(Flight& flight) {
     copies.push_back(own_copies(*parameter, parameter->gradient));
   }
   std::vector<comm::ShareLane::Ticket> tickets;
-  if (sharing_.ranks->size() > 1) tickets.push_back(lane_.sum(sharing_, std::move(shares), name));
-  if (copying_.ranks->size() > 1) {
-    tickets.push_back(lane_.sum(copying_, copies, name));
-    tickets.push_back(lane_.gather(copying_, std::move(copies), room_.element_size(), name));
+  if (sharing_->size() > 1) tickets.push_back(lane_.sum(*sharing_, std::move(shares), name));
+  if (copying_->size() > 1) {
+    tickets.push_back(lane_.sum(*copying_, copies, name));
+    tickets.push_back(lane_.gather(*copying_, std::move(copies), room_.element_size(), name));
   }
   flight.first = tickets.front();
   flight.last = tickets.back();
@@ -113,15 +100,15 @@ void ReplicaLane::gather(Flight& flight) {
     const bool alias = parameter->tied && parameter->master.is_same(first->master);
     if (alias && unit.passing) parameter->weight = first->weight;
     if (alias) continue;
-    if (unit.passing) {
+    if (unit.passing) {  // others have kept their own parts up to date
       parameter->weight = at::empty(parameter->held_sizes(), at::dtype(nn::compute_type(run_.precision)));
+      nn::weight_from_master(*parameter);
     }
-    nn::weight_from_master(*parameter);
     element = parameter->weight.element_size();
     shares.push_back(whole(*parameter, parameter->weight));
   }
   gathered_[flight.op.key.stage] = true;
-  flight.first = flight.last = lane_.gather(sharing_, std::move(shares), element, name_of(run_, flight.op));
+  flight.first = flight.last = lane_.gather(*sharing_, std::move(shares), element, name_of(run_, flight.op));
 }
 
 void ReplicaLane::release(const Op& op) {
@@ -130,8 +117,8 @@ void ReplicaLane::release(const Op& op) {
 
 comm::SharedBuffer ReplicaLane::whole(const nn::Parameter& parameter, const at::Tensor& tensor) const {
   comm::SharedBuffer buffer{.elements = bytes_of_tensor(tensor).data(), .shares = {}};
-  for (int rank = 0; rank < sharing_.ranks->size(); ++rank) {
-    const mesh::Shard share = mesh::flat_share(parameter.elements(), sharing_.ranks->size(), rank);
+  for (int rank = 0; rank < sharing_->size(); ++rank) {
+    const mesh::Shard share = mesh::flat_share(parameter.elements(), sharing_->size(), rank);
     buffer.shares.push_back({share.begin, share.count});
   }
   return buffer;
@@ -142,8 +129,8 @@ comm::SharedBuffer ReplicaLane::own_copies(const nn::Parameter& parameter, const
   const mesh::Shard own = parameter.share();
   comm::SharedBuffer buffer{.elements = bytes_of_tensor(tensor).data() + own.begin * tensor.element_size(),
                             .shares = {}};
-  for (int rank = 0; rank < copying_.ranks->size(); ++rank) {
-    const mesh::Shard share = mesh::flat_share(own.count, copying_.ranks->size(), rank);
+  for (int rank = 0; rank < copying_->size(); ++rank) {
+    const mesh::Shard share = mesh::flat_share(own.count, copying_->size(), rank);
     buffer.shares.push_back({share.begin, share.count});
   }
   return buffer;

@@ -67,7 +67,7 @@ class ReplicaLane {
   const run::Run& run_;
   Units& units_;
   GradientBuffers& gradients_;
-  comm::SharingRanks sharing_, copying_;
+  comm::Replicas sharing_, copying_;
   at::Tensor room_;
   comm::ShareLane lane_;
   std::deque<Flight> flights_;
