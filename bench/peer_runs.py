@@ -56,14 +56,25 @@ def environment():
     return dict(os.environ, LD_PRELOAD=preload, CUDA_VISIBLE_DEVICES="")
 
 
+def run_peers(commands):
+    """What they print as JSON; all at the same time. None when one fails."""
+    for command in commands:
+        print("  " + " ".join(str(word) for word in command), file=sys.stderr)
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    processes = [subprocess.Popen(command, env=environment(), **pipes) for command in commands]
+    results = []
+    for out, err in [process.communicate() for process in processes]:
+        lines = [line for line in out.splitlines() if line.startswith("{")]
+        if not lines:
+            print(err[-2000:], file=sys.stderr)
+            return None
+        results.append(json.loads(lines[-1]))
+    return results
+
+
 def run_peer(command):
-    print("  " + " ".join(str(word) for word in command), file=sys.stderr)
-    result = subprocess.run(command, env=environment(), capture_output=True, text=True)
-    lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
-    if not lines:
-        print(result.stderr[-2000:], file=sys.stderr)
-        return None
-    return json.loads(lines[-1])
+    results = run_peers([command])
+    return results and results[0]
 
 
 def torchrun(python, script):

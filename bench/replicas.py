@@ -6,8 +6,10 @@ runs of half the batch that know nothing of each other, at the same time.
 Usage: bench/replicas.py PATH/TO/penstock [--sizes S M] [--types f32 bf16] [--steps 3] [--runs DDP ...] [--continue]
 (from the root of the repository)
 
-All have two processes of one thread. Ours recomputes as "balanced" says and shares the optimizer's states out; or the weights too,
-with a stage for each layer, since a stage's weights are gathered together. "CPU s" is the processor time of a
+All have two processes of one thread. Ours recomputes as "balanced" says and shares the optimizer's states out; or nothing is
+recomputed; or the weights are shared out too, with a stage for each layer, since a stage's weights are gathered together. The limit is
+the step's matrix products and attention alone (bench/peers/kernels.py), in two processes at the same time: no trainer on these kernels
+is faster, so a ratio is at most the limit's. "CPU s" is the processor time of a
 step, all processes together, which busy programs beside it change less than its speed. "Collectives" is the time of its gathers and sums, of which
 a part may be hidden behind computation; from the timeline of the last step.
 FSDP2 keeps gathered weights to the end of a step, which is the faster way here; in bf16 it gathers them in bf16 and computes in that
@@ -18,20 +20,22 @@ import json
 import statistics
 
 from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer, shown, speed, torchrun,
-                       train)
+                       run_peers, train, PEERS)
 
-OURS, PASSING, DDP = "penstock, 2 replicas", "penstock, shard = weights", "DDP, 2 replicas"
+OURS, WHOLE, PASSING, DDP = "penstock, 2 replicas", "penstock, policy = none", "penstock, shard = weights", "DDP, 2 replicas"
+KERNELS = "kernels alone, 2 processes"
 HALVES = ("two runs of half the batch", "two such runs, again")  # before and after ours: a machine's speed drifts
 FSDP2, CAST = "FSDP2, 2 replicas", "FSDP2, bf16 weights"
-OVERHEAD = "replicas / two runs, time"
+OVERHEAD, LIMIT = "replicas / two runs, time", "limit / FSDP2's"
 # name, whether more is better, the aim
 RATIOS = [("speed / DDP's", True, 1.15), ("memory / DDP's", False, 0.6), ("speed / FSDP2's", True, 1.3), ("memory / FSDP2's", False, 0.6),
-          (OVERHEAD, False, 1.06)]
+          (OVERHEAD, False, 1.06), (LIMIT, True, None)]
 
 
-def run_ours(program, size, dtype, steps, shard, chunks):
+def run_ours(program, size, dtype, steps, shard, chunks, policy="balanced"):
     directory = FOLDER / "replicas-run"
-    path = write(FOLDER / f"replicas-{size}-{dtype}-{shard}.toml", size, dtype, steps, directory, chunks=chunks, dp=2, shard=shard)
+    path = write(FOLDER / f"replicas-{size}-{dtype}-{shard}-{policy}.toml", size, dtype, steps, directory, chunks=chunks, policy=policy,
+                 dp=2, shard=shard)
     runs = train([[*MPIRUN, program, "train", str(path)]], [directory], SIZES[size][6] * SIZES[size][7], ranks=2)
     return runs and {**runs[0], "accounted_bytes": 2 * runs[0]["accounted_bytes"], "collective_seconds": collective_seconds(directory)}
 
@@ -53,9 +57,16 @@ def run_halves(program, size, dtype, steps):
                      "accounted_bytes": sum(run["accounted_bytes"] for run in runs), "both": runs}
 
 
-def write(path, size, dtype, steps, directory, micro_batches=None, chunks=1, **parallel):
+def run_kernels(python, size, dtype):
+    """Each has the same step to do, so half of the batch of two takes half as long: their speeds add up."""
+    command = [python, PEERS / "kernels.py", "--size", size, "--threads", "1", "--dtype", dtype, "--repeats", "3"]
+    runs = run_peers([command, command])
+    return runs and {**runs[0], "kernel_tokens_per_second": sum(run["kernel_tokens_per_second"] for run in runs)}
+
+
+def write(path, size, dtype, steps, directory, micro_batches=None, chunks=1, policy="balanced", **parallel):
     return run_file(path, size, dtype, 1, steps, directory, micro_batches, parallel={"pp": 1, **parallel},
-                    schedule={"name": "slimpipe", "slices": 1, "chunks": chunks}, memory={"policy": "balanced"})
+                    schedule={"name": "slimpipe", "slices": 1, "chunks": chunks}, memory={"policy": policy})
 
 
 def measurements(program, python, size, dtype, steps):
@@ -63,8 +74,10 @@ def measurements(program, python, size, dtype, steps):
     peer = [*torchrun(python, "torch_data.py"), "--size", size, "--threads", "1", "--dtype", PEER_TYPES[dtype], "--steps", str(steps)]
     yield HALVES[0], lambda: run_halves(program, size, dtype, steps)
     yield OURS, lambda: run_ours(program, size, dtype, steps, "optimizer", 1)
+    yield WHOLE, lambda: run_ours(program, size, dtype, steps, "optimizer", 1, "none")
     yield HALVES[1], lambda: run_halves(program, size, dtype, steps)
     yield PASSING, lambda: run_ours(program, size, dtype, steps, "weights", SIZES[size][0])
+    yield KERNELS, lambda: run_kernels(python, size, dtype)
     yield DDP, lambda: run_peer([*peer, "--wrapper", "DDP"])
     yield FSDP2, lambda: run_peer([*peer, "--wrapper", "FSDP2", "--keep-weights"])
     if dtype == "bf16":
@@ -81,7 +94,7 @@ def ratios(case):
     apart = [speed(case[name]) for name in HALVES if name in case]
     overhead = statistics.mean(apart) / speed(case[OURS]) if apart and OURS in case else None
     return [ratio(case, OURS, ddp, speed), ratio(case, OURS, ddp, resident), ratio(case, OURS, fsdp2, speed),
-            ratio(case, OURS, fsdp2, resident), overhead]
+            ratio(case, OURS, fsdp2, resident), overhead, ratio(case, KERNELS, fsdp2, speed)]
 
 
 def mebibytes(count):
@@ -96,11 +109,12 @@ def tables(runs):
         for label, run in case.items():
             collectives = f"{1e3 * run['collective_seconds']:.0f}" if "collective_seconds" in run else ""
             memory = [mebibytes(run.get(key)) for key in ("peak_rss_bytes", "rss_before_model_bytes", "accounted_bytes")]
-            cells = [size, dtype, label, f"{speed(run):,.0f}", f"{run['cpu_seconds']:.1f}", *memory, collectives, shown(run.get("collective_hidden")), str(run["quiet_steps"])]
+            cpu = f"{run['cpu_seconds']:.1f}" if "cpu_seconds" in run else ""
+            cells = [size, dtype, label, f"{speed(run):,.0f}", cpu, *memory, collectives, shown(run.get("collective_hidden")), str(run.get("quiet_steps", ""))]
             print(f"| {' | '.join(cells)} |")
     found = {key: ratios(case) for key, case in cases.items()}
     print(f"\n| size | type | {' | '.join(name for name, *_ in RATIOS)} |\n|---|---" + "|---" * len(RATIOS) + "|")
-    print(f"| aim | | {' | '.join(f'{chr(8805) if at_least else chr(8804)} {aim}' for _, at_least, aim in RATIOS)} |")
+    print(f"| aim | | {' | '.join(f'{chr(8805) if at_least else chr(8804)} {aim}' if aim else '' for _, at_least, aim in RATIOS)} |")
     for (size, dtype), cells in found.items():
         print(f"| {size} | {dtype} | " + " | ".join(shown(cell) for cell in cells) + " |")
     print_missed([(*key, name, value, at_least, aim if key[0] == "S" or name != OVERHEAD else None)
