@@ -6,12 +6,12 @@ runs of half the batch that know nothing of each other, at the same time.
 Usage: bench/replicas.py PATH/TO/penstock [--sizes S M] [--types f32 bf16] [--steps 3] [--runs DDP ...] [--continue]
 (from the root of the repository)
 
-All have two processes of one thread. Ours recomputes as "balanced" says and shares the optimizer's states out; or nothing is
-recomputed; or the weights are shared out too, with a stage for each layer, since a stage's weights are gathered together. The limit is
-the step's matrix products and attention alone (bench/peers/kernels.py), in two processes at the same time: no trainer on these kernels
-is faster, so a ratio is at most the limit's. "CPU s" is the processor time of a
-step, all processes together, which busy programs beside it change less than its speed. "Collectives" is the time of its gathers and sums, of which
-a part may be hidden behind computation; from the timeline of the last step.
+All have two processes of one thread. Ours recomputes nothing, as its peers, and shares the optimizer's states out. Other rows recompute as
+"balanced" says, as do the two runs of half the batch, or share the weights out too, with a stage for each layer, since a stage's weights
+are gathered together. The limit is the step's matrix products and attention alone (bench/peers/kernels.py), in two processes at the same
+time: no trainer on these kernels is faster, so no ratio is above the limit's. "CPU s" is the processor time of a step, all processes
+together, which busy programs beside it change less than its speed. "Collectives" is the time of its gathers and sums, of which a part may
+be hidden behind computation; from the timeline of the last step.
 FSDP2 keeps gathered weights to the end of a step, which is the faster way here; in bf16 it gathers them in bf16 and computes in that
 (its mixed precision), or computes under autocast as DDP does. bench/peer_runs.py says which steps count, where the log is and what the
 peers need.
@@ -22,11 +22,11 @@ import statistics
 from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer, shown, speed, torchrun,
                        run_peers, train, PEERS)
 
-OURS, WHOLE, PASSING, DDP = "penstock, 2 replicas", "penstock, policy = none", "penstock, shard = weights", "DDP, 2 replicas"
+OURS, BALANCED, PASSING, DDP = "penstock, 2 replicas", "penstock, policy = balanced", "penstock, balanced, shard = weights", "DDP, 2 replicas"
 KERNELS = "kernels alone, 2 processes"
 HALVES = ("two runs of half the batch", "two such runs, again")  # before and after ours: a machine's speed drifts
 FSDP2, CAST = "FSDP2, 2 replicas", "FSDP2, bf16 weights"
-OVERHEAD, LIMIT = "replicas / two runs, time", "limit / FSDP2's"
+OVERHEAD, LIMIT = "balanced / two runs, time", "limit / FSDP2's"
 # name, whether more is better, the aim
 RATIOS = [("speed / DDP's", True, 1.15), ("memory / DDP's", False, 0.6), ("speed / FSDP2's", True, 1.3), ("memory / FSDP2's", False, 0.6),
           (OVERHEAD, False, 1.06), (LIMIT, True, None)]
@@ -58,7 +58,7 @@ def run_halves(program, size, dtype, steps):
 
 
 def run_kernels(python, size, dtype):
-    """Each has the same step to do, so half of the batch of two takes half as long: their speeds add up."""
+    """Each process carries out whole steps, so their speeds add up."""
     command = [python, PEERS / "kernels.py", "--size", size, "--threads", "1", "--dtype", dtype, "--repeats", "3"]
     runs = run_peers([command, command])
     return runs and {**runs[0], "kernel_tokens_per_second": sum(run["kernel_tokens_per_second"] for run in runs)}
@@ -73,9 +73,9 @@ def measurements(program, python, size, dtype, steps):
     """The name of each run of a case, and what carries it out."""
     peer = [*torchrun(python, "torch_data.py"), "--size", size, "--threads", "1", "--dtype", PEER_TYPES[dtype], "--steps", str(steps)]
     yield HALVES[0], lambda: run_halves(program, size, dtype, steps)
-    yield OURS, lambda: run_ours(program, size, dtype, steps, "optimizer", 1)
-    yield WHOLE, lambda: run_ours(program, size, dtype, steps, "optimizer", 1, "none")
+    yield BALANCED, lambda: run_ours(program, size, dtype, steps, "optimizer", 1)
     yield HALVES[1], lambda: run_halves(program, size, dtype, steps)
+    yield OURS, lambda: run_ours(program, size, dtype, steps, "optimizer", 1, "none")
     yield PASSING, lambda: run_ours(program, size, dtype, steps, "weights", SIZES[size][0])
     yield KERNELS, lambda: run_kernels(python, size, dtype)
     yield DDP, lambda: run_peer([*peer, "--wrapper", "DDP"])
@@ -92,7 +92,7 @@ def ratios(case):
     """The columns of RATIOS, None where a run is missing."""
     resident, ddp, fsdp2 = (lambda run: run["peak_rss_bytes"]), case.get(DDP), faster_fsdp2(case)
     apart = [speed(case[name]) for name in HALVES if name in case]
-    overhead = statistics.mean(apart) / speed(case[OURS]) if apart and OURS in case else None
+    overhead = statistics.mean(apart) / speed(case[BALANCED]) if apart and BALANCED in case else None
     return [ratio(case, OURS, ddp, speed), ratio(case, OURS, ddp, resident), ratio(case, OURS, fsdp2, speed),
             ratio(case, OURS, fsdp2, resident), overhead, ratio(case, KERNELS, fsdp2, speed)]
 
