@@ -56,12 +56,17 @@ def environment():
     return dict(os.environ, LD_PRELOAD=preload, CUDA_VISIBLE_DEVICES="")
 
 
-def run_peers(commands):
-    """What they print as JSON; all at the same time. None when one fails."""
+def announce(commands):
     for command in commands:
         print("  " + " ".join(str(word) for word in command), file=sys.stderr)
+
+
+def run_peers(commands):
+    """What they print as JSON; all at the same time. None when one fails."""
+    announce(commands)
     pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    processes = [subprocess.Popen(command, env=environment(), **pipes) for command in commands]
+    surroundings = environment()
+    processes = [subprocess.Popen(command, env=surroundings, **pipes) for command in commands]
     results = []
     for out, err in [process.communicate() for process in processes]:
         lines = [line for line in out.splitlines() if line.startswith("{")]
@@ -142,8 +147,7 @@ def train(commands, directories, tokens, ranks, uncounted_end=0):
     what other programs used of the machine meanwhile. None when one fails."""
     for directory in directories:
         shutil.rmtree(directory, ignore_errors=True)
-    for command in commands:
-        print("  " + " ".join(command), file=sys.stderr)
+    announce(commands)
     processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for command in commands]
     watch, marks, running = Watch(processes), [[] for _ in directories], True
     while running:

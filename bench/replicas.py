@@ -19,8 +19,8 @@ peers need.
 import json
 import statistics
 
-from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer, shown, speed, torchrun,
-                       run_peers, train, PEERS)
+from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, PEERS, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer, run_peers, shown,
+                       speed, torchrun, train)
 
 OURS, BALANCED, PASSING, DDP = "penstock, 2 replicas", "penstock, policy = balanced", "penstock, balanced, shard = weights", "DDP, 2 replicas"
 KERNELS = "kernels alone, 2 processes"

@@ -61,6 +61,7 @@ class World {
 
  private:
   void find_neighbours();
+  void throw_failure() const;  // another rank's, if one has failed
   [[noreturn]] void throw_end();
   void read_notice();
   void tell_others();
@@ -122,13 +123,17 @@ void World::poll() {
     polled_ = now;
     read_notice();
   }
+  throw_failure();
+}
+
+void World::throw_failure() const {
   if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
 }
 
 void World::throw_end() {
   constexpr int looks = 2;  // the first lets messages arrive, the second finds them
   for (int look = 0; look < looks && !failure_; ++look) read_notice();
-  if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
+  throw_failure();
   if (const auto rank = gone(neighbours_)) throw PeerFailure(*rank, "its process is gone");
   throw RunError("SIGTERM: the launcher ends the job");
 }
