@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/peers.py and bench/replicas.py share: runs of ours and of peers (bench/peers/), watched, and their log.
+"""What bench/peers.py, bench/replicas.py and bench/mesh.py share: runs of ours and of peers (bench/peers/), watched, and their log.
 
 Every line that a run prints goes to a file in build/bench; the tables are made of it, and --continue leaves out what it has
 already. A step counts when other programs used at most 0.05 of a core meanwhile, as long as there are such steps; speeds are
@@ -62,7 +62,7 @@ def announce(commands):
 
 
 def run_peers(commands):
-    """What they print as JSON; all at the same time. None when one fails."""
+    """What they print as JSON; all at the same time."""
     announce(commands)
     pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     surroundings = environment()
@@ -71,20 +71,32 @@ def run_peers(commands):
     for out, err in [process.communicate() for process in processes]:
         lines = [line for line in out.splitlines() if line.startswith("{")]
         if not lines:
-            print(err[-2000:], file=sys.stderr)
-            return None
+            raise Failed(why(err))
         results.append(json.loads(lines[-1]))
+        if "refused" in results[-1]:
+            raise Failed(results[-1]["refused"])
     return results
 
 
 def run_peer(command):
-    results = run_peers([command])
-    return results and results[0]
+    return run_peers([command])[0]
 
 
 def torchrun(python, script):
     """The beginning of a command of two ranks."""
     return [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", PEERS / script]
+
+
+class Failed(Exception):
+    """A run that gave no result; the text is what its program said."""
+
+
+def why(stderr):
+    """The line that says it: of our program, of mpirun, or the last of a Python traceback."""
+    print(stderr[-2000:], file=sys.stderr)
+    said = re.search(r"^penstock: (.+)$", stderr, re.MULTILINE) or re.search(r"^mpirun noticed that (.+)$", stderr, re.MULTILINE) or \
+        re.search(r"^(?:\[rank\d+\]: )?(\w+(?:Error|Exception): .+)$", stderr, re.MULTILINE)
+    return said[1] if said else (stderr.split("\n")[0] or "it ended without a word")
 
 
 class Watch:
@@ -144,7 +156,7 @@ def run_file(path, size, dtype, threads, steps, directory, micro_batches=None, *
 
 def train(commands, directories, tokens, ranks, uncounted_end=0):
     """Carries out the commands at the same time, of `tokens` a step each and `ranks` together; of each the steps that count, with
-    what other programs used of the machine meanwhile. None when one fails."""
+    what other programs used of the machine meanwhile."""
     for directory in directories:
         shutil.rmtree(directory, ignore_errors=True)
     announce(commands)
@@ -162,8 +174,7 @@ def train(commands, directories, tokens, ranks, uncounted_end=0):
         time.sleep(0.02)
     failed = [process for process in processes if process.returncode != 0]
     if failed:
-        print(failed[0].stderr.read()[-2000:], file=sys.stderr)
-        return None
+        raise Failed(why(failed[0].stderr.read()))
     return [dict(steps_of(directory, seen, tokens, uncounted_end), ranks=ranks, peak_rss_bytes=watch.resident(ranks))
             for directory, seen in zip(directories, marks)]
 
@@ -173,12 +184,13 @@ def steps_of(directory, marks, tokens, uncounted_end):
     seconds = [line["step_s"] for line in metrics]
     others = [max(0.0, (b[0] - a[0]) - (b[1] - a[1])) / s for a, b, s in zip(marks, marks[1:], seconds[1:])]
     own = [b[1] - a[1] for a, b in zip(marks, marks[1:])][NOT_COUNTED - 1:len(seconds) - 1 - uncounted_end]
-    counted = list(zip(seconds, [None, *others]))[NOT_COUNTED:len(seconds) - uncounted_end]
-    quiet = [s for s, other in counted if other <= QUIET] or [s for s, _ in counted]
+    counted = list(zip(metrics, [None, *others]))[NOT_COUNTED:len(seconds) - uncounted_end]
+    quiet = [line for line, other in counted if other <= QUIET] or [line for line, _ in counted]
+    median = lambda key: statistics.median(line[key] for line in quiet) if all(key in line for line in quiet) else None
     summary = json.loads((directory / "summary.json").read_text())
-    return {"peer": "penstock", "tokens_per_second": tokens / statistics.median(quiet), "seconds_per_step": seconds,
+    return {"peer": "penstock", "tokens_per_second": tokens / median("step_s"), "seconds_per_step": seconds,
             "cpu_seconds": statistics.median(own), "other_busy_cores": [round(o, 2) for o in others], "quiet_steps": sum(other <= QUIET for _, other in counted),
-            "collective_hidden": summary.get("collective_hidden"),
+            "collective_hidden": summary.get("collective_hidden"), "tensor_waited_seconds": median("tensor_waited_s"),
             "accounted_bytes": sum(device["measured_bytes"]["total"] for device in summary["devices"])}
 
 
@@ -197,17 +209,34 @@ def shown(value):
     return "" if value is None else f"{value:.2f}"
 
 
+def mebibytes(count):
+    return f"{count / 2**20:,.0f}" if count is not None else ""
+
+
+def is_met(value, at_least, aim):
+    return value >= aim if at_least else value <= aim
+
+
+def bound(at_least, aim):
+    return f"{'≥' if at_least else '≤'} {aim}"
+
+
 def print_missed(judged):
     """How many aims are met, and those that are not. Of each its size, type, name, value, whether more is better, and the bound."""
-    missed, count = [], 0
-    for size, dtype, name, value, at_least, aim in judged:
-        if value is None or aim is None:
-            continue
-        count += 1
-        if value < aim if at_least else value > aim:
-            missed.append(f"| {size} | {dtype} | {name} | {shown(value)} | {'≥' if at_least else '≤'} {aim} |")
-    print(f"\n{count - len(missed)} of {count} aims are met.")
+    judged = [row for row in judged if row[3] is not None and row[5] is not None]
+    missed = [f"| {size} | {dtype} | {name} | {shown(value)} | {bound(at_least, aim)} |"
+              for size, dtype, name, value, at_least, aim in judged if not is_met(value, at_least, aim)]
+    print(f"\n{len(judged) - len(missed)} of {len(judged)} aims are met.")
     print("\n| size | type | missed | reached | aim |\n|---|---|---|---|---|\n" + "\n".join(missed or ["| - | - | none | - | - |"]))
+
+
+def print_aims(judged):
+    """All of them, one a line; what print_missed takes."""
+    print("\n| size | type | aim | bound | reached | |\n|---|---|---|---|---|---|")
+    for size, dtype, name, value, at_least, aim in judged:
+        if aim is not None:
+            verdict = "not measured" if value is None else "met" if is_met(value, at_least, aim) else "missed"
+            print(f"| {size} | {dtype} | {name} | {bound(at_least, aim)} | {shown(value)} | {verdict} |")
 
 
 def cases_of(runs):
@@ -217,8 +246,19 @@ def cases_of(runs):
         print(f"Runs of several commits, by --continue: {', '.join(commits)}\n")
     cases = {}
     for run in runs:
-        cases.setdefault((run["size"], run["type"]), {})[run["name"]] = run
+        case = cases.setdefault((run["size"], run["type"]), {})
+        if "failed" not in run:
+            case[run["name"]] = run
     return cases
+
+
+def print_failed(runs):
+    """What was tried and gave no result, and why."""
+    measured = {(run["size"], run["type"], run["name"]) for run in runs if "failed" not in run}
+    failed = {(run["size"], run["type"], run["name"]): run["failed"] for run in runs if "failed" in run}
+    rows = [f"| {size} | {dtype} | {name} | {text} |" for (size, dtype, name), text in failed.items() if (size, dtype, name) not in measured]
+    if rows:
+        print("\n| size | type | did not run | because |\n|---|---|---|---|\n" + "\n".join(rows))
 
 
 def commit():
@@ -231,7 +271,8 @@ def lines_of(path):
 
 def carry_out(description, name, sizes, measurements, more_sizes=()):
     """Reads the command line, measures (by default, at `sizes`), and returns all runs. measurements(program, python, size, dtype,
-    steps) yields the name of each run of a case and what carries it out; its result may be None."""
+    steps) yields the name of each run of a case and what carries it out; of one that fails, "failed" says why, and --continue tries it
+    again."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--sizes", nargs="+", choices=[*sizes, *more_sizes], default=sizes)
@@ -245,7 +286,7 @@ def carry_out(description, name, sizes, measurements, more_sizes=()):
     path = FOLDER / f"{name}.jsonl"
     known = lines_of(path) if arguments.go_on and path.exists() else []
     with open(path, "a" if known else "w") as log:
-        measure(arguments, measurements, log, {(run["size"], run["type"], run["name"]) for run in known})
+        measure(arguments, measurements, log, {(run["size"], run["type"], run["name"]) for run in known if "failed" not in run})
     return lines_of(path)
 
 
@@ -255,7 +296,13 @@ def measure(arguments, measurements, log, known):
         for dtype in arguments.types:
             for name, measured in measurements(arguments.program, python, size, dtype, arguments.steps):
                 wanted = (size, dtype, name) not in known and any(re.search(pattern, name) for pattern in arguments.runs)
-                run = measured() if wanted else None
-                if run:
-                    log.write(json.dumps(dict(run, size=size, type=dtype, name=name, commit=commit())) + "\n")
+                if wanted:
+                    log.write(json.dumps(dict(result_of(measured), size=size, type=dtype, name=name, commit=commit())) + "\n")
                     log.flush()
+
+
+def result_of(measured):
+    try:
+        return measured()
+    except Failed as failure:
+        return {"failed": str(failure)}

@@ -11,7 +11,8 @@ says which steps count, where the log is and what the peers need.
 import json
 import subprocess
 
-from peer_runs import FOLDER, MPIRUN, PEER_TYPES, PEERS, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer, shown, speed, torchrun, train
+from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, PEERS, SIZES, carry_out, cases_of, print_failed, print_missed, ratio, run_file, run_peer,
+                       shown, speed, torchrun, train)
 
 
 PIPELINES = {"1F1B": {"S": "4,4", "M": "7,5", "L": "2,2"}, "Interleaved1F1B": {"S": "2,2,2,2", "M": "4,3,3,2", "L": "1,1,1,1"},
@@ -28,8 +29,6 @@ def run_ours(program, size, dtype, ranks, slices, steps):
                     schedule={"name": "slimpipe", "slices": slices, "chunks": ranks, "vocabulary_parallel": ranks == 2},
                     memory={"policy": "none" if ranks == 2 else "balanced"})
     runs = train([[*(MPIRUN if ranks == 2 else []), program, "train", str(path)]], [directory], SIZES[size][6] * SIZES[size][7], ranks)
-    if not runs:
-        return None
     simulated = json.loads(subprocess.run([program, "simulate", str(directory), "--json"], check=True, capture_output=True).stdout)
     return {**runs[0], "slices": slices, "simulated_seconds": simulated["makespan_s"],
             "measured_seconds": simulated["measured"]["makespan_s"]}
@@ -85,6 +84,7 @@ def tables(runs):
     for (size, dtype), cells in found.items():
         print(f"| {size} | {dtype} | " + " | ".join(shown(cell) for cell in cells) + " |")
     print_missed([(*key, name, value, *aim) for key, cells in found.items() for name, value, aim in zip(RATIOS, cells, aims(*key))])
+    print_failed(runs)
 
 
 def ratios(case):

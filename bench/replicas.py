@@ -19,8 +19,8 @@ peers need.
 import json
 import statistics
 
-from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, PEERS, SIZES, carry_out, cases_of, print_missed, ratio, run_file, run_peer, run_peers, shown,
-                       speed, torchrun, train)
+from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, PEERS, SIZES, bound, carry_out, cases_of, mebibytes, print_failed, print_missed, ratio,
+                       run_file, run_peer, run_peers, shown, speed, torchrun, train)
 
 OURS, BALANCED, PASSING, DDP = "penstock, 2 replicas", "penstock, policy = balanced", "penstock, balanced, shard = weights", "DDP, 2 replicas"
 KERNELS = "kernels alone, 2 processes"
@@ -37,7 +37,7 @@ def run_ours(program, size, dtype, steps, shard, chunks, policy="balanced"):
     path = write(FOLDER / f"replicas-{size}-{dtype}-{shard}-{policy}.toml", size, dtype, steps, directory, chunks=chunks, policy=policy,
                  dp=2, shard=shard)
     runs = train([[*MPIRUN, program, "train", str(path)]], [directory], SIZES[size][6] * SIZES[size][7], ranks=2)
-    return runs and {**runs[0], "accounted_bytes": 2 * runs[0]["accounted_bytes"], "collective_seconds": collective_seconds(directory)}
+    return {**runs[0], "accounted_bytes": 2 * runs[0]["accounted_bytes"], "collective_seconds": collective_seconds(directory)}
 
 
 def collective_seconds(directory):
@@ -53,15 +53,15 @@ def run_halves(program, size, dtype, steps):
     paths = [write(FOLDER / f"replicas-{size}-{dtype}-half-{i}.toml", size, dtype, steps + 1, directory, micro_batches)
              for i, directory in enumerate(directories)]
     runs = train([[program, "train", str(path)] for path in paths], directories, SIZES[size][6] * micro_batches, ranks=2, uncounted_end=1)
-    return runs and {**runs[0], "tokens_per_second": sum(speed(run) for run in runs), "quiet_steps": min(run["quiet_steps"] for run in runs),
-                     "accounted_bytes": sum(run["accounted_bytes"] for run in runs), "both": runs}
+    return {**runs[0], "tokens_per_second": sum(speed(run) for run in runs), "quiet_steps": min(run["quiet_steps"] for run in runs),
+            "accounted_bytes": sum(run["accounted_bytes"] for run in runs), "both": runs}
 
 
 def run_kernels(python, size, dtype):
     """Each process carries out whole steps, so their speeds add up."""
     command = [python, PEERS / "kernels.py", "--size", size, "--threads", "1", "--dtype", dtype, "--repeats", "3"]
     runs = run_peers([command, command])
-    return runs and {**runs[0], "kernel_tokens_per_second": sum(run["kernel_tokens_per_second"] for run in runs)}
+    return {**runs[0], "kernel_tokens_per_second": sum(run["kernel_tokens_per_second"] for run in runs)}
 
 
 def write(path, size, dtype, steps, directory, micro_batches=None, chunks=1, policy="balanced", **parallel):
@@ -97,10 +97,6 @@ def ratios(case):
             ratio(case, OURS, fsdp2, resident), overhead, ratio(case, KERNELS, fsdp2, speed)]
 
 
-def mebibytes(count):
-    return f"{count / 2**20:,.0f}" if count is not None else ""
-
-
 def tables(runs):
     cases = cases_of(runs)
     print("| size | type | what | tokens/s | CPU s | peak resident MiB | of that before the model | accounted MiB | collectives, ms | of these hidden | quiet steps |")
@@ -114,11 +110,12 @@ def tables(runs):
             print(f"| {' | '.join(cells)} |")
     found = {key: ratios(case) for key, case in cases.items()}
     print(f"\n| size | type | {' | '.join(name for name, *_ in RATIOS)} |\n|---|---" + "|---" * len(RATIOS) + "|")
-    print(f"| aim | | {' | '.join(f'{chr(8805) if at_least else chr(8804)} {aim}' if aim else '' for _, at_least, aim in RATIOS)} |")
+    print(f"| aim | | {' | '.join(bound(at_least, aim) if aim else '' for _, at_least, aim in RATIOS)} |")
     for (size, dtype), cells in found.items():
         print(f"| {size} | {dtype} | " + " | ".join(shown(cell) for cell in cells) + " |")
     print_missed([(*key, name, value, at_least, aim if key[0] == "S" or name != OVERHEAD else None)
                   for key, cells in found.items() for value, (name, at_least, aim) in zip(cells, RATIOS)])
+    print_failed(runs)
 
 
 if __name__ == "__main__":

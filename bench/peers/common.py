@@ -133,6 +133,22 @@ def everyone(value):
     return values
 
 
+def run_steps(args, train_step):
+    """Of all ranks together. train_step(the step's tokens) returns what this rank knows of the loss; returns the clock, and of each
+    step what the ranks know."""
+    clock, losses = StepClock(args, lambda own: sum(s for rank in everyone(own) for s in rank)), []
+    while not clock.finished():
+        tokens = tokens_of_step(args, len(losses))
+        dist.barrier()
+        clock.start()
+        loss = train_step(tokens)
+        dist.barrier()
+        clock.stop()
+        losses.append(everyone(loss))
+        clock.seconds[-1], clock.other_cores[-1] = everyone((clock.seconds[-1], clock.other_cores[-1]))[0]
+    return clock, losses
+
+
 def report(args, peer, clock, losses, peak_rss_bytes, **more):
     counted = clock.quiet() or clock.seconds[args.warmup:]
     tokens = args.microbatches * args.seq_len

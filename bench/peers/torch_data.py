@@ -62,16 +62,8 @@ def main():
     model, during = WRAPPERS[args.wrapper](args, hf_train.build(args))
     optimizer = common.adamw(model.parameters(), args.lr)
 
-    clock, losses = common.StepClock(args, lambda own: sum(s for rank in common.everyone(own) for s in rank)), []
-    while not clock.finished():
-        tokens = common.tokens_of_step(args, len(losses)).chunk(ranks)[rank]
-        dist.barrier()
-        clock.start()
-        loss = hf_train.train_step(args, model, optimizer, tokens, during)
-        dist.barrier()
-        clock.stop()
-        losses.append(sum(common.everyone(loss)) / ranks)
-        clock.seconds[-1], clock.other_cores[-1] = common.everyone((clock.seconds[-1], clock.other_cores[-1]))[0]
+    clock, losses = common.run_steps(args, lambda tokens: hf_train.train_step(args, model, optimizer, tokens.chunk(ranks)[rank], during))
+    losses = [sum(of_ranks) / ranks for of_ranks in losses]
 
     peaks, before = common.everyone(common.peak_rss()), common.everyone(rss_before_model)
     if rank == 0:

@@ -181,16 +181,8 @@ def main():
     optimizer = common.adamw([w for s in stages for w in s.submod.parameters()], args.lr)
     schedule = kind(stages if per_rank > 1 else stages[0], args.microbatches, loss_fn=loss_of)
 
-    clock, losses = common.StepClock(args, lambda own: sum(s for rank in common.everyone(own) for s in rank)), []
-    while not clock.finished():
-        tokens = common.tokens_of_step(args, len(losses))
-        dist.barrier()
-        clock.start()
-        loss = train_step(args, schedule, stages, optimizer, tokens)
-        dist.barrier()
-        clock.stop()
-        losses.append(next(l for l in common.everyone(loss) if l is not None))
-        clock.seconds[-1], clock.other_cores[-1] = common.everyone((clock.seconds[-1], clock.other_cores[-1]))[0]
+    clock, losses = common.run_steps(args, lambda tokens: train_step(args, schedule, stages, optimizer, tokens))
+    losses = [next(l for l in of_ranks if l is not None) for of_ranks in losses]
 
     peaks, before = common.everyone(common.peak_rss()), common.everyone(rss_before_model)
     if dist.get_rank() == 0:
