@@ -44,10 +44,15 @@ void Collectives::set_timeout(Seconds timeout) {
   group_.timeout = timeout;
 }
 
+Request Collectives::start_send(std::span<const std::byte> bytes, int to, int channel) {
+  bytes_sent_ += static_cast<std::int64_t>(bytes.size());
+  return post_send(bytes, to, channel);
+}
+
 Request Collectives::send(std::span<const std::byte> bytes, int to, int channel) {
   PENSTOCK_CHECK(to >= 0 && to < size(), "messages go to ranks of the group");
   PENSTOCK_CHECK(channel >= 0 && channel < channel_limit, "channels are 0 to 254");
-  return post_send(bytes, to, channel);
+  return start_send(bytes, to, channel);
 }
 
 Request Collectives::receive(std::span<std::byte> bytes, int from, int channel) {
@@ -62,7 +67,7 @@ void Collectives::barrier() { all_gather({}, {}); }
 std::vector<Request> Collectives::send_to_others(std::span<const std::byte> bytes) {
   std::vector<Request> sends;
   for (int to = 0; to < size(); ++to) {
-    if (to != rank()) sends.push_back(post_send(bytes, to, collective_channel));
+    if (to != rank()) sends.push_back(start_send(bytes, to, collective_channel));
   }
   return sends;
 }
@@ -78,7 +83,7 @@ void Collectives::broadcast(std::span<std::byte> bytes, int root) {
   std::vector<Request> sends;
   for (int step = reach / 2; step > 0; step /= 2) {
     if (position + step < size()) {
-      sends.push_back(post_send(bytes, rank_at(position + step), collective_channel));
+      sends.push_back(start_send(bytes, rank_at(position + step), collective_channel));
     }
   }
   wait_all(sends);
@@ -100,7 +105,7 @@ void Collectives::reduce_piece(std::span<std::byte> values, Type type, Reduction
   const auto block = [&](int owner) { return part_of(values, size_of(type), owner, owners); };
   std::vector<Request> requests;
   for (int owner = 0; owner < owners; ++owner) {
-    if (owner != rank()) requests.push_back(post_send(block(owner), owner, collective_channel));
+    if (owner != rank()) requests.push_back(start_send(block(owner), owner, collective_channel));
   }
   if (rank() < owners) combine_everyones(block(rank()), block(rank()), type, reduction);
   wait_all(requests);
@@ -152,7 +157,7 @@ void Collectives::reduce_scatter(const void* all, void* mine, std::size_t count,
   };
   std::vector<Request> sends;
   for (int owner = 0; owner < size(); ++owner) {
-    if (owner != rank()) sends.push_back(post_send(block(owner), owner, collective_channel));
+    if (owner != rank()) sends.push_back(start_send(block(owner), owner, collective_channel));
   }
   combine_everyones(block(rank()), {static_cast<std::byte*>(mine), bytes}, type, Reduction::Sum);
   wait_all(sends);
@@ -165,7 +170,7 @@ void Collectives::all_to_all(std::span<const std::byte> sent, std::span<std::byt
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
     requests.push_back(post_receive(received.subspan(peer * bytes, bytes), peer, collective_channel));
-    requests.push_back(post_send(sent.subspan(peer * bytes, bytes), peer, collective_channel));
+    requests.push_back(start_send(sent.subspan(peer * bytes, bytes), peer, collective_channel));
   }
   copy(sent.subspan(rank() * bytes, bytes), received.data() + rank() * bytes);
   wait_all(requests);

@@ -38,6 +38,7 @@ class Collectives : public Communicator {
   void reduce_scatter(const void* all, void* mine, std::size_t count, Type type) final;
   void all_to_all(std::span<const std::byte> sent, std::span<std::byte> received) final;
   std::unique_ptr<Communicator> split(int color, int key) final;
+  std::int64_t bytes_sent() const final { return bytes_sent_; }
 
  protected:
   const Group& group() const { return group_; }
@@ -50,12 +51,14 @@ class Collectives : public Communicator {
   virtual std::unique_ptr<Communicator> subgroup(Group part, int leader) = 0;
 
  private:
+  Request start_send(std::span<const std::byte> bytes, int to, int channel);
   void reduce_piece(std::span<std::byte> values, Type type, Reduction reduction);
   void combine_everyones(std::span<const std::byte> mine, std::span<std::byte> result, Type type,
                          Reduction reduction);
   std::vector<Request> send_to_others(std::span<const std::byte> bytes);
 
   Group group_;
+  std::int64_t bytes_sent_ = 0;
 };
 
 }  // namespace penstock::comm

@@ -111,6 +111,10 @@ class Communicator {
   // 3); elsewhere it returns and the caller unwinds. May be called by any rank at any time, repeatedly.
   virtual void abort(const std::string& reason) = 0;
 
+  // Of all messages that this rank has sent through this communicator so far, those of collectives included;
+  // not those of sub-groups.
+  virtual std::int64_t bytes_sent() const = 0;
+
   // Seconds without progress after which a wait fails; 0: never. Default 120. Applies to messages posted
   // later; groups split off later inherit it.
   virtual void set_timeout(Seconds timeout) = 0;

@@ -13,12 +13,17 @@ Groups make_groups(Communicator& world, const mesh::Mesh& mesh, int shards) {
     const auto first = static_cast<int>(mesh::members(mesh, kind, world.rank()).front());
     return *split_off.emplace_back(world.split(first, world.rank()));
   };
-  Groups groups{World(world), Pipeline(group(mesh::Group::Pipeline))};
+  Communicator& pipeline = group(mesh::Group::Pipeline);
+  Communicator& vocabulary = mesh.tensor > 1 ? group(mesh::Group::Vocabulary) : pipeline;
+  Groups groups{World(world), Pipeline(pipeline), Vocabulary(vocabulary)};
+  if (mesh.tensor > 1) groups.tensor = Tensor(group(mesh::Group::Tensor));
+  if (mesh.context > 1) groups.context = Context(group(mesh::Group::Context));
   if (mesh.replicas() > 1) {
     Communicator& replicas = group(mesh::Group::Replica);
-    const int replica = replicas.rank();
+    const auto replica = static_cast<int>(mesh::replica_of(mesh, mesh.coordinates_of(world.rank())));
+    const bool in_order = mesh.context == 1 || mesh.data == 1;
     const auto part = [&](int color, bool all) -> Communicator& {
-      return all ? replicas : *split_off.emplace_back(replicas.split(color, replica));
+      return all && in_order ? replicas : *split_off.emplace_back(replicas.split(color, replica));
     };
     groups.sharing = Replicas(part(replica / shards, shards == replicas.size()));
     groups.copying = Replicas(part(replica % shards, shards == 1));

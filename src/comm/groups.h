@@ -24,15 +24,21 @@ class Ranks {
  private:
   Communicator* ranks_;
 };
-using World = Ranks<mesh::Group::World>;        // all ranks: losses, norms, checkpoints, records
-using Pipeline = Ranks<mesh::Group::Pipeline>;  // rank = device: the stages of one micro-batch
-using Replicas = Ranks<mesh::Group::Replica>;   // the same weights: gradients are summed
+using World = Ranks<mesh::Group::World>;            // all ranks: losses, norms, checkpoints, records
+using Pipeline = Ranks<mesh::Group::Pipeline>;      // rank = device: the stages of one micro-batch
+using Replicas = Ranks<mesh::Group::Replica>;       // the same weights: gradients are summed
+using Tensor = Ranks<mesh::Group::Tensor>;          // heads and ffn columns of the same layers
+using Context = Ranks<mesh::Group::Context>;        // the tokens of a sequence
+using Vocabulary = Ranks<mesh::Group::Vocabulary>;  // rows of embedding and output matrix: tensor × pipeline
 
 struct Groups {
   World world;
   Pipeline pipeline;
+  Vocabulary vocabulary;
+  std::optional<Tensor> tensor = {};    // of several ranks
+  std::optional<Context> context = {};  // the same
   // Of several replicas, those that share one set of states (rank = StateSharing::shard) and those that have
-  // the same share (rank = StateSharing::copy).
+  // the same share (rank = StateSharing::copy). Their order is by mesh::replica_of.
   std::optional<Replicas> sharing = {}, copying = {};
   std::vector<std::unique_ptr<Communicator>> split_off;  // a group of all ranks is the world itself
 };

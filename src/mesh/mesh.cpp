@@ -92,6 +92,10 @@ std::int64_t position(const Mesh& mesh, Group group, std::int64_t rank) {
   return (rank - row.first) / row.stride;
 }
 
+std::int64_t replica_of(const Mesh& mesh, const Coordinates& at) {
+  return std::int64_t{at.context} * mesh.data + at.data;
+}
+
 NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std::int64_t ranks_per_node) {
   const std::int64_t last = first + stride * (members - 1);
   const std::int64_t first_node = node_of(first, ranks_per_node), last_node = node_of(last, ranks_per_node);

@@ -56,6 +56,11 @@ std::int64_t size(const Mesh& mesh, Group group);
 // Index of a rank in its group: members(mesh, group, rank)[position] == rank.
 std::int64_t position(const Mesh& mesh, Group group, std::int64_t rank);
 
+// The replica's number among the c·d ranks with the same weights, in the order in which their gradients are
+// added: the data ranks of a context rank first, so that the sum over a context rank's part of the batch is
+// one whatever d is (mesh.md §7).
+std::int64_t replica_of(const Mesh& mesh, const Coordinates& at);
+
 // Node k holds the ranks k·g .. k·g + g − 1.
 inline std::int64_t node_of(std::int64_t rank, std::int64_t ranks_per_node) { return rank / ranks_per_node; }
 

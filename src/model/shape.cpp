@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "mesh/shard.h"
 
 namespace penstock::model {
 namespace {
@@ -49,6 +50,12 @@ Shape shape_of_rank(const Shape& shape, std::int64_t ranks) {
   part.heads = share(shape.heads);
   part.kv_heads = share(shape.kv_heads);
   part.ffn = share(shape.ffn);
+  return part;
+}
+
+Shape shape_of_shard(const Shape& shape, std::int64_t shards, std::int64_t index) {
+  Shape part = shape_of_rank(shape, shards);
+  part.ffn = mesh::even_block(shape.ffn, shards, index).count;
   return part;
 }
 

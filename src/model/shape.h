@@ -57,6 +57,10 @@ struct Shape {
 // The part of a layer that one of `ranks` tensor-parallel ranks computes: its heads and ffn columns.
 Shape shape_of_rank(const Shape& shape, std::int64_t ranks);
 
+// The part that logical shard `index` of `shards` computes: whole heads, at least one key head, and ffn
+// columns, of which earlier shards have one more where they do not divide.
+Shape shape_of_shard(const Shape& shape, std::int64_t shards, std::int64_t index);
+
 // Throws InputError naming the key, the value and the valid ones (heads that do not divide hidden, ...).
 void validate(const Shape& shape);
 

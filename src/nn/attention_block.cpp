@@ -4,13 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "nn/context_attention.h"
 #include "nn/earlier_part.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
 #include "nn/kernels/cpu/element.h"
-#include "nn/kernels/matmul.h"
 #include "nn/kernels/merge.h"
-#include "nn/kernels/profile.h"
+#include "nn/kernels/row_dots.h"
 
 namespace penstock::nn {
 namespace {
@@ -27,25 +27,21 @@ at::Tensor by_token(const at::Tensor& x, at::ScalarType type) {
   return x.transpose(1, 2).to(type).contiguous().view({x.size(0) * x.size(2), x.size(1) * x.size(3)});
 }
 
-at::Tensor rotated(const AttentionBlock& block, const SlicePlace& place, const Parameter& weight,
-                   std::int64_t heads, const at::Tensor& input) {
-  const at::Tensor rows = kernels::product(input, weight.weight);
-  return kernels::rope(rows.view({place.sequences, place.tokens, rows.size(1)}), *block.rotary, heads,
-                       place.first_position);
+kernels::Positions positions_of(const SlicePlace& place) {
+  if (!place.in_two_runs()) return place.first_position;
+  return {place.first_position, place.second_position, place.tokens};
 }
 
-// Earlier slices attended to on this device, newest first; the oldest halves may be computed elsewhere.
-std::vector<std::pair<LayerRecord*, SlicePart>> parts_at_home(EarlierSlices earlier,
-                                                              const AttentionPartners* partners) {
-  const int count = static_cast<int>(earlier.size()), away = partners ? partners->halves() : 0;
-  std::vector<std::pair<LayerRecord*, SlicePart>> parts;
-  for (int slice = count - 1; slice >= 0; --slice) {
-    LayerRecord* record = earlier[count - 1 - slice];
-    const SlicePart part =
-        model::part_in_halves(slice, (*record)[Saved::Key].size(2), away, 2 * count - away);
-    if (part.length > 0) parts.emplace_back(record, part);
-  }
-  return parts;
+at::Tensor rotated(const AttentionBlock& block, const SlicePlace& place, std::int64_t heads,
+                   const at::Tensor& rows) {
+  return kernels::rope(rows.view({place.sequences, place.tokens, rows.size(1)}), *block.rotary, heads,
+                       positions_of(place));
+}
+
+// Keys or values as records hold them.
+at::Tensor to_cache(const ContextGroup& context, const at::Tensor& own) {
+  const at::Tensor shared = context.to_shared(own);
+  return context.gathers_keys() ? context.to_whole(shared) : shared;
 }
 
 AttentionPart attend_all(const LayerRecord& record, EarlierSlices earlier, AttentionPartners* partners) {
@@ -90,60 +86,94 @@ at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& gr
 
 }  // namespace
 
-void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
+void set_query(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
+               LayerRecord& record) {
+  record[Saved::Query] = block.context->to_shared(rotated(block, place, block.heads, rows));
+}
+
+void set_key(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
+             LayerRecord& record) {
+  record[Saved::Key] = to_cache(*block.context, rotated(block, place, block.kv_heads, rows));
+}
+
+void set_value(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
+               LayerRecord& record) {
+  record[Saved::Value] = to_cache(*block.context, by_head(rows, place, block.kv_heads));
+}
+
+void post_queries(const AttentionBlock& block, const LayerRecord& record, AttentionPartners* partners) {
+  if (partners && block.context->token_ranks() == 1) partners->post_queries(record[Saved::Query]);
+}
+
+void attend(const AttentionBlock& block, EarlierSlices earlier, LayerRecord& record,
             AttentionPartners* partners) {
-  const BlockScope scope(Block::Attention);
-  const at::Tensor& input = record[Saved::Norm1Output];
-  if (!record[Saved::Query].defined()) {
-    record[Saved::Query] = rotated(block, place, *block.query, block.heads, input);
-  }
-  const bool attends = !record[Saved::AttentionOutput].defined();
-  if (partners && attends) partners->post_queries(record[Saved::Query]);
-  if (!record[Saved::Key].defined()) {
-    record[Saved::Key] = rotated(block, place, *block.key, block.kv_heads, input);
-    record[Saved::Value] = by_head(kernels::product(input, block.value->weight), place, block.kv_heads);
-  }
-  if (!attends) return;
-  const AttentionPart merged = attend_all(record, earlier, partners);
-  record[Saved::AttentionOutput] = by_token(merged.output, input.scalar_type());
+  const ContextGroup& context = *block.context;
+  const at::ScalarType type = record[Saved::Query].scalar_type();
+  const bool alone = context.token_ranks() == 1;
+  const AttentionPart merged =
+      alone ? attend_all(record, earlier, partners) : attend_in_context(context, earlier, record, partners);
   record[Saved::LogSumExp] = merged.log_sum_exp;
+  if (context.ranks() == 1) {
+    record[Saved::AttentionOutput] = by_token(merged.output, type);
+  } else {
+    record[Saved::AttentionOutput] = by_token(context.to_own(merged.output.to(type), block.heads), type);
+  }
 }
 
-at::Tensor attention_output(const AttentionBlock& block, const LayerRecord& record) {
-  const BlockScope scope(Block::Attention);
-  return kernels::product(record[Saved::AttentionOutput], block.output->weight);
-}
+namespace {
 
-at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlace& place,
-                                    const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
-                                    WeightRecord& pending, AttentionPartners* partners) {
-  const BlockScope scope(Block::Attention);
-  const at::ScalarType type = grad_output.scalar_type();
-  const at::Tensor grad_rows = kernels::product_backward(grad_output, block.output->weight);
-  AttentionPart merged{by_head(record[Saved::AttentionOutput], place, block.heads), record[Saved::LogSumExp]};
-  at::Tensor grad_attention = by_head(grad_rows, place, block.heads);
+// The gradients of the rotated queries and, in the record, of keys and values.
+void backward_alone(AttentionGradients& grad, const AttentionBlock& block, const SlicePlace& place,
+                    EarlierSlices earlier, LayerRecord& record, AttentionPartners* partners) {
+  grad.merged = {by_head(record[Saved::AttentionOutput], place, block.heads), record[Saved::LogSumExp]};
+  grad.by_head = by_head(grad.output, place, block.heads);
   if (block.heads != block.kv_heads && !earlier.empty()) {
     // Every earlier chunk folds the groups of these two: one copy here instead of one per chunk.
-    merged.output = merged.output.contiguous();
-    grad_attention = grad_attention.contiguous();
+    grad.merged.output = grad.merged.output.contiguous();
+    grad.by_head = grad.by_head.contiguous();
   }
-  if (partners) partners->post_gradients(record[Saved::Query], merged, grad_attention);
-  const at::Tensor rotated_query = attend_all_backward(merged, grad_attention, earlier, record, partners);
-  const at::Tensor grad_query =
-      kernels::rope_backward(rotated_query, *block.rotary, place.first_position, type);
-  const at::Tensor grad_key =
-      kernels::rope_backward(record.key_gradient, *block.rotary, place.first_position, type);
-  const at::Tensor grad_value = by_token(record.value_gradient, type);
+  if (partners) partners->post_gradients(record[Saved::Query], grad.merged, grad.by_head);
+  grad.rotated_query = attend_all_backward(grad.merged, grad.by_head, earlier, record, partners);
+}
 
-  at::Tensor grad_input = kernels::product_backward(grad_query, block.query->weight);
-  kernels::add_product_backward(grad_input, grad_key, block.key->weight);
-  kernels::add_product_backward(grad_input, grad_value, block.value->weight);
-  const at::Tensor& input = record[Saved::Norm1Output];
-  pending.push_back({block.output, grad_output, record[Saved::AttentionOutput]});
-  pending.push_back({block.query, grad_query, input});
-  pending.push_back({block.key, grad_key, input});
-  pending.push_back({block.value, grad_value, input});
-  return grad_input;
+// The same among a context group's ranks, to which the row sums δ go instead of the output.
+void backward_in_context(AttentionGradients& grad, const AttentionBlock& block, const SlicePlace& place,
+                         EarlierSlices earlier, LayerRecord& record, AttentionPartners* partners) {
+  const ContextGroup& context = *block.context;
+  const at::ScalarType type = grad.output.scalar_type();
+  const at::Tensor own = by_head(grad.output, place, block.heads);
+  const at::Tensor dots =
+      context.to_shared(kernels::row_dots(own, by_head(record[Saved::AttentionOutput], place, block.heads)));
+  grad.by_head = context.to_shared(own);
+  if (context.token_ranks() > 1) {
+    grad.rotated_query = attend_in_context_backward(context, grad.by_head, dots, earlier, record, partners);
+  } else {
+    grad.merged = {kernels::with_row_dots(grad.by_head, dots), record[Saved::LogSumExp]};
+    if (partners) partners->post_gradients(record[Saved::Query], grad.merged, grad.by_head);
+    grad.rotated_query = attend_all_backward(grad.merged, grad.by_head, earlier, record, partners);
+  }
+  if (context.heads_ranks() == 1) return;
+  grad.rotated_query = context.to_own(grad.rotated_query.to(type), block.heads);
+  record.key_gradient = context.to_own(record.key_gradient.to(type), block.kv_heads);
+  record.value_gradient = context.to_own(record.value_gradient.to(type), block.kv_heads);
+}
+
+}  // namespace
+
+AttentionGradients attention_backward(const AttentionBlock& block, const SlicePlace& place,
+                                      at::Tensor grad_output, EarlierSlices earlier, LayerRecord& record,
+                                      AttentionPartners* partners) {
+  const at::ScalarType type = grad_output.scalar_type();
+  AttentionGradients grad{.output = std::move(grad_output)};
+  const auto backward = block.context->ranks() == 1 ? backward_alone : backward_in_context;
+  backward(grad, block, place, earlier, record, partners);
+  const auto turned_back = [&](const at::Tensor& gradient) {
+    return kernels::rope_backward(gradient, *block.rotary, positions_of(place), type);
+  };
+  grad.query = turned_back(grad.rotated_query);
+  grad.key = turned_back(record.key_gradient);
+  grad.value = by_token(record.value_gradient, type);
+  return grad;
 }
 
 }  // namespace penstock::nn

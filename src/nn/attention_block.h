@@ -1,46 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal self-attention with rotary positions and grouped queries over the slices of a sequence: products for
-// query, key and value, attention over chunks (the slice's own, then the earlier ones, newest first), the
-// output product.
+// One shard's heads of causal self-attention with rotary positions and grouped queries over the slices of a
+// sequence: attention over chunks (the slice's own, then the earlier ones, newest first). The products before
+// and behind it are the layer's (decoder_layer.h), since their rows are shared out. Where a context group
+// shares out the tokens, records hold the shared frame of queries, keys and values (context_group.h).
 #pragma once
 
 #include "nn/attention_partners.h"
+#include "nn/groups/context_group.h"
+#include "nn/groups/slice_place.h"
 #include "nn/kernels/rope.h"
 #include "nn/record.h"
 
 namespace penstock::nn {
 
 struct AttentionBlock {
-  std::int64_t heads = 1;
+  std::int64_t heads = 1;  // of the shard
   std::int64_t kv_heads = 1;
   Parameter* query = nullptr;
   Parameter* key = nullptr;
   Parameter* value = nullptr;
   Parameter* output = nullptr;
   const kernels::RotaryTable* rotary = nullptr;
+  const ContextGroup* context = &ContextGroup::alone();
 };
 
-// Position of a slice: b sequences, T tokens of each, starting at a position.
-struct SlicePlace {
-  std::int64_t sequences = 1;
-  std::int64_t tokens = 1;
-  std::int64_t first_position = 0;
-};
+// Fill in Query, and Key and Value, from the rows [N, heads·d] of their products.
+void set_query(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
+               LayerRecord& record);
+void set_key(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
+             LayerRecord& record);
+void set_value(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
+               LayerRecord& record);
 
-// Computes those of Query, Key, Value, AttentionOutput and LogSumExp that the record lacks (all in the
-// forward, the dropped ones in the backward) from Norm1Output and the earlier slices' keys and values.
-// `partners` may be null; otherwise the keys must have been posted, and their part is posted and merged here.
-void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
+// Computes AttentionOutput and LogSumExp from Query, Key, Value and the earlier slices' keys and values.
+// `partners` may be null; otherwise their keys must have been posted, and their part is merged here.
+void attend(const AttentionBlock& block, EarlierSlices earlier, LayerRecord& record,
             AttentionPartners* partners = nullptr);
 
-// The output product of AttentionOutput, [N, h].
-at::Tensor attention_output(const AttentionBlock& block, const LayerRecord& record);
+// Sends the partners the queries, once they are there and before the keys are; without effect where several
+// ranks' queries meet first, which attend() posts.
+void post_queries(const AttentionBlock& block, const LayerRecord& record, AttentionPartners* partners);
 
-// grad_output [N, h] → the gradient of Norm1Output [N, h]. Reads the whole record. All later slices must be
-// done. Adds to the earlier slices' key and value gradients, consumes this slice's own, and appends the four
-// weight products. Partners as in attend().
-at::Tensor attention_backward_input(const AttentionBlock& block, const SlicePlace& place,
-                                    const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
-                                    WeightRecord& pending, AttentionPartners* partners = nullptr);
+// The gradients of the three products' results, [N, heads·d], and what their formation holds until the caller
+// has used them.
+struct AttentionGradients {
+  at::Tensor query, key, value;
+  at::Tensor output;         // of AttentionOutput, as given
+  at::Tensor rotated_query;  // [b, H, T, d]
+  kernels::AttentionPart merged;
+  at::Tensor by_head;  // output as [b, H, T, d]
+};
+
+// grad_output [N, H·d]: the gradient of AttentionOutput. Reads Query, Key, Value, AttentionOutput and
+// LogSumExp. All later slices must be done. Adds to the earlier slices' key and value gradients and consumes
+// this slice's own. Partners as in attend().
+AttentionGradients attention_backward(const AttentionBlock& block, const SlicePlace& place,
+                                      at::Tensor grad_output, EarlierSlices earlier, LayerRecord& record,
+                                      AttentionPartners* partners = nullptr);
 
 }  // namespace penstock::nn

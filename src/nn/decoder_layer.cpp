@@ -21,66 +21,283 @@ void normalise(const Parameter& norm, double epsilon, const at::Tensor& input, a
   scale = std::move(normed.scale);
 }
 
-// The first residual and its norm.
-void add_attention(const DecoderLayer& layer, LayerRecord& record) {
-  const Parameter& norm = *layer.post_attention_norm;
+// The first residual and its norm. `branch` is undefined where the record has the sum.
+void add_attention(const Parameter& norm, double epsilon, const at::Tensor& branch, LayerRecord& record) {
   at::Tensor& sum = record[Saved::Norm2Input];
   at::Tensor& output = record[Saved::Norm2Output];
-  if (sum.defined()) return normalise(norm, layer.norm_epsilon, sum, output, record[Saved::Norm2Scale]);
-  const at::Tensor branch = attention_output(layer.attention, record);
+  if (sum.defined()) return normalise(norm, epsilon, sum, output, record[Saved::Norm2Scale]);
   if (output.defined()) {
     sum = at::add(record[Saved::LayerInput], branch);
     return;
   }
-  auto normed =
-      kernels::rms_norm_of_sum(record[Saved::LayerInput], branch, norm.weight, layer.norm_epsilon, sum);
+  auto normed = kernels::rms_norm_of_sum(record[Saved::LayerInput], branch, norm.weight, epsilon, sum);
   output = std::move(normed.output);
   record[Saved::Norm2Scale] = std::move(normed.scale);
 }
 
-// Computes what the record lacks, from LayerInput to Gate and Up: everything in the forward, the dropped
-// tensors in the backward. The same operations on the same values give the same bits.
-void complete(const DecoderLayer& layer, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
-              AttentionPartners* partners) {
-  if (partners && !record[Saved::AttentionOutput].defined())
-    partners->post_keys(earlier, AttentionPartners::Pass::Forward);
-  normalise(*layer.input_norm, layer.norm_epsilon, record[Saved::LayerInput], record[Saved::Norm1Output],
-            record[Saved::Norm1Scale]);
-  attend(layer.attention, place, earlier, record, partners);
-  add_attention(layer, record);
-  expand(layer.feed_forward, record);
+// One slice on its way through one layer.
+class LayerPass {
+ public:
+  enum class Way : std::uint8_t { Forward, Backward };
+  LayerPass(const DecoderLayer& layer, const LayerCall& call, LayerRecords& records, Way way)
+      : layer_(layer),
+        call_(call),
+        group_(*layer.group),
+        records_(records),
+        tokens_(call.place.rows()),
+        way_(way) {}
+
+  // Computes what the records lack, from LayerInput to Gate and Up: everything in the forward, the dropped
+  // tensors in the backward. The same operations on the same values give the same bits.
+  void complete();
+  Rows output();
+  Rows backward_input(const Rows& grad_output, WeightRecord& pending);
+
+ private:
+  // Of each shard: itself, its record, its index.
+  template <class Work>
+  void for_shards(Work&& work);
+  bool lacks(Saved name) const { return !records_.front()[name].defined(); }
+  Rows rows_of(Saved name) const;
+  // Gathered at their first use. The backward keeps them for the weight products.
+  GatheredRows& gathered(GatheredRows& rows, Saved name);
+  void end_in_forward(GatheredRows& rows) {
+    if (way_ == Way::Forward) rows.finish();
+  }
+  Rows scattered(const TensorGroup::Part& part);
+  EarlierSlices earlier(int shard) const { return call_.earlier[static_cast<std::size_t>(shard)]; }
+
+  void project();
+  void attend_and_add();
+  void expand();
+  Rows feed_forward_backward(const Rows& grad_output, WeightRecord& pending);
+  Rows attention_backward_input(const Rows& grad_output, WeightRecord& pending);
+
+  const DecoderLayer& layer_;
+  const LayerCall& call_;
+  TensorGroup& group_;
+  LayerRecords& records_;
+  const std::int64_t tokens_;
+  const Way way_;
+  GatheredRows norm1_, norm2_;
+};
+
+template <class Work>
+void LayerPass::for_shards(Work&& work) {
+  for (int i = 0; i < group_.own(); ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    work(layer_.shards[index], records_[index], i);
+  }
+}
+
+Rows LayerPass::rows_of(Saved name) const {
+  Rows rows;
+  for (const LayerRecord& record : records_) rows.push_back(record[name]);
+  return rows;
+}
+
+GatheredRows& LayerPass::gathered(GatheredRows& rows, Saved name) {
+  if (!rows.defined()) rows = group_.gather(rows_of(name), tokens_);
+  return rows;
+}
+
+Rows LayerPass::scattered(const TensorGroup::Part& part) {
+  const at::Tensor& like = records_.front()[Saved::LayerInput];
+  return group_.scatter(tokens_, like.size(1), like.scalar_type(), part);
+}
+
+void LayerPass::complete() {
+  if (call_.partners && lacks(Saved::AttentionOutput))
+    call_.partners->post_keys(earlier(0), AttentionPartners::Pass::Forward);
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int) {
+    normalise(*shard.input_norm, layer_.norm_epsilon, record[Saved::LayerInput], record[Saved::Norm1Output],
+              record[Saved::Norm1Scale]);
+  });
+  project();
+  attend_and_add();
+  expand();
+}
+
+void LayerPass::project() {
+  const BlockScope scope(Block::Attention);
+  const auto product = [&](const Parameter* weight) {
+    return gathered(norm1_, Saved::Norm1Output).product(weight->weight);
+  };
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int) {
+    const AttentionBlock& block = shard.attention;
+    if (!record[Saved::Query].defined()) set_query(block, call_.place, product(block.query), record);
+    if (lacks(Saved::AttentionOutput)) post_queries(block, record, call_.partners);
+    if (record[Saved::Key].defined()) return;
+    set_key(block, call_.place, product(block.key), record);
+    set_value(block, call_.place, product(block.value), record);
+  });
+  end_in_forward(norm1_);
+}
+
+void LayerPass::attend_and_add() {
+  Rows branches(records_.size());
+  {
+    const BlockScope scope(Block::Attention);
+    for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
+      if (!record[Saved::AttentionOutput].defined())
+        attend(shard.attention, earlier(i), record, call_.partners);
+    });
+    if (lacks(Saved::Norm2Input)) {
+      branches = scattered([&](int i, std::int64_t first, std::int64_t count) {
+        const auto index = static_cast<std::size_t>(i);
+        return kernels::product(records_[index][Saved::AttentionOutput].narrow(0, first, count),
+                                layer_.shards[index].attention.output->weight);
+      });
+    }
+  }
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
+    add_attention(*shard.post_attention_norm, layer_.norm_epsilon, branches[static_cast<std::size_t>(i)],
+                  record);
+  });
+}
+
+void LayerPass::expand() {
+  if (!lacks(Saved::Gate)) return;
+  const BlockScope scope(Block::FeedForward);
+  GatheredRows& input = gathered(norm2_, Saved::Norm2Output);
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int) {
+    record[Saved::Gate] = input.product(shard.feed_forward.gate->weight);
+    record[Saved::Up] = input.product(shard.feed_forward.up->weight);
+  });
+  end_in_forward(norm2_);
+}
+
+Rows LayerPass::output() {
+  Rows sums = [&] {
+    const BlockScope scope(Block::FeedForward);
+    for_shards([](const LayerShard&, LayerRecord& record, int) { activate(record); });
+    return scattered([&](int i, std::int64_t first, std::int64_t count) {
+      const auto index = static_cast<std::size_t>(i);
+      return kernels::product(records_[index][Saved::Product].narrow(0, first, count),
+                              layer_.shards[index].feed_forward.down->weight);
+    });
+  }();
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = at::add(records_[i][Saved::Norm2Input], sums[i]);
+  return sums;
+}
+
+Rows LayerPass::backward_input(const Rows& grad_output, WeightRecord& pending) {
+  complete();
+  if (call_.partners) call_.partners->post_keys(earlier(0), AttentionPartners::Pass::Backward);
+  const Rows grad_norm2 = feed_forward_backward(grad_output, pending);
+  Rows grad_middle;
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
+    const auto index = static_cast<std::size_t>(i);
+    Parameter& norm = *shard.post_attention_norm;
+    grad_middle.push_back(kernels::rms_norm_backward(grad_norm2[index], record[Saved::Norm2Input],
+                                                     norm.weight, record[Saved::Norm2Scale],
+                                                     grad_output[index], norm.gradient));
+  });
+  const Rows grad_norm1 = attention_backward_input(grad_middle, pending);
+  Rows grad_input;
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
+    const auto index = static_cast<std::size_t>(i);
+    Parameter& norm = *shard.input_norm;
+    grad_input.push_back(kernels::rms_norm_backward(grad_norm1[index], record[Saved::LayerInput], norm.weight,
+                                                    record[Saved::Norm1Scale], grad_middle[index],
+                                                    norm.gradient));
+  });
+  return grad_input;
+}
+
+// The gradient of Norm2Output.
+Rows LayerPass::feed_forward_backward(const Rows& grad_output, WeightRecord& pending) {
+  const BlockScope scope(Block::FeedForward);
+  GatheredRows gradient = group_.gather(grad_output, tokens_);
+  Rows grad_products;
+  std::vector<GateGradients> grads;
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int) {
+    grad_products.push_back(gradient.product_backward(shard.feed_forward.down->weight));
+    grads.push_back(activate_backward(grad_products.back(), record));
+  });
+  Rows sums = scattered([&](int i, std::int64_t first, std::int64_t count) {
+    const auto index = static_cast<std::size_t>(i);
+    const FeedForward& block = layer_.shards[index].feed_forward;
+    at::Tensor sum = kernels::product_backward(grads[index].gate.narrow(0, first, count), block.gate->weight);
+    kernels::add_product_backward(sum, grads[index].up.narrow(0, first, count), block.up->weight);
+    return sum;
+  });
+  pending.keep(SharedRows::Gradient, grad_output, std::move(gradient));
+  pending.keep(SharedRows::Norm2Output, rows_of(Saved::Norm2Output), std::move(norm2_));
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
+    const FeedForward& block = shard.feed_forward;
+    GateGradients& grad = grads[static_cast<std::size_t>(i)];
+    pending.add(SharedRows::Gradient, block.down, record[Saved::Product]);
+    pending.add(SharedRows::Norm2Output, block.gate, std::move(grad.gate));
+    pending.add(SharedRows::Norm2Output, block.up, std::move(grad.up));
+  });
+  return sums;
+}
+
+// The gradient of Norm1Output.
+Rows LayerPass::attention_backward_input(const Rows& grad_output, WeightRecord& pending) {
+  const BlockScope scope(Block::Attention);
+  GatheredRows gradient = group_.gather(grad_output, tokens_);
+  std::vector<AttentionGradients> grads;
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
+    grads.push_back(attention_backward(shard.attention, call_.place,
+                                       gradient.product_backward(shard.attention.output->weight), earlier(i),
+                                       record, call_.partners));
+  });
+  Rows sums = scattered([&](int i, std::int64_t first, std::int64_t count) {
+    const AttentionBlock& block = layer_.shards[static_cast<std::size_t>(i)].attention;
+    const AttentionGradients& grad = grads[static_cast<std::size_t>(i)];
+    at::Tensor sum = kernels::product_backward(grad.query.narrow(0, first, count), block.query->weight);
+    kernels::add_product_backward(sum, grad.key.narrow(0, first, count), block.key->weight);
+    kernels::add_product_backward(sum, grad.value.narrow(0, first, count), block.value->weight);
+    return sum;
+  });
+  pending.keep(SharedRows::MiddleGradient, grad_output, std::move(gradient));
+  pending.keep(SharedRows::Norm1Output, rows_of(Saved::Norm1Output), std::move(norm1_));
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
+    const AttentionBlock& block = shard.attention;
+    AttentionGradients& grad = grads[static_cast<std::size_t>(i)];
+    pending.add(SharedRows::MiddleGradient, block.output, record[Saved::AttentionOutput]);
+    pending.add(SharedRows::Norm1Output, block.query, std::move(grad.query));
+    pending.add(SharedRows::Norm1Output, block.key, std::move(grad.key));
+    pending.add(SharedRows::Norm1Output, block.value, std::move(grad.value));
+  });
+  return sums;
+}
+
+// Whether the shared rows are the gradients of the products' results; else they are their inputs.
+bool are_gradients(SharedRows rows) {
+  return rows == SharedRows::Gradient || rows == SharedRows::MiddleGradient;
 }
 
 }  // namespace
 
-at::Tensor layer_forward(const DecoderLayer& layer, const at::Tensor& input, const SlicePlace& place,
-                         EarlierSlices earlier, LayerRecord& record, AttentionPartners* partners) {
-  record[Saved::LayerInput] = input;
-  complete(layer, place, earlier, record, partners);
-  return at::add(record[Saved::Norm2Input], feed_forward_output(layer.feed_forward, record));
+Rows layer_forward(const DecoderLayer& layer, const Rows& input, const LayerCall& call,
+                   LayerRecords& records) {
+  for (std::size_t i = 0; i < records.size(); ++i) records[i][Saved::LayerInput] = input[i];
+  LayerPass pass(layer, call, records, LayerPass::Way::Forward);
+  pass.complete();
+  return pass.output();
 }
 
-at::Tensor layer_backward_input(const DecoderLayer& layer, const at::Tensor& grad_output,
-                                const SlicePlace& place, EarlierSlices earlier, LayerRecord record,
-                                WeightRecord& pending, AttentionPartners* partners) {
-  complete(layer, place, earlier, record, partners);
-  if (partners) partners->post_keys(earlier, AttentionPartners::Pass::Backward);
-  const at::Tensor grad_norm2 = feed_forward_backward_input(layer.feed_forward, grad_output, record, pending);
-  const at::Tensor grad_middle =
-      kernels::rms_norm_backward(grad_norm2, record[Saved::Norm2Input], layer.post_attention_norm->weight,
-                                 record[Saved::Norm2Scale], grad_output, layer.post_attention_norm->gradient);
-  const at::Tensor grad_norm1 =
-      attention_backward_input(layer.attention, place, grad_middle, earlier, record, pending, partners);
-  return kernels::rms_norm_backward(grad_norm1, record[Saved::LayerInput], layer.input_norm->weight,
-                                    record[Saved::Norm1Scale], grad_middle, layer.input_norm->gradient);
+Rows layer_backward_input(const DecoderLayer& layer, const Rows& grad_output, const LayerCall& call,
+                          LayerRecords records, WeightRecord& pending) {
+  return LayerPass(layer, call, records, LayerPass::Way::Backward).backward_input(grad_output, pending);
 }
 
-void layer_backward_weight(WeightRecord pending) {
+void layer_backward_weight(const DecoderLayer& layer, std::int64_t tokens, WeightRecord pending) {
   const BlockScope scope(Block::WeightGradients);
-  for (PendingProduct& product : pending) {
-    kernels::accumulate_weight_gradient(product.weight->gradient, product.grad_output, product.input);
-    product.grad_output.reset();
-    product.input.reset();
+  for (std::size_t number = 0; number < kSharedRows; ++number) {
+    Rows blocks = std::move(pending.shared[number]);
+    GatheredRows rows = std::move(pending.gathered[number]);
+    if (!rows.defined()) rows = layer.group->gather(blocks, tokens);
+    const at::Tensor& shared = rows.whole();
+    const bool gradients = are_gradients(static_cast<SharedRows>(number));
+    for (WeightRecord::Product& product : pending.products[number]) {
+      at::Tensor own = std::move(product.own);
+      kernels::accumulate_weight_gradient(product.weight->gradient, gradients ? shared : own,
+                                          gradients ? own : shared);
+    }
   }
 }
 

@@ -11,7 +11,8 @@ namespace penstock::nn {
 namespace {
 
 // `all`: keys or values of the whole slice; the gradient covers a part of it.
-void add(at::Tensor& sum, const at::Tensor& all, const model::SlicePart& part, const at::Tensor& gradient) {
+void add(at::Tensor& sum, const at::Tensor& all, const model::SlicePart& part, const at::Tensor& gradient,
+         Category category) {
   if (part.length == all.size(2)) {
     kernels::accumulate_or_take(sum, gradient);
   } else {
@@ -20,7 +21,7 @@ void add(at::Tensor& sum, const at::Tensor& all, const model::SlicePart& part, c
     at::Tensor place = sum.narrow(2, part.begin, part.length);
     kernels::accumulate(place, gradient);
   }
-  recount(sum, Category::KvGradients);
+  recount(sum, category);
 }
 
 }  // namespace
@@ -30,9 +31,10 @@ KeyValues keys_and_values(const LayerRecord& slice, const model::SlicePart& part
           slice[Saved::Value].narrow(2, part.begin, part.length)};
 }
 
-void add_gradients(LayerRecord& slice, const model::SlicePart& part, const KeyValues& gradients) {
-  add(slice.key_gradient, slice[Saved::Key], part, gradients.key);
-  add(slice.value_gradient, slice[Saved::Value], part, gradients.value);
+void add_gradients(LayerRecord& slice, const model::SlicePart& part, const KeyValues& gradients,
+                   Category category) {
+  add(slice.key_gradient, slice[Saved::Key], part, gradients.key, category);
+  add(slice.value_gradient, slice[Saved::Value], part, gradients.value, category);
 }
 
 }  // namespace penstock::nn

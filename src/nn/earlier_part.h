@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/slice_halves.h"
+#include "nn/ledger.h"
 #include "nn/record.h"
 
 namespace penstock::nn {
@@ -14,7 +15,9 @@ struct KeyValues {
 
 KeyValues keys_and_values(const LayerRecord& slice, const model::SlicePart& part);
 
-// Adds the gradients of the part to those of its slice. Takes over the tensors: do not use them afterwards.
-void add_gradients(LayerRecord& slice, const model::SlicePart& part, const KeyValues& gradients);
+// Adds the gradients of the part to those of its slice, which are accounted in the category. Takes over the
+// tensors: do not use them afterwards.
+void add_gradients(LayerRecord& slice, const model::SlicePart& part, const KeyValues& gradients,
+                   Category category = Category::KvGradients);
 
 }  // namespace penstock::nn

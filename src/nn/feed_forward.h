@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gated feed-forward block: down(silu(gate(x)) · up(x)).
+// One shard's columns of the gated feed-forward block, down(silu(gate(x)) · up(x)). Its products are the
+// layer's (decoder_layer.h), since their rows are shared out.
 #pragma once
 
 #include "nn/record.h"
@@ -12,15 +13,14 @@ struct FeedForward {
   Parameter* down = nullptr;
 };
 
-// Computes Gate and Up from Norm2Output where the record lacks them.
-void expand(const FeedForward& block, LayerRecord& record);
+struct GateGradients {
+  at::Tensor gate, up;  // [N, f]
+};
 
-// Computes Product from Gate and Up, and its down product, [N, h].
-at::Tensor feed_forward_output(const FeedForward& block, LayerRecord& record);
+// Fills in Product from Gate and Up.
+void activate(LayerRecord& record);
 
-// grad_output [N, h] → the gradient of Norm2Output [N, h]; appends the three weight products. Reads Gate, Up
-// and Norm2Output, and Product; a missing Product is computed in the same pass as the gradients.
-at::Tensor feed_forward_backward_input(const FeedForward& block, const at::Tensor& grad_output,
-                                       LayerRecord& record, WeightRecord& pending);
+// The gradient of Product to those of Gate and Up; a missing Product is computed in the same pass.
+GateGradients activate_backward(const at::Tensor& grad_product, LayerRecord& record);
 
 }  // namespace penstock::nn

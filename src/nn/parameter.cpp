@@ -18,9 +18,10 @@ std::int64_t Parameter::elements() const {
 }
 
 at::Tensor Parameter::own_part(const at::Tensor& tensor) const {
+  if (sharing.shards == 1) return tensor;
   const mesh::Shard own = share();
-  if (tensor.numel() == own.count) return tensor;
-  return tensor.view({-1}).narrow(0, own.begin, own.count);
+  const at::Tensor flat = tensor.view({-1});
+  return flat.numel() == own.count ? flat : flat.narrow(0, own.begin, own.count);
 }
 
 mesh::Shard Parameter::written() const {

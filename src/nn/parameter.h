@@ -40,8 +40,8 @@ struct Parameter {
 
   // The flat elements that are updated here.
   mesh::Shard share() const { return mesh::state_share(elements(), sharing); }
-  // That part of a tensor of the held sizes, flat; the tensor itself if nothing is shared, or if it is that
-  // part.
+  // That part of a tensor of the held sizes, or of one that is that part, flat; the tensor itself if nothing
+  // is shared.
   at::Tensor own_part(const at::Tensor& tensor) const;
 
   // The flat elements that this rank alone writes to files and adds to sums over all parameters; and that

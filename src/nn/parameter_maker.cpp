@@ -29,16 +29,12 @@ ParameterMaker::ParameterMaker(model::Precision precision, std::uint64_t seed, c
       seed_(seed),
       states_(states) {}
 
-Parameter ParameterMaker::norm(const std::string& name, std::int64_t size) const {
+Parameter ParameterMaker::norm(const std::string& name, std::int64_t size, int copy) const {
   Parameter parameter = with_room({.name = name, .sizes = {size}, .shard = mesh::padded_block(size, 1, 0)});
+  parameter.shard.copy = copy;
   parameter.master.fill_(1);
   weight_from_master(parameter);
   return parameter;
-}
-
-Parameter ParameterMaker::matrix(const std::string& name, std::int64_t rows, std::int64_t columns,
-                                 double deviation, const std::string& values_of) const {
-  return shard(name, {rows, columns}, mesh::padded_block(rows, 1, 0), deviation, values_of);
 }
 
 Parameter ParameterMaker::shard(const std::string& name, const std::vector<std::int64_t>& sizes,

@@ -22,14 +22,11 @@ class ParameterMaker {
  public:
   ParameterMaker(model::Precision precision, std::uint64_t seed, const StateLayout& states = {});
 
-  // All ones.
-  Parameter norm(const std::string& name, std::int64_t size) const;
+  // All ones. `copy`: see mesh::Shard.
+  Parameter norm(const std::string& name, std::int64_t size, int copy = 0) const;
 
-  // Normal values of this deviation; `values_of`: name whose initial values it takes, empty: its own.
-  Parameter matrix(const std::string& name, std::int64_t rows, std::int64_t columns,
-                   double deviation = kInitialDeviation, const std::string& values_of = {}) const;
-
-  // The same for a part of a matrix of these sizes, with zeros for its padding.
+  // A part of a matrix of these sizes, with zeros for its padding: normal values of this deviation;
+  // `values_of`: name whose initial values it takes, empty: its own.
   Parameter shard(const std::string& name, const std::vector<std::int64_t>& sizes, const mesh::Shard& shard,
                   double deviation = kInitialDeviation, const std::string& values_of = {}) const;
 

@@ -64,10 +64,11 @@ void recount(const LayerRecord& record) {
 }
 
 void recount(const WeightRecord& record) {
-  for (const PendingProduct& product : record) {
-    recount(product.grad_output, Category::WeightRecords);
-    recount(product.input, Category::WeightRecords);
-  }
+  for_tensors(record, [](const at::Tensor& tensor) { recount(tensor, Category::WeightRecords); });
+}
+
+void WeightRecord::end_gathered() {
+  for (GatheredRows& rows : gathered) rows.finish();
 }
 
 void StorageBytes::add(const at::Tensor& tensor) {

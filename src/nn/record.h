@@ -2,33 +2,36 @@
 // Tensors kept between forward and backward, by name and layer. A policy (model/memory_policy.h) selects
 // which stay; the backward recomputes the others by the forward's operations on the same values.
 //
-// N = b·T tokens of one slice of a micro-batch; see model/shape.h for the other letters.
+// N = b·T tokens of one slice of a micro-batch, n of them in a shard's own block of rows (tensor_group.h; n =
+// N for a single shard); heads and ffn columns are the shard's. See model/shape.h for the other letters.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <array>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
 #include "model/memory/policy.h"
+#include "nn/groups/tensor_group.h"
 #include "nn/parameter.h"
 
 namespace penstock::nn {
 
 enum class Saved : std::uint8_t {
-  LayerInput,       // [N, h]
-  Norm1Scale,       // [N], accumulator type
-  Norm1Output,      // [N, h], input of the query, key and value products
+  LayerInput,       // [n, h]
+  Norm1Scale,       // [n], accumulator type
+  Norm1Output,      // [n, h], gathered for the query, key and value products
   Query,            // [b, H, T, d], after the rotation
   Key,              // [b, K, T, d], after the rotation
   Value,            // [b, K, T, d], a view of the product's [N, K·d]
   AttentionOutput,  // [N, H·d], merged over all chunks; input of the output product
   LogSumExp,        // [b, H, T], accumulator type
-  Norm2Input,       // [N, h], after the first residual
-  Norm2Scale,       // [N]
-  Norm2Output,      // [N, h], input of the gate and up products
+  Norm2Input,       // [n, h], after the first residual
+  Norm2Scale,       // [n]
+  Norm2Output,      // [n, h], gathered for the gate and up products
   Gate,             // [N, f]
   Up,               // [N, f]
   Product,          // [N, f], silu(gate)·up, input of the down product
@@ -39,7 +42,7 @@ inline constexpr std::size_t kSavedCount = 14;
 // with its output, the log-sum-exp with the attention output.
 model::SavedTensor part_of(Saved name);
 
-// The tensors one layer saves for one slice.
+// The tensors one shard of a layer saves for one slice.
 struct LayerRecord {
   std::array<at::Tensor, kSavedCount> tensors;
 
@@ -52,13 +55,38 @@ struct LayerRecord {
   const at::Tensor& operator[](Saved name) const { return tensors[static_cast<std::size_t>(name)]; }
 };
 
-// A weight gradient to compute later: weight.gradient += grad_outputᵀ · input.
-struct PendingProduct {
-  Parameter* weight;
-  at::Tensor grad_output;  // [N, out]
-  at::Tensor input;        // [N, in]
+using LayerRecords = std::vector<LayerRecord>;  // of a rank's shards
+
+// Rows that several weight products of a layer read, in the order of their first use.
+enum class SharedRows : std::uint8_t {
+  Gradient,        // of the layer's output: down_proj's output gradient
+  Norm2Output,     // input of gate_proj and up_proj
+  MiddleGradient,  // of the middle of the residual stream: o_proj's output gradient
+  Norm1Output,     // input of q_proj, k_proj and v_proj
 };
-using WeightRecord = std::vector<PendingProduct>;
+inline constexpr std::size_t kSharedRows = 4;
+
+// The operands of one layer's weight gradients, grad_outputᵀ · input each. Of the shared rows a shard keeps
+// its block alone; they are gathered for their products, or still are from the backward.
+struct WeightRecord {
+  struct Product {
+    Parameter* weight = nullptr;
+    at::Tensor own;  // [N, out] or [N, in], the operand that is the shard's own
+  };
+  std::array<Rows, kSharedRows> shared;
+  std::array<GatheredRows, kSharedRows> gathered;
+  std::array<std::vector<Product>, kSharedRows> products;
+
+  void keep(SharedRows rows, Rows blocks, GatheredRows all) {
+    shared[static_cast<std::size_t>(rows)] = std::move(blocks);
+    gathered[static_cast<std::size_t>(rows)] = std::move(all);
+  }
+  void add(SharedRows rows, Parameter* weight, at::Tensor own) {
+    products[static_cast<std::size_t>(rows)].push_back({weight, std::move(own)});
+  }
+  // The gathered rows end; the blocks stay.
+  void end_gathered();
+};
 
 // Drops the tensors that `keep` lacks.
 void drop_unless(model::KeepSet keep, LayerRecord& record);
@@ -70,6 +98,17 @@ void append_leavable(const LayerRecord& record, bool keys_and_values, std::vecto
 // Accounts the kept tensors as activations or weight records.
 void recount(const LayerRecord& record);
 void recount(const WeightRecord& record);
+
+// Every tensor that a weight record keeps.
+template <class Visit>
+void for_tensors(const WeightRecord& record, Visit&& visit) {
+  for (const Rows& rows : record.shared) {
+    for (const at::Tensor& block : rows) visit(block);
+  }
+  for (const auto& products : record.products) {
+    for (const WeightRecord::Product& product : products) visit(product.own);
+  }
+}
 
 // Bytes of the tensors' storages, each storage once: a view pins all of its storage.
 class StorageBytes {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/stage.h"
 
+#include <algorithm>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
 #include "nn/allocator.h"
 #include "nn/decoder_layer.h"
-#include "nn/kernels/embedding.h"
+#include "nn/embedding_shards.h"
 #include "nn/output_layer.h"
 #include "nn/stage_parameters.h"
+#include "nn/vocabulary_visit.h"
 
 namespace penstock::nn {
 namespace {
@@ -16,26 +20,31 @@ namespace {
 // Record of one (micro-batch, slice).
 struct SliceRecord {
   SlicePlace place;
-  std::vector<LayerRecord> layers;
+  std::vector<LayerRecords> layers;
   at::Tensor tokens;       // first stage: for the embedding's gradient; a view of the caller's batch
-  at::Tensor grad_hidden;  // last stage: the kept gradient of the loss [N, h]
+  at::Tensor grad_hidden;  // last stage: the kept gradient of the loss [n, h]
 };
 using SliceRecords = std::map<SliceKey, SliceRecord>;
 
-// The records of one layer for the slices before `key`, newest first.
-std::vector<LayerRecord*> earlier_slices(SliceRecords& records, SliceKey key, std::size_t layer) {
-  std::vector<LayerRecord*> earlier;
+// The weight products of one (micro-batch, slice).
+struct SliceProducts {
+  std::int64_t tokens = 0;
+  std::vector<WeightRecord> layers;
+};
+
+constexpr int kOutputChannel = 2;  // after those of TensorGroup::Collective
+
+// The records of one layer for the slices before `key`, newest first, of each shard.
+std::vector<std::vector<LayerRecord*>> earlier_slices(SliceRecords& records, SliceKey key, std::size_t layer,
+                                                      int shards) {
+  std::vector<std::vector<LayerRecord*>> earlier(static_cast<std::size_t>(shards));
   for (int slice = key.slice - 1; slice >= 0; --slice) {
     const auto found = records.find({key.micro_batch, slice});
     PENSTOCK_CHECK(found != records.end(), "a slice needs the keys and values of all earlier slices");
-    earlier.push_back(&found->second.layers[layer]);
+    for (std::size_t shard = 0; shard < earlier.size(); ++shard)
+      earlier[shard].push_back(&found->second.layers[layer][shard]);
   }
   return earlier;
-}
-
-SlicePlace place_of(const ForwardInput& input) {
-  const at::Tensor& given = input.tokens.defined() ? input.tokens : input.hidden;
-  return {given.size(0), given.size(1), input.first_position};
 }
 
 // Kept of a slice in evaluation: the tensors that later slices read.
@@ -44,47 +53,44 @@ model::KeepSet kept_by_evaluation(const ForwardInput& input) {
 }
 
 at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
+at::Tensor as_row(const at::Tensor& ids) { return ids.reshape(-1).contiguous(); }
 
-at::Tensor as_slices(const at::Tensor& rows, const SlicePlace& place) {
-  return rows.view({place.sequences, place.tokens, rows.size(1)});
-}
-
-DecoderLayer bind_layer(std::vector<Parameter>& parameters, const model::Shape& shape, std::int64_t layer,
-                        const kernels::RotaryTable* rotary) {
+LayerShard bind_shard(std::span<Parameter> parameters, const model::Shape& shape, int shards,
+                      std::int64_t layer, const kernels::RotaryTable* rotary, const ContextGroup* context) {
   const auto named = [&](const char* part) {
     return &parameter_named(parameters, "model.layers." + std::to_string(layer) + "." + part + ".weight");
   };
-  DecoderLayer bound;
-  bound.attention = {shape.heads,
-                     shape.kv_heads,
-                     named("self_attn.q_proj"),
-                     named("self_attn.k_proj"),
-                     named("self_attn.v_proj"),
-                     named("self_attn.o_proj"),
-                     rotary};
-  bound.feed_forward = {named("mlp.gate_proj"), named("mlp.up_proj"), named("mlp.down_proj")};
-  bound.input_norm = named("input_layernorm");
-  bound.post_attention_norm = named("post_attention_layernorm");
-  bound.norm_epsilon = shape.norm_epsilon;
-  return bound;
+  return {.attention = {shape.heads / shards, std::max<std::int64_t>(shape.kv_heads / shards, 1),
+                        named("self_attn.q_proj"), named("self_attn.k_proj"), named("self_attn.v_proj"),
+                        named("self_attn.o_proj"), rotary, context},
+          .feed_forward = {named("mlp.gate_proj"), named("mlp.up_proj"), named("mlp.down_proj")},
+          .input_norm = named("input_layernorm"),
+          .post_attention_norm = named("post_attention_layernorm")};
 }
 
 }  // namespace
 
 struct Stage::Parts {
   StageOptions options;
-  std::vector<Parameter> parameters;
+  TensorGroup alone;
+  TensorGroup& group;
+  const ContextGroup& context;
+  std::vector<Parameter> parameters;  // of all shards, one after the other
   kernels::RotaryTable rotary;
   std::vector<DecoderLayer> layers;
-  Parameter* embedding = nullptr;  // first stage
-  OutputLayer output;              // last stage
+  EmbeddingShards embedding;   // first stage
+  OutputLayer output;          // last stage, of a single shard
+  OutputShards shared_output;  // last stage, of several
   SliceRecords records;
   SliceRecords evaluated;
-  std::map<SliceKey, std::vector<WeightRecord>> weight_records;  // per layer
+  std::map<SliceKey, SliceProducts> weight_records;
 
   explicit Parts(const StageOptions& given);
+  std::span<Parameter> parameters_of(int own_index);
+  void bind(const model::Shape& shape);
   model::KeepSet kept_of(std::size_t layer) const;
-  at::Tensor run_layers(const ForwardInput& input, SliceRecords& store, bool training);
+  Rows run_layers(const ForwardInput& input, SliceRecords& store, bool training);
+  OutputResult run_output(const ForwardInput& input, const Rows& hidden, bool training);
   SliceRecord take_record(SliceKey key);
   template <class Consume>
   at::Tensor run_backward(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners,
@@ -93,20 +99,47 @@ struct Stage::Parts {
 
 Stage::Parts::Parts(const StageOptions& given)
     : options(given),
-      parameters(make_parameters(given)),
+      group(given.group ? *given.group : alone),
+      context(given.context ? *given.context : ContextGroup::alone()),
       rotary(kernels::rotary_table(given.shape, given.max_positions, compute_type(given.precision))) {
   PENSTOCK_CHECK(given.keep.empty() || given.keep.size() == static_cast<std::size_t>(given.layers.count),
                  "a policy for each layer");
   recount(rotary.cosine, Category::Weights);
   recount(rotary.sine, Category::Weights);
-  for (std::int64_t layer = 0; layer < given.layers.count; ++layer) {
-    layers.push_back(bind_layer(parameters, given.shape, given.layers.first + layer, &rotary));
+  for (std::vector<Parameter>& shard : make_parameters(given, group))
+    std::ranges::move(shard, std::back_inserter(parameters));
+  bind(given.shape);
+}
+
+std::span<Parameter> Stage::Parts::parameters_of(int own_index) {
+  const std::size_t count = parameters.size() / static_cast<std::size_t>(group.own());
+  return std::span(parameters).subspan(count * static_cast<std::size_t>(own_index), count);
+}
+
+void Stage::Parts::bind(const model::Shape& shape) {
+  embedding.group = &group;
+  shared_output = {.own = {},
+                   .ranks = group.shards() > 1 ? &group.communicator() : nullptr,
+                   .group = &group,
+                   .norm_epsilon = shape.norm_epsilon,
+                   .tile_tokens = options.loss_tile_tokens};
+  layers.resize(static_cast<std::size_t>(options.layers.count));
+  for (int i = 0; i < group.own(); ++i) {
+    const std::span<Parameter> shard = parameters_of(i);
+    if (options.first) embedding.own.push_back(&shard.front());
+    if (options.last)
+      shared_output.own.push_back(
+          {&parameter_named(shard, kOutputName), &parameter_named(shard, kFinalNormName)});
+    for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+      const auto number = options.layers.first + static_cast<std::int64_t>(layer);
+      layers[layer].shards.push_back(bind_shard(shard, shape, group.shards(), number, &rotary, &context));
+      layers[layer].group = &group;
+      layers[layer].norm_epsilon = shape.norm_epsilon;
+    }
   }
-  if (given.first) embedding = &parameters.front();
-  if (given.last) {
-    output = {&parameter_named(parameters, "model.norm.weight"),
-              &parameter_named(parameters, "lm_head.weight"), given.shape.norm_epsilon,
-              given.loss_tile_tokens};
+  if (options.last) {
+    const OutputShards::Shard& whole = shared_output.own.front();
+    output = {whole.norm, whole.matrix, shape.norm_epsilon, options.loss_tile_tokens};
   }
 }
 
@@ -114,23 +147,37 @@ model::KeepSet Stage::Parts::kept_of(std::size_t layer) const {
   return options.keep.empty() ? keep_of(model::Policy::None) : options.keep[layer];
 }
 
-// The last layer's output [N, h].
-at::Tensor Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& store, bool training) {
+// The last layer's output.
+Rows Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& store, bool training) {
   SliceRecord& record = store[input.key];
   PENSTOCK_CHECK(record.layers.empty(), "a slice goes forward once");
-  record.place = place_of(input);
-  record.layers.resize(layers.size());
+  record.place = input.place;
+  record.layers.assign(layers.size(), LayerRecords(static_cast<std::size_t>(group.own())));
   if (options.first && training) record.tokens = input.tokens;
-  at::Tensor hidden = options.first ? kernels::embed(embedding->weight, input.tokens.reshape(-1).contiguous())
-                                    : as_rows(input.hidden);
+  Rows hidden = options.first ? embedding.embed(as_row(input.tokens))
+                              : group.split(as_rows(input.hidden), input.place.rows());
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
-    const auto earlier = earlier_slices(store, input.key, layer);
-    hidden =
-        layer_forward(layers[layer], hidden, record.place, earlier, record.layers[layer], input.partners);
-    drop_unless(training ? kept_of(layer) : kept_by_evaluation(input), record.layers[layer]);
-    recount(record.layers[layer]);
+    const LayerCall call{input.place, earlier_slices(store, input.key, layer, group.own()), input.partners};
+    LayerRecords& records_of_layer = record.layers[layer];
+    hidden = layer_forward(layers[layer], hidden, call, records_of_layer);
+    for (LayerRecord& shard : records_of_layer) {
+      drop_unless(training ? kept_of(layer) : kept_by_evaluation(input), shard);
+      recount(shard);
+    }
   }
   return hidden;
+}
+
+// The loss, and when training the gradient of the stage's output.
+OutputResult Stage::Parts::run_output(const ForwardInput& input, const Rows& hidden, bool training) {
+  const at::Tensor targets = as_row(input.targets);
+  if (group.shards() == 1) {
+    if (training) return output_forward(output, hidden.front(), targets, input.loss_scale);
+    return {.loss_sum = output_loss(output, hidden.front(), targets), .grad_hidden = {}};
+  }
+  const VisitInput given{hidden, targets, input.loss_scale, training};
+  const VisitResult result = VocabularyVisit(shared_output, kOutputChannel, given).carry_out();
+  return {result.loss_sum, training ? group.join(result.grad_hidden) : at::Tensor()};
 }
 
 SliceRecord Stage::Parts::take_record(SliceKey key) {
@@ -142,21 +189,22 @@ SliceRecord Stage::Parts::take_record(SliceKey key) {
   return std::move(records.extract(found).mapped());
 }
 
-// Gives each layer's weight record to consume(layer, record), last layer first.
+// Gives each layer's weight record to consume(layer, tokens, record), last layer first.
 template <class Consume>
 at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_output,
                                       AttentionPartners* partners, Consume&& consume) {
   SliceRecord record = take_record(key);
-  at::Tensor grad = options.last ? std::exchange(record.grad_hidden, {}) : as_rows(grad_output);
+  const std::int64_t tokens = record.place.rows();
+  Rows grad =
+      group.split(options.last ? std::exchange(record.grad_hidden, {}) : as_rows(grad_output), tokens);
   for (std::size_t layer = layers.size(); layer-- > 0;) {
-    const auto earlier = earlier_slices(records, key, layer);
+    const LayerCall call{record.place, earlier_slices(records, key, layer, group.own()), partners};
     WeightRecord pending;
-    grad = layer_backward_input(layers[layer], grad, record.place, earlier, std::move(record.layers[layer]),
-                                pending, partners);
-    consume(layer, std::move(pending));
+    grad = layer_backward_input(layers[layer], grad, call, std::move(record.layers[layer]), pending);
+    consume(layer, tokens, std::move(pending));
   }
-  if (!options.first) return as_slices(grad, record.place);
-  kernels::accumulate_embedding_gradient(embedding->gradient, grad, record.tokens.reshape(-1).contiguous());
+  if (!options.first) return group.join(grad);
+  embedding.add_gradient(grad, as_row(record.tokens));
   return {};
 }
 
@@ -167,23 +215,23 @@ Stage::Stage(Stage&&) noexcept = default;
 std::vector<Parameter>& Stage::parameters() { return parts_->parameters; }
 
 ForwardOutput Stage::forward(const ForwardInput& input) {
-  const at::Tensor hidden = parts_->run_layers(input, parts_->records, true);
-  SliceRecord& record = parts_->records[input.key];
-  if (!parts_->options.last) return {.hidden = as_slices(hidden, record.place)};
-  auto [loss_sum, grad_hidden] =
-      output_forward(parts_->output, hidden, input.targets.reshape(-1).contiguous(), input.loss_scale);
+  const Rows hidden = parts_->run_layers(input, parts_->records, true);
+  if (!parts_->options.last) return {.hidden = parts_->group.join(hidden)};
+  auto [loss_sum, grad_hidden] = parts_->run_output(input, hidden, true);
   recount(grad_hidden, Category::Logits);
-  record.grad_hidden = grad_hidden;
+  parts_->records[input.key].grad_hidden = grad_hidden;
   return {.loss_sum = loss_sum};
 }
 
 at::Tensor Stage::backward_input(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners) {
-  std::vector<WeightRecord> pending(parts_->layers.size());
-  at::Tensor grad =
-      parts_->run_backward(key, grad_output, partners, [&](std::size_t layer, WeightRecord record) {
-        recount(record);
-        pending[layer] = std::move(record);
-      });
+  SliceProducts pending{.layers = std::vector<WeightRecord>(parts_->layers.size())};
+  at::Tensor grad = parts_->run_backward(key, grad_output, partners,
+                                         [&](std::size_t layer, std::int64_t tokens, WeightRecord record) {
+                                           record.end_gathered();
+                                           recount(record);
+                                           pending.tokens = tokens;
+                                           pending.layers[layer] = std::move(record);
+                                         });
   const bool fresh = parts_->weight_records.emplace(key, std::move(pending)).second;
   PENSTOCK_CHECK(fresh, "the weight gradients of an earlier use of this key are still to be formed");
   return grad;
@@ -192,26 +240,30 @@ at::Tensor Stage::backward_input(SliceKey key, const at::Tensor& grad_output, At
 void Stage::backward_weight(SliceKey key) {
   const auto found = parts_->weight_records.find(key);
   PENSTOCK_CHECK(found != parts_->weight_records.end(), "backward_weight follows backward_input, once");
-  std::vector<WeightRecord> pending = std::move(parts_->weight_records.extract(found).mapped());
-  for (std::size_t layer = pending.size(); layer-- > 0;) layer_backward_weight(std::move(pending[layer]));
+  SliceProducts pending = std::move(parts_->weight_records.extract(found).mapped());
+  for (std::size_t layer = pending.layers.size(); layer-- > 0;)
+    layer_backward_weight(parts_->layers[layer], pending.tokens, std::move(pending.layers[layer]));
 }
 
 at::Tensor Stage::backward(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners) {
-  return parts_->run_backward(key, grad_output, partners, [](std::size_t, WeightRecord record) {
-    layer_backward_weight(std::move(record));
-  });
+  return parts_->run_backward(key, grad_output, partners,
+                              [&](std::size_t layer, std::int64_t tokens, WeightRecord record) {
+                                layer_backward_weight(parts_->layers[layer], tokens, std::move(record));
+                              });
 }
 
 ForwardOutput Stage::evaluate(const ForwardInput& input) {
-  const at::Tensor hidden = parts_->run_layers(input, parts_->evaluated, false);
-  if (!parts_->options.last) return {.hidden = as_slices(hidden, place_of(input))};
-  return {.loss_sum = output_loss(parts_->output, hidden, input.targets.reshape(-1).contiguous())};
+  const Rows hidden = parts_->run_layers(input, parts_->evaluated, false);
+  if (!parts_->options.last) return {.hidden = parts_->group.join(hidden)};
+  return {.loss_sum = parts_->run_output(input, hidden, false).loss_sum};
 }
 
 at::Tensor Stage::evaluate_logits(const ForwardInput& input) {
-  PENSTOCK_CHECK(parts_->options.last, "the last stage has the output layer");
-  const at::Tensor hidden = parts_->run_layers(input, parts_->evaluated, false);
-  return as_slices(output_logits(parts_->output, hidden), place_of(input));
+  PENSTOCK_CHECK(parts_->options.last && parts_->group.shards() == 1,
+                 "a rank alone with the last stage has the output layer");
+  const Rows hidden = parts_->run_layers(input, parts_->evaluated, false);
+  const at::Tensor logits = output_logits(parts_->output, hidden.front());
+  return logits.view({input.place.sequences, input.place.tokens, logits.size(1)});
 }
 
 void Stage::forget(int micro_batch) {
@@ -230,7 +282,9 @@ std::vector<c10::Storage> Stage::leavable(SliceKey key, bool sliced) const {
   const auto found = parts_->records.find(key);
   PENSTOCK_CHECK(found != parts_->records.end(), "a record leaves between forward and backward");
   std::vector<c10::Storage> storages;
-  for (const LayerRecord& layer : found->second.layers) append_leavable(layer, !sliced, storages);
+  for (const LayerRecords& layer : found->second.layers) {
+    for (const LayerRecord& shard : layer) append_leavable(shard, !sliced, storages);
+  }
   return storages;
 }
 
@@ -239,20 +293,18 @@ Stage::SavedBytes Stage::saved_bytes() const {
   for (const SliceRecords* store : {&parts_->records, &parts_->evaluated}) {
     for (const auto& [key, record] : *store) {
       logits.add(record.grad_hidden);
-      for (const LayerRecord& layer : record.layers) {
-        for (const at::Tensor& tensor : layer.tensors) activations.add(tensor);
-        kv_gradients.add(layer.key_gradient);
-        kv_gradients.add(layer.value_gradient);
+      for (const LayerRecords& layer : record.layers) {
+        for (const LayerRecord& shard : layer) {
+          for (const at::Tensor& tensor : shard.tensors) activations.add(tensor);
+          kv_gradients.add(shard.key_gradient);
+          kv_gradients.add(shard.value_gradient);
+        }
       }
     }
   }
-  for (const auto& [key, layers] : parts_->weight_records) {
-    for (const WeightRecord& layer : layers) {
-      for (const PendingProduct& product : layer) {
-        weight_records.add(product.grad_output);
-        weight_records.add(product.input);
-      }
-    }
+  for (const auto& [key, products] : parts_->weight_records) {
+    for (const WeightRecord& layer : products.layers)
+      for_tensors(layer, [&](const at::Tensor& tensor) { weight_records.add(tensor); });
   }
   return {activations.total(), weight_records.total(), kv_gradients.total(), logits.total()};
 }

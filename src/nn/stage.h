@@ -2,12 +2,15 @@
 // A stage: consecutive decoder layers, preceded by the embedding on the first stage and followed by the final
 // norm, the output matrix and the loss on the last. Explicit backward throughout; no autograd.
 //
-// T = tokens of one slice of each of the b sequences of a micro-batch; slices need not be equally long. The
-// tensors saved for one (micro-batch, slice) are one record, owned by the stage from forward until backward
-// (or until backward_weight, as a weight record). A policy may keep fewer: the backward recomputes the rest,
-// with the same bits. The keys and values of a slice are part of its record and are read by the later slices
-// of the micro-batch. The legal order of calls is in algorithms, "Dependencies"; other orders are broken
-// invariants. One thread at a time.
+// N = b·T tokens of one slice of a micro-batch, T of each of its b sequences; slices need not be equally
+// long. Of a tensor group (tensor_group.h) each rank has the stage's parameters of its shards and n of the N
+// rows between layers; all its ranks make the same calls, each with its own rows. Of a context group
+// (context_group.h) each rank has its own tokens of every slice, and N counts those. Alone a rank has all.
+// The tensors saved for one (micro-batch, slice) are one record, owned by the stage from forward until
+// backward (or until backward_weight, as a weight record). A policy may keep fewer: the backward recomputes
+// the rest, with the same bits. The keys and values of a slice are part of its record and are read by the
+// later slices of the micro-batch. The legal order of calls is in algorithms, "Dependencies"; other orders
+// are broken invariants. One thread at a time.
 //
 // Arguments may be kept without a copy (hidden until the record is consumed, grad_output until
 // backward_weight, tokens until the backward): the caller must not write to them afterwards. Norm and
@@ -25,6 +28,9 @@
 #include "model/memory/policy.h"
 #include "model/shape.h"
 #include "nn/attention_partners.h"
+#include "nn/groups/context_group.h"
+#include "nn/groups/slice_place.h"
+#include "nn/groups/tensor_group.h"
 #include "nn/parameter.h"
 
 namespace penstock::nn {
@@ -42,6 +48,8 @@ struct StageOptions {
   // it.
   std::vector<model::KeepSet> keep;
   StateLayout states;
+  TensorGroup* group = nullptr;           // outlives the stage; null: this rank alone
+  const ContextGroup* context = nullptr;  // the same
 };
 
 // The part of the step's tokens that a call works on.
@@ -53,18 +61,18 @@ struct SliceKey {
 
 struct ForwardInput {
   SliceKey key;
-  std::int64_t first_position = 0;        // of the slice in its sequence
+  SlicePlace place;
   bool last_slice = false;                // no slice reads its keys and values: evaluation keeps none
-  at::Tensor tokens;                      // [b, T] int64, first stage
-  at::Tensor hidden;                      // [b, T, h] in the compute type, other stages
-  at::Tensor targets;                     // [b, T] int64, last stage; -1: no target
+  at::Tensor tokens;                      // [b, T] int64, first stage; all of the tensor group's
+  at::Tensor hidden;                      // [n, h] in the compute type, other stages
+  at::Tensor targets;                     // [b, T] int64, last stage, as tokens; -1: no target
   double loss_scale = 1.0;                // last stage: 1 / number of targets of the whole step
   AttentionPartners* partners = nullptr;  // devices that compute part of this slice's attention; may be null
 };
 
 struct ForwardOutput {
-  at::Tensor hidden;    // [b, T, h]; undefined on the last stage
-  double loss_sum = 0;  // last stage: sum over targets of -log p(target), unscaled
+  at::Tensor hidden;    // [n, h]; undefined on the last stage
+  double loss_sum = 0;  // last stage: sum over targets of -log p(target), unscaled; 0 on all ranks but one
 };
 
 class Stage {
@@ -73,12 +81,12 @@ class Stage {
   ~Stage();
   Stage(Stage&&) noexcept;
 
-  // In the model's order; stable addresses.
+  // Of each shard in the model's order; stable addresses.
   std::vector<Parameter>& parameters();
 
   ForwardOutput forward(const ForwardInput& input);
 
-  // Gradient of the stage's output [b, T, h] (undefined on the last stage, which computed it in forward) to
+  // Gradient of the stage's output [n, h] (undefined on the last stage, which computed it in forward) to
   // the gradient of its input (undefined on the first stage, which accumulates the embedding's gradient). The
   // record becomes a weight record. Partners as in forward.
   at::Tensor backward_input(SliceKey key, const at::Tensor& grad_output,
@@ -93,7 +101,8 @@ class Stage {
   // Forward without backward: keeps keys and values only, until forget(). Computes no gradients.
   ForwardOutput evaluate(const ForwardInput& input);
 
-  // evaluate(), but the logits [b, T, V] in f32 (f64 for f64) instead of the loss, last stage; for sampling.
+  // evaluate(), but the logits [b, T, V] in f32 (f64 for f64) instead of the loss, last stage; for sampling,
+  // by a rank alone.
   at::Tensor evaluate_logits(const ForwardInput& input);
 
   void forget(int micro_batch);  // drops the tensors that evaluate kept

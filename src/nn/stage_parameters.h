@@ -2,6 +2,7 @@
 // The parameters of a stage, made and filled.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "nn/parameter.h"
@@ -10,12 +11,13 @@
 
 namespace penstock::nn {
 
-// In the model's order: those of embedding, layers, final norm and output matrix that the stage has. Initial
+// Of each shard of this rank in the model's order: its parts of embedding, layers, final norm and output
+// matrix, as far as the stage has them (norms whole, a copy for each shard). Initial
 // values: norms 1; matrices normal with deviation 0.02, output projections (o_proj, down_proj) divided by
 // √(2·layers of the model). A tied output matrix is named lm_head.weight and has the embedding's values.
-std::vector<Parameter> make_parameters(const StageOptions& options);
+std::vector<std::vector<Parameter>> make_parameters(const StageOptions& options, const TensorGroup& group);
 
 // The parameter of that name.
-Parameter& parameter_named(std::vector<Parameter>& parameters, const std::string& name);
+Parameter& parameter_named(std::span<Parameter> parameters, const std::string& name);
 
 }  // namespace penstock::nn

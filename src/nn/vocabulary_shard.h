@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device's share of the embedding and of the output matrix under vocabulary parallelism (algorithms: "The
+// One rank's share of the embedding and of the output matrix under vocabulary parallelism (algorithms: "The
 // output layer and the loss"; SlimPipe, SC'25; Yeung et al. 2024). Both matrices are padded to a multiple of
-// the p devices and cut into equal blocks of rows; padding has no weight in a softmax and gets no gradient.
-// Every device has the tokens of the step, so sender and receiver derive the rows of a message from them.
+// the T·p shards of a pipeline and cut into equal blocks of rows; padding has no weight in a softmax and gets
+// no gradient. A rank has the T/t neighbouring shards of its tensor group's, each with parameters of its own.
+// Every rank has the tokens of the step, so sender and receiver derive the rows of a message from them.
 //
 // One thread at a time. N = tokens of one slice of a micro-batch.
 #pragma once
@@ -11,9 +12,12 @@
 
 #include <vector>
 
+#include "comm/communicator.h"
 #include "mesh/shard.h"
 #include "model/shape.h"
+#include "nn/groups/tensor_group.h"
 #include "nn/parameter.h"
+#include "nn/vocabulary_visit.h"
 
 namespace penstock::nn {
 
@@ -21,8 +25,9 @@ struct VocabularyOptions {
   model::Shape shape;
   model::Precision precision = model::Precision::F32;
   std::uint64_t seed = 1;
-  int rank = 0;
-  int parts = 1;  // devices; device parts - 1 has the last stage, and the final norm
+  int device = 0;
+  int devices = 1;  // of the pipeline; the last one has the last stage, and the final norm
+  TensorGroup* group = nullptr;
   std::int64_t loss_tile_tokens = 512;
   mesh::StateSharing sharing;  // with the other replicas
 };
@@ -31,22 +36,23 @@ class VocabularyShard {
  public:
   explicit VocabularyShard(const VocabularyOptions& options);
 
-  // In the model's order: embedding rows, final norm (last device), output rows. Stable addresses. Initial
-  // values equal the whole matrices' rows. A tied output matrix is an alias with its own gradient.
+  // Of each shard in the model's order: embedding rows, final norm (last device), output rows. Stable
+  // addresses. Initial values equal the whole matrices' rows. A tied output matrix is an alias with its own
+  // gradient.
   std::vector<Parameter>& parameters() { return parameters_; }
 
-  const VocabularyOptions& options() const { return options_; }
-  const mesh::Shard& shard() const { return shard_; }  // rows of the embedding and of the output matrix
-  bool is_last() const { return options_.rank + 1 == options_.parts; }
+  bool is_last() const { return options_.device + 1 == options_.devices; }
+  std::int64_t hidden() const { return options_.shape.hidden; }
 
-  const Parameter& embedding() const { return parameters_.front(); }
-  Parameter& output() { return parameters_.back(); }
-  Parameter& final_norm() { return parameters_[1]; }
+  // The output layer for a visit of `ranks`, all ranks of the pipeline (vocabulary_visit.h). The group must
+  // outlive it.
+  OutputShards output(comm::Communicator& ranks);
 
-  // Indices of a device's tokens among tokens [N]; int64, ascending.
-  at::Tensor places_of(int rank, const at::Tensor& tokens) const;
+  // Indices among tokens [N] of those that the device holds, on its rank with this rank's place in the tensor
+  // group; int64, ascending.
+  at::Tensor places_of(int device, const at::Tensor& tokens) const;
 
-  // Embeddings of this device's tokens, in token order [k, h].
+  // Embeddings of this rank's tokens, in token order [k, h].
   at::Tensor embed(const at::Tensor& tokens) const;
 
   // Adds the gradient [k, h] of embed(tokens), in token order.
@@ -59,8 +65,12 @@ class VocabularyShard {
   void weights_from_masters();
 
  private:
+  std::size_t per_shard() const { return is_last() ? 3 : 2; }
+  Parameter& embedding(int own_index) { return parameters_[per_shard() * own_index]; }
+  const Parameter& embedding(int own_index) const { return parameters_[per_shard() * own_index]; }
+  Parameter& output(int own_index) { return parameters_[per_shard() * (own_index + 1) - 1]; }
+
   VocabularyOptions options_;
-  mesh::Shard shard_;
   std::vector<Parameter> parameters_;
 };
 

@@ -2,7 +2,6 @@
 #include "nn/vocabulary_visit.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 
 #include <algorithm>
 #include <numeric>
@@ -11,61 +10,85 @@
 
 #include "base/error.h"
 #include "nn/allocator.h"
+#include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/profile.h"
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/sharded_softmax.h"
+#include "nn/kernels/sum_parts.h"
 #include "nn/output_layer.h"
 
 namespace penstock::nn {
 namespace {
 
-std::span<std::byte> bytes_of(const at::Tensor& tensor) {
-  PENSTOCK_CHECK(tensor.is_contiguous(), "messages are contiguous");
-  return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
+mesh::Shard common(const mesh::Shard& a, const mesh::Shard& b) {
+  const std::int64_t begin = std::max(a.begin, b.begin), end = std::min(a.begin + a.count, b.begin + b.count);
+  const std::int64_t count = std::max<std::int64_t>(end - begin, 0);
+  return {.begin = begin, .count = count, .held = count};
 }
 
 }  // namespace
 
-VocabularyVisit::VocabularyVisit(VocabularyShard& shard, comm::Communicator& pipeline, int channel,
-                                 const VisitInput& input)
-    : shard_(shard),
-      pipeline_(pipeline),
-      channel_(channel),
-      input_(input),
-      tile_tokens_(shard.options().loss_tile_tokens),
-      last_(pipeline.size() - 1) {
-  PENSTOCK_CHECK(pipeline.size() == shard.options().parts, "each device has its shard");
-  const std::int64_t count = input.targets.numel();
-  const auto tile_of = [&](std::int64_t tile) {
-    const std::int64_t begin = tile * tile_tokens_;
-    return normed_.narrow(0, begin, std::min(tile_tokens_, count - begin));
-  };
-  if (shard.is_last()) {
-    auto normed =
-        kernels::rms_norm(input.hidden, shard.final_norm().weight, shard.options().shape.norm_epsilon);
-    normed_ = normed.output;
-    scale_ = normed.scale;
-    if (input.with_gradients) grad_normed_ = at::empty_like(normed_);
+VocabularyVisit::VocabularyVisit(const OutputShards& layer, int channel, const VisitInput& input)
+    : layer_(layer), group_(*layer.group), channel_(channel), input_(input), tokens_(input.targets.numel()) {
+  PENSTOCK_CHECK(layer.ranks->size() % group_.ranks() == 0, "every stage has as many ranks");
+  const at::Tensor& matrix = layer.own.front().matrix->weight;
+  if (layer.last()) {
+    Rows normed;
+    for (std::size_t i = 0; i < layer.own.size(); ++i) {
+      auto [output, scale] =
+          kernels::rms_norm(input.hidden[i], layer.own[i].norm->weight, layer.norm_epsilon);
+      normed.push_back(std::move(output));
+      scales_.push_back(std::move(scale));
+    }
+    if (group_.shards() == 1) normed_ = normed.front();
+    const std::int64_t own_rows = group_.own_rows(tokens_);
+    if (input.with_gradients) grad_normed_ = at::empty({own_rows, matrix.size(1)}, matrix.options());
+    if (group_.shards() > 1) {
+      normed_ = at::empty({tokens_, matrix.size(1)}, matrix.options());
+      for (int i = 0; i < group_.own(); ++i) {
+        const mesh::Shard rows = group_.rows_of_shard(tokens_, group_.shard_of(i));
+        normed_.narrow(0, rows.begin, rows.count).copy_(normed[static_cast<std::size_t>(i)]);
+      }
+    }
   } else {
     const CategoryScope scope(Category::Transfers);
-    normed_ = at::empty({count, shard.options().shape.hidden}, shard.embedding().weight.options());
+    normed_ = at::empty({tokens_, matrix.size(1)}, matrix.options());
   }
-  for (std::int64_t tile = 0; tile < tiles(); ++tile) {
-    at::Tensor rows = tile_of(tile);
-    if (shard.is_last()) {
-      for_others([&](int other) { send(rows, other); });
-    } else {
-      hidden_arrives_.push_back(receive(rows, last_));
+  comm::as_part_of(kName, [&] { post_hidden(); });
+}
+
+void VocabularyVisit::post_hidden() {
+  const int self = layer_.ranks->rank();
+  hidden_arrives_.resize(static_cast<std::size_t>(tiles()));
+  for (std::int64_t number = 0; number < tiles(); ++number) {
+    const Tile tile = tile_at(number);
+    for (int rank = first_of_last(); rank < layer_.ranks->size(); ++rank) {
+      const mesh::Shard rows = rows_of(tile, rank);
+      if (rows.count == 0) continue;
+      const at::Tensor part = normed_.narrow(0, rows.begin, rows.count);
+      if (rank == self) {
+        for_others([&](int other) { send(part, other); });
+      } else {
+        hidden_arrives_[static_cast<std::size_t>(number)].push_back(receive(part, rank));
+      }
     }
   }
-  pipeline.barrier();
 }
 
 VisitResult VocabularyVisit::carry_out() {
   const BlockScope block(Block::Output);
+  comm::as_part_of(kName, [&] { visit_tiles(); });
+  VisitResult result;
+  if (!layer_.last()) return result;
+  if (layer_.ranks->rank() == first_of_last()) result.loss_sum = loss_sum_;
+  if (input_.with_gradients) result.grad_hidden = norm_backward();
+  return result;
+}
+
+void VocabularyVisit::visit_tiles() {
   std::optional<Tile> open;
   for (std::int64_t number = 0; number < tiles(); ++number) {
     Tile next = begin_tile(number);
@@ -75,30 +98,34 @@ VisitResult VocabularyVisit::carry_out() {
   if (open) finish_tile(std::move(*open));
   finish_reduction();
   for (Sent& sent : sent_) sent.request.wait();
-  VisitResult result;
-  if (!shard_.is_last()) return result;
-  result.loss_sum = loss_sum_;
-  if (input_.with_gradients) {
-    Parameter& norm = shard_.final_norm();
-    result.grad_hidden =
-        kernels::rms_norm_backward(grad_normed_, input_.hidden, norm.weight, scale_, {}, norm.gradient);
+}
+
+Rows VocabularyVisit::norm_backward() {
+  Rows grad_hidden;
+  const Rows grad_normed = group_.split(grad_normed_, tokens_);
+  for (std::size_t i = 0; i < layer_.own.size(); ++i) {
+    Parameter& norm = *layer_.own[i].norm;
+    grad_hidden.push_back(kernels::rms_norm_backward(grad_normed[i], input_.hidden[i], norm.weight,
+                                                     scales_[i], {}, norm.gradient));
   }
-  return result;
+  return grad_hidden;
 }
 
 VocabularyVisit::Tile VocabularyVisit::begin_tile(std::int64_t number) {
-  Tile tile{.begin = number * tile_tokens_};
-  tile.tokens = std::min(tile_tokens_, input_.targets.numel() - tile.begin);
-  if (!hidden_arrives_.empty()) hidden_arrives_[number].wait();
-  tile.logits = logits_of(normed_.narrow(0, tile.begin, tile.tokens), shard_.output().weight);
-  const at::Tensor mine = kernels::shard_statistics(
-      tile.logits, input_.targets.narrow(0, tile.begin, tile.tokens), shard_.shard());
-  tile.statistics = at::empty({pipeline_.size(), 3, tile.tokens}, mine.options());
-  tile.statistics.select(0, pipeline_.rank()).copy_(mine);
+  Tile tile = tile_at(number);
+  for (comm::Request& request : hidden_arrives_[static_cast<std::size_t>(number)]) request.wait();
+  const at::Tensor targets = input_.targets.narrow(0, tile.begin, tile.tokens);
+  const std::int64_t own = group_.own(), all = own * layer_.ranks->size(), self = layer_.ranks->rank();
+  const at::Tensor normed = normed_.narrow(0, tile.begin, tile.tokens);
+  for (int i = 0; i < own; ++i) {
+    tile.logits.push_back(logits_of(normed, layer_.own[static_cast<std::size_t>(i)].matrix->weight));
+    const at::Tensor mine = kernels::shard_statistics(tile.logits.back(), targets, matrix_rows(i));
+    if (i == 0) tile.statistics = at::empty({all, 3, tile.tokens}, mine.options());
+    tile.statistics.select(0, self * own + i).copy_(mine);
+  }
   for_others([&](int other) {
-    send(tile.statistics.select(0, pipeline_.rank()), other);
-    at::Tensor theirs = tile.statistics.select(0, other);
-    tile.gathering.push_back(receive(theirs, other));
+    send(tile.statistics.narrow(0, self * own, own), other);
+    tile.gathering.push_back(receive(tile.statistics.narrow(0, other * own, own), other));
   });
   return tile;
 }
@@ -106,64 +133,106 @@ VocabularyVisit::Tile VocabularyVisit::begin_tile(std::int64_t number) {
 void VocabularyVisit::finish_tile(Tile tile) {
   for (comm::Request& request : tile.gathering) request.wait();
   const at::Tensor targets = input_.targets.narrow(0, tile.begin, tile.tokens);
-  const auto softmax = kernels::combine_statistics(tile.statistics, targets, shard_.shard().held);
+  const auto softmax = kernels::combine_statistics(tile.statistics, targets, matrix_rows(0).held);
   loss_sum_ += std::accumulate(softmax.losses.begin(), softmax.losses.end(), 0.0);
   if (input_.with_gradients) form_gradients(tile, targets, softmax.scale);
 }
 
-void VocabularyVisit::form_gradients(Tile& tile, const at::Tensor& targets, const at::Tensor& scale) {
-  Parameter& matrix = shard_.output();
-  kernels::shard_gradient(tile.logits, targets, shard_.shard(), scale, input_.loss_scale);
-  at::Tensor part = kernels::product_backward_wide(tile.logits, matrix.weight);
+// The sum over the own shards, and in the logits their gradients.
+at::Tensor VocabularyVisit::partial_gradient(Tile& tile, const at::Tensor& targets, const at::Tensor& scale) {
+  std::vector<at::Tensor> parts;
+  for (int i = 0; i < group_.own(); ++i) {
+    at::Tensor& logits = tile.logits[static_cast<std::size_t>(i)];
+    kernels::shard_gradient(logits, targets, matrix_rows(i), scale, input_.loss_scale);
+    const Parameter& matrix = *layer_.own[static_cast<std::size_t>(i)].matrix;
+    parts.push_back(kernels::product_backward_wide(logits, matrix.weight));
+  }
+  at::Tensor part =
+      parts.size() == 1 ? parts.front() : kernels::sum_parts(parts, parts.front().scalar_type());
   recount(part, Category::Transfers);
+  return part;
+}
+
+void VocabularyVisit::form_gradients(Tile& tile, const at::Tensor& targets, const at::Tensor& scale) {
+  const at::Tensor part = partial_gradient(tile, targets, scale);
+  const int self = layer_.ranks->rank();
+  const auto rows_in_tile = [&](const mesh::Shard& rows) {
+    return part.narrow(0, rows.begin - tile.begin, rows.count);
+  };
   finish_reduction();
-  if (shard_.is_last()) {
-    reduction_.begin = tile.begin;
-    reduction_.parts.resize(static_cast<std::size_t>(pipeline_.size()));
+  for (int rank = first_of_last(); rank < layer_.ranks->size(); ++rank) {
+    const mesh::Shard rows = rows_of(tile, rank);
+    if (rows.count == 0) continue;
+    if (rank != self) {
+      send(rows_in_tile(rows), rank);
+      continue;
+    }
+    reduction_.rows = rows;
+    reduction_.parts.resize(static_cast<std::size_t>(layer_.ranks->size()));
     for_others([&](int other) {
-      at::Tensor& theirs = reduction_.parts[other];
-      theirs = at::empty_like(part);
+      at::Tensor& theirs = reduction_.parts[static_cast<std::size_t>(other)];
+      theirs = at::empty({rows.count, part.size(1)}, part.options());
       recount(theirs, Category::Transfers);
       reduction_.receives.push_back(receive(theirs, other));
     });
-    reduction_.parts.back() = part;
-  } else {
-    send(part, last_);
+    reduction_.parts[static_cast<std::size_t>(self)] = rows_in_tile(rows);
   }
-  kernels::accumulate_weight_gradient(matrix.gradient, tile.logits,
-                                      normed_.narrow(0, tile.begin, tile.tokens));
+  for (int i = 0; i < group_.own(); ++i) {
+    kernels::accumulate_weight_gradient(layer_.own[static_cast<std::size_t>(i)].matrix->gradient,
+                                        tile.logits[static_cast<std::size_t>(i)],
+                                        normed_.narrow(0, tile.begin, tile.tokens));
+  }
 }
 
 // Adds the parts of the latest tile; the receives were posted before its weight gradient.
 void VocabularyVisit::finish_reduction() {
   if (reduction_.parts.empty()) return;
   for (comm::Request& request : reduction_.receives) request.wait();
-  at::Tensor& sum = reduction_.parts.front();
-  for (std::size_t rank = 1; rank < reduction_.parts.size(); ++rank) {
-    kernels::accumulate(sum, reduction_.parts[rank]);
-  }
-  grad_normed_.narrow(0, reduction_.begin, sum.size(0)).copy_(sum);
+  const int ranks = group_.ranks();
+  const auto tree_of_stage = [&](int stage) -> at::Tensor& {
+    const auto part = [&](int i) -> at::Tensor& {
+      return reduction_.parts[static_cast<std::size_t>(stage * ranks + i)];
+    };
+    for (int apart = 1; apart < ranks; apart *= 2) {
+      for (int i = 0; i + apart < ranks; i += 2 * apart) kernels::accumulate(part(i), part(i + apart));
+    }
+    return part(0);
+  };
+  at::Tensor& sum = tree_of_stage(0);
+  for (int stage = 1; stage < layer_.stages(); ++stage) kernels::accumulate(sum, tree_of_stage(stage));
+  const std::int64_t first = group_.rows_of_rank(tokens_, group_.rank()).begin;
+  grad_normed_.narrow(0, reduction_.rows.begin - first, reduction_.rows.count).copy_(sum);
   reduction_ = {};
 }
 
+mesh::Shard VocabularyVisit::rows_of(const Tile& tile, int rank) const {
+  const mesh::Shard whole{.begin = tile.begin, .count = tile.tokens, .held = tile.tokens};
+  return common(whole, group_.rows_of_rank(tokens_, rank - first_of_last()));
+}
+
+VocabularyVisit::Tile VocabularyVisit::tile_at(std::int64_t number) const {
+  const std::int64_t begin = number * layer_.tile_tokens;
+  return {.begin = begin, .tokens = std::min(layer_.tile_tokens, tokens_ - begin)};
+}
+
 std::int64_t VocabularyVisit::tiles() const {
-  return (input_.targets.numel() + tile_tokens_ - 1) / tile_tokens_;
+  return (tokens_ + layer_.tile_tokens - 1) / layer_.tile_tokens;
 }
 
 // Frees arrived buffers first.
 void VocabularyVisit::send(const at::Tensor& buffer, int to) {
   std::erase_if(sent_, [](Sent& sent) { return sent.request.test(); });
-  sent_.push_back({pipeline_.send(bytes_of(buffer), to, channel_), buffer});
+  sent_.push_back({layer_.ranks->send(bytes_of_tensor(buffer), to, channel_), buffer});
 }
 
-comm::Request VocabularyVisit::receive(at::Tensor& buffer, int from) {
-  return pipeline_.receive(bytes_of(buffer), from, channel_);
+comm::Request VocabularyVisit::receive(const at::Tensor& buffer, int from) {
+  return layer_.ranks->receive(bytes_of_tensor(buffer), from, channel_);
 }
 
 template <class Visit>
 void VocabularyVisit::for_others(Visit&& visit) {
-  for (int other = 0; other < pipeline_.size(); ++other) {
-    if (other != pipeline_.rank()) visit(other);
+  for (int other = 0; other < layer_.ranks->size(); ++other) {
+    if (other != layer_.ranks->rank()) visit(other);
   }
 }
 

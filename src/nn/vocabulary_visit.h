@@ -1,53 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output layer and the loss of one slice, computed by all devices of a pipeline together: one visit
+// The output layer and the loss of one slice, computed by all ranks that share the rows of the output matrix:
+// the t ranks of the last stage, or under vocabulary parallelism all t·p ranks of a pipeline. One visit
 // computes the loss, the gradient of the last stage's output and the gradient of the output matrix, tile by
 // tile of tokens (algorithms: "The output layer and the loss").
 //
-// Each device computes the logits of its columns of a tile and three numbers per token, which all devices
-// gather; during the gather it computes the next tile's logits, so at most two tiles of logits exist
-// (category logits). The partial gradients of the hidden states are added on the last device in the
-// accumulator type, in the order of the ranks. Results do not depend on timing and differ from the unsharded
-// output layer by rounding.
+// Each shard of a rank gives the logits of its columns of a tile and three numbers per token, which all ranks
+// gather; during the gather a rank computes the next tile's logits, so at most two tiles of logits exist
+// (category logits). The partial gradients of the hidden states are added in the accumulator type by the
+// ranks of the last stage, each for its own rows: the parts of a stage's shards as a tree, the stages in
+// their order. Results do not depend on timing and differ from the unsharded output layer by rounding.
 #pragma once
+
+#include <vector>
 
 #include "base/units.h"
 #include "comm/communicator.h"
-#include "nn/vocabulary_shard.h"
+#include "mesh/shard.h"
+#include "nn/groups/tensor_group.h"
+#include "nn/parameter.h"
 
 namespace penstock::nn {
 
+// The part of the output layer on one rank.
+struct OutputShards {
+  struct Shard {
+    Parameter* matrix = nullptr;
+    Parameter* norm = nullptr;  // the shard's copy; on the last stage only
+  };
+  std::vector<Shard> own;
+  comm::Communicator* ranks = nullptr;  // rank = stage·t + r_t; the last t have the last stage
+  const TensorGroup* group = nullptr;   // of this rank's stage
+  double norm_epsilon = 1e-5;
+  std::int64_t tile_tokens = 512;
+
+  bool last() const { return own.front().norm != nullptr; }
+  int stages() const { return ranks->size() / group->ranks(); }
+};
+
 struct VisitInput {
-  at::Tensor hidden;           // [N, h], the last stage's output; on the last device only
+  Rows hidden;                 // the last stage's output, each shard's rows [n, h]; on its ranks only
   at::Tensor targets;          // [N] int64; -1: none
   double loss_scale = 1.0;     // 1 / number of targets of the whole step
   bool with_gradients = true;  // else the loss only
 };
 
 struct VisitResult {
-  double loss_sum = 0;     // over the targets, unscaled; on the last device, 0 elsewhere
-  at::Tensor grad_hidden;  // [N, h], times loss_scale; on the last device
+  double loss_sum = 0;  // over the targets, unscaled; on the first rank of the last stage, 0 elsewhere
+  Rows grad_hidden;     // times loss_scale; on the last stage
 };
 
 class VocabularyVisit {
  public:
-  // Posts the messages of the hidden states on `channel` and returns when all devices have done so.
-  // Collective. Arguments must outlive the visit.
-  VocabularyVisit(VocabularyShard& shard, comm::Communicator& pipeline, int channel, const VisitInput& input);
+  static constexpr const char* kName = "the output layer of a slice";
 
-  // Computes the visit. Adds the gradients of the output matrix and, on the last device, of the final norm.
+  // Posts the messages of the hidden states on `channel`. Arguments must outlive the visit.
+  VocabularyVisit(const OutputShards& layer, int channel, const VisitInput& input);
+
+  // Computes the visit. Adds the gradients of the output matrix and, on the last stage, of the final norm.
+  // Failures of its messages name it by kName.
   VisitResult carry_out();
 
  private:
   struct Tile {
     std::int64_t begin = 0, tokens = 0;
-    at::Tensor logits;      // [T, rows]
-    at::Tensor statistics;  // [p, 3, T]
+    std::vector<at::Tensor> logits;  // [T, rows] of each own shard
+    at::Tensor statistics;           // [all shards, 3, T]
     std::vector<comm::Request> gathering;
   };
-  // Parts of a tile's gradient in flight to the last device.
+  // Parts of the gradient of a tile's own rows in flight to this rank.
   struct Reduction {
-    std::int64_t begin = 0;
-    std::vector<at::Tensor> parts;  // [rank][T, h]
+    mesh::Shard rows;
+    std::vector<at::Tensor> parts;  // [rank][rows, h]
     std::vector<comm::Request> receives;
   };
   struct Sent {
@@ -55,26 +78,36 @@ class VocabularyVisit {
     at::Tensor buffer;
   };
 
+  void post_hidden();
+  void visit_tiles();
   void send(const at::Tensor& buffer, int to);
-  comm::Request receive(at::Tensor& buffer, int from);
+  comm::Request receive(const at::Tensor& buffer, int from);
   template <class Visit>
   void for_others(Visit&& visit);
 
+  int first_of_last() const { return layer_.ranks->size() - group_.ranks(); }
+  // Those of the tile's rows that a rank of the last stage has, counted from the slice's first.
+  mesh::Shard rows_of(const Tile& tile, int rank) const;
+  mesh::Shard matrix_rows(int own_index) const { return layer_.own[own_index].matrix->shard; }
+
   std::int64_t tiles() const;
+  Tile tile_at(std::int64_t number) const;
   Tile begin_tile(std::int64_t number);
   void finish_tile(Tile tile);
+  at::Tensor partial_gradient(Tile& tile, const at::Tensor& targets, const at::Tensor& scale);
   void form_gradients(Tile& tile, const at::Tensor& targets, const at::Tensor& scale);
   void finish_reduction();
+  Rows norm_backward();
 
-  VocabularyShard& shard_;
-  comm::Communicator& pipeline_;
+  const OutputShards& layer_;
+  const TensorGroup& group_;
   const int channel_;
   const VisitInput& input_;
-  const std::int64_t tile_tokens_;
-  const int last_;                             // rank of the last device
-  at::Tensor normed_, scale_;                  // [N, h], and on the last device the norm's [N]
-  std::vector<comm::Request> hidden_arrives_;  // [tile], elsewhere
-  at::Tensor grad_normed_;                     // [N, h] in the compute type, on the last device
+  const std::int64_t tokens_;
+  at::Tensor normed_;                                       // [N, h]
+  std::vector<at::Tensor> scales_;                          // of the norm, of each own shard's rows
+  std::vector<std::vector<comm::Request>> hidden_arrives_;  // [tile]
+  at::Tensor grad_normed_;                                  // [own rows, h] in the compute type
   Reduction reduction_;
   std::vector<Sent> sent_;
   double loss_sum_ = 0;

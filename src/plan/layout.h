@@ -2,6 +2,7 @@
 // One way to run a workload on a cluster: a candidate of the search.
 #pragma once
 
+#include "model/memory/context_traffic.h"
 #include "model/memory/policy.h"
 #include "model/memory/terms.h"
 #include "plan/in_flight.h"
@@ -65,6 +66,8 @@ inline sim::LayerSlice average_slice(const Workload& workload, const Layout& lay
   const auto sequence = static_cast<double>(workload.seq_len);
   return {.shape = workload.model.shape,
           .mesh = layout.mesh,
+          .context = model::automatic_split(model::shape_of_rank(workload.model.shape, layout.mesh.tensor),
+                                            layout.mesh.context),
           .family = workload.model.family,
           .keep = layout.keep,
           .tokens = group_tokens(workload, layout),

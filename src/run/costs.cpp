@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/costs.h"
 
+#include "run/context.h"
 #include "run/held_parameters.h"
 #include "run/replicas.h"
 
@@ -31,6 +32,8 @@ sim::Work work_of(const Run& run) {
           .precision = run.precision,
           .keep = run.keep,
           .vocabulary_parallel = run.sharded_vocabulary(),
+          .tensor_shards = run.tensor_shards(),
+          .context = context_split(run.options),
           .loss_tile = run.options.train.loss_tile_tokens,
           .kernels = run.kernels,
           .shard_group = sharing_of(run, {}).shards,

@@ -10,6 +10,7 @@
 #include "model/memory/exchange_traffic.h"
 #include "model/memory/kernels.h"
 #include "model/slice_halves.h"
+#include "run/context.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/compute.h"
 #include "schedule/slot_grid.h"
@@ -20,15 +21,15 @@ namespace {
 constexpr Bytes kAnnouncement = 2 * sizeof(std::int64_t);  // two words before every request
 
 model::ExchangeTraffic layer_traffic(const Run& run, const schedule::Exchange& exchange, bool backward) {
-  const auto& slices = run.slices[exchange.of.key.micro_batch];
+  const auto slices = cached_slices(run, exchange.of.key.micro_batch);
   Tokens keys = 0;
   for (const model::SlicePart& part : model::parts_of_halves(slices, exchange.first_half, exchange.halves))
     keys += part.length;
   if (keys == 0) return {};
-  const Tokens queries = slices[exchange.of.key.slice].length;
+  const Tokens queries = run.slices[exchange.of.key.micro_batch][exchange.of.key.slice].length;
   const std::int64_t sequences = run.sequences();
-  return model::exchange_traffic(model::shape_of_rank(run.shape(), run.mesh.tensor), run.precision,
-                                 sequences * queries, sequences * keys, backward);
+  return model::exchange_traffic(cached_shape(run), run.precision, sequences * queries, sequences * keys,
+                                 backward);
 }
 
 // Summed over the layers of the op; a backward recomputes the attention where it was not kept.
@@ -58,11 +59,11 @@ model::ExchangeTraffic most_traffic(const Run& run, const schedule::Exchange& ex
 
 // Bytes that the owner copies before sending.
 Bytes copies(const Run& run, const schedule::Exchange& exchange) {
-  const auto& slices = run.slices[exchange.of.key.micro_batch];
+  const auto slices = cached_slices(run, exchange.of.key.micro_batch);
   Bytes bytes = 0;
   for (const model::SlicePart& part : model::parts_of_halves(slices, exchange.first_half, exchange.halves)) {
-    bytes += model::exchange_copies(model::shape_of_rank(run.shape(), run.mesh.tensor), run.precision,
-                                    run.sequences(), part.length, slices[part.slice].length);
+    bytes += model::exchange_copies(cached_shape(run), run.precision, run.sequences(), part.length,
+                                    slices[part.slice].length);
   }
   return bytes;
 }
@@ -138,13 +139,13 @@ Bytes exchange_buffers(const Run& run, const schedule::Program& program, int dev
 }
 
 Bytes exchange_temporaries(const Run& run, const schedule::Program& program, int device) {
-  const model::Shape shape = model::shape_of_rank(run.shape(), run.mesh.tensor);
+  const model::Shape shape = cached_shape(run);
   Bytes most = 0;
   for (const schedule::Exchange& exchange : program.exchanges) {
     if (exchange.partner != device) continue;
-    const auto& slices = run.slices[exchange.of.key.micro_batch];
+    const auto slices = cached_slices(run, exchange.of.key.micro_batch);
     model::AttentionSize size{.sequences = run.sequences(),
-                              .tokens = slices[exchange.of.key.slice].length,
+                              .tokens = run.slices[exchange.of.key.micro_batch][exchange.of.key.slice].length,
                               .heads = shape.heads,
                               .kv_heads = shape.kv_heads,
                               .head_dim = shape.head_dim()};

@@ -18,14 +18,21 @@ HeldParameters tensors(std::int64_t count, std::int64_t elements, std::int64_t s
 
 std::int64_t shards_of(const Run& run) { return sharing_of(run, {}).shards; }
 
-// Of the first rank: blocks that are longer come first.
-HeldParameters held(const Run& run, const model::ParameterShape& parameter) {
-  const mesh::Shard shard = mesh::shard_of(parameter.name, parameter.sizes, run.sharding(), {});
+HeldParameters held_by_shard(const Run& run, const model::ParameterShape& parameter, int tensor_shard) {
+  const mesh::Shard shard =
+      mesh::shard_of(parameter.name, parameter.sizes, run.sharding(), {.tensor = tensor_shard});
   std::int64_t elements = shard.held;
   for (std::size_t i = 0; i < parameter.sizes.size(); ++i) {
     if (static_cast<int>(i) != shard.dimension) elements *= parameter.sizes[i];
   }
   return tensors(1, elements, shards_of(run));
+}
+
+// Of the first rank: blocks that are longer come first. Each of its logical shards has tensors of its own.
+HeldParameters held(const Run& run, const model::ParameterShape& parameter) {
+  HeldParameters sum;
+  for (int shard = 0; shard < run.shards_of_rank(); ++shard) sum += held_by_shard(run, parameter, shard);
+  return sum;
 }
 
 // Whole experts, which t·c·d/e ranks replicate.
@@ -51,10 +58,6 @@ HeldParameters held_by_layer(const Run& run) {
   return layer;
 }
 
-HeldParameters held_of_matrix(const Run& run) {
-  return held(run, {"model.embed_tokens.weight", {run.shape().vocab, run.shape().hidden}});
-}
-
 // The other side of a tied matrix that is on this rank.
 HeldParameters gradient_alone(const HeldParameters& matrix) {
   return {0, matrix.gradients, 0, matrix.longest};
@@ -74,12 +77,16 @@ HeldParameters& HeldParameters::operator+=(const HeldParameters& other) {
   return *this;
 }
 
+HeldParameters matrix_held(const Run& run) {
+  return held(run, {"model.embed_tokens.weight", {run.shape().vocab, run.shape().hidden}});
+}
+
 HeldParameters held_by_stage(const Run& run, int stage) {
   const bool last = stage + 1 == run.stages();
   HeldParameters sum = times(held_by_layer(run), run.layers[stage].count);
-  if (last) sum += tensors(1, run.shape().hidden, shards_of(run));  // the final norm
+  if (last) sum += held(run, {"model.norm.weight", {run.shape().hidden}});
   if (run.sharded_vocabulary()) return sum;
-  const HeldParameters matrix = held_of_matrix(run);
+  const HeldParameters matrix = matrix_held(run);
   if (stage == 0) sum += matrix;
   const bool alias = run.shape().tied_embeddings && run.stages() == 1;
   if (last) sum += alias ? gradient_alone(matrix) : matrix;
@@ -87,7 +94,7 @@ HeldParameters held_by_stage(const Run& run, int stage) {
 }
 
 HeldParameters vocabulary_held(const Run& run) {
-  HeldParameters sum = held_of_matrix(run);
+  HeldParameters sum = matrix_held(run);
   sum += run.shape().tied_embeddings ? gradient_alone(sum) : HeldParameters(sum);
   return sum;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many parameters a rank holds: the shards of its stages on the fullest rank of the mesh, padding
-// included.
+// included. Each of its logical shards (run/tensor.h) has its own copy of what is not cut.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@ struct HeldParameters {
 
   HeldParameters& operator+=(const HeldParameters& other);
 };
+
+// One matrix of the vocabulary: the rows of it that the rank has.
+HeldParameters matrix_held(const Run& run);
 
 // Layers, and on the end stages embedding, final norm and output matrix as far as the stage has them.
 HeldParameters held_by_stage(const Run& run, int stage);

@@ -26,7 +26,7 @@ schedule::Lowering lowering_of(const Run& run, const Cuts& slices) {
   }
   lowering.exchange = exchange_of(run);
   lowering.gradients = {.tied_embeddings = run.shape().tied_embeddings,
-                        .tied_bytes = run.shape().vocab * run.shape().hidden * accumulator / run.mesh.tensor};
+                        .tied_bytes = accumulator * matrix_held(run).gradients};
   if (run.mesh.replicas() > 1) {  // gradients out, weights back
     const auto held = [&run](int unit) {
       return unit < run.stages() ? held_by_stage(run, unit) : vocabulary_held(run);

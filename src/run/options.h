@@ -68,6 +68,8 @@ struct ParallelOptions {
   std::int64_t shard_group = 0;  // ranks; 0: all replicas
   std::int64_t cp = 1;
   std::int64_t tp = 1;
+  bool tp_overlap = true;
+  std::string cp_mode = "auto";
   std::int64_t ep = 1;  // folded: divides tp·cp·dp
 };
 
@@ -99,6 +101,7 @@ struct MemoryOptions {
 
 struct NumericsOptions {
   std::int64_t replicas = 0;  // R; 0: parallel.dp
+  std::int64_t tensor = 0;    // T; 0: parallel.tp
 };
 
 struct OutputOptions {

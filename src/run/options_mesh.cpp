@@ -51,8 +51,23 @@ void describe(ParallelOptions& options, OptionTable& table) {
   table.push_back({section, "shard_group", &options.shard_group,
                    "Replicas that share one set of states, as many as are in a node; the others hold copies.",
                    devices, "all"});
-  table.push_back({section, "cp", &options.cp, "Context-parallel devices; train takes 1 so far.", devices});
-  table.push_back({section, "tp", &options.tp, "Tensor-parallel devices; train takes 1 so far.", devices});
+  table.push_back({section, "cp", &options.cp,
+                   "Context-parallel devices, which share out the tokens of every slice.", devices});
+  table.push_back(
+      {section, "cp_mode", &options.cp_mode,
+       "How they attend together: gather: keys and values go to all; query: queries do, and their "
+       "partial results back; heads: tokens are exchanged for heads; mixed: heads among some, "
+       "queries among others; auto: the cheapest that the heads allow.",
+       one_of({"gather", "query", "heads", "mixed", "auto"})});
+  table.push_back({section, "tp", &options.tp,
+                   "Tensor-parallel devices: each has its part of the heads, ffn columns and vocabulary, and "
+                   "of the tokens between them.",
+                   devices});
+  table.push_back({section,
+                   "tp_overlap",
+                   &options.tp_overlap,
+                   "Gathers before products and scatters behind them run while what is there is multiplied.",
+                   {}});
   table.push_back({section, "ep", &options.ep,
                    "Expert-parallel ranks, folded into tp·cp·dp; train takes 1 so far.", devices});
 }
@@ -62,6 +77,10 @@ void describe(NumericsOptions& options, OptionTable& table) {
                    "Groups of the batch whose gradients are added in a tree: runs with any parallel.dp that "
                    "this is a power of two times of have the same bits.",
                    from_to(1, kMostDevices), "parallel.dp"});
+  table.push_back({"numerics", "tensor", &options.tensor,
+                   "Parts of each layer that are computed one by one and added in a tree: runs with any "
+                   "parallel.tp that this is a power of two times of, and with 1, have the same bits.",
+                   from_to(1, kMostDevices), "parallel.tp"});
 }
 
 void describe(ScheduleOptions& options, OptionTable& table) {

@@ -103,8 +103,8 @@ Run with_passing_weights(Run run) {
 }
 
 mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at) {
-  const int replicas = static_cast<int>(run.mesh.replicas()),
-            replica = at.data * run.mesh.context + at.context;
+  const auto replicas = static_cast<int>(run.mesh.replicas()),
+             replica = static_cast<int>(mesh::replica_of(run.mesh, at));
   const bool whole = run.states == schedule::ReplicaStates::Whole;
   const int shards = whole ? 1 : static_cast<int>(run.options.parallel.shard_group);
   return {.shards = shards, .shard = replica % shards, .copies = replicas / shards, .copy = replica / shards};

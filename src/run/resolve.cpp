@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "run/arrange.h"
 #include "run/choose.h"
+#include "run/context.h"
 #include "run/exchange.h"
 #include "run/layer_split.h"
 #include "run/lowering.h"
@@ -70,6 +71,17 @@ std::string note_of_gathers(const Run& run) {
          std::to_string(most_gathers(*other));
 }
 
+// Where slices are cut elsewhere than the given unit says.
+void note_other_cuts(Run& run, std::int64_t given_unit) {
+  Options given = run.options;
+  given.schedule.slice_unit = given_unit;
+  if (given_unit == run.options.schedule.slice_unit || cuts_of(given, run.schedule.slices) == run.slices)
+    return;
+  run.context_note += run.context_note.empty() ? "slices" : "; slices";
+  run.context_note += " are cut at multiples of " + std::to_string(run.options.schedule.slice_unit) +
+                      " tokens, since each has 2 · parallel.cp pieces";
+}
+
 }  // namespace
 
 Run lay_out(Options options, const Machine& machine) {
@@ -106,6 +118,8 @@ bool chooses_by_speed(const Options& options) {
 }
 
 Run resolve(Options options, const Machine& machine) {
+  const bool chooses_context = options.parallel.cp_mode == "auto";
+  const std::int64_t unit = options.schedule.slice_unit;
   Run run = lay_out(std::move(options), machine);
   choose_order(run);
   choose_memory(run);
@@ -113,6 +127,8 @@ Run resolve(Options options, const Machine& machine) {
   run.program = program_of(run);
   run.predicted = predict_memory(run, run.program);
   run.gathers_note = note_of_gathers(run);
+  if (chooses_context && run.mesh.context > 1) run.context_note = note_of_context(run);
+  note_other_cuts(run, unit);
   return run;
 }
 

@@ -5,6 +5,12 @@
 
 namespace penstock::run {
 
+mesh::Mesh Run::logical_mesh() const {
+  mesh::Mesh logical = mesh;
+  logical.tensor = tensor_shards();
+  return logical;
+}
+
 std::vector<model::TokenRange> cut(const Options& options, int slices) {
   return model::cut_into_slices(options.data.seq_len, slices, options.schedule.slice_unit);
 }

@@ -54,6 +54,8 @@ struct Run {
   std::string gathers_note;   // what breadth-first would save of gathers of weights; may be empty
   std::string schedule_note;  // where the order of a schedule made for given costs comes from; may be empty
   std::string memory_note;    // the choice made for an "auto" of [memory]; may be empty
+  std::string
+      context_note;  // the choice made for parallel.cp_mode = "auto", a raised slice unit; may be empty
   std::string exchange_note;  // the choice made for schedule.exchange = "auto"; may be empty
 
   const model::Shape& shape() const { return options.model.shape; }
@@ -63,9 +65,15 @@ struct Run {
   bool sharded_vocabulary() const { return options.schedule.vocabulary_parallel; }
   bool is_sliced() const { return schedule::is_sliced(schedule); }
 
-  // The sharding of the parameters.
+  // Tensor parallelism (run/tensor.h): T logical shards of each layer, of which a rank has T/t.
+  int tensor_shards() const { return static_cast<int>(options.numerics.tensor); }
+  int shards_of_rank() const { return tensor_shards() / mesh.tensor; }
+  // The mesh with the logical shards as its tensor ranks.
+  mesh::Mesh logical_mesh() const;
+
+  // The sharding of the parameters, over the logical mesh.
   mesh::Sharding sharding() const {
-    return {mesh, shape().heads, shape().kv_heads, shape().experts, sharded_vocabulary()};
+    return {logical_mesh(), shape().heads, shape().kv_heads, shape().experts, sharded_vocabulary()};
   }
 };
 

@@ -9,8 +9,10 @@
 #include "base/text.h"
 #include "files/byte_tokenizer.h"
 #include "files/model_config.h"
+#include "run/context.h"
 #include "run/data_shares.h"
 #include "run/replicas.h"
+#include "run/tensor.h"
 #include "schedule/generators/generator.h"
 
 namespace penstock::run {
@@ -53,24 +55,16 @@ void settle_model(Options& options) {
           " must be above model.rope_low_frequency_factor = " + exact_number(scaling.low_frequency_factor));
 }
 
-// Every tensor-parallel rank holds a multiple or a divisor of `parts` heads.
-void check_tensor(const model::Shape& shape, std::int64_t tp) {
-  const std::string set = "parallel.tp = " + std::to_string(tp);
-  require(shape.heads % tp == 0, set + " does not divide model.heads = " + std::to_string(shape.heads) +
-                                     "; use " + divisors_near(tp, shape.heads));
-  require(shape.kv_heads % tp == 0 || tp % shape.kv_heads == 0,
-          set + " neither divides model.kv_heads = " + std::to_string(shape.kv_heads) +
-              " nor is a multiple of it; use " + divisors_near(tp, shape.kv_heads));
-}
-
 void check_vocabulary(const Options& options) {
-  const std::int64_t shards = options.parallel.tp * options.parallel.pp, vocab = options.model.shape.vocab;
+  const std::int64_t tensor = options.numerics.tensor, vocab = options.model.shape.vocab;
+  const std::int64_t shards = tensor * options.parallel.pp;
+  const char* product = tensor == 1                     ? "parallel.pp = "
+                        : tensor == options.parallel.tp ? "parallel.tp · pp = "
+                                                        : "numerics.tensor · parallel.pp = ";
   require(!options.schedule.vocabulary_parallel || vocab >= shards,
           "schedule.vocabulary_parallel = true needs as many tokens as devices; model.vocab = " +
-              std::to_string(vocab) + " is less than " +
-              (options.parallel.tp > 1 ? "parallel.tp · pp = " : "parallel.pp = ") + std::to_string(shards) +
-              ": use pp = " + std::to_string(std::max<std::int64_t>(vocab / options.parallel.tp, 1)) +
-              " or less");
+              std::to_string(vocab) + " is less than " + product + std::to_string(shards) +
+              ": use pp = " + std::to_string(std::max<std::int64_t>(vocab / tensor, 1)) + " or less");
 }
 
 void check_byte_vocabulary(const Options& options) {
@@ -81,15 +75,16 @@ void check_byte_vocabulary(const Options& options) {
               std::to_string(files::kByteVocabulary) + " or more");
 }
 
-void check_mesh(const Options& options) {
+void settle_mesh(Options& options) {
   const ParallelOptions& parallel = options.parallel;
-  check_tensor(options.model.shape, parallel.tp);
+  settle_tensor(options);
   mesh::validate(mesh_of(options));
   require(options.model.shape.experts % parallel.ep == 0,
           "parallel.ep = " + std::to_string(parallel.ep) +
               " does not divide model.experts = " + std::to_string(options.model.shape.experts) + "; use " +
               divisors_near(parallel.ep, options.model.shape.experts));
   check_vocabulary(options);
+  settle_context(options);
 }
 
 void check_micro_batches(const TrainOptions& train, std::int64_t replicas) {
@@ -175,7 +170,7 @@ mesh::Mesh mesh_of(const Options& options) {
 void settle(Options& options) {
   fit_replicas(options, {});
   settle_model(options);
-  check_mesh(options);
+  settle_mesh(options);
   check_byte_vocabulary(options);
   check_training(options);
   if (options.schedule.file.empty()) choose_generator(options);

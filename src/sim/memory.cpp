@@ -126,11 +126,12 @@ class Ledger {
       take_handed_over(op, event.start, forward ? -1 : 1);
       hand_over(op, event.end, forward ? 1 : -1);
     }
-    const Bytes shown = forward ? bytes.record + action.logits : 0;
+    const Bytes shown = forward ? bytes.record + action.logits + action.messages : 0;
     hold(event.start, event.end, action.growth - std::min(action.growth, shown), Held::Transient);
     if (forward) {
       add(event.start, bytes.record, Held::Records);
       hold(event.start, event.end, action.logits, Held::Logits);
+      hold(event.start, event.end, action.messages, Held::Buffers);
       if (!visits_) add(event.end, bytes.logits, Held::Logits);
     }
     if (op.kind == OpKind::BackwardWeight) add(event.end, -bytes.weight_record, Held::WeightRecords);

@@ -212,6 +212,8 @@ class Run {
                               .peak_bytes = report.peak_bytes,
                               .copy_hidden = report.copy_hidden,
                               .collective_hidden = report.collective_hidden,
+                              .tensor = report.tensor,
+                              .context = report.context,
                               .skipped = report.skipped,
                               .evaluation_loss = evaluation};
     metrics_->write(metrics);
@@ -220,6 +222,9 @@ class Run {
     summary_.loss = report.loss;
     summary_.copy_hidden = report.copy_hidden;
     summary_.collective_hidden = report.collective_hidden;
+    summary_.tensor = report.tensor;
+    summary_.context = report.context;
+    summary_.step_s = report.seconds;
     observer_.progress({.step = number,
                         .steps = steps(),
                         .loss = report.loss,

@@ -39,7 +39,7 @@ std::vector<std::int64_t> sample_text(nn::Stage& model, std::vector<std::int64_t
   std::vector<std::int64_t>& text = prompt;
   for (std::int64_t i = 0; i < sampling.tokens; ++i) {
     // Evaluates the whole text for each token: samples are short, and no state is kept between calls.
-    nn::ForwardInput input{.key = {0, 0}};
+    nn::ForwardInput input{.key = {0, 0}, .place = {1, static_cast<std::int64_t>(text.size()), 0}};
     input.tokens =
         at::from_blob(text.data(), {1, static_cast<std::int64_t>(text.size())}, at::dtype(at::kLong));
     const at::Tensor logits = model.evaluate_logits(input).to(at::kFloat);  // f64 models give f64

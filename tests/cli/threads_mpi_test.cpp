@@ -15,7 +15,7 @@ Left run(const Scratch& scratch, const std::string& name, const Arguments& comma
 }
 
 struct Case {
-  int ranks = 2;
+  int devices = 2;
   std::string schedule = "slimpipe";
   int slices = 1;
   std::string precision = "f32";
@@ -24,13 +24,21 @@ struct Case {
   int chunks = 0;  // 0: the schedule's own
   int layers = 8;
   int steps = 5;
+  int shards = 1;  // of tensor parallelism
+  int tensor = 1;  // ranks that carry them
+
+  int ranks() const { return devices * tensor; }
 };
 
 Arguments arguments_of(const Case& run, const Scratch& scratch, const std::string& directory) {
   Arguments arguments{"train",
                       scratch / "run.toml",
                       "--parallel.pp",
-                      std::to_string(run.ranks),
+                      std::to_string(run.devices),
+                      "--parallel.tp",
+                      std::to_string(run.tensor),
+                      "--numerics.tensor",
+                      std::to_string(run.shards),
                       "--schedule.name",
                       run.schedule,
                       "--schedule.slices",
@@ -66,12 +74,12 @@ int times_served(const Scratch& scratch, const std::string& directory) {
 }
 
 void expect_same_runs(const Case& asked) {
-  SCOPED_TRACE(asked.schedule + " " + std::to_string(asked.ranks));
+  SCOPED_TRACE(asked.schedule + " " + std::to_string(asked.ranks()));
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
   const Left threads =
-      run(scratch, "threads", with_threads(asked.ranks, arguments_of(asked, scratch, "threads")));
-  const Left processes = run(scratch, "mpi", with_mpirun(asked.ranks, arguments_of(asked, scratch, "mpi")));
+      run(scratch, "threads", with_threads(asked.ranks(), arguments_of(asked, scratch, "threads")));
+  const Left processes = run(scratch, "mpi", with_mpirun(asked.ranks(), arguments_of(asked, scratch, "mpi")));
   EXPECT_EQ(threads.steps.size(), static_cast<std::size_t>(asked.steps));
   EXPECT_EQ(threads.steps, processes.steps);
   EXPECT_FALSE(threads.weights.empty());
@@ -84,21 +92,29 @@ void expect_same_runs(const Case& asked) {
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithSlimpipe) {
   for (const int ranks : {2, 4}) {
     for (const char* precision : {"f32", "bf16"})
-      expect_same_runs({.ranks = ranks, .slices = 4, .precision = precision});
+      expect_same_runs({.devices = ranks, .slices = 4, .precision = precision});
   }
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithAShardedVocabulary) {
-  expect_same_runs({.ranks = 2, .slices = 4, .precision = "bf16", .sharded = true});
-  expect_same_runs({.ranks = 4, .slices = 4, .sharded = true});
+  expect_same_runs({.devices = 2, .slices = 4, .precision = "bf16", .sharded = true});
+  expect_same_runs({.devices = 4, .slices = 4, .sharded = true});
 }
 
 // Which device computes what is decided beforehand, and so is the order of all sums.
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithContextExchange) {
-  expect_same_runs({.ranks = 2, .slices = 8, .precision = "bf16", .exchange = "paired"});
-  expect_same_runs({.ranks = 4, .slices = 8, .sharded = true, .exchange = "levelled"});
-  expect_same_runs({.ranks = 3, .slices = 8, .exchange = "levelled", .layers = 6});
-  expect_same_runs({.ranks = 2, .slices = 6, .exchange = "levelled", .chunks = 2});
+  expect_same_runs({.devices = 2, .slices = 8, .precision = "bf16", .exchange = "paired"});
+  expect_same_runs({.devices = 4, .slices = 8, .sharded = true, .exchange = "levelled"});
+  expect_same_runs({.devices = 3, .slices = 8, .exchange = "levelled", .layers = 6});
+  expect_same_runs({.devices = 2, .slices = 6, .exchange = "levelled", .chunks = 2});
+}
+
+TEST(ThreadsAndMpi, LeaveTheSameBytesWithTensorParallelRanks) {
+  expect_same_runs({.devices = 1, .slices = 4, .precision = "bf16", .shards = 4, .tensor = 2});
+  expect_same_runs({.devices = 2, .slices = 4, .precision = "bf16", .shards = 2, .tensor = 2});
+  expect_same_runs(
+      {.devices = 2, .slices = 8, .sharded = true, .exchange = "paired", .shards = 2, .tensor = 2});
+  expect_same_runs({.devices = 2, .schedule = "zb-v", .shards = 2, .tensor = 2});
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithASplitBackward) {
@@ -106,7 +122,8 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesWithASplitBackward) {
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithTwoChunksInAV) {
-  for (const int ranks : {2, 4}) expect_same_runs({.ranks = ranks, .schedule = "zb-v", .precision = "bf16"});
+  for (const int ranks : {2, 4})
+    expect_same_runs({.devices = ranks, .schedule = "zb-v", .precision = "bf16"});
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithInterleavedSlices) {
@@ -118,7 +135,7 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesAfterTwentySteps) {
   for (const char* precision : {"f32", "bf16"}) {
     const Scratch scratch;
     scratch.write("run.toml", small_run_file(scratch));
-    Case asked{.ranks = 1, .slices = 4, .precision = precision, .steps = 20};
+    Case asked{.devices = 1, .slices = 4, .precision = precision, .steps = 20};
     const Left alone = run(scratch, "alone", with_threads(1, arguments_of(asked, scratch, "alone")));
     ASSERT_EQ(alone.steps.size(), 20u);
     ASSERT_FALSE(alone.weights.empty());
@@ -129,7 +146,7 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesAfterTwentySteps) {
       EXPECT_TRUE(left.weights == alone.weights);
     };
     for (const int ranks : {2, 4}) {
-      asked.ranks = ranks;
+      asked.devices = ranks;
       const std::string number = std::to_string(ranks);
       expect_as_alone("mpi" + number, with_mpirun(ranks, arguments_of(asked, scratch, "mpi" + number)));
       expect_as_alone("threads" + number,
@@ -137,8 +154,8 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesAfterTwentySteps) {
     }
   }
   expect_same_runs(
-      {.ranks = 2, .slices = 8, .precision = "bf16", .sharded = true, .exchange = "levelled", .steps = 20});
-  expect_same_runs({.ranks = 4, .schedule = "zb-v", .steps = 20});
+      {.devices = 2, .slices = 8, .precision = "bf16", .sharded = true, .exchange = "levelled", .steps = 20});
+  expect_same_runs({.devices = 4, .schedule = "zb-v", .steps = 20});
 }
 
 TEST(ThreadsAndMpi, LeaveWhatOneRankAloneLeaves) {

@@ -6,107 +6,32 @@
 
 #include <numeric>
 
-#include "nn/kernels/rope.h"
+#include "nn/layer_run.h"
 #include "nn/output_layer.h"
-#include "nn/reference_model.h"
-#include "nn/stage_parameters.h"
-#include "nn/tensor_checks.h"
 
 namespace penstock::testing {
 namespace {
 
-using nn::LayerRecord;
-
-// A layer with random weights (norms too, unlike fresh ones).
-struct TestLayer {
-  model::Shape shape;
-  std::vector<nn::Parameter> parameters;
-  nn::kernels::RotaryTable rotary;
-  nn::DecoderLayer layer;
-
-  explicit TestLayer(const model::Shape& given) : shape(given) {
-    parameters = nn::make_parameters({.shape = shape,
-                                      .layers = {0, 1},
-                                      .first = false,
-                                      .last = false,
-                                      .precision = model::Precision::F64});
-    rotary = nn::kernels::rotary_table(shape, 256, at::kDouble);
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      parameters[i].weight.copy_(random_tensor(parameters[i].weight.sizes(), at::kDouble, 100 + i).mul(0.5));
-    }
-    const auto part = [&](const char* name) {
-      return &nn::parameter_named(parameters, std::string("model.layers.0.") + name + ".weight");
-    };
-    layer.attention = {shape.heads,
-                       shape.kv_heads,
-                       part("self_attn.q_proj"),
-                       part("self_attn.k_proj"),
-                       part("self_attn.v_proj"),
-                       part("self_attn.o_proj"),
-                       &rotary};
-    layer.feed_forward = {part("mlp.gate_proj"), part("mlp.up_proj"), part("mlp.down_proj")};
-    layer.input_norm = part("input_layernorm");
-    layer.post_attention_norm = part("post_attention_layernorm");
-  }
-};
-
-struct LayerResult {
-  at::Tensor output, grad_input;  // [b, s, h]
-};
-
-// All slices forward, then all backward, last first.
-LayerResult run(TestLayer& test, const at::Tensor& x, const at::Tensor& grad,
-                const std::vector<std::int64_t>& slices) {
-  std::vector<LayerRecord> records(slices.size());
-  std::vector<nn::SlicePlace> places;
-  std::vector<at::Tensor> outputs, grads(slices.size());
-  const auto rows = [&](const at::Tensor& all, const nn::SlicePlace& place) {
-    return all.narrow(1, place.first_position, place.tokens).reshape({-1, test.shape.hidden}).contiguous();
-  };
-  const auto earlier = [&](std::size_t i) {
-    std::vector<LayerRecord*> result;
-    while (i-- > 0) result.push_back(&records[i]);
-    return result;
-  };
-  std::int64_t position = 0;
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    places.push_back({x.size(0), slices[i], position});
-    const at::Tensor output =
-        nn::layer_forward(test.layer, rows(x, places[i]), places[i], earlier(i), records[i]);
-    outputs.push_back(output.view({x.size(0), slices[i], -1}));
-    position += slices[i];
-  }
-  for (std::size_t i = slices.size(); i-- > 0;) {
-    nn::WeightRecord pending;
-    const at::Tensor got = nn::layer_backward_input(test.layer, rows(grad, places[i]), places[i], earlier(i),
-                                                    std::move(records[i]), pending);
-    grads[i] = got.view({x.size(0), slices[i], -1});
-    nn::layer_backward_weight(std::move(pending));
-  }
-  return {at::cat(outputs, 1), at::cat(grads, 1)};
-}
-
 void expect_equals_autograd(const model::Shape& shape, std::int64_t b,
-                            const std::vector<std::int64_t>& slices) {
-  TestLayer test(shape);
+                            const std::vector<std::int64_t>& slices, int shards = 1) {
+  TestLayer test(shape, model::Precision::F64, shards);
   const std::int64_t s = std::accumulate(slices.begin(), slices.end(), std::int64_t{0});
   const at::Tensor x = random_tensor({b, s, shape.hidden}, at::kDouble, 1);
   const at::Tensor grad = random_tensor({b, s, shape.hidden}, at::kDouble, 2);
-  const LayerResult got = run(test, x, grad, slices);
+  const LayerResult got = run_layer(test, x, grad, slices);
 
   std::vector<at::Tensor> leaves{leaf(x)};
   reference::Weights weights;
-  for (const nn::Parameter& parameter : test.parameters) {
-    leaves.push_back(leaf(parameter.weight));
-    weights[parameter.name] = leaves.back();
+  for (const auto& [name, weight] : test.whole) {
+    leaves.push_back(leaf(weight));
+    weights[name] = leaves.back();
   }
   const at::Tensor wanted = reference::decoder_layer(leaves[0], shape, weights, "model.layers.0.");
   const auto gradients = torch::autograd::grad({wanted}, leaves, {grad});
   expect_near(got.output, wanted, 1e-10, "output");
   expect_near(got.grad_input, gradients[0], 1e-10, "input's gradient");
-  for (std::size_t i = 0; i < test.parameters.size(); ++i) {
-    expect_near(test.parameters[i].gradient, gradients[i + 1], 1e-10, test.parameters[i].name);
-  }
+  std::size_t next = 1;
+  for (const auto& [name, gradient] : test.gradients()) expect_near(gradient, gradients[next++], 1e-10, name);
 }
 
 model::Shape shape_with_heads(std::int64_t heads, std::int64_t kv_heads) {
@@ -134,6 +59,16 @@ TEST(DecoderLayer, HeadsMayBeWiderThanTheHiddenSizeSays) {
   model::Shape shape = shape_with_heads(4, 2);
   shape.head_size = 10;
   expect_equals_autograd(shape, 2, {4, 3});
+}
+
+// More shards than tokens leave some without rows, more than key heads share these.
+TEST(DecoderLayer, EqualsAutogradInLogicalShards) {
+  for (const auto& [heads, kv_heads, shards] : {std::tuple{4, 4, 2}, {4, 2, 4}, {6, 3, 3}, {6, 1, 6}}) {
+    for (const auto& slices : std::vector<std::vector<std::int64_t>>{{1}, {7}, {3, 3, 1}, {20, 17}}) {
+      for (const std::int64_t b : {1, 3})
+        expect_equals_autograd(shape_with_heads(heads, kv_heads), b, slices, shards);
+    }
+  }
 }
 
 TEST(OutputLayer, LossAndGradientsEqualAutogradForEveryTile) {

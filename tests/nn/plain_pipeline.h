@@ -79,7 +79,7 @@ inline double forward_all(std::vector<nn::Stage>& stages, const reference::Micro
     at::Tensor hidden;
     for (nn::Stage& stage : stages) {
       const auto output = stage.forward({.key = {micro_batch, slice},
-                                         .first_position = position,
+                                         .place = {batch.tokens.size(0), length, position},
                                          .tokens = batch.tokens.narrow(1, position, length),
                                          .hidden = hidden,
                                          .targets = batch.targets.narrow(1, position, length),

@@ -4,10 +4,8 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "nn/attention_block.h"
-#include "nn/feed_forward.h"
+#include "nn/layer_run.h"
 #include "nn/plain_pipeline.h"
-#include "nn/stage_parameters.h"
 #include "nn/tensor_checks.h"
 
 namespace penstock::testing {
@@ -17,8 +15,6 @@ using model::KeepSet;
 using model::Policy;
 using model::Precision;
 using model::SavedTensor;
-using nn::LayerRecord;
-using nn::Saved;
 using Slices = std::vector<std::int64_t>;
 
 constexpr Precision kAll[] = {Precision::F64, Precision::F32, Precision::BF16};
@@ -141,83 +137,36 @@ TEST(PolicyRecords, HoldTheBytesOfTheTableForEveryPreset) {
   }
 }
 
-// Blocks alone: a filled record, some of it dropped, and formed again.
-struct Blocks {
-  std::vector<nn::Parameter> parameters;
-  nn::kernels::RotaryTable rotary;
-  nn::AttentionBlock attention;
-  nn::FeedForward feed_forward;
+void expect_same_results(const LayerResult& got, const LayerResult& wanted, const std::string& what) {
+  expect_same_bits(got.grad_input, wanted.grad_input, what);
+  ASSERT_EQ(got.operands.size(), wanted.operands.size()) << what;
+  for (std::size_t i = 0; i < wanted.operands.size(); ++i)
+    expect_same_bits(got.operands[i], wanted.operands[i], what + ", operand " + std::to_string(i));
+}
 
-  explicit Blocks(Precision precision) {
-    parameters = nn::make_parameters(
-        {.shape = shape(), .layers = {0, 1}, .first = false, .last = false, .precision = precision});
-    rotary = nn::kernels::rotary_table(shape(), 16, nn::compute_type(precision));
-    const auto part = [&](const char* name) {
-      return &nn::parameter_named(parameters, std::string("model.layers.0.") + name + ".weight");
-    };
-    attention = {4,
-                 2,
-                 part("self_attn.q_proj"),
-                 part("self_attn.k_proj"),
-                 part("self_attn.v_proj"),
-                 part("self_attn.o_proj"),
-                 &rotary};
-    feed_forward = {part("mlp.gate_proj"), part("mlp.up_proj"), part("mlp.down_proj")};
-  }
-};
-
-void expect_same_records(const LayerRecord& got, const LayerRecord& wanted, const std::string& what) {
-  for (std::size_t i = 0; i < nn::kSavedCount; ++i) {
-    ASSERT_EQ(got.tensors[i].defined(), wanted.tensors[i].defined()) << what << ", tensor " << i;
-    if (wanted.tensors[i].defined()) {
-      expect_same_bits(got.tensors[i], wanted.tensors[i], what + ", tensor " + std::to_string(i));
-    }
+void expect_every_set_gives_the_bits_of_none(TestLayer& layer) {
+  const at::Tensor x = random_tensor({2, 7, 24}, layer.type, 1);
+  const at::Tensor grad = random_tensor({2, 7, 24}, layer.type, 2);
+  const LayerResult none = run_layer(layer, x, grad, {4, 3});
+  const reference::Weights gradients = layer.gradients();
+  for (const KeepSet keep : legal_sets()) {
+    layer.zero_gradients();
+    const LayerResult got = run_layer(layer, x, grad, {4, 3}, [&](SlicesOfRecords& slices) {
+      for (nn::LayerRecord& record : slices[0]) drop_unless(keep.with(SavedTensor::KeyValue), record);
+      for (nn::LayerRecord& record : slices[1]) drop_unless(keep, record);  // no slice reads its keys
+    });
+    expect_same_results(got, none, policy_text(keep));
+    for (const auto& [name, gradient] : layer.gradients())
+      expect_same_bits(gradient, gradients.at(name), policy_text(keep) + ", " + name);
   }
 }
 
-TEST(AttentionBlock, FormsWhateverIsMissingWithTheSameBits) {
+TEST(PolicyLayer, FormsWhateverIsMissingWithTheSameBitsInAnyNumberOfShards) {
   for (const Precision precision : kAll) {
-    Blocks blocks(precision);
-    const at::ScalarType type = nn::compute_type(precision);
-    LayerRecord first, second;
-    first[Saved::Norm1Output] = random_tensor({8, 24}, type, 1);
-    second[Saved::Norm1Output] = random_tensor({6, 24}, type, 2);
-    nn::attend(blocks.attention, {2, 4, 0}, {}, first);
-    LayerRecord* earlier[] = {&first};
-    nn::attend(blocks.attention, {2, 3, 4}, earlier, second);
-    for (const KeepSet keep : legal_sets()) {
-      LayerRecord record = second;
-      drop_unless(keep.with(SavedTensor::NormOneOutput), record);
-      nn::attend(blocks.attention, {2, 3, 4}, earlier, record);
-      expect_same_records(record, second, policy_text(keep));
-    }
-  }
-}
-
-TEST(FeedForwardBlock, FormsWhateverIsMissingWithTheSameBits) {
-  for (const Precision precision : kAll) {
-    Blocks blocks(precision);
-    const at::ScalarType type = nn::compute_type(precision);
-    const at::Tensor grad = random_tensor({6, 24}, type, 2);
-    LayerRecord whole;
-    whole[Saved::Norm2Output] = random_tensor({6, 24}, type, 1);
-    nn::expand(blocks.feed_forward, whole);
-    nn::feed_forward_output(blocks.feed_forward, whole);
-    nn::WeightRecord wanted;
-    const at::Tensor input_gradient =
-        nn::feed_forward_backward_input(blocks.feed_forward, grad, whole, wanted);
-    for (const KeepSet keep : legal_sets()) {
-      LayerRecord record = whole;
-      drop_unless(keep.with(SavedTensor::NormTwoOutput), record);
-      nn::expand(blocks.feed_forward, record);
-      nn::WeightRecord got;
-      expect_same_bits(nn::feed_forward_backward_input(blocks.feed_forward, grad, record, got),
-                       input_gradient, policy_text(keep));
-      ASSERT_EQ(got.size(), wanted.size());
-      for (std::size_t i = 0; i < got.size(); ++i) {
-        expect_same_bits(got[i].input, wanted[i].input, policy_text(keep));
-        expect_same_bits(got[i].grad_output, wanted[i].grad_output, policy_text(keep));
-      }
+    for (const int shards : {1, 2, 4}) {
+      SCOPED_TRACE(std::to_string(shards) + " shards");
+      TestLayer layer(shape(), precision, shards);
+      expect_every_set_gives_the_bits_of_none(layer);
     }
   }
 }

@@ -83,7 +83,7 @@ TEST(StageRecords, AreAllThatTheLedgerCountsAsKept) {
 nn::ForwardInput slice_of(const reference::MicroBatch& batch, int slice, std::int64_t begin,
                           std::int64_t length) {
   return {.key = {5, slice},
-          .first_position = begin,
+          .place = {batch.tokens.size(0), length, begin},
           .tokens = batch.tokens.narrow(1, begin, length),
           .targets = batch.targets.narrow(1, begin, length)};
 }

@@ -12,8 +12,8 @@
 #include "failure.h"
 #include "faulty_files.h"
 #include "files/checksum.h"
+#include "nn/groups/tensor_bytes.h"
 #include "nn/parameter_maker.h"
-#include "nn/tensor_bytes.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
 #include "train/checkpoint/weights_file.h"
@@ -42,8 +42,12 @@ std::vector<Cutting> cuttings() {
   return all;
 }
 
+nn::Parameter whole_matrix(const std::string& name) {
+  return kMake.shard(name, kSizes, mesh::padded_block(kSizes[0], 1, 0));
+}
+
 TEST(Shards, BeginWithTheValuesOfTheWholeMatrix) {
-  const nn::Parameter whole = kMake.matrix("a", kSizes[0], kSizes[1]);
+  const nn::Parameter whole = whole_matrix("a");
   for (const Cutting& cutting : cuttings()) {
     for (const mesh::Shard& shard : cutting) {
       const nn::Parameter part = kMake.shard("a", kSizes, shard);
@@ -77,9 +81,8 @@ struct CutFile {
 
 TEST(FileShares, MakeTheSameFileAndSumsHoweverTheTensorsAreCut) {
   const Scratch scratch;
-  const nn::Parameter a = kMake.matrix("a", kSizes[0], kSizes[1]),
-                      b = kMake.matrix("b", kSizes[0], kSizes[1]);
-  const auto bytes_a = train::bytes_of_tensor(a.master), bytes_b = train::bytes_of_tensor(b.master);
+  const nn::Parameter a = whole_matrix("a"), b = whole_matrix("b");
+  const auto bytes_a = nn::bytes_of_tensor(a.master), bytes_b = nn::bytes_of_tensor(b.master);
   files::StoredTensor stored[] = {without_bytes("a"), without_bytes("b")};
   stored[0].bytes = bytes_a;
   stored[1].bytes = bytes_b;

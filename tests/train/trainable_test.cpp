@@ -34,8 +34,11 @@ TEST(Trainable, NamesTheFileWhoseScheduleKeepsTwoCopiesOfTheParameters) {
 // Everything resolves, and is refused here alone.
 TEST(Trainable, RefusesWhatIsNotBuiltByItsKey) {
   const std::pair<const char*, std::function<void(run::Options&)>> cases[] = {
-      {"parallel.cp = 2", [](run::Options& o) { o.parallel.cp = 2; }},
-      {"parallel.tp = 2", [](run::Options& o) { o.parallel.tp = 2; }},
+      {"parallel.ep = 2",
+       [](run::Options& o) {
+         o.model.shape.experts = 4;
+         o.parallel.dp = o.parallel.ep = 2;
+       }},
       {"model.experts = 4", [](run::Options& o) { o.model.shape.experts = 4; }}};
   for (const auto& [text, change] : cases) {
     const std::string refusal = failure<InputError>([&] { require_trainable(resolved(change)); });
@@ -43,6 +46,43 @@ TEST(Trainable, RefusesWhatIsNotBuiltByItsKey) {
     EXPECT_NE(refusal.find("can be planned and simulated"), std::string::npos) << refusal;
   }
   EXPECT_NO_THROW(require_trainable(resolved([](run::Options&) {})));
+  EXPECT_NO_THROW(require_trainable(resolved([](run::Options& o) { o.parallel.tp = o.parallel.cp = 2; })));
+}
+
+std::string refused_tensor(std::int64_t ranks, std::int64_t shards, const char* exchange, Tokens seq_len) {
+  return failure<InputError>([&] {
+    require_trainable(resolved([&](run::Options& o) {
+      o.parallel.tp = ranks;
+      o.numerics.tensor = shards;
+      o.schedule.exchange = exchange;
+      o.data.seq_len = seq_len;
+      o.schedule.slices = 8;
+    }));
+  });
+}
+
+TEST(Trainable, ExchangesContextWithOneLogicalShardOnARank) {
+  EXPECT_EQ(refused_tensor(1, 2, "levelled", 1024),
+            "schedule.exchange = \"levelled\" needs one logical shard on each tensor-parallel rank; "
+            "numerics.tensor = 2 over parallel.tp = 1 makes 2: use numerics.tensor = 1, or "
+            "schedule.exchange = \"off\"");
+  EXPECT_EQ(refused_tensor(2, 2, "levelled", 1024), "");
+  EXPECT_EQ(refused_tensor(1, 2, "off", 1024), "");
+}
+
+TEST(Trainable, GathersNoKeysWhereContextIsExchanged) {
+  const std::string refusal = failure<InputError>([] {
+    require_trainable(resolved([](run::Options& o) {
+      o.parallel.cp = 2;
+      o.parallel.cp_mode = "gather";
+      o.schedule.exchange = "levelled";
+    }));
+  });
+  EXPECT_NE(refusal.find("use cp_mode = \"query\" or \"heads\""), std::string::npos) << refusal;
+}
+
+TEST(Trainable, NeedsNoTokenOfEverySliceForEveryLogicalShard) {
+  EXPECT_EQ(refused_tensor(2, 4, "off", 24), "");
 }
 
 }  // namespace

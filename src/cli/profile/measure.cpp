@@ -65,7 +65,7 @@ class LayersWork {
  public:
   explicit LayersWork(model::Precision precision) : stage_(options(precision)) {
     const auto made = [&] {
-      return at::randn({1, kTokens, shape().hidden}, at::kFloat).to(nn::compute_type(precision));
+      return at::randn({kTokens, shape().hidden}, at::kFloat).to(nn::compute_type(precision));
     };
     hidden_ = made();
     gradient_ = made();
@@ -74,7 +74,7 @@ class LayersWork {
   void operator()() {
     for (int slice = 0; slice < kSlices; ++slice) {
       stage_.forward({.key = {0, slice},
-                      .first_position = slice * kTokens,
+                      .place = {1, kTokens, slice * kTokens},
                       .last_slice = slice + 1 == kSlices,
                       .hidden = hidden_});
     }

@@ -136,6 +136,7 @@ run::Run laid_out_run(const std::string& path) {
 Words notes_of(const run::Run& run) {
   Words notes;
   if (!run.layers_note.empty()) notes.push_back("layers " + run.layers_note);
+  if (!run.context_note.empty()) notes.push_back("context " + run.context_note);
   if (!run.exchange_note.empty()) notes.push_back("exchange " + run.exchange_note);
   if (!run.gathers_note.empty()) notes.push_back("gathers " + run.gathers_note);
   return notes;

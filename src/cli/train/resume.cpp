@@ -88,6 +88,21 @@ Resumption begin_again(const std::string& run, const std::vector<std::string>& d
   return {.remarks = {there + "no checkpoint yet; the run begins again at step 1"}};
 }
 
+// What the options leave out of [numerics] stays that of the newest checkpoint that can be read.
+void take_numerics(run::Options& options) {
+  run::NumericsOptions& numerics = options.numerics;
+  if (numerics.replicas != 0 && numerics.tensor != 0) return;
+  const train::CheckpointDirectory directory = train::checkpoints_in(options.output.dir);
+  const auto steps = directory.steps();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    train::Settings settings;
+    if (refusal_of([&] { settings = train::read_checkpoint_facts(directory, *step).settings; })) continue;
+    if (numerics.replicas == 0) numerics.replicas = train::replicas_of(settings);
+    if (numerics.tensor == 0) numerics.tensor = train::tensor_shards_of(settings);
+    return;
+  }
+}
+
 }  // namespace
 
 Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, comm::Communicator& world) {
@@ -116,16 +131,7 @@ Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, 
 }
 
 int fit_ranks(run::Options& options, int ranks, bool resumes) {
-  std::int64_t& groups = options.numerics.replicas;
-  if (resumes && groups == 0) {
-    const train::CheckpointDirectory directory = train::checkpoints_in(options.output.dir);
-    const auto steps = directory.steps();
-    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-      const Refusal damage = refusal_of(
-          [&] { groups = train::replicas_of(train::read_checkpoint_facts(directory, *step).settings); });
-      if (!damage) break;
-    }
-  }
+  if (resumes) take_numerics(options);
   const bool automatic = options.parallel.dp == 0;
   run::fit_replicas(options, ranks);
   const run::ParallelOptions& mesh = options.parallel;
@@ -139,12 +145,14 @@ std::vector<std::string> changed_mesh(const run::Run& run) {
   if (!fs::exists(before) || refusal_of([&] { was = run::read_options(before); })) return {};
   run::Options is = run.options;
   const bool tolerance = run.exchange != schedule::ExchangeMode::Off || run.sharded_vocabulary();
+  const std::string shards = ", with numerics.tensor = " + std::to_string(run.tensor_shards()) + " as before";
   std::vector<std::string> lines;
   for (const Option& option : changed(run::describe(is), run::describe(was))) {
     if (option.section != "parallel" || option.key == "layers") continue;
     const OptionTable table = run::describe(was);
     lines.push_back(option.name() + " = " + value_text(option) + " where the run had " +
-                    value_text(find_option(table, option.section, option.key, before)) + ": it goes on" +
+                    value_text(find_option(table, option.section, option.key, before)) +
+                    (option.key == "tp" ? shards : "") + ": it goes on" +
                     (tolerance ? ", but not to the bits of one that never stopped"
                                : " to the bits of one that never stopped"));
   }

@@ -24,9 +24,9 @@ struct Resumption {
 // these settings and this data. Changes nothing on disk. Collective.
 Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, comm::Communicator& world);
 
-// Settles what the number of ranks and the newest checkpoint decide: numerics.replicas, if not given, is that
-// of the checkpoint that a run resumes from; parallel.dp = "auto". Returns how many of the ranks the run has
-// work for: all but under "auto".
+// Settles what the number of ranks and the newest checkpoint decide: numerics.replicas and numerics.tensor,
+// if not given, are those of the checkpoint that a run resumes from; parallel.dp = "auto". Returns how many
+// of the ranks the run has work for: all but under "auto".
 int fit_ranks(run::Options& options, int ranks, bool resumes);
 
 // What changed of the mesh since the run directory's run file was written: a line each.

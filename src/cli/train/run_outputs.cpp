@@ -33,6 +33,14 @@ std::string list_outputs(const train::RunDirectory& directory) {
          (std::filesystem::exists(report) ? "report    " + report + "\n" : std::string());
 }
 
+// Exposed communication inside layers.
+std::string traffic_line(const std::string& axis, const std::optional<train::AxisTraffic>& traffic,
+                         Seconds step) {
+  if (!traffic) return {};
+  return axis + std::string(10 - axis.size(), ' ') + print_bytes(traffic->sent) + " a step between " + axis +
+         " ranks, waited for during " + number(100.0 * traffic->waited / step, 1) + " % of it at most\n";
+}
+
 }  // namespace
 
 void write_outputs(const run::Run& run, const train::RunOutcome& outcome,
@@ -59,7 +67,9 @@ std::string profile_of(const schedule::Program& program, const train::RunOutcome
     }
   }
   return "compute time of a step, all devices together (mean of the last " +
-         std::to_string(outcome.profiles.size()) + ")\n" + profile_table(outcome.profiles, compute);
+         std::to_string(outcome.profiles.size()) + ")\n" + profile_table(outcome.profiles, compute) +
+         traffic_line("tensor", outcome.summary.tensor, outcome.summary.step_s) +
+         traffic_line("context", outcome.summary.context, outcome.summary.step_s);
 }
 
 std::string result_table(const run::Run& run, const train::Summary& summary, const std::string& sample,
@@ -88,6 +98,8 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
     text << "replicas  " << number(100.0 * *summary.collective_hidden, 1)
          << " % of the time of collectives between replicas was hidden behind computation\n";
   }
+  text << traffic_line("tensor", summary.tensor, summary.step_s)
+       << traffic_line("context", summary.context, summary.step_s);
   if (!sample.empty()) {
     text << "sample    after the first " << train::prompt_bytes(run.options.data.seq_len) << " bytes "
          << (run.options.data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"

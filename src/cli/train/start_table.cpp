@@ -21,6 +21,10 @@ std::string layers_line(const run::Run& run) {
   return run.layers_note.empty() ? std::string() : "layers    " + run.layers_note + "\n";
 }
 
+std::string context_line(const run::Run& run) {
+  return run.context_note.empty() ? std::string() : "context   " + run.context_note + "\n";
+}
+
 std::string gathers_line(const run::Run& run) {
   return run.gathers_note.empty() ? std::string() : "gathers   " + run.gathers_note + "\n";
 }
@@ -49,8 +53,8 @@ std::string start_table(const run::Run& run, const std::string& machine, int thr
        << "schedule  " << run.program.name << ": " << run.program.device_count() << " devices, "
        << run.stages() << " stages, " << run.program.micro_batches() << " micro-batches of " << slices_of(run)
        << (run.schedule_note.empty() ? "" : "; ") << run.schedule_note << "\n"
-       << layers_line(run) << exchange_line(run) << gathers_line(run) << "machine   " << machine << ", "
-       << threads << (threads == 1 ? " thread" : " threads") << " a rank\n"
+       << layers_line(run) << context_line(run) << exchange_line(run) << gathers_line(run) << "machine   "
+       << machine << ", " << threads << (threads == 1 ? " thread" : " threads") << " a rank\n"
        << memory_before(run);
   return text.str();
 }

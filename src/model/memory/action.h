@@ -7,34 +7,38 @@
 #include <vector>
 
 #include "model/memory/kernels.h"
+#include "model/memory/layer_shards.h"
 #include "model/memory/policy.h"
 
 namespace penstock::model {
 
 // The size of an action's (stage, micro-batch, slice).
 struct ActionSize {
-  Shape shape;
-  std::vector<KeepSet> keep;    // of the stage's layers; includes kv if the sequence has slices
-  std::int64_t sequences = 1;   // b
-  Tokens tokens = 1;            // T
-  std::vector<Tokens> earlier;  // lengths of the earlier slices, newest first
-  bool last_slice = true;       // of its micro-batch
-  bool first_stage = false;     // embeds tokens
-  bool last_stage = false;      // ends with the loss
-  bool handed_over = false;     // its input comes from a stage of the same device, without a message
+  Shape shape;                      // of the whole model
+  TensorSplit tensor;               // of its layers and vocabulary
+  ContextSplit context;             // of its attention
+  std::vector<KeepSet> keep;        // of the stage's layers; includes kv if the sequence has slices
+  std::int64_t sequences = 1;       // b
+  Tokens tokens = 1;                // T, of one context rank
+  std::vector<Tokens> earlier;      // lengths of the earlier slices, newest first, likewise
+  bool last_slice = true;           // of its micro-batch
+  bool first_stage = false;         // embeds tokens
+  bool last_stage = false;          // ends with the loss
+  bool sharded_vocabulary = false;  // over the pipeline: actions neither embed nor form the loss
+  bool handed_over = false;         // its input comes from a stage of the same device, without a message
   bool gradient_handed_over = false;
   Tokens loss_tile = 512;
 };
 
 enum class ActionKind : std::uint8_t { Forward, Backward, BackwardInput, BackwardWeight };
 
+// Peaks.
 struct ActionMemory {
-  Bytes temporary = 0;  // peak
-  Bytes growth = 0;     // peak over all categories, relative to the start of the action
+  Bytes temporary = 0;
+  Bytes growth = 0;    // over all categories, relative to the start of the action
+  Bytes logits = 0;    // tiles of them, where the action forms the loss
+  Bytes messages = 0;  // of the loss of tensor-parallel ranks: gathered hidden states, parts of gradients
 };
 ActionMemory action_memory(const ActionSize& size, const KernelSetting& setting, ActionKind kind);
-
-// Logits of one tile; 0 except on the last stage.
-Bytes logits_tile_bytes(const ActionSize& size, Precision precision);
 
 }  // namespace penstock::model

@@ -250,6 +250,31 @@ void attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSi
   }
 }
 
+void touch_attention(Tape& tape, const KernelSetting& setting, const AttentionSize& size, Tokens keys,
+                     bool causal) {
+  const Parts parts(setting, size);
+  if (!causal) return attend_chunk(tape, setting, size, parts, keys);
+  attend_causal(tape, setting, size, parts);
+  tape.give(parts.output + parts.log_sum_exp);
+}
+
+Bytes touch_attention_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
+                               Tokens keys, bool causal) {
+  const Parts parts(setting, size);
+  if (!causal) {
+    attend_backward_chunk(tape, setting, size, parts, keys, false);
+  } else {
+    attend_backward_causal(tape, setting, size, parts, false);
+    tape.give(parts.output);
+  }
+  return parts.output + 2 * parts.keys(keys);
+}
+
+void attend_backward_earlier(Tape& tape, const KernelSetting& setting, const AttentionSize& size, Tokens keys,
+                             bool begins) {
+  attend_backward_chunk(tape, setting, size, Parts(setting, size), keys, begins);
+}
+
 Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size, bool backward) {
   const Parts parts(setting, size);
   Tape tape;

@@ -61,6 +61,18 @@ void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size)
 // then those of all earlier slices, which are kept.
 void attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice);
 
+// One call of the kernel for all queries of `size`, over so many keys; leaves nothing. The backward returns
+// the bytes of its results.
+void touch_attention(Tape& tape, const KernelSetting& setting, const AttentionSize& size, Tokens keys,
+                     bool causal);
+Bytes touch_attention_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
+                               Tokens keys, bool causal);
+
+// The backward of all queries of `size` over earlier keys, whose gradients are kept if they begin here;
+// leaves nothing else.
+void attend_backward_earlier(Tape& tape, const KernelSetting& setting, const AttentionSize& size, Tokens keys,
+                             bool begins);
+
 // Peak of attention for another device over `size.earlier` alone (nn/attention_service.h), including what is
 // sent back.
 Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size, bool backward);

@@ -42,8 +42,17 @@ struct KeepSet {
   constexpr KeepSet without(SavedTensor tensor) const {
     return {static_cast<std::uint16_t>(bits & ~(1u << static_cast<int>(tensor)))};
   }
+  constexpr KeepSet common(KeepSet other) const { return {static_cast<std::uint16_t>(bits & other.bits)}; }
   friend constexpr bool operator==(KeepSet, KeepSet) = default;
 };
+
+// What tensor parallelism shares out by tokens; all else it shares out by heads or ffn columns.
+inline constexpr KeepSet kCutByTokens = KeepSet{}
+                                            .with(SavedTensor::LayerInput)
+                                            .with(SavedTensor::NormOneOutput)
+                                            .with(SavedTensor::NormTwoInput)
+                                            .with(SavedTensor::NormTwoOutput);
+inline constexpr KeepSet kCutByWidth{static_cast<std::uint16_t>(~kCutByTokens.bits)};
 
 // The presets, from most memory to least. `Engine24` is ATC'24's "no recomputation", which also keeps
 // silu(gate).

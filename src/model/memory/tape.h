@@ -23,6 +23,12 @@ class Tape {
     give(bytes);
   }
 
+  // What comes and goes within a larger step and has peaks of its own.
+  void peak(Bytes temporary, Bytes growth) {
+    change(temporary, growth);
+    change(-temporary, -growth);
+  }
+
   Bytes greatest_temporary() const { return greatest_temporary_; }
   Bytes greatest_growth() const { return greatest_growth_; }
 

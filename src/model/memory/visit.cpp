@@ -19,8 +19,10 @@ class Visit {
         element_(element_size(setting.precision)),
         accumulator_(accumulator_size(setting.precision)),
         count_(size.sequences * size.tokens),
-        rows_(mesh::padded_block(size.shape.vocab, size.devices, 0).held),
-        hidden_(count_ * size.shape.hidden * element_) {}
+        layer_(size.shape, size.tensor, count_),
+        rows_(mesh::padded_block(size.shape.vocab, size.tensor.shards * size.stages, 0).held),
+        hidden_(count_ * size.shape.hidden * element_),
+        own_hidden_(layer_.own_rows() * size.shape.hidden * element_) {}
 
   VisitMemory told() {
     begin();
@@ -37,9 +39,19 @@ class Visit {
 
  private:
   Tokens tokens_of(Tokens tile) const { return std::min(size_.loss_tile, count_ - tile * size_.loss_tile); }
-  Bytes logits_of(Tokens tile) const { return tokens_of(tile) * rows_ * element_; }
+  Bytes logits_of(Tokens tile) const { return tokens_of(tile) * rows_ * element_; }  // of one part
   Bytes part_of(Tokens tile) const { return tokens_of(tile) * size_.shape.hidden * accumulator_; }
-  Bytes statistics_of(Tokens tile) const { return size_.devices * 3 * tokens_of(tile) * accumulator_; }
+  Bytes statistics_of(Tokens tile) const {
+    return size_.tensor.shards * size_.stages * 3 * tokens_of(tile) * accumulator_;
+  }
+
+  // The last device holds all devices' parts of its rows of a tile until they are added; others hold their
+  // own until it is sent, while the next one is computed.
+  Bytes received_of(Tokens tile) const {
+    if (!size_.last) return 0;
+    const Tokens own = std::clamp<Tokens>(layer_.own_rows() - tile * size_.loss_tile, 0, tokens_of(tile));
+    return (size_.tensor.ranks * size_.stages - 1) * own * size_.shape.hidden * accumulator_;
+  }
 
   void take_logits(Bytes bytes) {
     all_.add(bytes);
@@ -62,48 +74,56 @@ class Visit {
     const Bytes ids = size_.sequences > 1 && size_.sliced ? count_ * kTokenIdBytes : 0;
     all_.take(ids);
     if (!size_.last) return take_message(hidden_);
-    all_.take(hidden_);                          // the last stage's output
-    all_.take(hidden_ + count_ * accumulator_);  // its norm
-    all_.take(hidden_);                          // the gradient of that
+    all_.take(own_hidden_);                                     // the last stage's output
+    all_.take(own_hidden_ + layer_.own_rows() * accumulator_);  // its norm
+    all_.take(own_hidden_);                                     // the gradient of that
+    if (!size_.tensor.is_split()) return;
+    all_.take(hidden_);  // of all ranks, where the own rows are copied to
+    all_.give(own_hidden_);
   }
 
   void begin_tile(Tokens tile) {
-    take_logits(logits_of(tile));
-    all_.touch(product_scratch(setting_, tokens_of(tile), size_.shape.hidden, rows_));
-    all_.touch(3 * tokens_of(tile) * accumulator_);
+    for (std::int64_t part = 0; part < size_.tensor.per_rank(); ++part) {
+      take_logits(logits_of(tile));
+      all_.touch(product_scratch(setting_, tokens_of(tile), size_.shape.hidden, rows_));
+      all_.touch(3 * tokens_of(tile) * accumulator_);
+    }
     all_.take(statistics_of(tile));
   }
 
   void finish_tile(Tokens tile, bool another_before) {
-    const Bytes part = part_of(tile), scale = 2 * tokens_of(tile) * accumulator_;
+    const Bytes scale = 2 * tokens_of(tile) * accumulator_;
+    const std::int64_t parts = size_.tensor.per_rank();
     all_.take(scale);
-    take_wide_product(all_, setting_, tokens_of(tile), rows_, size_.shape.hidden);
-    all_.give(part);
-    take_message(part);
-    if (another_before) give_message(parts_here() * part_of(tile - 1));
-    take_message((parts_here() - 1) * part);
+    for (std::int64_t part = 0; part < parts; ++part)
+      take_wide_product(all_, setting_, tokens_of(tile), rows_, size_.shape.hidden);
+    if (parts > 1) all_.touch(part_of(tile));  // the sum
+    all_.give(parts * part_of(tile));
+    take_message(part_of(tile));
+    if (another_before) end_reduction(tile - 1);
+    take_message(received_of(tile));
     all_.touch(weight_gradient_scratch(setting_, tokens_of(tile), size_.shape.hidden, rows_));
-    give_logits(logits_of(tile));
+    give_logits(parts * logits_of(tile));
     all_.give(statistics_of(tile) + scale);
   }
 
-  // The last device holds all devices' parts of a tile until they are added; others hold their own until it
-  // is sent, while the next one is computed.
-  std::int64_t parts_here() const { return size_.last ? size_.devices : 1; }
+  void end_reduction(Tokens tile) { give_message(part_of(tile) + received_of(tile)); }
 
   void end(Tokens tiles) {
-    give_message(parts_here() * part_of(tiles - 1));
+    end_reduction(tiles - 1);
     if (!size_.last) return;
-    all_.take(hidden_);
-    all_.touch((count_ + kNormBlockRows - 1) / kNormBlockRows * size_.shape.hidden * accumulator_);
+    all_.take(own_hidden_);
+    if (size_.tensor.per_rank() > 1) all_.touch(own_hidden_);  // joined
+    all_.touch((layer_.rows_of(0) + kNormBlockRows - 1) / kNormBlockRows * size_.shape.hidden * accumulator_);
   }
 
   const VisitSize& size_;
   const KernelSetting& setting_;
   Bytes element_, accumulator_;
-  Tokens count_;
-  std::int64_t rows_;
-  Bytes hidden_;
+  Tokens count_;  // of the slice, on all ranks
+  LayerShards layer_;
+  std::int64_t rows_;  // of one part of the vocabulary
+  Bytes hidden_, own_hidden_;
   Tape all_, logits_, messages_;
 };
 

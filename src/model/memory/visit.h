@@ -4,14 +4,17 @@
 #pragma once
 
 #include "model/memory/kernels.h"
+#include "model/memory/layer_shards.h"
 #include "model/shape.h"
 
 namespace penstock::model {
 
+// The vocabulary is cut into T parts for each of the stages' devices; each of their t ranks has T/t of them.
 struct VisitSize {
   Shape shape;
-  std::int64_t devices = 1;  // that share the vocabulary
-  bool last = true;          // the last stage's device, which adds the gradients of the hidden states
+  TensorSplit tensor;
+  std::int64_t stages = 1;  // pipeline devices that share the vocabulary
+  bool last = true;         // the last stage's device, which adds the gradients of the hidden states
   std::int64_t sequences = 1;
   Tokens tokens = 1;  // of the slice
   bool sliced = false;

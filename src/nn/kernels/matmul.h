@@ -23,6 +23,7 @@ void product_into(at::Tensor& result, const at::Tensor& x, const at::Tensor& wei
 
 // The gradient of x: grad_output [N, out] → [N, in].
 at::Tensor product_backward(const at::Tensor& grad_output, const at::Tensor& weight);
+void product_backward_into(at::Tensor& result, const at::Tensor& grad_output, const at::Tensor& weight);
 
 // The same in the accumulator type: summed in f32, where the machine has such a product (Mkl, Widened), else
 // rounded to bf16 once.

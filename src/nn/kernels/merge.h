@@ -11,4 +11,11 @@ namespace penstock::nn::kernels {
 // type.
 void merge(AttentionPart& total, const AttentionPart& part);
 
+// The same for the queries first, first + 1, ... of the total. A log-sum-exp of -infinity is of no keys: the
+// other side stays as it is.
+void merge_at(AttentionPart& total, std::int64_t first, const AttentionPart& part);
+
+// Attention over no keys: zeros and -infinity. output [b, H, T, d] and log_sum_exp [b, H, T], contiguous.
+AttentionPart no_attention(at::IntArrayRef sizes, at::ScalarType type);
+
 }  // namespace penstock::nn::kernels

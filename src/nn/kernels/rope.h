@@ -18,13 +18,26 @@ struct RotaryTable {
 // rounding.
 RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions, at::ScalarType type);
 
-// x [b, T, H·d] contiguous, at positions first_position..: rotated, as [b, H, T, d] contiguous.
+// Positions of T tokens: consecutive, or two halves each of which is.
+struct Positions {
+  Positions(std::int64_t first_token) : first(first_token), second(first_token) {}  // NOLINT: converts
+  Positions(std::int64_t first_half, std::int64_t second_half, std::int64_t tokens)
+      : first(first_half), second(second_half - tokens / 2), half(tokens / 2) {}
+
+  std::int64_t of(std::int64_t token) const { return token + (token < half ? first : second); }
+
+  std::int64_t first = 0;
+  std::int64_t second = 0;  // of the second half's tokens, less their number
+  std::int64_t half = 0;    // tokens of the first half; 0 without halves
+};
+
+// x [b, T, H·d] contiguous: rotated, as [b, H, T, d] contiguous.
 at::Tensor rope(const at::Tensor& x, const RotaryTable& table, std::int64_t heads,
-                std::int64_t first_position);
+                const Positions& positions);
 
 // The backward: grad [b, H, T, d] of any strides (the last is 1), in `type` or its accumulator type, to [b·T,
 // H·d] in `type`.
-at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, std::int64_t first_position,
+at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, const Positions& positions,
                          at::ScalarType type);
 
 }  // namespace penstock::nn::kernels

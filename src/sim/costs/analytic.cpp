@@ -80,6 +80,7 @@ LayerSlice AnalyticCosts::layer_slice(int micro_batch, int slice, model::KeepSet
   const bool level = options_.level_attention;
   return {.shape = work.shape,
           .mesh = work.mesh,
+          .context = work.context,
           .family = options_.family,
           .keep = keep,
           .tokens = own * static_cast<double>(work.sequences) / work.mesh.context,

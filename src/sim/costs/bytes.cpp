@@ -37,57 +37,69 @@ RunBytes::RunBytes(Work work) : work_(std::move(work)) {
   }
 }
 
-Bytes RunBytes::tokens(int micro_batch, int slice) const {
-  return work_.slices[micro_batch][slice].length * work_.sequences;
+model::TensorSplit RunBytes::split() const {
+  const std::int64_t ranks = work_.mesh.tensor;
+  return {.shards = work_.tensor_shards > 0 ? work_.tensor_shards : ranks, .ranks = ranks};
 }
 
-Bytes RunBytes::share(Bytes whole) const {
-  return ceiling(whole, std::int64_t{work_.mesh.tensor} * work_.mesh.context);
+model::ContextSplit RunBytes::context() const {
+  model::ContextSplit context = work_.context;
+  context.ranks = work_.mesh.context;
+  return context;
+}
+
+Tokens RunBytes::rows(int micro_batch, int slice) const {
+  return work_.sequences * ceiling(work_.slices[micro_batch][slice].length, work_.mesh.context);
+}
+
+model::LayerShards RunBytes::layer(int micro_batch, int slice) const {
+  return {work_.shape, split(), rows(micro_batch, slice), context()};
 }
 
 RecordBytes RunBytes::record(const schedule::Key& key) const {
   const auto [stage, micro_batch, slice] = key;
-  const model::Shape& shape = work_.shape;
   const Bytes element = element_size(work_.precision), accumulator = accumulator_size(work_.precision);
   const int slices = static_cast<int>(work_.slices[micro_batch].size());
-  const Bytes count = tokens(micro_batch, slice);
+  const model::LayerShards shards = layer(micro_batch, slice);
   const auto [first, layers] = work_.layers[stage];
-  Bytes saved = 0;
+  RecordBytes bytes;
   for (std::int64_t layer = first; layer < first + layers; ++layer) {
     const model::KeepSet keep = work_.kept_of(layer);
-    saved += kept_bytes(shape, keep, element) + statistics_bytes(shape, keep, accumulator);
+    bytes.record += shards.kept(keep, element) + shards.statistics(keep, accumulator);
   }
-  RecordBytes bytes;
-  bytes.record = share(count * saved);
   if (work_.is_last(stage)) bytes.logits = hidden_bytes(micro_batch, slice);
-  bytes.weight_record = share(count * layers * kept_bytes(shape, keep_of(model::Policy::None), element));
+  const model::LayerShards own(work_.shape, split(), rows(micro_batch, slice));  // gradients of own tokens
+  bytes.weight_record = layers * own.kept(keep_of(model::Policy::None), element);
   bytes.handed_over = hidden_bytes(micro_batch, slice);
   // No later slice adds to the last one's keys and values, so it has no accumulator.
-  if (slice + 1 < slices) bytes.kv_gradient = share(count * layers * 2 * shape.kv_width() * accumulator);
+  if (slice + 1 < slices)
+    bytes.kv_gradient =
+        layers * shards.kept(model::KeepSet{}.with(model::SavedTensor::KeyValue), accumulator);
   return bytes;
 }
 
 Bytes RunBytes::leavable(const schedule::Key& key) const {
   const auto [stage, micro_batch, slice] = key;
-  const Bytes element = element_size(work_.precision);
   const bool sliced = work_.slices[micro_batch].size() > 1;
+  const model::LayerShards shards = layer(micro_batch, slice);
   const auto [first, count] = work_.layers[stage];
-  Bytes per_token = 0;
+  Bytes bytes = 0;
   for (std::int64_t layer = first; layer < first + count; ++layer) {
     const model::KeepSet keep = work_.kept_of(layer);
-    per_token += kept_bytes(work_.shape, sliced ? keep.without(model::SavedTensor::KeyValue) : keep, element);
+    bytes += shards.kept(sliced ? keep.without(model::SavedTensor::KeyValue) : keep,
+                         element_size(work_.precision));
   }
-  return share(tokens(micro_batch, slice) * per_token);
+  return bytes;
 }
 
 Bytes RunBytes::hidden_bytes(int micro_batch, int slice) const {
-  return share(tokens(micro_batch, slice) * work_.shape.hidden * element_size(work_.precision));
+  return layer(micro_batch, slice).own_rows() * work_.shape.hidden * element_size(work_.precision);
 }
 
-model::Shape RunBytes::shape_of_rank() const {
-  model::Shape shape = model::shape_of_rank(work_.shape, work_.mesh.tensor);
-  shape.ffn = ceiling(work_.shape.ffn * work_.shape.experts_per_token, work_.mesh.tensor);
-  if (!work_.vocabulary_parallel) shape.vocab = ceiling(shape.vocab, work_.mesh.tensor);
+// Of experts, the rows of those that a token visits.
+model::Shape RunBytes::shape_of_actions() const {
+  model::Shape shape = work_.shape;
+  shape.ffn *= shape.experts_per_token;
   return shape;
 }
 
@@ -100,12 +112,15 @@ model::ActionSize RunBytes::action_size(const schedule::Key& key) const {
            work_.devices[stage] == work_.devices[other];
   };
   const std::int64_t c = work_.mesh.context;
-  model::ActionSize size{.shape = shape_of_rank(),
+  model::ActionSize size{.shape = shape_of_actions(),
+                         .tensor = split(),
+                         .context = context(),
                          .sequences = work_.sequences,
                          .tokens = ceiling(cut[slice].length, c),
                          .last_slice = slice + 1 == static_cast<int>(cut.size()),
                          .first_stage = stage == 0,
                          .last_stage = work_.is_last(stage),
+                         .sharded_vocabulary = work_.vocabulary_parallel,
                          .handed_over = together(stage - 1),
                          .gradient_handed_over = together(stage + 1),
                          .loss_tile = work_.loss_tile};
@@ -117,8 +132,9 @@ model::ActionSize RunBytes::action_size(const schedule::Key& key) const {
 
 ActionBytes RunBytes::visit(int device, const Op& op) const {
   const auto& cut = work_.slices[op.key.micro_batch];
-  const model::VisitSize size{.shape = shape_of_rank(),
-                              .devices = mesh::size(work_.mesh, mesh::Group::Vocabulary),
+  const model::VisitSize size{.shape = work_.shape,
+                              .tensor = split(),
+                              .stages = work_.mesh.pipeline,
                               .last = work_.devices.empty() || work_.devices.back() == device,
                               .sequences = work_.sequences,
                               .tokens = ceiling(cut[op.key.slice].length, work_.mesh.context),
@@ -134,14 +150,9 @@ ActionBytes RunBytes::action(int device, const Op& op) const {
   const auto [place, fresh] =
       actions_.try_emplace({op.kind, op.key.stage, cut_of_[op.key.micro_batch], op.key.slice}, ActionBytes{});
   if (!fresh) return place->second;
-  model::ActionSize size = action_size(op.key);
-  const model::ActionKind kind = memory_kind(op.kind);
-  const bool forward = kind == model::ActionKind::Forward;
-  // The loss is formed by a visit, which leaves its gradient.
-  if (forward && work_.vocabulary_parallel) size.last_stage = false;
-  const model::ActionMemory memory = model::action_memory(size, *work_.kernels, kind);
-  const Bytes logits = forward ? logits_tile_bytes(size, work_.precision) : Bytes{0};
-  return place->second = {memory.temporary, memory.growth, logits};
+  const model::ActionMemory memory =
+      model::action_memory(action_size(op.key), *work_.kernels, memory_kind(op.kind));
+  return place->second = {memory.temporary, memory.growth, memory.logits, memory.messages};
 }
 
 StageBytes RunBytes::stage(int number) const {

@@ -29,6 +29,8 @@ struct Work {
   // Of each layer of the model; empty: everything. With slices each holds kv, the cache.
   std::vector<model::KeepSet> keep;
   bool vocabulary_parallel = false;  // embedding and output layer over t·p ranks
+  std::int64_t tensor_shards = 0;    // T, logical shards of the tensor-parallel ranks; 0: t
+  model::ContextSplit context;       // how the mesh's c ranks form attention; its `ranks` is not read
   Tokens loss_tile = 512;
   std::optional<model::KernelSetting> kernels;  // none: what actions take while they run is unknown
   int shard_group = 0;              // replicas that share one set of states; 0: all; 1: each has all
@@ -39,9 +41,10 @@ struct Work {
   model::KeepSet kept_of(std::int64_t layer) const;
 };
 
-// Of one rank. Tensor and context parallelism divide records, K,V and hidden states by t·c; a record of
-// experts has the rows of experts_per_token of them. Temporaries of actions are those of a model with 1/t of
-// the heads, ffn columns and vocabulary on 1/c of the tokens: exact for t = c = 1, an estimate beyond.
+// Of the first rank of the tensor group, whose blocks are longest. Tensor parallelism shares tokens, heads
+// and ffn columns out over T logical shards, of which the rank has T/t (model/memory/layer_shards.h); context
+// parallelism divides the tokens by c, but keys and values as the way in which attention is formed has it. A
+// record of experts is an estimate: it has the rows of experts_per_token of them.
 class RunBytes final : public MemoryCosts {
  public:
   explicit RunBytes(Work work);
@@ -62,9 +65,11 @@ class RunBytes final : public MemoryCosts {
   int cut_of(int micro_batch) const { return cut_of_[micro_batch]; }
 
  private:
-  Bytes tokens(int micro_batch, int slice) const;  // of all sequences, on all ranks of t·c
-  Bytes share(Bytes whole) const;                  // of one of the t·c ranks
-  model::Shape shape_of_rank() const;
+  model::TensorSplit split() const;
+  model::ContextSplit context() const;
+  Tokens rows(int micro_batch, int slice) const;
+  model::LayerShards layer(int micro_batch, int slice) const;
+  model::Shape shape_of_actions() const;
   model::ActionSize action_size(const schedule::Key& key) const;
   ActionBytes visit(int device, const schedule::Op& op) const;
 

@@ -34,7 +34,7 @@ struct ActionBytes {
   Bytes growth = 0;     // of everything together over what was there at its start, messages that it uses up
                         // not counted; 0: unknown, then records stand from the action's start
   Bytes logits = 0;     // tiles of logits
-  Bytes messages = 0;   // of a visit of the vocabulary: what its own messages carry
+  Bytes messages = 0;   // what the loss's own messages carry
 };
 
 // Of a stage whose weights and gradients are there only while they are used (passes/shard.h).

@@ -28,7 +28,7 @@ struct Engine {
   bool pipeline_overlap = true;   // transfers between stages run behind compute; else they add to every slot
   bool flash_attention = true;    // else scores are in memory
   bool dropout = false;           // on attention's scores
-  bool queries_travel = false;    // context parallelism moves Q and O, not K and V
+  bool context_by_split = false;  // context parallelism as the slice's split says, not by K and V in a ring
   bool shards_optimizer = true;  // gradients reduce-scattered and weights gathered over d·c; else all-reduced
   bool gradient_overlap = false;  // behind the backward
   double gradient_bytes = 4;      // a number, in the sum over replicas
@@ -43,7 +43,7 @@ struct Engine {
 
 inline constexpr Engine kPenstock{.name = "penstock",
                                   .tensor_overlap = false,
-                                  .queries_travel = true,
+                                  .context_by_split = true,
                                   .fused = true,
                                   .levels_layers = true};
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/memory/context_traffic.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
 
@@ -105,26 +106,57 @@ Seconds tensor_pass(const Site& site) {
   return tensor_exposed(site) * ring_pass(site.hardware, tensor_group(site), site.hidden_bytes());
 }
 
-// Keys and values to all (forward once; backward once more and their gradients back), or, where keys stay,
-// the queries there and their output back (backward: queries, output and its gradient there, the queries'
-// gradient back). Keys' and values' traffic hides behind the QKV product unless queries share heads, as in
-// the ATC'24 engine.
 struct ContextTraffic {
   Seconds forward, backward;
 };
-ContextTraffic context_traffic(const Site& site) {
+
+// Keys and values to all, forward once, backward once more and their gradients back. Their traffic hides
+// behind the QKV product unless queries share heads, as in the ATC'24 engine.
+ContextTraffic ring_traffic(const Site& site) {
   const mesh::Mesh& mesh = site.slice.mesh;
-  if (mesh.context == 1) return {0, 0};
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Context, site.hardware.node.gpus);
   const double all_tokens = 2.0 * site.tokens * mesh.context / site.t;
-  if (site.engine.queries_travel && site.slice.sliced) {
-    const Seconds pass = ring_pass(site.hardware, group, all_tokens * site.queries());
-    return {2 * pass, 4 * pass};
-  }
   const double exposed = site.shape().kv_heads == site.shape().heads ? tensor_exposed(site) : 1.0;
   const Seconds pass =
       exposed * ring_pass(site.hardware, group, (site.slice.earlier + 1) * all_tokens * 2 * site.keys());
   return {pass, 2 * pass};
+}
+
+// Members of a context group that are so many ranks of it apart.
+mesh::NodeSpread context_spread(const Site& site, std::int64_t apart, std::int64_t members) {
+  const mesh::Mesh& mesh = site.slice.mesh;
+  const std::int64_t stride = apart * mesh.tensor, width = std::int64_t{mesh.tensor} * mesh.context;
+  return mesh::thinnest(width, mesh.world() / width, stride, static_cast<int>(members),
+                        site.hardware.node.gpus);
+}
+
+// As many collectives as there are, each with its latency, on what they move together.
+Seconds context_pass(const Site& site, const model::ContextPass& pass, const model::ContextSplit& split) {
+  Seconds sum = 0;
+  if (pass.exchanges > 0) {
+    const mesh::NodeSpread group = context_spread(site, 1, split.heads);
+    const double sent = pass.exchanged * group.members / (group.members - 1);
+    sum +=
+        all_to_all(site.hardware, group, sent) + (pass.exchanges - 1) * all_to_all(site.hardware, group, 0);
+  }
+  if (pass.gathers > 0) {
+    const mesh::NodeSpread group = context_spread(site, split.heads, split.token_ranks());
+    const double whole = pass.gathered * group.members / (group.members - 1);
+    sum += ring_pass(site.hardware, group, whole) + (pass.gathers - 1) * ring_pass(site.hardware, group, 0);
+  }
+  return sum;
+}
+
+ContextTraffic context_traffic(const Site& site) {
+  if (site.slice.mesh.context == 1) return {0, 0};
+  if (!site.engine.context_by_split) return ring_traffic(site);
+  constexpr double kAccumulatorBytes = 4;
+  model::ContextSplit split = site.slice.context;
+  split.ranks = site.slice.mesh.context;
+  const model::ContextTraffic moved =
+      model::context_traffic(model::shape_of_rank(site.shape(), site.slice.mesh.tensor), split, site.tokens,
+                             site.hardware.number_bytes(), kAccumulatorBytes);
+  return {context_pass(site, moved.forward, split), context_pass(site, moved.backward, split)};
 }
 
 // Tokens to their experts and back.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "mesh/mesh.h"
+#include "model/memory/layer_shards.h"
 #include "model/memory/policy.h"
 #include "sim/costs/engine.h"
 #include "sim/costs/hardware.h"
@@ -14,6 +15,7 @@ namespace penstock::sim {
 struct LayerSlice {
   const model::Shape& shape;
   const mesh::Mesh& mesh;
+  model::ContextSplit context;  // how the mesh's c ranks form attention; its `ranks` is not read
   Family family = Family::Llama;
   model::KeepSet keep;
   double tokens = 0;              // that a tensor group multiplies together: b·T/c

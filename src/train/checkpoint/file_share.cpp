@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "files/checksum.h"
 #include "files/parted_file.h"
-#include "nn/tensor_bytes.h"
+#include "nn/groups/tensor_bytes.h"
 
 namespace penstock::train {
 namespace {
@@ -34,16 +34,17 @@ bool has_first_element(const FileShare& share) {
 FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned) {
   FileShare share{.layout = files::lay_out_safetensors(whole, {{"format", "pt"}}), .tensors{}};
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    const auto found = owned.find(whole[i].name);
-    if (found == owned.end()) continue;
-    const auto& [parameter, values] = found->second;
-    PENSTOCK_CHECK(parameter->sizes == whole[i].shape, "a parameter has the model's size");
-    auto ranges = mesh::ranges_of(parameter->shard, parameter->sizes, parameter->written());
-    if (ranges.empty()) continue;  // nothing but padding
-    share.tensors.push_back({.tensor = i,
-                             .element = files::size_of(whole[i].type),
-                             .ranges = std::move(ranges),
-                             .bytes = bytes_of_tensor(parameter->written_part(values))});
+    const auto [first, last] = owned.equal_range(whole[i].name);
+    for (auto source = first; source != last; ++source) {
+      const auto& [parameter, values] = source->second;
+      PENSTOCK_CHECK(parameter->sizes == whole[i].shape, "a parameter has the model's size");
+      auto ranges = mesh::ranges_of(parameter->shard, parameter->sizes, parameter->written());
+      if (ranges.empty()) continue;  // nothing but padding
+      share.tensors.push_back({.tensor = i,
+                               .element = files::size_of(whole[i].type),
+                               .ranges = std::move(ranges),
+                               .bytes = nn::bytes_of_tensor(parameter->written_part(values))});
+    }
   }
   return share;
 }

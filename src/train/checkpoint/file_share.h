@@ -33,7 +33,7 @@ struct TensorSource {
   const nn::Parameter* parameter = nullptr;
   at::Tensor values;
 };
-using OwnedTensors = std::map<std::string, TensorSource>;  // by name in the file
+using OwnedTensors = std::multimap<std::string, TensorSource>;  // by name in the file; a rank's shards of it
 
 // `whole`: the file's tensors without their bytes. The shares refer to the sources' memory.
 FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned);

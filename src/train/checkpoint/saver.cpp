@@ -11,7 +11,7 @@
 #include "files/checksum.h"
 #include "files/directory.h"
 #include "model/parameters.h"
-#include "nn/tensor_bytes.h"
+#include "nn/groups/tensor_bytes.h"
 #include "train/checkpoint/weights_file.h"
 
 namespace penstock::train {
@@ -43,9 +43,10 @@ void CheckpointSaver::find_shares(Trainer& trainer, const model::Shape& shape) {
   for (const Optimizer::Entry& entry : trainer.optimizer().entries()) {
     const nn::Parameter& parameter = *entry.parameter;
     if (parameter.written().count == 0) continue;
-    owned[kept_name(parameter.name, Kept::Weight)] = {&parameter, parameter.master};
-    owned[kept_name(parameter.name, Kept::FirstMoment)] = {&parameter, entry.first_moment};
-    owned[kept_name(parameter.name, Kept::SecondMoment)] = {&parameter, entry.second_moment};
+    owned.emplace(kept_name(parameter.name, Kept::Weight), TensorSource{&parameter, parameter.master});
+    owned.emplace(kept_name(parameter.name, Kept::FirstMoment), TensorSource{&parameter, entry.first_moment});
+    owned.emplace(kept_name(parameter.name, Kept::SecondMoment),
+                  TensorSource{&parameter, entry.second_moment});
   }
   std::map<std::string, std::vector<std::int64_t>> sizes;
   for (model::ParameterShape& parameter : model::parameter_shapes(shape))

@@ -13,6 +13,7 @@ namespace {
 constexpr const char* kSlices = "schedule.slices";
 constexpr const char* kThreads = "train.threads";
 constexpr const char* kReplicas = "numerics.replicas";
+constexpr const char* kTensor = "numerics.tensor";
 constexpr std::int64_t kMostThreads = 4096;
 
 // These change no trained bit.
@@ -80,6 +81,10 @@ std::vector<SettingChange> changes(const Settings& was, const Settings& is) {
 
 std::int64_t replicas_of(const Settings& settings) {
   return std::max<std::int64_t>(parse_integer(find(settings, kReplicas)).value_or(0), 0);
+}
+
+std::int64_t tensor_shards_of(const Settings& settings) {
+  return std::max<std::int64_t>(parse_integer(find(settings, kTensor)).value_or(1), 1);
 }
 
 int threads_of(const Settings& settings) {

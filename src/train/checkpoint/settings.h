@@ -3,8 +3,8 @@
 //
 // Changes of model, precision or sample order are refused: the state does not fit. Others (learning rate,
 // slices, threads, batch, ...) are allowed with a remark: the bits differ from those of an uninterrupted run.
-// Devices, replicas, schedules, transports, timeouts, evaluations and checkpoints change no bit and are not
-// among the settings.
+// Devices, replicas, tensor-parallel ranks, schedules, transports, timeouts, evaluations and checkpoints
+// change no bit and are not among the settings.
 #pragma once
 
 #include <string>
@@ -29,6 +29,9 @@ std::vector<SettingChange> changes(const Settings& was, const Settings& is);
 
 // numerics.replicas of a checkpoint; 0 when not recorded.
 std::int64_t replicas_of(const Settings& settings);
+
+// numerics.tensor of a checkpoint; 1 when not recorded, as it then was.
+std::int64_t tensor_shards_of(const Settings& settings);
 
 // The threads per rank of a checkpoint; 0 when not recorded.
 int threads_of(const Settings& settings);

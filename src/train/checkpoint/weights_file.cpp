@@ -9,7 +9,7 @@
 #include "files/elements.h"
 #include "files/file_system.h"
 #include "model/parameters.h"
-#include "nn/tensor_bytes.h"
+#include "nn/groups/tensor_bytes.h"
 #include "train/checkpoint/file_share.h"
 
 namespace penstock::train {
@@ -31,7 +31,7 @@ std::span<Byte> elements_of(std::span<Byte> bytes, files::ElementType type, std:
 // The parameter's own part of a whole tensor of any floating-point format.
 void copy_part(const files::StoredTensor& whole, const nn::Parameter& parameter, const at::Tensor& tensor) {
   const files::ElementType type = element_type(tensor);
-  const std::span<std::byte> own = bytes_of_tensor(tensor);
+  const std::span<std::byte> own = nn::bytes_of_tensor(tensor);
   for (const mesh::Range& range : mesh::ranges_of(parameter.shard, parameter.sizes, parameter.share())) {
     files::convert_elements(elements_of(whole.bytes, whole.type, range.begin, range.count), whole.type,
                             elements_of(own, type, range.own_begin, range.count), type);
@@ -79,7 +79,8 @@ void write_weights(const std::string& path, const model::Shape& shape,
                    const std::vector<nn::Parameter*>& parameters, comm::World world) {
   OwnedTensors owned;
   for (const nn::Parameter* parameter : parameters) {
-    if (parameter->written().count > 0) owned[parameter->name] = {parameter, parameter->master};
+    if (parameter->written().count > 0)
+      owned.emplace(parameter->name, TensorSource{parameter, parameter->master});
   }
   const files::ElementType type = element_type(parameters.front()->master);
   std::vector<files::StoredTensor> whole;

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "nn/allocator.h"
+#include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/merge.h"
-#include "nn/tensor_bytes.h"
 
 namespace penstock::train {
 namespace {
@@ -96,7 +96,7 @@ void OwnRequests::add_gradients(at::Tensor& grad_query, nn::EarlierSlices earlie
 
 void OwnRequests::receive(Reply& reply, int from, const at::Tensor& buffer) {
   reply.tensors.push_back(buffer);
-  reply.requests.push_back(server_.polling_->receive(bytes_of_tensor(buffer), from,
+  reply.requests.push_back(server_.polling_->receive(nn::bytes_of_tensor(buffer), from,
                                                      static_cast<int>(schedule::Channel::ExchangeReply)));
 }
 

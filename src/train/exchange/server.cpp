@@ -15,9 +15,10 @@
 #include "comm/message.h"
 #include "comm/polling.h"
 #include "nn/allocator.h"
+#include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/parameter_maker.h"
-#include "nn/tensor_bytes.h"
+#include "run/context.h"
 #include "train/exchange/own_requests.h"
 
 namespace penstock::train {
@@ -29,6 +30,7 @@ constexpr std::int64_t kEnd = -1;  // instead of an exchange's number: no more r
 
 ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline, std::function<bool()> meanwhile)
     : run_(run),
+      shape_(run::cached_shape(run)),
       pipeline_(pipeline),
       type_(nn::compute_type(run.precision)),
       timeout_(run.options.train.timeout),
@@ -68,8 +70,9 @@ void ExchangeServer::begin(Seconds began) {
 
 void ExchangeServer::await_announcement(Owner& owner) {
   owner.announcement.buffer = room({2}, at::kLong);
-  owner.announcement.request = pipeline_->receive(bytes_of_tensor(owner.announcement.buffer), owner.device,
-                                                  static_cast<int>(schedule::Channel::Exchange));
+  owner.announcement.request =
+      pipeline_->receive(nn::bytes_of_tensor(owner.announcement.buffer), owner.device,
+                         static_cast<int>(schedule::Channel::Exchange));
 }
 
 std::unique_ptr<nn::AttentionPartners> ExchangeServer::partners_of(const schedule::Op& op) {
@@ -131,13 +134,12 @@ void ExchangeServer::accept(const Owner& owner, std::uint32_t number, Pass pass)
   const schedule::Exchange& exchange = run_.program.exchanges[number];
   Job job{.exchange = number, .pass = pass};
   const auto receive = [&](const at::Tensor& buffer) {
-    job.arriving.push_back(pipeline_->receive(bytes_of_tensor(buffer), owner.device,
+    job.arriving.push_back(pipeline_->receive(nn::bytes_of_tensor(buffer), owner.device,
                                               static_cast<int>(schedule::Channel::Exchange)));
   };
   for (const model::SlicePart& part : parts_of(exchange)) {
     const at::Tensor key = room_of_keys(part, type_);
-    const at::Tensor value =
-        room({run_.sequences(), part.length, run_.shape().kv_heads, run_.shape().head_dim()}, type_);
+    const at::Tensor value = room({run_.sequences(), part.length, shape_.kv_heads, shape_.head_dim()}, type_);
     receive(key);
     receive(value);
     job.parts.push_back({key, value.transpose(1, 2)});
@@ -223,7 +225,7 @@ int ExchangeServer::unfinished() const {
 
 void ExchangeServer::send(const at::Tensor& buffer, int to, schedule::Channel channel) {
   Flight flight{.peer = to, .buffer = buffer, .request = {}};
-  flight.request = pipeline_->send(bytes_of_tensor(buffer), to, static_cast<int>(channel));
+  flight.request = pipeline_->send(nn::bytes_of_tensor(buffer), to, static_cast<int>(channel));
   sending_.push_back(std::move(flight));
 }
 
@@ -235,7 +237,7 @@ void ExchangeServer::announce(int to, int exchange, Pass pass) {
 }
 
 std::vector<model::SlicePart> ExchangeServer::parts_of(const schedule::Exchange& exchange) const {
-  return model::parts_of_halves(run_.slices[exchange.of.key.micro_batch], exchange.first_half,
+  return model::parts_of_halves(run::cached_slices(run_, exchange.of.key.micro_batch), exchange.first_half,
                                 exchange.halves);
 }
 
@@ -247,26 +249,26 @@ at::Tensor ExchangeServer::room(at::IntArrayRef sizes, at::ScalarType type) cons
 at::Tensor ExchangeServer::room_of_queries(const schedule::Exchange& exchange, at::ScalarType type) const {
   const auto& slices = run_.slices[exchange.of.key.micro_batch];
   const Tokens tokens = slices[exchange.of.key.slice].length;
-  return room({run_.sequences(), run_.shape().heads, tokens, run_.shape().head_dim()}, type);
+  return room({run_.sequences(), shape_.heads, tokens, shape_.head_dim()}, type);
 }
 
 at::Tensor ExchangeServer::room_of_keys(const model::SlicePart& part, at::ScalarType type) const {
-  return room({run_.sequences(), run_.shape().kv_heads, part.length, run_.shape().head_dim()}, type);
+  return room({run_.sequences(), shape_.kv_heads, part.length, shape_.head_dim()}, type);
 }
 
 // Outputs and their gradients are sent token by token, but head by head for grouped queries: the layouts of
 // the attention kernels, so neither needs a copy.
 at::Tensor ExchangeServer::as_sent(const at::Tensor& outputs) const {
-  return (run_.shape().heads == run_.shape().kv_heads ? outputs.transpose(1, 2) : outputs).contiguous();
+  return (shape_.heads == shape_.kv_heads ? outputs.transpose(1, 2) : outputs).contiguous();
 }
 
 at::Tensor ExchangeServer::as_used(const at::Tensor& sent) const {
-  return run_.shape().heads == run_.shape().kv_heads ? sent.transpose(1, 2) : sent;
+  return shape_.heads == shape_.kv_heads ? sent.transpose(1, 2) : sent;
 }
 
 at::Tensor ExchangeServer::room_of_outputs(const schedule::Exchange& exchange) const {
   const at::Tensor by_head = room_of_queries(exchange, type_);
-  if (run_.shape().heads != run_.shape().kv_heads) return by_head;
+  if (shape_.heads != shape_.kv_heads) return by_head;
   return by_head.view({by_head.size(0), by_head.size(2), by_head.size(1), by_head.size(3)});
 }
 

@@ -104,6 +104,7 @@ class ExchangeServer {
   Seconds now() const;
 
   const run::Run& run_;
+  const model::Shape shape_;  // of the cached keys: their heads
   const comm::Pipeline pipeline_;
   const at::ScalarType type_;
   const Seconds timeout_;

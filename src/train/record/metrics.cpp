@@ -47,6 +47,13 @@ Json to_object(const BytesByCategory& bytes) {
   return object;
 }
 
+// "tensor_bytes" and "tensor_waited_s", where there is such an axis.
+void add_traffic(Json& object, const char* axis, const std::optional<AxisTraffic>& traffic) {
+  if (!traffic) return;
+  object[std::string(axis) + "_bytes"] = traffic->sent;
+  object[std::string(axis) + "_waited_s"] = traffic->waited;
+}
+
 }  // namespace
 
 std::string to_json(const StepMetrics& metrics) {
@@ -62,6 +69,8 @@ std::string to_json(const StepMetrics& metrics) {
             {"peak_bytes", metrics.peak_bytes}};
   if (metrics.copy_hidden) line["copy_hidden"] = *metrics.copy_hidden;
   if (metrics.collective_hidden) line["collective_hidden"] = *metrics.collective_hidden;
+  add_traffic(line, "tensor", metrics.tensor);
+  add_traffic(line, "context", metrics.context);
   if (metrics.skipped) line["skipped"] = true;
   if (metrics.evaluation_loss) line["evaluation_loss"] = *metrics.evaluation_loss;
   return line.dump();
@@ -126,21 +135,23 @@ std::string to_json(const Summary& summary) {
                          {"predicted_resident_bytes", process.predicted()},
                          {"measured_resident_bytes", process.measured}});
   }
-  const Json document{{"steps", summary.steps},
-                      {"resumed_from_step", summary.resumed_from_step},
-                      {"tokens", summary.tokens},
-                      {"wall_s", summary.wall_s},
-                      {"tokens_per_second", summary.tokens_per_second},
-                      {"mfu", summary.mfu},
-                      {"loss", summary.loss},
-                      {"evaluation_loss", optional(summary.evaluation_loss)},
-                      {"bigram_loss", optional(summary.bigram_loss)},
-                      {"copy_hidden", optional(summary.copy_hidden)},
-                      {"collective_hidden", optional(summary.collective_hidden)},
-                      {"skipped_steps", summary.skipped_steps},
-                      {"machine", summary.machine},
-                      {"devices", devices},
-                      {"processes", processes}};
+  Json document{{"steps", summary.steps},
+                {"resumed_from_step", summary.resumed_from_step},
+                {"tokens", summary.tokens},
+                {"wall_s", summary.wall_s},
+                {"tokens_per_second", summary.tokens_per_second},
+                {"mfu", summary.mfu},
+                {"loss", summary.loss},
+                {"evaluation_loss", optional(summary.evaluation_loss)},
+                {"bigram_loss", optional(summary.bigram_loss)},
+                {"copy_hidden", optional(summary.copy_hidden)},
+                {"collective_hidden", optional(summary.collective_hidden)},
+                {"skipped_steps", summary.skipped_steps},
+                {"machine", summary.machine},
+                {"devices", devices},
+                {"processes", processes}};
+  add_traffic(document, "tensor", summary.tensor);
+  add_traffic(document, "context", summary.context);
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "files/event_file.h"
 #include "model/memory/table.h"
+#include "train/record/axis_traffic.h"
 
 namespace penstock::train {
 
@@ -27,6 +28,8 @@ struct StepMetrics {
   Bytes peak_bytes = 0;                          // of the fullest device
   std::optional<double> copy_hidden;             // share of the copies' time without a waiting rank
   std::optional<double> collective_hidden = {};  // the same of collectives between replicas
+  std::optional<AxisTraffic> tensor = {};        // of several tensor ranks
+  std::optional<AxisTraffic> context = {};       // of several context ranks
   bool skipped = false;                          // no update: loss or gradient not finite
   std::optional<double> evaluation_loss;         // after this step's update
 };
@@ -94,6 +97,8 @@ struct Summary {
   std::optional<double> bigram_loss;      // of a bigram table on the same held-out text
   std::optional<double> copy_hidden;      // of the last step
   std::optional<double> collective_hidden = {};
+  std::optional<AxisTraffic> tensor = {}, context = {};  // of the last step
+  Seconds step_s = 0;                                    // of the last step
   std::int64_t skipped_steps = 0;
   std::string machine;
   std::vector<DeviceSummary> devices;

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "nn/allocator.h"
+#include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/boundary.h"
 #include "nn/parameter_maker.h"
-#include "nn/tensor_bytes.h"
 #include "train/step/tied_embeddings.h"
 
 namespace penstock::train {
@@ -149,11 +149,11 @@ void Interpreter::forward(const Op& op) {
 
   const bool last_slice = range.begin + range.length == step_->tokens[j].size(1);
   nn::ForwardInput input{
-      .key = {op.key.micro_batch, op.key.slice}, .first_position = range.begin, .last_slice = last_slice};
-  if (first) input.tokens = step_->tokens[j].slice(1, range.begin, range.begin + range.length);
+      .key = {op.key.micro_batch, op.key.slice}, .place = place_of(op), .last_slice = last_slice};
+  if (first) input.tokens = own_tokens(step_->tokens, op);
   if (!first) input.hidden = embeds ? embedded(op) : std::exchange(inputs_[here], {});
   if (last) {
-    input.targets = step_->targets[j].slice(1, range.begin, range.begin + range.length);
+    input.targets = own_tokens(step_->targets, op);
     input.loss_scale = loss_scale();
   }
   const auto partners = partners_of(op);
@@ -200,7 +200,7 @@ void Interpreter::send(std::uint32_t index, at::Tensor payload) {
   PENSTOCK_CHECK(payload.defined(), "a send follows the op that made its payload");
   Flight flight{.op = index, .buffer = payload.contiguous(), .request = {}};
   nn::recount(flight.buffer, nn::Category::Transfers);
-  flight.request = parts_.pipeline->send(bytes_of_tensor(flight.buffer), op.peer,
+  flight.request = parts_.pipeline->send(nn::bytes_of_tensor(flight.buffer), op.peer,
                                          static_cast<int>(schedule::channel_of(op.kind)));
   sending_.push_back(std::move(flight));
 }
@@ -210,7 +210,7 @@ void Interpreter::receive(std::uint32_t index) {
   const bool part = schedule::is_embedding_transfer(op.kind);
   Flight flight{.op = index, .buffer = part ? empty_part(op) : empty_slice(op), .request = {}};
   nn::recount(flight.buffer, nn::Category::Transfers);
-  flight.request = parts_.pipeline->receive(bytes_of_tensor(flight.buffer), op.peer,
+  flight.request = parts_.pipeline->receive(nn::bytes_of_tensor(flight.buffer), op.peer,
                                             static_cast<int>(schedule::channel_of(op.kind)));
   receiving_.push_back(std::move(flight));
 }
@@ -294,10 +294,19 @@ void Interpreter::wait_for_sends() {
   sending_.clear();
 }
 
+nn::SlicePlace Interpreter::place_of(const Op& op) const {
+  const auto& range = slices_[op.key.micro_batch][op.key.slice];
+  return parts_.context.place(run_.sequences(), range.length, range.begin);
+}
+
+at::Tensor Interpreter::own_tokens(const std::vector<at::Tensor>& batch, const Op& op) const {
+  return nn::ContextGroup::tokens_at(place_of(op), batch[static_cast<std::size_t>(op.key.micro_batch)]);
+}
+
+std::int64_t Interpreter::own_rows(const Op& op) const { return parts_.tensor.own_rows(place_of(op).rows()); }
+
 at::Tensor Interpreter::empty_slice(const Op& op) const {
-  const auto& ranges = slices_[op.key.micro_batch];
-  const Tokens length = ranges[op.key.slice].length;
-  return at::empty({run_.sequences(), length, run_.shape().hidden}, at::dtype(type_));
+  return at::empty({own_rows(op), run_.shape().hidden}, at::dtype(type_));
 }
 
 bool Interpreter::is_sliced(const Op& op) const { return slices_[op.key.micro_batch].size() > 1; }

@@ -56,7 +56,10 @@ struct StepResult {
 struct DeviceParts {
   std::map<int, nn::Stage>& stages;           // by number
   comm::Pipeline pipeline;                    // rank = device; its waits run `meanwhile`
+  nn::TensorGroup& tensor;                    // of this rank
+  const nn::ContextGroup& context;            // the same
   nn::VocabularyShard* vocabulary = nullptr;  // when the run shards the vocabulary
+  comm::Communicator* visitors = nullptr;     // all its ranks; null: those of the pipeline
   Offloader* offloader = nullptr;             // when the program has copies
   ExchangeServer* exchange = nullptr;         // when the program has exchange
   GradientBuffers* gradients = nullptr;       // when training
@@ -112,6 +115,9 @@ class Interpreter {
   void poll();
   void wait_for_sends();
 
+  nn::SlicePlace place_of(const schedule::Op& op) const;
+  at::Tensor own_tokens(const std::vector<at::Tensor>& batch, const schedule::Op& op) const;  // [b, T]
+  std::int64_t own_rows(const schedule::Op& op) const;
   at::Tensor empty_slice(const schedule::Op& op) const;
   bool is_sliced(const schedule::Op& op) const;
   at::Tensor rows_of_slice(const std::vector<at::Tensor>& batch, const schedule::Op& op) const;  // [N]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/zeros.h>
 
 #include <utility>
 
@@ -18,38 +19,49 @@ using schedule::OpKind;
 void Interpreter::visit_vocabulary(std::uint32_t index) {
   const Op& op = list_.ops[index];
   const std::size_t here = slot(op.key);
-  nn::VisitInput input{.hidden = std::exchange(outputs_[here], {}),
+  nn::VisitInput input{.hidden = {},
                        .targets = rows_of_slice(step_->targets, op),
                        .loss_scale = loss_scale(),
                        .with_gradients = mode_ == Mode::Train};
-  if (input.hidden.defined()) input.hidden = input.hidden.view({-1, run_.shape().hidden});
-  nn::VocabularyVisit visit(*parts_.vocabulary, *parts_.pipeline, static_cast<int>(schedule::Channel::Loss),
-                            input);
+  if (const at::Tensor hidden = std::exchange(outputs_[here], {}); hidden.defined())
+    input.hidden = parts_.tensor.split(hidden, place_of(op).rows());
+  comm::Communicator& ranks = parts_.visitors ? *parts_.visitors : *parts_.pipeline;
+  const nn::OutputShards layer = parts_.vocabulary->output(ranks);
+  nn::VocabularyVisit visit(layer, static_cast<int>(schedule::Channel::Loss), input);
+  comm::as_part_of(nn::VocabularyVisit::kName, [&] { ranks.barrier(); });
   restart_clocks(index);
-  nn::VisitResult result = visit.carry_out();
+  const nn::VisitResult result = visit.carry_out();
   result_.loss_sums[here - slot({.stage = op.key.stage})] = result.loss_sum;
-  if (!result.grad_hidden.defined()) return;
-  nn::recount(result.grad_hidden, nn::Category::Logits);
-  output_gradients_[here] = result.grad_hidden.view({run_.sequences(), -1, run_.shape().hidden});
+  if (result.grad_hidden.empty()) return;
+  output_gradients_[here] = parts_.tensor.join(result.grad_hidden);
+  nn::recount(output_gradients_[here], nn::Category::Logits);
 }
 
-// Embeddings of the tokens, each row from the device that holds it.
+// Embeddings of this rank's tokens, each row from the rank that holds it.
 at::Tensor Interpreter::embedded(const Op& op) {
   const at::Tensor tokens = rows_of_slice(step_->tokens, op);
-  at::Tensor hidden = at::empty({tokens.numel(), run_.shape().hidden}, at::dtype(type_));
+  const std::int64_t h = run_.shape().hidden;
+  const bool whole = parts_.tensor.shards() == 1;  // then every row is here
+  at::Tensor rows = whole ? at::empty({tokens.numel(), h}, at::dtype(type_))
+                          : at::zeros({tokens.numel(), h}, at::dtype(type_));
   for (int device = 0; device < parts_.pipeline->size(); ++device) {
     const auto part = embedding_parts_.extract({device, slot(op.key)});
     const bool own = device == parts_.pipeline->rank();
     PENSTOCK_CHECK(own || !part.empty(), "a forward of stage 0 waits for all parts");
-    hidden.index_copy_(0, parts_.vocabulary->places_of(device, tokens),
-                       own ? parts_.vocabulary->embed(tokens) : part.mapped());
+    rows.index_copy_(0, parts_.vocabulary->places_of(device, tokens),
+                     own ? parts_.vocabulary->embed(tokens) : part.mapped());
   }
-  return hidden.view({run_.sequences(), -1, run_.shape().hidden});
+  return parts_.tensor.join(parts_.tensor.scatter_totals(
+      tokens.numel(), h, type_,
+      [&](std::int64_t first, std::int64_t count) { return rows.narrow(0, first, count); }));
 }
 
+// All rows, since every rank of the tensor group has some of the tokens' embeddings.
 void Interpreter::add_own_embedding_gradient(const Op& op, at::Tensor gradient) {
   const at::Tensor tokens = rows_of_slice(step_->tokens, op);
-  const at::Tensor rows = gradient.view({-1, run_.shape().hidden});
+  nn::GatheredRows gathered =
+      parts_.tensor.gather(parts_.tensor.split(gradient, tokens.numel()), tokens.numel());
+  const at::Tensor rows = gathered.whole();
   const at::Tensor places = parts_.vocabulary->places_of(parts_.pipeline->rank(), tokens);
   parts_.vocabulary->add_embedding_gradient(tokens, rows.index_select(0, places));
   if (parts_.pipeline->size() > 1) input_gradients_[slot(op.key)] = rows;
@@ -78,9 +90,7 @@ at::Tensor Interpreter::empty_part(const Op& op) const {
 }
 
 at::Tensor Interpreter::rows_of_slice(const std::vector<at::Tensor>& batch, const Op& op) const {
-  const auto j = static_cast<std::size_t>(op.key.micro_batch);
-  const auto& range = slices_[j][op.key.slice];
-  return batch[j].slice(1, range.begin, range.begin + range.length).reshape(-1).contiguous();
+  return own_tokens(batch, op).reshape(-1).contiguous();
 }
 
 }  // namespace penstock::train

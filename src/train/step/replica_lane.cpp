@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "nn/allocator.h"
+#include "nn/groups/tensor_bytes.h"
 #include "nn/parameter_maker.h"
-#include "nn/tensor_bytes.h"
 #include "run/replicas.h"
 
 namespace penstock::train {
@@ -57,7 +57,7 @@ ReplicaLane::ReplicaLane(const run::Run& run, const comm::Groups& groups, Units&
       sharing_(*groups.sharing),
       copying_(*groups.copying),
       room_(make_room(run, units)),
-      lane_(type_of(room_), bytes_of_tensor(room_), {run::kReplicaPiece, run::kReplicaWindow},
+      lane_(type_of(room_), nn::bytes_of_tensor(room_), {run::kReplicaPiece, run::kReplicaWindow},
             static_cast<int>(schedule::Channel::Replicas), run.options.train.timeout) {}
 
 void ReplicaLane::begin(Seconds began) {
@@ -96,9 +96,10 @@ void ReplicaLane::gather(Flight& flight) {
   std::size_t element = 0;
   const nn::CategoryScope scope(nn::Category::Weights);
   for (nn::Parameter* parameter : unit.parameters) {
-    const nn::Parameter* first = unit.parameters.front();
-    const bool alias = parameter->tied && parameter->master.is_same(first->master);
-    if (alias && unit.passing) parameter->weight = first->weight;
+    const auto same = [&](const nn::Parameter* other) { return other->master.is_same(parameter->master); };
+    const nn::Parameter* owner = *std::ranges::find_if(unit.parameters, same);
+    const bool alias = owner != parameter;  // the output side of tied embeddings
+    if (alias && unit.passing) parameter->weight = owner->weight;
     if (alias) continue;
     if (unit.passing) {  // others have kept their own parts up to date
       parameter->weight = at::empty(parameter->held_sizes(), at::dtype(nn::compute_type(run_.precision)));
@@ -116,7 +117,7 @@ void ReplicaLane::release(const Op& op) {
 }
 
 comm::SharedBuffer ReplicaLane::whole(const nn::Parameter& parameter, const at::Tensor& tensor) const {
-  comm::SharedBuffer buffer{.elements = bytes_of_tensor(tensor).data(), .shares = {}};
+  comm::SharedBuffer buffer{.elements = nn::bytes_of_tensor(tensor).data(), .shares = {}};
   for (int rank = 0; rank < sharing_->size(); ++rank) {
     const mesh::Shard share = mesh::flat_share(parameter.elements(), sharing_->size(), rank);
     buffer.shares.push_back({share.begin, share.count});
@@ -127,8 +128,8 @@ comm::SharedBuffer ReplicaLane::whole(const nn::Parameter& parameter, const at::
 // The own share, cut once more.
 comm::SharedBuffer ReplicaLane::own_copies(const nn::Parameter& parameter, const at::Tensor& tensor) const {
   const mesh::Shard own = parameter.share();
-  comm::SharedBuffer buffer{.elements = bytes_of_tensor(tensor).data() + own.begin * tensor.element_size(),
-                            .shares = {}};
+  comm::SharedBuffer buffer{
+      .elements = nn::bytes_of_tensor(tensor).data() + own.begin * tensor.element_size(), .shares = {}};
   for (int rank = 0; rank < copying_->size(); ++rank) {
     const mesh::Shard share = mesh::flat_share(own.count, copying_->size(), rank);
     buffer.shares.push_back({share.begin, share.count});

@@ -4,27 +4,37 @@
 #include <ATen/ops/add.h>
 #include <ATen/ops/empty_like.h>
 
+#include <vector>
+
 #include "base/error.h"
-#include "nn/tensor_bytes.h"
+#include "nn/groups/tensor_bytes.h"
+#include "nn/parameter_maker.h"
 #include "schedule/program.h"
 
 namespace penstock::train {
 namespace {
 
+// Of each shard on this rank.
 struct Sides {
-  nn::Parameter* input = nullptr;
-  nn::Parameter* output = nullptr;
+  std::vector<nn::Parameter*> input, output;
 };
 
 Sides sides_on(std::map<int, nn::Stage>& stages) {
   Sides sides;
   for (auto& [number, stage] : stages) {
     for (nn::Parameter& parameter : stage.parameters()) {
-      if (parameter.tied) sides.output = &parameter;
-      if (parameter.name == "model.embed_tokens.weight") sides.input = &parameter;
+      if (parameter.tied) sides.output.push_back(&parameter);
+      if (parameter.name == nn::kEmbeddingName) sides.input.push_back(&parameter);
     }
   }
   return sides;
+}
+
+void add_here(nn::Parameter& input_side, nn::Parameter& output_side) {
+  at::Tensor input = input_side.own_part(input_side.gradient);
+  at::Tensor output = output_side.own_part(output_side.gradient);
+  input.add_(output);
+  output.copy_(input);
 }
 
 }  // namespace
@@ -32,24 +42,22 @@ Sides sides_on(std::map<int, nn::Stage>& stages) {
 void reduce_tied_gradients(std::map<int, nn::Stage>& stages, int peer, comm::Pipeline pipeline) {
   const Sides sides = sides_on(stages);
   if (peer < 0) {
-    PENSTOCK_CHECK(sides.input && sides.output,
+    PENSTOCK_CHECK(sides.input.size() == sides.output.size(),
                    "a device that reduces alone has both sides of a tied embedding");
-    at::Tensor input = sides.input->own_part(sides.input->gradient);
-    at::Tensor output = sides.output->own_part(sides.output->gradient);
-    input.add_(output);
-    output.copy_(input);
+    for (std::size_t i = 0; i < sides.input.size(); ++i) add_here(*sides.input[i], *sides.output[i]);
     return;
   }
-  const nn::Parameter& side = sides.input ? *sides.input : *sides.output;
-  at::Tensor mine = side.own_part(side.gradient);
-  at::Tensor theirs = at::empty_like(mine);
+  const bool input_side = !sides.input.empty();
   constexpr int channel = static_cast<int>(schedule::Channel::Gradients);
-  comm::Request received = pipeline->receive(bytes_of_tensor(theirs), peer, channel);
-  comm::Request sent = pipeline->send(bytes_of_tensor(mine), peer, channel);
-  received.wait();
-  sent.wait();
-  const bool input_side = sides.input != nullptr;
-  at::add_out(mine, input_side ? mine : theirs, input_side ? theirs : mine);
+  for (nn::Parameter* side : input_side ? sides.input : sides.output) {
+    at::Tensor mine = side->own_part(side->gradient);
+    at::Tensor theirs = at::empty_like(mine);
+    comm::Request received = pipeline->receive(nn::bytes_of_tensor(theirs), peer, channel);
+    comm::Request sent = pipeline->send(nn::bytes_of_tensor(mine), peer, channel);
+    received.wait();
+    sent.wait();
+    at::add_out(mine, input_side ? mine : theirs, input_side ? theirs : mine);
+  }
 }
 
 }  // namespace penstock::train

@@ -10,16 +10,20 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/polling.h"
+#include "comm/single.h"
 #include "nn/allocator.h"
 #include "nn/stage_parameters.h"
+#include "run/context.h"
 #include "run/lowering.h"
 #include "run/replicas.h"
 #include "schedule/exchange/time.h"
+#include "train/step/tensor_copies.h"
 
 namespace penstock::train {
 namespace {
 
-std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh::StateSharing& sharing) {
+std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh::StateSharing& sharing,
+                                     nn::TensorGroup& group, const nn::ContextGroup& context) {
   const bool sharded = run.sharded_vocabulary();
   const bool passing = run.states == schedule::ReplicaStates::Passing;
   std::map<int, nn::Stage> stages;
@@ -36,7 +40,9 @@ std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh
                                       .loss_tile_tokens = run.options.train.loss_tile_tokens,
                                       .max_positions = run.options.data.seq_len,
                                       .keep = {keep, keep + count},
-                                      .states = {sharing, passing}}));
+                                      .states = {sharing, passing},
+                                      .group = &group,
+                                      .context = &context}));
   }
   return stages;
 }
@@ -57,12 +63,13 @@ std::unique_ptr<Offloader> make_offloader(const run::Run& run, int device) {
 }
 
 nn::VocabularyOptions vocabulary_options(const run::Run& run, comm::Pipeline pipeline,
-                                         const mesh::StateSharing& sharing) {
+                                         const mesh::StateSharing& sharing, nn::TensorGroup& group) {
   return {.shape = run.shape(),
           .precision = run.precision,
           .seed = static_cast<std::uint64_t>(run.options.train.seed),
-          .rank = pipeline->rank(),
-          .parts = pipeline->size(),
+          .device = pipeline->rank(),
+          .devices = pipeline->size(),
+          .group = &group,
           .loss_tile_tokens = run.options.train.loss_tile_tokens,
           .sharing = sharing};
 }
@@ -77,13 +84,16 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile)
     : run_(run),
       evaluation_(run::evaluation_of(run)),
       profiles_(profile),
-      groups_(comm::make_groups(world, run.mesh, sharing_at(run, world.rank()).shards)) {
+      groups_(comm::make_groups(world, run.mesh, sharing_at(run, world.rank()).shards)),
+      tensor_(make_tensor_group()),
+      context_(make_context_group()) {
   const int device = groups_.pipeline->rank();
   nn::install_allocator();
   const nn::LedgerScope counted(ledger_);
   const mesh::StateSharing sharing = sharing_at(run, world.rank());
-  stages_ = make_stages(run, device, sharing);
-  if (run.sharded_vocabulary()) vocabulary_.emplace(vocabulary_options(run, groups_.pipeline, sharing));
+  stages_ = make_stages(run, device, sharing, tensor_, context_);
+  if (run.sharded_vocabulary())
+    vocabulary_.emplace(vocabulary_options(run, groups_.pipeline, sharing, tensor_));
   {
     const nn::CategoryScope moments(nn::Category::Optimizer);
     optimizer_ = std::make_unique<Optimizer>(parameters(), run.options.train);
@@ -94,6 +104,38 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile)
   exchange_server_ = make_exchange_server();
   training_ = make_interpreter(run.program, Mode::Train);
   evaluating_ = make_interpreter(evaluation_, Mode::Evaluate);
+  made_ = true;
+}
+
+// What every wait of this rank does for the others meanwhile.
+bool Trainer::advance() {
+  if (!made_) return false;
+  const bool moved = replicas_ && replicas_->advance();
+  return (exchanging_ && exchange_server_ && exchange_server_->serve()) || moved;
+}
+
+std::unique_ptr<comm::Communicator> Trainer::polling(comm::Communicator& ranks) {
+  return comm::make_polling(
+      ranks, [this] { return advance(); }, run_.options.train.timeout);
+}
+
+nn::TensorGroup Trainer::make_tensor_group() {
+  if (run_.tensor_shards() == 1) return {};
+  if (groups_.tensor) {
+    polling_tensor_ = polling(**groups_.tensor);
+    polling_vocabulary_ = polling(*groups_.vocabulary);
+  } else {
+    polling_tensor_ = comm::make_single();
+  }
+  return {*polling_tensor_, run_.tensor_shards(), run_.options.parallel.tp_overlap};
+}
+
+nn::ContextGroup Trainer::make_context_group() {
+  if (run_.mesh.context == 1) return {};
+  polling_context_ = polling(**groups_.context);
+  const model::ContextSplit split = run::context_split(run_.options);
+  const auto mode = split.gathers ? nn::ContextMode::Gather : nn::ContextMode::Query;
+  return {*polling_context_, static_cast<int>(split.heads), mode};
 }
 
 Units Trainer::units() {
@@ -141,10 +183,14 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   targets_ = tokens.target_count;
   comm::as_part_of("the start of a step", [&] { groups_.world->barrier(); });
   profile_.restart();
+  tensor_before_ = tensor_traffic();
+  context_before_ = context_traffic();
   const at::AutoDispatchBelowADInplaceOrView explicit_backward;  // no operation records itself for autograd
   const nn::ProfileScope profiled(profiles_ ? &profile_ : nullptr);
   const Seconds began = steady_seconds();
+  exchanging_ = true;
   StepResult result = training_->run(tokens);
+  exchanging_ = false;
   events_ = std::move(result.events);
   exchanges_ = std::move(result.exchanges);
   memory_ = std::move(result.memory);
@@ -159,11 +205,12 @@ double Trainer::evaluate(const StepTokens& tokens) {
   return mean_loss(evaluating_->run(tokens).loss_sums, tokens.target_count);
 }
 
-// In the order of the batch. Each sum is zero on all ranks but one, so adding them over the ranks changes no
-// bit.
+// In the order of the replicas, so of the batch where no context group shares out its tokens. Each sum is
+// zero on all ranks but one, so adding them over the ranks changes no bit.
 double Trainer::mean_loss(const std::vector<double>& loss_sums, std::int64_t targets) {
-  const auto replica = static_cast<std::size_t>(run_.mesh.coordinates_of(groups_.world->rank()).data);
-  std::vector<double> all(loss_sums.size() * static_cast<std::size_t>(run_.mesh.data));
+  const auto replica =
+      static_cast<std::size_t>(mesh::replica_of(run_.mesh, run_.mesh.coordinates_of(groups_.world->rank())));
+  std::vector<double> all(loss_sums.size() * static_cast<std::size_t>(run_.mesh.replicas()));
   std::ranges::copy(loss_sums, all.begin() + static_cast<std::ptrdiff_t>(replica * loss_sums.size()));
   comm::as_part_of("the sum of losses", [&] {
     groups_.world->all_reduce(all.data(), all.size(), comm::Type::F64, comm::Reduction::Sum);
@@ -176,6 +223,7 @@ double Trainer::mean_loss(const std::vector<double>& loss_sums, std::int64_t tar
 void Trainer::update(const std::vector<double>& loss_sums) {
   report_.loss = mean_loss(loss_sums, targets_);
   if (vocabulary_) vocabulary_->add_tied_gradients();
+  sum_tensor_copies(parameters(), tensor_);
   ExactSum::Words squares = optimizer_->square_sums().words();
   comm::as_part_of("the norm of the gradient", [&] {
     groups_.world->all_reduce(squares.data(), squares.size(), comm::Type::I64, comm::Reduction::Sum);
@@ -192,15 +240,24 @@ void Trainer::gather_facts(Seconds seconds) {
   const auto& list = run_.program.devices[groups_.pipeline->rank()];
   const CopyFacts copied = copies();
   const CollectiveFacts moved = replicas_ ? replicas_->facts() : CollectiveFacts{};
-  double sums[] = {schedule::busy_seconds(list, events_, exchanges_), copied.copying, copied.waiting,
-                   moved.busy, moved.waiting};
-  double facts[] = {seconds, static_cast<double>(ledger_.peak_total())};
+  const AxisTraffic tensor = tensor_traffic(), context = context_traffic();
+  double sums[] = {schedule::busy_seconds(list, events_, exchanges_),
+                   copied.copying,
+                   copied.waiting,
+                   moved.busy,
+                   moved.waiting,
+                   static_cast<double>(tensor.sent - tensor_before_.sent),
+                   static_cast<double>(context.sent - context_before_.sent)};
+  double facts[] = {seconds, static_cast<double>(ledger_.peak_total()), tensor.waited - tensor_before_.waited,
+                    context.waited - context_before_.waited};
   comm::as_part_of("the end of a step", [&] {
     groups_.world->all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
     groups_.world->all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
   });
   report_.seconds = facts[0];
   report_.peak_bytes = static_cast<Bytes>(facts[1]);
+  if (run_.mesh.tensor > 1) report_.tensor = {static_cast<Bytes>(sums[5]), facts[2]};
+  if (run_.mesh.context > 1) report_.context = {static_cast<Bytes>(sums[6]), facts[3]};
   if (sums[1] > 0) report_.copy_hidden = std::max(0.0, 1.0 - sums[2] / sums[1]);
   if (sums[3] > 0) report_.collective_hidden = std::max(0.0, 1.0 - sums[4] / sums[3]);
   report_.bubble_fraction = 1.0 - sums[0] / (static_cast<double>(groups_.world->size()) * report_.seconds);
@@ -218,7 +275,10 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
                     .pipeline = exchanges   ? exchange_server_->pipeline()
                                 : replicas_ ? comm::Pipeline(*polling_)
                                             : groups_.pipeline,
+                    .tensor = tensor_,
+                    .context = context_,
                     .vocabulary = vocabulary(),
+                    .visitors = polling_vocabulary_.get(),
                     .offloader = training ? offloader_.get() : nullptr,
                     .exchange = training ? exchange_server_.get() : nullptr,
                     .gradients = training ? &*gradients_ : nullptr,

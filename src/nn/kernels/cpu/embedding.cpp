@@ -33,7 +33,30 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& tokens) {
   return result;
 }
 
+void embed_held(at::Tensor& result, const at::Tensor& table, const mesh::Shard& shard,
+                const at::Tensor& tokens) {
+  PENSTOCK_CHECK(table.is_contiguous() && tokens.is_contiguous() && result.is_contiguous(),
+                 "kernels read contiguous rows");
+  const std::int64_t count = tokens.numel(), h = table.size(1);
+  const std::int64_t* ids = tokens.const_data_ptr<std::int64_t>();
+  const KernelTimer timer(Kernel::Embedding, memory_work(result));
+  for_element_type(table.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    const Element* rows = table.const_data_ptr<Element>();
+    Element* out = result.data_ptr<Element>();
+    for_rows(count, h, [&](std::int64_t n) {
+      if (shard.holds(ids[n])) std::copy_n(rows + (ids[n] - shard.begin) * h, h, out + n * h);
+    });
+  });
+}
+
 void accumulate_embedding_gradient(at::Tensor& grad_table, const at::Tensor& grad, const at::Tensor& tokens) {
+  const std::int64_t vocabulary = grad_table.size(0);
+  accumulate_held_embedding_gradient(grad_table, mesh::padded_block(vocabulary, 1, 0), grad, tokens);
+}
+
+void accumulate_held_embedding_gradient(at::Tensor& grad_table, const mesh::Shard& shard,
+                                        const at::Tensor& grad, const at::Tensor& tokens) {
   const KernelTimer timer(Kernel::EmbeddingBackward, memory_work(grad));
   PENSTOCK_CHECK(grad.is_contiguous() && tokens.is_contiguous(), "kernels read contiguous rows");
   const std::int64_t count = tokens.numel(), h = grad_table.size(1);
@@ -45,8 +68,9 @@ void accumulate_embedding_gradient(at::Tensor& grad_table, const at::Tensor& gra
     // A task owns columns, so each sum is computed by one task over the tokens in order.
     at::parallel_for(0, h, rows_per_task(count), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = 0; n < count; ++n) {
+        if (!shard.holds(ids[n])) continue;
         const Element* row = rows + n * h;
-        auto* sum = sums + ids[n] * h;
+        auto* sum = sums + (ids[n] - shard.begin) * h;
         for (std::int64_t i = begin; i < end; ++i) sum[i] += Accumulator<Element>(row[i]);
       }
     });

@@ -87,6 +87,16 @@ at::Tensor product_backward(const at::Tensor& grad_output, const at::Tensor& wei
   return plain_product(grad_output, weight);
 }
 
+void product_backward_into(at::Tensor& result, const at::Tensor& grad_output, const at::Tensor& weight) {
+  const KernelTimer timer(Kernel::ProductBackward,
+                          product_work(grad_output.size(0), weight.size(0), weight.size(1)));
+  if (widened(grad_output)) {
+    result.copy_(at::mm(grad_output.to(at::kFloat), weight.to(at::kFloat)));
+  } else {
+    at::mm_out(result, grad_output, weight);
+  }
+}
+
 at::Tensor product_backward_wide(const at::Tensor& grad_output, const at::Tensor& weight) {
   const KernelTimer timer(Kernel::ProductBackward,
                           product_work(grad_output.size(0), weight.size(0), weight.size(1)));

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/merge.h"
 
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
 #include <cmath>
+#include <limits>
 
 #include "nn/kernels/cpu/head_rows.h"
 #include "nn/kernels/cpu/vectorised.h"
@@ -17,6 +21,7 @@ PENSTOCK_VECTORISED void weigh(Number keep, Number take, const Element* part, st
 
 template <class Number, class Element>
 void merge_row(Number* total, Number& total_lse, const Element* part, Number part_lse, std::int64_t d) {
+  if (part_lse == -std::numeric_limits<Number>::infinity()) return;
   const Number greater = std::max(total_lse, part_lse), less = std::min(total_lse, part_lse);
   const Number lse = greater + std::log1p(std::exp(less - greater));
   const Number keep = std::exp(total_lse - lse), take = std::exp(part_lse - lse);
@@ -25,30 +30,39 @@ void merge_row(Number* total, Number& total_lse, const Element* part, Number par
 }
 
 template <class Element>
-void merge_rows(AttentionPart& total, const AttentionPart& part) {
+void merge_rows(AttentionPart& total, std::int64_t first, const AttentionPart& part) {
   using Number = Accumulator<Element>;
-  Number* sum = total.output.data_ptr<Number>();
-  Number* sum_lse = total.log_sum_exp.data_ptr<Number>();
+  const HeadRows rows(part.output);
+  Number* sum = total.output.data_ptr<Number>() + first * total.output.stride(2);
+  Number* sum_lse = total.log_sum_exp.data_ptr<Number>() + first;
   const Element* from = part.output.const_data_ptr<Element>();
   const Number* from_lse = part.log_sum_exp.const_data_ptr<Number>();
-  const HeadRows rows(total.output);
-  const std::int64_t d = total.output.size(3);
-  for_rows(total.log_sum_exp.numel(), d, [&](std::int64_t row) {
-    merge_row(sum + rows.offset(row, total.output.strides()), sum_lse[row],
+  const std::int64_t d = total.output.size(3), of_total = total.output.size(2);
+  for_rows(part.log_sum_exp.numel(), d, [&](std::int64_t row) {
+    merge_row(sum + rows.offset(row, total.output.strides()),
+              sum_lse[row / rows.tokens * of_total + rows.token(row)],
               from + rows.offset(row, part.output.strides()), from_lse[row], d);
   });
 }
 
 }  // namespace
 
-void merge(AttentionPart& total, const AttentionPart& part) {
-  const KernelTimer timer(Kernel::Merge, memory_work(total.output, total.output, part.output));
+AttentionPart no_attention(at::IntArrayRef sizes, at::ScalarType type) {
+  const auto options = at::dtype(accumulator_type(type));
+  return {at::zeros(sizes, options),
+          at::full(sizes.slice(0, 3), -std::numeric_limits<double>::infinity(), options)};
+}
+
+void merge(AttentionPart& total, const AttentionPart& part) { merge_at(total, 0, part); }
+
+void merge_at(AttentionPart& total, std::int64_t first, const AttentionPart& part) {
+  const KernelTimer timer(Kernel::Merge, memory_work(part.output, part.output, part.output));
   check_head_rows(total.output);
   check_head_rows(part.output);
   PENSTOCK_CHECK(total.log_sum_exp.is_contiguous() && part.log_sum_exp.is_contiguous(),
                  "one value a row, in order");
   for_element_type(part.output.scalar_type(),
-                   [&](auto element) { merge_rows<decltype(element)>(total, part); });
+                   [&](auto element) { merge_rows<decltype(element)>(total, first, part); });
 }
 
 }  // namespace penstock::nn::kernels

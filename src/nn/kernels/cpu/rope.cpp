@@ -49,7 +49,7 @@ PENSTOCK_VECTORISED void turn_row(const In* in, const Number* cosine, const Numb
 
 // Both tensors seen as [b, H, T, d] with last stride 1.
 template <class In, class Out>
-void turn(const at::Tensor& in, const RotaryTable& table, std::int64_t first_position, double sign,
+void turn(const at::Tensor& in, const RotaryTable& table, const Positions& positions, double sign,
           at::Tensor& out) {
   using Number = Accumulator<Out>;
   const HeadRows rows(in);
@@ -59,7 +59,7 @@ void turn(const at::Tensor& in, const RotaryTable& table, std::int64_t first_pos
   const Number* cosine = table.cosine.const_data_ptr<Number>();
   const Number* sine = table.sine.const_data_ptr<Number>();
   for_rows(in.numel() / in.size(3), 2 * half, [&](std::int64_t row) {
-    const std::int64_t position = (first_position + rows.token(row)) * half;
+    const std::int64_t position = positions.of(rows.token(row)) * half;
     turn_row(source + rows.offset(row, in.strides()), cosine + position, sine + position, Number(sign), half,
              target + rows.offset(row, out.strides()));
   });
@@ -86,20 +86,20 @@ RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions, at::
 }
 
 at::Tensor rope(const at::Tensor& x, const RotaryTable& table, std::int64_t heads,
-                std::int64_t first_position) {
+                const Positions& positions) {
   const KernelTimer timer(Kernel::Rotation, memory_work(x, x));
-  PENSTOCK_CHECK(first_position + x.size(1) <= table.cosine.size(0),
+  PENSTOCK_CHECK(x.size(1) == 0 || positions.of(x.size(1) - 1) < table.cosine.size(0),
                  "the rotary table ends before these positions");
   const std::int64_t b = x.size(0), tokens = x.size(1), d = x.size(2) / heads;
   at::Tensor result = at::empty({b, heads, tokens, d}, x.options());
   for_element_type(x.scalar_type(), [&](auto element) {
     using Element = decltype(element);
-    turn<Element, Element>(x.view({b, tokens, heads, d}).transpose(1, 2), table, first_position, 1.0, result);
+    turn<Element, Element>(x.view({b, tokens, heads, d}).transpose(1, 2), table, positions, 1.0, result);
   });
   return result;
 }
 
-at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, std::int64_t first_position,
+at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, const Positions& positions,
                          at::ScalarType type) {
   const KernelTimer timer(Kernel::RotationBackward, memory_work(grad, grad));
   check_head_rows(grad);
@@ -109,9 +109,9 @@ at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, std::
   for_element_type(type, [&](auto element) {
     using Element = decltype(element);
     if (grad.scalar_type() == type) {
-      turn<Element, Element>(grad, table, first_position, -1.0, rows);
+      turn<Element, Element>(grad, table, positions, -1.0, rows);
     } else {
-      turn<Accumulator<Element>, Element>(grad, table, first_position, -1.0, rows);
+      turn<Accumulator<Element>, Element>(grad, table, positions, -1.0, rows);
     }
   });
   return result;

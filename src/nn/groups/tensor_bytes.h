@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <span>
 
-namespace penstock::train {
+namespace penstock::nn {
 
 // The tensor must be contiguous and outlive the span.
 inline std::span<std::byte> bytes_of_tensor(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }
 
-}  // namespace penstock::train
+}  // namespace penstock::nn

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The embedding of a slice whose table's rows are shared out over a tensor group (mesh.md §2): every rank
+// looks up the tokens that its shards hold, and the rows are scattered to the shards whose tokens they are.
+#pragma once
+
+#include <vector>
+
+#include "nn/groups/tensor_group.h"
+#include "nn/parameter.h"
+
+namespace penstock::nn {
+
+struct EmbeddingShards {
+  std::vector<Parameter*> own;  // the table's rows of each own shard
+  TensorGroup* group = nullptr;
+
+  // tokens [N] int64, the same on every rank → each own shard's rows [n, h].
+  Rows embed(const at::Tensor& tokens) const;
+
+  // Adds the gradient of embed(tokens).
+  void add_gradient(const Rows& gradient, const at::Tensor& tokens) const;
+};
+
+}  // namespace penstock::nn

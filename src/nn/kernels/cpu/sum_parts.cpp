@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/kernels/sum_parts.h"
+
+#include <ATen/ops/empty.h>
+
+#include <array>
+#include <vector>
+
+#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/cpu/vectorised.h"
+#include "nn/kernels/cpu/work.h"
+
+namespace penstock::nn::kernels {
+namespace {
+
+constexpr std::int64_t kBlock = 256;  // elements whose parts are added at a time, in the first-level cache
+
+template <class Number>
+using Block = std::array<Number, kBlock>;
+
+template <class Element, class Number>
+PENSTOCK_VECTORISED void widen(const Element* from, std::int64_t count, Number* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = Number(from[i]);
+}
+
+template <class Number>
+PENSTOCK_VECTORISED void add(const Number* from, std::int64_t count, Number* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+template <class Number, class Result>
+PENSTOCK_VECTORISED void round_to(const Number* from, std::int64_t count, Result* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = narrowed<Result>(from[i]);
+}
+
+template <class Element, class Result>
+void sum_all(std::span<const at::Tensor> parts, at::Tensor& result) {
+  using Number = Accumulator<Element>;
+  std::vector<const Element*> from;
+  for (const at::Tensor& part : parts) from.push_back(part.const_data_ptr<Element>());
+  Result* to = result.data_ptr<Result>();
+  const std::int64_t count = result.numel(), blocks = (count + kBlock - 1) / kBlock;
+  at::parallel_for(0, blocks, rows_per_task(kBlock), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Block<Number>> sums(from.size());
+    for (std::int64_t block = begin; block < end; ++block) {
+      const std::int64_t first = block * kBlock, length = std::min(kBlock, count - first);
+      for (std::size_t i = 0; i < from.size(); ++i) widen(from[i] + first, length, sums[i].data());
+      for (std::size_t apart = 1; apart < sums.size(); apart *= 2) {
+        for (std::size_t i = 0; i + apart < sums.size(); i += 2 * apart)
+          add(sums[i + apart].data(), length, sums[i].data());
+      }
+      round_to(sums[0].data(), length, to + first);
+    }
+  });
+}
+
+}  // namespace
+
+at::Tensor sum_parts(std::span<const at::Tensor> parts, at::ScalarType type) {
+  PENSTOCK_CHECK(!parts.empty(), "a sum has parts");
+  const at::Tensor& first = parts.front();
+  for (const at::Tensor& part : parts) {
+    PENSTOCK_CHECK(part.is_contiguous() && part.sizes() == first.sizes() && part.dtype() == first.dtype(),
+                   "parts are alike and contiguous");
+  }
+  at::Tensor result = at::empty(first.sizes(), first.options().dtype(type));
+  const auto bytes = static_cast<double>(parts.size() * first.nbytes() + result.nbytes());
+  const KernelTimer timer(Kernel::Accumulate, {.bytes = bytes});
+  for_element_type(first.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    if (type == first.scalar_type()) return sum_all<Element, Element>(parts, result);
+    PENSTOCK_CHECK(type == accumulator_type(first.scalar_type()) || type == at::kBFloat16,
+                   "sums have the parts' type, its accumulator type, or the narrow one");
+    if constexpr (std::is_same_v<Element, float>) {
+      sum_all<float, c10::BFloat16>(parts, result);
+    } else {
+      sum_all<Element, Accumulator<Element>>(parts, result);
+    }
+  });
+  return result;
+}
+
+}  // namespace penstock::nn::kernels

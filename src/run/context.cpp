@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/context.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "base/error.h"
+#include "base/refusal.h"
+#include "base/text.h"
+#include "model/memory/context_traffic.h"
+
+namespace penstock::run {
+namespace {
+
+using Count = std::int64_t;
+
+// The heads of one logical shard of the tensor group.
+model::Shape shard_of(const Options& options) {
+  return model::shape_of_rank(options.model.shape, options.numerics.tensor);
+}
+
+bool share_heads(const Options& options, Count ranks) { return model::share_heads(shard_of(options), ranks); }
+Count mixed_heads(const Options& options) {
+  return model::mixed_heads(shard_of(options), options.parallel.cp);
+}
+
+std::string name_of_heads(const Options& options) {
+  const Count shards = options.numerics.tensor;
+  return "the " + std::to_string(shard_of(options).heads) + " query and " +
+         std::to_string(shard_of(options).kv_heads) + " key heads" +
+         (shards > 1 ? " of each of numerics.tensor = " + std::to_string(shards) + " shards" : "");
+}
+
+void check_mode(const Options& options) {
+  const ParallelOptions& parallel = options.parallel;
+  const std::string set = "parallel.cp_mode = " + json_quote(parallel.cp_mode);
+  const std::string ranks = "parallel.cp = " + std::to_string(parallel.cp);
+  if (parallel.cp_mode == "heads" && !share_heads(options, parallel.cp)) {
+    throw InputError(set + ": " + ranks + " ranks cannot share out " + name_of_heads(options) +
+                     "; use cp = " +
+                     nearest_legal(parallel.cp, shard_of(options).heads,
+                                   [&](Count count) { return share_heads(options, count); }) +
+                     ", or cp_mode = \"" + (mixed_heads(options) > 1 ? "mixed" : "query") + "\"");
+  }
+  if (parallel.cp_mode == "mixed" && mixed_heads(options) == 1) {
+    throw InputError(set + ": " + ranks + " has no divisor but itself that shares out " +
+                     name_of_heads(options) + "; use cp_mode = \"" +
+                     (share_heads(options, parallel.cp) ? "heads" : "query") + "\"");
+  }
+}
+
+void settle_slices(Options& options) {
+  const Count pieces = 2 * options.parallel.cp, tokens = options.data.seq_len;
+  require(tokens % pieces == 0, "data.seq_len = " + std::to_string(tokens) +
+                                    " is no multiple of the 2 · parallel.cp = " + std::to_string(pieces) +
+                                    " pieces that context ranks share out; use " +
+                                    multiples_near(tokens, pieces));
+  options.schedule.slice_unit = std::lcm(options.schedule.slice_unit, pieces);
+}
+
+}  // namespace
+
+namespace {
+
+model::ContextSplit split_of(const Options& options, const std::string& mode) {
+  const Count ranks = options.parallel.cp;
+  return {.ranks = ranks,
+          .heads = mode == "heads"   ? ranks
+                   : mode == "mixed" ? mixed_heads(options)
+                                     : 1,
+          .gathers = mode == "gather" && ranks > 1};
+}
+
+std::string automatic_mode(const Options& options) {
+  const model::ContextSplit split = model::automatic_split(shard_of(options), options.parallel.cp);
+  return split.token_ranks() == 1 ? "heads" : split.heads > 1 ? "mixed" : "query";
+}
+
+std::string reason_for(const Run& run) {
+  const Options& options = run.options;
+  const std::string ranks = std::to_string(options.parallel.cp) + " ranks", heads = name_of_heads(options);
+  const std::string& mode = options.parallel.cp_mode;
+  if (mode == "heads") return ranks + " share out " + heads;
+  if (mode == "mixed")
+    return std::to_string(mixed_heads(options)) + " of " + ranks + " share out " + heads +
+           ", queries travel " + "among the others";
+  return ranks + " cannot share out " + heads;
+}
+
+// "heads 6.75 MiB": what a rank receives for a layer of the longest slice, forward and backward.
+std::string traffic_of(const Run& run, const std::string& mode) {
+  Tokens longest = 0;
+  for (const model::TokenRange& slice : run.slices.front()) longest = std::max(longest, slice.length);
+  const double tokens = static_cast<double>(run.sequences() * longest) / run.mesh.context;
+  const model::ContextTraffic one = model::context_traffic(
+      shard_of(run.options), split_of(run.options, mode), tokens,
+      static_cast<double>(element_size(run.precision)), static_cast<double>(accumulator_size(run.precision)));
+  const auto bytes = static_cast<Bytes>(static_cast<double>(run.shards_of_rank()) * one.total());
+  return mode + " " + print_bytes(bytes);
+}
+
+}  // namespace
+
+model::ContextSplit context_split(const Options& options) {
+  return split_of(options, options.parallel.cp_mode);
+}
+
+std::string note_of_context(const Run& run) {
+  std::string note =
+      run.options.parallel.cp_mode + ": " + reason_for(run) + "; a rank receives for a layer and slice: ";
+  if (share_heads(run.options, run.options.parallel.cp)) note += traffic_of(run, "heads") + ", ";
+  if (mixed_heads(run.options) > 1) note += traffic_of(run, "mixed") + ", ";
+  return note + traffic_of(run, "query") + ", " + traffic_of(run, "gather") +
+         ", which keeps all ranks' keys and values";
+}
+
+model::Shape cached_shape(const Run& run) {
+  const Count shards = run.tensor_shards(), heads = context_split(run.options).heads;
+  model::Shape shape = model::shape_of_rank(run.shape(), shards);
+  shape.heads /= heads;
+  shape.kv_heads = std::max<Count>(shape.kv_heads / heads, 1);
+  return shape;
+}
+
+std::vector<model::TokenRange> cached_slices(const Run& run, int micro_batch) {
+  const model::ContextSplit split = context_split(run.options);
+  const Tokens ranks = split.gathers ? 1 : run.mesh.context / split.heads;
+  std::vector<model::TokenRange> slices = run.slices[static_cast<std::size_t>(micro_batch)];
+  for (model::TokenRange& slice : slices) slice = {slice.begin / ranks, slice.length / ranks};
+  return slices;
+}
+
+void settle_context(Options& options) {
+  ParallelOptions& parallel = options.parallel;
+  if (parallel.cp == 1) return;
+  if (parallel.cp_mode == "auto") parallel.cp_mode = automatic_mode(options);
+  check_mode(options);
+  settle_slices(options);
+}
+
+}  // namespace penstock::run

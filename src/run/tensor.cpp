@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/tensor.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "base/refusal.h"
+#include "run/replicas.h"
+
+namespace penstock::run {
+namespace {
+
+using Count = std::int64_t;
+
+std::string setting(const char* key, Count value) { return std::string(key) + " = " + std::to_string(value); }
+
+bool fits_key_heads(Count shards, Count kv_heads) { return kv_heads % shards == 0 || shards % kv_heads == 0; }
+
+bool fits(Count shards, const model::Shape& shape) {
+  return shape.heads % shards == 0 && fits_key_heads(shards, shape.kv_heads) && shape.ffn >= shards;
+}
+
+// The nearest numbers of shards that fit the model and so many ranks, else the model.
+std::string shards_near(Count shards, Count ranks, const model::Shape& shape) {
+  const std::string near = nearest_legal(
+      shards, shape.heads, [&](Count other) { return fits(other, shape) && keeps_tree(other, ranks); });
+  if (near != "none") return near;
+  return nearest_legal(shards, shape.heads, [&](Count other) { return fits(other, shape); });
+}
+
+// Numbers of shards that are not the number of ranks are named by their own key.
+void check_shape(const model::Shape& shape, Count shards, Count ranks) {
+  const bool alone = shards == ranks;
+  const std::string set = setting(alone ? "parallel.tp" : "numerics.tensor", shards);
+  const auto near = [&](Count whole) {
+    return "; use " + (alone ? divisors_near(shards, whole) : shards_near(shards, ranks, shape));
+  };
+  require(shape.heads % shards == 0,
+          set + " does not divide " + setting("model.heads", shape.heads) + near(shape.heads));
+  require(fits_key_heads(shards, shape.kv_heads), set + " neither divides " +
+                                                      setting("model.kv_heads", shape.kv_heads) +
+                                                      " nor is a multiple of it" + near(shape.kv_heads));
+  require(shape.ffn >= shards, set + " is above " + setting("model.ffn", shape.ffn) +
+                                   ", so that a part would have no column; use " +
+                                   shards_near(shards, ranks, shape));
+}
+
+// The nearest numbers of shards for these ranks, and of ranks for these shards.
+std::string legal_near(Count shards, Count ranks, const model::Shape& shape) {
+  const std::string others = nearest_legal(
+      shards, shape.heads, [&](Count count) { return fits(count, shape) && keeps_tree(count, ranks); });
+  const std::string fewer =
+      nearest_legal(ranks, shards, [&](Count count) { return keeps_tree(shards, count); });
+  return "; use " + (others == "none" ? std::string() : "numerics.tensor = " + others + ", or ") +
+         "parallel.tp = " + fewer;
+}
+
+void check_tree(const model::Shape& shape, Count shards, Count ranks) {
+  const std::string set = setting("numerics.tensor", shards);
+  require(shards % ranks == 0,
+          set + " is no multiple of " + setting("parallel.tp", ranks) + legal_near(shards, ranks, shape));
+  require(keeps_tree(shards, ranks),
+          set + " is " + std::to_string(shards / ranks) + " times " + setting("parallel.tp", ranks) +
+              "; parts of a product are added in a binary tree, so that must be a power of two" +
+              legal_near(shards, ranks, shape));
+}
+
+}  // namespace
+
+void settle_tensor(Options& options) {
+  const Count ranks = options.parallel.tp;
+  Count& shards = options.numerics.tensor;
+  if (shards == 0) shards = ranks;
+  check_shape(options.model.shape, shards, ranks);
+  check_tree(options.model.shape, shards, ranks);
+}
+
+ShardRange shards_at(const Run& run, int tensor_rank) {
+  const int count = run.shards_of_rank();
+  return {tensor_rank * count, count};
+}
+
+model::Shape shape_of_shard(const Run& run, int shard) {
+  return model::shape_of_shard(run.shape(), run.tensor_shards(), shard);
+}
+
+}  // namespace penstock::run

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logical shards of tensor parallelism (mesh.md §2, §7): every layer and vocabulary matrix is cut into
+// numerics.tensor = T parts, which are computed one by one. Rank r_t of parallel.tp = t has the T/t
+// consecutive ones from r_t·T/t, so that the bits of a run depend on T and not on t.
+#pragma once
+
+#include "model/shape.h"
+#include "run/run.h"
+
+namespace penstock::run {
+
+// Fills in numerics.tensor. Throws InputError for numbers that make no tree, or that do not divide heads, key
+// heads or ffn columns, with the nearest that do. Needs a settled model.
+void settle_tensor(Options& options);
+
+// The logical shards [first, first + count) of a tensor-parallel rank.
+struct ShardRange {
+  int first = 0;
+  int count = 1;
+  friend bool operator==(const ShardRange&, const ShardRange&) = default;
+};
+ShardRange shards_at(const Run& run, int tensor_rank);
+
+// The layers that a logical shard computes: its heads, key heads and ffn columns.
+model::Shape shape_of_shard(const Run& run, int shard);
+
+}  // namespace penstock::run

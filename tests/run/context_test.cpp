@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Context parallelism in a run file: what is refused, with the nearest legal values, and what "auto" takes.
+#include "run/context.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "failure.h"
+#include "run/resolve.h"
+
+namespace penstock::testing {
+namespace {
+
+run::Options options_of(std::int64_t ranks, const char* mode) {
+  run::Options options;
+  options.model.shape = {.layers = 4, .hidden = 96, .ffn = 64, .heads = 12, .kv_heads = 3};
+  options.data.text = "corpus.txt";
+  options.data.seq_len = 96;
+  options.parallel.cp = ranks;
+  options.parallel.cp_mode = mode;
+  return options;
+}
+
+std::string refused(const run::Options& options) {
+  return failure<InputError>([&] { run::resolve(options); });
+}
+
+TEST(Context, NamesTheNearestRanksThatShareOutTheHeads) {
+  EXPECT_EQ(
+      refused(options_of(4, "heads")),
+      "parallel.cp_mode = \"heads\": parallel.cp = 4 ranks cannot share out the 12 query and 3 key heads; "
+      "use cp = 3 or 6, or cp_mode = \"query\"");
+  EXPECT_EQ(refused(options_of(3, "heads")), "");
+  EXPECT_EQ(
+      refused(options_of(4, "mixed")),
+      "parallel.cp_mode = \"mixed\": parallel.cp = 4 has no divisor but itself that shares out the 12 query "
+      "and 3 key heads; use cp_mode = \"query\"");
+  EXPECT_EQ(refused(options_of(6, "mixed")), "");
+}
+
+TEST(Context, NeedsPiecesOfWholeTokensAndRaisesTheUnitOfSlices) {
+  run::Options options = options_of(2, "query");
+  options.data.seq_len = 98;
+  EXPECT_EQ(
+      refused(options),
+      "data.seq_len = 98 is no multiple of the 2 · parallel.cp = 4 pieces that context ranks share out; use "
+      "96 or 100");
+  options = options_of(2, "query");
+  options.schedule.slices = 5;
+  options.schedule.slice_unit = 6;
+  const run::Run run = run::resolve(options);
+  EXPECT_EQ(run.options.schedule.slice_unit, 12);
+  EXPECT_EQ(run.context_note,
+            "slices are cut at multiples of 12 tokens, since each has 2 · parallel.cp pieces");
+  for (const auto& slice : run.slices.front()) EXPECT_EQ(slice.length % 12, 0);
+}
+
+TEST(Context, TakesHeadsWhileTheyLast) {
+  EXPECT_EQ(run::resolve(options_of(3, "auto")).options.parallel.cp_mode, "heads");
+  EXPECT_EQ(run::resolve(options_of(6, "auto")).options.parallel.cp_mode, "heads");
+  EXPECT_EQ(run::resolve(options_of(8, "auto")).options.parallel.cp_mode, "query");
+  run::Options options = options_of(3, "auto");
+  options.parallel.tp = 3;
+  options.data.seq_len = 96;
+  EXPECT_EQ(run::resolve(options).options.parallel.cp_mode, "query");  // four heads on each of three shards
+}
+
+}  // namespace
+}  // namespace penstock::testing

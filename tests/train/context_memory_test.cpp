@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of runs whose tokens a context group shares out: as predicted, in every way to form attention.
+#include <gtest/gtest.h>
+
+#include "train/mesh_memory.h"
+
+namespace penstock::testing {
+namespace {
+
+struct Case {
+  int context;
+  const char* mode;
+  int devices, slices;
+  const char* policy = "none";
+  const char* precision = "bf16";
+  std::int64_t heads = 4, kv_heads = 4;
+  int tensor = 1;
+  const char* schedule = "slimpipe";
+  int sequences = 1;  // of a micro-batch
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.context << " context ranks, " << c.mode << ", " << c.devices << " devices, " << c.schedule
+             << ", " << c.slices << " slices, " << c.policy << ", " << c.precision << ", " << c.heads
+             << " and " << c.kv_heads << " heads, " << c.tensor << " tensor ranks, " << c.sequences
+             << " sequences";
+}
+
+run::Run plan_of(const Case& c) {
+  run::Options options = small_options(c.schedule, c.devices, c.slices, c.precision);
+  options.model.shape = {.layers = 4, .hidden = 128, .ffn = 352, .heads = c.heads, .kv_heads = c.kv_heads};
+  options.data.seq_len = 1024;
+  options.parallel.cp = c.context;
+  options.parallel.cp_mode = c.mode;
+  options.parallel.tp = c.tensor;
+  options.memory.policy = c.policy;
+  options.train.micro_batch = c.sequences;
+  options.train.batch = 2 * c.sequences;
+  options.train.loss_tile_tokens = 64;
+  return planned(options);
+}
+
+void expect_all_predicted(std::initializer_list<Case> cases) {
+  for (const Case& c : cases) {
+    std::ostringstream what;
+    what << c;
+    SCOPED_TRACE(what.str());
+    expect_predicted(plan_of(c));
+  }
+}
+
+TEST(ContextMemory, IsAsPredictedInEveryMode) {
+  for (const char* mode : {"gather", "query", "heads"}) {
+    expect_all_predicted({{2, mode, 1, 4},
+                          {4, mode, 1, 4, "none", "f32"},
+                          {2, mode, 1, 1, "none", "bf16", 4, 2, 1, "1f1b"},
+                          {2, mode, 2, 4, "full", "bf16", 4, 2},
+                          {4, mode, 1, 2, "balanced", "f32", 4, 2, 1, "slimpipe", 2}});
+  }
+  expect_all_predicted({{4, "mixed", 1, 4}, {4, "mixed", 1, 2, "full", "f32", 4, 1}});
+}
+
+TEST(ContextMemory, IsAsPredictedWithASplitBackward) {
+  for (const char* mode : {"gather", "query", "heads"})
+    expect_all_predicted({{2, mode, 2, 1, "none", "bf16", 4, 2, 1, "zb-v"}});
+}
+
+TEST(ContextMemory, IsAsPredictedTogetherWithTensorAndPipelineParallelism) {
+  for (const char* mode : {"gather", "query", "heads"})
+    expect_all_predicted({{2, mode, 2, 4, "none", "bf16", 8, 4, 2}});
+}
+
+}  // namespace
+}  // namespace penstock::testing

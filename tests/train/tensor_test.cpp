@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor parallelism: the bits of one rank with the same logical shards for every number of ranks, on every
+// mesh, in checkpoints too; and context exchange between ranks that have part of the heads.
+#include <gtest/gtest.h>
+
+#include "nn/tensor_checks.h"
+#include "scratch.h"
+#include "train/near_runs.h"
+#include "train/saved_run.h"
+
+namespace penstock::testing {
+namespace {
+
+constexpr std::int64_t kSteps = 5;
+
+struct Shape {
+  const char* schedule;
+  int slices;
+  int chunks;
+};
+constexpr Shape kShapes[] = {
+    {"slimpipe", 4, 1}, {"slimpipe", 4, 2}, {"1f1b", 1, 1}, {"breadth-first", 1, 2}, {"zb-v", 1, 2}};
+
+// One rank with so many logical shards. Slices of 4, 3, 3 and 3 tokens leave the last of four shards without
+// rows.
+run::Options options_of(const Shape& shape, int shards, const std::string& precision) {
+  run::Options options = small_options(shape.schedule, 1, shape.slices, precision);
+  options.model.shape.layers = 4;
+  options.schedule.chunks = shape.chunks;
+  options.data.seq_len = 13;
+  options.train.batch = 4;
+  options.numerics.tensor = shards;
+  return options;
+}
+
+run::Options on_mesh(run::Options options, int ranks, int devices, int replicas = 1) {
+  options.parallel.tp = ranks;
+  options.parallel.pp = devices;
+  options.parallel.dp = replicas;
+  return options;
+}
+
+const Trained& plain_run(const Shape& shape, int shards, const std::string& precision) {
+  static std::map<std::string, Trained> runs;
+  const bool sliced = shape.slices > 1;
+  const std::string key = precision + std::to_string(shards) + (sliced ? " sliced" : "");
+  if (!runs.contains(key)) {
+    const Shape plain = sliced ? Shape{"slimpipe", shape.slices, 1} : Shape{"1f1b", 1, 1};
+    runs[key] = train_steps(planned(options_of(plain, shards, precision)), kSteps);
+  }
+  return runs.at(key);
+}
+
+void expect_equal(const Trained& got, const Trained& wanted) {
+  EXPECT_EQ(got.losses, wanted.losses);
+  EXPECT_EQ(got.norms, wanted.norms);
+  ASSERT_EQ(got.weights.size(), wanted.weights.size());
+  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
+}
+
+class Tensor : public ::testing::TestWithParam<Shape> {};
+
+INSTANTIATE_TEST_SUITE_P(EqualBits, Tensor, ::testing::ValuesIn(kShapes), [](const auto& shape) {
+  std::string name = std::string(shape.param.schedule) + (shape.param.chunks > 1 ? "_chunks" : "");
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST_P(Tensor, RanksTrainToTheBitsOfOne) {
+  for (const char* precision : {"f32", "bf16"}) {
+    for (const int shards : {2, 4}) {
+      const Trained& wanted = plain_run(GetParam(), shards, precision);
+      for (int ranks = 1; ranks <= shards; ranks *= 2) {
+        for (const int devices : {1, 2}) {
+          SCOPED_TRACE(std::string(precision) + ", " + std::to_string(shards) + " shards on " +
+                       std::to_string(ranks) + " ranks, " + std::to_string(devices) + " devices");
+          const run::Options options = options_of(GetParam(), shards, precision);
+          expect_equal(train_steps(planned(on_mesh(options, ranks, devices)), kSteps), wanted);
+        }
+      }
+    }
+  }
+}
+
+// Shards are numerics: other numbers of them are another order of sums.
+TEST(Tensor, ShardsDifferByRoundingAlone) {
+  const Trained one = train_steps(planned(options_of({"slimpipe", 4, 1}, 1, "f32")), kSteps);
+  for (const int shards : {2, 4}) {
+    const Trained& several = plain_run({"slimpipe", 4, 1}, shards, "f32");
+    EXPECT_NE(several.norms, one.norms);
+    for (std::size_t step = 0; step < one.losses.size(); ++step)
+      EXPECT_NEAR(several.losses[step], one.losses[step], 1e-5 * one.losses[step]);
+  }
+}
+
+using Change = std::function<void(run::Options&)>;
+
+struct Mesh {
+  int ranks, devices;
+};
+
+// Three steps of the changed options, on one rank of so many devices and on these meshes.
+void expect_bits_of_one(const std::string& what, int shards, const Change& change,
+                        const std::vector<Mesh>& meshes, int devices = 1) {
+  SCOPED_TRACE(what);
+  run::Options options = options_of({"slimpipe", 4, 1}, shards, "bf16");
+  change(options);
+  const Trained wanted = train_steps(planned(on_mesh(options, 1, devices)), 3);
+  for (const Mesh& mesh : meshes) {
+    SCOPED_TRACE(std::to_string(mesh.ranks) + " ranks, " + std::to_string(mesh.devices) + " devices");
+    expect_equal(train_steps(planned(on_mesh(options, mesh.ranks, mesh.devices)), 3), wanted);
+  }
+}
+
+void expect_bits_of_one(const std::string& what, int shards, const Change& change) {
+  switch (shards) {
+    case 2:
+      return expect_bits_of_one(what, shards, change, {{1, 2}, {2, 1}, {2, 2}});
+    case 4:
+      return expect_bits_of_one(what, shards, change, {{2, 2}, {4, 1}});
+    case 6:
+      return expect_bits_of_one(what, shards, change, {{3, 2}, {6, 1}});
+    default:
+      return expect_bits_of_one(what, shards, change, {{shards, 1}, {shards, 2}});
+  }
+}
+
+TEST(Tensor, RanksKeepTheirBitsUnderEveryPolicy) {
+  for (const char* policy : {"balanced", "balanced+fc1", "full"})
+    expect_bits_of_one(policy, 4, [&](run::Options& options) { options.memory.policy = policy; });
+  expect_bits_of_one("norms alone", 4, [](run::Options& options) {
+    options.memory.keep = {"layer_input", "norm1_output", "norm2_output"};
+  });
+  expect_bits_of_one("all but what is gathered", 2, [](run::Options& options) {
+    options.memory.keep = {"layer_input", "attention_output", "fc1", "product"};
+  });
+}
+
+TEST(Tensor, RanksKeepTheirBitsForEveryModel) {
+  expect_bits_of_one("tied", 4, [](run::Options& o) { o.model.shape.tied_embeddings = true; });
+  expect_bits_of_one("one key head", 4, [](run::Options& o) { o.model.shape.kv_heads = 1; });
+  expect_bits_of_one("key heads for all", 4, [](run::Options& o) { o.model.shape.kv_heads = 4; });
+  expect_bits_of_one("ffn that does not divide", 4, [](run::Options& o) { o.model.shape.ffn = 23; });
+  expect_bits_of_one("wide heads", 2, [](run::Options& o) { o.model.shape.head_size = 6; });
+  for (const auto& [heads, kv_heads] : {std::pair{6, 3}, {12, 3}, {6, 1}}) {
+    expect_bits_of_one("three", 3, [&](run::Options& o) {
+      o.model.shape = {.layers = 4, .hidden = 24, .ffn = 25, .heads = heads, .kv_heads = kv_heads};
+    });
+  }
+  for (const auto& [heads, kv_heads] : {std::pair{6, 3}, {12, 2}, {6, 1}}) {
+    expect_bits_of_one("six", 6, [&](run::Options& o) {
+      o.model.shape = {.layers = 4, .hidden = 24, .ffn = 25, .heads = heads, .kv_heads = kv_heads};
+    });
+  }
+}
+
+TEST(Tensor, RanksKeepTheirBitsWithOtherSlicesAndWaits) {
+  expect_bits_of_one("no overlap", 4, [](run::Options& o) { o.parallel.tp_overlap = false; });
+  expect_bits_of_one("several sequences", 4, [](run::Options& o) { o.train.micro_batch = 2; });
+  expect_bits_of_one("tiles of the loss", 4, [](run::Options& o) {
+    o.train.micro_batch = 2;
+    o.train.loss_tile_tokens = 3;
+  });
+  expect_bits_of_one("single tokens", 4, [](run::Options& o) {
+    o.schedule.slices = 8;
+    o.data.seq_len = 9;
+  });
+}
+
+TEST(Tensor, RanksKeepTheirBitsWithReplicas) {
+  for (const char* shard : {"off", "optimizer", "weights"}) {
+    SCOPED_TRACE(shard);
+    run::Options options = options_of({"slimpipe", 4, 1}, 4, "bf16");
+    options.numerics.replicas = 2;
+    options.model.shape.tied_embeddings = true;
+    static const Trained wanted = train_steps(planned(options), 3);
+    options.parallel.shard = shard;
+    for (const auto& [ranks, devices] : {std::pair{4, 1}, {2, 2}, {1, 2}})
+      expect_equal(train_steps(planned(on_mesh(options, ranks, devices, 2)), 3), wanted);
+  }
+}
+
+// Shared by two replicas, with two copies of the share.
+TEST(Tensor, RanksKeepTheirBitsWithGroupsOfReplicas) {
+  run::Options options = options_of({"slimpipe", 4, 1}, 2, "f32");
+  options.numerics.replicas = 4;
+  const Trained wanted = train_steps(planned(options), 3);
+  options.parallel.shard = "weights";
+  options.parallel.shard_group = 2;
+  expect_equal(train_steps(planned(on_mesh(options, 2, 1, 4)), 3), wanted);
+}
+
+// What a sharded vocabulary computes depends on the devices too.
+TEST(Tensor, RanksKeepTheirBitsWithAShardedVocabulary) {
+  for (const int devices : {1, 2}) {
+    for (const bool tied : {false, true}) {
+      const auto change = [&](run::Options& o) {
+        o.schedule.vocabulary_parallel = true;
+        o.model.shape.tied_embeddings = tied;
+        o.train.loss_tile_tokens = 2;
+      };
+      expect_bits_of_one(tied ? "tied" : "untied", 4, change, {{2, devices}, {4, devices}}, devices);
+    }
+  }
+}
+
+TEST(Tensor, RanksKeepTheirBitsWhereRecordsAreOffloaded) {
+  expect_bits_of_one("offloaded", 4, [](run::Options& o) {
+    o.memory.offload.number = 0.5;
+    o.memory.policy = "balanced";
+  });
+}
+
+TEST(Tensor, RanksEvaluateToTheBitsOfOne) {
+  const run::Options options = options_of({"slimpipe", 4, 1}, 4, "bf16");
+  std::map<std::pair<int, int>, double> losses;
+  for (const auto& [ranks, devices] : {std::pair{1, 1}, {2, 2}, {4, 1}}) {
+    const run::Run run = planned(on_mesh(options, ranks, devices));
+    on_ranks(run, [&](comm::Communicator& world) {
+      train::Trainer trainer(run, world);
+      const double loss = trainer.evaluate(tokens_of(run, world.rank(), drawn_batches(run, 5)));
+      if (world.rank() == 0) losses[{ranks, devices}] = loss;
+    });
+  }
+  EXPECT_EQ(losses.at({2, 2}), losses.at({1, 1}));
+  EXPECT_EQ(losses.at({4, 1}), losses.at({1, 1}));
+}
+
+// Every step on another mesh, each from the checkpoint of the one before.
+TEST(Tensor, RanksWriteTheCheckpointOfOneAndGoOnWithOthers) {
+  const Scratch one, several;
+  run::Options options = options_of({"slimpipe", 4, 1}, 4, "bf16");
+  options.model.shape.tied_embeddings = true;
+  options.numerics.replicas = 2;
+  const auto wanted = run_steps(planned(options), one.path(), 1, 5);
+  std::int64_t step = 0;
+  std::map<std::string, at::Tensor> state;
+  for (const auto& [ranks, devices, replicas, shard] : {std::tuple{2, 2, 1, "off"},
+                                                        {4, 1, 2, "optimizer"},
+                                                        {1, 2, 2, "weights"},
+                                                        {2, 1, 2, "weights"},
+                                                        {4, 2, 1, "off"}}) {
+    options.parallel.shard = shard;
+    ++step;
+    state = run_steps(planned(on_mesh(options, ranks, devices, replicas)), several.path(), step, step);
+    verify(several.path(), step);
+  }
+  for (const auto& [name, tensor] : wanted) expect_same_bits(state.at(name), tensor, name);
+  for (const auto& entry : std::filesystem::directory_iterator(one / "step-000005")) {
+    const std::string file = entry.path().filename().string();
+    EXPECT_TRUE(one.read("step-000005/" + file) == several.read("step-000005/" + file)) << file;
+  }
+}
+
+run::Options exchanging(int shards, int devices, const std::string& precision) {
+  run::Options options = options_of({"slimpipe", 8, 1}, shards, precision);
+  options.data.seq_len = 35;
+  options.train.batch = 2;
+  tell_gradients(options.train);
+  return on_mesh(options, shards, devices);
+}
+
+void expect_exchange_to_change_nothing(run::Options options, double tolerance) {
+  SCOPED_TRACE(std::to_string(options.parallel.tp) + " ranks, " + std::to_string(options.parallel.pp) +
+               " devices, " + options.train.precision);
+  const run::Run without = planned(options);
+  const Trained wanted = train_steps(without, 2), initial = train_steps(without, 0);
+  for (const char* exchange : {"paired", "levelled"}) {
+    options.schedule.exchange = exchange;
+    const run::Run run = planned(options);
+    EXPECT_FALSE(run.program.exchanges.empty());
+    expect_near_run(train_steps(run, 2), wanted, initial, tolerance);
+  }
+}
+
+TEST(Tensor, RanksExchangeContextWithThoseOfTheSameHeads) {
+  for (const int devices : {2, 4}) {
+    expect_exchange_to_change_nothing(exchanging(2, devices, "f64"), 1e-10);
+    expect_exchange_to_change_nothing(exchanging(2, devices, "f32"), 2e-5);
+  }
+  expect_exchange_to_change_nothing(exchanging(4, 2, "f64"), 1e-10);
+  run::Options options = exchanging(2, 4, "f64");
+  options.schedule.vocabulary_parallel = true;
+  options.memory.policy = "full";
+  expect_exchange_to_change_nothing(options, 1e-10);
+}
+
+TEST(Tensor, RanksThatExchangeContextRepeatTheirBits) {
+  run::Options options = exchanging(2, 4, "bf16");
+  options.schedule.exchange = "levelled";
+  expect_equal(train_steps(planned(options), 2), train_steps(planned(options), 2));
+}
+
+}  // namespace
+}  // namespace penstock::testing
