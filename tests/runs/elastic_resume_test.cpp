@@ -115,6 +115,20 @@ TEST_F(ElasticResume, SaysWhatChangedOfTheMesh) {
   train_well("run", settings_of(6, {1, 2, "off"}, true), 2, true);
 }
 
+// Other context ranks cut other sums.
+TEST_F(ElasticResume, GoesOnWithOtherContextRanksAndSaysThatBitsDiffer) {
+  const Arguments even{"--data.seq_len", "32"};
+  Arguments first = settings_of(2, {1, 1}, false, even), second = settings_of(4, {1, 1}, true, even);
+  first.insert(first.end(), {"--parallel.cp", "2", "--parallel.tp", "2"});
+  train_well("run", first, 4);
+  const Ending ending = train("run", second, 1, true);
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("changed   parallel.cp = 1 where the run had 2: it goes on, but not to the bits"),
+            std::string::npos)
+      << ending.out;
+  EXPECT_EQ(ending.out.find("parallel.cp_mode"), std::string::npos) << ending.out;
+}
+
 TEST_F(ElasticResume, TakesAsManyRanksAsTheGroupsAllowWhenAuto) {
   train_well("run", settings_of(steps_ = 1, {2, 1}, false), 2);
   for (const bool mpirun : {false, true}) {

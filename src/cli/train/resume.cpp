@@ -2,6 +2,7 @@
 #include "cli/train/resume.h"
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -103,6 +104,17 @@ void take_numerics(run::Options& options) {
   }
 }
 
+// Context ranks cut sums over tokens and keys; those of other replicas are added in another tree unless both
+// are powers of two (mesh/mesh.h).
+bool changes_sums_of_context(const run::ParallelOptions& is, const run::ParallelOptions& was) {
+  if (is.cp == 1 && was.cp == 1) return false;
+  const auto power_of_two = [](std::int64_t ranks) {
+    return std::has_single_bit(static_cast<std::uint64_t>(ranks));
+  };
+  return is.cp != was.cp || is.cp_mode != was.cp_mode ||
+         (is.dp != was.dp && !(power_of_two(is.dp) && power_of_two(was.dp)));
+}
+
 }  // namespace
 
 Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, comm::Communicator& world) {
@@ -144,11 +156,14 @@ std::vector<std::string> changed_mesh(const run::Run& run) {
   run::Options was;
   if (!fs::exists(before) || refusal_of([&] { was = run::read_options(before); })) return {};
   run::Options is = run.options;
-  const bool tolerance = run.exchange != schedule::ExchangeMode::Off || run.sharded_vocabulary();
+  const bool tolerance = run.exchange != schedule::ExchangeMode::Off || run.sharded_vocabulary() ||
+                         changes_sums_of_context(is.parallel, was.parallel);
+  const bool without_context = is.parallel.cp == 1 || was.parallel.cp == 1;
   const std::string shards = ", with numerics.tensor = " + std::to_string(run.tensor_shards()) + " as before";
   std::vector<std::string> lines;
   for (const Option& option : changed(run::describe(is), run::describe(was))) {
     if (option.section != "parallel" || option.key == "layers") continue;
+    if (option.key == "cp_mode" && without_context) continue;
     const OptionTable table = run::describe(was);
     lines.push_back(option.name() + " = " + value_text(option) + " where the run had " +
                     value_text(find_option(table, option.section, option.key, before)) +
