@@ -252,6 +252,46 @@ TEST(Tensor, RanksWriteTheCheckpointOfOneAndGoOnWithOthers) {
   }
 }
 
+// docs/mesh.md: passes of a layer, each of all rows to all other ranks, then what embedding, output layer and
+// norms take; all of one step, of all ranks, in f64.
+double bytes_of_passes(const run::Run& run, int passes_of_layer) {
+  const double others = run.mesh.tensor - 1, hidden = static_cast<double>(run.shape().hidden);
+  const auto layers = static_cast<double>(run.shape().layers);
+  const auto tokens = static_cast<double>(run.options.train.batch * run.options.data.seq_len);
+  const double rows = tokens * hidden * (passes_of_layer * layers + 4);
+  const double statistics = 3 * tokens * run.mesh.tensor;
+  const double norms = 2 * (2 * layers + 1) * hidden;
+  return 8 * others * (rows + statistics + norms);
+}
+
+TEST(Tensor, RanksSendTheBytesOfTheirFormula) {
+  struct Case {
+    const char* schedule;
+    const char* policy;
+    int devices, passes;  // F, then B or I and W
+  };
+  for (const Case& c : {Case{"slimpipe", "none", 1, 4 + 6},
+                        {"slimpipe", "full", 1, 4 + 7},
+                        {"zb-h1", "none", 2, 4 + 4 + 4}}) {
+    for (const int ranks : {2, 4}) {
+      for (const bool overlap : {true, false}) {
+        const int slices = c.devices == 1 ? 4 : 1;
+        run::Options options = options_of({c.schedule, slices, 1}, ranks, "f64");
+        options.model.shape.kv_heads = 4;  // none is shared
+        options.memory.policy = c.policy;
+        options.parallel.tp_overlap = overlap;
+        const run::Run run = planned(on_mesh(options, ranks, c.devices));
+        SCOPED_TRACE(std::string(c.schedule) + ", " + c.policy + ", " + std::to_string(ranks));
+        on_ranks(run, [&](comm::Communicator& world) {
+          train::Trainer trainer(run, world);
+          const auto report = trainer.step(1, tokens_of(run, world.rank(), drawn_batches(run, 1)));
+          EXPECT_EQ(static_cast<double>(report.tensor->sent), bytes_of_passes(run, c.passes));
+        });
+      }
+    }
+  }
+}
+
 run::Options exchanging(int shards, int devices, const std::string& precision) {
   run::Options options = options_of({"slimpipe", 8, 1}, shards, precision);
   options.data.seq_len = 35;
