@@ -65,6 +65,42 @@ TEST(PlanCommand, ARunFileOpensWithWhatTheTrainerLacksAndOneThatItCanRunStarts) 
   EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 
+TEST(PlanCommand, ARunFileOfAllAxesStarts) {
+  const Scratch scratch;
+  testing::small_run_file(scratch);
+  const Ending planned = plan({kPlans + "this-machine.toml",
+                               "--workload.text",
+                               scratch / "corpus.txt",
+                               "--workload.seq_len",
+                               "512",
+                               "--model.layers",
+                               "2",
+                               "--model.hidden",
+                               "64",
+                               "--model.ffn",
+                               "96",
+                               "--cluster.hardware",
+                               "h100",
+                               "--cluster.gpus",
+                               "8",
+                               "--search.tp",
+                               "2",
+                               "--search.cp",
+                               "2",
+                               "--search.pp",
+                               "2",
+                               "--run-file",
+                               scratch / "hybrid.toml"});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const std::string file = scratch.read("hybrid.toml");
+  for (const char* line : {"\ntp = 2\n", "\ncp = 2\n", "\npp = 2\n"})
+    EXPECT_NE(file.find(line), std::string::npos) << file;
+  const Ending run =
+      run_program({PENSTOCK_PROGRAM, "train", scratch / "hybrid.toml", "--ranks", "8", "--train.threads", "1",
+                   "--data.validation_fraction", "0", "--train.steps", "1", "--output.dir", scratch / "run"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
 // Whatever the trainer refuses of a planned run file stands in its first line, word for word.
 TEST(PlanCommand, ARunFileSaysWhatTrainWouldSay) {
   const Scratch scratch;
