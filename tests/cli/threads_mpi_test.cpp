@@ -26,8 +26,11 @@ struct Case {
   int steps = 5;
   int shards = 1;  // of tensor parallelism
   int tensor = 1;  // ranks that carry them
+  int context = 1;
+  std::string mode = "auto";
+  int replicas = 1;
 
-  int ranks() const { return devices * tensor; }
+  int ranks() const { return devices * tensor * context * replicas; }
 };
 
 Arguments arguments_of(const Case& run, const Scratch& scratch, const std::string& directory) {
@@ -39,6 +42,12 @@ Arguments arguments_of(const Case& run, const Scratch& scratch, const std::strin
                       std::to_string(run.tensor),
                       "--numerics.tensor",
                       std::to_string(run.shards),
+                      "--parallel.cp",
+                      std::to_string(run.context),
+                      "--parallel.cp_mode",
+                      run.mode,
+                      "--parallel.dp",
+                      std::to_string(run.replicas),
                       "--schedule.name",
                       run.schedule,
                       "--schedule.slices",
@@ -59,6 +68,7 @@ Arguments arguments_of(const Case& run, const Scratch& scratch, const std::strin
                       "2",
                       "--output.dir",
                       scratch / directory};
+  if (run.context > 1) arguments.insert(arguments.end(), {"--data.seq_len", "32"});  // pieces of whole tokens
   if (run.chunks > 0) arguments.insert(arguments.end(), {"--schedule.chunks", std::to_string(run.chunks)});
   return arguments;
 }
@@ -115,6 +125,24 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesWithTensorParallelRanks) {
   expect_same_runs(
       {.devices = 2, .slices = 8, .sharded = true, .exchange = "paired", .shards = 2, .tensor = 2});
   expect_same_runs({.devices = 2, .schedule = "zb-v", .shards = 2, .tensor = 2});
+}
+
+TEST(ThreadsAndMpi, LeaveTheSameBytesOnMeshesOfAllAxes) {
+  for (const char* mode : {"gather", "query", "heads"}) {
+    expect_same_runs({.devices = 1, .slices = 4, .steps = 2, .context = 2, .mode = mode});
+    expect_same_runs({.devices = 2,
+                      .slices = 4,
+                      .precision = "bf16",
+                      .shards = 2,
+                      .tensor = 2,
+                      .context = 2,
+                      .mode = mode});
+  }
+  expect_same_runs(
+      {.devices = 2, .slices = 4, .exchange = "paired", .steps = 2, .context = 2, .mode = "query"});
+  expect_same_runs(
+      {.devices = 1, .slices = 4, .steps = 2, .shards = 2, .tensor = 2, .context = 2, .replicas = 2});
+  expect_same_runs({.devices = 2, .schedule = "zb-v", .steps = 2, .context = 2, .replicas = 2});
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithASplitBackward) {
