@@ -59,10 +59,6 @@ void settle_slices(Options& options) {
   options.schedule.slice_unit = std::lcm(options.schedule.slice_unit, pieces);
 }
 
-}  // namespace
-
-namespace {
-
 model::ContextSplit split_of(const Options& options, const std::string& mode) {
   const Count ranks = options.parallel.cp;
   return {.ranks = ranks,
@@ -84,7 +80,7 @@ std::string reason_for(const Run& run) {
   if (mode == "heads") return ranks + " share out " + heads;
   if (mode == "mixed")
     return std::to_string(mixed_heads(options)) + " of " + ranks + " share out " + heads +
-           ", queries travel " + "among the others";
+           ", queries travel among the others";
   return ranks + " cannot share out " + heads;
 }
 
@@ -116,8 +112,8 @@ std::string note_of_context(const Run& run) {
 }
 
 model::Shape cached_shape(const Run& run) {
-  const Count shards = run.tensor_shards(), heads = context_split(run.options).heads;
-  model::Shape shape = model::shape_of_rank(run.shape(), shards);
+  const Count heads = context_split(run.options).heads;
+  model::Shape shape = shard_of(run.options);
   shape.heads /= heads;
   shape.kv_heads = std::max<Count>(shape.kv_heads / heads, 1);
   return shape;

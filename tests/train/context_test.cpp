@@ -6,6 +6,7 @@
 #include "run/context.h"
 #include "scratch.h"
 #include "train/autograd_gradients.h"
+#include "train/equal_runs.h"
 #include "train/near_runs.h"
 #include "train/saved_run.h"
 
@@ -98,12 +99,6 @@ TEST(ContextParallel, ExchangedContextHasTheGradientsOfAutograd) {
   }
 }
 
-void expect_equal(const Trained& got, const Trained& wanted) {
-  EXPECT_EQ(got.losses, wanted.losses);
-  EXPECT_EQ(got.norms, wanted.norms);
-  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
-}
-
 // c and the mode decide the bits; stages, replicas, tensor ranks and what is recomputed do not.
 TEST(ContextParallel, RanksKeepTheirBitsOnOtherMeshes) {
   for (const char* precision : {"f32", "bf16"}) {
@@ -118,10 +113,10 @@ TEST(ContextParallel, RanksKeepTheirBitsOnOtherMeshes) {
       other.parallel.pp = 2;
       other.parallel.tp = 2;
       other.memory.policy = "balanced";
-      expect_equal(train_steps(planned(other), 3), wanted);
+      expect_equal_runs(train_steps(planned(other), 3), wanted);
       other = options;
       other.parallel.dp = 2;
-      expect_equal(train_steps(planned(other), 3), wanted);
+      expect_equal_runs(train_steps(planned(other), 3), wanted);
     }
   }
 }

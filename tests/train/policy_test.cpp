@@ -6,6 +6,7 @@
 
 #include "nn/tensor_checks.h"
 #include "run/costs.h"
+#include "train/equal_runs.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
@@ -24,12 +25,6 @@ run::Options options_of(const Case& c, const char* precision, const std::string&
   run::Options options = small_options(c.schedule, c.devices, c.slices, precision);
   options.memory.policy = policy;
   return options;
-}
-
-void expect_equal_runs(const Trained& got, const Trained& wanted) {
-  EXPECT_EQ(got.losses, wanted.losses);
-  EXPECT_EQ(got.norms, wanted.norms);
-  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
 }
 
 TEST(PoliciesInARun, GiveTheLossesAndWeightsOfNoneUnderEverySchedule) {

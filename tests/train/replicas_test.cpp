@@ -8,6 +8,7 @@
 #include "run/held_parameters.h"
 #include "run/replicas.h"
 #include "scratch.h"
+#include "train/equal_runs.h"
 #include "train/saved_run.h"
 
 namespace penstock::testing {
@@ -44,13 +45,6 @@ const Trained& plain_run(const Shape& shape, const std::string& precision) {
   return runs.at(key);
 }
 
-void expect_equal(const Trained& got, const Trained& wanted) {
-  EXPECT_EQ(got.losses, wanted.losses);
-  EXPECT_EQ(got.norms, wanted.norms);
-  ASSERT_EQ(got.weights.size(), wanted.weights.size());
-  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
-}
-
 class Replicas : public ::testing::TestWithParam<Shape> {};
 
 INSTANTIATE_TEST_SUITE_P(EqualBits, Replicas, ::testing::ValuesIn(kShapes), [](const auto& shape) {
@@ -70,7 +64,7 @@ TEST_P(Replicas, TrainToTheBitsOfOne) {
                        std::to_string(devices) + " devices, shard " + shard);
           run::Options options = options_of(GetParam(), devices, replicas, precision);
           options.parallel.shard = shard;
-          expect_equal(train_steps(planned(options), kSteps), plain_run(GetParam(), precision));
+          expect_equal_runs(train_steps(planned(options), kSteps), plain_run(GetParam(), precision));
         }
       }
     }
@@ -95,7 +89,7 @@ TEST(ReplicaGroups, OfAnyLegalSizesHaveTheBitsOfTheirTree) {
       options.parallel.pp = 2;
       options.parallel.shard = shard;
       options.parallel.shard_group = c.shard_group;
-      expect_equal(train_steps(planned(options), 3), wanted);
+      expect_equal_runs(train_steps(planned(options), 3), wanted);
     }
   }
 }
@@ -112,7 +106,7 @@ TEST(Replicas, KeepTheirBitsUnderPoliciesOffloadingAndTheShardedVocabulary) {
     const Trained wanted = train_steps(planned(options), 3);
     options.parallel.dp = 2;
     options.parallel.shard = shard;
-    expect_equal(train_steps(planned(options), 3), wanted);
+    expect_equal_runs(train_steps(planned(options), 3), wanted);
   }
 }
 
@@ -123,7 +117,7 @@ TEST(Replicas, ExchangeContextWithinTheirPipelines) {
   const Trained whole = train_steps(planned(options), 3);
   for (const char* shard : {"off", "weights"}) {
     options.parallel.shard = shard;
-    expect_equal(train_steps(planned(options), 3), whole);
+    expect_equal_runs(train_steps(planned(options), 3), whole);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "nn/tensor_checks.h"
 #include "scratch.h"
+#include "train/equal_runs.h"
 #include "train/near_runs.h"
 #include "train/saved_run.h"
 
@@ -51,13 +52,6 @@ const Trained& plain_run(const Shape& shape, int shards, const std::string& prec
   return runs.at(key);
 }
 
-void expect_equal(const Trained& got, const Trained& wanted) {
-  EXPECT_EQ(got.losses, wanted.losses);
-  EXPECT_EQ(got.norms, wanted.norms);
-  ASSERT_EQ(got.weights.size(), wanted.weights.size());
-  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
-}
-
 class Tensor : public ::testing::TestWithParam<Shape> {};
 
 INSTANTIATE_TEST_SUITE_P(EqualBits, Tensor, ::testing::ValuesIn(kShapes), [](const auto& shape) {
@@ -75,7 +69,7 @@ TEST_P(Tensor, RanksTrainToTheBitsOfOne) {
           SCOPED_TRACE(std::string(precision) + ", " + std::to_string(shards) + " shards on " +
                        std::to_string(ranks) + " ranks, " + std::to_string(devices) + " devices");
           const run::Options options = options_of(GetParam(), shards, precision);
-          expect_equal(train_steps(planned(on_mesh(options, ranks, devices)), kSteps), wanted);
+          expect_equal_runs(train_steps(planned(on_mesh(options, ranks, devices)), kSteps), wanted);
         }
       }
     }
@@ -108,7 +102,7 @@ void expect_bits_of_one(const std::string& what, int shards, const Change& chang
   const Trained wanted = train_steps(planned(on_mesh(options, 1, devices)), 3);
   for (const Mesh& mesh : meshes) {
     SCOPED_TRACE(std::to_string(mesh.ranks) + " ranks, " + std::to_string(mesh.devices) + " devices");
-    expect_equal(train_steps(planned(on_mesh(options, mesh.ranks, mesh.devices)), 3), wanted);
+    expect_equal_runs(train_steps(planned(on_mesh(options, mesh.ranks, mesh.devices)), 3), wanted);
   }
 }
 
@@ -176,7 +170,7 @@ TEST(Tensor, RanksKeepTheirBitsWithReplicas) {
     static const Trained wanted = train_steps(planned(options), 3);
     options.parallel.shard = shard;
     for (const auto& [ranks, devices] : {std::pair{4, 1}, {2, 2}, {1, 2}})
-      expect_equal(train_steps(planned(on_mesh(options, ranks, devices, 2)), 3), wanted);
+      expect_equal_runs(train_steps(planned(on_mesh(options, ranks, devices, 2)), 3), wanted);
   }
 }
 
@@ -187,7 +181,7 @@ TEST(Tensor, RanksKeepTheirBitsWithGroupsOfReplicas) {
   const Trained wanted = train_steps(planned(options), 3);
   options.parallel.shard = "weights";
   options.parallel.shard_group = 2;
-  expect_equal(train_steps(planned(on_mesh(options, 2, 1, 4)), 3), wanted);
+  expect_equal_runs(train_steps(planned(on_mesh(options, 2, 1, 4)), 3), wanted);
 }
 
 // What a sharded vocabulary computes depends on the devices too.
@@ -328,7 +322,7 @@ TEST(Tensor, RanksExchangeContextWithThoseOfTheSameHeads) {
 TEST(Tensor, RanksThatExchangeContextRepeatTheirBits) {
   run::Options options = exchanging(2, 4, "bf16");
   options.schedule.exchange = "levelled";
-  expect_equal(train_steps(planned(options), 2), train_steps(planned(options), 2));
+  expect_equal_runs(train_steps(planned(options), 2), train_steps(planned(options), 2));
 }
 
 }  // namespace

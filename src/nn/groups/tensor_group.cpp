@@ -149,7 +149,12 @@ Rows TensorGroup::exchange_totals(std::int64_t tokens, std::int64_t width, at::S
       arriving.push_back(receive(place, from, Collective::Scatter));
     }
   }
-  std::vector<Sent> waiting, sent;
+  struct Leaving {
+    int to = 0;
+    at::Tensor part;
+  };
+  std::vector<Leaving> waiting;  // without overlap
+  std::vector<Sent> sent;
   for (int step = ranks() - 1; step > 0; --step) {
     const int to = (rank() + step) % ranks();
     for (int i = 0; i < own(); ++i) {
@@ -158,7 +163,7 @@ Rows TensorGroup::exchange_totals(std::int64_t tokens, std::int64_t width, at::S
       if (overlap_) {
         send(sent, part, to, Collective::Scatter);
       } else {
-        waiting.push_back({{}, part});
+        waiting.push_back({to, part});
       }
     }
   }
@@ -166,10 +171,7 @@ Rows TensorGroup::exchange_totals(std::int64_t tokens, std::int64_t width, at::S
     const mesh::Shard block = rows_of_shard(tokens, shard_of(i));
     totals[static_cast<std::size_t>(i)][static_cast<std::size_t>(rank())] = total(block.begin, block.count);
   }
-  for (std::size_t i = 0; i < waiting.size(); ++i) {
-    const int step = ranks() - 1 - static_cast<int>(i) / own();
-    send(sent, waiting[i].buffer, (rank() + step) % ranks(), Collective::Scatter);
-  }
+  for (const auto& [to, part] : waiting) send(sent, part, to, Collective::Scatter);
   for (comm::Request& request : arriving) wait(request, Collective::Scatter);
   Rows sums;
   for (const auto& parts : totals) sums.push_back(kernels::sum_parts(parts, type));

@@ -283,11 +283,7 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
                     .exchange = training ? exchange_server_.get() : nullptr,
                     .gradients = training ? &*gradients_ : nullptr,
                     .replicas = replicas_.get(),
-                    .meanwhile =
-                        [this, exchanges] {
-                          const bool moved = replicas_ && replicas_->advance();
-                          return (exchanges && exchange_server_->serve()) || moved;
-                        },
+                    .meanwhile = [this] { return advance(); },
                     .ledger = &ledger_,
                     .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }};
   return std::make_unique<Interpreter>(run_, program, mode, std::move(parts));
