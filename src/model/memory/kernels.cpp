@@ -277,19 +277,27 @@ void attend_backward_earlier(Tape& tape, const KernelSetting& setting, const Att
 
 Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size, bool backward) {
   const Parts parts(setting, size);
+  const bool widens = setting.narrow() && !setting.wide_attention();
+  const bool strided = !setting.tiled_attention;
   Tape tape;
-  const Bytes sum = backward ? parts.query_wide : parts.query_wide + parts.log_sum_exp;
-  for (const Tokens keys : size.earlier) {
+  for (std::size_t i = 0; i < size.earlier.size(); ++i) {
+    const Tokens keys = size.earlier[i];
     if (backward) {
       attend_backward_chunk(tape, setting, size, parts, keys, false);
+      // LibTorch's kernel leaves gradients in another order, which are copied.
+      if (strided) tape.touch(parts.output + 2 * parts.keys(keys) + 2 * parts.keys_wide(keys));
       tape.take(2 * parts.keys_wide(keys));
+      if (i == 0) tape.take(parts.query_wide);
     } else {
       attend_chunk(tape, setting, size, parts, keys);
+      if (i > 0 && strided) tape.touch(parts.output + 2 * parts.log_sum_exp);
+      if (i == 0) tape.take(parts.output + parts.log_sum_exp);
+      if (i == 1 && widens) tape.take(parts.query_wide - parts.output);
     }
-    if (&keys == &size.earlier.front()) tape.take(sum);
   }
-  // Reordered, and converted to the type that is sent.
-  tape.touch(backward ? parts.query_wide : 2 * parts.query);
+  // Put in the order, and converted to the type, that is sent.
+  const bool wide = setting.wide_attention() || size.earlier.size() > 1;
+  tape.touch(backward ? parts.query_wide : setting.narrow() && wide ? 2 * parts.query : parts.query);
   return tape.greatest_temporary();
 }
 
