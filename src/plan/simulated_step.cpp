@@ -13,11 +13,11 @@
 
 #include "base/error.h"
 #include "plan/run_file.h"
-#include "run/choose.h"
 #include "run/costs.h"
 #include "run/lowering.h"
 #include "run/memory.h"
-#include "run/resolve.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/resolve.h"
 #include "sim/costs/analytic.h"
 #include "sim/simulate.h"
 

@@ -48,6 +48,13 @@ std::vector<const Track*> tracks_of(const Run& run) {
   return tracks;
 }
 
+void check_rows(const Run& run) {
+  const auto& devices = run.program.devices;
+  PENSTOCK_CHECK(run.rows.empty() || run.rows.size() == devices.size(), "all rows have names or none");
+  for (const RowGroups& groups : run.groups)
+    PENSTOCK_CHECK(groups.group_of.size() == devices.size(), "every row has a group of each kind");
+}
+
 void check_track(const Run& run, const Track& track) {
   const auto& devices = run.program.devices;
   check_timeline(run.program, track.timeline);
@@ -63,6 +70,7 @@ class Plan {
  public:
   Plan(const Report& report, const HtmlLimits& limits) : limits_(limits) {
     for (const Run& run : report.runs) {
+      check_rows(run);
       auto tracks = tracks_of(run);
       std::reverse(tracks.begin() + (run.predicted ? 1 : 0),
                    tracks.end());  // the page opens with the last step
@@ -188,6 +196,13 @@ std::string table_json(const Table& table) {
       .text();
 }
 
+std::string groups_json(const RowGroups& groups) {
+  return JsonObject()
+      .add("name", json_text(groups.name))
+      .add("of", list(groups.group_of, [](int group) { return std::to_string(group); }))
+      .text();
+}
+
 std::string run_json(const Run& run, const Plan& plan) {
   JsonList tracks;
   bool detailed = false;
@@ -203,6 +218,7 @@ std::string run_json(const Run& run, const Plan& plan) {
   object.add("metrics",
              list(run.metrics, [&](const Metric& m) { return metric_json(m, plan.metric_points()); }));
   object.add("devices", std::to_string(run.program.device_count()));
+  object.add("rows", texts(run.rows)).add("groups", list(run.groups, groups_json));
   object.add("program", detailed ? program_json(run.program) : "null");
   return object.add("tracks", tracks.text()).text();
 }

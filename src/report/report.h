@@ -60,6 +60,12 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
 };
 
+// Rows that do something together: groups of one kind.
+struct RowGroups {
+  std::string name;           // "tensor"
+  std::vector<int> group_of;  // of each row
+};
+
 struct Run {
   std::string name;
   schedule::Program program;
@@ -69,6 +75,8 @@ struct Run {
   std::vector<Table> tables;  // the accounting of memory and time
   std::string configuration;  // as text; empty: none
   std::vector<std::string> notes;
+  std::vector<std::string> rows;  // names of the program's devices; empty: "device 0", ...
+  std::vector<RowGroups> groups;  // marked beside the rows of timelines
 };
 
 enum class Unit : std::uint8_t { Seconds, Bytes, Count };

@@ -136,7 +136,9 @@ void TraceWriter::place_threads(int device) {
 }
 
 void TraceWriter::add_device(int device) {
-  const std::string name = std::string(process_->prefix) + "device " + std::to_string(device);
+  const std::string row =
+      process_->rows.empty() ? "device " + std::to_string(device) : process_->rows[device];
+  const std::string name = std::string(process_->prefix) + row;
   const std::string process = place(device, 0);
   event("\"ph\":\"M\",\"name\":\"process_name\"," + process + "\"args\":{\"name\":" + json_quote(name) + "}");
   event("\"ph\":\"M\",\"name\":\"process_sort_index\"," + process +
@@ -257,7 +259,7 @@ std::string chrome_trace(const Report& report) {
     const std::string name = report.runs.size() > 1 ? run.name + " " : "";
     const auto add = [&](const Track& track) {
       const std::string prefix = name + track.label + " ";
-      writer.add({prefix, run.program, track.timeline, track.memory, track.kernels});
+      writer.add({prefix, run.program, track.timeline, track.memory, track.kernels, run.rows});
     };
     if (run.predicted) add(*run.predicted);
     for (const Track& track : run.measured) add(track);

@@ -68,47 +68,29 @@ model::ContextSplit split_of(const Options& options, const std::string& mode) {
           .gathers = mode == "gather" && ranks > 1};
 }
 
-std::string automatic_mode(const Options& options) {
-  const model::ContextSplit split = model::automatic_split(shard_of(options), options.parallel.cp);
-  return split.token_ranks() == 1 ? "heads" : split.heads > 1 ? "mixed" : "query";
-}
-
-std::string reason_for(const Run& run) {
-  const Options& options = run.options;
-  const std::string ranks = std::to_string(options.parallel.cp) + " ranks", heads = name_of_heads(options);
-  const std::string& mode = options.parallel.cp_mode;
-  if (mode == "heads") return ranks + " share out " + heads;
-  if (mode == "mixed")
-    return std::to_string(mixed_heads(options)) + " of " + ranks + " share out " + heads +
-           ", queries travel among the others";
-  return ranks + " cannot share out " + heads;
-}
-
-// "heads 6.75 MiB": what a rank receives for a layer of the longest slice, forward and backward.
-std::string traffic_of(const Run& run, const std::string& mode) {
-  Tokens longest = 0;
-  for (const model::TokenRange& slice : run.slices.front()) longest = std::max(longest, slice.length);
-  const double tokens = static_cast<double>(run.sequences() * longest) / run.mesh.context;
-  const model::ContextTraffic one = model::context_traffic(
-      shard_of(run.options), split_of(run.options, mode), tokens,
-      static_cast<double>(element_size(run.precision)), static_cast<double>(accumulator_size(run.precision)));
-  const auto bytes = static_cast<Bytes>(static_cast<double>(run.shards_of_rank()) * one.total());
-  return mode + " " + print_bytes(bytes);
-}
-
 }  // namespace
 
 model::ContextSplit context_split(const Options& options) {
   return split_of(options, options.parallel.cp_mode);
 }
 
-std::string note_of_context(const Run& run) {
-  std::string note =
-      run.options.parallel.cp_mode + ": " + reason_for(run) + "; a rank receives for a layer and slice: ";
-  if (share_heads(run.options, run.options.parallel.cp)) note += traffic_of(run, "heads") + ", ";
-  if (mixed_heads(run.options) > 1) note += traffic_of(run, "mixed") + ", ";
-  return note + traffic_of(run, "query") + ", " + traffic_of(run, "gather") +
-         ", which keeps all ranks' keys and values";
+std::vector<std::string> context_modes(const Options& options) {
+  std::vector<std::string> modes;
+  if (share_heads(options, options.parallel.cp)) modes.emplace_back("heads");
+  if (mixed_heads(options) > 1) modes.emplace_back("mixed");
+  modes.emplace_back("query");
+  if (options.schedule.exchange == "off") modes.emplace_back("gather");
+  return modes;
+}
+
+Bytes context_bytes(const Run& run, const std::string& mode) {
+  Tokens longest = 0;
+  for (const model::TokenRange& slice : run.slices.front()) longest = std::max(longest, slice.length);
+  const double tokens = static_cast<double>(run.sequences() * longest) / run.mesh.context;
+  const model::ContextTraffic one = model::context_traffic(
+      shard_of(run.options), split_of(run.options, mode), tokens,
+      static_cast<double>(element_size(run.precision)), static_cast<double>(accumulator_size(run.precision)));
+  return static_cast<Bytes>(static_cast<double>(run.shards_of_rank()) * one.total());
 }
 
 model::Shape cached_shape(const Run& run) {
@@ -130,7 +112,7 @@ std::vector<model::TokenRange> cached_slices(const Run& run, int micro_batch) {
 void settle_context(Options& options) {
   ParallelOptions& parallel = options.parallel;
   if (parallel.cp == 1) return;
-  if (parallel.cp_mode == "auto") parallel.cp_mode = automatic_mode(options);
+  if (parallel.cp_mode == "auto") parallel.cp_mode = context_modes(options).front();
   check_mode(options);
   settle_slices(options);
 }

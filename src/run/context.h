@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/memory/layer_shards.h"
 #include "run/options.h"
@@ -17,13 +18,16 @@ model::ContextSplit context_split(const Options& options);
 model::Shape cached_shape(const Run& run);
 std::vector<model::TokenRange> cached_slices(const Run& run, int micro_batch);
 
-// Why "auto" is the mode that it is, with what every legal mode moves and how much it keeps. Needs the
-// slices.
-std::string note_of_context(const Run& run);
+// The modes that "auto" may become, those that keep least and are most often fastest first. All ranks share
+// out the heads if they can, else as many as can; with context exchange no mode keeps whole keys.
+std::vector<std::string> context_modes(const Options& options);
 
-// Checks parallel.cp_mode, chooses it where it is "auto", and raises schedule.slice_unit to a multiple of the
-// 2c pieces of a slice. Throws InputError for what has no legal split, naming the nearest values that have.
-// Needs a settled model and numerics.tensor.
+// What a rank receives with that mode for a layer of the longest slice, forward and backward.
+Bytes context_bytes(const Run& run, const std::string& mode);
+
+// Checks parallel.cp_mode, makes "auto" the first of context_modes() until the run is laid out, and raises
+// schedule.slice_unit to a multiple of the 2c pieces of a slice. Throws InputError for what has no legal
+// split, naming the nearest values that have. Needs a settled model and numerics.tensor.
 void settle_context(Options& options);
 
 }  // namespace penstock::run

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of a run: one struct per section of a run file. Descriptions are in options.cpp and
 // options_mesh.cpp, which help and documentation use. A zero or empty text that a run file cannot contain
-// means "not given"; resolving (run/resolve.h) fills it in.
+// means "not given"; resolving (run/resolve/resolve.h) fills it in.
 #pragma once
 
 #include <cstdint>

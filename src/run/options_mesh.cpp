@@ -57,7 +57,7 @@ void describe(ParallelOptions& options, OptionTable& table) {
       {section, "cp_mode", &options.cp_mode,
        "How they attend together: gather: keys and values go to all; query: queries do, and their "
        "partial results back; heads: tokens are exchanged for heads; mixed: heads among some, "
-       "queries among others; auto: the cheapest that the heads allow.",
+       "queries among others; auto: the fastest in simulation on this machine.",
        one_of({"gather", "query", "heads", "mixed", "auto"})});
   table.push_back({section, "tp", &options.tp,
                    "Tensor-parallel devices: each has its part of the heads, ffn columns and vocabulary, and "

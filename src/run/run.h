@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fully resolved run: every "auto" chosen, every text parsed once, slices cut, schedule generated and
-// lowered, memory predicted. resolve() creates it (run/resolve.h); trainer, simulator, planner's run files,
-// reports and tests read it.
+// lowered, memory predicted. resolve() creates it (run/resolve/resolve.h); trainer, simulator, planner's run
+// files, reports and tests read it.
 #pragma once
 
 #include <optional>

@@ -250,7 +250,8 @@ class Run {
       outcome.timelines.push_back({kept.number,
                                    gather_events(run_.program, kept.events, kept.exchanges, pipeline),
                                    gather_memory(run_.program, kept.memory, pipeline),
-                                   gather_processor_seconds(run_.program, kept.processor_seconds, pipeline)});
+                                   gather_processor_seconds(run_.program, kept.processor_seconds, pipeline),
+                                   gather_rank_events(run_.program, kept.events, run_.mesh, world_)});
       if (control_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline));
     }
     summary_.processes = resident_.gather(run_, saver_->copy_bytes());

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "failure.h"
-#include "run/choose.h"
 #include "run/lowering.h"
 #include "run/memory.h"
-#include "run/resolve.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/resolve.h"
 #include "run_program.h"
 
 namespace penstock::cli {

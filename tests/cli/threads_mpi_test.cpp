@@ -83,6 +83,18 @@ int times_served(const Scratch& scratch, const std::string& directory) {
   return served;
 }
 
+// The timeline and the report have every rank where several are one device.
+void expect_rows(const Case& asked, const Scratch& scratch) {
+  const bool several = asked.ranks() > asked.devices;
+  for (const char* directory : {"threads", "mpi"}) {
+    const std::string in = directory;
+    const auto step = nlohmann::json::parse(scratch.read(in + "/timeline.json"))["steps"].back();
+    EXPECT_EQ(step.value("ranks", nlohmann::json::array()).size(), several ? asked.ranks() : 0);
+    const bool named = scratch.read(in + "/report.html").find(in + ", every rank\"") != std::string::npos;
+    EXPECT_EQ(named, several);
+  }
+}
+
 void expect_same_runs(const Case& asked) {
   SCOPED_TRACE(asked.schedule + " " + std::to_string(asked.ranks()));
   const Scratch scratch;
@@ -94,6 +106,7 @@ void expect_same_runs(const Case& asked) {
   EXPECT_EQ(threads.steps, processes.steps);
   EXPECT_FALSE(threads.weights.empty());
   EXPECT_TRUE(threads.weights == processes.weights);
+  expect_rows(asked, scratch);
   if (asked.exchange == "off") return;
   EXPECT_GT(times_served(scratch, "mpi"), 0);
   EXPECT_EQ(times_served(scratch, "mpi"), times_served(scratch, "threads"));

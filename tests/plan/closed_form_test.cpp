@@ -13,7 +13,7 @@
 #include "plan/run_file.h"
 #include "run/lowering.h"
 #include "run/memory.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 namespace penstock::plan {
 namespace {

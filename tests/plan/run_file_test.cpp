@@ -8,7 +8,7 @@
 #include "reference.h"
 #include "run/costs.h"
 #include "run/memory.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 namespace penstock::plan {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/mesh_picture.h"
+#include "report/mesh/mesh_picture.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "base/text.h"
 #include "report/json_reader.h"
-#include "report/mesh_grid.h"
-#include "report/mesh_svg.h"
+#include "report/mesh/mesh_grid.h"
+#include "report/mesh/mesh_svg.h"
 
 namespace penstock::report {
 namespace {

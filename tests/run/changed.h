@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "failure.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 namespace penstock::run {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/choose.h"
+#include "run/resolve/choose.h"
 
 #include <gtest/gtest.h>
 

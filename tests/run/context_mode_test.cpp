@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 namespace penstock::run {
 namespace {
@@ -21,16 +21,43 @@ Run resolved(std::int64_t ranks, std::int64_t heads, std::int64_t kv_heads,
   return resolve(options, {});
 }
 
-TEST(ContextMode, SharesOutHeadsAsFarAsTheyLastAndSaysWhatEachModeMoves) {
+TEST(ContextMode, IsTheFirstWhereAllAreAsFastAndSaysWhatEachTakesAndMoves) {
   const run::Run heads = resolved(4, 8, 2);
   EXPECT_EQ(heads.options.parallel.cp_mode, "heads");
-  EXPECT_EQ(
-      heads.context_note,
-      "heads: 4 ranks share out the 8 query and 2 key heads; a rank receives for a layer and slice: "
-      "heads 10.1 KiB, mixed 21.4 KiB, query 47.2 KiB, gather 10.1 KiB, which keeps all ranks' keys and "
-      "values");
+  for (const char* words :
+       {"heads: ", " and 10.1 KiB, mixed ", " and 21.4 KiB, query ", " and 47.2 KiB, gather ",
+        " and 10.1 KiB (a simulated step; what a rank receives for a layer and slice)"})
+    EXPECT_NE(heads.context_note.find(words), std::string::npos) << heads.context_note;
   EXPECT_EQ(resolved(6, 2, 2).options.parallel.cp_mode, "mixed");
-  EXPECT_EQ(resolved(3, 8, 2).context_note.find("query: 3 ranks cannot share out the 8 query"), 0u);
+}
+
+// Eight query heads share one key head, so its keys and values are little beside the queries.
+Run with_one_key_head(double gigabytes_a_second, const std::string& limit = {}) {
+  Machine machine;
+  machine.hardware.node.link_gbps = machine.hardware.network.gbps_per_gpu = gigabytes_a_second;
+  Options options;
+  options.model.shape = {.layers = 8, .hidden = 128, .ffn = 96, .heads = 8, .kv_heads = 1};
+  options.data.text = "no file";
+  options.data.seq_len = 3 * 4096;
+  options.parallel.cp = 3;
+  options.schedule.slices = 16;
+  options.memory.limit = limit;
+  return resolve(options, machine);
+}
+
+TEST(ContextMode, DependsOnTheSpeedOfMessages) {
+  const run::Run slow = with_one_key_head(0.01);
+  EXPECT_EQ(slow.options.parallel.cp_mode, "gather") << slow.context_note;
+  EXPECT_EQ(slow.context_note.find("gather: the fastest: query "), 0u) << slow.context_note;
+  EXPECT_EQ(with_one_key_head(1e6).options.parallel.cp_mode, "query");
+}
+
+TEST(ContextMode, KeepsWholeKeysOnlyWhereTheyFit) {
+  const Bytes needed = with_one_key_head(1e6).predicted.front().total();  // with queries
+  const run::Run limited = with_one_key_head(0.01, std::to_string(needed) + " B");
+  EXPECT_EQ(limited.options.parallel.cp_mode, "query");
+  EXPECT_NE(limited.context_note.find("gather does not fit in memory.limit"), std::string::npos)
+      << limited.context_note;
 }
 
 TEST(ContextMode, NeedsNoNoteWhereItIsGivenOrAlone) {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "failure.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 namespace penstock::testing {
 namespace {
@@ -55,14 +55,22 @@ TEST(Context, NeedsPiecesOfWholeTokensAndRaisesTheUnitOfSlices) {
   for (const auto& slice : run.slices.front()) EXPECT_EQ(slice.length % 12, 0);
 }
 
-TEST(Context, TakesHeadsWhileTheyLast) {
-  EXPECT_EQ(run::resolve(options_of(3, "auto")).options.parallel.cp_mode, "heads");
-  EXPECT_EQ(run::resolve(options_of(6, "auto")).options.parallel.cp_mode, "heads");
-  EXPECT_EQ(run::resolve(options_of(8, "auto")).options.parallel.cp_mode, "query");
+std::vector<std::string> modes_of(const run::Options& options) {
+  return run::context_modes(run::resolve(options).options);
+}
+
+TEST(Context, ChoosesAmongTheModesThatTheHeadsAllow) {
+  using Modes = std::vector<std::string>;
+  EXPECT_EQ(modes_of(options_of(3, "auto")), (Modes{"heads", "query", "gather"}));
+  EXPECT_EQ(modes_of(options_of(6, "auto")), (Modes{"heads", "mixed", "query", "gather"}));
+  EXPECT_EQ(modes_of(options_of(8, "auto")), (Modes{"query", "gather"}));
   run::Options options = options_of(3, "auto");
   options.parallel.tp = 3;
-  options.data.seq_len = 96;
-  EXPECT_EQ(run::resolve(options).options.parallel.cp_mode, "query");  // four heads on each of three shards
+  EXPECT_EQ(modes_of(options), (Modes{"query", "gather"}));  // four heads on each of three shards
+  options = options_of(3, "auto");
+  options.schedule = {.name = "slimpipe", .slices = 4, .exchange = "paired"};
+  options.parallel.pp = 2;
+  EXPECT_EQ(modes_of(options), (Modes{"heads", "query"}));  // whole keys do not go with exchange
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "changed.h"
 #include "run/costs.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 #include "sim/simulate.h"
 
 namespace penstock::run {

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/option_text.h"
 #include "failure.h"
-#include "run/choose.h"
 #include "run/memory.h"
-#include "run/resolve.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/resolve.h"
 
 namespace penstock::run {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 namespace penstock::run {
 namespace {

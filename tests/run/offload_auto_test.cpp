@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "failure.h"
 #include "run/memory.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 namespace penstock::run {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 #include <gtest/gtest.h>
 

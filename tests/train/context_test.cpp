@@ -66,6 +66,34 @@ TEST(ContextParallel, GradientsEqualAutogradInEveryModeOnEveryMesh) {
   EXPECT_GE(meshes, 60);
 }
 
+TEST(ContextParallel, GradientsEqualAutogradBesideManyTensorRanks) {
+  int meshes = 0;
+  for (const int slices : {1, 6}) {
+    for (const int ranks : {2, 3, 4}) {
+      for (const char* mode : kModes) {
+        for (const auto& [tensor, devices, replicas] :
+             {std::tuple{4, 1, 1}, {4, 2, 1}, {2, 2, 2}, {2, 3, 1}, {1, 2, 2}}) {
+          run::Options options = options_of(ranks, mode, slices);
+          options.model.shape.heads = 16;
+          options.model.shape.hidden = 64;
+          options.model.shape.kv_heads = meshes % 2 == 0 ? 4 : 1;
+          options.model.shape.tied_embeddings = meshes % 3 == 0;
+          options.parallel.tp = tensor;
+          options.parallel.pp = devices;
+          options.parallel.dp = replicas;
+          if (tensor * devices * replicas * ranks > 16 || !is_legal(options)) continue;
+          SCOPED_TRACE(::testing::Message()
+                       << mode << ", c " << ranks << ", t " << tensor << ", p " << devices << ", d "
+                       << replicas << ", n " << slices << ", key heads " << options.model.shape.kv_heads);
+          expect_autograd(options);
+          ++meshes;
+        }
+      }
+    }
+  }
+  EXPECT_GE(meshes, 50);
+}
+
 TEST(ContextParallel, GradientsEqualAutogradUnderPoliciesOffloadingAndSplitBackwards) {
   for (const char* mode : kModes) {
     for (const char* policy : {"balanced", "full"}) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 namespace penstock::train {
 namespace {

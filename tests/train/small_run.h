@@ -15,7 +15,7 @@
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "nn/plain_pipeline.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 #include "train/machine.h"
 #include "train/step/trainer.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "failure.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
 #include "scratch.h"

@@ -21,7 +21,7 @@
 #include "plan/run_file.h"
 #include "plan/simulated_step.h"
 #include "report/html.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 #include "train/trainable.h"
 
 namespace penstock::cli {

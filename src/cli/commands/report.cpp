@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/input/output_path.h"
@@ -21,15 +22,15 @@ struct ReportFlags {
   std::string trace;
 };
 
-report::Run run_of_source(const std::string& source) {
+std::vector<report::Run> runs_of_source(const std::string& source) {
   std::error_code error;
-  if (std::filesystem::is_directory(source, error)) return run_of_directory(source);
+  if (std::filesystem::is_directory(source, error)) return runs_of_directory(source);
   SimulateFlags flags;
   flags.schedule.file = source;
   flags.report = source;
   report::Run run = run_of(simulate_source(flags, {}));
   run.name = source;
-  return run;
+  return {run};
 }
 
 // The page of a single run directory is written into it.
@@ -54,7 +55,9 @@ void add_report_command(CLI::App& program, Exit& exit_code) {
     check_output("--output", flags->output);
     check_output("--trace", flags->trace);
     report::Report report{.title = "penstock report", .runs = {}};
-    for (const std::string& source : flags->sources) report.runs.push_back(run_of_source(source));
+    for (const std::string& source : flags->sources) {
+      for (report::Run& run : runs_of_source(source)) report.runs.push_back(std::move(run));
+    }
     const std::string output = flags->output.empty() ? default_output(flags->sources) : flags->output;
     files::write_atomically(output, report::html_page(report));
     if (!flags->trace.empty()) files::write_atomically(flags->trace, report::chrome_trace(report));

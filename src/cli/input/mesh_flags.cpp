@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "cli/input/number_flags.h"
-#include "report/mesh_picture.h"
-#include "report/mesh_svg.h"
+#include "report/mesh/mesh_picture.h"
+#include "report/mesh/mesh_svg.h"
 
 namespace penstock::cli {
 namespace {

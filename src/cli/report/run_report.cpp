@@ -13,6 +13,7 @@
 #include "cli/tell.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
+#include "report/mesh/all_ranks.h"
 #include "train/record/step_profile.h"
 
 namespace penstock::cli {
@@ -124,6 +125,18 @@ void add_hidden_shares(const Json& summary, report::Run& run) {
   if (!table.rows.empty()) run.tables.push_back(std::move(table));
 }
 
+report::Run run_of_every_rank(const std::string& directory, const Simulated& simulated) {
+  std::vector<report::Track> steps;
+  for (const MeasuredStep& step : simulated.measured) {
+    if (std::ssize(step.ranks) != simulated.mesh.world())
+      throw InputError(directory + ": " + step.label + " is of " + std::to_string(step.ranks.size()) +
+                       " ranks, the run of " + std::to_string(simulated.mesh.world()));
+    steps.push_back({.label = step.label, .timeline = {step.ranks}});
+  }
+  return report::run_of_ranks(directory + ", every rank", simulated.program, simulated.mesh,
+                              std::move(steps));
+}
+
 }  // namespace
 
 report::Track track_of(std::string label, const sim::Result& result, const model::MemoryTable& standing) {
@@ -157,7 +170,7 @@ report::Run run_of(const Simulated& simulated) {
   return run;
 }
 
-report::Run run_of_directory(const std::string& directory) {
+std::vector<report::Run> runs_of_directory(const std::string& directory) {
   const std::filesystem::path folder = directory;
   const auto file = [&](const char* name) { return (folder / name).string(); };
   SimulateFlags flags;
@@ -179,7 +192,13 @@ report::Run run_of_directory(const std::string& directory) {
   run.notes.push_back("The simulation takes the action times of " +
                       simulated.measured[simulated.typical].label +
                       " as measured; where they differ, overlap and waiting differ.");
-  return run;
+  std::vector<report::Run> runs{std::move(run)};
+  if (!simulated.measured.front().ranks.empty()) {
+    runs.front().notes.push_back("Device 0, 1, ... are the ranks of the first of " +
+                                 std::to_string(simulated.mesh.ranks_per_stage()) + " pipelines.");
+    runs.push_back(run_of_every_rank(directory, simulated));
+  }
+  return runs;
 }
 
 }  // namespace penstock::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/simulate/simulation.h"
 #include "report/report.h"
@@ -17,7 +18,8 @@ report::Track track_of(std::string label, const sim::Result& result, const model
 report::Run run_of(const Simulated& simulated);
 
 // A run directory: its last steps measured and simulated, loss and throughput, memory predicted and measured,
-// the configuration. Throws InputError naming the file when the directory holds no finished run.
-report::Run run_of_directory(const std::string& directory);
+// the configuration. Where several ranks are one device, what was measured of it is the first pipeline's and
+// a second run has every rank. Throws InputError naming the file when the directory holds no finished run.
+std::vector<report::Run> runs_of_directory(const std::string& directory);
 
 }  // namespace penstock::cli

@@ -18,7 +18,7 @@
 #include "files/run_files.h"
 #include "run/costs.h"
 #include "run/memory.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 #include "run/settle.h"
 #include "schedule/program_text.h"
 #include "sim/costs/measured.h"
@@ -187,9 +187,11 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   for (const train::StepTimeline& step : measured.steps) {
     simulated.measured.push_back(
         {"step " + std::to_string(step.step),
-         sim::account(simulated.program, step.timeline, bytes, {.memory_samples = samples}), step.memory});
+         sim::account(simulated.program, step.timeline, bytes, {.memory_samples = samples}), step.memory,
+         step.ranks});
   }
   simulated.predicted = run::predict_memory(run, simulated.program);
+  simulated.mesh = run.mesh;
   return simulated;
 }
 

@@ -38,6 +38,7 @@ struct MeasuredStep {
   std::string label;  // "step 12"
   sim::Result result;
   std::vector<std::vector<train::OpMemory>> memory;  // by the allocator, [device][compute op]; may be empty
+  std::vector<std::vector<schedule::Event>> ranks;   // of every rank, where several are one device
 };
 
 struct Simulated {
@@ -48,6 +49,7 @@ struct Simulated {
   std::vector<MeasuredStep> measured;  // of a run directory
   std::size_t typical = 0;             // the measured step that gave the times
   model::MemoryTable predicted;        // of a run file or directory
+  mesh::Mesh mesh;                     // of a run directory
 };
 
 // The run of a run file, as if all its ranks were on this host.

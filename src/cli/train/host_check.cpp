@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/choose.h"
 #include "run/replicas.h"
+#include "run/resolve/choose.h"
 
 namespace penstock::cli {
 namespace {

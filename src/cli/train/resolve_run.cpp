@@ -9,7 +9,7 @@
 #include "cli/train/resume.h"
 #include "comm/mpi.h"
 #include "files/option_file.h"
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 #include "train/machine.h"
 
 namespace penstock::cli {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
 #include "base/option_text.h"
@@ -104,6 +105,21 @@ void take_numerics(run::Options& options) {
   }
 }
 
+// The run that is resumed, if its run file can be read.
+std::optional<run::Options> options_before(const std::string& directory) {
+  const std::string path = (fs::path(directory) / files::kRunFile).string();
+  run::Options was;
+  if (!fs::exists(path) || refusal_of([&] { was = run::read_options(path); })) return {};
+  return was;
+}
+
+// As many context ranks form attention as they did before, unless the run file says how.
+void take_context_mode(run::Options& options) {
+  if (options.parallel.cp == 1 || options.parallel.cp_mode != "auto") return;
+  const std::optional<run::Options> was = options_before(options.output.dir);
+  if (was && was->parallel.cp == options.parallel.cp) options.parallel.cp_mode = was->parallel.cp_mode;
+}
+
 // Context ranks cut sums over tokens and keys; those of other replicas are added in another tree unless both
 // are powers of two (mesh/mesh.h).
 bool changes_sums_of_context(const run::ParallelOptions& is, const run::ParallelOptions& was) {
@@ -143,7 +159,10 @@ Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, 
 }
 
 int fit_ranks(run::Options& options, int ranks, bool resumes) {
-  if (resumes) take_numerics(options);
+  if (resumes) {
+    take_numerics(options);
+    take_context_mode(options);
+  }
   const bool automatic = options.parallel.dp == 0;
   run::fit_replicas(options, ranks);
   const run::ParallelOptions& mesh = options.parallel;
@@ -152,10 +171,9 @@ int fit_ranks(run::Options& options, int ranks, bool resumes) {
 }
 
 std::vector<std::string> changed_mesh(const run::Run& run) {
-  const std::string before = (fs::path(run.options.output.dir) / files::kRunFile).string();
-  run::Options was;
-  if (!fs::exists(before) || refusal_of([&] { was = run::read_options(before); })) return {};
-  run::Options is = run.options;
+  const std::optional<run::Options> before = options_before(run.options.output.dir);
+  if (!before) return {};
+  run::Options is = run.options, was = *before;
   const bool tolerance = run.exchange != schedule::ExchangeMode::Off || run.sharded_vocabulary() ||
                          changes_sums_of_context(is.parallel, was.parallel);
   const bool without_context = is.parallel.cp == 1 || was.parallel.cp == 1;
@@ -166,7 +184,7 @@ std::vector<std::string> changed_mesh(const run::Run& run) {
     if (option.key == "cp_mode" && without_context) continue;
     const OptionTable table = run::describe(was);
     lines.push_back(option.name() + " = " + value_text(option) + " where the run had " +
-                    value_text(find_option(table, option.section, option.key, before)) +
+                    value_text(find_option(table, option.section, option.key, files::kRunFile)) +
                     (option.key == "tp" ? shards : "") + ": it goes on" +
                     (tolerance ? ", but not to the bits of one that never stopped"
                                : " to the bits of one that never stopped"));

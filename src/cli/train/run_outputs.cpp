@@ -51,7 +51,7 @@ void write_outputs(const run::Run& run, const train::RunOutcome& outcome,
   if (!outcome.profiles.empty()) {
     files::write_atomically(directory.file(files::kProfile), train::to_json(outcome.profiles));
   }
-  const report::Report report{.title = "penstock train", .runs = {run_of_directory(directory.path())}};
+  const report::Report report{.title = "penstock train", .runs = runs_of_directory(directory.path())};
   files::write_atomically(directory.file(files::kTrace), report::chrome_trace(report));
   files::write_atomically(directory.report(), report::html_page(report));
 }

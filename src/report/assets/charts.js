@@ -157,7 +157,7 @@ function idleBars(track, parts, longest) {
     let x = left;
     const add = (name, seconds, colour) => {
       const share = seconds / longest;
-      bars.push(rect(x, d, share, colour, 'device ' + d + ', ' + name + ': ' + printSeconds(seconds)));
+      bars.push(rect(x, d, share, colour, rowName(track.run, d) + ', ' + name + ': ' + printSeconds(seconds)));
       x += share * (width - left);
     };
     parts.forEach((part, p) => add(part.cause, part.devices[d], causeColour(p)));
@@ -165,7 +165,7 @@ function idleBars(track, parts, longest) {
     if (d % Math.ceil(14 / pitch) === 0)
       bars.push(
           svg('text', {x: left - 6, y: d * pitch + Math.min(pitch, 14) - 3, 'text-anchor': 'end'},
-              'device ' + d));
+              rowName(track.run, d)));
   }
   return svg(
       'svg', {
@@ -184,7 +184,7 @@ function idleTable(track, parts) {
   const rows = track.busy.map((_, d) => {
     const idle = parts.reduce((sum, part) => sum + part.devices[d], 0);
     return [
-      'device ' + d, printSeconds(busyOf(track, d)), ...parts.map((part) => printSeconds(part.devices[d])),
+      rowName(track.run, d), printSeconds(busyOf(track, d)), ...parts.map((part) => printSeconds(part.devices[d])),
       ...(parts.length > 1 ? [printSeconds(idle)] : []),
       track.makespan > 0 ? printShare(idle / track.makespan) : ''
     ];

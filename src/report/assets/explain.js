@@ -57,17 +57,15 @@ function waitText(track, d, op) {
   const head = printSeconds(wait.waited) + ' ';
   if (wait.op < 0) return head + 'for nothing in the program';
   const ended = track.devices[wait.device].end[wait.op];
-  const where = token(track.run, wait.device, wait.op) + ' on device ' + wait.device;
+  const where = token(track.run, wait.device, wait.op) + ' on ' + rowName(track.run, wait.device);
   const arrival = wait.via < 0 ? '' : ', arrived ' + printSeconds(track.devices[d].end[wait.via]);
   return head + 'for ' + where + ' (ended ' + printSeconds(ended) + arrival + ')';
 }
 
 function transferText(track, d, op) {
   const device = track.run.ops[d], word = data.kinds[device.kind[op]].word;
-  const way = word.startsWith('RECV_') ? ' from device ' :
-      word.startsWith('SEND_')         ? ' to device ' :
-                                         ' with device ';
-  return printBytes(device.bytes[op]) + (device.peer[op] >= 0 ? way + device.peer[op] : '');
+  const way = word.startsWith('RECV_') ? ' from ' : word.startsWith('SEND_') ? ' to ' : ' with ';
+  return printBytes(device.bytes[op]) + (device.peer[op] >= 0 ? way + rowName(track.run, device.peer[op]) : '');
 }
 
 // Bytes that a compute op waits for and those that wait for it.
@@ -134,7 +132,7 @@ function explainOp(track, d, op) {
              kind.key === 'stage' ? ': ' + unitText(run, device.stage[op]) :
                                     '')
   ]];
-  lines.push(['on', 'device ' + d + ', ' + LANES[kind.lane]]);
+  lines.push(['on', rowName(track.run, d) + ', ' + LANES[kind.lane]]);
   lines.push(['lasted', printSeconds(events.end[op] - events.start[op])]);
   lines.push([
     kind.word.startsWith('RECV_') ? 'posted, arrived' : 'from, to',
@@ -152,7 +150,7 @@ function explainGap(track, d, time) {
   const from = next > 0 ? events.end[ops[next - 1]] : 0;
   if (next === ops.length)
     return {
-      title: 'device ' + d + ' idle',
+      title: rowName(track.run, d) + ' idle',
       lines: [['from', printSeconds(from) + ' on: nothing left to do']]
     };
   const lines = [
@@ -160,14 +158,28 @@ function explainGap(track, d, time) {
     ['from, to', printSeconds(from) + ', ' + printSeconds(events.start[ops[next]])],
     ['next', token(track.run, d, ops[next])], ['waited', waitText(track, d, ops[next])]
   ];
-  return {title: 'device ' + d + ' idle', lines};
+  return {title: rowName(track.run, d) + ' idle', lines};
+}
+
+// Who a row shares its work with.
+function explainGroups(run, row) {
+  const others = (kind) => {
+    const rows = run.rows.map((_, other) => other).filter(
+        (other) => other !== row && kind.of[other] === kind.of[row]);
+    const shown = rows.slice(0, 8).map((other) => rowName(run, other).split(':')[0]).join(', ');
+    return shown + (rows.length > 8 ? ' and ' + (rows.length - 8) + ' more' : '');
+  };
+  return {
+    title: rowName(run, row),
+    lines: run.groups.map((kind) => [kind.name + ' group', 'with ' + others(kind)])
+  };
 }
 
 function explainMemory(track, d, time) {
   const memory = track.memory[d], entry = entryAt(memory, time);
   const lines = memory.categories.map((name, c) => [name, printBytes(memory.bytes[c][entry])]).reverse();
   lines.push(['total', printBytes(memory.total[entry])], ['peak', printBytes(memory.peak)]);
-  return {title: 'device ' + d + ' holds at ' + printSeconds(time), lines};
+  return {title: rowName(track.run, d) + ' holds at ' + printSeconds(time), lines};
 }
 
 function explainShare(track, d, slot) {
@@ -176,7 +188,7 @@ function explainShare(track, d, slot) {
       kinds.map((kind, k) => [WORDS[data.kinds[kind].word], track.shares[d][slot * kinds.length + k] / 255]);
   const busy = lines.reduce((sum, [, share]) => sum + share, 0);
   return {
-    title: 'device ' + d + ', ' + printSeconds(slot * width) + ' to ' + printSeconds((slot + 1) * width),
+    title: rowName(track.run, d) + ', ' + printSeconds(slot * width) + ' to ' + printSeconds((slot + 1) * width),
     lines: [
       ...lines.filter(([, share]) => share > 0).map(([name, share]) => [name, printShare(share)]),
       ['idle', printShare(Math.max(0, 1 - busy))]

@@ -23,6 +23,9 @@ const WORDS = {
   RECV_EMBED_GRAD: 'receives gradients of embedded tokens',
   EMBED_GRAD: 'gradient of the embedding',
 };
+// Rows are devices unless the run names them.
+const rowName = (run, row) => run.rows.length > 0 ? run.rows[row] : 'device ' + row;
+
 const LANES = ['compute', 'send', 'receive', 'copy out', 'copy in', 'collective'];
 
 function significant(value, digits) {

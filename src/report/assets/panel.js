@@ -46,7 +46,7 @@ function sizeCanvas(canvas, width, height) {
 function layout(panel) {
   const width = state.width;
   panel.narrow = width < 600;
-  panel.left = panel.narrow ? 42 : 76;
+  panel.left = labelWidth(state.panels, panel.narrow);
   panel.right = width - 10;
   panel.regions = [];
   panel.x = (time) => panel.left + (time - state.from) / (state.to - state.from) * (panel.right - panel.left);
@@ -123,6 +123,8 @@ function drawArrow(g, from, to) {
 function find(panel, x, y) {
   const time = panel.time(x);
   const region = panel.regions.find((r) => y >= r.y - GAP / 2 && y < r.y + r.height + GAP / 2);
+  if (region && region.type === 'row' && x < panel.left - 2 && panel.track.run.groups.length > 0)
+    return {panel, device: region.device, text: explainGroups(panel.track.run, region.device)};
   if (!region || x < panel.left - 2 || x > panel.right + 2 || time < 0) return null;
   const at = {panel, device: region.device, time};
   if (region.type === 'lag') return {...at, text: explainLag(panel, time)};

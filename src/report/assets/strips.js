@@ -90,7 +90,7 @@ function drawMemory(panel, g, region, most) {
   const peak = lower.reduce((a, b) => Math.max(a, b), 0);
   g.textAlign = 'right';
   g.fillStyle = panel.ink.text;
-  g.fillText(panel.narrow ? String(region.device) : 'device ' + region.device, panel.left - 7, region.y + 9);
+  g.fillText(rowLabel(panel, region.device), panel.left - 7, region.y + 9);
   g.fillText(
       panel.narrow ? printBytes(peak).replace('iB', '') : printBytes(peak), panel.left - 7, region.y + 24);
   g.fillStyle = panel.ink.faint;
@@ -152,7 +152,7 @@ function explainLag(panel, time) {
   const nearest = (points) => points[Math.max(0, firstWhere(points.length, (i) => points[i][0] > time) - 1)];
   const lines = lagPoints(panel).map(
       (points, d) =>
-          ['device ' + d,
+          [rowName(panel.track.run, d),
            points.length > 0 ? signed(printSeconds(nearest(points)[1]), nearest(points)[1]) : '']);
   return {title: 'measured minus predicted end, at ' + printSeconds(time), lines: lines.slice(0, 24)};
 }

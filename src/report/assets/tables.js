@@ -36,7 +36,7 @@ function overviewSection() {
                                       track.peak > 0 ? printBytes(track.peak) : ''
                                     ] :
                                     ['', '', ''])]));
-  const header = ['run', 'timeline', 'devices', 'stages', 'micro-batches', 'step', 'idle', 'greatest peak'];
+  const header = ['run', 'timeline', 'rows', 'stages', 'micro-batches', 'step', 'idle', 'greatest peak'];
   const shared = (note) => data.runs.every((run) => run.notes.includes(note));
   const texts =
       data.runs.flatMap((run) => run.notes.map((note) => (shared(note) ? note : run.name + ': ' + note)));

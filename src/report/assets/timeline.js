@@ -144,10 +144,38 @@ function drawRows(panel, g) {
     g.textAlign = 'right';
     g.fillStyle = panel.ink.text;
     if (row.device % every === 0)
-      g.fillText(
-          panel.narrow ? String(row.device) : 'device ' + row.device, panel.left - 7,
-          row.y + row.bar / 2 + 0.5);
+      g.fillText(rowLabel(panel, row.device), labelRight(panel), row.y + row.bar / 2 + 0.5);
   }
+  drawGroups(panel, g, rows);
+}
+
+const rowLabel = (panel, row) => panel.narrow ? String(row) : rowName(panel.track.run, row);
+
+// Beside its label a row has a mark for each kind of group, in the colour of its group.
+const MARK = 6;
+const labelRight = (panel) => panel.left - 7 - (MARK + 3) * panel.track.run.groups.length;
+
+// What labels and marks take left of the rows; panels under one another have one time axis.
+function labelWidth(panels, narrow) {
+  const widths = panels.map(({track: {run}}) => {
+    const longest = Math.max(11, ...run.rows.map((name) => name.length));
+    return (narrow ? 42 : 10 + 6 * longest) + (MARK + 3) * run.groups.length;
+  });
+  return Math.max(...widths);
+}
+
+function drawGroups(panel, g, rows) {
+  panel.track.run.groups.forEach((kind, k) => {
+    const x = labelRight(panel) + 5 + (MARK + 3) * k;
+    rows.forEach((row, r) => {
+      const joined = r + 1 < rows.length && kind.of[row.device] === kind.of[row.device + 1];
+      g.fillStyle = data.series[kind.of[row.device] % data.series.length];
+      g.fillRect(x, row.y, MARK, row.height + (joined ? GAP : 0));
+    });
+    g.textAlign = 'center';
+    g.fillStyle = panel.ink.text;
+    g.fillText(kind.name[0], x + MARK / 2, 8);
+  });
 }
 
 function drawAxis(panel, g) {

@@ -18,18 +18,17 @@ std::size_t compute_ops(const schedule::DeviceProgram& list) {
 }
 
 // Gathers each rank's list, of size_of(rank) entries, on rank 0.
-template <class Entry, class SizeOf>
-std::vector<std::vector<Entry>> gather_lists(const std::vector<Entry>& mine, comm::Pipeline pipeline,
-                                             SizeOf&& size_of) {
+template <class Entry, class Ranks, class SizeOf>
+std::vector<std::vector<Entry>> gather_lists(const std::vector<Entry>& mine, Ranks ranks, SizeOf&& size_of) {
   constexpr int channel = static_cast<int>(schedule::Channel::Control);
-  if (pipeline->rank() != 0) {
-    pipeline->send(std::as_bytes(std::span(mine)), 0, channel).wait();
+  if (ranks->rank() != 0) {
+    ranks->send(std::as_bytes(std::span(mine)), 0, channel).wait();
     return {};
   }
   std::vector<std::vector<Entry>> lists{mine};
-  for (int rank = 1; rank < pipeline->size(); ++rank) {
+  for (int rank = 1; rank < ranks->size(); ++rank) {
     std::vector<Entry> entries(size_of(static_cast<std::size_t>(rank)));
-    pipeline->receive(std::as_writable_bytes(std::span(entries)), rank, channel).wait();
+    ranks->receive(std::as_writable_bytes(std::span(entries)), rank, channel).wait();
     lists.push_back(std::move(entries));
   }
   return lists;
@@ -48,6 +47,15 @@ schedule::Timeline gather_events(const schedule::Program& program, const std::ve
   timeline.exchanges =
       gather_lists(exchange, pipeline, [&](std::size_t rank) { return counts[rank].front(); });
   return timeline;
+}
+
+std::vector<std::vector<schedule::Event>> gather_rank_events(const schedule::Program& program,
+                                                             const std::vector<schedule::Event>& mine,
+                                                             const mesh::Mesh& mesh, comm::World world) {
+  if (mesh.ranks_per_stage() == 1) return {};
+  return gather_lists(mine, world, [&](std::size_t rank) {
+    return program.devices[mesh.coordinates_of(static_cast<std::int64_t>(rank)).pipeline].ops.size();
+  });
 }
 
 std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers the measurements of a pipeline's ranks on its first, and peaks of all ranks.
+// Gathers the measurements of a pipeline's ranks on its first, events and peaks of all ranks on the first of
+// the world.
 #pragma once
 
 #include <vector>
@@ -18,6 +19,12 @@ namespace penstock::train {
 schedule::Timeline gather_events(const schedule::Program& program, const std::vector<schedule::Event>& mine,
                                  const std::vector<schedule::ExchangeSpan>& exchange,
                                  comm::Pipeline pipeline);
+
+// The events of every rank of the mesh, on rank 0 of the world, where several ranks are one pipeline device;
+// empty otherwise. Collective.
+std::vector<std::vector<schedule::Event>> gather_rank_events(const schedule::Program& program,
+                                                             const std::vector<schedule::Event>& mine,
+                                                             const mesh::Mesh& mesh, comm::World world);
 
 // Each rank's memory at the ends of its compute ops, on rank 0; empty on the others. Collective.
 std::vector<std::vector<OpMemory>> gather_memory(const schedule::Program& program,

@@ -104,6 +104,25 @@ std::vector<OpMemory> parse_memories(const Json& entries, const schedule::Device
   return memory;
 }
 
+// Of every rank, if they are there.
+std::vector<std::vector<schedule::Event>> parse_ranks(const Json& lists, const schedule::Program& program,
+                                                      std::string_view origin, std::int64_t step) {
+  std::vector<std::vector<schedule::Event>> ranks;
+  if (lists.is_null()) return ranks;
+  const std::size_t devices = program.devices.size();
+  if (!lists.is_array() || lists.empty() || lists.size() % devices != 0) {
+    throw InputError(std::string(origin) + ": step " + std::to_string(step) +
+                     ": \"ranks\" is no list with as many ranks for each of " + std::to_string(devices) +
+                     " devices");
+  }
+  const std::size_t per_device = lists.size() / devices;
+  for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+    ranks.push_back(
+        parse_rank(lists[rank], program.devices[rank / per_device].ops.size(), place_of(origin, step, rank)));
+  }
+  return ranks;
+}
+
 StepTimeline parse_step(const Json& entry, const schedule::Program& program, std::string_view origin) {
   if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) {
     throw InputError(std::string(origin) + ": a step has no number \"step\"");
@@ -118,6 +137,7 @@ StepTimeline parse_step(const Json& entry, const schedule::Program& program, std
     for (const Json& entry : pairs) seconds.push_back(parse_processor_seconds(entry, place));
   }
   step.timeline.exchanges = parse_exchange(entry.value("exchange", Json()), program, origin, step.step);
+  step.ranks = parse_ranks(entry.value("ranks", Json()), program, origin, step.step);
   if (!entry.contains("memory")) return step;
   const Json& memory = entry["memory"];
   for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
@@ -161,6 +181,20 @@ std::string memory_json(const std::vector<std::vector<OpMemory>>& memory) {
   return text + "]";
 }
 
+std::string ranks_json(const std::vector<std::vector<schedule::Event>>& ranks) {
+  if (ranks.empty()) return "";
+  std::string text = ", \"ranks\": [";
+  for (const auto& events : ranks) {
+    text += &events == ranks.data() ? "\n[" : ",\n[";
+    for (const schedule::Event& event : events) {
+      text += (&event == events.data() ? "[" : ",[") + exact_number(event.start) + "," +
+              exact_number(event.end) + "]";
+    }
+    text += "]";
+  }
+  return text + "]";
+}
+
 }  // namespace
 
 std::string to_json(const std::vector<StepTimeline>& steps) {
@@ -180,7 +214,8 @@ std::string to_json(const std::vector<StepTimeline>& steps) {
       }
       text += "]";
     }
-    text += "]" + exchanges_json(step.timeline.exchanges) + memory_json(step.memory) + "}";
+    text += "]" + exchanges_json(step.timeline.exchanges) + memory_json(step.memory) +
+            ranks_json(step.ranks) + "}";
   }
   return text + "]}\n";
 }

@@ -6,7 +6,9 @@
 // program.txt. Of ops that compute a third number may follow: processor seconds of the rank's thread. Memory:
 // bytes per op of the device's compute lane: the peak total until it ended, then the live bytes by category
 // (nn/ledger.h). Of programs with exchange: "exchange": [[[exchange, start, end, waiting, processor seconds],
-// ...], ...], the spans of each device (schedule/timeline.h), waiting 0 or 1.
+// ...], ...], the spans of each device (schedule/timeline.h), waiting 0 or 1. All this is of the first
+// pipeline. Where the mesh has more ranks: "ranks": [[[start, end], ...], ...], the ops of every rank, those
+// of the first device first.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,7 @@ struct StepTimeline {
   schedule::Timeline timeline;
   std::vector<std::vector<OpMemory>> memory;  // [device][op of the compute lane]; empty: not measured
   std::vector<std::vector<Seconds>> processor_seconds;  // [device][op]; 0 where there is no third number
+  std::vector<std::vector<schedule::Event>> ranks;      // of every rank, where several are one device
 };
 
 std::string to_json(const std::vector<StepTimeline>& steps);

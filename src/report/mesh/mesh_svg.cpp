@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/mesh_svg.h"
+#include "report/mesh/mesh_svg.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "report/mesh_grid.h"
+#include "report/mesh/mesh_grid.h"
 #include "report/palette.h"
 #include "report/svg_text.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/mesh_picture.h"
+#include "report/mesh/mesh_picture.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "base/columns.h"
 #include "base/text.h"
 #include "report/html_json.h"
-#include "report/mesh_grid.h"
+#include "report/mesh/mesh_grid.h"
 
 namespace penstock::report {
 namespace {

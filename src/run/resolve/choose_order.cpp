@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "run/arrange.h"
-#include "run/choose.h"
 #include "run/costs.h"
+#include "run/resolve/choose.h"
 #include "schedule/generators/greedy.h"
 
 namespace penstock::run {

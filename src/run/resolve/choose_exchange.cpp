@@ -5,12 +5,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/arrange.h"
-#include "run/choose.h"
 #include "run/costs.h"
 #include "run/exchange.h"
 #include "run/layer_split.h"
 #include "run/lowering.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/shortened.h"
 #include "sim/simulate.h"
 
 namespace penstock::run {
@@ -18,23 +18,11 @@ namespace {
 
 using schedule::ExchangeMode;
 
-constexpr std::int64_t kMicroBatches = 8;  // simulated at most: further ones repeat the same slots
-constexpr double kWorthwhile = 0.99;       // of the time without exchange; less is within the costs' error
-
 // Exchange needs stages of equal layers, so the split may change too.
 Run with_exchange(Run run, ExchangeMode mode) {
   run.exchange = mode;
   split_layers(run);
   return run;
-}
-
-// The same run with fewer micro-batches.
-Run shortened(const Run& run) {
-  Run less = run;
-  if (!run.options.schedule.file.empty() || run.schedule.micro_batches() <= kMicroBatches) return less;
-  less.schedule = generate(run.options, kMicroBatches);
-  less.slices = cuts_of(run.options, less.schedule.slices);
-  return less;
 }
 
 Seconds seconds_with(const Run& run, ExchangeMode mode) {

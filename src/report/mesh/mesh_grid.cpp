@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/mesh_grid.h"
+#include "report/mesh/mesh_grid.h"
 
 #include <algorithm>
 #include <array>

@@ -3,12 +3,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/choose.h"
 #include "run/layer_split.h"
 #include "run/lowering.h"
 #include "run/memory.h"
 #include "run/replicas.h"
-#include "run/resolve.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/resolve.h"
 #include "schedule/generators/generator.h"
 
 namespace penstock::run {

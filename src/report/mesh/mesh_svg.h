@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "report/mesh_picture.h"
+#include "report/mesh/mesh_picture.h"
 
 namespace penstock::report {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/resolve.h"
+#include "run/resolve/resolve.h"
 
 #include <algorithm>
 #include <map>
@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "run/arrange.h"
-#include "run/choose.h"
 #include "run/context.h"
 #include "run/exchange.h"
 #include "run/layer_split.h"
 #include "run/lowering.h"
 #include "run/memory.h"
 #include "run/replicas.h"
+#include "run/resolve/choose.h"
 #include "run/settle.h"
 #include "schedule/generators/generator.h"
 #include "schedule/placement.h"
@@ -113,7 +113,8 @@ bool chooses_by_speed(const Options& options) {
   const auto generators = schedule::generators();
   const auto generator = std::ranges::find(generators, chosen.name, &schedule::Generator::name);
   const bool made_for_costs = generator != generators.end() && generator->made_for_costs;
-  return (chosen.exchange == "auto" && options.parallel.pp > 1) ||
+  return (options.parallel.cp_mode == "auto" && options.parallel.cp > 1) ||
+         (chosen.exchange == "auto" && options.parallel.pp > 1) ||
          (made_for_costs && chosen.file.empty() && chosen.forward.empty());
 }
 
@@ -122,12 +123,12 @@ Run resolve(Options options, const Machine& machine) {
   const std::int64_t unit = options.schedule.slice_unit;
   Run run = lay_out(std::move(options), machine);
   choose_order(run);
+  if (chooses_context) choose_context(run);
   choose_memory(run);
   choose_exchange(run);  // needs the final policy
   run.program = program_of(run);
   run.predicted = predict_memory(run, run.program);
   run.gathers_note = note_of_gathers(run);
-  if (chooses_context && run.mesh.context > 1) run.context_note = note_of_context(run);
   note_other_cuts(run, unit);
   return run;
 }

@@ -13,6 +13,11 @@ namespace penstock::run {
 // fit. Sets the run's options, schedule and schedule_note; other schedules stay.
 void choose_order(Run& run);
 
+// parallel.cp_mode = "auto", when asked for several context ranks: the fastest of context_modes() in
+// simulation, the first of those within 1 % of it; "gather" only where the run then fits memory.limit with
+// the policy given ("auto": none). Sets the run's options and context_note.
+void choose_context(Run& run);
+
 // memory.policy = "auto": the first of none, balanced, balanced+fc1 and full that fits memory.limit, with the
 // least offload that fits if that is also "auto"; without a limit none and 0. Where nothing fits and
 // parallel.shard is "auto" too, the same with passing weights; else that is "optimizer". Throws NoAnswer when

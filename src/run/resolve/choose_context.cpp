@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "run/context.h"
+#include "run/costs.h"
+#include "run/lowering.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/shortened.h"
+#include "sim/simulate.h"
+
+namespace penstock::run {
+namespace {
+
+struct Candidate {
+  std::string mode;
+  Seconds seconds = 0;
+};
+
+Run with_mode(Run run, const std::string& mode) {
+  run.options.parallel.cp_mode = mode;
+  return run;
+}
+
+Seconds seconds_with(const Run& run, const std::string& mode) {
+  const Run candidate = with_mode(run, mode);
+  return sim::simulate(program_of(candidate), costs_of(candidate, run.machine.hardware)).timeline.makespan();
+}
+
+// It alone keeps more than the others.
+bool does_not_fit(const Run& run, const std::string& mode) {
+  return mode == "gather" && !fits(with_mode(run, mode));
+}
+
+std::string note_of(const Run& run, const std::vector<Candidate>& candidates,
+                    const std::string& passed_over) {
+  std::vector<std::string> words;
+  for (const Candidate& candidate : candidates) {
+    words.push_back(candidate.mode + " " + print_seconds(candidate.seconds) + " and " +
+                    print_bytes(context_bytes(run, candidate.mode)));
+  }
+  if (!passed_over.empty()) words.push_back(passed_over + " does not fit in memory.limit");
+  return join(words, ", ") + " (a simulated step; what a rank receives for a layer and slice)";
+}
+
+}  // namespace
+
+void choose_context(Run& run) {
+  if (run.mesh.context == 1) return;
+  const Run simulated = shortened(run);
+  std::vector<Candidate> candidates;
+  std::string passed_over;
+  for (const std::string& mode : context_modes(run.options)) {
+    if (does_not_fit(run, mode)) {
+      passed_over = mode;
+    } else {
+      candidates.push_back({mode, seconds_with(simulated, mode)});
+    }
+  }
+  const Seconds fastest = std::ranges::min(candidates, {}, &Candidate::seconds).seconds;
+  const auto chosen = std::ranges::find_if(
+      candidates, [&](const Candidate& candidate) { return kWorthwhile * candidate.seconds <= fastest; });
+  run.context_note = chosen->mode + ": " +
+                     (chosen->seconds == fastest ? "the fastest: " : "within 1 % of the fastest: ") +
+                     note_of(run, candidates, passed_over);
+  run.options.parallel.cp_mode = chosen->mode;
+}
+
+}  // namespace penstock::run
