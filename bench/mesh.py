@@ -9,14 +9,22 @@ All have two processes of one thread, but for our one rank of two threads, which
 its sequences, since a machine's speed drifts. Nobody recomputes. Tensor parallelism takes whole sequences; context parallelism, at
 the length of L (and XS, to see that it works), slices of an eighth. Ratios are of runs of the same size and type; "waited" is what
 a step's computation waits for the tensor group (tensor_waited_s of metrics.jsonl, empty when the program does not write it), so
-"waited, overlap / none" is the share of communication that overlap leaves exposed.
+"waited, overlap / none" is the share of communication that overlap leaves exposed. Beside each step of ours is the one that
+`penstock simulate` gives the run file with this machine's profile, which is measured before the first run of its kind. The last
+table has what each mode of context parallelism moves and takes, here and simulated for eight of a node's H100 with the speeds of
+hardware/h100.toml.
 torch's tensor parallelism in bf16 is the faster of autocast and FSDP2's mixed precision, which gathers in bf16; compiled (which needs
 g++) it stands beside, without an aim. torch's context_parallel refuses the CPU: its row says how. Its ring attention alone, around the
 CPU's attention, runs, and is what ours is compared with. What refuses is listed with its words, and --continue tries it again.
 bench/peer_runs.py says which steps count, where the log is and what the peers need.
 """
+import json
+import os
 import statistics
+import subprocess
+import sys
 
+import run_files
 from peer_runs import (FOLDER, MPIRUN, PEER_TYPES, SIZES, bound, carry_out, cases_of, mebibytes, print_aims, print_failed, ratio, run_file,
                        run_peer, shown, speed, torchrun, train)
 
@@ -28,11 +36,34 @@ CONTEXT = {mode: f"penstock, cp = 2, {mode}" for mode in MODES}
 TORCH_CONTEXT, RING = "torch context_parallel", "torch ring attention"
 SLICES = 8
 SHARED_SEQUENCES = ("L", "XS")  # sizes at which they are measured
+FORECAST = 0.05  # of the measured step
+PROFILES = FOLDER / "mesh-profiles"
+# A model of eight billion parameters with grouped queries, on four nodes.
+H100_RUN = dict(model=dict(layers=32, hidden=4096, ffn=14336, heads=32, kv_heads=8, vocab=128256),
+                data={"text": "not read", "seq_len": 131072}, parallel={"cp": 8, "pp": 4},
+                schedule={"name": "slimpipe", "slices": SLICES}, train={"batch": 4, "precision": "bf16"}, output={"dir": "not written"})
 # name, whether more is better, the aim
 TENSOR_RATIOS = [("tp speed / torch's", True, 1.2), ("tp memory / torch's", False, None), ("tp speed / torch's compiled", True, None),
                  ("overlap / none, time", False, None), ("waited, overlap / none", False, 0.6)]
 CONTEXT_RATIOS = [*((f"cp {mode} / one rank, time", False, 1.05) for mode in MODES),
                   *((f"cp {mode} speed / torch ring's", True, 1.2) for mode in MODES), ("best cp memory / torch ring's", False, None)]
+
+
+def simulated(program, path, *words):
+    environment = dict(os.environ, XDG_CACHE_HOME=str(PROFILES.resolve()))
+    ended = subprocess.run([program, "simulate", str(path), "--json", *words], check=True, capture_output=True, env=environment)
+    return json.loads(ended.stdout)
+
+
+def forecast(program, path, dtype, ranks):
+    """The step's seconds with the profile of this machine for so many ranks, which is measured unless it was."""
+    kept = PROFILES / f"measured-{dtype}-{ranks}"
+    if not kept.exists():
+        PROFILES.mkdir(parents=True, exist_ok=True)
+        words = [program, "profile", "--ranks", str(ranks), "--threads", str(2 // ranks), "--precision", dtype]
+        subprocess.run(words, check=True, capture_output=True, env=dict(os.environ, XDG_CACHE_HOME=str(PROFILES.resolve())))
+        kept.touch()
+    return simulated(program, path)["makespan_s"]
 
 
 def run_ours(program, size, dtype, steps, ranks, slices=1, **parallel):
@@ -42,7 +73,7 @@ def run_ours(program, size, dtype, steps, ranks, slices=1, **parallel):
                     schedule={"name": "slimpipe", "slices": slices, "chunks": 1}, memory={"policy": "none"})
     command = [*(MPIRUN if ranks == 2 else []), program, "train", str(path)]
     run = train([command], [directory], SIZES[size][6] * SIZES[size][7], ranks)[0]
-    return {**run, "accounted_bytes": ranks * run["accounted_bytes"]}
+    return {**run, "accounted_bytes": ranks * run["accounted_bytes"], "forecast_seconds": forecast(program, path, dtype, ranks)}
 
 
 def measurements(program, python, size, dtype, steps):
@@ -89,15 +120,20 @@ def context_ratios(case):
     return [*times, *(ratio(case, name, ring, speed) for name in CONTEXT.values()), resident(best) / resident(ring) if best and ring else None]
 
 
+def forecast_off(run):
+    """How far the simulated step is from the measured one."""
+    return run["forecast_seconds"] / run["median_seconds"] - 1 if "forecast_seconds" in run else None
+
+
 def print_runs(cases):
-    print("| size | type | what | tokens/s | CPU s | peak resident MiB | of that before the model | accounted MiB | waited, ms | quiet steps |")
-    print("|---" * 10 + "|")
+    print("| size | type | what | tokens/s | CPU s | peak resident MiB | of that before the model | accounted MiB | waited, ms | simulated | quiet steps |")
+    print("|---" * 11 + "|")
     for (size, dtype), case in cases.items():
         for label, run in case.items():
-            waited = run.get("tensor_waited_seconds")
+            waited, off = run.get("tensor_waited_seconds") or run.get("context_waited_seconds"), forecast_off(run)
             memory = [mebibytes(run.get(key)) for key in ("peak_rss_bytes", "rss_before_model_bytes", "accounted_bytes")]
             cells = [size, dtype, label, f"{speed(run):,.0f}", f"{run['cpu_seconds']:.1f}", *memory,
-                     "" if waited is None else f"{1e3 * waited:.0f}", str(run["quiet_steps"])]
+                     "" if waited is None else f"{1e3 * waited:.0f}", "" if off is None else f"{100 * off:+.1f} %", str(run["quiet_steps"])]
             print(f"| {' | '.join(cells)} |")
 
 
@@ -108,7 +144,31 @@ def print_ratios(columns, found):
         print(f"| {size} | {dtype} | " + " | ".join(shown(cell) for cell in cells) + " |")
 
 
-def tables(runs):
+def print_modes(program, cases):
+    """What the modes move and take, on two ranks of this machine and simulated on H100s."""
+    path = run_files.write(FOLDER / "mesh-h100.toml", **H100_RUN)
+    print("\n| mode | size | type | MiB a step between the ranks | waited, ms | step, s | simulated, s |\n|---" + "|---" * 6 + "|")
+    for (size, dtype), case in cases.items():
+        for mode, name in CONTEXT.items():
+            if name in case:
+                run = case[name]
+                print(f"| {mode} | {size} | {dtype} | {mebibytes(run['context_bytes'])} | {1e3 * run['context_waited_seconds']:.0f} | "
+                      f"{run['median_seconds']:.3f} | {run['forecast_seconds']:.3f} |")
+    print("\n| mode | H100s: step, s | most memory of a device, GiB |\n|---|---|---|")
+    for mode in ("heads", "mixed", "query", "gather"):
+        found = simulated(program, path, "--hardware", "h100", "--parallel.cp_mode", mode)
+        memory = max(device["peak_bytes"] for device in found["devices"])
+        print(f"| {mode} | {found['makespan_s']:.2f} | {memory / 2**30:.1f} |")
+
+
+def judged_forecasts(cases):
+    for key, case in cases.items():
+        for label, run in case.items():
+            if forecast_off(run) is not None:
+                yield (*key, f"simulated step, {label}: off by", abs(forecast_off(run)), False, FORECAST)
+
+
+def tables(program, runs):
     cases = cases_of(runs)
     print_runs(cases)
     judged = []
@@ -117,9 +177,10 @@ def tables(runs):
         if found:
             print_ratios(columns, found)
         judged += [(*key, name, value, at_least, aim) for key, cells in found.items() for value, (name, at_least, aim) in zip(cells, columns)]
-    print_aims(judged)
+    print_modes(program, cases)
+    print_aims([*judged, *judged_forecasts(cases)])
     print_failed(runs)
 
 
 if __name__ == "__main__":
-    tables(carry_out(__doc__, "mesh", ["S", "L"], measurements, ["XS"]))
+    tables(sys.argv[1], carry_out(__doc__, "mesh", ["S", "L"], measurements, ["XS"]))

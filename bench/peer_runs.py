@@ -190,7 +190,8 @@ def steps_of(directory, marks, tokens, uncounted_end):
     summary = json.loads((directory / "summary.json").read_text())
     return {"peer": "penstock", "tokens_per_second": tokens / median("step_s"), "seconds_per_step": seconds,
             "cpu_seconds": statistics.median(own), "other_busy_cores": [round(o, 2) for o in others], "quiet_steps": sum(other <= QUIET for _, other in counted),
-            "collective_hidden": summary.get("collective_hidden"), "tensor_waited_seconds": median("tensor_waited_s"),
+            "collective_hidden": summary.get("collective_hidden"), "median_seconds": median("step_s"),
+            **{f"{axis}_{what}": median(f"{axis}_{key}") for axis in ("tensor", "context") for what, key in (("waited_seconds", "waited_s"), ("bytes", "bytes"))},
             "accounted_bytes": sum(device["measured_bytes"]["total"] for device in summary["devices"])}
 
 
