@@ -12,13 +12,11 @@
 
 namespace penstock::profile {
 
-Measurements measure_machine(comm::Communicator& world, const Request& request,
-                             const std::function<void(const std::string&)>& say) {
-  nn::install_allocator();
-  nn::Ledger ledger;
-  const nn::LedgerScope counted(ledger);  // as in training, where all tensors are counted
-  Recorder recorder(world, request.effort);
-  Measurements measured{.sizes = request.sizes, .precision = request.precision};
+namespace {
+
+using Say = std::function<void(const std::string&)>;
+
+void measure_computation(Recorder& recorder, const Request& request, const Say& say, Measurements& measured) {
   const bool narrow = request.precision == model::Precision::BF16;
   if (narrow || request.other_precision) {
     say("matrix products in bf16");
@@ -39,6 +37,20 @@ Measurements measure_machine(comm::Communicator& world, const Request& request,
   for (Seconds& seconds : layers) seconds = recorder.seconds(request.layers);
   std::ranges::nth_element(layers, layers + 2);
   measured.layer_seconds = layers[2];
+}
+
+}  // namespace
+
+Measurements measure_machine(comm::Communicator& world, const Request& request, const Say& say) {
+  nn::install_allocator();
+  nn::Ledger ledger;
+  const nn::LedgerScope counted(ledger);  // as in training, where all tensors are counted
+  Recorder recorder(world, request.effort);
+  Measurements measured{.sizes = request.sizes, .precision = request.precision};
+  measure_computation(recorder, request, say, measured);
+  recorder.take_again();
+  measure_computation(
+      recorder, request, [](const std::string&) {}, measured);
   say("messages between ranks");
   measured.message_seconds = measure_messages(recorder, request.sizes);
   say("copies within memory");

@@ -128,12 +128,13 @@ class LayersWork {
 profile::Request request_of(const MeasureOptions& options) {
   profile::Request request;
   request.precision = options.precision;
-  request.effort.budget = options.budget;
+  request.effort.budget = options.budget / 2;  // everything is measured twice
+  request.effort.least = 4;
   request.disk_folder = options.disk_folder;
   request.open_unnamed = [](const std::string& folder) { return files::file_system().open_unnamed(folder); };
   if (!options.quick) return request;
   request.other_precision = false;
-  request.effort = {.budget = std::min(options.budget, 0.04), .late = 6};
+  request.effort = {.budget = std::min(options.budget, 0.04) / 2, .least = 3, .late = 6};
   return request;
 }
 
