@@ -34,30 +34,39 @@ mesh::Shard common(const mesh::Shard& a, const mesh::Shard& b) {
 VocabularyVisit::VocabularyVisit(const OutputShards& layer, int channel, const VisitInput& input)
     : layer_(layer), group_(*layer.group), channel_(channel), input_(input), tokens_(input.targets.numel()) {
   PENSTOCK_CHECK(layer.ranks->size() % group_.ranks() == 0, "every stage has as many ranks");
-  const at::Tensor& matrix = layer.own.front().matrix->weight;
   if (layer.last()) {
-    Rows normed;
-    for (std::size_t i = 0; i < layer.own.size(); ++i) {
-      auto [output, scale] =
-          kernels::rms_norm(input.hidden[i], layer.own[i].norm->weight, layer.norm_epsilon);
-      normed.push_back(std::move(output));
-      scales_.push_back(std::move(scale));
-    }
-    if (group_.shards() == 1) normed_ = normed.front();
-    const std::int64_t own_rows = group_.own_rows(tokens_);
-    if (input.with_gradients) grad_normed_ = at::empty({own_rows, matrix.size(1)}, matrix.options());
-    if (group_.shards() > 1) {
-      normed_ = at::empty({tokens_, matrix.size(1)}, matrix.options());
-      for (int i = 0; i < group_.own(); ++i) {
-        const mesh::Shard rows = group_.rows_of_shard(tokens_, group_.shard_of(i));
-        normed_.narrow(0, rows.begin, rows.count).copy_(normed[static_cast<std::size_t>(i)]);
-      }
-    }
+    normalise();
+    if (input.with_gradients) grad_normed_ = room_for(group_.own_rows(tokens_));
   } else {
     const CategoryScope scope(Category::Transfers);
-    normed_ = at::empty({tokens_, matrix.size(1)}, matrix.options());
+    normed_ = room_for(tokens_);
   }
   comm::as_part_of(kName, [&] { post_hidden(); });
+}
+
+at::Tensor VocabularyVisit::room_for(std::int64_t rows) const {
+  const at::Tensor& matrix = layer_.own.front().matrix->weight;
+  return at::empty({rows, matrix.size(1)}, matrix.options());
+}
+
+// The own shards' rows, at their places among all.
+void VocabularyVisit::normalise() {
+  Rows blocks;
+  for (std::size_t i = 0; i < layer_.own.size(); ++i) {
+    auto [output, scale] =
+        kernels::rms_norm(input_.hidden[i], layer_.own[i].norm->weight, layer_.norm_epsilon);
+    blocks.push_back(std::move(output));
+    scales_.push_back(std::move(scale));
+  }
+  if (group_.shards() == 1) {
+    normed_ = blocks.front();
+    return;
+  }
+  normed_ = room_for(tokens_);
+  for (int i = 0; i < group_.own(); ++i) {
+    const mesh::Shard rows = group_.rows_of_shard(tokens_, group_.shard_of(i));
+    normed_.narrow(0, rows.begin, rows.count).copy_(blocks[static_cast<std::size_t>(i)]);
+  }
 }
 
 void VocabularyVisit::post_hidden() {

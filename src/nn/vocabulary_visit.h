@@ -78,6 +78,8 @@ class VocabularyVisit {
     at::Tensor buffer;
   };
 
+  at::Tensor room_for(std::int64_t rows) const;  // [rows, h] in the compute type
+  void normalise();
   void post_hidden();
   void visit_tiles();
   void send(const at::Tensor& buffer, int to);

@@ -133,48 +133,47 @@ Rows TensorGroup::scatter_totals(std::int64_t tokens, std::int64_t width, at::Sc
   return exchange_totals(tokens, width, type, type, total);
 }
 
-// The parts of the farthest rank are formed first, the own ones last, so that messages travel behind
-// products.
-Rows TensorGroup::exchange_totals(std::int64_t tokens, std::int64_t width, at::ScalarType wire,
-                                  at::ScalarType type, const Total& total) {
-  const auto options = at::dtype(wire);
-  const auto count_of = [&](int own_index) { return rows_of_shard(tokens, shard_of(own_index)).count; };
-  std::vector<std::vector<at::Tensor>> totals(static_cast<std::size_t>(own()));  // [own shard][rank]
-  std::vector<comm::Request> arriving;
+TensorGroup::Totals TensorGroup::receive_totals(std::int64_t tokens, std::int64_t width,
+                                                at::ScalarType wire) {
+  Totals totals;
   for (int i = 0; i < own(); ++i) {
+    std::vector<at::Tensor>& parts = totals.of.emplace_back(static_cast<std::size_t>(ranks()));
     for (int from = 0; from < ranks(); ++from) {
-      at::Tensor& place = totals[static_cast<std::size_t>(i)].emplace_back();
       if (from == rank()) continue;
-      place = at::empty({count_of(i), width}, options);
-      arriving.push_back(receive(place, from, Collective::Scatter));
+      at::Tensor& part = parts[static_cast<std::size_t>(from)];
+      part = at::empty({rows_of_shard(tokens, shard_of(i)).count, width}, at::dtype(wire));
+      totals.arriving.push_back(receive(part, from, Collective::Scatter));
     }
   }
-  struct Leaving {
-    int to = 0;
-    at::Tensor part;
+  return totals;
+}
+
+// The parts of the farthest rank are formed first, the own ones last, so that messages travel behind
+// products; without overlap they leave when all are formed.
+Rows TensorGroup::exchange_totals(std::int64_t tokens, std::int64_t width, at::ScalarType wire,
+                                  at::ScalarType type, const Total& total) {
+  Totals totals = receive_totals(tokens, width, wire);
+  const auto form = [&](int shard) {
+    const mesh::Shard block = rows_of_shard(tokens, shard);
+    return total(block.begin, block.count);
   };
-  std::vector<Leaving> waiting;  // without overlap
+  std::vector<std::pair<int, at::Tensor>> formed;  // and not sent yet
   std::vector<Sent> sent;
   for (int step = ranks() - 1; step > 0; --step) {
     const int to = (rank() + step) % ranks();
     for (int i = 0; i < own(); ++i) {
-      const mesh::Shard block = rows_of_shard(tokens, to * own() + i);
-      const at::Tensor part = total(block.begin, block.count);
-      if (overlap_) {
-        send(sent, part, to, Collective::Scatter);
-      } else {
-        waiting.push_back({to, part});
-      }
+      formed.emplace_back(to, form(to * own() + i));
+      if (!overlap_) continue;
+      send(sent, formed.back().second, to, Collective::Scatter);
+      formed.clear();
     }
   }
-  for (int i = 0; i < own(); ++i) {
-    const mesh::Shard block = rows_of_shard(tokens, shard_of(i));
-    totals[static_cast<std::size_t>(i)][static_cast<std::size_t>(rank())] = total(block.begin, block.count);
-  }
-  for (const auto& [to, part] : waiting) send(sent, part, to, Collective::Scatter);
-  for (comm::Request& request : arriving) wait(request, Collective::Scatter);
+  for (int i = 0; i < own(); ++i)
+    totals.of[static_cast<std::size_t>(i)][static_cast<std::size_t>(rank())] = form(shard_of(i));
+  for (const auto& [to, part] : formed) send(sent, part, to, Collective::Scatter);
+  for (comm::Request& request : totals.arriving) wait(request, Collective::Scatter);
   Rows sums;
-  for (const auto& parts : totals) sums.push_back(kernels::sum_parts(parts, type));
+  for (const auto& parts : totals.of) sums.push_back(kernels::sum_parts(parts, type));
   wait(sent, Collective::Scatter);
   return sums;
 }

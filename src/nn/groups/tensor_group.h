@@ -83,6 +83,12 @@ class TensorGroup {
   void wait(comm::Request& request, Collective collective);
   void wait(std::vector<Sent>& sent, Collective collective);
   at::Tensor sum_of_own(const Part& part, std::int64_t first, std::int64_t count, at::ScalarType type) const;
+  // Of each own shard's rows the totals of each rank, [own shard][rank]; the own rank's are undefined.
+  struct Totals {
+    std::vector<std::vector<at::Tensor>> of;
+    std::vector<comm::Request> arriving;
+  };
+  Totals receive_totals(std::int64_t tokens, std::int64_t width, at::ScalarType wire);
   Rows exchange_totals(std::int64_t tokens, std::int64_t width, at::ScalarType wire, at::ScalarType type,
                        const Total& total);
 
