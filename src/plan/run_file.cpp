@@ -19,6 +19,13 @@ std::string arithmetic(const Workload& workload, const Cluster& cluster, const C
          std::to_string(candidate.memory.rank) + "\n\n";
 }
 
+// The one that the closed form has.
+std::string context_mode(const Workload& workload, const Layout& layout) {
+  if (layout.mesh.context == 1) return "auto";
+  const model::ContextSplit split = average_slice(workload, layout).context;
+  return split.token_ranks() == 1 ? "heads" : split.heads > 1 ? "mixed" : "query";
+}
+
 }  // namespace
 
 run::Options options_of(const Workload& workload, const Layout& layout) {
@@ -29,6 +36,7 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
                       .dp = layout.mesh.data,
                       .cp = layout.mesh.context,
                       .tp = layout.mesh.tensor,
+                      .cp_mode = context_mode(workload, layout),
                       .ep = layout.mesh.expert};
   if (layout.output == 0 && takes_output(layout)) options.parallel.layers.word = "even";
   options.schedule.name = name_of(layout.schedule);

@@ -49,6 +49,19 @@ TEST(RunFile, OpensWithTheLayout) {
   EXPECT_TRUE(run_file(w, on, candidate_of(w, on, layout), "text.txt", "runs/x").starts_with("# t1 p8"));
 }
 
+TEST(RunFile, SaysHowContextRanksAttendInTheClosedForm) {
+  const Workload w{find_model("llama-7b"), 49152, 8};
+  const Cluster on = cluster(64);
+  const auto mode_of = [&](int tensor, int context) {
+    Layout layout = hybrid();
+    layout.mesh = {.tensor = tensor, .context = context, .pipeline = 2};
+    return resolved(run_file(w, on, candidate_of(w, on, layout), "", "runs/x")).options.parallel.cp_mode;
+  };
+  EXPECT_EQ(mode_of(8, 4), "heads");  // four heads on each tensor rank
+  EXPECT_EQ(mode_of(8, 8), "mixed");
+  EXPECT_EQ(mode_of(1, 3), "query");
+}
+
 TEST(RunFile, OfAHybridMeshWithExpertsResolvesToTheLayout) {
   const Workload w{find_model("mixtral-8x22b"), 65536, 8};
   const Cluster on = cluster(128);
