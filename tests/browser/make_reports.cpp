@@ -7,6 +7,7 @@
 
 #include "report/example_reports.h"
 #include "report/html.h"
+#include "report/mesh/all_ranks.h"
 #include "report/trace.h"
 
 namespace {
@@ -33,6 +34,18 @@ Report several_runs() {
   return report;
 }
 
+// A pipeline of two devices beside all ranks of its mesh.
+Report ranks_report() {
+  const penstock::mesh::Mesh mesh{.tensor = 2, .data = 2, .pipeline = 2};
+  const auto program = example_program("1f1b", 2, 4, 1);
+  Report report{"ranks", {example_run("run", program, 1)}};
+  const auto all = program_of_ranks(program, mesh);
+  report.runs.push_back(
+      run_of_ranks("every rank", program, mesh,
+                   {{.label = "step 10", .timeline = PaperClock(all, example_seconds(0.3)).run()}}));
+  return report;
+}
+
 // Every text of a report is markup.
 Report hostile_report() {
   Report report{kMarkup, {example_run(kMarkup, example_program("slimpipe", 2, 1, 2), 2)}};
@@ -46,6 +59,8 @@ Report hostile_report() {
   run.tables = {{kMarkup, {kMarkup, kMarkup}, {{kMarkup, kMarkup}}}};
   run.configuration = kMarkup + "\n" + kMarkup;
   run.notes = {kMarkup};
+  run.rows = {kMarkup, kMarkup};
+  run.groups = {{kMarkup, {0, 1}}};
   return report;
 }
 
@@ -86,6 +101,7 @@ int main(int count, char** arguments) {
   write(directory / "shares.html", html_page(large_report(), {.detailed_ops = 0}));
   write(directory / "several.html", html_page(several_runs()));
   write(directory / "hostile.html", html_page(hostile_report()));
+  write(directory / "ranks.html", html_page(ranks_report()));
   write(directory / "charts.html", html_page(charts_report()));
   write(directory / "empty.html", html_page({"Nothing yet", {}}));
   write(directory / "small.trace.json", chrome_trace(small_report()));

@@ -235,6 +235,19 @@ class OtherReports(Page):
         first = [BROWSER.evaluate(f"penstock.where({p}, 0, 0).left") for p in range(4)]
         self.assertEqual(len(set(first)), 1)
 
+    def test_the_pointer_on_the_name_of_a_rank_says_who_is_in_its_groups(self):
+        self.open("ranks")
+        left, top, _ = canvas_corner(2)
+        box = BROWSER.evaluate("penstock.where(2, 5, 0)")
+        BROWSER.mouse("mouseMoved", left + 20, top + box["y"] + 5)
+        self.assertIn("rank 5: t1 d0 p1", tip())
+        for part in ("tensor group\twith rank 4", "replica group\twith rank 7", "pipeline group\twith rank 1"):
+            self.assertIn(part, tip())
+        BROWSER.mouse("mouseMoved", *point_of(2, 5, 1))
+        self.assertIn("rank 5: t1 d0 p1, ", tip())
+        first = [BROWSER.evaluate(f"penstock.where({p}, 0, 0).left") for p in range(3)]
+        self.assertEqual(len(set(first)), 1)
+
     def test_markup_in_any_text_stays_text(self):
         self.open("hostile")
         self.assertIsNone(BROWSER.evaluate("window.hacked || null"))
