@@ -30,9 +30,12 @@ constexpr std::string_view kPassedOver[]{"_name_or_path",
                                          "initializer_range",
                                          "label2id",
                                          "max_position_embeddings",
+                                         "max_window_layers",
                                          "model_type",
+                                         "output_router_logits",
                                          "pad_token_id",
                                          "pretraining_tp",
+                                         "router_aux_loss_coef",
                                          "transformers_version",
                                          "torch_dtype",
                                          "use_cache",
@@ -132,16 +135,69 @@ void read_rope(const json& object, const std::string& origin, model::Shape& shap
   rope.refuse_the_rest();
 }
 
-// Other families may say model_type = "llama" too.
-void require_llama(Members& members) {
+struct Family {
+  std::string_view model_type, architecture;
+  std::int64_t kv_heads;  // where the file does not say; 0: as heads
+  std::int64_t head_dim;  // 0: hidden / heads
+  double norm_epsilon, rope_theta;
+};
+constexpr Family kFamilies[] = {{"llama", "Llama", 0, 0, 1e-6, 1e4},
+                                {"mixtral", "Mixtral", 8, 0, 1e-5, 1e6},
+                                {"qwen3", "Qwen3", 32, 128, 1e-6, 1e4},
+                                {"qwen3_moe", "Qwen3Moe", 4, 128, 1e-6, 1e4}};
+
+const Family& family_of(Members& members) {
+  const json* type = members.take("model_type");
+  if (type == nullptr) return kFamilies[0];
+  const auto found =
+      std::ranges::find_if(kFamilies, [&](const Family& family) { return *type == family.model_type; });
+  if (found != std::end(kFamilies)) return *found;
+  members.fail("model_type = " + printable(type->dump(-1, ' ', false, json::error_handler_t::replace)) +
+               " is not supported; expected \"llama\", \"mixtral\", \"qwen3\" or \"qwen3_moe\"");
+}
+
+// Other families may say the same model_type.
+void require_architecture(Members& members, const Family& family) {
   const json* named = members.take("architectures");
   if (named == nullptr) return;
-  const auto is_llama = [](const json& name) {
-    return name.is_string() && name.get_ref<const std::string&>().starts_with("Llama");
+  const auto is_of_family = [&](const json& name) {
+    if (!name.is_string()) return false;
+    const auto& text = name.get_ref<const std::string&>();
+    return text.starts_with(std::string(family.architecture) + "For") ||
+           text == std::string(family.architecture) + "Model";
   };
-  if (named->is_array() && std::ranges::all_of(*named, is_llama)) return;
+  if (named->is_array() && std::ranges::all_of(*named, is_of_family)) return;
   members.fail("architectures = " + printable(named->dump(-1, ' ', false, json::error_handler_t::replace)) +
-               " is not supported; expected [\"LlamaForCausalLM\"]");
+               " is not supported; expected [\"" + std::string(family.architecture) + "ForCausalLM\"]");
+}
+
+// Every layer has experts, and every expert as much room as tokens want.
+void read_experts(Members& members, const Family& family, model::Shape& shape) {
+  if (family.model_type == "mixtral") {
+    shape.experts = members.count("num_local_experts", 8);
+    shape.experts_per_token = members.count("num_experts_per_tok", 2);
+    members.require("router_jitter_noise", {0.0});
+  }
+  if (family.model_type == "qwen3_moe") {
+    shape.experts = members.count("num_experts", 128);
+    shape.experts_per_token = members.count("num_experts_per_tok", 8);
+    shape.ffn = members.count("moe_intermediate_size", 768);
+    shape.normalised_experts = members.flag("norm_topk_prob", false);
+    members.require("decoder_sparse_step", {1});
+    members.require("mlp_only_layers", {json::array()});
+  }
+}
+
+// Qwen3 names the attention of each layer.
+void read_head_norms(Members& members, const Family& family, model::Shape& shape) {
+  shape.head_norms = family.model_type.starts_with("qwen3");
+  if (!shape.head_norms) return;
+  members.require("use_sliding_window", {false});
+  const json* types = members.take("layer_types");
+  const bool whole = types == nullptr ||
+                     (types->is_array() &&
+                      std::ranges::all_of(*types, [](const json& type) { return type == "full_attention"; }));
+  if (!whole) members.fail("layer_types has layers without full attention, which are not supported");
 }
 
 }  // namespace
@@ -149,8 +205,8 @@ void require_llama(Members& members) {
 model::Shape parse_model_config(std::string_view text, std::string_view origin) {
   const json document = parse_strictly(text, origin, "the file", kDeepest);
   Members members(document, std::string(origin));
-  members.require("model_type", {"llama"});
-  require_llama(members);
+  const Family& family = family_of(members);
+  require_architecture(members, family);
   members.require("hidden_act", {"silu"});
   for (const char* key : {"attention_bias", "mlp_bias"}) members.require(key, {false});
   for (const char* key : {"sliding_window", "quantization_config"}) members.require(key, {nullptr});
@@ -161,12 +217,14 @@ model::Shape parse_model_config(std::string_view text, std::string_view origin) 
   shape.hidden = members.count("hidden_size");
   shape.ffn = members.count("intermediate_size");
   shape.heads = members.count("num_attention_heads");
-  shape.kv_heads = members.count("num_key_value_heads", shape.heads);
-  shape.head_size = members.count("head_dim", 0);
+  shape.kv_heads = members.count("num_key_value_heads", family.kv_heads > 0 ? family.kv_heads : shape.heads);
+  shape.head_size = members.count("head_dim", family.head_dim);
   shape.vocab = members.count("vocab_size");
-  shape.norm_epsilon = members.number("rms_norm_eps", 1e-6);
+  shape.norm_epsilon = members.number("rms_norm_eps", family.norm_epsilon);
   shape.tied_embeddings = members.flag("tie_word_embeddings", false);
-  shape.rope_theta = members.number("rope_theta", 10000.0);
+  shape.rope_theta = members.number("rope_theta", family.rope_theta);
+  read_experts(members, family, shape);
+  read_head_norms(members, family, shape);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (const json* rope = members.take(key)) read_rope(*rope, std::string(origin) + ": " + key, shape);
   }
@@ -210,6 +268,26 @@ ConfigExtras read_config_extras(const std::string& path) {
   return extras;
 }
 
+namespace {
+
+// Both families call the experts' width by their own name.
+void add_experts(const model::Shape& shape, nlohmann::ordered_json& document) {
+  if (shape.experts == 1) return;
+  document["num_experts_per_tok"] = shape.experts_per_token;
+  document[shape.head_norms ? "num_experts" : "num_local_experts"] = shape.experts;
+  if (!shape.head_norms) {
+    require(shape.normalised_experts,
+            "model.normalised_experts = false without model.head_norms has no form in Hugging Face's files");
+    return;
+  }
+  document["moe_intermediate_size"] = shape.ffn;
+  document["norm_topk_prob"] = shape.normalised_experts;
+  document["decoder_sparse_step"] = 1;
+  document["mlp_only_layers"] = nlohmann::ordered_json::array();
+}
+
+}  // namespace
+
 std::string print_model_config(const model::Shape& shape, const ConfigExtras& extras) {
   json rope;  // null: none
   const model::RopeScaling& scaling = shape.rope_scaling;
@@ -221,30 +299,32 @@ std::string print_model_config(const model::Shape& shape, const ConfigExtras& ex
             {"original_max_position_embeddings", scaling.original_positions}};
   }
   const auto token = [](std::optional<std::int64_t> id) { return id ? json(*id) : json(nullptr); };
-  const nlohmann::ordered_json document{{"architectures", {"LlamaForCausalLM"}},
-                                        {"model_type", "llama"},
-                                        {"torch_dtype", extras.element_type},
-                                        {"num_hidden_layers", shape.layers},
-                                        {"hidden_size", shape.hidden},
-                                        {"intermediate_size", shape.ffn},
-                                        {"num_attention_heads", shape.heads},
-                                        {"num_key_value_heads", shape.kv_heads},
-                                        {"head_dim", shape.head_dim()},
-                                        {"vocab_size", shape.vocab},
-                                        {"max_position_embeddings", extras.positions},
-                                        {"rms_norm_eps", shape.norm_epsilon},
-                                        {"rope_theta", shape.rope_theta},
-                                        {"rope_scaling", rope},
-                                        {"tie_word_embeddings", shape.tied_embeddings},
-                                        {"hidden_act", "silu"},
-                                        {"attention_bias", false},
-                                        {"attention_dropout", 0.0},
-                                        {"mlp_bias", false},
-                                        {"initializer_range", 0.02},
-                                        {"bos_token_id", token(extras.begin_token)},
-                                        {"eos_token_id", token(extras.end_token)},
-                                        {"pad_token_id", token(extras.padding_token)},
-                                        {"use_cache", true}};
+  const Family& family = kFamilies[(shape.head_norms ? 2 : 0) + (shape.experts > 1 ? 1 : 0)];
+  nlohmann::ordered_json document{{"architectures", {std::string(family.architecture) + "ForCausalLM"}},
+                                  {"model_type", family.model_type},
+                                  {"torch_dtype", extras.element_type},
+                                  {"num_hidden_layers", shape.layers},
+                                  {"hidden_size", shape.hidden},
+                                  {"intermediate_size", shape.ffn},
+                                  {"num_attention_heads", shape.heads},
+                                  {"num_key_value_heads", shape.kv_heads},
+                                  {"head_dim", shape.head_dim()},
+                                  {"vocab_size", shape.vocab},
+                                  {"max_position_embeddings", extras.positions},
+                                  {"rms_norm_eps", shape.norm_epsilon},
+                                  {"rope_theta", shape.rope_theta},
+                                  {"rope_scaling", rope},
+                                  {"tie_word_embeddings", shape.tied_embeddings},
+                                  {"hidden_act", "silu"},
+                                  {"attention_bias", false},
+                                  {"attention_dropout", 0.0},
+                                  {"initializer_range", 0.02},
+                                  {"bos_token_id", token(extras.begin_token)},
+                                  {"eos_token_id", token(extras.end_token)},
+                                  {"pad_token_id", token(extras.padding_token)},
+                                  {"use_cache", true}};
+  if (family.model_type == "llama") document["mlp_bias"] = false;
+  add_experts(shape, document);
   return document.dump(2) + "\n";
 }
 

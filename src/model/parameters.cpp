@@ -11,8 +11,10 @@ std::vector<std::int64_t> sizes_of(std::string_view name, const Shape& shape) {
   if (is("q_proj")) return {shape.query_width(), shape.hidden};
   if (is("k_proj") || is("v_proj")) return {shape.kv_width(), shape.hidden};
   if (is("o_proj")) return {shape.hidden, shape.query_width()};
-  if (is("gate_proj") || is("up_proj")) return {shape.ffn, shape.hidden};
-  if (is("down_proj")) return {shape.hidden, shape.ffn};
+  if (is("gate_proj") || is("up_proj") || is(".w1") || is(".w3")) return {shape.ffn, shape.hidden};
+  if (is("down_proj") || is(".w2")) return {shape.hidden, shape.ffn};
+  if (is(".gate")) return {shape.experts, shape.hidden};  // the router
+  if (is("q_norm") || is("k_norm")) return {shape.head_dim()};
   if (is("embed_tokens") || is("lm_head")) return {shape.vocab, shape.hidden};
   return {shape.hidden};  // a norm
 }
@@ -30,7 +32,7 @@ std::vector<ParameterShape> parameter_shapes(const Shape& shape) {
 }
 
 std::vector<ParameterShape> layer_parameter_shapes(const Shape& shape, std::int64_t layer) {
-  return shapes_of(layer_parameter_names(layer), shape);
+  return shapes_of(layer_parameter_names(shape, layer), shape);
 }
 
 }  // namespace penstock::model

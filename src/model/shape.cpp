@@ -98,9 +98,13 @@ std::int64_t router_parameters(const Shape& shape) {
   return shape.experts > 1 ? shape.hidden * shape.experts : 0;
 }
 
+std::int64_t norm_parameters(const Shape& shape) {
+  return 2 * shape.hidden + (shape.head_norms ? 2 * shape.head_dim() : 0);
+}
+
 std::int64_t layer_parameters(const Shape& shape) {
   return attention_parameters(shape) + shape.experts * expert_parameters(shape) + router_parameters(shape) +
-         2 * shape.hidden;
+         norm_parameters(shape);
 }
 
 std::int64_t output_parameters(const Shape& shape) { return shape.vocab * shape.hidden + shape.hidden; }
@@ -141,21 +145,45 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
   return ranges;
 }
 
-std::vector<std::string> layer_parameter_names(std::int64_t layer) {
-  const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-  std::vector<std::string> names;
-  for (const char* part :
-       {"input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-        "post_attention_layernorm", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
-    names.push_back(prefix + part + ".weight");
+namespace {
+
+// Mixtral's names, or with norms of heads Qwen3-MoE's: gate, up and down of each expert behind the router.
+std::vector<std::string> mixture_names(const Shape& shape) {
+  const std::string block = shape.head_norms ? "mlp." : "block_sparse_moe.";
+  std::vector<std::string> names{block + "gate"};
+  for (std::int64_t expert = 0; expert < shape.experts; ++expert) {
+    const std::string prefix = block + "experts." + std::to_string(expert) + ".";
+    const auto add = [&](const char* qwen, const char* mixtral) {
+      names.push_back(prefix + (shape.head_norms ? qwen : mixtral));
+    };
+    add("gate_proj", "w1");
+    add("up_proj", "w3");
+    add("down_proj", "w2");
   }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> layer_parameter_names(const Shape& shape, std::int64_t layer) {
+  std::vector<std::string> parts{"input_layernorm", "self_attn.q_proj", "self_attn.k_proj",
+                                 "self_attn.v_proj", "self_attn.o_proj"};
+  if (shape.head_norms) parts.insert(parts.end(), {"self_attn.q_norm", "self_attn.k_norm"});
+  parts.emplace_back("post_attention_layernorm");
+  const std::vector<std::string> mlp =
+      shape.experts > 1 ? mixture_names(shape)
+                        : std::vector<std::string>{"mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"};
+  parts.insert(parts.end(), mlp.begin(), mlp.end());
+  std::vector<std::string> names;
+  for (const std::string& part : parts)
+    names.push_back("model.layers." + std::to_string(layer) + "." + part + ".weight");
   return names;
 }
 
 std::vector<std::string> parameter_names(const Shape& shape) {
   std::vector<std::string> names{"model.embed_tokens.weight"};
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-    for (std::string& name : layer_parameter_names(layer)) names.push_back(std::move(name));
+    for (std::string& name : layer_parameter_names(shape, layer)) names.push_back(std::move(name));
   }
   names.emplace_back("model.norm.weight");
   if (!shape.tied_embeddings) names.emplace_back("lm_head.weight");

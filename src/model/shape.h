@@ -33,7 +33,8 @@ struct RopeScaling {
   std::int64_t original_positions = 8192;
 };
 
-// A Llama-shaped model. Checked by validate().
+// A model of the Llama family: Llama, Mixtral (with experts), Qwen3 (with norms of heads), Qwen3-MoE (with
+// both). Checked by validate().
 struct Shape {
   std::int64_t layers = 8;
   std::int64_t hidden = 256;
@@ -46,8 +47,10 @@ struct Shape {
   RopeScaling rope_scaling;
   double norm_epsilon = 1e-5;
   bool tied_embeddings = false;
+  bool head_norms = false;             // an RMSNorm of each query and key head before the rotation
   std::int64_t experts = 1;            // MLPs per layer, of which a router selects some per token (Mixtral)
   std::int64_t experts_per_token = 1;  // k
+  bool normalised_experts = true;      // the weights of a token's experts sum to 1
 
   std::int64_t head_dim() const { return head_size > 0 ? head_size : hidden / heads; }
   std::int64_t query_width() const { return heads * head_dim(); }
@@ -68,6 +71,7 @@ std::int64_t attention_parameters(const Shape& shape);  // Q, K, V and O of one 
 std::int64_t expert_parameters(
     const Shape& shape);  // gate, up and down of one expert; the MLP of a dense layer
 std::int64_t router_parameters(const Shape& shape);  // of one layer; 0 when dense
+std::int64_t norm_parameters(const Shape& shape);    // of one layer
 std::int64_t layer_parameters(const Shape& shape);   // matrices and norms of one layer, all experts
 std::int64_t total_parameters(const Shape& shape);   // a tied embedding counts once
 std::int64_t output_parameters(const Shape& shape);  // the output matrix and the final norm
@@ -93,6 +97,6 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
 // Hugging Face's names of all parameters in the model's order; a tied embedding appears once. Sums over
 // parameters use this order regardless of where the parameters are stored.
 std::vector<std::string> parameter_names(const Shape& shape);
-std::vector<std::string> layer_parameter_names(std::int64_t layer);  // of a dense layer
+std::vector<std::string> layer_parameter_names(const Shape& shape, std::int64_t layer);
 
 }  // namespace penstock::model

@@ -45,16 +45,11 @@ HeldParameters experts_by_layer(const Run& run) {
 
 HeldParameters held_by_layer(const Run& run) {
   const model::Shape& shape = run.shape();
-  const bool dense = shape.experts == 1;
   HeldParameters layer;
   for (const model::ParameterShape& parameter : model::layer_parameter_shapes(shape, 0)) {
-    const mesh::Cut cut = mesh::cut_of(parameter.name);
-    const bool of_mlp = cut == mesh::Cut::Rows || cut == mesh::Cut::Columns;
-    if (dense || !of_mlp) layer += held(run, parameter);
+    if (mesh::cut_of(parameter.name) != mesh::Cut::Expert) layer += held(run, parameter);
   }
-  if (dense) return layer;
-  layer += tensors(1, model::router_parameters(shape), shards_of(run));
-  layer += experts_by_layer(run);
+  if (shape.experts > 1) layer += experts_by_layer(run);
   return layer;
 }
 

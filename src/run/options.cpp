@@ -34,6 +34,8 @@ void describe_experts(ModelOptions& options, OptionTable& table) {
                    "Experts of each layer; 1: a dense model. train takes 1 so far.", count});
   table.push_back({section, "experts_per_token", &options.shape.experts_per_token,
                    "Of them, how many a router picks for each token.", count});
+  table.push_back({section, "normalised_experts", &options.shape.normalised_experts,
+                   "The weights of a token's experts sum to 1; else they are shares of all experts'."});
   table.push_back(
       {section, "moe_ffn", &options.moe_ffn, "Width inside each expert; 0: ffn.", from_to(0, kMostWidth)});
 }
@@ -64,6 +66,10 @@ void describe_model(ModelOptions& options, OptionTable& table) {
       {section, "norm_epsilon", &shape.norm_epsilon, "Added to the mean square inside RMSNorm.", positive()});
   table.push_back(
       {section, "tied_embeddings", &shape.tied_embeddings, "The output matrix is the embedding."});
+  table.push_back(
+      {section, "head_norms", &shape.head_norms,
+       "An RMSNorm of each query and key head before the rotation, as in Qwen3. train takes false "
+       "so far."});
   describe_experts(options, table);
 }
 

@@ -40,6 +40,8 @@ void require_trainable(const run::Run& run) {
   for (const auto& [key, size] : sizes) {
     if (size != 1) missing.push_back(std::string(key) + " = " + std::to_string(size));
   }
+  require(!run.shape().head_norms,
+          "model.head_norms = true can be planned and simulated, but not trained yet; use false");
   require(missing.empty(), join(missing, ", ") + " can be planned and simulated, but not trained yet; use 1");
   require(!schedule::Placement(run.schedule).has_replicas(),
           run::name_of_schedule(run.options) +

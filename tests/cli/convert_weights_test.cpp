@@ -33,11 +33,11 @@ const model::Shape kShape{.layers = 2,
                           .tied_embeddings = true};
 
 // A folder in Hugging Face's form with drawn f32 weights.
-void write_folder(const std::string& folder) {
+void write_folder(const std::string& folder, const model::Shape& shape = kShape) {
   fs::create_directory(folder);
   std::vector<std::vector<float>> values;
   std::vector<files::StoredTensor> tensors;
-  for (const model::ParameterShape& parameter : model::parameter_shapes(kShape)) {
+  for (const model::ParameterShape& parameter : model::parameter_shapes(shape)) {
     std::int64_t count = 1;
     for (const std::int64_t length : parameter.sizes) count *= length;
     std::vector<float> drawn;
@@ -48,12 +48,13 @@ void write_folder(const std::string& folder) {
         {parameter.name, files::ElementType::F32, parameter.sizes, std::as_bytes(std::span(values.back()))});
   }
   files::write_safetensors(folder + "/model.safetensors", tensors);
-  std::ofstream(folder + "/config.json") << files::print_model_config(kShape, {.positions = 777});
+  std::ofstream(folder + "/config.json") << files::print_model_config(shape, {.positions = 777});
 }
 
-void expect_same_weights(const std::string& one, const std::string& other) {
+void expect_same_weights(const std::string& one, const std::string& other,
+                         const model::Shape& shape = kShape) {
   const files::ModelWeights a(one), b(other);
-  for (const std::string& name : model::parameter_names(kShape)) {
+  for (const std::string& name : model::parameter_names(shape)) {
     EXPECT_TRUE(std::ranges::equal(a.find(name)->bytes, b.find(name)->bytes)) << name;
   }
 }
@@ -71,6 +72,47 @@ TEST(ConvertWeights, GoesToOurFormAndBackWithTheSameBits) {
   };
   EXPECT_EQ(shape_text("back"), shape_text("there"));
   EXPECT_EQ(files::read_config_extras(scratch / "back").positions, 1024);
+}
+
+TEST(ConvertWeights, OfMixturesGoThereAndBack) {
+  for (const bool head_norms : {false, true}) {
+    const Scratch scratch;
+    model::Shape shape = kShape;
+    shape.experts = 3;
+    shape.experts_per_token = 2;
+    shape.head_norms = head_norms;
+    shape.normalised_experts = !head_norms;
+    write_folder(scratch / "there", shape);
+    convert_weights({.source = scratch / "there", .target = scratch / "ours"});
+    convert_weights({.source = scratch / "ours", .target = scratch / "back"});
+    const char* expert = head_norms ? "model.layers.1.mlp.experts.2.down_proj.weight"
+                                    : "model.layers.1.block_sparse_moe.experts.2.w2.weight";
+    for (const char* folder : {"ours", "back"}) {
+      expect_same_weights(scratch / "there", scratch / folder, shape);
+      ASSERT_NE(files::ModelWeights(scratch / folder).find(expert), nullptr);
+      EXPECT_EQ(files::ModelWeights(scratch / folder).find(expert)->shape,
+                (std::vector<std::int64_t>{shape.hidden, shape.ffn}));
+    }
+    const model::Shape back = files::read_model_config(scratch / "back");
+    EXPECT_EQ(back.experts_per_token, 2);
+    EXPECT_EQ(back.head_norms, head_norms);
+    EXPECT_EQ(back.normalised_experts, !head_norms);
+  }
+}
+
+TEST(ConvertWeights, NamesTheWeightsOfAMissingExpert) {
+  const Scratch scratch;
+  model::Shape shape = kShape;
+  shape.experts = 3;
+  write_folder(scratch / "there", shape);
+  std::string config = scratch.read("there/config.json");
+  const std::string three = "\"num_local_experts\": 3";
+  config.replace(config.find(three), three.size(), "\"num_local_experts\": 4");
+  scratch.write("there/config.json", config);
+  const std::string refused = failure<InputError>(
+      [&] { convert_weights({.source = scratch / "there", .target = scratch / "ours"}); });
+  EXPECT_NE(refused.find("block_sparse_moe.experts.3.w1.weight"), std::string::npos) << refused;
+  EXPECT_FALSE(fs::exists(scratch / "ours"));
 }
 
 TEST(ConvertWeights, CutsLongModelsIntoFilesWithAnIndex) {

@@ -26,6 +26,31 @@ json llama31() {
     "transformers_version": "4.42.3", "use_cache": true, "vocab_size": 128256})");
 }
 
+// As published with Mixtral 8x7B v0.1 and Qwen3-30B-A3B.
+json mixtral() {
+  return json::parse(R"({
+    "architectures": ["MixtralForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1, "eos_token_id": 2,
+    "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336,
+    "max_position_embeddings": 32768, "model_type": "mixtral", "num_attention_heads": 32,
+    "num_experts_per_tok": 2, "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8,
+    "output_router_logits": false, "rms_norm_eps": 1e-05, "rope_theta": 1000000.0,
+    "router_aux_loss_coef": 0.02, "sliding_window": null, "tie_word_embeddings": false,
+    "torch_dtype": "bfloat16", "transformers_version": "4.36.0.dev0", "use_cache": true, "vocab_size": 32000})");
+}
+json qwen3_moe() {
+  return json::parse(R"({
+    "architectures": ["Qwen3MoeForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 151643, "decoder_sparse_step": 1, "eos_token_id": 151645, "head_dim": 128,
+    "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02, "intermediate_size": 6144,
+    "max_position_embeddings": 40960, "max_window_layers": 48, "mlp_only_layers": [],
+    "model_type": "qwen3_moe", "moe_intermediate_size": 768, "norm_topk_prob": true,
+    "num_attention_heads": 32, "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 48,
+    "num_key_value_heads": 4, "output_router_logits": false, "rms_norm_eps": 1e-06, "rope_scaling": null,
+    "rope_theta": 1000000.0, "router_aux_loss_coef": 0.001, "sliding_window": null,
+    "tie_word_embeddings": false, "torch_dtype": "bfloat16", "transformers_version": "4.51.0",
+    "use_cache": true, "use_sliding_window": false, "vocab_size": 151936})");
+}
+
 std::string refusal(const json& config) {
   return failure<InputError>([&] { parse_model_config(config.dump(), "config.json"); });
 }
@@ -43,6 +68,81 @@ TEST(ModelConfig, ReadsThePublishedLlama) {
   EXPECT_EQ(shape.rope_scaling.original_positions, 8192);
   EXPECT_EQ(shape.norm_epsilon, 1e-5);
   EXPECT_FALSE(shape.tied_embeddings);
+}
+
+TEST(ModelConfig, ReadsThePublishedMixturesOfExperts) {
+  const model::Shape one = parse_model_config(mixtral().dump(), "config.json");
+  EXPECT_EQ(model::total_parameters(one), 46'702'792'704);
+  EXPECT_EQ(one.experts, 8);
+  EXPECT_EQ(one.experts_per_token, 2);
+  EXPECT_TRUE(one.normalised_experts);
+  EXPECT_FALSE(one.head_norms);
+  const model::Shape other = parse_model_config(qwen3_moe().dump(), "config.json");
+  EXPECT_EQ(model::total_parameters(other), 30'532'122'624);
+  EXPECT_EQ(other.ffn, 768);
+  EXPECT_TRUE(other.head_norms);
+  json plain = qwen3_moe();
+  plain.erase("norm_topk_prob");
+  EXPECT_FALSE(parse_model_config(plain.dump(), "").normalised_experts);
+}
+
+TEST(ModelConfig, ReadsADenseQwen3) {
+  json config = qwen3_moe();
+  for (const char* key :
+       {"num_experts", "num_experts_per_tok", "moe_intermediate_size", "norm_topk_prob",
+        "decoder_sparse_step", "mlp_only_layers", "router_aux_loss_coef", "output_router_logits"})
+    config.erase(key);
+  config["model_type"] = "qwen3";
+  config["architectures"] = {"Qwen3ForCausalLM"};
+  config["layer_types"] = json::array({"full_attention", "full_attention"});
+  const model::Shape shape = parse_model_config(config.dump(), "");
+  EXPECT_TRUE(shape.head_norms);
+  EXPECT_EQ(shape.experts, 1);
+  EXPECT_EQ(shape.ffn, 6144);
+  EXPECT_EQ(parse_model_config(print_model_config(shape, {}), "").head_norms, true);
+  config["layer_types"][1] = "sliding_attention";
+  EXPECT_NE(refusal(config).find("layer_types has layers without full attention"), std::string::npos);
+}
+
+TEST(ModelConfig, RefusesOtherMixturesByName) {
+  const auto refused = [](json config, const char* key, const json& value) {
+    config[key] = value;
+    return refusal(config).starts_with("config.json: " + std::string(key) + " = ");
+  };
+  EXPECT_TRUE(refused(mixtral(), "expert_capacity", 64));
+  EXPECT_TRUE(refused(mixtral(), "capacity_factor", 1.25));
+  EXPECT_TRUE(refused(mixtral(), "router_jitter_noise", 0.1));
+  EXPECT_TRUE(refused(mixtral(), "scoring_func", "sigmoid"));
+  EXPECT_TRUE(refused(mixtral(), "sliding_window", 4096));
+  EXPECT_TRUE(refused(qwen3_moe(), "mlp_only_layers", json::array({3})));
+  EXPECT_TRUE(refused(qwen3_moe(), "decoder_sparse_step", 2));
+  EXPECT_TRUE(refused(qwen3_moe(), "use_sliding_window", true));
+  EXPECT_TRUE(refused(qwen3_moe(), "architectures", json::array({"Qwen3ForCausalLM"})));
+  EXPECT_NE(refusal([] {
+              json config = mixtral();
+              config["num_experts_per_tok"] = 9;
+              return config;
+            }())
+                .find("model.experts_per_token = 9 must be from 1 to model.experts = 8"),
+            std::string::npos);
+}
+
+TEST(ModelConfig, PrintsMixturesThatReadBack) {
+  for (const json& config : {mixtral(), qwen3_moe()}) {
+    const model::Shape shape = parse_model_config(config.dump(), "");
+    const json printed = json::parse(print_model_config(shape, {}));
+    EXPECT_EQ(printed["model_type"], config["model_type"]);
+    EXPECT_EQ(printed["architectures"], config["architectures"]);
+    const model::Shape again = parse_model_config(printed.dump(), "");
+    EXPECT_EQ(model::parameter_names(again), model::parameter_names(shape));
+    EXPECT_EQ(model::total_parameters(again), model::total_parameters(shape));
+    EXPECT_EQ(again.normalised_experts, shape.normalised_experts);
+    EXPECT_EQ(again.experts_per_token, shape.experts_per_token);
+  }
+  model::Shape shape = parse_model_config(mixtral().dump(), "");
+  shape.normalised_experts = false;
+  EXPECT_NE(failure<InputError>([&] { print_model_config(shape, {}); }).find("has no form"),
+            std::string::npos);
 }
 
 TEST(ModelConfig, ReadsRotarySettingsWhereNewerFilesHaveThem) {

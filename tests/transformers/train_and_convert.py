@@ -7,7 +7,8 @@ Usage: train_and_convert.py PATH/TO/penstock
 For each kind of Llama: transformers writes random weights and trains five steps on random tokens; penstock starts from the
 same folder, trains on the same tokens from a .bin and .idx pair, and must show the same losses to 1e-5. The run, converted
 to Hugging Face's form, must give transformers the logits of its own trained model to 1e-5; and the first weights, converted
-to our form and back, the very same bits. Exit 0: all equal; 1: not; 77: skipped, packages cannot be had.
+to our form and back, the very same bits. The last is so of mixtures of experts and of Qwen3 too, which penstock does not train
+yet. Exit 0: all equal; 1: not; 77: skipped, packages cannot be had.
 """
 import json
 import os
@@ -22,7 +23,7 @@ import packages
 packages.require_torch(["transformers"], group="transformers", gigabytes=0.3)
 import torch
 import transformers
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import (AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, MixtralConfig, Qwen3Config, Qwen3MoeConfig)
 
 TOLERANCE = 1e-5
 STEPS, BATCH, SEQ_LEN = 5, 4, 96
@@ -39,6 +40,14 @@ CASES = [
                                              num_key_value_heads=2, rms_norm_eps=1e-5), torch.float32, "100KB", 2),
     ("bf16 in many files", dict(num_key_value_heads=1), torch.bfloat16, "60KB", 3),
     ("f16", dict(vocab_size=70000, num_hidden_layers=1), torch.float16, "5GB", 1),
+]
+
+SMALL = {name: BASE[name] for name in BASE if name != "attn_implementation"} | dict(num_key_value_heads=2)
+CONVERTED = [
+    ("mixtral", MixtralConfig(**SMALL, num_local_experts=5, num_experts_per_tok=3)),
+    ("qwen3", Qwen3Config(**SMALL, head_dim=24)),
+    ("qwen3_moe", Qwen3MoeConfig(**SMALL, head_dim=24, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=48,
+                                 norm_topk_prob=True)),
 ]
 
 
@@ -144,6 +153,21 @@ def try_case(penstock, folder, changes, dtype, shard, ranks):
     return greatest_difference(losses, wanted), difference, same_bits(load(f"{folder}/back"), first)
 
 
+def try_conversion(penstock, folder, config):
+    """Whether transformers has the very same weights again, there and back, and says nothing of missing ones."""
+    torch.manual_seed(0)
+    AutoModelForCausalLM.from_config(config, dtype=torch.float32).save_pretrained(f"{folder}/there", max_shard_size="60KB")
+    run(penstock, "convert", f"{folder}/there", "-o", f"{folder}/ours")
+    run(penstock, "convert", f"{folder}/ours", "-o", f"{folder}/back", "--shard", "50 KB")
+    models = []
+    for name in ("there", "back"):
+        model, told = AutoModelForCausalLM.from_pretrained(f"{folder}/{name}", dtype=torch.float32, output_loading_info=True)
+        if any(told[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")):
+            return False
+        models.append(model)
+    return same_bits(*models)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -156,6 +180,11 @@ def main():
         failures += not good
         print(f"{name}: losses differ by {losses:.1e}, logits by {logits:.1e}, there and back "
               f"{'the same bits' if same else 'OTHER BITS'}{'' if good else '  WRONG'}", flush=True)
+    for name, config in CONVERTED:
+        with tempfile.TemporaryDirectory() as folder:
+            same = try_conversion(sys.argv[1], folder, config)
+        failures += not same
+        print(f"{name}: there and back {'the same bits' if same else 'OTHER BITS  WRONG'}", flush=True)
     print(f"transformers {transformers.__version__}, torch {torch.__version__}")
     sys.exit(failures > 0)
 
