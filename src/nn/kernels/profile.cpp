@@ -31,7 +31,10 @@ std::string_view name_of(Kernel kernel) {
                                                 "loss",
                                                 "embedding",
                                                 "embedding backward",
-                                                "adam"};
+                                                "adam",
+                                                "route",
+                                                "dispatch",
+                                                "combine"};
   return names[static_cast<std::size_t>(kernel)];
 }
 

@@ -32,8 +32,11 @@ enum class Kernel : std::uint8_t {
   Embedding,
   EmbeddingBackward,
   Adam,
+  Route,     // the choice of experts
+  Dispatch,  // rows of tokens in the order of their experts
+  Combine,   // and back
 };
-inline constexpr int kKernels = 17;
+inline constexpr int kKernels = 20;
 std::string_view name_of(Kernel kernel);  // "product", "product backward", ...
 
 enum class Block : std::uint8_t { Stream, Attention, FeedForward, WeightGradients, Output, Optimizer };

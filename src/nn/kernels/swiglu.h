@@ -18,4 +18,15 @@ struct SwigluGradients {
 SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate, const at::Tensor& up,
                                 at::Tensor& result);
 
+// The same with a factor for each row, in the accumulator type: weights[N] · silu(gate) · up, rounded once.
+at::Tensor weighted_swiglu(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights);
+
+struct WeightedSwigluGradients {
+  at::Tensor gate, up;  // [N, f]
+  at::Tensor weights;   // [N], of each row the product of grad_output with silu(gate) · up
+};
+WeightedSwigluGradients weighted_swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate,
+                                                 const at::Tensor& up, const at::Tensor& weights,
+                                                 at::Tensor& result);
+
 }  // namespace penstock::nn::kernels

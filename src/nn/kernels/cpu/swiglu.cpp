@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/swiglu.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
 #include "nn/kernels/cpu/element.h"
@@ -41,6 +42,50 @@ struct GatePass {
   }
 };
 
+// One row of so many columns with its weight.
+template <class Element>
+struct WeightedRow {
+  using Number = Accumulator<Element>;
+  const Element* gate;
+  const Element* up;
+  Number weight;
+  std::int64_t columns;
+
+  PENSTOCK_VECTORISED void forward(Element* y) const {
+    for (std::int64_t i = 0; i < columns; ++i) {
+      const Number x = Number(gate[i]);
+      y[i] = narrowed<Element>(weight * (x * sigmoid(x) * Number(up[i])));
+    }
+  }
+
+  // Returns the gradient of the weight.
+  PENSTOCK_VECTORISED Number backward(const Element* dy, Element* dg, Element* du) const {
+    Number sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < columns; ++i) {
+      const Number x = Number(gate[i]), s = sigmoid(x), d = Number(dy[i]), u = Number(up[i]);
+      sum += d * (x * s * u);
+      dg[i] = narrowed<Element>(weight * d * u * s * (Number(1) + x * (Number(1) - s)));
+      du[i] = narrowed<Element>(weight * d * x * s);
+    }
+    return sum;
+  }
+};
+
+template <class Element>
+WeightedRow<Element> weighted_row(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights,
+                                  std::int64_t row) {
+  const std::int64_t columns = gate.size(1);
+  return {gate.const_data_ptr<Element>() + row * columns, up.const_data_ptr<Element>() + row * columns,
+          weights.const_data_ptr<Accumulator<Element>>()[row], columns};
+}
+
+void check_rows(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights) {
+  PENSTOCK_CHECK(gate.is_contiguous() && up.is_contiguous() && weights.is_contiguous(),
+                 "kernels read contiguous rows");
+  PENSTOCK_CHECK(weights.numel() == gate.size(0), "every row has a weight");
+}
+
 }  // namespace
 
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
@@ -78,6 +123,44 @@ SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor&
         if (y) pass.forward(first, last, y);
         pass.backward(first, last, dy, dg, du);
       }
+    });
+  });
+  return gradients;
+}
+
+at::Tensor weighted_swiglu(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights) {
+  const KernelTimer timer(Kernel::Swiglu, memory_work(gate, up, gate));
+  check_rows(gate, up, weights);
+  at::Tensor result = at::empty_like(gate);
+  for_element_type(gate.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    for_rows(gate.size(0), gate.size(1), [&](std::int64_t row) {
+      weighted_row<Element>(gate, up, weights, row).forward(result.data_ptr<Element>() + row * gate.size(1));
+    });
+  });
+  return result;
+}
+
+WeightedSwigluGradients weighted_swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate,
+                                                 const at::Tensor& up, const at::Tensor& weights,
+                                                 at::Tensor& result) {
+  const KernelTimer timer(Kernel::SwigluBackward, memory_work(grad_output, gate, up, gate, up, result));
+  check_rows(gate, up, weights);
+  PENSTOCK_CHECK(grad_output.is_contiguous(), "kernels read contiguous rows");
+  const bool lacking = !result.defined();
+  if (lacking) result = at::empty_like(gate);
+  WeightedSwigluGradients gradients{at::empty_like(gate), at::empty_like(up), at::empty_like(weights)};
+  for_element_type(gate.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    const std::int64_t columns = gate.size(1);
+    auto* grad_weights = gradients.weights.data_ptr<Accumulator<Element>>();
+    for_rows(gate.size(0), columns, [&](std::int64_t row) {
+      const auto own = weighted_row<Element>(gate, up, weights, row);
+      const std::int64_t first = row * columns;
+      if (lacking) own.forward(result.data_ptr<Element>() + first);
+      grad_weights[row] =
+          own.backward(grad_output.const_data_ptr<Element>() + first,
+                       gradients.gate.data_ptr<Element>() + first, gradients.up.data_ptr<Element>() + first);
     });
   });
   return gradients;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/experts/expert_rows.h"
+
+#include <ATen/ops/empty.h>
+
+#include <numeric>
+
+#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/cpu/vectorised.h"
+#include "nn/kernels/cpu/work.h"
+
+namespace penstock::nn {
+namespace {
+
+template <class Element>
+PENSTOCK_VECTORISED void add_row(const Element* row, std::int64_t width, kernels::Accumulator<Element>* sum) {
+  for (std::int64_t i = 0; i < width; ++i) sum[i] += kernels::Accumulator<Element>(row[i]);
+}
+
+template <class Element>
+PENSTOCK_VECTORISED void round_row(const kernels::Accumulator<Element>* sum, std::int64_t width,
+                                   Element* row) {
+  for (std::int64_t i = 0; i < width; ++i) row[i] = kernels::narrowed<Element>(sum[i]);
+}
+
+}  // namespace
+
+ExpertOrder order_by_expert(const at::Tensor& experts, std::int64_t count) {
+  PENSTOCK_CHECK(experts.is_contiguous(), "kernels read contiguous rows");
+  const std::int64_t rows = experts.numel(), k = experts.size(1);
+  const std::int64_t* chosen = experts.const_data_ptr<std::int64_t>();
+  ExpertOrder order{std::vector<std::int64_t>(static_cast<std::size_t>(count)), at::empty({rows}, at::kLong),
+                    at::empty(experts.sizes(), at::kLong)};
+  for (std::int64_t i = 0; i < rows; ++i) {
+    PENSTOCK_CHECK(chosen[i] >= 0 && chosen[i] < count, "tokens choose experts that are there");
+    ++order.counts[chosen[i]];
+  }
+  std::vector<std::int64_t> next(order.counts.size());
+  std::exclusive_scan(order.counts.begin(), order.counts.end(), next.begin(), std::int64_t{0});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::int64_t row = next[chosen[i]]++;
+    order.tokens.data_ptr<std::int64_t>()[row] = i / k;
+    order.places.data_ptr<std::int64_t>()[i] = row;
+  }
+  return order;
+}
+
+at::Tensor rows_of_tokens(const at::Tensor& x, const ExpertOrder& order) {
+  PENSTOCK_CHECK(x.is_contiguous(), "kernels read contiguous rows");
+  const std::int64_t rows = order.tokens.numel(), h = x.size(1);
+  at::Tensor result = at::empty({rows, h}, x.options());
+  const KernelTimer timer(Kernel::Dispatch, kernels::memory_work(result, result));
+  const std::int64_t* tokens = order.tokens.const_data_ptr<std::int64_t>();
+  kernels::for_element_type(x.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    const Element* from = x.const_data_ptr<Element>();
+    Element* to = result.data_ptr<Element>();
+    kernels::for_rows(rows, h,
+                      [&](std::int64_t row) { std::copy_n(from + tokens[row] * h, h, to + row * h); });
+  });
+  return result;
+}
+
+at::Tensor sums_of_rows(const at::Tensor& rows, const ExpertOrder& order) {
+  PENSTOCK_CHECK(rows.is_contiguous(), "kernels read contiguous rows");
+  const std::int64_t tokens = order.places.size(0), k = order.places.size(1), h = rows.size(1);
+  at::Tensor result = at::empty({tokens, h}, rows.options());
+  const KernelTimer timer(Kernel::Combine, kernels::memory_work(rows, result));
+  const std::int64_t* places = order.places.const_data_ptr<std::int64_t>();
+  kernels::for_element_type(rows.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    const Element* from = rows.const_data_ptr<Element>();
+    Element* to = result.data_ptr<Element>();
+    at::parallel_for(0, tokens, kernels::rows_per_task(h * k), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<kernels::Accumulator<Element>> sum(static_cast<std::size_t>(h));
+      for (std::int64_t token = begin; token < end; ++token) {
+        std::ranges::fill(sum, kernels::Accumulator<Element>(0));
+        for (std::int64_t slot = 0; slot < k; ++slot)
+          add_row(from + places[token * k + slot] * h, h, sum.data());
+        round_row(sum.data(), h, to + token * h);
+      }
+    });
+  });
+  return result;
+}
+
+at::Tensor by_row(const at::Tensor& slots, const ExpertOrder& order) {
+  PENSTOCK_CHECK(slots.is_contiguous(), "kernels read contiguous rows");
+  at::Tensor result = at::empty({slots.numel()}, slots.options());
+  const std::int64_t* places = order.places.const_data_ptr<std::int64_t>();
+  kernels::for_element_type(slots.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    const Element* from = slots.const_data_ptr<Element>();
+    Element* to = result.data_ptr<Element>();
+    for (std::int64_t i = 0; i < slots.numel(); ++i) to[places[i]] = from[i];
+  });
+  return result;
+}
+
+at::Tensor by_slot(const at::Tensor& rows, const ExpertOrder& order) {
+  PENSTOCK_CHECK(rows.is_contiguous(), "kernels read contiguous rows");
+  at::Tensor result = at::empty(order.places.sizes(), rows.options());
+  const std::int64_t* places = order.places.const_data_ptr<std::int64_t>();
+  kernels::for_element_type(rows.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    const Element* from = rows.const_data_ptr<Element>();
+    Element* to = result.data_ptr<Element>();
+    for (std::int64_t i = 0; i < result.numel(); ++i) to[i] = from[places[i]];
+  });
+  return result;
+}
+
+}  // namespace penstock::nn

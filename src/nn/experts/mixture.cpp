@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/experts/mixture.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+
+#include <utility>
+
+#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/matmul.h"
+#include "nn/kernels/swiglu.h"
+
+namespace penstock::nn {
+namespace {
+
+// The rows [first, first + count) of each expert that has any.
+template <class Work>
+void for_experts(const Mixture& mixture, const std::vector<std::int64_t>& counts, Work&& work) {
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) work(mixture.experts[i], first, counts[i]);
+    first += counts[i];
+  }
+}
+
+at::Tensor room(const at::Tensor& rows, std::int64_t width) {
+  return at::empty({rows.size(0), width}, rows.options());
+}
+
+// In the accumulator type: rounded scores would send tokens elsewhere.
+at::Tensor widened(const at::Tensor& tensor) {
+  return tensor.to(kernels::accumulator_type(tensor.scalar_type()));
+}
+
+void choose_experts(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
+  if (record.scores.defined()) return;
+  record.scores = kernels::product(widened(input), widened(mixture.router->weight));
+  record.routing = route(record.scores, mixture.chosen, mixture.weights);
+  record.order = order_by_expert(record.routing.experts, std::ssize(mixture.experts));
+}
+
+// What the record lacks, from the scores to gate and up.
+void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
+  choose_experts(mixture, input, record);
+  if (!record.dispatched.defined()) record.dispatched = rows_of_tokens(input, record.order);
+  if (record.gate.defined()) return;
+  const std::int64_t width = mixture.experts.front().gate->sizes[0];
+  record.gate = room(record.dispatched, width);
+  record.up = room(record.dispatched, width);
+  for_experts(mixture, record.order.counts,
+              [&](const Expert& expert, std::int64_t first, std::int64_t count) {
+                const at::Tensor rows = record.dispatched.narrow(0, first, count);
+                at::Tensor gate = record.gate.narrow(0, first, count), up = record.up.narrow(0, first, count);
+                kernels::product_into(gate, rows, expert.gate->weight);
+                kernels::product_into(up, rows, expert.up->weight);
+              });
+}
+
+at::Tensor weights_by_row(const MixtureRecord& record) {
+  return by_row(record.routing.weights, record.order);
+}
+
+}  // namespace
+
+at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
+  complete(mixture, input, record);
+  record.product = kernels::weighted_swiglu(record.gate, record.up, weights_by_row(record));
+  at::Tensor results = room(record.dispatched, input.size(1));
+  for_experts(mixture, record.order.counts,
+              [&](const Expert& expert, std::int64_t first, std::int64_t count) {
+                at::Tensor rows = results.narrow(0, first, count);
+                kernels::product_into(rows, record.product.narrow(0, first, count), expert.down->weight);
+              });
+  return sums_of_rows(results, record.order);
+}
+
+at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& input,
+                                  const at::Tensor& grad_output, const RouteLosses& losses,
+                                  MixtureRecord record, MixtureWeightRecord& pending) {
+  complete(mixture, input, record);
+  at::Tensor grad_rows = rows_of_tokens(grad_output, record.order);
+  at::Tensor grad_product = room(grad_rows, record.gate.size(1));
+  for_experts(mixture, record.order.counts,
+              [&](const Expert& expert, std::int64_t first, std::int64_t count) {
+                at::Tensor rows = grad_product.narrow(0, first, count);
+                kernels::product_backward_into(rows, grad_rows.narrow(0, first, count), expert.down->weight);
+              });
+  auto grads = kernels::weighted_swiglu_backward(grad_product, record.gate, record.up, weights_by_row(record),
+                                                 record.product);
+  grad_product.reset();
+  at::Tensor grad_dispatched = room(record.dispatched, record.dispatched.size(1));
+  for_experts(mixture, record.order.counts,
+              [&](const Expert& expert, std::int64_t first, std::int64_t count) {
+                at::Tensor rows = grad_dispatched.narrow(0, first, count);
+                kernels::product_backward_into(rows, grads.gate.narrow(0, first, count), expert.gate->weight);
+                kernels::add_product_backward(rows, grads.up.narrow(0, first, count), expert.up->weight);
+              });
+  at::Tensor grad_input = sums_of_rows(grad_dispatched, record.order);
+  at::Tensor grad_scores =
+      route_backward(by_slot(grads.weights, record.order), record.scores, record.routing, mixture.weights);
+  add_route_losses_backward(grad_scores, record.scores, record.routing, losses);
+  grad_input.add_(kernels::product_backward(grad_scores, widened(mixture.router->weight)));
+  pending = {.counts = std::move(record.order.counts),
+             .input = input,
+             .grad_scores = std::move(grad_scores),
+             .dispatched = std::move(record.dispatched),
+             .grad_rows = std::move(grad_rows),
+             .product = std::move(record.product),
+             .grad_gate = std::move(grads.gate),
+             .grad_up = std::move(grads.up)};
+  return grad_input;
+}
+
+void mixture_backward_weight(const Mixture& mixture, MixtureWeightRecord pending) {
+  kernels::accumulate_weight_gradient(mixture.router->gradient, pending.grad_scores, widened(pending.input));
+  for_experts(mixture, pending.counts, [&](const Expert& expert, std::int64_t first, std::int64_t count) {
+    const auto rows = [&](const at::Tensor& all) { return all.narrow(0, first, count); };
+    kernels::accumulate_weight_gradient(expert.down->gradient, rows(pending.grad_rows),
+                                        rows(pending.product));
+    kernels::accumulate_weight_gradient(expert.gate->gradient, rows(pending.grad_gate),
+                                        rows(pending.dispatched));
+    kernels::accumulate_weight_gradient(expert.up->gradient, rows(pending.grad_up), rows(pending.dispatched));
+  });
+}
+
+}  // namespace penstock::nn

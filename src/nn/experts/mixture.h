@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mixture of experts in place of a layer's feed-forward block (mesh.md §5; Shazeer et al. 2017; Jiang et
+// al. 2024): y = Σ over a token's k experts e of down_e(w_e · silu(gate_e(x)) · up_e(x)). Every token reaches
+// its experts. The weight is multiplied in before the down product, so no expert's output is kept.
+//
+// n tokens, E experts, R = n·k rows; one rank has all experts.
+#pragma once
+
+#include <vector>
+
+#include "nn/experts/expert_rows.h"
+#include "nn/experts/route.h"
+#include "nn/parameter.h"
+
+namespace penstock::nn {
+
+struct Expert {
+  Parameter* gate = nullptr;  // [f, h]
+  Parameter* up = nullptr;    // [f, h]
+  Parameter* down = nullptr;  // [h, f]
+};
+
+struct Mixture {
+  Parameter* router = nullptr;  // [E, h]
+  std::vector<Expert> experts;
+  std::int64_t chosen = 1;  // k
+  RouteWeights weights = RouteWeights::OfChosen;
+};
+
+// What one slice keeps for the backward. Undefined tensors are formed again, from the input.
+struct MixtureRecord {
+  at::Tensor scores;  // [n, E], accumulator type
+  Routing routing;
+  ExpertOrder order;
+  at::Tensor dispatched;  // [R, h], the input's rows by expert
+  at::Tensor gate, up;    // [R, f]
+  at::Tensor product;     // [R, f], w · silu(gate) · up
+};
+
+// The operands of the weight gradients of one slice.
+struct MixtureWeightRecord {
+  std::vector<std::int64_t> counts;  // rows of each expert
+  at::Tensor input, grad_scores;     // of the router
+  at::Tensor dispatched, grad_rows;  // [R, h]: the experts' inputs, and the gradients of their outputs
+  at::Tensor product, grad_gate, grad_up;
+};
+
+// input [n, h], to the output [n, h].
+at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record);
+
+// grad_output [n, h], to the gradient of the input. Consumes the record.
+at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& input,
+                                  const at::Tensor& grad_output, const RouteLosses& losses,
+                                  MixtureRecord record, MixtureWeightRecord& pending);
+
+// Adds the weight gradients of a slice.
+void mixture_backward_weight(const Mixture& mixture, MixtureWeightRecord pending);
+
+}  // namespace penstock::nn
