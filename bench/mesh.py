@@ -10,7 +10,7 @@ its sequences, since a machine's speed drifts. Nobody recomputes. Tensor paralle
 the length of L (and XS, to see that it works), slices of an eighth. Ratios are of runs of the same size and type; "waited" is what
 a step's computation waits for the tensor group (tensor_waited_s of metrics.jsonl, empty when the program does not write it), so
 "waited, overlap / none" is the share of communication that overlap leaves exposed. Beside each step of ours is the one that
-`penstock simulate` gives the run file with this machine's profile, which is measured before the first run of its kind. The last
+`penstock simulate` gives the run file with this machine's profile, which is measured before the tables are printed. The last
 table has what each mode of context parallelism moves and takes, here and simulated for eight of a node's H100 with the speeds of
 hardware/h100.toml.
 torch's tensor parallelism in bf16 is the faster of autocast and FSDP2's mixed precision, which gathers in bf16; compiled (which needs
@@ -35,6 +35,10 @@ MODES = ("heads", "query", "gather")
 CONTEXT = {mode: f"penstock, cp = 2, {mode}" for mode in MODES}
 TORCH_CONTEXT, RING = "torch context_parallel", "torch ring attention"
 SLICES = 8
+# Ranks, slices, keys of [parallel].
+OURS = {TENSOR: (2, 1, dict(tp=2, tp_overlap=True)), EXPOSED: (2, 1, dict(tp=2, tp_overlap=False)),
+        **{name: (1, SLICES, {}) for name in ALONE},
+        **{name: (2, SLICES, dict(cp=2, cp_mode=mode)) for mode, name in CONTEXT.items()}}
 SHARED_SEQUENCES = ("L", "XS")  # sizes at which they are measured
 FORECAST = 0.05  # of the measured step
 PROFILES = FOLDER / "mesh-profiles"
@@ -55,43 +59,50 @@ def simulated(program, path, *words):
     return json.loads(ended.stdout)
 
 
-def forecast(program, path, dtype, ranks):
-    """The step's seconds with the profile of this machine for so many ranks, which is measured unless it was."""
-    kept = PROFILES / f"measured-{dtype}-{ranks}"
-    if not kept.exists():
-        PROFILES.mkdir(parents=True, exist_ok=True)
-        words = [program, "profile", "--ranks", str(ranks), "--threads", str(2 // ranks), "--precision", dtype]
-        subprocess.run(words, check=True, capture_output=True, env=dict(os.environ, XDG_CACHE_HOME=str(PROFILES.resolve())))
-        kept.touch()
-    return simulated(program, path)["makespan_s"]
-
-
-def run_ours(program, size, dtype, steps, ranks, slices=1, **parallel):
+def run_of_ours(size, dtype, steps, name):
+    """The run file of ours of that name, and its directory."""
+    ranks, slices, parallel = OURS[name]
     directory = FOLDER / "mesh-run"
-    name = "-".join(str(word) for word in ("mesh", size, dtype, ranks, *parallel.values()))
-    path = run_file(FOLDER / f"{name}.toml", size, dtype, 2 // ranks, steps, directory, parallel={"pp": 1, **parallel},
-                    schedule={"name": "slimpipe", "slices": slices, "chunks": 1}, memory={"policy": "none"})
+    file = "-".join(str(word) for word in ("mesh", size, dtype, ranks, *parallel.values()))
+    return run_file(FOLDER / f"{file}.toml", size, dtype, 2 // ranks, steps, directory, parallel={"pp": 1, **parallel},
+                    schedule={"name": "slimpipe", "slices": slices, "chunks": 1}, memory={"policy": "none"}), directory
+
+
+def run_ours(program, size, dtype, steps, name):
+    ranks = OURS[name][0]
+    path, directory = run_of_ours(size, dtype, steps, name)
     command = [*(MPIRUN if ranks == 2 else []), program, "train", str(path)]
     run = train([command], [directory], SIZES[size][6] * SIZES[size][7], ranks)[0]
-    return {**run, "accounted_bytes": ranks * run["accounted_bytes"], "forecast_seconds": forecast(program, path, dtype, ranks)}
+    return {**run, "accounted_bytes": ranks * run["accounted_bytes"]}
+
+
+def add_forecasts(program, cases):
+    """The simulated step of each run of ours, with a profile of this machine that is measured now."""
+    profiled = set()
+    for (size, dtype), case in cases.items():
+        for name in case.keys() & OURS.keys():
+            ranks = OURS[name][0]
+            if (dtype, ranks) not in profiled:
+                words = [program, "profile", "--ranks", str(ranks), "--threads", str(2 // ranks), "--precision", dtype]
+                subprocess.run(words, check=True, capture_output=True, env=dict(os.environ, XDG_CACHE_HOME=str(PROFILES.resolve())))
+                profiled.add((dtype, ranks))
+            case[name]["forecast_seconds"] = simulated(program, run_of_ours(size, dtype, 1, name)[0])["makespan_s"]
 
 
 def measurements(program, python, size, dtype, steps):
     """The name of each run of a case, and what carries it out."""
-    ours = lambda *ranks, **parallel: lambda: run_ours(program, size, dtype, steps, *ranks, **parallel)
+    ours = lambda name: (name, lambda: run_ours(program, size, dtype, steps, name))
     peer = [*torchrun(python, "torch_tensor.py"), "--size", size, "--threads", "1", "--dtype", PEER_TYPES[dtype], "--steps", str(steps)]
     theirs = lambda *flags: lambda: run_peer([*peer, *flags])
-    yield TENSOR, ours(2, tp=2, tp_overlap=True)
-    yield EXPOSED, ours(2, tp=2, tp_overlap=False)
+    yield ours(TENSOR)
+    yield ours(EXPOSED)
     yield TORCH_TENSOR, theirs("--mode", "tp")
     if dtype == "bf16":
         yield CAST, theirs("--mode", "tp", "--cast-weights")
     yield COMPILED, theirs("--mode", "tp", "--compile")
     if size in SHARED_SEQUENCES:
-        yield ALONE[0], ours(1, SLICES)
-        for mode, name in CONTEXT.items():
-            yield name, ours(2, SLICES, cp=2, cp_mode=mode)
-        yield ALONE[1], ours(1, SLICES)
+        for name in (ALONE[0], *CONTEXT.values(), ALONE[1]):
+            yield ours(name)
         yield RING, theirs("--mode", "ring")
         yield TORCH_CONTEXT, theirs("--mode", "cp")
 
@@ -144,21 +155,26 @@ def print_ratios(columns, found):
         print(f"| {size} | {dtype} | " + " | ".join(shown(cell) for cell in cells) + " |")
 
 
+def mode_cells(run):
+    """What a mode moves and takes on two ranks of this machine."""
+    if run is None:
+        return [""] * 3
+    return [mebibytes(run["context_bytes"]), f"{1e3 * run['context_waited_seconds']:.0f}", f"{run['median_seconds']:.2f}"]
+
+
 def print_modes(program, cases):
-    """What the modes move and take, on two ranks of this machine and simulated on H100s."""
+    """A row for each mode; its columns here at each size and type, then simulated on H100s."""
     path = run_files.write(FOLDER / "mesh-h100.toml", **H100_RUN)
-    print("\n| mode | size | type | MiB a step between the ranks | waited, ms | step, s | simulated, s |\n|---" + "|---" * 6 + "|")
-    for (size, dtype), case in cases.items():
-        for mode, name in CONTEXT.items():
-            if name in case:
-                run = case[name]
-                print(f"| {mode} | {size} | {dtype} | {mebibytes(run['context_bytes'])} | {1e3 * run['context_waited_seconds']:.0f} | "
-                      f"{run['median_seconds']:.3f} | {run['forecast_seconds']:.3f} |")
-    print("\n| mode | H100s: step, s | most memory of a device, GiB |\n|---|---|---|")
+    here = {key: case for key, case in cases.items() if any(name in case for name in CONTEXT.values())}
+    heads = [f"{size} {dtype}: {what}" for size, dtype in here for what in ("MiB a step", "waited, ms", "step, s")]
+    print(f"\n| mode | {' | '.join(heads + ['H100s, simulated: step, s', 'most memory, GiB'])} |")
+    print("|---" * (len(heads) + 3) + "|")
     for mode in ("heads", "mixed", "query", "gather"):
         found = simulated(program, path, "--hardware", "h100", "--parallel.cp_mode", mode)
         memory = max(device["peak_bytes"] for device in found["devices"])
-        print(f"| {mode} | {found['makespan_s']:.2f} | {memory / 2**30:.1f} |")
+        cells = [cell for case in here.values() for cell in mode_cells(case.get(CONTEXT.get(mode)))]
+        cells += [f"{found['makespan_s']:.2f}", f"{memory / 2**30:.1f}"]
+        print(f"| {mode} | {' | '.join(cells)} |")
 
 
 def judged_forecasts(cases):
@@ -170,6 +186,7 @@ def judged_forecasts(cases):
 
 def tables(program, runs):
     cases = cases_of(runs)
+    add_forecasts(program, cases)
     print_runs(cases)
     judged = []
     for columns, ratios, sizes in ((TENSOR_RATIOS, tensor_ratios, SIZES), (CONTEXT_RATIOS, context_ratios, SHARED_SEQUENCES)):

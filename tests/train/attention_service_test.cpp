@@ -82,7 +82,9 @@ TEST(AttentionService, HoldsNoMoreThanIsPredicted) {
                            << " key heads, " << tokens << " tokens, " << keys.size() << " parts"
                            << (backward ? ", backward" : ""));
               EXPECT_LE(measured, predicted);
-              if (kernels.tiled_attention) EXPECT_GE(measured, predicted - predicted / 8);
+              if (kernels.tiled_attention) {
+                EXPECT_GE(measured, predicted - predicted / 8);
+              }
             }
           }
         }
