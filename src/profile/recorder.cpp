@@ -20,6 +20,17 @@ Effort Recorder::effort_now() const {
   return effort;
 }
 
+namespace {
+
+// Their mean, or the lesser where one round was disturbed.
+Seconds of_two_rounds(Seconds first, Seconds second) {
+  constexpr double kDisturbed = 1.2;
+  const auto [less, more] = std::minmax(first, second);
+  return more > kDisturbed * less ? less : (less + more) / 2;
+}
+
+}  // namespace
+
 Seconds Recorder::seconds(const std::function<void()>& work) {
   world_.barrier();
   const Sample sample = measure(work, effort_now());
@@ -32,8 +43,8 @@ Seconds Recorder::seconds(const std::function<void()>& work) {
   disturbed_ += sums[3];
   const Seconds mean = sums[0] / world_.size();
   if (next_ == measured_.size()) measured_.push_back(mean);
-  Seconds& least = measured_[next_++];
-  return least = std::min(least, mean);
+  Seconds& figure = measured_[next_++];
+  return figure = of_two_rounds(figure, mean);
 }
 
 void Recorder::take_again() { next_ = 0; }

@@ -21,7 +21,8 @@ class Recorder {
   // Collective. Returns the same value on every rank.
   Seconds seconds(const std::function<void()>& work);
 
-  // From now on the figures are those measured so far, in the same order: seconds() returns the lesser time.
+  // From now on the figures are those measured so far, in the same order: seconds() returns the mean of both
+  // times, or the lesser if the other is more than a fifth longer.
   void take_again();
 
   comm::Communicator& world() { return world_; }
@@ -34,7 +35,7 @@ class Recorder {
   comm::Communicator& world_;
   Effort effort_;
   Seconds began_;
-  std::vector<Seconds> measured_;  // the least time of each figure
+  std::vector<Seconds> measured_;  // the time of each figure
   std::size_t next_ = 0;
   double repeats_ = 0, disturbed_ = 0, spread_ = 0, figures_ = 0;
 };
