@@ -53,8 +53,8 @@ std::string heading(const MachineFacts& facts, const Measurements& measured) {
   std::string text = "# SPDX-License-Identifier: Apache-2.0\n# " + facts.description +
                      "; written by penstock profile with " + counted(facts.ranks, "rank") + " (" +
                      facts.transport + ")\n# of " + counted(facts.threads, "thread") +
-                     ", all at work together. Figures are medians of the quicker of two rounds, and means "
-                     "over the ranks. In " +
+                     ", all at work together. Figures are medians, and means over the ranks and two "
+                     "rounds. In " +
                      percent(measured.disturbed) +
                      " of the\n# repeats another program took the core, and the thread's processor time was "
                      "taken; the middle half of the repeats\n# of a figure spreads over " +
