@@ -179,7 +179,11 @@ void read_experts(Members& members, const Family& family, model::Shape& shape) {
     members.require("router_jitter_noise", {0.0});
   }
   if (family.model_type == "qwen3_moe") {
-    shape.experts = members.count("num_experts", 128);
+    const std::int64_t local = members.count("num_local_experts", 0);  // since transformers 5
+    shape.experts = members.count("num_experts", local > 0 ? local : 128);
+    if (local > 0 && local != shape.experts)
+      members.fail("num_local_experts = " + std::to_string(local) +
+                   " is not num_experts = " + std::to_string(shape.experts));
     shape.experts_per_token = members.count("num_experts_per_tok", 8);
     shape.ffn = members.count("moe_intermediate_size", 768);
     shape.normalised_experts = members.flag("norm_topk_prob", false);

@@ -84,6 +84,10 @@ TEST(ModelConfig, ReadsThePublishedMixturesOfExperts) {
   json plain = qwen3_moe();
   plain.erase("norm_topk_prob");
   EXPECT_FALSE(parse_model_config(plain.dump(), "").normalised_experts);
+  plain["num_local_experts"] = 64;
+  EXPECT_EQ(refusal(plain), "config.json: num_local_experts = 64 is not num_experts = 128");
+  plain.erase("num_experts");
+  EXPECT_EQ(parse_model_config(plain.dump(), "").experts, 64);
 }
 
 TEST(ModelConfig, ReadsADenseQwen3) {
