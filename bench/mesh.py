@@ -11,7 +11,7 @@ the length of L (and XS, to see that it works), slices of an eighth. Ratios are 
 a step's computation waits for the tensor group (tensor_waited_s of metrics.jsonl, empty when the program does not write it), so
 "waited, overlap / none" is the share of communication that overlap leaves exposed. Beside each step of ours is the one that
 `penstock simulate` gives the run file with this machine's profile, which is measured before the tables are printed. The last
-table has what each mode of context parallelism moves and takes, here and simulated for eight of a node's H100 with the speeds of
+table has what each mode of context parallelism moves and takes, here and simulated for four nodes of eight H100 with the speeds of
 hardware/h100.toml.
 torch's tensor parallelism in bf16 is the faster of autocast and FSDP2's mixed precision, which gathers in bf16; compiled (which needs
 g++) it stands beside, without an aim. torch's context_parallel refuses the CPU: its row says how. Its ring attention alone, around the

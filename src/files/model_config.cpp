@@ -44,6 +44,10 @@ constexpr std::string_view kPassedOver[]{"_name_or_path",
                                          "return_dict",
                                          "output_hidden_states"};
 
+std::string shown(const json& value) {
+  return printable(value.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
 // A JSON object whose members are consumed by name; members left at the end are unknown settings.
 class Members {
  public:
@@ -105,7 +109,7 @@ class Members {
 
  private:
   static std::string said(const std::string& key, const json& value) {
-    return printable(key) + " = " + printable(value.dump(-1, ' ', false, json::error_handler_t::replace));
+    return printable(key) + " = " + shown(value);
   }
 
   const json& object_;
@@ -122,7 +126,7 @@ void read_rope(const json& object, const std::string& origin, model::Shape& shap
   if (type == nullptr) type = rope.take("type");
   if (type == nullptr || *type == "default") return rope.refuse_the_rest();
   if (*type != "llama3")
-    rope.fail("the rotary scaling " + printable(type->dump()) + " is not supported; expected \"llama3\"");
+    rope.fail("the rotary scaling " + shown(*type) + " is not supported; expected \"llama3\"");
   model::RopeScaling& scaling = shape.rope_scaling;
   scaling.factor = rope.number("factor");
   scaling.low_frequency_factor = rope.number("low_freq_factor");
@@ -152,7 +156,7 @@ const Family& family_of(Members& members) {
   const auto found =
       std::ranges::find_if(kFamilies, [&](const Family& family) { return *type == family.model_type; });
   if (found != std::end(kFamilies)) return *found;
-  members.fail("model_type = " + printable(type->dump(-1, ' ', false, json::error_handler_t::replace)) +
+  members.fail("model_type = " + shown(*type) +
                " is not supported; expected \"llama\", \"mixtral\", \"qwen3\" or \"qwen3_moe\"");
 }
 
@@ -167,8 +171,8 @@ void require_architecture(Members& members, const Family& family) {
            text == std::string(family.architecture) + "Model";
   };
   if (named->is_array() && std::ranges::all_of(*named, is_of_family)) return;
-  members.fail("architectures = " + printable(named->dump(-1, ' ', false, json::error_handler_t::replace)) +
-               " is not supported; expected [\"" + std::string(family.architecture) + "ForCausalLM\"]");
+  members.fail("architectures = " + shown(*named) + " is not supported; expected [\"" +
+               std::string(family.architecture) + "ForCausalLM\"]");
 }
 
 // Every layer has experts, and every expert as much room as tokens want.

@@ -8,6 +8,7 @@
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/vectorised.h"
 #include "nn/kernels/cpu/work.h"
+#include "nn/kernels/embedding.h"
 
 namespace penstock::nn {
 namespace {
@@ -46,19 +47,9 @@ ExpertOrder order_by_expert(const at::Tensor& experts, std::int64_t count) {
 }
 
 at::Tensor rows_of_tokens(const at::Tensor& x, const ExpertOrder& order) {
-  PENSTOCK_CHECK(x.is_contiguous(), "kernels read contiguous rows");
-  const std::int64_t rows = order.tokens.numel(), h = x.size(1);
-  at::Tensor result = at::empty({rows, h}, x.options());
-  const KernelTimer timer(Kernel::Dispatch, kernels::memory_work(result, result));
-  const std::int64_t* tokens = order.tokens.const_data_ptr<std::int64_t>();
-  kernels::for_element_type(x.scalar_type(), [&](auto element) {
-    using Element = decltype(element);
-    const Element* from = x.const_data_ptr<Element>();
-    Element* to = result.data_ptr<Element>();
-    kernels::for_rows(rows, h,
-                      [&](std::int64_t row) { std::copy_n(from + tokens[row] * h, h, to + row * h); });
-  });
-  return result;
+  const auto bytes = static_cast<double>(2 * order.tokens.numel() * x.size(1) * x.element_size());
+  const KernelTimer timer(Kernel::Dispatch, {.bytes = bytes});
+  return kernels::embed(x, order.tokens);
 }
 
 at::Tensor sums_of_rows(const at::Tensor& rows, const ExpertOrder& order) {
@@ -85,29 +76,12 @@ at::Tensor sums_of_rows(const at::Tensor& rows, const ExpertOrder& order) {
 }
 
 at::Tensor by_row(const at::Tensor& slots, const ExpertOrder& order) {
-  PENSTOCK_CHECK(slots.is_contiguous(), "kernels read contiguous rows");
-  at::Tensor result = at::empty({slots.numel()}, slots.options());
-  const std::int64_t* places = order.places.const_data_ptr<std::int64_t>();
-  kernels::for_element_type(slots.scalar_type(), [&](auto element) {
-    using Element = decltype(element);
-    const Element* from = slots.const_data_ptr<Element>();
-    Element* to = result.data_ptr<Element>();
-    for (std::int64_t i = 0; i < slots.numel(); ++i) to[places[i]] = from[i];
-  });
-  return result;
+  return at::empty({slots.numel()}, slots.options())
+      .index_copy_(0, order.places.view({-1}), slots.view({-1}));
 }
 
 at::Tensor by_slot(const at::Tensor& rows, const ExpertOrder& order) {
-  PENSTOCK_CHECK(rows.is_contiguous(), "kernels read contiguous rows");
-  at::Tensor result = at::empty(order.places.sizes(), rows.options());
-  const std::int64_t* places = order.places.const_data_ptr<std::int64_t>();
-  kernels::for_element_type(rows.scalar_type(), [&](auto element) {
-    using Element = decltype(element);
-    const Element* from = rows.const_data_ptr<Element>();
-    Element* to = result.data_ptr<Element>();
-    for (std::int64_t i = 0; i < result.numel(); ++i) to[i] = from[places[i]];
-  });
-  return result;
+  return rows.index_select(0, order.places.view({-1})).view(order.places.sizes());
 }
 
 }  // namespace penstock::nn

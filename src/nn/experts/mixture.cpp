@@ -2,7 +2,6 @@
 #include "nn/experts/mixture.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/mm.h>
 
 #include <utility>
 

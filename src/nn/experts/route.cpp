@@ -5,7 +5,6 @@
 #include <ATen/ops/empty_like.h>
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "nn/kernels/cpu/element.h"

@@ -5,11 +5,8 @@
 
 #include "base/text.h"
 #include "run/context.h"
-#include "run/costs.h"
-#include "run/lowering.h"
 #include "run/resolve/choose.h"
 #include "run/resolve/shortened.h"
-#include "sim/simulate.h"
 
 namespace penstock::run {
 namespace {
@@ -22,11 +19,6 @@ struct Candidate {
 Run with_mode(Run run, const std::string& mode) {
   run.options.parallel.cp_mode = mode;
   return run;
-}
-
-Seconds seconds_with(const Run& run, const std::string& mode) {
-  const Run candidate = with_mode(run, mode);
-  return sim::simulate(program_of(candidate), costs_of(candidate, run.machine.hardware)).timeline.makespan();
 }
 
 // It alone keeps more than the others.
@@ -56,7 +48,7 @@ void choose_context(Run& run) {
     if (does_not_fit(run, mode)) {
       passed_over = mode;
     } else {
-      candidates.push_back({mode, seconds_with(simulated, mode)});
+      candidates.push_back({mode, simulated_seconds(with_mode(simulated, mode))});
     }
   }
   const Seconds fastest = std::ranges::min(candidates, {}, &Candidate::seconds).seconds;

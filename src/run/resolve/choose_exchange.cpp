@@ -5,13 +5,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/costs.h"
 #include "run/exchange.h"
 #include "run/layer_split.h"
-#include "run/lowering.h"
 #include "run/resolve/choose.h"
 #include "run/resolve/shortened.h"
-#include "sim/simulate.h"
 
 namespace penstock::run {
 namespace {
@@ -26,9 +23,7 @@ Run with_exchange(Run run, ExchangeMode mode) {
 }
 
 Seconds seconds_with(const Run& run, ExchangeMode mode) {
-  const Run exchanging = with_exchange(run, mode);
-  return sim::simulate(program_of(exchanging), costs_of(exchanging, run.machine.hardware))
-      .timeline.makespan();
+  return simulated_seconds(with_exchange(run, mode));
 }
 
 void take(Run& run, ExchangeMode mode, const std::string& why) {

@@ -2,6 +2,9 @@
 #include "run/resolve/shortened.h"
 
 #include "run/arrange.h"
+#include "run/costs.h"
+#include "run/lowering.h"
+#include "sim/simulate.h"
 
 namespace penstock::run {
 
@@ -12,6 +15,10 @@ Run shortened(const Run& run) {
   less.schedule = generate(run.options, kMicroBatches);
   less.slices = cuts_of(run.options, less.schedule.slices);
   return less;
+}
+
+Seconds simulated_seconds(const Run& run) {
+  return sim::simulate(program_of(run), costs_of(run, run.machine.hardware)).timeline.makespan();
 }
 
 }  // namespace penstock::run

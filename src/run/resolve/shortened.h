@@ -12,4 +12,7 @@ inline constexpr double kWorthwhile = 0.99;
 // The same run with at most eight micro-batches, since further ones repeat the same slots.
 Run shortened(const Run& run);
 
+// A step by the analytic model at run.machine.hardware.
+Seconds simulated_seconds(const Run& run);
+
 }  // namespace penstock::run

@@ -151,48 +151,32 @@ StepTimeline parse_step(const Json& entry, const schedule::Program& program, std
 
 namespace {
 
-std::string exchanges_json(const std::vector<std::vector<schedule::ExchangeSpan>>& exchange) {
-  if (exchange.empty()) return "";
-  std::string text = ", \"exchange\": [";
-  for (const auto& device : exchange) {
-    text += &device == exchange.data() ? "\n[" : ",\n[";
-    for (const schedule::ExchangeSpan& span : device) {
-      text += (&span == device.data() ? "[" : ",[") + std::to_string(span.exchange) + "," +
-              exact_number(span.start) + "," + exact_number(span.end) + (span.waiting ? ",1," : ",0,") +
-              exact_number(span.processor) + "]";
-    }
+// A list for each device or rank, of entries that `numbers` prints; nothing where there is none.
+template <class Entry, class Numbers>
+std::string lists_json(const char* key, const std::vector<std::vector<Entry>>& lists, Numbers&& numbers) {
+  if (lists.empty()) return "";
+  std::string text = std::string(", \"") + key + "\": [";
+  for (const auto& list : lists) {
+    text += &list == lists.data() ? "\n[" : ",\n[";
+    for (const Entry& entry : list) text += (&entry == list.data() ? "[" : ",[") + numbers(entry) + "]";
     text += "]";
   }
   return text + "]";
 }
 
-std::string memory_json(const std::vector<std::vector<OpMemory>>& memory) {
-  if (memory.empty()) return "";
-  std::string text = ", \"memory\": [";
-  for (const auto& device : memory) {
-    text += &device == memory.data() ? "\n[" : ",\n[";
-    for (const OpMemory& op : device) {
-      text += (&op == device.data() ? "[" : ",[") + std::to_string(op.peak);
-      for (const Bytes live : op.live) text += "," + std::to_string(live);
-      text += "]";
-    }
-    text += "]";
-  }
-  return text + "]";
+std::string numbers_of_span(const schedule::ExchangeSpan& span) {
+  return std::to_string(span.exchange) + "," + exact_number(span.start) + "," + exact_number(span.end) +
+         (span.waiting ? ",1," : ",0,") + exact_number(span.processor);
 }
 
-std::string ranks_json(const std::vector<std::vector<schedule::Event>>& ranks) {
-  if (ranks.empty()) return "";
-  std::string text = ", \"ranks\": [";
-  for (const auto& events : ranks) {
-    text += &events == ranks.data() ? "\n[" : ",\n[";
-    for (const schedule::Event& event : events) {
-      text += (&event == events.data() ? "[" : ",[") + exact_number(event.start) + "," +
-              exact_number(event.end) + "]";
-    }
-    text += "]";
-  }
-  return text + "]";
+std::string numbers_of_memory(const OpMemory& op) {
+  std::string text = std::to_string(op.peak);
+  for (const Bytes live : op.live) text += "," + std::to_string(live);
+  return text;
+}
+
+std::string numbers_of_event(const schedule::Event& event) {
+  return exact_number(event.start) + "," + exact_number(event.end);
 }
 
 }  // namespace
@@ -206,7 +190,7 @@ std::string to_json(const std::vector<StepTimeline>& steps) {
       text += rank ? ",\n[" : "\n[";
       for (const schedule::Event& event : step.timeline.devices[rank]) {
         if (text.back() != '[') text += ",";
-        text += "[" + exact_number(event.start) + "," + exact_number(event.end);
+        text += "[" + numbers_of_event(event);
         const bool measured =
             rank < step.processor_seconds.size() && step.processor_seconds[rank][event.op] > 0;
         if (measured) text += "," + exact_number(step.processor_seconds[rank][event.op]);
@@ -214,8 +198,9 @@ std::string to_json(const std::vector<StepTimeline>& steps) {
       }
       text += "]";
     }
-    text += "]" + exchanges_json(step.timeline.exchanges) + memory_json(step.memory) +
-            ranks_json(step.ranks) + "}";
+    text += "]" + lists_json("exchange", step.timeline.exchanges, numbers_of_span) +
+            lists_json("memory", step.memory, numbers_of_memory) +
+            lists_json("ranks", step.ranks, numbers_of_event) + "}";
   }
   return text + "]}\n";
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/swiglu.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
 #include "nn/kernels/cpu/element.h"
