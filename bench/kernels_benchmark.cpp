@@ -13,7 +13,6 @@
 #include <ATen/ops/zeros.h>
 #include <benchmark/benchmark.h>
 
-#include "nn/allocator.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
 #include "nn/kernels/cross_entropy.h"
@@ -21,6 +20,7 @@
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/rope.h"
 #include "nn/kernels/swiglu.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::nn::kernels {
 namespace {

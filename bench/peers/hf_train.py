@@ -15,7 +15,10 @@ def build(args):
         num_hidden_layers=args.layers, hidden_size=args.hidden, intermediate_size=args.ffn,
         num_attention_heads=args.heads, num_key_value_heads=args.kv_heads, vocab_size=args.vocab,
         max_position_embeddings=args.seq_len, attn_implementation="sdpa", use_cache=False)
-    model = LlamaForCausalLM(config)
+    return prepared(args, LlamaForCausalLM(config))
+
+
+def prepared(args, model):
     common.fill_weights(model)
     if args.save:
         model.save_pretrained(args.save)
@@ -41,10 +44,8 @@ def train_step(args, model, optimizer, tokens, during=lambda last: contextlib.nu
     return total.item()
 
 
-def main():
-    p = common.parser(__doc__)
-    p.add_argument("--save", metavar="FOLDER", help="write the first weights as a Hugging Face checkpoint")
-    args = common.parse(p)
+def train(args, build):
+    """The steps that the arguments ask for, of build(args), and their report."""
     torch.set_num_threads(args.threads)
     rss_before_model = common.peak_rss()
     model = build(args)
@@ -61,6 +62,12 @@ def main():
     common.report(args, "transformers", clock, losses, common.peak_rss(),
                   rss_before_model_bytes=rss_before_model,
                   transformers=transformers.__version__)
+
+
+def main():
+    p = common.parser(__doc__)
+    p.add_argument("--save", metavar="FOLDER", help="write the first weights as a Hugging Face checkpoint")
+    train(common.parse(p), build)
 
 
 if __name__ == "__main__":

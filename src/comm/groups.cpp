@@ -4,31 +4,64 @@
 #include <utility>
 
 namespace penstock::comm {
+namespace {
 
-Groups make_groups(Communicator& world, const mesh::Mesh& mesh, int shards) {
-  PENSTOCK_CHECK(world.size() == mesh.world(), "a mesh has the ranks that were started");
-  std::vector<std::unique_ptr<Communicator>> split_off;
-  const auto group = [&](mesh::Group kind) -> Communicator& {
-    if (mesh::size(mesh, kind) == mesh.world()) return world;
-    const auto first = static_cast<int>(mesh::members(mesh, kind, world.rank()).front());
-    return *split_off.emplace_back(world.split(first, world.rank()));
-  };
-  Communicator& pipeline = group(mesh::Group::Pipeline);
-  Communicator& vocabulary = mesh.tensor > 1 ? group(mesh::Group::Vocabulary) : pipeline;
-  Groups groups{World(world), Pipeline(pipeline), Vocabulary(vocabulary)};
-  if (mesh.tensor > 1) groups.tensor = Tensor(group(mesh::Group::Tensor));
-  if (mesh.context > 1) groups.context = Context(group(mesh::Group::Context));
-  if (mesh.replicas() > 1) {
-    Communicator& replicas = group(mesh::Group::Replica);
-    const auto replica = static_cast<int>(mesh::replica_of(mesh, mesh.coordinates_of(world.rank())));
-    const bool in_order = mesh.context == 1 || mesh.data == 1;
-    const auto part = [&](int color, bool all) -> Communicator& {
-      return all && in_order ? replicas : *split_off.emplace_back(replicas.split(color, replica));
-    };
-    groups.sharing = Replicas(part(replica / shards, shards == replicas.size()));
-    groups.copying = Replicas(part(replica % shards, shards == 1));
+// Splits groups off the world and keeps them.
+class Splitter {
+ public:
+  Splitter(Communicator& world, const mesh::Mesh& mesh) : world_(world), mesh_(mesh) {}
+
+  Communicator& group(mesh::Group kind) {
+    if (mesh::size(mesh_, kind) == mesh_.world()) return world_;
+    const auto first = static_cast<int>(mesh::members(mesh_, kind, world_.rank()).front());
+    return *split_off_.emplace_back(world_.split(first, world_.rank()));
   }
-  groups.split_off = std::move(split_off);
+
+  // Of a group in which this rank has number `place`, which need not be its rank there.
+  ReplicaGroups replicas(Communicator& all, std::int64_t place, bool in_order, int shards) {
+    const auto number = static_cast<int>(place);
+    const auto part = [&](int color, bool whole) -> Communicator& {
+      return whole && in_order ? all : *split_off_.emplace_back(all.split(color, number));
+    };
+    Communicator& sharing = part(number / shards, shards == all.size());
+    Communicator& copying = part(number % shards, shards == 1);
+    return {Replicas(sharing), Replicas(copying)};
+  }
+
+  std::vector<std::unique_ptr<Communicator>> take() { return std::move(split_off_); }
+
+ private:
+  Communicator& world_;
+  const mesh::Mesh& mesh_;
+  std::vector<std::unique_ptr<Communicator>> split_off_;
+};
+
+}  // namespace
+
+Groups make_groups(Communicator& world, const mesh::Mesh& mesh, SharingRanks sharing) {
+  PENSTOCK_CHECK(world.size() == mesh.world(), "a mesh has the ranks that were started");
+  Splitter split(world, mesh);
+  const mesh::Coordinates at = mesh.coordinates_of(world.rank());
+  Communicator& pipeline = split.group(mesh::Group::Pipeline);
+  Communicator& vocabulary = mesh.tensor > 1 ? split.group(mesh::Group::Vocabulary) : pipeline;
+  Groups groups{World(world), Pipeline(pipeline), Vocabulary(vocabulary)};
+  if (mesh.tensor > 1) groups.tensor = Tensor(split.group(mesh::Group::Tensor));
+  if (mesh.context > 1) groups.context = Context(split.group(mesh::Group::Context));
+  if (mesh.replicas() > 1) {
+    const bool in_order = mesh.context == 1 || mesh.data == 1;
+    groups.replicas = split.replicas(split.group(mesh::Group::Replica), mesh::replica_of(mesh, at), in_order,
+                                     sharing.dense);
+  }
+  if (sharing.experts > 0 && mesh.expert > 1) groups.experts = Experts(split.group(mesh::Group::Expert));
+  const bool like_dense =
+      mesh.expert_replicas() == mesh.replicas() && mesh.tensor == 1 && sharing.experts == sharing.dense;
+  if (sharing.experts > 0 && like_dense) {
+    groups.expert_replicas = groups.replicas;
+  } else if (sharing.experts > 0 && mesh.expert_replicas() > 1) {
+    groups.expert_replicas = split.replicas(split.group(mesh::Group::ExpertReplica),
+                                            mesh::expert_replica_of(mesh, at), false, sharing.experts);
+  }
+  groups.split_off = split.take();
   return groups;
 }
 

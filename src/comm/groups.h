@@ -29,22 +29,34 @@ using Pipeline = Ranks<mesh::Group::Pipeline>;      // rank = device: the stages
 using Replicas = Ranks<mesh::Group::Replica>;       // the same weights: gradients are summed
 using Tensor = Ranks<mesh::Group::Tensor>;          // heads and ffn columns of the same layers
 using Context = Ranks<mesh::Group::Context>;        // the tokens of a sequence
+using Experts = Ranks<mesh::Group::Expert>;         // the experts of one layer
 using Vocabulary = Ranks<mesh::Group::Vocabulary>;  // rows of embedding and output matrix: tensor × pipeline
+
+// Ranks with the same weights, as two groups: those that share one set of states (rank =
+// StateSharing::shard) and those that have the same share (rank = StateSharing::copy).
+struct ReplicaGroups {
+  Replicas sharing, copying;
+};
 
 struct Groups {
   World world;
   Pipeline pipeline;
   Vocabulary vocabulary;
-  std::optional<Tensor> tensor = {};    // of several ranks
-  std::optional<Context> context = {};  // the same
-  // Of several replicas, those that share one set of states (rank = StateSharing::shard) and those that have
-  // the same share (rank = StateSharing::copy). Their order is by mesh::replica_of.
-  std::optional<Replicas> sharing = {}, copying = {};
-  std::vector<std::unique_ptr<Communicator>> split_off;  // a group of all ranks is the world itself
+  std::optional<Tensor> tensor = {};                          // of several ranks
+  std::optional<Context> context = {};                        // the same
+  std::optional<Experts> experts = {};                        // the same
+  std::optional<ReplicaGroups> replicas = {};                 // the same, by mesh::replica_of
+  std::optional<ReplicaGroups> expert_replicas = {};          // the same, by mesh::expert_replica_of
+  std::vector<std::unique_ptr<Communicator>> split_off = {};  // a group of all ranks is the world itself
 };
 
-// `world` outlives the groups and has as many ranks as the mesh, of whose replicas so many share one set of
-// states. Collective.
-Groups make_groups(Communicator& world, const mesh::Mesh& mesh, int shards = 1);
+// How many ranks share one set of states. Expert groups are made where experts do.
+struct SharingRanks {
+  int dense = 1;
+  int experts = 0;  // 0: the model has none
+};
+
+// `world` outlives the groups and has as many ranks as the mesh. Collective.
+Groups make_groups(Communicator& world, const mesh::Mesh& mesh, SharingRanks sharing = {});
 
 }  // namespace penstock::comm

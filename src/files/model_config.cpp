@@ -285,7 +285,7 @@ void add_experts(const model::Shape& shape, nlohmann::ordered_json& document) {
   document[shape.head_norms ? "num_experts" : "num_local_experts"] = shape.experts;
   if (!shape.head_norms) {
     require(shape.normalised_experts,
-            "model.normalised_experts = false without model.head_norms has no form in Hugging Face's files");
+            "moe.norm_topk = false without model.head_norms has no form in Hugging Face's files");
     return;
   }
   document["moe_intermediate_size"] = shape.ffn;

@@ -96,6 +96,15 @@ std::int64_t replica_of(const Mesh& mesh, const Coordinates& at) {
   return std::int64_t{at.context} * mesh.data + at.data;
 }
 
+std::int64_t expert_replica_of(const Mesh& mesh, const Coordinates& at) {
+  const auto place = [&](const Coordinates& rank) {
+    return rank.tensor * mesh.replicas() + replica_of(mesh, rank);
+  };
+  const std::vector<std::int64_t> ranks = members(mesh, Group::ExpertReplica, mesh.rank_of(at));
+  return std::ranges::count_if(
+      ranks, [&](std::int64_t rank) { return place(mesh.coordinates_of(rank)) < place(at); });
+}
+
 NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std::int64_t ranks_per_node) {
   const std::int64_t last = first + stride * (members - 1);
   const std::int64_t first_node = node_of(first, ranks_per_node), last_node = node_of(last, ranks_per_node);

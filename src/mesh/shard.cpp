@@ -14,17 +14,6 @@ bool ends(std::string_view name, std::string_view end) {
   return name.ends_with(end) || name.ends_with(std::string(end) + ".weight");
 }
 
-// The number after "experts."; -1 if none.
-std::int64_t expert_of(std::string_view name) {
-  constexpr std::string_view kMark = ".experts.";
-  const std::size_t at = name.find(kMark);
-  if (at == std::string_view::npos) return -1;
-  std::int64_t expert = -1;
-  const char* first = name.data() + at + kMark.size();
-  std::from_chars(first, name.data() + name.size(), expert);
-  return expert;
-}
-
 std::int64_t rank_in_stage(const Mesh& mesh, const Coordinates& at) {
   return (std::int64_t{at.data} * mesh.context + at.context) * mesh.tensor + at.tensor;
 }
@@ -59,6 +48,16 @@ Shard even_block(std::int64_t whole, std::int64_t parts, std::int64_t index, int
   return {.dimension = dimension, .begin = begin, .count = count, .held = count};
 }
 
+std::int64_t expert_of(std::string_view name) {
+  constexpr std::string_view kMark = ".experts.";
+  const std::size_t at = name.find(kMark);
+  if (at == std::string_view::npos) return -1;
+  std::int64_t expert = -1;
+  const char* first = name.data() + at + kMark.size();
+  std::from_chars(first, name.data() + name.size(), expert);
+  return expert;
+}
+
 Cut cut_of(std::string_view name) {
   if (expert_of(name) >= 0) return Cut::Expert;
   if (ends(name, "embed_tokens") || ends(name, "lm_head")) return Cut::Vocabulary;
@@ -67,6 +66,10 @@ Cut cut_of(std::string_view name) {
   if (ends(name, "o_proj")) return Cut::HeadColumns;
   if (ends(name, "gate_proj") || ends(name, "up_proj")) return Cut::Rows;
   return ends(name, "down_proj") ? Cut::Columns : Cut::Whole;
+}
+
+Shard experts_of(const Mesh& mesh, std::int64_t experts, const Coordinates& at) {
+  return even_block(experts, mesh.expert, rank_in_stage(mesh, at) % mesh.expert);
 }
 
 Shard shard_of(std::string_view name, const std::vector<std::int64_t>& sizes, const Sharding& sharding,
@@ -96,9 +99,8 @@ Shard shard_of(std::string_view name, const std::vector<std::int64_t>& sizes, co
           padded_block(sizes[0], parts, at.tensor + (over_pipeline ? at.pipeline * mesh.tensor : 0)));
     }
     case Cut::Expert: {
-      const std::int64_t rank = rank_in_stage(mesh, at);
-      const Shard here = even_block(sharding.experts, mesh.expert, rank % mesh.expert);
-      return here.holds(expert_of(name)) ? whole_of(sizes, rank / mesh.expert) : Shard{};
+      const bool here = experts_of(mesh, sharding.experts, at).holds(expert_of(name));
+      return here ? whole_of(sizes, rank_in_stage(mesh, at) / mesh.expert) : Shard{};
     }
     case Cut::Whole:
       break;

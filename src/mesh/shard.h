@@ -49,12 +49,18 @@ enum class Cut : std::uint8_t {
 };
 Cut cut_of(std::string_view name);
 
+// The number of the expert whose weight has this name; -1 for other weights.
+std::int64_t expert_of(std::string_view name);
+
 // The facts besides a tensor's sizes that determine its cut.
 struct Sharding {
   Mesh mesh;
   std::int64_t heads = 1, kv_heads = 1, experts = 1;
   bool vocabulary_parallel = false;  // cut over t·p ranks, else over t
 };
+
+// The experts that the rank at `at` holds, of so many.
+Shard experts_of(const Mesh& mesh, std::int64_t experts, const Coordinates& at);
 
 // The part of the tensor that the rank at `at` holds, provided that its stage has the tensor. `sizes` are
 // those of the whole tensor. Count 0 when nothing is held (an expert of another rank).

@@ -49,13 +49,13 @@ Shape shape_of_rank(const Shape& shape, std::int64_t ranks) {
   part.head_size = shape.head_dim();
   part.heads = share(shape.heads);
   part.kv_heads = share(shape.kv_heads);
-  part.ffn = share(shape.ffn);
+  if (shape.experts == 1) part.ffn = share(shape.ffn);
   return part;
 }
 
 Shape shape_of_shard(const Shape& shape, std::int64_t shards, std::int64_t index) {
   Shape part = shape_of_rank(shape, shards);
-  part.ffn = mesh::even_block(shape.ffn, shards, index).count;
+  if (shape.experts == 1) part.ffn = mesh::even_block(shape.ffn, shards, index).count;
   return part;
 }
 
@@ -147,23 +147,28 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
 
 namespace {
 
-// Mixtral's names, or with norms of heads Qwen3-MoE's: gate, up and down of each expert behind the router.
+// "mlp." or "block_sparse_moe.".
+std::string mixture_prefix(const Shape& shape) { return shape.head_norms ? "mlp." : "block_sparse_moe."; }
+
+// The router, then gate, up and down of each expert.
 std::vector<std::string> mixture_names(const Shape& shape) {
-  const std::string block = shape.head_norms ? "mlp." : "block_sparse_moe.";
-  std::vector<std::string> names{block + "gate"};
+  std::vector<std::string> names{router_name(shape)};
   for (std::int64_t expert = 0; expert < shape.experts; ++expert) {
-    const std::string prefix = block + "experts." + std::to_string(expert) + ".";
-    const auto add = [&](const char* qwen, const char* mixtral) {
-      names.push_back(prefix + (shape.head_norms ? qwen : mixtral));
-    };
-    add("gate_proj", "w1");
-    add("up_proj", "w3");
-    add("down_proj", "w2");
+    const ExpertNames own = expert_names(shape, expert);
+    names.insert(names.end(), {own.gate, own.up, own.down});
   }
   return names;
 }
 
 }  // namespace
+
+std::string router_name(const Shape& shape) { return mixture_prefix(shape) + "gate"; }
+
+ExpertNames expert_names(const Shape& shape, std::int64_t expert) {
+  const std::string prefix = mixture_prefix(shape) + "experts." + std::to_string(expert) + ".";
+  if (shape.head_norms) return {prefix + "gate_proj", prefix + "up_proj", prefix + "down_proj"};
+  return {prefix + "w1", prefix + "w3", prefix + "w2"};
+}
 
 std::vector<std::string> layer_parameter_names(const Shape& shape, std::int64_t layer) {
   std::vector<std::string> parts{"input_layernorm", "self_attn.q_proj", "self_attn.k_proj",

@@ -57,7 +57,8 @@ struct Shape {
   std::int64_t kv_width() const { return kv_heads * head_dim(); }
 };
 
-// The part of a layer that one of `ranks` tensor-parallel ranks computes: its heads and ffn columns.
+// The part of a layer that one of `ranks` tensor-parallel ranks computes: its heads and ffn columns; experts
+// are whole.
 Shape shape_of_rank(const Shape& shape, std::int64_t ranks);
 
 // The part that logical shard `index` of `shards` computes: whole heads, at least one key head, and ffn
@@ -98,5 +99,13 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
 // parameters use this order regardless of where the parameters are stored.
 std::vector<std::string> parameter_names(const Shape& shape);
 std::vector<std::string> layer_parameter_names(const Shape& shape, std::int64_t layer);
+
+// Within a layer with experts, without the ".weight" at the end: Mixtral's names, or with norms of heads
+// Qwen3-MoE's.
+struct ExpertNames {
+  std::string gate, up, down;
+};
+std::string router_name(const Shape& shape);
+ExpertNames expert_names(const Shape& shape, std::int64_t expert);
 
 }  // namespace penstock::model

@@ -10,6 +10,7 @@
 #include "nn/kernels/attention.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/merge.h"
+#include "nn/kernels/rms_norm.h"
 #include "nn/kernels/row_dots.h"
 
 namespace penstock::nn {
@@ -86,14 +87,51 @@ at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& gr
 
 }  // namespace
 
+namespace {
+
+// Rows [N, heads·d] as [N·heads, d].
+at::Tensor one_head_a_row(const at::Tensor& rows, const Parameter& norm) {
+  return rows.view({-1, norm.sizes[0]});
+}
+
+// The norm of each head, if it has one; `input` and `scale` are what its backward needs.
+at::Tensor normed_heads(const Parameter* norm, double epsilon, const at::Tensor& rows, at::Tensor& input,
+                        at::Tensor& scale) {
+  if (!norm) return rows;
+  auto normed = kernels::rms_norm(one_head_a_row(rows, *norm), norm->weight, epsilon);
+  input = rows;
+  scale = std::move(normed.scale);
+  return normed.output.view(rows.sizes());
+}
+
+// The gradient of the rows given that of their norms.
+at::Tensor normed_heads_backward(Parameter* norm, const at::Tensor& gradient, const at::Tensor& input,
+                                 const at::Tensor& scale) {
+  if (!norm) return gradient;
+  return kernels::rms_norm_backward(one_head_a_row(gradient, *norm), one_head_a_row(input, *norm),
+                                    norm->weight, scale, {}, norm->gradient)
+      .view(gradient.sizes());
+}
+
+}  // namespace
+
 void set_query(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
                LayerRecord& record) {
-  record[Saved::Query] = block.context->to_shared(rotated(block, place, block.heads, rows));
+  const at::Tensor normed = normed_heads(block.query_norm, block.norm_epsilon, rows,
+                                         record[Saved::QueryInput], record[Saved::QueryScale]);
+  record[Saved::Query] = block.context->to_shared(rotated(block, place, block.heads, normed));
 }
 
 void set_key(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
              LayerRecord& record) {
-  record[Saved::Key] = to_cache(*block.context, rotated(block, place, block.kv_heads, rows));
+  const at::Tensor normed = normed_heads(block.key_norm, block.norm_epsilon, rows, record[Saved::KeyInput],
+                                         record[Saved::KeyScale]);
+  if (record[Saved::Key].defined()) return;
+  record[Saved::Key] = to_cache(*block.context, rotated(block, place, block.kv_heads, normed));
+}
+
+bool lacks_key(const AttentionBlock& block, const LayerRecord& record) {
+  return !record[Saved::Key].defined() || (block.key_norm && !record[Saved::KeyInput].defined());
 }
 
 void set_value(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
@@ -170,8 +208,10 @@ AttentionGradients attention_backward(const AttentionBlock& block, const SlicePl
   const auto turned_back = [&](const at::Tensor& gradient) {
     return kernels::rope_backward(gradient, *block.rotary, positions_of(place), type);
   };
-  grad.query = turned_back(grad.rotated_query);
-  grad.key = turned_back(record.key_gradient);
+  grad.query = normed_heads_backward(block.query_norm, turned_back(grad.rotated_query),
+                                     record[Saved::QueryInput], record[Saved::QueryScale]);
+  grad.key = normed_heads_backward(block.key_norm, turned_back(record.key_gradient), record[Saved::KeyInput],
+                                   record[Saved::KeyScale]);
   grad.value = by_token(record.value_gradient, type);
   return grad;
 }

@@ -20,11 +20,15 @@ struct AttentionBlock {
   Parameter* key = nullptr;
   Parameter* value = nullptr;
   Parameter* output = nullptr;
+  Parameter* query_norm = nullptr;  // [d], of each head before the rotation (Qwen3); null: none
+  Parameter* key_norm = nullptr;
+  double norm_epsilon = 1e-5;
   const kernels::RotaryTable* rotary = nullptr;
   const ContextGroup* context = &ContextGroup::alone();
 };
 
-// Fill in Query, and Key and Value, from the rows [N, heads·d] of their products.
+// Fill in Query, Key and Value, and what their norms need, from the rows [N, heads·d] of their products. A
+// key that is there stays.
 void set_query(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
                LayerRecord& record);
 void set_key(const AttentionBlock& block, const SlicePlace& place, const at::Tensor& rows,
@@ -41,6 +45,9 @@ void attend(const AttentionBlock& block, EarlierSlices earlier, LayerRecord& rec
 // ranks' queries meet first, which attend() posts.
 void post_queries(const AttentionBlock& block, const LayerRecord& record, AttentionPartners* partners);
 
+// Whether a tensor that only set_key gives is missing.
+bool lacks_key(const AttentionBlock& block, const LayerRecord& record);
+
 // The gradients of the three products' results, [N, heads·d], and what their formation holds until the caller
 // has used them.
 struct AttentionGradients {
@@ -51,9 +58,9 @@ struct AttentionGradients {
   at::Tensor by_head;  // output as [b, H, T, d]
 };
 
-// grad_output [N, H·d]: the gradient of AttentionOutput. Reads Query, Key, Value, AttentionOutput and
-// LogSumExp. All later slices must be done. Adds to the earlier slices' key and value gradients and consumes
-// this slice's own. Partners as in attend().
+// grad_output [N, H·d]: the gradient of AttentionOutput. Reads Query, Key, Value, AttentionOutput, LogSumExp
+// and the norms' inputs; adds to the gradients of the norms' weights. All later slices must be done. Adds to
+// the earlier slices' key and value gradients and consumes this slice's own. Partners as in attend().
 AttentionGradients attention_backward(const AttentionBlock& block, const SlicePlace& place,
                                       at::Tensor grad_output, EarlierSlices earlier, LayerRecord& record,
                                       AttentionPartners* partners = nullptr);

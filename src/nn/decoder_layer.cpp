@@ -47,8 +47,9 @@ class LayerPass {
         tokens_(call.place.rows()),
         way_(way) {}
 
-  // Computes what the records lack, from LayerInput to Gate and Up: everything in the forward, the dropped
-  // tensors in the backward. The same operations on the same values give the same bits.
+  // Computes what the records lack, from LayerInput to Gate and Up, or to the experts' input: everything in
+  // the forward, the dropped tensors in the backward. The same operations on the same values give the same
+  // bits.
   void complete();
   Rows output();
   Rows backward_input(const Rows& grad_output, WeightRecord& pending);
@@ -70,6 +71,9 @@ class LayerPass {
   void project();
   void attend_and_add();
   void expand();
+  Rows feed_forward();
+  Rows mixtures();
+  Rows mixtures_backward(const Rows& grad_output, WeightRecord& pending);
   Rows feed_forward_backward(const Rows& grad_output, WeightRecord& pending);
   Rows attention_backward_input(const Rows& grad_output, WeightRecord& pending);
 
@@ -127,9 +131,8 @@ void LayerPass::project() {
     const AttentionBlock& block = shard.attention;
     if (!record[Saved::Query].defined()) set_query(block, call_.place, product(block.query), record);
     if (lacks(Saved::AttentionOutput)) post_queries(block, record, call_.partners);
-    if (record[Saved::Key].defined()) return;
-    set_key(block, call_.place, product(block.key), record);
-    set_value(block, call_.place, product(block.value), record);
+    if (lacks_key(block, record)) set_key(block, call_.place, product(block.key), record);
+    if (!record[Saved::Value].defined()) set_value(block, call_.place, product(block.value), record);
   });
   end_in_forward(norm1_);
 }
@@ -157,7 +160,7 @@ void LayerPass::attend_and_add() {
 }
 
 void LayerPass::expand() {
-  if (!lacks(Saved::Gate)) return;
+  if (layer_.has_experts() || !lacks(Saved::Gate)) return;
   const BlockScope scope(Block::FeedForward);
   GatheredRows& input = gathered(norm2_, Saved::Norm2Output);
   for_shards([&](const LayerShard& shard, LayerRecord& record, int) {
@@ -170,21 +173,34 @@ void LayerPass::expand() {
 Rows LayerPass::output() {
   Rows sums = [&] {
     const BlockScope scope(Block::FeedForward);
-    for_shards([](const LayerShard&, LayerRecord& record, int) { activate(record); });
-    return scattered([&](int i, std::int64_t first, std::int64_t count) {
-      const auto index = static_cast<std::size_t>(i);
-      return kernels::product(records_[index][Saved::Product].narrow(0, first, count),
-                              layer_.shards[index].feed_forward.down->weight);
-    });
+    return layer_.has_experts() ? mixtures() : feed_forward();
   }();
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = at::add(records_[i][Saved::Norm2Input], sums[i]);
+  return sums;
+}
+
+Rows LayerPass::feed_forward() {
+  for_shards([](const LayerShard&, LayerRecord& record, int) { activate(record); });
+  return scattered([&](int i, std::int64_t first, std::int64_t count) {
+    const auto index = static_cast<std::size_t>(i);
+    return kernels::product(records_[index][Saved::Product].narrow(0, first, count),
+                            layer_.shards[index].feed_forward.down->weight);
+  });
+}
+
+Rows LayerPass::mixtures() {
+  Rows sums;
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int) {
+    sums.push_back(mixture_forward(shard.mixture, record[Saved::Norm2Output], record.mixture));
+  });
   return sums;
 }
 
 Rows LayerPass::backward_input(const Rows& grad_output, WeightRecord& pending) {
   complete();
   if (call_.partners) call_.partners->post_keys(earlier(0), AttentionPartners::Pass::Backward);
-  const Rows grad_norm2 = feed_forward_backward(grad_output, pending);
+  const Rows grad_norm2 = layer_.has_experts() ? mixtures_backward(grad_output, pending)
+                                               : feed_forward_backward(grad_output, pending);
   Rows grad_middle;
   for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
     const auto index = static_cast<std::size_t>(i);
@@ -232,6 +248,20 @@ Rows LayerPass::feed_forward_backward(const Rows& grad_output, WeightRecord& pen
     pending.add(SharedRows::Norm2Output, block.up, std::move(grad.up));
   });
   return sums;
+}
+
+// The same.
+Rows LayerPass::mixtures_backward(const Rows& grad_output, WeightRecord& pending) {
+  const BlockScope scope(Block::FeedForward);
+  const RouteLosses none;
+  const RouteLosses& losses = call_.route_losses ? *call_.route_losses : none;
+  Rows grads;
+  for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
+    grads.push_back(mixture_backward_input(shard.mixture, record[Saved::Norm2Output],
+                                           grad_output[static_cast<std::size_t>(i)], losses,
+                                           std::move(record.mixture), pending.mixtures.emplace_back()));
+  });
+  return grads;
 }
 
 // The gradient of Norm1Output.
@@ -287,7 +317,10 @@ Rows layer_backward_input(const DecoderLayer& layer, const Rows& grad_output, co
 
 void layer_backward_weight(const DecoderLayer& layer, std::int64_t tokens, WeightRecord pending) {
   const BlockScope scope(Block::WeightGradients);
+  for (std::size_t i = 0; i < pending.mixtures.size(); ++i)
+    mixture_backward_weight(layer.shards[i].mixture, std::move(pending.mixtures[i]));
   for (std::size_t number = 0; number < kSharedRows; ++number) {
+    if (pending.products[number].empty()) continue;
     Rows blocks = std::move(pending.shared[number]);
     GatheredRows rows = std::move(pending.gathered[number]);
     if (!rows.defined()) rows = layer.group->gather(blocks, tokens);

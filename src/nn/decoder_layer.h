@@ -3,7 +3,8 @@
 // rounded to the compute type at every sum, so bits do not depend on the stage boundaries.
 //
 // A rank computes its shards of the layer (tensor_group.h): norms and residual stream on each shard's rows,
-// heads and ffn columns on all rows, gathered in front of the products and summed behind them.
+// heads and ffn columns on all rows, gathered in front of the products and summed behind them. Experts work
+// on each shard's rows.
 #pragma once
 
 #include <span>
@@ -17,6 +18,7 @@ namespace penstock::nn {
 struct LayerShard {
   AttentionBlock attention;
   FeedForward feed_forward;
+  Mixture mixture;  // in place of feed_forward, where the layer has experts
   Parameter* input_norm = nullptr;
   Parameter* post_attention_norm = nullptr;
 };
@@ -25,6 +27,8 @@ struct DecoderLayer {
   std::vector<LayerShard> shards;  // of this rank
   TensorGroup* group = nullptr;
   double norm_epsilon = 1e-5;
+
+  bool has_experts() const { return shards.front().mixture.defined(); }
 };
 
 // What a call knows of its slice besides the layer's own record.
@@ -32,6 +36,7 @@ struct LayerCall {
   SlicePlace place;
   std::vector<std::vector<LayerRecord*>> earlier;  // of each shard, newest slice first
   AttentionPartners* partners = nullptr;           // compute their part of the attention; a single shard's
+  const RouteLosses* route_losses = nullptr;       // of the backward of experts; null: none
 };
 
 // input: each shard's rows [n, h], to those of the output; fills the records.

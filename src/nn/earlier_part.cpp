@@ -3,9 +3,9 @@
 
 #include <ATen/ops/zeros.h>
 
-#include "nn/allocator.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/element.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 namespace {

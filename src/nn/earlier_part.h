@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/slice_halves.h"
-#include "nn/ledger.h"
+#include "nn/memory/ledger.h"
 #include "nn/record.h"
 
 namespace penstock::nn {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nn/groups/tensor_group.h"
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
 

@@ -4,12 +4,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
-#include "nn/allocator.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cross_entropy.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/profile.h"
 #include "nn/kernels/rms_norm.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 namespace {

@@ -4,7 +4,7 @@
 // (algorithms, "The output layer and the loss").
 #pragma once
 
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 
@@ -16,6 +16,10 @@ model::SavedTensor part_of(Saved name) {
     case Saved::Norm1Scale:
     case Saved::Norm1Output:
       return Part::NormOneOutput;
+    case Saved::QueryInput:
+    case Saved::QueryScale:
+    case Saved::KeyInput:
+    case Saved::KeyScale:
     case Saved::Query:
       return Part::Query;
     case Saved::Key:
@@ -39,28 +43,26 @@ model::SavedTensor part_of(Saved name) {
 }
 
 void drop_unless(model::KeepSet keep, LayerRecord& record) {
-  for (std::size_t i = 0; i < kSavedCount; ++i) {
-    if (!keep.has(part_of(static_cast<Saved>(i)))) record.tensors[i].reset();
-  }
+  for_saved(record, [&](model::SavedTensor part, SavedKind, at::Tensor& tensor) {
+    if (!keep.has(part)) tensor.reset();
+  });
 }
 
 void append_leavable(const LayerRecord& record, bool keys_and_values, std::vector<c10::Storage>& storages) {
-  for (std::size_t i = 0; i < kSavedCount; ++i) {
-    const auto name = static_cast<Saved>(i);
-    const bool statistics =
-        name == Saved::Norm1Scale || name == Saved::Norm2Scale || name == Saved::LogSumExp;
-    const at::Tensor& tensor = record.tensors[i];
-    if (!tensor.defined() || statistics) continue;
-    if (part_of(name) == model::SavedTensor::KeyValue && !keys_and_values) continue;
+  for_saved(record, [&](model::SavedTensor part, SavedKind kind, const at::Tensor& tensor) {
+    if (!tensor.defined() || kind == SavedKind::Statistics) return;
+    if (part == model::SavedTensor::KeyValue && !keys_and_values) return;
     const bool known = std::ranges::any_of(storages, [&](const c10::Storage& storage) {
       return storage.unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl();
     });
     if (!known) storages.push_back(tensor.storage());
-  }
+  });
 }
 
 void recount(const LayerRecord& record) {
-  for (const at::Tensor& tensor : record.tensors) recount(tensor, Category::Activations);
+  for_saved(record, [](model::SavedTensor, SavedKind, const at::Tensor& tensor) {
+    recount(tensor, Category::Activations);
+  });
 }
 
 void recount(const WeightRecord& record) {

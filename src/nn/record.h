@@ -15,8 +15,9 @@
 
 #include "base/units.h"
 #include "model/memory/policy.h"
+#include "nn/experts/mixture.h"
 #include "nn/groups/tensor_group.h"
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
 
@@ -24,6 +25,10 @@ enum class Saved : std::uint8_t {
   LayerInput,       // [n, h]
   Norm1Scale,       // [n], accumulator type
   Norm1Output,      // [n, h], gathered for the query, key and value products
+  QueryInput,       // [N, H·d], the product, where heads have norms
+  QueryScale,       // [N·H], accumulator type
+  KeyInput,         // [N, K·d], the same of keys
+  KeyScale,         // [N·K]
   Query,            // [b, H, T, d], after the rotation
   Key,              // [b, K, T, d], after the rotation
   Value,            // [b, K, T, d], a view of the product's [N, K·d]
@@ -36,15 +41,18 @@ enum class Saved : std::uint8_t {
   Up,               // [N, f]
   Product,          // [N, f], silu(gate)·up, input of the down product
 };
-inline constexpr std::size_t kSavedCount = 14;
+inline constexpr std::size_t kSavedCount = 18;
 
 // The policy's tensor that each belongs to: keys and values are one, as are gate and up; a norm's scale stays
-// with its output, the log-sum-exp with the attention output.
+// with its output, the log-sum-exp with the attention output; what the norms of heads are computed from stays
+// with the queries.
 model::SavedTensor part_of(Saved name);
 
 // The tensors one shard of a layer saves for one slice.
 struct LayerRecord {
   std::array<at::Tensor, kSavedCount> tensors;
+
+  MixtureRecord mixture;  // in place of Gate, Up and Product, where the layer has experts
 
   // Gradients of this slice's keys and values from later slices [b, K, T, d], accumulator type; undefined
   // before the first.
@@ -56,6 +64,32 @@ struct LayerRecord {
 };
 
 using LayerRecords = std::vector<LayerRecord>;  // of a rank's shards
+
+// Every tensor saved for the backward: visit(part, kind, tensor), with the policy's tensor that it belongs
+// to.
+enum class SavedKind : std::uint8_t { Numbers, Statistics };
+template <class Record, class Visit>
+void for_saved(Record& record, Visit&& visit) {
+  const auto kind_of = [](Saved name) {
+    const bool statistics = name == Saved::Norm1Scale || name == Saved::Norm2Scale ||
+                            name == Saved::QueryScale || name == Saved::KeyScale || name == Saved::LogSumExp;
+    return statistics ? SavedKind::Statistics : SavedKind::Numbers;
+  };
+  for (std::size_t i = 0; i < kSavedCount; ++i) {
+    const auto name = static_cast<Saved>(i);
+    visit(part_of(name), kind_of(name), record.tensors[i]);
+  }
+  using Part = model::SavedTensor;
+  auto& mixture = record.mixture;
+  for (auto* tensor :
+       {&mixture.scores, &mixture.routing.experts, &mixture.routing.weights, &mixture.routing.log_sum_exp,
+        &mixture.order.tokens, &mixture.order.places, &mixture.row_weights})
+    visit(Part::GateUp, SavedKind::Statistics, *tensor);
+  visit(Part::Dispatched, SavedKind::Numbers, mixture.dispatched);
+  visit(Part::GateUp, SavedKind::Numbers, mixture.gate);
+  visit(Part::GateUp, SavedKind::Numbers, mixture.up);
+  visit(Part::Product, SavedKind::Numbers, mixture.product);
+}
 
 // Rows that several weight products of a layer read, in the order of their first use.
 enum class SharedRows : std::uint8_t {
@@ -76,6 +110,7 @@ struct WeightRecord {
   std::array<Rows, kSharedRows> shared;
   std::array<GatheredRows, kSharedRows> gathered;
   std::array<std::vector<Product>, kSharedRows> products;
+  std::vector<MixtureWeightRecord> mixtures;  // of each shard, where the layer has experts
 
   void keep(SharedRows rows, Rows blocks, GatheredRows all) {
     shared[static_cast<std::size_t>(rows)] = std::move(blocks);
@@ -92,7 +127,7 @@ struct WeightRecord {
 void drop_unless(model::KeepSet keep, LayerRecord& record);
 
 // The storages of a layer's record that can be offloaded, each once: all but the statistics (norms' scales,
-// log-sum-exp), and no keys and values that later slices read.
+// log-sum-exp, routing), and no keys and values that later slices read.
 void append_leavable(const LayerRecord& record, bool keys_and_values, std::vector<c10::Storage>& storages);
 
 // Accounts the kept tensors as activations or weight records.
@@ -107,6 +142,12 @@ void for_tensors(const WeightRecord& record, Visit&& visit) {
   }
   for (const auto& products : record.products) {
     for (const WeightRecord::Product& product : products) visit(product.own);
+  }
+  for (const MixtureWeightRecord& mixture : record.mixtures) {
+    for (const at::Tensor* tensor :
+         {&mixture.input, &mixture.grad_scores, &mixture.dispatched, &mixture.grad_rows, &mixture.product,
+          &mixture.grad_gate, &mixture.grad_up})
+      visit(*tensor);
   }
 }
 

@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "nn/allocator.h"
 #include "nn/decoder_layer.h"
 #include "nn/embedding_shards.h"
+#include "nn/layer_binding.h"
+#include "nn/memory/allocator.h"
 #include "nn/output_layer.h"
 #include "nn/stage_parameters.h"
 #include "nn/vocabulary_visit.h"
@@ -55,17 +56,10 @@ model::KeepSet kept_by_evaluation(const ForwardInput& input) {
 at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
 at::Tensor as_row(const at::Tensor& ids) { return ids.reshape(-1).contiguous(); }
 
-LayerShard bind_shard(std::span<Parameter> parameters, const model::Shape& shape, int shards,
-                      std::int64_t layer, const kernels::RotaryTable* rotary, const ContextGroup* context) {
-  const auto named = [&](const char* part) {
-    return &parameter_named(parameters, "model.layers." + std::to_string(layer) + "." + part + ".weight");
-  };
-  return {.attention = {shape.heads / shards, std::max<std::int64_t>(shape.kv_heads / shards, 1),
-                        named("self_attn.q_proj"), named("self_attn.k_proj"), named("self_attn.v_proj"),
-                        named("self_attn.o_proj"), rotary, context},
-          .feed_forward = {named("mlp.gate_proj"), named("mlp.up_proj"), named("mlp.down_proj")},
-          .input_norm = named("input_layernorm"),
-          .post_attention_norm = named("post_attention_layernorm")};
+StageOptions completed(StageOptions options) {
+  const std::int64_t experts = options.shape.experts;
+  if (options.experts.own.count == 0) options.experts.own = {.count = experts, .held = experts};
+  return options;
 }
 
 }  // namespace
@@ -81,6 +75,7 @@ struct Stage::Parts {
   EmbeddingShards embedding;   // first stage
   OutputLayer output;          // last stage, of a single shard
   OutputShards shared_output;  // last stage, of several
+  RouterBalance balance;       // of layers with experts
   SliceRecords records;
   SliceRecords evaluated;
   std::map<SliceKey, SliceProducts> weight_records;
@@ -98,7 +93,7 @@ struct Stage::Parts {
 };
 
 Stage::Parts::Parts(const StageOptions& given)
-    : options(given),
+    : options(completed(given)),
       group(given.group ? *given.group : alone),
       context(given.context ? *given.context : ContextGroup::alone()),
       rotary(kernels::rotary_table(given.shape, given.max_positions, compute_type(given.precision))) {
@@ -106,9 +101,11 @@ Stage::Parts::Parts(const StageOptions& given)
                  "a policy for each layer");
   recount(rotary.cosine, Category::Weights);
   recount(rotary.sine, Category::Weights);
-  for (std::vector<Parameter>& shard : make_parameters(given, group))
+  for (std::vector<Parameter>& shard : make_parameters(options, group))
     std::ranges::move(shard, std::back_inserter(parameters));
   bind(given.shape);
+  if (given.shape.experts > 1)
+    balance = {given.experts.losses, given.layers.count, given.shape.experts, given.shape.experts_per_token};
 }
 
 std::span<Parameter> Stage::Parts::parameters_of(int own_index) {
@@ -132,7 +129,10 @@ void Stage::Parts::bind(const model::Shape& shape) {
           {&parameter_named(shard, kOutputName), &parameter_named(shard, kFinalNormName)});
     for (std::size_t layer = 0; layer < layers.size(); ++layer) {
       const auto number = options.layers.first + static_cast<std::int64_t>(layer);
-      layers[layer].shards.push_back(bind_shard(shard, shape, group.shards(), number, &rotary, &context));
+      LayerShard& bound =
+          layers[layer].shards.emplace_back(bind_layer(shard, options, group.shards(), number));
+      bound.attention.rotary = &rotary;
+      bound.attention.context = &context;
       layers[layer].group = &group;
       layers[layer].norm_epsilon = shape.norm_epsilon;
     }
@@ -161,6 +161,7 @@ Rows Stage::Parts::run_layers(const ForwardInput& input, SliceRecords& store, bo
     LayerRecords& records_of_layer = record.layers[layer];
     hidden = layer_forward(layers[layer], hidden, call, records_of_layer);
     for (LayerRecord& shard : records_of_layer) {
+      if (training && layers[layer].has_experts()) balance.add(input.key.micro_batch, layer, shard.mixture);
       drop_unless(training ? kept_of(layer) : kept_by_evaluation(input), shard);
       recount(shard);
     }
@@ -198,7 +199,8 @@ at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_outpu
   Rows grad =
       group.split(options.last ? std::exchange(record.grad_hidden, {}) : as_rows(grad_output), tokens);
   for (std::size_t layer = layers.size(); layer-- > 0;) {
-    const LayerCall call{record.place, earlier_slices(records, key, layer, group.own()), partners};
+    LayerCall call{record.place, earlier_slices(records, key, layer, group.own()), partners};
+    if (layers[layer].has_experts()) call.route_losses = &balance.losses(key.micro_batch, layer);
     WeightRecord pending;
     grad = layer_backward_input(layers[layer], grad, call, std::move(record.layers[layer]), pending);
     consume(layer, tokens, std::move(pending));
@@ -270,6 +272,8 @@ void Stage::forget(int micro_batch) {
   std::erase_if(parts_->evaluated, [&](const auto& entry) { return entry.first.micro_batch == micro_batch; });
 }
 
+RouterFacts Stage::take_router_facts() { return parts_->balance.take(); }
+
 void Stage::zero_gradients() {
   for (Parameter& parameter : parts_->parameters) parameter.gradient.zero_();
 }
@@ -295,7 +299,9 @@ Stage::SavedBytes Stage::saved_bytes() const {
       logits.add(record.grad_hidden);
       for (const LayerRecords& layer : record.layers) {
         for (const LayerRecord& shard : layer) {
-          for (const at::Tensor& tensor : shard.tensors) activations.add(tensor);
+          for_saved(shard, [&](model::SavedTensor, SavedKind, const at::Tensor& tensor) {
+            activations.add(tensor);
+          });
           kv_gradients.add(shard.key_gradient);
           kv_gradients.add(shard.value_gradient);
         }

@@ -28,12 +28,22 @@
 #include "model/memory/policy.h"
 #include "model/shape.h"
 #include "nn/attention_partners.h"
+#include "nn/experts/router_balance.h"
 #include "nn/groups/context_group.h"
 #include "nn/groups/slice_place.h"
 #include "nn/groups/tensor_group.h"
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
+
+// Of layers with experts.
+struct ExpertOptions {
+  mesh::Shard own;                     // the experts that this rank has; count 0: all
+  mesh::StateSharing sharing;          // of their states, with the ranks that have the same
+  const ExpertGroup* group = nullptr;  // outlives the stage; null: this rank alone
+  RouterLossOptions losses;
+  bool forced_balance = false;  // every expert gets as many tokens, whatever the scores
+};
 
 struct StageOptions {
   model::Shape shape;
@@ -48,6 +58,7 @@ struct StageOptions {
   // it.
   std::vector<model::KeepSet> keep;
   StateLayout states;
+  ExpertOptions experts;
   TensorGroup* group = nullptr;           // outlives the stage; null: this rank alone
   const ContextGroup* context = nullptr;  // the same
 };
@@ -115,6 +126,9 @@ class Stage {
   // Memory of a live record that can be offloaded until its backward, in a fixed order (record.h). `sliced`:
   // other slices of its micro-batch read its keys and values.
   std::vector<c10::Storage> leavable(SliceKey key, bool sliced) const;
+
+  // Of the routers since the last call: at the end of a step.
+  RouterFacts take_router_facts();
 
   // Saved bytes of live records, each storage once: activations (until backward), weight records, f32
   // gradients of keys and values, and the kept gradient of the loss (category logits).

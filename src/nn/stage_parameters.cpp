@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "nn/allocator.h"
+#include "mesh/shard.h"
+#include "model/parameters.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 namespace {
@@ -15,6 +17,7 @@ class ShardMaker {
   ShardMaker(const StageOptions& options, int shards, int number)
       : options_(options),
         make_(options.precision, options.seed, options.states),
+        make_expert_(options.precision, options.seed, {options.experts.sharing, options.states.passing}),
         sharding_{.mesh = {.tensor = shards},
                   .heads = options.shape.heads,
                   .kv_heads = options.shape.kv_heads,
@@ -26,22 +29,16 @@ class ShardMaker {
   }
 
   void add_layer(std::int64_t layer, std::vector<Parameter>& parameters) const {
-    const model::Shape& shape = options_.shape;
-    const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-    const double towards_residual = kInitialDeviation / std::sqrt(2.0 * static_cast<double>(shape.layers));
-    const auto add = [&](const char* name, std::int64_t rows, std::int64_t columns,
-                         double deviation = kInitialDeviation) {
-      parameters.push_back(matrix(prefix + name + ".weight", rows, columns, deviation));
-    };
-    parameters.push_back(norm(prefix + "input_layernorm.weight"));
-    add("self_attn.q_proj", shape.query_width(), shape.hidden);
-    add("self_attn.k_proj", shape.kv_width(), shape.hidden);
-    add("self_attn.v_proj", shape.kv_width(), shape.hidden);
-    add("self_attn.o_proj", shape.hidden, shape.query_width(), towards_residual);
-    parameters.push_back(norm(prefix + "post_attention_layernorm.weight"));
-    add("mlp.gate_proj", shape.ffn, shape.hidden);
-    add("mlp.up_proj", shape.ffn, shape.hidden);
-    add("mlp.down_proj", shape.hidden, shape.ffn, towards_residual);
+    for (const auto& [name, sizes] : model::layer_parameter_shapes(shape(), layer)) {
+      if (sizes.size() == 1) {
+        parameters.push_back(make_.norm(name, sizes[0], number_));
+      } else if (mesh::cut_of(name) != mesh::Cut::Expert) {
+        parameters.push_back(matrix(name, sizes[0], sizes[1], deviation_of(name)));
+      } else if (options_.experts.own.holds(mesh::expert_of(name))) {
+        const mesh::Shard whole = mesh::padded_block(sizes[0], 1, 0);
+        parameters.push_back(make_expert_.shard(name, sizes, whole, deviation_of(name)));
+      }
+    }
   }
 
   // `embedding`: of this shard, if the stage has it.
@@ -55,6 +52,13 @@ class ShardMaker {
   const model::Shape& shape() const { return options_.shape; }
 
   Parameter norm(const std::string& name) const { return make_.norm(name, shape().hidden, number_); }
+
+  // Products that end in the residual stream are smaller.
+  double deviation_of(const std::string& name) const {
+    const auto is = [&](const char* part) { return name.ends_with(std::string(part) + ".weight"); };
+    if (!is("o_proj") && !is("down_proj") && !is(".w2")) return kInitialDeviation;
+    return kInitialDeviation / std::sqrt(2.0 * static_cast<double>(shape().layers));
+  }
 
   Parameter matrix(const std::string& name, std::int64_t rows, std::int64_t columns,
                    double deviation = kInitialDeviation, const std::string& values_of = {}) const {
@@ -73,7 +77,7 @@ class ShardMaker {
   }
 
   const StageOptions& options_;
-  ParameterMaker make_;
+  ParameterMaker make_, make_expert_;
   mesh::Sharding sharding_;
   int number_;
 };

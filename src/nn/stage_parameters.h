@@ -5,16 +5,17 @@
 #include <span>
 #include <vector>
 
-#include "nn/parameter.h"
-#include "nn/parameter_maker.h"
+#include "nn/parameters/parameter.h"
+#include "nn/parameters/parameter_maker.h"
 #include "nn/stage.h"
 
 namespace penstock::nn {
 
 // Of each shard of this rank in the model's order: its parts of embedding, layers, final norm and output
-// matrix, as far as the stage has them (norms whole, a copy for each shard). Initial
-// values: norms 1; matrices normal with deviation 0.02, output projections (o_proj, down_proj) divided by
-// √(2·layers of the model). A tied output matrix is named lm_head.weight and has the embedding's values.
+// matrix, as far as the stage has them (norms, router and this rank's experts whole, a copy for each shard).
+// Initial values: norms 1; matrices normal with deviation 0.02, output projections (o_proj, down_proj, w2)
+// divided by √(2·layers of the model). A tied output matrix is named lm_head.weight and has the embedding's
+// values.
 std::vector<std::vector<Parameter>> make_parameters(const StageOptions& options, const TensorGroup& group);
 
 // The parameter of that name.

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "nn/kernels/embedding.h"
-#include "nn/parameter_maker.h"
+#include "nn/parameters/parameter_maker.h"
 
 namespace penstock::nn {
 namespace {

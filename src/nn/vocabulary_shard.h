@@ -16,7 +16,7 @@
 #include "mesh/shard.h"
 #include "model/shape.h"
 #include "nn/groups/tensor_group.h"
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 #include "nn/vocabulary_visit.h"
 
 namespace penstock::nn {

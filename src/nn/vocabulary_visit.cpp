@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "nn/allocator.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/element.h"
@@ -18,6 +17,7 @@
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/sharded_softmax.h"
 #include "nn/kernels/sum_parts.h"
+#include "nn/memory/allocator.h"
 #include "nn/output_layer.h"
 
 namespace penstock::nn {

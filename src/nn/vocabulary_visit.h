@@ -17,7 +17,7 @@
 #include "comm/communicator.h"
 #include "mesh/shard.h"
 #include "nn/groups/tensor_group.h"
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
 

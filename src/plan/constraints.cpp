@@ -29,7 +29,7 @@ std::string_view sentence_of(Rejection rejection) {
   constexpr std::array<std::string_view, kRejections> kSentences{
       "tp must divide the heads, and divide the key-value heads or be a multiple of them",
       "tp must divide the devices of a node",
-      "ep must divide the experts and dp·cp",
+      "ep must divide the experts and tp·cp·dp (dp·cp where experts are cut by tp)",
       "dp·micro_batch must divide the global batch",
       "every one of pp·chunks stages needs a layer",
       "slices·cp·tp must divide the sequence, in slices of at least 256 tokens",
@@ -42,13 +42,13 @@ std::string_view sentence_of(Rejection rejection) {
 }
 
 std::optional<Rejection> reject_mesh(const Workload& workload, const mesh::Mesh& mesh,
-                                     std::int64_t gpus_per_node) {
+                                     std::int64_t gpus_per_node, bool folds_experts) {
   const model::Shape& shape = workload.model.shape;
   if (!heads_divide(shape, mesh.tensor)) return Rejection::Heads;
   if (gpus_per_node % mesh.tensor != 0) return Rejection::TensorInNode;
   if (shape.experts % mesh.expert != 0) return Rejection::Experts;
-  const std::int64_t replicas = static_cast<std::int64_t>(mesh.data) * mesh.context;
-  if (replicas % mesh.expert != 0) return Rejection::Experts;
+  if ((folds_experts ? mesh.ranks_per_stage() : mesh.replicas()) % mesh.expert != 0)
+    return Rejection::Experts;
   if (mesh.pipeline > shape.layers) return Rejection::Layers;
   return std::nullopt;
 }
@@ -73,8 +73,9 @@ std::optional<Rejection> reject_layout(const Workload& workload, const Layout& l
   return std::nullopt;
 }
 
-std::optional<Rejection> reject(const Workload& workload, const Layout& layout, std::int64_t gpus_per_node) {
-  if (const auto why = reject_mesh(workload, layout.mesh, gpus_per_node)) return why;
+std::optional<Rejection> reject(const Workload& workload, const Layout& layout, std::int64_t gpus_per_node,
+                                bool folds_experts) {
+  if (const auto why = reject_mesh(workload, layout.mesh, gpus_per_node, folds_experts)) return why;
   if (const auto why = reject_batch(workload, layout.mesh, layout.micro_batch)) return why;
   return reject_layout(workload, layout);
 }

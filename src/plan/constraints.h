@@ -14,7 +14,7 @@ namespace penstock::plan {
 enum class Rejection : std::uint8_t {
   Heads,         // t does not divide the heads, or neither divides the key-value heads
   TensorInNode,  // t crosses a node's boundary
-  Experts,       // e does not divide the experts, or d·c
+  Experts,       // e does not divide the experts, or the ranks that it is folded into
   Batch,         // d·b does not divide the global batch
   Layers,        // more stages than layers
   Tokens,        // slices too short, or n·c·t does not divide the sequence
@@ -42,13 +42,14 @@ inline constexpr Tokens kShortestSlice = 256;
 bool repeats_another(const Layout& layout);
 
 // Checks of the mesh alone; of the mesh with a micro-batch; of everything but memory. Each checks only what
-// it adds.
+// it adds. `folds_experts`: see sim::Engine.
 std::optional<Rejection> reject_mesh(const Workload& workload, const mesh::Mesh& mesh,
-                                     std::int64_t gpus_per_node);
+                                     std::int64_t gpus_per_node, bool folds_experts = true);
 std::optional<Rejection> reject_batch(const Workload& workload, const mesh::Mesh& mesh, int micro_batch);
 std::optional<Rejection> reject_layout(const Workload& workload, const Layout& layout);
 
 // All three.
-std::optional<Rejection> reject(const Workload& workload, const Layout& layout, std::int64_t gpus_per_node);
+std::optional<Rejection> reject(const Workload& workload, const Layout& layout, std::int64_t gpus_per_node,
+                                bool folds_experts = true);
 
 }  // namespace penstock::plan

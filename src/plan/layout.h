@@ -17,6 +17,7 @@ struct Workload {
   Tokens seq_len = 0;
   std::int64_t global_batch = 1;  // sequences per step
   model::Precision precision = model::Precision::BF16;
+  double expert_load = 1;  // rows of the busiest expert rank over their mean
 };
 
 using schedule::ExchangeMode;
@@ -74,6 +75,7 @@ inline sim::LayerSlice average_slice(const Workload& workload, const Layout& lay
           .own = sequence / layout.slices,
           .earlier = 0.5 * (layout.slices - 1),
           .sequence = sequence,
+          .expert_load = workload.expert_load,
           .sliced = layout.slices > 1,
           .whole_again = layout.keep == model::keep_of(model::Policy::Full),
           .recompute_scores = layout.recompute_scores};

@@ -34,6 +34,8 @@ void describe_cluster(PlanOptions& options, OptionTable& table) {
   table.push_back({"workload", "seq_len", &options.workload.seq_len, "Tokens of a sequence.", positive()});
   table.push_back(
       {"workload", "global_batch", &options.workload.global_batch, "Sequences of a step.", positive()});
+  table.push_back({"workload", "expert_load", &options.workload.expert_load,
+                   "Rows of the busiest expert-parallel rank over their mean.", at_least(1)});
   table.push_back({"workload", "text", &options.workload.text, "Text of the run files.", {}});
   table.push_back({"cluster", "hardware", &options.cluster.hardware, "A file of hardware/, or a path.", {}});
   table.push_back({"cluster", "gpus", &options.cluster.gpus, "Devices in all.", from_to(1, 1 << 20)});
@@ -162,6 +164,7 @@ Workload workload_of(const PlanOptions& options) {
   require_given(options.workload.seq_len, "workload.seq_len");
   require_given(options.workload.global_batch, "workload.global_batch");
   workload.seq_len = options.workload.seq_len;
+  workload.expert_load = options.workload.expert_load;
   workload.global_batch = options.workload.global_batch;
   return workload;
 }
@@ -221,7 +224,7 @@ Layout layout_of(const PlanOptions& options, const Workload& workload, const Clu
   layout.exchange = schedule::parse_exchange_mode(keys.exchange);
   if (cluster.engine.levels_layers && takes_output(layout))
     layout.output = output_in_layers(workload, layout);
-  if (const auto why = reject(workload, layout, cluster.hardware.node.gpus)) {
+  if (const auto why = reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) {
     throw InputError("[layout] is impossible: " + std::string(sentence_of(*why)));
   }
   return layout;

@@ -18,6 +18,7 @@ struct PlanOptions {
     std::int64_t seq_len = 0;
     std::int64_t global_batch = 0;  // sequences
     std::string text;               // for the run files
+    double expert_load = 1;
   } workload;
   struct ClusterKeys {
     std::string hardware = "h800";

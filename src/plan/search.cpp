@@ -98,7 +98,8 @@ void Worker::visit(const mesh::Mesh& mesh) {
   const auto micro_batches = micro_batches_to_try(space_);
   const auto inner =
       static_cast<std::int64_t>(space_.schedules.size() * chunks.size() * slices.size()) * option_count();
-  if (const auto why = reject_mesh(workload_, mesh, cluster_.hardware.node.gpus)) {
+  if (const auto why =
+          reject_mesh(workload_, mesh, cluster_.hardware.node.gpus, cluster_.engine.folded_experts)) {
     return count(*why, inner * static_cast<std::int64_t>(micro_batches.size()));
   }
   for (const int micro_batch : micro_batches) {

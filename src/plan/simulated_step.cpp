@@ -43,7 +43,10 @@ std::optional<run::Run> run_of(const Workload& workload, const Cluster& cluster,
 }
 
 sim::AnalyticCosts costs_of(const Workload& workload, const Cluster& cluster, const run::Run& run) {
-  return {run::work_of(run), cluster.hardware, cluster.engine, {.family = workload.model.family}};
+  return {run::work_of(run),
+          cluster.hardware,
+          cluster.engine,
+          {.family = workload.model.family, .expert_load = workload.expert_load}};
 }
 
 // Lowers the run and predicts its memory; the bytes of its fullest device.

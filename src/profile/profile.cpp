@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 #include "profile/attention.h"
 #include "profile/disk.h"
 #include "profile/links.h"

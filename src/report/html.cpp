@@ -11,9 +11,9 @@ namespace penstock::report {
 namespace {
 
 // In the order in which they run: report.js starts the page, so it is last.
-constexpr std::array<std::string_view, 11> kScripts{"format.js", "decode.js", "explain.js", "timeline.js",
+constexpr std::array<std::string_view, 12> kScripts{"format.js", "decode.js", "explain.js", "timeline.js",
                                                     "strips.js", "panel.js",  "charts.js",  "bars.js",
-                                                    "points.js", "tables.js", "report.js"};
+                                                    "points.js", "heat.js",   "tables.js",  "report.js"};
 
 std::string escape_html(std::string_view text) {
   std::string safe;

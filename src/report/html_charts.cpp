@@ -57,4 +57,20 @@ std::string point_chart_json(const PointChart& chart) {
       .text();
 }
 
+std::string heat_map_json(const HeatMap& map) {
+  JsonList rows;
+  for (const std::vector<double>& row : map.values) {
+    JsonList values;
+    for (const double value : row) values.add(exact_number(value));
+    rows.add(values.text());
+  }
+  return JsonObject()
+      .add("title", json_text(map.title))
+      .add("note", json_text(map.note))
+      .add("row", json_text(map.row_name))
+      .add("column", json_text(map.column_name))
+      .add("values", rows.text())
+      .text();
+}
+
 }  // namespace penstock::report

@@ -54,6 +54,14 @@ struct Metric {
   std::vector<double> values;  // as many; what is not finite leaves a gap
 };
 
+// Numbers around 1 in rows and columns, drawn as colours.
+struct HeatMap {
+  std::string title;
+  std::string note;  // may be empty
+  std::string row_name, column_name;
+  std::vector<std::vector<double>> values;  // [row][column]
+};
+
 struct Table {
   std::string title;
   std::vector<std::string> header;
@@ -72,6 +80,7 @@ struct Run {
   std::optional<Track> predicted;
   std::vector<Track> measured;  // steps of which a timeline was kept, in order
   std::vector<Metric> metrics;
+  std::vector<HeatMap> heat_maps;
   std::vector<Table> tables;  // the accounting of memory and time
   std::string configuration;  // as text; empty: none
   std::vector<std::string> notes;

@@ -38,9 +38,11 @@ HeldParameters held(const Run& run, const model::ParameterShape& parameter) {
 // Whole experts, which t·c·d/e ranks replicate.
 HeldParameters experts_by_layer(const Run& run) {
   const model::Shape& shape = run.shape();
-  const bool whole = run.options.parallel.shard == "off";
-  const std::int64_t shards = whole ? 1 : run.mesh.expert_replicas();
-  return tensors(shape.experts / run.mesh.expert, model::expert_parameters(shape), shards);
+  const std::int64_t experts = shape.experts / run.mesh.expert;
+  HeldParameters sum;
+  for (int matrix = 0; matrix < 3; ++matrix)  // gate, up, down
+    sum += tensors(experts, shape.hidden * shape.ffn, expert_sharing_of(run, {}).shards);
+  return sum;
 }
 
 HeldParameters held_by_layer(const Run& run) {

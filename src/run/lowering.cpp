@@ -8,6 +8,7 @@
 #include "run/costs.h"
 #include "run/exchange.h"
 #include "run/held_parameters.h"
+#include "run/replicas.h"
 #include "schedule/forward_only.h"
 #include "sim/lowering.h"
 
@@ -27,7 +28,7 @@ schedule::Lowering lowering_of(const Run& run, const Cuts& slices) {
   lowering.exchange = exchange_of(run);
   lowering.gradients = {.tied_embeddings = run.shape().tied_embeddings,
                         .tied_bytes = accumulator * matrix_held(run).gradients};
-  if (run.mesh.replicas() > 1) {  // gradients out, weights back
+  if (has_replicas(run)) {  // gradients out, weights back
     const auto held = [&run](int unit) {
       return unit < run.stages() ? held_by_stage(run, unit) : vocabulary_held(run);
     };

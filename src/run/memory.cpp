@@ -29,7 +29,7 @@ model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stag
   memory.gradients = standing.gradients * accumulator * gradient_buffers(run.options);
   if (passing) memory.gradients += (held.states - vocabulary.states) * accumulator;  // of the own shares
   memory.optimizer = (own_masters ? 3 : 2) * accumulator * held.states;
-  if (run.mesh.replicas() > 1) memory.transfers = accumulator * replica_room(run, held.longest);
+  if (has_replicas(run)) memory.transfers = accumulator * replica_room(run, held.longest);
   return memory;
 }
 

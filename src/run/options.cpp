@@ -30,12 +30,10 @@ void describe_rope_scaling(model::RopeScaling& scaling, OptionTable& table) {
 void describe_experts(ModelOptions& options, OptionTable& table) {
   const std::string_view section = "model";
   const Constraint count = from_to(1, 65536);
-  table.push_back({section, "experts", &options.shape.experts,
-                   "Experts of each layer; 1: a dense model. train takes 1 so far.", count});
+  table.push_back(
+      {section, "experts", &options.shape.experts, "Experts of each layer; 1: a dense model.", count});
   table.push_back({section, "experts_per_token", &options.shape.experts_per_token,
                    "Of them, how many a router picks for each token.", count});
-  table.push_back({section, "normalised_experts", &options.shape.normalised_experts,
-                   "The weights of a token's experts sum to 1; else they are shares of all experts'."});
   table.push_back(
       {section, "moe_ffn", &options.moe_ffn, "Width inside each expert; 0: ffn.", from_to(0, kMostWidth)});
 }
@@ -66,10 +64,8 @@ void describe_model(ModelOptions& options, OptionTable& table) {
       {section, "norm_epsilon", &shape.norm_epsilon, "Added to the mean square inside RMSNorm.", positive()});
   table.push_back(
       {section, "tied_embeddings", &shape.tied_embeddings, "The output matrix is the embedding."});
-  table.push_back(
-      {section, "head_norms", &shape.head_norms,
-       "An RMSNorm of each query and key head before the rotation, as in Qwen3. train takes false "
-       "so far."});
+  table.push_back({section, "head_norms", &shape.head_norms,
+                   "An RMSNorm of each query and key head before the rotation, as in Qwen3."});
   describe_experts(options, table);
 }
 
@@ -159,6 +155,7 @@ OptionTable describe(Options& options) {
   describe_data(options.data, table);
   describe(options.parallel, table);
   describe(options.numerics, table);
+  describe(options.moe, options.model.shape, table);
   describe(options.schedule, table);
   describe(options.memory, table);
   describe_steps(options.train, table);

@@ -104,6 +104,14 @@ struct NumericsOptions {
   std::int64_t tensor = 0;    // T; 0: parallel.tp
 };
 
+// Of layers with experts (mesh.md §5); the shape has their number.
+struct MoeOptions {
+  double balance_coefficient = 0;
+  double z_coefficient = 0;
+  std::string balance_over = "micro_batch";
+  bool forced_balance = false;
+};
+
 struct OutputOptions {
   std::string dir = "runs/demo";
 };
@@ -113,6 +121,7 @@ struct Options {
   DataOptions data;
   ParallelOptions parallel;
   NumericsOptions numerics;
+  MoeOptions moe;
   ScheduleOptions schedule;
   MemoryOptions memory;
   TrainOptions train;
@@ -125,6 +134,7 @@ OptionTable describe(Options& options);
 // Append the rows of one section.
 void describe(ParallelOptions& options, OptionTable& table);
 void describe(NumericsOptions& options, OptionTable& table);
+void describe(MoeOptions& options, model::Shape& shape, OptionTable& table);
 void describe(ScheduleOptions& options, OptionTable& table);
 void describe(MemoryOptions& options, OptionTable& table);
 

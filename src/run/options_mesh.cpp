@@ -69,7 +69,8 @@ void describe(ParallelOptions& options, OptionTable& table) {
                    "Gathers before products and scatters behind them run while what is there is multiplied.",
                    {}});
   table.push_back({section, "ep", &options.ep,
-                   "Expert-parallel ranks, folded into tp·cp·dp; train takes 1 so far.", devices});
+                   "Expert-parallel ranks, folded into tp·cp·dp: each has its part of the experts.",
+                   devices});
 }
 
 void describe(NumericsOptions& options, OptionTable& table) {
@@ -81,6 +82,27 @@ void describe(NumericsOptions& options, OptionTable& table) {
                    "Parts of each layer that are computed one by one and added in a tree: runs with any "
                    "parallel.tp that this is a power of two times of, and with 1, have the same bits.",
                    from_to(1, kMostDevices), "parallel.tp"});
+}
+
+void describe(MoeOptions& options, model::Shape& shape, OptionTable& table) {
+  const std::string_view section = "moe";
+  table.push_back({section, "balance_coefficient", &options.balance_coefficient,
+                   "Weight of the loss that evens the experts' load out; it is its value when they are even.",
+                   not_negative()});
+  table.push_back({section, "z_coefficient", &options.z_coefficient,
+                   "Weight of the loss that keeps the routers' scores small.", not_negative()});
+  table.push_back(
+      {section, "balance_over", &options.balance_over,
+       "The tokens whose load is evened out: of a micro-batch; of a step, where all forwards come "
+       "before the first backward.",
+       one_of({"micro_batch", "step"})});
+  table.push_back({section, "norm_topk", &shape.normalised_experts,
+                   "The weights of a token's experts sum to 1; else they are shares of all experts'."});
+  table.push_back({section,
+                   "forced_balance",
+                   &options.forced_balance,
+                   "Send tokens to the experts in turn, whatever the routers say: for measurements alone.",
+                   {}});
 }
 
 void describe(ScheduleOptions& options, OptionTable& table) {
@@ -122,7 +144,7 @@ void describe(MemoryOptions& options, OptionTable& table) {
                    "keep",
                    &options.keep,
                    "The tensors to keep instead of a policy, layer_input and any of norm1_output, q, kv, "
-                   "attention_output, norm2_input, norm2_output, fc1, product.",
+                   "attention_output, norm2_input, norm2_output, dispatched, fc1, product.",
                    {}});
   table.push_back(
       {section,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <string>
 
 #include "base/error.h"
@@ -92,7 +93,10 @@ void settle_replicas(Options& options) {
 
 schedule::ReplicaStates states_of(const Options& options) {
   const ParallelOptions& parallel = options.parallel;
-  if (parallel.shard_group == 1 || parallel.shard == "off") return schedule::ReplicaStates::Whole;
+  const Count replicas = parallel.dp * parallel.cp, ranks = parallel.tp * replicas;
+  const bool experts = options.model.shape.experts > 1 && ranks > parallel.ep;
+  const bool alone = parallel.shard_group == 1 && (!experts || replicas > 1);
+  if (alone || parallel.shard == "off") return schedule::ReplicaStates::Whole;
   return parallel.shard == "weights" ? schedule::ReplicaStates::Passing : schedule::ReplicaStates::Shared;
 }
 
@@ -110,9 +114,30 @@ mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at) {
   return {.shards = shards, .shard = replica % shards, .copies = replicas / shards, .copy = replica / shards};
 }
 
+// Of a shard group's ranks as many share the states as divide the experts' replicas.
+mesh::StateSharing expert_sharing_of(const Run& run, const mesh::Coordinates& at) {
+  const auto replicas = static_cast<int>(run.mesh.expert_replicas());
+  const auto replica = static_cast<int>(mesh::expert_replica_of(run.mesh, at));
+  const bool all = run.options.parallel.shard_group == run.mesh.replicas();
+  const bool whole = run.states == schedule::ReplicaStates::Whole;
+  const int shards = whole ? 1
+                     : all ? replicas
+                           : std::gcd(replicas, static_cast<int>(run.options.parallel.shard_group));
+  return {.shards = shards, .shard = replica % shards, .copies = replicas / shards, .copy = replica / shards};
+}
+
+bool has_replicas(const Run& run) {
+  return run.mesh.replicas() > 1 || (run.shape().experts > 1 && run.mesh.expert_replicas() > 1);
+}
+
 Count replica_room(const Run& run, Count longest) {
-  const mesh::StateSharing sharing = sharing_of(run, {});
-  return kReplicaWindow * (std::max(sharing.shards, sharing.copies) - 1) * std::min(kReplicaPiece, longest);
+  int ranks = 1;
+  const auto meet = [&](const mesh::StateSharing& sharing) {
+    ranks = std::max({ranks, sharing.shards, sharing.copies});
+  };
+  meet(sharing_of(run, {}));
+  if (run.shape().experts > 1) meet(expert_sharing_of(run, {}));
+  return kReplicaWindow * (ranks - 1) * std::min(kReplicaPiece, longest);
 }
 
 Count groups_of_replica(const Options& options) { return options.numerics.replicas / options.parallel.dp; }

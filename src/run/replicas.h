@@ -31,6 +31,12 @@ Run with_passing_weights(Run run);
 // The share of states of the rank there.
 mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at);
 
+// The same of the rank's experts, which t·c·d/e ranks have.
+mesh::StateSharing expert_sharing_of(const Run& run, const mesh::Coordinates& at);
+
+// Whether gradients of any weights are summed over ranks, and masters' updates gathered.
+bool has_replicas(const Run& run);
+
 // Groups of the batch on each replica.
 std::int64_t groups_of_replica(const Options& options);
 

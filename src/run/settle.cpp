@@ -25,7 +25,8 @@ constexpr std::int64_t kUsualSlices = 8;
 void require_no_shape_keys(Options& options) {
   Options fresh;
   for (const Option& option : changed(describe(options), describe(fresh))) {
-    if (option.section != "model" || option.key == "config" || option.key == "weights") continue;
+    const bool of_shape = option.section == "model" || option.name() == "moe.norm_topk";
+    if (!of_shape || option.key == "config" || option.key == "weights") continue;
     throw InputError(option.name() + " = " + value_text(option) +
                      " and model.config = " + json_quote(options.model.config) + " are both given; keep one");
   }
@@ -75,14 +76,33 @@ void check_byte_vocabulary(const Options& options) {
               std::to_string(files::kByteVocabulary) + " or more");
 }
 
+void check_experts(const Options& options) {
+  const std::int64_t experts = options.model.shape.experts, ranks = options.parallel.ep;
+  require(experts % ranks == 0, "parallel.ep = " + std::to_string(ranks) +
+                                    " does not divide model.experts = " + std::to_string(experts) + "; use " +
+                                    divisors_near(ranks, experts));
+  const NumericsOptions& numerics = options.numerics;
+  require(experts == 1 || numerics.tensor == options.parallel.tp,
+          "numerics.tensor = " + std::to_string(numerics.tensor) +
+              " with model.experts = " + std::to_string(experts) +
+              ": experts work on a rank's own tokens, not on those of logical shards; "
+              "use numerics.tensor = parallel.tp = " +
+              std::to_string(options.parallel.tp));
+  Options fresh;
+  OptionTable given, unset;
+  model::Shape shape = options.model.shape;
+  MoeOptions moe = options.moe;
+  describe(moe, shape, given);
+  describe(fresh.moe, fresh.model.shape, unset);
+  for (const Option& option : changed(given, unset))
+    require(experts > 1, option.name() + " = " + value_text(option) +
+                             " is of layers with experts; use model.experts above 1, or leave it out");
+}
+
 void settle_mesh(Options& options) {
-  const ParallelOptions& parallel = options.parallel;
   settle_tensor(options);
   mesh::validate(mesh_of(options));
-  require(options.model.shape.experts % parallel.ep == 0,
-          "parallel.ep = " + std::to_string(parallel.ep) +
-              " does not divide model.experts = " + std::to_string(options.model.shape.experts) + "; use " +
-              divisors_near(parallel.ep, options.model.shape.experts));
+  check_experts(options);
   check_vocabulary(options);
   settle_context(options);
 }

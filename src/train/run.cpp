@@ -214,6 +214,8 @@ class Run {
                               .collective_hidden = report.collective_hidden,
                               .tensor = report.tensor,
                               .context = report.context,
+                              .expert = report.expert,
+                              .load = report.load,
                               .skipped = report.skipped,
                               .evaluation_loss = evaluation};
     metrics_->write(metrics);
@@ -224,6 +226,7 @@ class Run {
     summary_.collective_hidden = report.collective_hidden;
     summary_.tensor = report.tensor;
     summary_.context = report.context;
+    summary_.expert = report.expert;
     summary_.step_s = report.seconds;
     observer_.progress({.step = number,
                         .steps = steps(),

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainable.h"
 
+#include <set>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -11,6 +10,22 @@
 
 namespace penstock::train {
 namespace {
+
+// On every device the first backward of a stage has to come after the stage's last forward.
+void require_whole_steps(const run::Run& run) {
+  if (run.options.moe.balance_over != "step" || run.options.moe.balance_coefficient == 0) return;
+  for (const schedule::DeviceProgram& list : run.program.devices) {
+    std::set<int> gone_back;
+    for (const schedule::Op& op : list.ops) {
+      if (schedule::is_backward(op.kind)) gone_back.insert(op.key.stage);
+      require(
+          op.kind != schedule::OpKind::Forward || !gone_back.contains(op.key.stage),
+          "moe.balance_over = \"step\" needs all forwards of a step before its first backward, as gpipe or "
+          "breadth-first have them; " +
+              run::name_of_schedule(run.options) + " has not: use moe.balance_over = \"micro_batch\"");
+    }
+  }
+}
 
 // Another rank attends for all heads of this one together, and these are of one shard.
 void require_exchangeable(const run::Run& run) {
@@ -33,20 +48,11 @@ void require_exchangeable(const run::Run& run) {
 }  // namespace
 
 void require_trainable(const run::Run& run) {
-  const run::ParallelOptions& parallel = run.options.parallel;
-  const std::pair<const char*, std::int64_t> sizes[] = {{"parallel.ep", parallel.ep},
-                                                        {"model.experts", run.shape().experts}};
-  std::vector<std::string> missing;
-  for (const auto& [key, size] : sizes) {
-    if (size != 1) missing.push_back(std::string(key) + " = " + std::to_string(size));
-  }
-  require(!run.shape().head_norms,
-          "model.head_norms = true can be planned and simulated, but not trained yet; use false");
-  require(missing.empty(), join(missing, ", ") + " can be planned and simulated, but not trained yet; use 1");
   require(!schedule::Placement(run.schedule).has_replicas(),
           run::name_of_schedule(run.options) +
               " keeps two copies of the parameters, which train does not; use dualpipe-v");
   require_exchangeable(run);
+  require_whole_steps(run);
 }
 
 }  // namespace penstock::train

@@ -23,7 +23,7 @@ constexpr SavedTensor kOfOurs[] = {
 
 // Element by element: the row blocks, heads and columns of shards 0 .. T/t - 1.
 Bytes plain_kept(SavedTensor tensor, TensorSplit split, std::int64_t kv_heads) {
-  const bool rows = kCutByTokens.has(tensor);
+  const bool rows = cut_by_tokens(shape(kv_heads)).has(tensor);
   Bytes sum = 0;
   for (std::int64_t shard = 0; shard < split.per_rank(); ++shard) {
     const std::int64_t own = kRows / split.shards + (shard < kRows % split.shards ? 1 : 0);

@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "nn/allocator.h"
 #include "nn/kernel_setting.h"
+#include "nn/memory/allocator.h"
 #include "nn/plain_pipeline.h"
 
 namespace penstock::testing {
@@ -26,6 +26,8 @@ struct Setting {
   Slices slices;
   KeepSet keep;
   bool split = false;
+  std::int64_t experts = 1;  // of which a token has two
+  bool head_norms = false;
 };
 
 // One micro-batch through two stages of two layers, each action beside its prediction.
@@ -35,6 +37,9 @@ class Watched {
     if (setting_.slices.size() > 1) setting_.keep = setting_.keep.with(model::SavedTensor::KeyValue);
     shape_ = {
         .layers = 4, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = setting_.kv_heads, .vocab = 259};
+    shape_.experts = setting_.experts;
+    shape_.experts_per_token = std::min<std::int64_t>(setting_.experts, 2);
+    shape_.head_norms = setting_.head_norms;
     for (const std::int64_t length : setting_.slices) tokens_ += length;
     stages_ = make_stages(shape_, setting_.precision, 2, tokens_, 64, {4, setting_.keep});
     batch_ = random_batch(shape_, setting_.sequences, tokens_, 1);
@@ -170,6 +175,21 @@ TEST_F(ActionMemory, IsWhatTheAllocatorSeesForAnyLegalSet) {
     keep = KeepSet{static_cast<std::uint16_t>(keep.bits & ((1u << model::kSavedTensors) - 1))};
     keep = keep.with(model::SavedTensor::LayerInput).without(model::SavedTensor::SiluGate);
     Watched({Precision::F32, 2, 1, draw % 2 ? Slices{96} : Slices{33, 32}, keep, draw % 3 == 0}).run();
+  }
+}
+
+TEST_F(ActionMemory, IsWhatTheAllocatorSeesOfExpertsAndNormsOfHeads) {
+  using model::Policy;
+  for (const Precision precision : {Precision::F64, Precision::F32, Precision::BF16}) {
+    for (const Slices& slices : {Slices{128}, Slices{70, 70, 69}}) {
+      for (const Policy policy : {Policy::None, Policy::Balanced, Policy::BalancedFc1, Policy::Full}) {
+        for (const bool split : {false, true}) {
+          Watched({precision, 2, 1, slices, keep_of(policy), split, 4, false}).run();
+          Watched({precision, 2, 1, slices, keep_of(policy), split, 1, true}).run();
+          Watched({precision, 4, 1, slices, keep_of(policy), split, 4, true}).run();
+        }
+      }
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>

@@ -26,7 +26,8 @@ void expect_equals_autograd(const model::Shape& shape, std::int64_t b,
     leaves.push_back(leaf(weight));
     weights[name] = leaves.back();
   }
-  const at::Tensor wanted = reference::decoder_layer(leaves[0], shape, weights, "model.layers.0.");
+  reference::Choice none;
+  const at::Tensor wanted = reference::decoder_layer(leaves[0], shape, weights, "model.layers.0.", none);
   const auto gradients = torch::autograd::grad({wanted}, leaves, {grad});
   expect_near(got.output, wanted, 1e-10, "output");
   expect_near(got.grad_input, gradients[0], 1e-10, "input's gradient");

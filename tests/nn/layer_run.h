@@ -10,6 +10,7 @@
 #include "comm/single.h"
 #include "nn/decoder_layer.h"
 #include "nn/kernels/rope.h"
+#include "nn/layer_binding.h"
 #include "nn/reference_model.h"
 #include "nn/stage_parameters.h"
 #include "nn/tensor_checks.h"
@@ -77,16 +78,9 @@ struct TestLayer {
   }
 
   nn::LayerShard bound(std::vector<nn::Parameter>& shard) {
-    const auto part = [&](const char* name) {
-      return &nn::parameter_named(shard, std::string("model.layers.0.") + name + ".weight");
-    };
-    const auto key_heads = std::max<std::int64_t>(shape.kv_heads / group.shards(), 1);
-    return {
-        .attention = {shape.heads / group.shards(), key_heads, part("self_attn.q_proj"),
-                      part("self_attn.k_proj"), part("self_attn.v_proj"), part("self_attn.o_proj"), &rotary},
-        .feed_forward = {part("mlp.gate_proj"), part("mlp.up_proj"), part("mlp.down_proj")},
-        .input_norm = part("input_layernorm"),
-        .post_attention_norm = part("post_attention_layernorm")};
+    nn::LayerShard layer = nn::bind_layer(shard, {.shape = shape}, group.shards(), 0);
+    layer.attention.rotary = &rotary;
+    return layer;
   }
 };
 

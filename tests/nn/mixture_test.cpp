@@ -168,7 +168,10 @@ void expect_autograd(const Size& size, at::ScalarType type, RouteWeights weights
 
   nn::MixtureRecord record;
   expect_near(nn::mixture_forward(drawn.mixture, input, record), wanted.output, tolerance, "output");
-  EXPECT_NEAR(nn::route_losses(record.scores, record.routing, losses), wanted.loss.item<double>(),
+  std::vector<double> shares(static_cast<std::size_t>(size.experts));
+  nn::add_shares(record.scores, record.routing, shares);
+  const double balance = std::inner_product(shares.begin(), shares.end(), losses.balance.begin(), 0.0);
+  EXPECT_NEAR(balance + losses.z * nn::sum_of_squares(record.routing), wanted.loss.item<double>(),
               tolerance * std::max(1.0, wanted.loss.item<double>()));
   for (const bool keeps : {true, false}) {
     nn::MixtureRecord kept = record;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/parked_storage.h"
+#include "nn/memory/parked_storage.h"
 
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 namespace {

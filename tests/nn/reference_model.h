@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle: the same Llama written plainly with differentiable ATen operations in f64, whole sequences at
-// once, its gradients by autograd. Shares no code with src/nn.
+// The oracle: the same Llama, Mixtral or Qwen3 written plainly with differentiable ATen operations in f64,
+// whole sequences at once, its gradients by autograd. Shares no code with src/nn.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -25,11 +25,9 @@
 #include <vector>
 
 #include "model/shape.h"
+#include "nn/reference_mixture.h"
 
 namespace penstock::reference {
-
-using Weights =
-    std::map<std::string, at::Tensor>;  // by Hugging Face's name, f64; no lm_head.weight when tied
 
 struct MicroBatch {
   at::Tensor tokens;   // [b, s] int64
@@ -37,8 +35,9 @@ struct MicroBatch {
 };
 
 struct Step {
-  double loss = 0;    // loss_scale · the sum over all targets
-  Weights gradients;  // of that loss
+  double loss = 0;         // loss_scale · the sum over all targets
+  double router_loss = 0;  // beside it
+  Weights gradients;       // of both
 };
 
 inline at::Tensor project(const at::Tensor& x, const at::Tensor& weight) { return at::matmul(x, weight.t()); }
@@ -87,7 +86,10 @@ inline at::Tensor attention_block(const at::Tensor& x, const model::Shape& shape
                                   const std::string& prefix) {
   const auto projected = [&](const char* name, std::int64_t heads) {
     const at::Tensor rows = project(x, weights.at(prefix + name + "_proj.weight"));
-    return rows.view({x.size(0), x.size(1), heads, shape.head_dim()}).transpose(1, 2);
+    at::Tensor by_head = rows.view({x.size(0), x.size(1), heads, shape.head_dim()});
+    if (shape.head_norms && *name != 'v')
+      by_head = rms_norm(by_head, weights.at(prefix + name + "_norm.weight"), shape.norm_epsilon);
+    return by_head.transpose(1, 2);
   };
   const at::Tensor output =
       attention(rotate(projected("q", shape.heads), shape), rotate(projected("k", shape.kv_heads), shape),
@@ -103,20 +105,25 @@ inline at::Tensor feed_forward(const at::Tensor& x, const Weights& weights, cons
 }
 
 inline at::Tensor decoder_layer(const at::Tensor& x, const model::Shape& shape, const Weights& weights,
-                                const std::string& prefix) {
+                                const std::string& prefix, Choice& choice) {
   const auto normed = [&](const at::Tensor& in, const char* name) {
     return rms_norm(in, weights.at(prefix + name + ".weight"), shape.norm_epsilon);
   };
   const at::Tensor middle =
       x + attention_block(normed(x, "input_layernorm"), shape, weights, prefix + "self_attn.");
-  return middle + feed_forward(normed(middle, "post_attention_layernorm"), weights, prefix + "mlp.");
+  const at::Tensor input = normed(middle, "post_attention_layernorm");
+  return middle + (shape.experts > 1 ? mixture(input, shape, weights, prefix, choice)
+                                     : feed_forward(input, weights, prefix + "mlp."));
 }
 
-// [b, s, V]
-inline at::Tensor logits(const model::Shape& shape, const Weights& weights, const at::Tensor& tokens) {
+// [b, s, V]. `choices`: of every layer's experts, where not null.
+inline at::Tensor logits(const model::Shape& shape, const Weights& weights, const at::Tensor& tokens,
+                         std::vector<Choice>* choices = nullptr) {
   at::Tensor hidden = at::embedding(weights.at("model.embed_tokens.weight"), tokens);
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-    hidden = decoder_layer(hidden, shape, weights, "model.layers." + std::to_string(layer) + ".");
+    Choice choice;
+    hidden = decoder_layer(hidden, shape, weights, "model.layers." + std::to_string(layer) + ".", choice);
+    if (choices) choices->push_back(choice);
   }
   const at::Tensor normed = rms_norm(hidden, weights.at("model.norm.weight"), shape.norm_epsilon);
   return project(normed, weights.at(shape.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight"));
@@ -131,7 +138,8 @@ inline at::Tensor loss_sum(const at::Tensor& logits, const at::Tensor& targets) 
 
 // The plain loop over micro-batches.
 inline Step step(const model::Shape& shape, const Weights& weights,
-                 const std::vector<MicroBatch>& micro_batches, double loss_scale) {
+                 const std::vector<MicroBatch>& micro_batches, double loss_scale,
+                 const RouterLosses& losses = {}) {
   Weights leaves;
   std::vector<at::Tensor> list;
   for (const auto& [name, weight] : weights) {
@@ -139,11 +147,15 @@ inline Step step(const model::Shape& shape, const Weights& weights,
     list.push_back(leaves[name]);
   }
   at::Tensor total = at::zeros({}, at::kDouble);
+  std::vector<std::vector<Choice>> choices;
   for (const MicroBatch& batch : micro_batches) {
-    total = total + loss_sum(logits(shape, leaves, batch.tokens), batch.targets) * loss_scale;
+    const at::Tensor all = logits(shape, leaves, batch.tokens, &choices.emplace_back());
+    total = total + loss_sum(all, batch.targets) * loss_scale;
   }
-  const auto gradients = torch::autograd::grad({total}, list);
-  Step result{.loss = total.item<double>(), .gradients = {}};
+  at::Tensor beside = at::zeros({}, at::kDouble);
+  if (shape.experts > 1) beside = router_loss(shape, losses, choices);
+  const auto gradients = torch::autograd::grad({total + beside}, list);
+  Step result{.loss = total.item<double>(), .router_loss = beside.item<double>(), .gradients = {}};
   std::size_t next = 0;
   for (const auto& [name, leaf] : leaves) result.gradients[name] = gradients[next++];
   return result;

@@ -2,7 +2,7 @@
 // What stages keep, for how long, what they refuse, and their parameters.
 #include <gtest/gtest.h>
 
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 #include "nn/plain_pipeline.h"
 #include "nn/tensor_checks.h"
 

@@ -20,8 +20,8 @@ TEST(OptionsTable, HasEveryKeyOnceWithASentence) {
     EXPECT_TRUE(option.sentence.ends_with(".")) << option.name();
   }
   EXPECT_EQ(sections(describe(options)),
-            (std::vector<std::string_view>{"model", "data", "parallel", "numerics", "schedule", "memory",
-                                           "train", "output"}));
+            (std::vector<std::string_view>{"model", "data", "parallel", "numerics", "moe", "schedule",
+                                           "memory", "train", "output"}));
 }
 
 TEST(OptionsTable, AllowsItsOwnDefaults) {

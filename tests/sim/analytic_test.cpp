@@ -170,7 +170,9 @@ TEST(AnalyticCosts, ExpertsCostTheRowsThatVisitThemAndTheirTraffic) {
   EXPECT_NEAR(assumed(work).seconds(0, 0, op_of(OpKind::Forward)), dense + mlp, 1e-12);
   const Bytes record = RunBytes(work).record({0, 0, 0}).record;
   Work alone = small_work(1);
-  EXPECT_EQ(record - RunBytes(alone).record({0, 0, 0}).record, 2 * 3 * 1024 * 3 * work.shape.ffn * 2);
+  const Bytes dispatched = 2 * work.shape.hidden * 2, routing = (8 + 1 + 2 * 2) * 4 + 2 * 3 * 8;
+  EXPECT_EQ(record - RunBytes(alone).record({0, 0, 0}).record,
+            2 * 3 * 1024 * (3 * work.shape.ffn * 2 + dispatched + routing));
   work.mesh = {.expert = 4, .data = 4, .pipeline = 2};
   EXPECT_GT(assumed(work).seconds(0, 0, op_of(OpKind::Forward)), dense + mlp);
 }

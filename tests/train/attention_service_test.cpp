@@ -6,8 +6,8 @@
 
 #include <ATen/Parallel.h>
 
-#include "nn/allocator.h"
 #include "nn/kernels/cpu/element.h"
+#include "nn/memory/allocator.h"
 #include "nn/tensor_checks.h"
 #include "train/machine.h"
 

@@ -40,10 +40,16 @@ struct Oracle {
 inline run::Options on_one_rank(const run::Options& options) {
   run::Options alone = small_options("1f1b", 1, 1, "f64");
   alone.model.shape = options.model.shape;
+  alone.moe = options.moe;
   alone.data.seq_len = options.data.seq_len;
   alone.train.batch = options.train.batch;
   alone.train.micro_batch = options.train.micro_batch;
   return alone;
+}
+
+inline reference::RouterLosses router_losses_of(const run::Options& options) {
+  const run::MoeOptions& moe = options.moe;
+  return {moe.balance_coefficient, moe.z_coefficient, moe.balance_over == "step"};
 }
 
 inline Oracle make_oracle(const run::Options& options) {
@@ -58,7 +64,7 @@ inline Oracle make_oracle(const run::Options& options) {
   });
   const auto batches = drawn_batches(run, 1);
   const double scale = 1.0 / static_cast<double>(tokens_of(batches).target_count);
-  Oracle oracle{.step = reference::step(run.shape(), weights, batches, scale)};
+  Oracle oracle{.step = reference::step(run.shape(), weights, batches, scale, router_losses_of(options))};
   for (const auto& [name, gradient] : oracle.step.gradients)
     oracle.norm = std::hypot(oracle.norm, gradient.norm().item<double>());
   return oracle;
@@ -66,10 +72,24 @@ inline Oracle make_oracle(const run::Options& options) {
 
 inline const Oracle& oracle_of(const run::Options& options) {
   const model::Shape& shape = options.model.shape;
-  using Key = std::vector<std::int64_t>;
+  using Key = std::vector<double>;
   static std::map<Key, Oracle> oracles;
-  const Key key{shape.layers,          shape.hidden,         shape.heads,         shape.kv_heads,
-                shape.tied_embeddings, options.data.seq_len, options.train.batch, options.train.micro_batch};
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  const Key key{number(shape.layers),
+                number(shape.hidden),
+                number(shape.heads),
+                number(shape.kv_heads),
+                number(shape.tied_embeddings),
+                number(options.data.seq_len),
+                number(options.train.batch),
+                number(options.train.micro_batch),
+                number(shape.experts),
+                number(shape.experts_per_token),
+                number(shape.normalised_experts),
+                number(shape.head_norms),
+                options.moe.balance_coefficient,
+                options.moe.z_coefficient,
+                number(options.moe.balance_over == "step")};
   if (!oracles.contains(key)) oracles[key] = make_oracle(options);
   return oracles.at(key);
 }
@@ -93,7 +113,7 @@ struct Copy {
 
 // The gradients of one step, told by the first moments: after one step (1 - beta1) times the gradient.
 struct Gradients {
-  double loss = 0, norm = 0;
+  double loss = 0, norm = 0, router_loss = 0;
   std::vector<Copy> copies;  // of all ranks
 };
 
@@ -107,12 +127,13 @@ inline Gradients gradients_of(const run::Run& run, const reference::Weights& wan
     const std::lock_guard lock(mutex);
     gradients.loss = report.loss;
     gradients.norm = report.grad_norm;
+    if (report.load) gradients.router_loss = report.load->balance_loss + report.load->z_loss;
     for (const train::Optimizer::Entry& entry : trainer.optimizer().entries()) {
       const nn::Parameter& parameter = *entry.parameter;
       const at::Tensor& whole = wanted.at(parameter.tied ? "model.embed_tokens.weight" : parameter.name);
       const at::Tensor got = entry.first_moment.reshape({-1}) / (1 - run.options.train.betas[0]);
       if (got.numel() == 0) continue;
-      const double scale = whole.abs().max().item<double>();
+      const double scale = std::max(whole.abs().max().item<double>(), 1e-30);  // 0: an expert without tokens
       expect_near(got / scale, part_of(whole, parameter) / scale, kGradientTolerance,
                   parameter.name + " on rank " + std::to_string(world.rank()));
       gradients.copies.push_back({parameter.name, parameter.shard, parameter.share(), got});
@@ -127,6 +148,7 @@ inline Gradients expect_autograd(const run::Options& options) {
   const Gradients got = gradients_of(planned(options), wanted.step.gradients);
   EXPECT_NEAR(got.loss, wanted.step.loss, kGradientTolerance * wanted.step.loss);
   EXPECT_NEAR(got.norm, wanted.norm, kGradientTolerance * wanted.norm);
+  EXPECT_NEAR(got.router_loss, wanted.step.router_loss, 1e-12 * (1 + wanted.step.router_loss));
   return got;
 }
 

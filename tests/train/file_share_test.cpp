@@ -13,7 +13,7 @@
 #include "faulty_files.h"
 #include "files/checksum.h"
 #include "nn/groups/tensor_bytes.h"
-#include "nn/parameter_maker.h"
+#include "nn/parameters/parameter_maker.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
 #include "train/checkpoint/weights_file.h"

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 #include "schedule/generators/generator.h"
 #include "train/small_run.h"
 

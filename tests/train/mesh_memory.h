@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-#include "nn/ledger.h"
+#include "nn/memory/ledger.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {

@@ -3,7 +3,7 @@
 // what waits between stages, on one device or between two, and what an evaluation takes.
 #include <gtest/gtest.h>
 
-#include "nn/ledger.h"
+#include "nn/memory/ledger.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {

@@ -3,7 +3,7 @@
 // states; and the memory that was predicted.
 #include <gtest/gtest.h>
 
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 #include "nn/tensor_checks.h"
 #include "run/held_parameters.h"
 #include "run/replicas.h"

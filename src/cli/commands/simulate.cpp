@@ -120,6 +120,8 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
       ->check(whole_number_from(1));
   command->add_option("--change", flags->changes,
                       "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long)");
+  command->add_option("--expert-load", flags->expert_load,
+                      "what if the busiest expert rank had so many times the mean rows; run files");
   command->add_option("--attention", flags->attention,
                       "what if attention took so many times as long; run files");
   command->add_option("--hardware", flags->hardware,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -53,13 +54,37 @@ struct MetricKey {
 };
 constexpr MetricKey kMetrics[] = {{"loss", "loss", "nats"},
                                   {"evaluation_loss", "loss on held-out data", "nats"},
+                                  {"balance_loss", "balance loss of the routers", ""},
+                                  {"expert_load", "greatest expert's load over the mean, worst layer", ""},
                                   {"tokens_per_second", "throughput", "tokens/s"}};
 
-// A curve for each metric in any line. Lines that are no step's are named and left out, but for a last one
-// without an end: a run may still be writing it.
-std::vector<report::Metric> read_metrics(const std::string& path) {
+// Rows of each layer's experts in one step, over their mean.
+std::optional<report::HeatMap> load_of(const Json& entry) {
+  const auto rows = entry.find("expert_rows");
+  if (rows == entry.end() || !rows->is_array()) return std::nullopt;
+  report::HeatMap map{.title = "load of the experts over the mean of their layer",
+                      .note = "Step " + entry["step"].dump() + ".",
+                      .row_name = "layer",
+                      .column_name = "expert"};
+  for (const Json& layer : *rows) {
+    std::vector<double>& values = map.values.emplace_back();
+    double sum = 0;
+    if (!layer.is_array() || layer.empty()) return std::nullopt;
+    for (const Json& count : layer) {
+      if (!count.is_number()) return std::nullopt;
+      sum += values.emplace_back(count.get<double>());
+    }
+    for (double& value : values) value *= static_cast<double>(values.size()) / std::max(sum, 1.0);
+  }
+  return map;
+}
+
+// Adds a curve for each metric in any line, and the last step's load of experts. Lines that are no step's are
+// named and left out, but for a last one without an end: a run may still be writing it.
+void add_metrics(const std::string& path, report::Run& run) {
   std::vector<report::Metric> metrics;
   for (const MetricKey& metric : kMetrics) metrics.push_back({.name = metric.name, .unit = metric.unit});
+  std::optional<report::HeatMap> load;
   const std::string text = files::read_text(path, kLongestMetrics);
   const auto lines = split(text, '\n');
   for (std::size_t number = 0; number < lines.size(); ++number) {
@@ -69,6 +94,7 @@ std::vector<report::Metric> read_metrics(const std::string& path) {
         tell(path + ", line " + std::to_string(number + 1) + " is no step's metrics; it is left out");
       continue;
     }
+    if (auto newer = load_of(entry)) load = std::move(newer);
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       const auto value = entry.find(kMetrics[i].key);
       if (value == entry.end() || !value->is_number()) continue;
@@ -77,7 +103,8 @@ std::vector<report::Metric> read_metrics(const std::string& path) {
     }
   }
   std::erase_if(metrics, [](const report::Metric& metric) { return metric.values.empty(); });
-  return metrics;
+  run.metrics = std::move(metrics);
+  if (load) run.heat_maps.push_back(std::move(*load));
 }
 
 // Adds the kernels of profiled steps to the steps of the same names.
@@ -180,7 +207,7 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
   report::Run run = run_of(simulated);
   run.name = directory + " (" + simulated.program.name + ")";
   run.configuration = files::read_text(file(files::kRunFile), kLongestMetrics);
-  run.metrics = read_metrics(file(files::kMetrics));
+  add_metrics(file(files::kMetrics), run);
   add_kernels(file(files::kProfile), run);
   const Json summary = Json::parse(files::read_text(file(files::kSummary), kLongestMetrics), nullptr, false);
   if (!summary.is_object()) throw InputError(file(files::kSummary) + ": is no summary of a run");

@@ -65,12 +65,17 @@ void refuse_seconds(const SimulateFlags& flags) {
     throw InputError("--exchange is of schedules; a run file says schedule.exchange");
 }
 
-void check_attention(const SimulateFlags& flags) {
+void check_factors(const SimulateFlags& flags) {
+  if (!(std::isfinite(flags.expert_load) && flags.expert_load >= 1))
+    throw InputError("--expert-load " + exact_number(flags.expert_load) + ": expected a number of 1 or more");
   if (!(std::isfinite(flags.attention) && flags.attention >= 0))
     throw InputError("--attention " + exact_number(flags.attention) + ": expected a number of 0 or more");
 }
 
-void refuse_attention(const SimulateFlags& flags) {
+void refuse_factors(const SimulateFlags& flags) {
+  if (flags.expert_load != 1)
+    throw InputError("--expert-load " + number(flags.expert_load, 3) +
+                     ": only a run file (TOML) says what experts do");
   if (flags.attention != 1)
     throw InputError("--attention " + number(flags.attention, 3) +
                      ": only a run file (TOML) says what share of the time attention takes");
@@ -100,7 +105,7 @@ void check_copy_rate(const SimulateFlags& flags) {
 Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
   if (!extras.empty())
     throw InputError("\"" + extras.front() + "\" is no flag of simulate; keys of a run file need one");
-  refuse_attention(flags);
+  refuse_factors(flags);
   refuse_copy_speeds(flags);
   if (flags.times.visit != 0 && !flags.schedule.vocabulary_parallel)
     throw InputError("--visit: there are visits only with --vocabulary-parallel");
@@ -145,7 +150,7 @@ Words notes_of(const run::Run& run) {
 Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   check_copy_rate(flags);
-  check_attention(flags);
+  check_factors(flags);
   run::Options options = run::read_options(flags.schedule.file, overrides);
   run::Machine machine = machine_for(options);
   Speeds speeds = speeds_of(flags.hardware, options);
@@ -153,7 +158,8 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   run::Run run = run::resolve(std::move(options), machine);
   const auto costs = run::costs_of(run, speeds.hardware,
                                    {.attention_factor = flags.attention,
-                                    .copy_rate = copy_rate_of(flags, speeds.hardware, run.offload_to)});
+                                    .copy_rate = copy_rate_of(flags, speeds.hardware, run.offload_to),
+                                    .expert_load = flags.expert_load});
   sim::Result result = evaluate_changed(run.program, costs, flags);
   return {.program = std::move(run.program),
           .result = std::move(result),
@@ -164,7 +170,7 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
 
 Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
-  refuse_attention(flags);
+  refuse_factors(flags);
   refuse_copy_speeds(flags);
   if (!overrides.empty())
     throw InputError("\"" + printable(overrides.front()) +

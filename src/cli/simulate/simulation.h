@@ -23,6 +23,7 @@ struct SimulateFlags {
   std::string costs;                 // a cost table's file
   std::vector<std::string> changes;  // sim/what_if.h
   double attention = 1;
+  double expert_load = 1;
   std::string hardware;             // speeds of run files (cli/profile/speeds.h)
   std::optional<double> copy_gbps;  // copy rate instead of the machine's
   bool processor_time = false;      // for run directories: actions take their processor seconds

@@ -30,8 +30,12 @@ class Action : LayerForward {
     }
     for (std::size_t layer = 0; layer < size_.keep.size(); ++layer) {
       complete(KeepSet{}, false);
-      tape_.take(wide(shape_.ffn));  // the product
-      scatter(ffn);
+      if (has_experts()) {
+        mixture().forward();
+      } else {
+        tape_.take(wide(shape_.ffn));  // the product
+        scatter(ffn);
+      }
       tape_.take(hidden());
       tape_.give(hidden());
       const bool message = layer == 0 && !size_.first_stage && !size_.handed_over;
@@ -123,14 +127,19 @@ class Action : LayerForward {
 
   // Leaves the operands of the products, and the gradients of norm 2's output and of the middle residual.
   void feed_forward_backward(KeepSet keep) {
-    gather_input(kGradient, true);
-    for (const Shape& shard : shards_) {
-      take_product(shard.hidden, shard.ffn);
-      if (!keep.has(SavedTensor::Product)) tape_.take(wide(shard.ffn));
-      tape_.take(2 * wide(shard.ffn));
+    if (has_experts()) {
+      mixture().backward(keep);
+      drop(keep, SavedTensor::GateUp, numbers(SavedTensor::GateUp) + statistics(SavedTensor::GateUp));
+    } else {
+      gather_input(kGradient, true);
+      for (const Shape& shard : shards_) {
+        take_product(shard.hidden, shard.ffn);
+        if (!keep.has(SavedTensor::Product)) tape_.take(wide(shard.ffn));
+        tape_.take(2 * wide(shard.ffn));
+      }
+      scatter(ffn);
+      tape_.give(wide(shape_.ffn));
     }
-    scatter(ffn);
-    tape_.give(wide(shape_.ffn));
     tape_.take(hidden());
     tape_.touch(norm_sums());
   }
@@ -142,6 +151,7 @@ class Action : LayerForward {
     for (const Shape& shard : shards_) {
       take_product(shard.hidden, shard.query_width());
       unused += in_context() ? attend_backward_shared(shard) : attend_backward_alone(shard);
+      if (shard.head_norms) touch_norms_of_heads(shard);
     }
     scatter(queries);
     tape_.give(unused);
@@ -161,6 +171,18 @@ class Action : LayerForward {
     return query + copies + rows_ * shard.query_width() * (summed ? accumulator_ : element_);
   }
 
+  // Gradients before and behind the norms of queries, then of keys, were there at once: more than all three
+  // results.
+  void touch_norms_of_heads(const Shape& shard) {
+    const Bytes query = wide(shard.query_width()), key = wide(shard.kv_width());
+    const Bytes results = query + (values_shared() ? 1 : 2) * key;
+    const auto sums = [&](std::int64_t heads) {
+      return (rows_ * heads + kNormBlockRows - 1) / kNormBlockRows * shard.head_dim() * accumulator_;
+    };
+    tape_.touch(std::max<Bytes>(2 * query + sums(shard.heads) - results, 0));
+    tape_.touch(query + 2 * key + sums(shard.kv_heads) - results);
+  }
+
   Bytes attend_backward_shared(const Shape& shard) {
     const ContextLeft left = attend_in_context_backward(tape_, context_of(shard));
     key_gradients_ += left.gradients;
@@ -176,42 +198,47 @@ class Action : LayerForward {
     tape_.release(std::exchange(summed_key_gradients_, 0));
   }
 
+  // Of a tensor that was saved, or that this action has formed again.
+  void drop(KeepSet keep, SavedTensor tensor, Bytes bytes) {
+    keep.has(tensor) ? tape_.release(bytes) : tape_.give(bytes);
+  }
+
   void end_layer_backward(KeepSet keep, bool split, bool top) {
     tape_.give(2 * hidden());  // gradients of both norms' outputs
     end_key_gradients();
-    const auto drop = [&](SavedTensor tensor, Bytes bytes) {
-      keep.has(tensor) ? tape_.release(bytes) : tape_.give(bytes);
-    };
     using T = SavedTensor;
-    for (const T tensor : {T::LayerInput, T::Query, T::KeyValue, T::NormTwoInput, T::GateUp}) {
-      drop(tensor, numbers(tensor));
+    for (const T tensor : {T::LayerInput, T::Query, T::KeyValue, T::NormTwoInput}) {
+      drop(keep, tensor, numbers(tensor));
     }
-    for (const T tensor : {T::NormOneOutput, T::AttentionOutput, T::NormTwoOutput}) {
-      drop(tensor, statistics(tensor));
+    for (const T tensor : {T::NormOneOutput, T::Query, T::AttentionOutput, T::NormTwoOutput}) {
+      drop(keep, tensor, statistics(tensor));
     }
-    const bool temporary = !top || (!size_.last_stage && size_.gradient_handed_over);
-    if (split) {
-      for (const bool kept : kept_) {
-        if (kept) end_gather();
-      }
-      keep_pending(keep, temporary);
-      return;
-    }
+    if (!has_experts()) drop(keep, T::GateUp, numbers(T::GateUp));
     const auto end_output_gradient = [&] {
       if (!top) tape_.give(hidden());
       if (top && size_.last_stage) tape_.release(hidden());
     };
-    form_weight_gradients([&](Bytes bytes) { tape_.give(bytes); }, drop, end_output_gradient,
-                          size_.last_slice);
+    if (has_experts()) end_output_gradient();  // its rows are pending, not itself
+    if (split) {
+      for (const bool kept : kept_) {
+        if (kept) end_gather();
+      }
+      keep_pending(keep, !top || (!size_.last_stage && size_.gradient_handed_over));
+      return;
+    }
+    form_weight_gradients([&](Bytes bytes) { tape_.give(bytes); },
+                          [&](SavedTensor tensor, Bytes bytes) { drop(keep, tensor, bytes); },
+                          end_output_gradient, size_.last_slice);
   }
 
   void keep_pending(KeepSet keep, bool temporary_gradient) {
-    const Bytes gradients = 2 * wide(shape_.ffn) + wide(shape_.query_width()) + wide(shape_.kv_width()) +
-                            hidden() + (temporary_gradient ? hidden() : 0);
-    tape_.keep(gradients);
+    tape_.keep(wide(shape_.query_width()) + wide(shape_.kv_width()) + hidden());
+    tape_.keep(has_experts() ? mixture().pending_gradients() : 2 * wide(shape_.ffn));
+    if (!has_experts() && temporary_gradient) tape_.keep(hidden());
     if (!values_shared() || size_.last_slice) tape_.keep(wide(shape_.kv_width()));
     using T = SavedTensor;
-    for (const T tensor : {T::Product, T::NormTwoOutput, T::AttentionOutput, T::NormOneOutput}) {
+    for (const T tensor :
+         {T::Product, T::Dispatched, T::NormTwoOutput, T::AttentionOutput, T::NormOneOutput}) {
       if (!keep.has(tensor)) tape_.keep(numbers(tensor));
     }
   }
@@ -229,15 +256,22 @@ class Action : LayerForward {
       for (const Shape& shard : shards_) form_shard(shard, shard.hidden);
       end_gather();
     };
-    form_each(kGradient, [&](const Shape& shard, std::int64_t h) { form(shard.ffn, h); });
-    end_output_gradient();
-    end_input(SavedTensor::Product, wide(shape_.ffn));
-    form_each(kNormTwo, [&](const Shape& shard, std::int64_t h) {
-      for (int product = 0; product < 2; ++product) {
-        form(h, shard.ffn);
-        end_gradient(wide(shard.ffn));
-      }
-    });
+    if (has_experts()) {
+      mixture().form_weight_gradients();
+      end_gradient(mixture().pending_gradients());
+      for (const SavedTensor input : {SavedTensor::Product, SavedTensor::Dispatched})
+        end_input(input, numbers(input));
+    } else {
+      form_each(kGradient, [&](const Shape& shard, std::int64_t h) { form(shard.ffn, h); });
+      end_output_gradient();
+      end_input(SavedTensor::Product, wide(shape_.ffn));
+      form_each(kNormTwo, [&](const Shape& shard, std::int64_t h) {
+        for (int product = 0; product < 2; ++product) {
+          form(h, shard.ffn);
+          end_gradient(wide(shard.ffn));
+        }
+      });
+    }
     end_input(SavedTensor::NormTwoOutput, hidden());
     form_each(kMiddle, [&](const Shape& shard, std::int64_t h) { form(shard.query_width(), h); });
     end_gradient(hidden());

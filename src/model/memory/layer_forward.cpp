@@ -19,7 +19,13 @@ void LayerForward::complete(KeepSet have, bool backward) {
   if (projects) gather_input(kNormOne, backward);
   for (const Shape& shard : shards_) {
     if (lacks(SavedTensor::Query)) project_query(shard);
-    if (lacks(SavedTensor::KeyValue)) project_keys(shard);
+    if (lacks(SavedTensor::KeyValue)) {
+      project_keys(shard, lacks(SavedTensor::Query));
+    } else if (lacks(SavedTensor::Query) && shard.head_norms) {
+      take_product(shard.hidden, shard.kv_width());
+      take_norms(shard.kv_width(), shard.kv_heads);
+      tape_.give(wide(shard.kv_width()));
+    }
   }
   if (projects) end_gather_input(kNormOne);
   for (const Shape& shard : shards_) {
@@ -33,7 +39,7 @@ void LayerForward::complete(KeepSet have, bool backward) {
   }
   if (lacks(SavedTensor::NormTwoOutput)) take_norm(SavedTensor::NormTwoOutput);
   if (lacks(SavedTensor::NormTwoInput)) tape_.give(hidden());
-  if (!lacks(SavedTensor::GateUp)) return;
+  if (has_experts() || !lacks(SavedTensor::GateUp)) return;
   gather_input(kNormTwo, backward);
   for (const Shape& shard : shards_) {
     take_product(shard.hidden, shard.ffn);
@@ -42,19 +48,29 @@ void LayerForward::complete(KeepSet have, bool backward) {
   end_gather_input(kNormTwo);
 }
 
-// Product and rotation.
-void LayerForward::project_query(const Shape& shard) {
-  take_product(shape_.hidden, shard.query_width());
-  tape_.take(wide(shard.query_width()));
-  if (in_context()) share_queries(tape_, context_of(shard));
-  tape_.give(wide(shard.query_width()));
+// Of each head, beside the product, which the backward needs.
+void LayerForward::take_norms(std::int64_t width, std::int64_t heads) {
+  tape_.take(wide(width) + rows_ * heads * accumulator_);
 }
 
-void LayerForward::project_keys(const Shape& shard) {
+// Product, norms and rotation. Only the last result and what the norms' backward needs stay.
+void LayerForward::project_query(const Shape& shard) {
+  const Bytes query = wide(shard.query_width());
+  take_product(shape_.hidden, shard.query_width());
+  if (shard.head_norms) take_norms(shard.query_width(), shard.heads);
+  tape_.take(query);
+  if (in_context()) share_queries(tape_, context_of(shard));
+  tape_.give(query);
+}
+
+void LayerForward::project_keys(const Shape& shard, bool with_queries) {
+  const Bytes keys = wide(shard.kv_width());
   take_product(shape_.hidden, shard.kv_width());
-  tape_.take(wide(shard.kv_width()));
+  if (shard.head_norms) take_norms(shard.kv_width(), shard.kv_heads);
+  tape_.take(keys);
   if (in_context()) share_keys(tape_, context_of(shard), true);
-  tape_.give(wide(shard.kv_width()));
+  tape_.give(keys);
+  if (shard.head_norms && !with_queries) tape_.give(keys + rows_ * shard.kv_heads * accumulator_);
   take_product(shard.hidden, shard.kv_width());
   if (in_context()) share_keys(tape_, context_of(shard), false);
 }

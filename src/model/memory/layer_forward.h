@@ -8,6 +8,7 @@
 #include "model/memory/action.h"
 #include "model/memory/context_attention.h"
 #include "model/memory/layer_tape.h"
+#include "model/memory/mixture.h"
 
 namespace penstock::model {
 
@@ -35,7 +36,11 @@ class LayerForward : protected LayerTape {
   void gather_input(Shared rows, bool keeps);
   void end_gather_input(Shared rows);
 
-  // Recomputes what `have` lacks, from norm 1 to gate and up, and leaves it on the tape.
+  bool has_experts() const { return shape_.experts > 1; }
+  MixtureTape mixture() { return {tape_, setting_, shape_, layer_.own_rows()}; }
+
+  // Recomputes what `have` lacks, from norm 1 to gate and up, or to the experts' input, and leaves it on the
+  // tape.
   void complete(KeepSet have, bool backward);
 
   // The layer's output stays on the tape as the next layer's input.
@@ -50,7 +55,9 @@ class LayerForward : protected LayerTape {
  private:
   void take_norm(SavedTensor output) { tape_.take(numbers(output) + statistics(output)); }
   void project_query(const Shape& shard);
-  void project_keys(const Shape& shard);
+  // `with_queries`: their norms' inputs stay with those of queries; else they are there already.
+  void project_keys(const Shape& shard, bool with_queries);
+  void take_norms(std::int64_t width, std::int64_t heads);
 };
 
 }  // namespace penstock::model

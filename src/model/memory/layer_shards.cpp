@@ -12,9 +12,9 @@ LayerShards::LayerShards(const Shape& whole, TensorSplit split, Tokens rows, Con
   cached_.kv_heads = count * context.kept_heads(together_.kv_heads);
   together_.heads *= count;
   together_.kv_heads *= count;
-  together_.ffn = 0;
+  if (whole.experts == 1) together_.ffn = 0;
   for (std::int64_t shard = 0; shard < count; ++shard) {
-    together_.ffn += shape_of_shard(whole, split.shards, shard).ffn;
+    if (whole.experts == 1) together_.ffn += shape_of_shard(whole, split.shards, shard).ffn;
     own_rows_ += rows_of(shard);
   }
 }
@@ -25,15 +25,26 @@ Tokens LayerShards::rows_of(std::int64_t shard) const {
 
 Bytes LayerShards::kept(KeepSet keep, Bytes element) const {
   const KeepSet keys = keep.common(KeepSet{}.with(SavedTensor::KeyValue));
-  const KeepSet others = keep.common(kCutByWidth).without(SavedTensor::KeyValue);
-  return own_rows_ * kept_bytes(together_, keep.common(kCutByTokens), element) +
+  const KeepSet others = keep.common(cut_by_width(together_)).without(SavedTensor::KeyValue);
+  return own_rows_ * kept_bytes(together_, keep.common(cut_by_tokens(together_)), element) +
          rows_ * kept_bytes(together_, others, element) +
          rows_ * context_.kept_tokens() * kept_bytes(cached_, keys, element);
 }
 
 Bytes LayerShards::statistics(KeepSet keep, Bytes accumulator) const {
-  return own_rows_ * statistics_bytes(together_, keep.common(kCutByTokens), accumulator) +
-         rows_ * statistics_bytes(together_, keep.common(kCutByWidth), accumulator);
+  return own_rows_ * statistics_bytes(together_, keep.common(cut_by_tokens(together_)), accumulator) +
+         rows_ * statistics_bytes(together_, keep.common(cut_by_width(together_)), accumulator);
+}
+
+// Of its numbers those of the residual stream's width are by tokens.
+Bytes LayerShards::weight_record(Bytes element, Bytes accumulator) const {
+  const KeepSet none = keep_of(Policy::None);
+  const Bytes by_tokens = kept_bytes(together_, none.common(cut_by_tokens(together_)), element);
+  const Bytes by_width = kept_bytes(together_, none.common(cut_by_width(together_)), element);
+  const Bytes heads = together_.head_norms ? together_.query_width() + together_.kv_width() : 0;
+  const Bytes more = weight_record_bytes(together_, element, accumulator) - by_tokens - by_width +
+                     heads * element;  // of experts, by tokens
+  return own_rows_ * (by_tokens + more) + rows_ * (by_width - heads * element);
 }
 
 }  // namespace penstock::model

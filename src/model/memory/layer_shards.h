@@ -47,6 +47,9 @@ class LayerShards {
   Bytes kept(KeepSet keep, Bytes element) const;
   Bytes statistics(KeepSet keep, Bytes accumulator) const;
 
+  // Of the operands of all weight products: an input and a gradient each.
+  Bytes weight_record(Bytes element, Bytes accumulator) const;
+
  private:
   TensorSplit split_;
   ContextSplit context_;

@@ -20,7 +20,7 @@ constexpr KeepSet set_of(std::initializer_list<SavedTensor> tensors) {
 constexpr KeepSet kFull = set_of({SavedTensor::LayerInput});
 constexpr KeepSet kBalancedFc1 = set_of({SavedTensor::LayerInput, SavedTensor::Query, SavedTensor::KeyValue,
                                          SavedTensor::AttentionOutput, SavedTensor::NormTwoInput});
-constexpr KeepSet kBalanced = kBalancedFc1.with(SavedTensor::GateUp);
+constexpr KeepSet kBalanced = kBalancedFc1.with(SavedTensor::GateUp).with(SavedTensor::Dispatched);
 constexpr KeepSet kNone =
     kBalanced.with(SavedTensor::NormOneOutput).with(SavedTensor::NormTwoOutput).with(SavedTensor::Product);
 constexpr std::array kKeepOfPolicy{kNone.with(SavedTensor::SiluGate), kNone, kBalanced, kBalancedFc1, kFull};
@@ -105,10 +105,13 @@ KeepSet parse_policy_text(std::string_view text, std::string_view option) {
 std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor) {
   switch (tensor) {
     case SavedTensor::Query:
+      return shape.query_width() + (shape.head_norms ? shape.query_width() + shape.kv_width() : 0);
     case SavedTensor::AttentionOutput:
       return shape.query_width();
     case SavedTensor::KeyValue:
       return 2 * shape.kv_width();
+    case SavedTensor::Dispatched:
+      return shape.experts > 1 ? shape.experts_per_token * shape.hidden : 0;
     case SavedTensor::GateUp:
       return 2 * shape.experts_per_token * shape.ffn;
     case SavedTensor::SiluGate:
@@ -143,6 +146,17 @@ Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool key
   return numbers * element;
 }
 
+// Gradients are as large as the tensors that they are of: those of LayerInput and NormTwoInput are the
+// residual stream's. Experts take the latter by rows, and their router's scores have one too. What the norms
+// of heads are computed from is no operand.
+Bytes weight_record_bytes(const Shape& shape, Bytes element, Bytes accumulator) {
+  Bytes bytes = kept_bytes(shape, kNone, element);
+  if (shape.head_norms) bytes -= (shape.query_width() + shape.kv_width()) * element;
+  if (shape.experts > 1)
+    bytes += (shape.experts_per_token - 1) * shape.hidden * element + shape.experts * accumulator;
+  return bytes;
+}
+
 Bytes key_value_bytes(const Shape& shape, Bytes element) {
   return numbers_per_token(shape, SavedTensor::KeyValue) * element;
 }
@@ -150,9 +164,13 @@ Bytes key_value_bytes(const Shape& shape, Bytes element) {
 Bytes statistics_bytes(const Shape& shape, KeepSet keep, Bytes accumulator) {
   std::int64_t numbers = 0;
   if (keep.has(SavedTensor::NormOneOutput)) numbers += 1;
+  if (keep.has(SavedTensor::Query) && shape.head_norms) numbers += shape.heads + shape.kv_heads;
   if (keep.has(SavedTensor::AttentionOutput)) numbers += shape.heads;
   if (keep.has(SavedTensor::NormTwoOutput)) numbers += 1;
-  return numbers * accumulator;
+  if (!keep.has(SavedTensor::GateUp) || shape.experts == 1) return numbers * accumulator;
+  constexpr Bytes kIndices = 3 * sizeof(std::int64_t);  // the expert, its row, the row's token
+  const std::int64_t chosen = shape.experts_per_token;
+  return (numbers + shape.experts + 1 + 2 * chosen) * accumulator + chosen * kIndices;
 }
 
 }  // namespace penstock::model

@@ -18,19 +18,20 @@ namespace penstock::model {
 enum class SavedTensor : std::uint8_t {
   LayerInput,       // also norm 1's input
   NormOneOutput,    // input of Q, K, V
-  Query,            // after the rotation
+  Query,            // after the rotation; with norms of heads also their inputs, of queries and keys
   KeyValue,         // both; with slices always kept, as the cache
   AttentionOutput,  // input of O
   NormTwoInput,     // after the residual
   NormTwoOutput,    // input of gate and up
-  GateUp,           // fc1's output
+  Dispatched,       // input of the experts' gate and up, a row for each of a token's experts
+  GateUp,           // fc1's output; of experts with their routing
   SiluGate,         // kept by ATC'24's engine only
   Product,          // input of down
 };
-inline constexpr std::size_t kSavedTensors = 10;
+inline constexpr std::size_t kSavedTensors = 11;
 inline constexpr std::array<std::string_view, kSavedTensors> kSavedTensorNames{
-    "layer_input", "norm1_output", "q",   "kv",   "attention_output",
-    "norm2_input", "norm2_output", "fc1", "silu", "product"};
+    "layer_input",  "norm1_output", "q",   "kv",   "attention_output", "norm2_input",
+    "norm2_output", "dispatched",   "fc1", "silu", "product"};
 
 struct KeepSet {
   std::uint16_t bits = 0;
@@ -46,13 +47,18 @@ struct KeepSet {
   friend constexpr bool operator==(KeepSet, KeepSet) = default;
 };
 
-// What tensor parallelism shares out by tokens; all else it shares out by heads or ffn columns.
-inline constexpr KeepSet kCutByTokens = KeepSet{}
-                                            .with(SavedTensor::LayerInput)
-                                            .with(SavedTensor::NormOneOutput)
-                                            .with(SavedTensor::NormTwoInput)
-                                            .with(SavedTensor::NormTwoOutput);
-inline constexpr KeepSet kCutByWidth{static_cast<std::uint16_t>(~kCutByTokens.bits)};
+// What tensor parallelism shares out by tokens; all else it shares out by heads or ffn columns. Whole experts
+// work on a rank's own tokens.
+constexpr KeepSet cut_by_tokens(const Shape& shape) {
+  using T = SavedTensor;
+  const KeepSet hidden =
+      KeepSet{}.with(T::LayerInput).with(T::NormOneOutput).with(T::NormTwoInput).with(T::NormTwoOutput);
+  if (shape.experts == 1) return hidden;
+  return hidden.with(T::Dispatched).with(T::GateUp).with(T::SiluGate).with(T::Product);
+}
+constexpr KeepSet cut_by_width(const Shape& shape) {
+  return {static_cast<std::uint16_t>(~cut_by_tokens(shape).bits)};
+}
 
 // The presets, from most memory to least. `Engine24` is ATC'24's "no recomputation", which also keeps
 // silu(gate).
@@ -80,11 +86,16 @@ std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor);
 Bytes kept_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
 Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
 
+// Operands of all weight products: an input and a gradient each.
+Bytes weight_record_bytes(const Shape& shape, Bytes element, Bytes accumulator);
+
 // K and V only.
 Bytes key_value_bytes(const Shape& shape, Bytes element);
 
 // Per token of one layer, in the accumulator type, kept with their tensor: a norm's scale with its output,
-// the log-sum-exp (one per head) with the attention output.
+// the log-sum-exp (one per head) with the attention output, the scales of heads' norms with the queries. Of
+// experts' routing with fc1: scores and their log-sum-exp, and for each of a token's experts its number, its
+// row, the row's token, and its weight by slot and by row.
 Bytes statistics_bytes(const Shape& shape, KeepSet keep, Bytes accumulator);
 
 }  // namespace penstock::model

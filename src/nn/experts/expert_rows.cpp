@@ -52,20 +52,27 @@ at::Tensor rows_of_tokens(const at::Tensor& x, const ExpertOrder& order) {
   return kernels::embed(x, order.tokens);
 }
 
-at::Tensor sums_of_rows(const at::Tensor& rows, const ExpertOrder& order) {
-  PENSTOCK_CHECK(rows.is_contiguous(), "kernels read contiguous rows");
+at::Tensor sums_of_rows(const at::Tensor& rows, const ExpertOrder& order, const at::Tensor& beside) {
+  PENSTOCK_CHECK(rows.is_contiguous() && (!beside.defined() || beside.is_contiguous()),
+                 "kernels read contiguous rows");
   const std::int64_t tokens = order.places.size(0), k = order.places.size(1), h = rows.size(1);
   at::Tensor result = at::empty({tokens, h}, rows.options());
   const KernelTimer timer(Kernel::Combine, kernels::memory_work(rows, result));
   const std::int64_t* places = order.places.const_data_ptr<std::int64_t>();
   kernels::for_element_type(rows.scalar_type(), [&](auto element) {
     using Element = decltype(element);
+    using Sum = kernels::Accumulator<Element>;
     const Element* from = rows.const_data_ptr<Element>();
+    const Sum* first = beside.defined() ? beside.const_data_ptr<Sum>() : nullptr;
     Element* to = result.data_ptr<Element>();
     at::parallel_for(0, tokens, kernels::rows_per_task(h * k), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<kernels::Accumulator<Element>> sum(static_cast<std::size_t>(h));
+      std::vector<Sum> sum(static_cast<std::size_t>(h));
       for (std::int64_t token = begin; token < end; ++token) {
-        std::ranges::fill(sum, kernels::Accumulator<Element>(0));
+        if (first) {
+          std::copy_n(first + token * h, h, sum.begin());
+        } else {
+          std::ranges::fill(sum, Sum(0));
+        }
         for (std::int64_t slot = 0; slot < k; ++slot)
           add_row(from + places[token * k + slot] * h, h, sum.data());
         round_row(sum.data(), h, to + token * h);

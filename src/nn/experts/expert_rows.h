@@ -23,8 +23,8 @@ ExpertOrder order_by_expert(const at::Tensor& experts, std::int64_t count);
 at::Tensor rows_of_tokens(const at::Tensor& x, const ExpertOrder& order);
 
 // rows [R, h] to [n, h]: the sums of each token's rows in the order of its slots, formed in the accumulator
-// type and rounded once.
-at::Tensor sums_of_rows(const at::Tensor& rows, const ExpertOrder& order);
+// type and rounded once. `beside` [n, h], of that type, comes before them; may be undefined.
+at::Tensor sums_of_rows(const at::Tensor& rows, const ExpertOrder& order, const at::Tensor& beside = {});
 
 // Numbers of slots [n, k] as numbers of rows [R], and back.
 at::Tensor by_row(const at::Tensor& slots, const ExpertOrder& order);

@@ -34,19 +34,22 @@ at::Tensor widened(const at::Tensor& tensor) {
 void choose_experts(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
   if (record.scores.defined()) return;
   record.scores = kernels::product(widened(input), widened(mixture.router->weight));
-  record.routing = route(record.scores, mixture.chosen, mixture.weights);
-  record.order = order_by_expert(record.routing.experts, std::ssize(mixture.experts));
+  record.routing = route(record.scores, mixture.chosen, mixture.weights, mixture.forced_balance);
+  record.order = order_by_expert(record.routing.experts, mixture.router->sizes[0]);
+  record.route = mixture.group->route(record.order.counts);
+  record.row_weights = mixture.group->dispatch(by_row(record.routing.weights, record.order), record.route);
 }
 
 // What the record lacks, from the scores to gate and up.
 void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
   choose_experts(mixture, input, record);
-  if (!record.dispatched.defined()) record.dispatched = rows_of_tokens(input, record.order);
+  if (!record.dispatched.defined())
+    record.dispatched = mixture.group->dispatch(rows_of_tokens(input, record.order), record.route);
   if (record.gate.defined()) return;
   const std::int64_t width = mixture.experts.front().gate->sizes[0];
   record.gate = room(record.dispatched, width);
   record.up = room(record.dispatched, width);
-  for_experts(mixture, record.order.counts,
+  for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
                 const at::Tensor rows = record.dispatched.narrow(0, first, count);
                 at::Tensor gate = record.gate.narrow(0, first, count), up = record.up.narrow(0, first, count);
@@ -55,51 +58,48 @@ void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& re
               });
 }
 
-at::Tensor weights_by_row(const MixtureRecord& record) {
-  return by_row(record.routing.weights, record.order);
-}
-
 }  // namespace
 
 at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
   complete(mixture, input, record);
-  record.product = kernels::weighted_swiglu(record.gate, record.up, weights_by_row(record));
+  record.product = kernels::weighted_swiglu(record.gate, record.up, record.row_weights);
   at::Tensor results = room(record.dispatched, input.size(1));
-  for_experts(mixture, record.order.counts,
+  for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
                 at::Tensor rows = results.narrow(0, first, count);
                 kernels::product_into(rows, record.product.narrow(0, first, count), expert.down->weight);
               });
-  return sums_of_rows(results, record.order);
+  return sums_of_rows(mixture.group->combine(results, record.route), record.order);
 }
 
 at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& input,
                                   const at::Tensor& grad_output, const RouteLosses& losses,
                                   MixtureRecord record, MixtureWeightRecord& pending) {
   complete(mixture, input, record);
-  at::Tensor grad_rows = rows_of_tokens(grad_output, record.order);
+  const ExpertGroup& group = *mixture.group;
+  at::Tensor grad_rows = group.dispatch(rows_of_tokens(grad_output, record.order), record.route);
   at::Tensor grad_product = room(grad_rows, record.gate.size(1));
-  for_experts(mixture, record.order.counts,
+  for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
                 at::Tensor rows = grad_product.narrow(0, first, count);
                 kernels::product_backward_into(rows, grad_rows.narrow(0, first, count), expert.down->weight);
               });
-  auto grads = kernels::weighted_swiglu_backward(grad_product, record.gate, record.up, weights_by_row(record),
+  auto grads = kernels::weighted_swiglu_backward(grad_product, record.gate, record.up, record.row_weights,
                                                  record.product);
   grad_product.reset();
   at::Tensor grad_dispatched = room(record.dispatched, record.dispatched.size(1));
-  for_experts(mixture, record.order.counts,
+  for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
                 at::Tensor rows = grad_dispatched.narrow(0, first, count);
                 kernels::product_backward_into(rows, grads.gate.narrow(0, first, count), expert.gate->weight);
                 kernels::add_product_backward(rows, grads.up.narrow(0, first, count), expert.up->weight);
               });
-  at::Tensor grad_input = sums_of_rows(grad_dispatched, record.order);
-  at::Tensor grad_scores =
-      route_backward(by_slot(grads.weights, record.order), record.scores, record.routing, mixture.weights);
+  const at::Tensor grad_weights = by_slot(group.combine(grads.weights, record.route), record.order);
+  at::Tensor grad_scores = route_backward(grad_weights, record.scores, record.routing, mixture.weights);
   add_route_losses_backward(grad_scores, record.scores, record.routing, losses);
-  grad_input.add_(kernels::product_backward(grad_scores, widened(mixture.router->weight)));
-  pending = {.counts = std::move(record.order.counts),
+  const at::Tensor of_router = kernels::product_backward(grad_scores, widened(mixture.router->weight));
+  at::Tensor grad_input = sums_of_rows(group.combine(grad_dispatched, record.route), record.order, of_router);
+  pending = {.counts = std::move(record.route.counts),
              .input = input,
              .grad_scores = std::move(grad_scores),
              .dispatched = std::move(record.dispatched),

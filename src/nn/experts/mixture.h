@@ -10,7 +10,8 @@
 
 #include "nn/experts/expert_rows.h"
 #include "nn/experts/route.h"
-#include "nn/parameter.h"
+#include "nn/groups/expert_group.h"
+#include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
 
@@ -22,19 +23,25 @@ struct Expert {
 
 struct Mixture {
   Parameter* router = nullptr;  // [E, h]
-  std::vector<Expert> experts;
+  std::vector<Expert> experts;  // this rank's
+  const ExpertGroup* group = &ExpertGroup::alone();
   std::int64_t chosen = 1;  // k
   RouteWeights weights = RouteWeights::OfChosen;
+  bool forced_balance = false;  // experts take turns, whatever the scores
+
+  bool defined() const { return router != nullptr; }
 };
 
 // What one slice keeps for the backward. Undefined tensors are formed again, from the input.
 struct MixtureRecord {
   at::Tensor scores;  // [n, E], accumulator type
   Routing routing;
-  ExpertOrder order;
-  at::Tensor dispatched;  // [R, h], the input's rows by expert
-  at::Tensor gate, up;    // [R, f]
-  at::Tensor product;     // [R, f], w · silu(gate) · up
+  ExpertOrder order;       // of this rank's tokens
+  ExpertRoute route;       // to the experts' ranks
+  at::Tensor row_weights;  // [R], of the routing
+  at::Tensor dispatched;   // [R, h], the inputs of this rank's experts
+  at::Tensor gate, up;     // [R, f]
+  at::Tensor product;      // [R, f], w · silu(gate) · up
 };
 
 // The operands of the weight gradients of one slice.

@@ -35,6 +35,11 @@ void choose(const Number* scores, std::int64_t experts, std::int64_t k, std::int
   std::sort(chosen, chosen + k);
 }
 
+void take_turns(std::int64_t token, std::int64_t experts, std::int64_t k, std::int64_t* chosen) {
+  for (std::int64_t slot = 0; slot < k; ++slot) chosen[slot] = (token * k + slot) % experts;
+  std::sort(chosen, chosen + k);
+}
+
 template <class Number>
 Number log_sum_exp(const Number* scores, std::int64_t experts) {
   const Number greatest = *std::max_element(scores, scores + experts);
@@ -62,7 +67,7 @@ struct Token {
 
 }  // namespace
 
-Routing route(const at::Tensor& scores, std::int64_t k, RouteWeights kind) {
+Routing route(const at::Tensor& scores, std::int64_t k, RouteWeights kind, bool forced) {
   const std::int64_t tokens = scores.size(0), experts = scores.size(1);
   PENSTOCK_CHECK(k >= 1 && k <= experts, "a token has at least one expert and at most all");
   Routing routing{at::empty({tokens, k}, at::kLong), at::empty({tokens, k}, scores.options()),
@@ -73,7 +78,7 @@ Routing route(const at::Tensor& scores, std::int64_t k, RouteWeights kind) {
     kernels::for_rows(tokens, experts * k, [&](std::int64_t token) {
       const Number* row = scores.const_data_ptr<Number>() + token * experts;
       std::int64_t* chosen = routing.experts.data_ptr<std::int64_t>() + token * k;
-      choose(row, experts, k, chosen);
+      forced ? take_turns(token, experts, k, chosen) : choose(row, experts, k, chosen);
       const Number all = log_sum_exp(row, experts);
       routing.log_sum_exp.data_ptr<Number>()[token] = all;
       Number whole = all;
@@ -113,23 +118,6 @@ at::Tensor route_backward(const at::Tensor& grad_weights, const at::Tensor& scor
   return grad_scores;
 }
 
-double route_losses(const at::Tensor& scores, const Routing& routing, const RouteLosses& losses) {
-  const std::int64_t tokens = scores.size(0), experts = scores.size(1);
-  double sum = 0;
-  for_score_type(scores, [&](auto number) {
-    using Number = decltype(number);
-    for (std::int64_t index = 0; index < tokens; ++index) {
-      const Token<Number> token(scores, routing, index);
-      for (std::int64_t expert = 0; expert < std::ssize(losses.balance); ++expert)
-        sum += losses.balance[expert] * static_cast<double>(token.share(expert));
-      sum += losses.z * static_cast<double>(token.log_sum_exp) * static_cast<double>(token.log_sum_exp);
-    }
-  });
-  PENSTOCK_CHECK(losses.balance.empty() || std::ssize(losses.balance) == experts,
-                 "every expert has a factor");
-  return sum;
-}
-
 void add_route_losses_backward(at::Tensor& grad_scores, const at::Tensor& scores, const Routing& routing,
                                const RouteLosses& losses) {
   const std::int64_t tokens = scores.size(0), experts = scores.size(1);
@@ -148,6 +136,27 @@ void add_route_losses_backward(at::Tensor& grad_scores, const at::Tensor& scores
         out[expert] += token.share(expert) * (balance[expert] - mean + pull);
     });
   });
+}
+
+void add_shares(const at::Tensor& scores, const Routing& routing, std::span<double> shares) {
+  PENSTOCK_CHECK(std::ssize(shares) == scores.size(1), "every expert has a share");
+  for_score_type(scores, [&](auto number) {
+    for (std::int64_t index = 0; index < scores.size(0); ++index) {
+      const Token<decltype(number)> token(scores, routing, index);
+      for (std::size_t expert = 0; expert < shares.size(); ++expert)
+        shares[expert] += static_cast<double>(token.share(static_cast<std::int64_t>(expert)));
+    }
+  });
+}
+
+double sum_of_squares(const Routing& routing) {
+  double sum = 0;
+  for_score_type(routing.log_sum_exp, [&](auto number) {
+    const auto* values = routing.log_sum_exp.const_data_ptr<decltype(number)>();
+    for (std::int64_t token = 0; token < routing.log_sum_exp.size(0); ++token)
+      sum += static_cast<double>(values[token]) * static_cast<double>(values[token]);
+  });
+  return sum;
 }
 
 }  // namespace penstock::nn

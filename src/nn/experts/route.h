@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <span>
 #include <vector>
 
 namespace penstock::nn {
@@ -22,8 +23,9 @@ struct Routing {
   at::Tensor log_sum_exp;  // [n], over all scores
 };
 
-// Each token's k experts with the greatest scores [n, E]; of equal scores the lower index.
-Routing route(const at::Tensor& scores, std::int64_t k, RouteWeights kind);
+// Each token's k experts with the greatest scores [n, E]; of equal scores the lower index. `forced`: instead
+// the experts in turn, with the weights that their scores give them.
+Routing route(const at::Tensor& scores, std::int64_t k, RouteWeights kind, bool forced = false);
 
 // The gradient of the scores [n, E], given that of the weights [n, k].
 at::Tensor route_backward(const at::Tensor& grad_weights, const at::Tensor& scores, const Routing& routing,
@@ -37,9 +39,13 @@ struct RouteLosses {
   double z = 0;  // z · sum over tokens of log_sum_exp²
 };
 
-// Their value for these tokens, and the gradients added to those of the scores.
-double route_losses(const at::Tensor& scores, const Routing& routing, const RouteLosses& losses);
+// The gradients added to those of the scores.
 void add_route_losses_backward(at::Tensor& grad_scores, const at::Tensor& scores, const Routing& routing,
                                const RouteLosses& losses);
+
+// The sums over tokens that the losses are made of: each expert's share of the softmax, added to `shares`
+// [E], and log_sum_exp². In f64 and in the tokens' order.
+void add_shares(const at::Tensor& scores, const Routing& routing, std::span<double> shares);
+double sum_of_squares(const Routing& routing);
 
 }  // namespace penstock::nn

@@ -24,7 +24,8 @@ double in_flight(const PlannerCase& c) {
 }
 
 double recomputed_per_token(const PlannerCase& c, const PlannerConventions& conventions) {
-  const model::KeepSet keep = model::keep_of(c.policy);
+  // Experts' dispatched rows are counted nowhere.
+  const model::KeepSet keep = model::keep_of(c.policy).with(model::SavedTensor::Dispatched);
   const Bytes input =
       c.policy == Policy::Full && conventions.input_in_recomputed ? kElement * c.shape.hidden : 0;
   Bytes bytes = model::recomputed_bytes(c.shape, keep, kElement, c.slimpipe) + input;
@@ -70,7 +71,8 @@ PlannerParts planner_parts(const PlannerCase& c, const PlannerConventions& conve
   const double embeddings = c.slimpipe && conventions.embedding_over_pipeline ? 1.0 / p : 1.0;
   const auto parameters =
       model::local_parameters(c.shape, c.mesh, as_double(c.shape.layers) / p, embeddings, /*norms=*/false);
-  const double record = as_double(model::kept_bytes(c.shape, model::keep_of(c.policy), kElement)) * unit(c);
+  const model::KeepSet keep = model::keep_of(c.policy).without(model::SavedTensor::Dispatched);
+  const double record = as_double(model::kept_bytes(c.shape, keep, kElement)) * unit(c);
   const double tokens = as_double(c.seq_len) / c.mesh.tensor / c.mesh.context;
 
   PlannerParts parts;

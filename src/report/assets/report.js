@@ -191,7 +191,7 @@ function build() {
   document.getElementById('report').replaceChildren(
       ...[element('h1', {}, data.title), data.runs.length > 0 || data.bars.length === 0 ? overviewSection() : null,
           ...data.points.map(pointSection), ...data.bars.map(barSection), timeline, none ? null : idleSection(),
-          differenceSection(), curvesSection(), tablesSection(), configurationSection()]
+          differenceSection(), curvesSection(), heatSection(), tablesSection(), configurationSection()]
           .filter((part) => part));
   if (!state.viewed && !none) {
     state.to = lastTime();

@@ -87,6 +87,7 @@ LayerSlice AnalyticCosts::layer_slice(int micro_batch, int slice, model::KeepSet
           .own = own,
           .earlier = level ? 0.5 * (slices - 1) : static_cast<double>(cut[slice].begin) / own,
           .sequence = sequence,
+          .expert_load = options_.expert_load,
           .sliced = cut.size() > 1};
 }
 

@@ -16,6 +16,7 @@ struct AnalyticOptions {
   bool level_attention = false;     // all slices attend as long as their mean: the aim of context exchange
   std::optional<double> copy_rate;  // of offloading, bytes/s each way; absent: the host's
   Family family = Family::Llama;
+  double expert_load = 1;  // rows of the busiest expert rank over their mean
 };
 
 // F and B of a stage: its layers' costs (layer_cost.h) for the slice, with the slice's own length of

@@ -69,7 +69,7 @@ RecordBytes RunBytes::record(const schedule::Key& key) const {
   }
   if (work_.is_last(stage)) bytes.logits = hidden_bytes(micro_batch, slice);
   const model::LayerShards own(work_.shape, split(), rows(micro_batch, slice));  // gradients of own tokens
-  bytes.weight_record = layers * own.kept(keep_of(model::Policy::None), element);
+  bytes.weight_record = layers * own.weight_record(element, accumulator);
   bytes.handed_over = hidden_bytes(micro_batch, slice);
   // No later slice adds to the last one's keys and values, so it has no accumulator.
   if (slice + 1 < slices)
@@ -96,13 +96,6 @@ Bytes RunBytes::hidden_bytes(int micro_batch, int slice) const {
   return layer(micro_batch, slice).own_rows() * work_.shape.hidden * element_size(work_.precision);
 }
 
-// Of experts, the rows of those that a token visits.
-model::Shape RunBytes::shape_of_actions() const {
-  model::Shape shape = work_.shape;
-  shape.ffn *= shape.experts_per_token;
-  return shape;
-}
-
 model::ActionSize RunBytes::action_size(const schedule::Key& key) const {
   const auto [stage, micro_batch, slice] = key;
   const auto& cut = work_.slices[micro_batch];
@@ -112,7 +105,7 @@ model::ActionSize RunBytes::action_size(const schedule::Key& key) const {
            work_.devices[stage] == work_.devices[other];
   };
   const std::int64_t c = work_.mesh.context;
-  model::ActionSize size{.shape = shape_of_actions(),
+  model::ActionSize size{.shape = work_.shape,
                          .tensor = split(),
                          .context = context(),
                          .sequences = work_.sequences,

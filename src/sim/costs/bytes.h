@@ -69,7 +69,6 @@ class RunBytes final : public MemoryCosts {
   model::ContextSplit context() const;
   Tokens rows(int micro_batch, int slice) const;
   model::LayerShards layer(int micro_batch, int slice) const;
-  model::Shape shape_of_actions() const;
   model::ActionSize action_size(const schedule::Key& key) const;
   ActionBytes visit(int device, const schedule::Op& op) const;
 

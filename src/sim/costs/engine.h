@@ -29,6 +29,7 @@ struct Engine {
   bool flash_attention = true;    // else scores are in memory
   bool dropout = false;           // on attention's scores
   bool context_by_split = false;  // context parallelism as the slice's split says, not by K and V in a ring
+  bool folded_experts = false;    // whole, over t·c·d ranks, on each one's tokens; else cut by t, over c·d
   bool shards_optimizer = true;  // gradients reduce-scattered and weights gathered over d·c; else all-reduced
   bool gradient_overlap = false;  // behind the backward
   double gradient_bytes = 4;      // a number, in the sum over replicas
@@ -44,6 +45,7 @@ struct Engine {
 inline constexpr Engine kPenstock{.name = "penstock",
                                   .tensor_overlap = false,
                                   .context_by_split = true,
+                                  .folded_experts = true,
                                   .fused = true,
                                   .levels_layers = true};
 

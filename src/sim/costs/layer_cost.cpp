@@ -28,6 +28,10 @@ struct Site {
   double keys() const { return as_double(shape().kv_width()); }
   double hidden_bytes() const { return hardware.number_bytes() * tokens * hidden(); }
   FlashAttention flash() const { return {tokens, slice.own, slice.earlier, queries() / t}; }
+  bool has_experts() const { return shape().experts > 1; }
+  // Whole experts work on the rank's own tokens: nothing is gathered or scattered around them.
+  bool folds_experts() const { return engine.folded_experts && has_experts(); }
+  double expert_load() const { return slice.mesh.expert > 1 ? slice.expert_load : 1.0; }
   double gates() const { return slice.family == Family::Llama ? 2.0 : 1.0; }
 };
 
@@ -41,7 +45,8 @@ struct ExpertProducts {
 };
 ExpertProducts expert_products(const Site& site) {
   const double experts = as_double(site.shape().experts);
-  const double routed = site.tokens * as_double(site.shape().experts_per_token);
+  const double tokens = site.folds_experts() ? site.tokens / site.t : site.tokens;
+  const double routed = tokens * as_double(site.shape().experts_per_token) * site.expert_load();
   return {routed * site.slice.mesh.expert / experts, experts / site.slice.mesh.expert};
 }
 
@@ -52,7 +57,7 @@ struct Products {
 
 template <class Product>
 Products all_products(const Site& site, Product product) {
-  const double h = site.hidden(), f = as_double(site.shape().ffn) / site.t;
+  const double h = site.hidden(), f = as_double(site.shape().ffn) / (site.folds_experts() ? 1.0 : site.t);
   const ExpertProducts expert = expert_products(site);
   return {product(site.tokens, (site.queries() + 2 * site.keys()) / site.t, h),
           product(site.tokens, h, site.queries() / site.t),
@@ -163,8 +168,11 @@ ContextTraffic context_traffic(const Site& site) {
 Seconds expert_traffic(const Site& site) {
   const auto& shape = site.shape();
   if (shape.experts == 1 || site.slice.mesh.expert == 1) return 0;
-  const mesh::NodeSpread group = strided_expert_group(site.slice.mesh, site.hardware.node.gpus);
-  const double bytes = site.hidden_bytes() / site.t * as_double(shape.experts_per_token);
+  const std::int64_t node = site.hardware.node.gpus;
+  const mesh::NodeSpread group = site.folds_experts()
+                                     ? mesh::thinnest(site.slice.mesh, mesh::Group::Expert, node)
+                                     : strided_expert_group(site.slice.mesh, node);
+  const double bytes = site.hidden_bytes() / site.t * as_double(shape.experts_per_token) * site.expert_load();
   return 2.0 * all_to_all(site.hardware, group, bytes);
 }
 
@@ -175,7 +183,7 @@ LayerTerms forward_terms(const Site& site) {
   terms.elementwise = layer_elementwise(
       site.hardware, elementwise_bytes(site, forward_traffic(site.engine, site.shape(), site.slice.family)),
       site.hidden_bytes());
-  terms.tensor = 4 * tensor_pass(site);
+  terms.tensor = (site.folds_experts() ? 2 : 4) * tensor_pass(site);
   terms.context = context_traffic(site).forward;
   terms.expert = expert_traffic(site);
   terms.gaps = gaps(site.hardware, forward_kernels(site.slice.family));
@@ -190,7 +198,7 @@ LayerTerms backward_terms(const Site& site) {
   terms.elementwise = layer_elementwise_backward(
       site.hardware, elementwise_bytes(site, backward_traffic(site.engine, site.shape(), site.slice.family)),
       site.hidden_bytes());
-  terms.tensor = (regathers ? 6 : 4) * tensor_pass(site);
+  terms.tensor = (regathers ? 6 : 4) * tensor_pass(site) / (site.folds_experts() ? 2 : 1);
   terms.context = context_traffic(site).backward;
   terms.expert = expert_traffic(site);
   terms.gaps = gaps(site.hardware, backward_kernels(site.slice.family));
@@ -227,9 +235,9 @@ LayerTerms recompute_terms(const Site& site) {
   }
   if (missing(SavedTensor::GateUp)) {
     terms.matrix += products.fc1;
-    terms.tensor += tensor_pass(site);
-    terms.expert += 0.5 * expert_traffic(site);
+    if (!site.folds_experts()) terms.tensor += tensor_pass(site);
   }
+  if (missing(SavedTensor::Dispatched)) terms.expert += 0.5 * expert_traffic(site);
   if (missing(SavedTensor::Product)) terms.elementwise += elementwise(site.hardware, 5 * mlp);
   if (site.slice.recompute_scores) terms.attention += attention_forward(site);
   return terms;

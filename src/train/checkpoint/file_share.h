@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "files/safetensors.h"
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 
 namespace penstock::train {
 

@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include "nn/allocator.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/merge.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::train {
 namespace {

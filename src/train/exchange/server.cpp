@@ -14,10 +14,10 @@
 #include "comm/backoff.h"
 #include "comm/message.h"
 #include "comm/polling.h"
-#include "nn/allocator.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/cpu/element.h"
-#include "nn/parameter_maker.h"
+#include "nn/memory/allocator.h"
+#include "nn/parameters/parameter_maker.h"
 #include "run/context.h"
 #include "train/exchange/own_requests.h"
 

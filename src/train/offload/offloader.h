@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "nn/parked_storage.h"
+#include "nn/memory/parked_storage.h"
 #include "nn/stage.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"

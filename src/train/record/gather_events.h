@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/groups.h"
-#include "nn/ledger.h"
+#include "nn/memory/ledger.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 #include "train/record/metrics.h"

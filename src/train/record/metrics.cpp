@@ -71,6 +71,13 @@ std::string to_json(const StepMetrics& metrics) {
   if (metrics.collective_hidden) line["collective_hidden"] = *metrics.collective_hidden;
   add_traffic(line, "tensor", metrics.tensor);
   add_traffic(line, "context", metrics.context);
+  add_traffic(line, "expert", metrics.expert);
+  if (metrics.load) {
+    line["balance_loss"] = metrics.load->balance_loss;
+    line["z_loss"] = metrics.load->z_loss;
+    line["expert_load"] = metrics.load->greatest_over_mean();
+    line["expert_rows"] = metrics.load->rows;
+  }
   if (metrics.skipped) line["skipped"] = true;
   if (metrics.evaluation_loss) line["evaluation_loss"] = *metrics.evaluation_loss;
   return line.dump();
@@ -85,6 +92,13 @@ std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics) {
                                          {"speed/mfu", metrics.mfu},
                                          {"speed/bubble_fraction", metrics.bubble_fraction},
                                          {"memory/peak_bytes", static_cast<double>(metrics.peak_bytes)}};
+  if (metrics.load) {
+    curves.emplace_back("train/balance_loss", metrics.load->balance_loss);
+    curves.emplace_back("train/z_loss", metrics.load->z_loss);
+    for (std::size_t layer = 0; layer < metrics.load->rows.size(); ++layer)
+      curves.emplace_back("experts/greatest_over_mean_layer_" + std::to_string(layer),
+                          metrics.load->greatest_over_mean(layer));
+  }
   if (metrics.evaluation_loss) curves.emplace_back("evaluation/loss", *metrics.evaluation_loss);
   return curves;
 }
@@ -152,6 +166,7 @@ std::string to_json(const Summary& summary) {
                 {"processes", processes}};
   add_traffic(document, "tensor", summary.tensor);
   add_traffic(document, "context", summary.context);
+  add_traffic(document, "expert", summary.expert);
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

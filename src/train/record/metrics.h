@@ -12,6 +12,7 @@
 #include "files/event_file.h"
 #include "model/memory/table.h"
 #include "train/record/axis_traffic.h"
+#include "train/record/expert_load.h"
 
 namespace penstock::train {
 
@@ -30,6 +31,8 @@ struct StepMetrics {
   std::optional<double> collective_hidden = {};  // the same of collectives between replicas
   std::optional<AxisTraffic> tensor = {};        // of several tensor ranks
   std::optional<AxisTraffic> context = {};       // of several context ranks
+  std::optional<AxisTraffic> expert = {};        // of several expert ranks
+  std::optional<ExpertLoad> load = {};           // of layers with experts
   bool skipped = false;                          // no update: loss or gradient not finite
   std::optional<double> evaluation_loss;         // after this step's update
 };
@@ -97,8 +100,8 @@ struct Summary {
   std::optional<double> bigram_loss;      // of a bigram table on the same held-out text
   std::optional<double> copy_hidden;      // of the last step
   std::optional<double> collective_hidden = {};
-  std::optional<AxisTraffic> tensor = {}, context = {};  // of the last step
-  Seconds step_s = 0;                                    // of the last step
+  std::optional<AxisTraffic> tensor = {}, context = {}, expert = {};  // of the last step
+  Seconds step_s = 0;                                                 // of the last step
   std::int64_t skipped_steps = 0;
   std::string machine;
   std::vector<DeviceSummary> devices;

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "nn/ledger.h"
+#include "nn/memory/ledger.h"
 
 namespace penstock::train {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "comm/mpi.h"
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/groups.h"
-#include "nn/ledger.h"
+#include "nn/memory/ledger.h"
 #include "run/run.h"
 #include "train/record/metrics.h"
 

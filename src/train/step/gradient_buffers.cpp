@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "nn/allocator.h"
-#include "nn/parameter_maker.h"
+#include "nn/memory/allocator.h"
+#include "nn/parameters/parameter_maker.h"
 #include "run/replicas.h"
 #include "schedule/units.h"
 

@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "nn/allocator.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/boundary.h"
-#include "nn/parameter_maker.h"
+#include "nn/memory/allocator.h"
+#include "nn/parameters/parameter_maker.h"
 #include "train/step/tied_embeddings.h"
 
 namespace penstock::train {

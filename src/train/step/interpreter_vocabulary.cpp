@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 #include "nn/vocabulary_visit.h"
 #include "train/step/interpreter.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/exact_sum.h"
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 #include "run/options.h"
 
 namespace penstock::train {

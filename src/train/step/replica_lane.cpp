@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "nn/allocator.h"
 #include "nn/groups/tensor_bytes.h"
-#include "nn/parameter_maker.h"
+#include "nn/memory/allocator.h"
+#include "nn/parameters/parameter_maker.h"
 #include "run/replicas.h"
 
 namespace penstock::train {
@@ -47,6 +47,33 @@ std::string name_of(const run::Run& run, const Op& op) {
   return (op.kind == OpKind::ReduceGradients ? "REDUCE_GRAD of " : "GATHER_WEIGHTS of ") + unit;
 }
 
+// The parameter whose weight this one's is: another's for the output side of tied embeddings.
+const nn::Parameter& owner_of(const nn::Parameter& parameter, const Unit& unit) {
+  const auto same = [&](const nn::Parameter* other) { return other->master.is_same(parameter.master); };
+  return **std::ranges::find_if(unit.parameters, same);
+}
+
+comm::SharedBuffer whole(const nn::Parameter& parameter, const at::Tensor& tensor, int ranks) {
+  comm::SharedBuffer buffer{.elements = nn::bytes_of_tensor(tensor).data(), .shares = {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const mesh::Shard share = mesh::flat_share(parameter.elements(), ranks, rank);
+    buffer.shares.push_back({share.begin, share.count});
+  }
+  return buffer;
+}
+
+// The own share, cut once more.
+comm::SharedBuffer own_copies(const nn::Parameter& parameter, const at::Tensor& tensor, int ranks) {
+  const mesh::Shard own = parameter.share();
+  comm::SharedBuffer buffer{
+      .elements = nn::bytes_of_tensor(tensor).data() + own.begin * tensor.element_size(), .shares = {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const mesh::Shard share = mesh::flat_share(own.count, ranks, rank);
+    buffer.shares.push_back({share.begin, share.count});
+  }
+  return buffer;
+}
+
 }  // namespace
 
 ReplicaLane::ReplicaLane(const run::Run& run, const comm::Groups& groups, Units& units,
@@ -54,8 +81,8 @@ ReplicaLane::ReplicaLane(const run::Run& run, const comm::Groups& groups, Units&
     : run_(run),
       units_(units),
       gradients_(gradients),
-      sharing_(*groups.sharing),
-      copying_(*groups.copying),
+      families_{Family{false, groups.replicas ? &*groups.replicas : nullptr},
+                Family{true, groups.expert_replicas ? &*groups.expert_replicas : nullptr}},
       room_(make_room(run, units)),
       lane_(type_of(room_), nn::bytes_of_tensor(room_), {run::kReplicaPiece, run::kReplicaWindow},
             static_cast<int>(schedule::Channel::Replicas), run.options.train.timeout) {}
@@ -71,70 +98,71 @@ void ReplicaLane::start(std::uint32_t index, const Op& op) {
   flights_.push_back(flight);
 }
 
-// Scattered over the ranks of a shard group, then all-reduced between those with the same share.
 void ReplicaLane::reduce(Flight& flight) {
+  for (const Family& family : families_) reduce(flight, family);
+}
+
+// Scattered over the ranks of a shard group, then all-reduced between those with the same share.
+void ReplicaLane::reduce(Flight& flight, const Family& family) {
+  if (!family.groups) return;
+  const auto& [sharing, copying] = *family.groups;
   const std::string name = name_of(run_, flight.op);
   std::vector<comm::SharedBuffer> shares, copies;
   for (const nn::Parameter* parameter : units_.at(flight.op.key.stage).parameters) {
-    shares.push_back(whole(*parameter, parameter->gradient));
-    copies.push_back(own_copies(*parameter, parameter->gradient));
+    if (!family.has(*parameter)) continue;
+    shares.push_back(whole(*parameter, parameter->gradient, sharing->size()));
+    copies.push_back(own_copies(*parameter, parameter->gradient, copying->size()));
   }
-  std::vector<comm::ShareLane::Ticket> tickets;
-  if (sharing_->size() > 1) tickets.push_back(lane_.sum(*sharing_, std::move(shares), name));
-  if (copying_->size() > 1) {
-    tickets.push_back(lane_.sum(*copying_, copies, name));
-    tickets.push_back(lane_.gather(*copying_, std::move(copies), room_.element_size(), name));
-  }
-  flight.first = tickets.front();
-  flight.last = tickets.back();
+  if (shares.empty()) return;
+  if (sharing->size() > 1) flight.add(lane_.sum(*sharing, std::move(shares), name));
+  if (copying->size() == 1) return;
+  flight.add(lane_.sum(*copying, copies, name));
+  flight.add(lane_.gather(*copying, std::move(copies), room_.element_size(), name));
 }
 
 void ReplicaLane::gather(Flight& flight) {
   Unit& unit = units_.at(flight.op.key.stage);
   if (!unit.passing && gathered_[flight.op.key.stage]) return;
-  std::vector<comm::SharedBuffer> shares;
-  std::size_t element = 0;
+  if (unit.passing) restore(unit);
+  for (const Family& family : families_) gather(flight, family);
+  gathered_[flight.op.key.stage] = true;
+}
+
+// Memory for the weights, with the own parts: others have kept theirs up to date.
+void ReplicaLane::restore(Unit& unit) const {
   const nn::CategoryScope scope(nn::Category::Weights);
   for (nn::Parameter* parameter : unit.parameters) {
-    const auto same = [&](const nn::Parameter* other) { return other->master.is_same(parameter->master); };
-    const nn::Parameter* owner = *std::ranges::find_if(unit.parameters, same);
-    const bool alias = owner != parameter;  // the output side of tied embeddings
-    if (alias && unit.passing) parameter->weight = owner->weight;
-    if (alias) continue;
-    if (unit.passing) {  // others have kept their own parts up to date
-      parameter->weight = at::empty(parameter->held_sizes(), at::dtype(nn::compute_type(run_.precision)));
-      nn::weight_from_master(*parameter);
+    const nn::Parameter& owner = owner_of(*parameter, unit);
+    if (&owner != parameter) {
+      parameter->weight = owner.weight;
+      continue;
     }
-    element = parameter->weight.element_size();
-    shares.push_back(whole(*parameter, parameter->weight));
+    parameter->weight = at::empty(parameter->held_sizes(), at::dtype(nn::compute_type(run_.precision)));
+    nn::weight_from_master(*parameter);
   }
-  gathered_[flight.op.key.stage] = true;
-  flight.first = flight.last = lane_.gather(*sharing_, std::move(shares), element, name_of(run_, flight.op));
+}
+
+void ReplicaLane::gather(Flight& flight, const Family& family) {
+  if (!family.groups || family.groups->sharing->size() == 1) return;
+  const comm::Replicas sharing = family.groups->sharing;
+  const Unit& unit = units_.at(flight.op.key.stage);
+  std::vector<comm::SharedBuffer> shares;
+  std::size_t element = 0;
+  for (const nn::Parameter* parameter : unit.parameters) {
+    if (!family.has(*parameter) || &owner_of(*parameter, unit) != parameter) continue;
+    element = parameter->weight.element_size();
+    shares.push_back(whole(*parameter, parameter->weight, sharing->size()));
+  }
+  if (!shares.empty())
+    flight.add(lane_.gather(*sharing, std::move(shares), element, name_of(run_, flight.op)));
+}
+
+bool ReplicaLane::Family::has(const nn::Parameter& parameter) const {
+  return experts == (mesh::cut_of(parameter.name) == mesh::Cut::Expert);
 }
 
 void ReplicaLane::release(const Op& op) {
   for (nn::Parameter* parameter : units_.at(op.key.stage).parameters) parameter->weight.reset();
-}
-
-comm::SharedBuffer ReplicaLane::whole(const nn::Parameter& parameter, const at::Tensor& tensor) const {
-  comm::SharedBuffer buffer{.elements = nn::bytes_of_tensor(tensor).data(), .shares = {}};
-  for (int rank = 0; rank < sharing_->size(); ++rank) {
-    const mesh::Shard share = mesh::flat_share(parameter.elements(), sharing_->size(), rank);
-    buffer.shares.push_back({share.begin, share.count});
-  }
-  return buffer;
-}
-
-// The own share, cut once more.
-comm::SharedBuffer ReplicaLane::own_copies(const nn::Parameter& parameter, const at::Tensor& tensor) const {
-  const mesh::Shard own = parameter.share();
-  comm::SharedBuffer buffer{
-      .elements = nn::bytes_of_tensor(tensor).data() + own.begin * tensor.element_size(), .shares = {}};
-  for (int rank = 0; rank < copying_->size(); ++rank) {
-    const mesh::Shard share = mesh::flat_share(own.count, copying_->size(), rank);
-    buffer.shares.push_back({share.begin, share.count});
-  }
-  return buffer;
 }
 
 void ReplicaLane::finish(std::uint32_t index, const std::function<bool()>& meanwhile, const Report& report) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of one rank with its replicas (mesh.md §3): gradients are summed and weights gathered piece
 // by piece while the rank computes. Ops are carried out one after the other, in the order in which they
-// start.
+// start: dense weights among their replicas, then experts among theirs.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -27,7 +28,7 @@ struct CollectiveFacts {
 
 class ReplicaLane {
  public:
-  // All arguments outlive the lane; the groups are those of several replicas.
+  // All arguments outlive the lane; the groups have several replicas, of dense weights or of experts.
   ReplicaLane(const run::Run& run, const comm::Groups& groups, Units& units, GradientBuffers& gradients);
 
   // Event times count from `began` (clock.h).
@@ -56,18 +57,32 @@ class ReplicaLane {
     schedule::Op op;
     std::uint32_t index = 0;
     comm::ShareLane::Ticket first = 0, last = -1;  // none: last < first
+
+    void add(comm::ShareLane::Ticket ticket) {
+      if (last < first) first = ticket;
+      last = ticket;
+    }
+  };
+
+  // Parameters that the same ranks have; no groups where this rank alone has them.
+  struct Family {
+    bool experts = false;
+    const comm::ReplicaGroups* groups = nullptr;
+
+    bool has(const nn::Parameter& parameter) const;
   };
 
   void reduce(Flight& flight);
+  void reduce(Flight& flight, const Family& family);
   void gather(Flight& flight);
+  void gather(Flight& flight, const Family& family);
+  void restore(Unit& unit) const;
   void end(const Flight& flight, const Report& report);
-  comm::SharedBuffer whole(const nn::Parameter& parameter, const at::Tensor& tensor) const;
-  comm::SharedBuffer own_copies(const nn::Parameter& parameter, const at::Tensor& tensor) const;
 
   const run::Run& run_;
   Units& units_;
   GradientBuffers& gradients_;
-  comm::Replicas sharing_, copying_;
+  std::array<Family, 2> families_;
   at::Tensor room_;
   comm::ShareLane lane_;
   std::deque<Flight> flights_;

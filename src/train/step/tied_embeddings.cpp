@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
-#include "nn/parameter_maker.h"
+#include "nn/parameters/parameter_maker.h"
 #include "schedule/program.h"
 
 namespace penstock::train {

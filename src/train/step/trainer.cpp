@@ -10,20 +10,19 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/polling.h"
-#include "comm/single.h"
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 #include "nn/stage_parameters.h"
-#include "run/context.h"
 #include "run/lowering.h"
 #include "run/replicas.h"
 #include "schedule/exchange/time.h"
+#include "train/step/gather_load.h"
 #include "train/step/tensor_copies.h"
 
 namespace penstock::train {
 namespace {
 
 std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh::StateSharing& sharing,
-                                     nn::TensorGroup& group, const nn::ContextGroup& context) {
+                                     const nn::ExpertOptions& experts, LayerGroups& groups) {
   const bool sharded = run.sharded_vocabulary();
   const bool passing = run.states == schedule::ReplicaStates::Passing;
   std::map<int, nn::Stage> stages;
@@ -41,8 +40,9 @@ std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh
                                       .max_positions = run.options.data.seq_len,
                                       .keep = {keep, keep + count},
                                       .states = {sharing, passing},
-                                      .group = &group,
-                                      .context = &context}));
+                                      .experts = experts,
+                                      .group = &groups.tensor(),
+                                      .context = &groups.context()}));
   }
   return stages;
 }
@@ -78,22 +78,27 @@ mesh::StateSharing sharing_at(const run::Run& run, int rank) {
   return run::sharing_of(run, run.mesh.coordinates_of(rank));
 }
 
+comm::SharingRanks sharing_ranks(const run::Run& run) {
+  const bool experts = run.shape().experts > 1;
+  return {.dense = run::sharing_of(run, {}).shards,
+          .experts = experts ? run::expert_sharing_of(run, {}).shards : 0};
+}
+
 }  // namespace
 
 Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile)
     : run_(run),
       evaluation_(run::evaluation_of(run)),
       profiles_(profile),
-      groups_(comm::make_groups(world, run.mesh, sharing_at(run, world.rank()).shards)),
-      tensor_(make_tensor_group()),
-      context_(make_context_group()) {
+      groups_(comm::make_groups(world, run.mesh, sharing_ranks(run))),
+      layer_groups_(run, groups_, [this] { return advance(); }) {
   const int device = groups_.pipeline->rank();
   nn::install_allocator();
   const nn::LedgerScope counted(ledger_);
   const mesh::StateSharing sharing = sharing_at(run, world.rank());
-  stages_ = make_stages(run, device, sharing, tensor_, context_);
+  stages_ = make_stages(run, device, sharing, expert_options(), layer_groups_);
   if (run.sharded_vocabulary())
-    vocabulary_.emplace(vocabulary_options(run, groups_.pipeline, sharing, tensor_));
+    vocabulary_.emplace(vocabulary_options(run, groups_.pipeline, sharing, layer_groups_.tensor()));
   {
     const nn::CategoryScope moments(nn::Category::Optimizer);
     optimizer_ = std::make_unique<Optimizer>(parameters(), run.options.train);
@@ -114,28 +119,19 @@ bool Trainer::advance() {
   return (exchanging_ && exchange_server_ && exchange_server_->serve()) || moved;
 }
 
-std::unique_ptr<comm::Communicator> Trainer::polling(comm::Communicator& ranks) {
-  return comm::make_polling(
-      ranks, [this] { return advance(); }, run_.options.train.timeout);
-}
-
-nn::TensorGroup Trainer::make_tensor_group() {
-  if (run_.tensor_shards() == 1) return {};
-  if (groups_.tensor) {
-    polling_tensor_ = polling(**groups_.tensor);
-    polling_vocabulary_ = polling(*groups_.vocabulary);
-  } else {
-    polling_tensor_ = comm::make_single();
-  }
-  return {*polling_tensor_, run_.tensor_shards(), run_.options.parallel.tp_overlap};
-}
-
-nn::ContextGroup Trainer::make_context_group() {
-  if (run_.mesh.context == 1) return {};
-  polling_context_ = polling(**groups_.context);
-  const model::ContextSplit split = run::context_split(run_.options);
-  const auto mode = split.gathers ? nn::ContextMode::Gather : nn::ContextMode::Query;
-  return {*polling_context_, static_cast<int>(split.heads), mode};
+nn::ExpertOptions Trainer::expert_options() {
+  const run::MoeOptions& moe = run_.options.moe;
+  const mesh::Coordinates at = run_.mesh.coordinates_of(groups_.world->rank());
+  return {.own = mesh::experts_of(run_.mesh, run_.shape().experts, at),
+          .sharing = run::expert_sharing_of(run_, at),
+          .group = &layer_groups_.experts(),
+          .losses = {.balance = moe.balance_coefficient,
+                     .z = moe.z_coefficient,
+                     .tokens = run_.options.train.micro_batch * run_.options.data.seq_len,
+                     .micro_batches = run_.options.train.batch / run_.options.train.micro_batch,
+                     .over_step = moe.balance_over == "step",
+                     .sum = [this](std::span<std::int64_t> counts) { layer_groups_.sum_choices(counts); }},
+          .forced_balance = moe.forced_balance};
 }
 
 Units Trainer::units() {
@@ -154,7 +150,7 @@ Units Trainer::units() {
 void Trainer::prepare_replicas() {
   units_ = units();
   gradients_.emplace(run_, run_.program.devices[groups_.pipeline->rank()], units_);
-  if (!groups_.sharing) return;
+  if (!groups_.replicas && !groups_.expert_replicas) return;
   replicas_ = std::make_unique<ReplicaLane>(run_, groups_, units_, *gradients_);
   polling_ = comm::make_polling(
       *groups_.pipeline, [this] { return replicas_->advance(); }, run_.options.train.timeout);
@@ -183,8 +179,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   targets_ = tokens.target_count;
   comm::as_part_of("the start of a step", [&] { groups_.world->barrier(); });
   profile_.restart();
-  tensor_before_ = tensor_traffic();
-  context_before_ = context_traffic();
+  layer_groups_.restart();
   const at::AutoDispatchBelowADInplaceOrView explicit_backward;  // no operation records itself for autograd
   const nn::ProfileScope profiled(profiles_ ? &profile_ : nullptr);
   const Seconds began = steady_seconds();
@@ -223,7 +218,7 @@ double Trainer::mean_loss(const std::vector<double>& loss_sums, std::int64_t tar
 void Trainer::update(const std::vector<double>& loss_sums) {
   report_.loss = mean_loss(loss_sums, targets_);
   if (vocabulary_) vocabulary_->add_tied_gradients();
-  sum_tensor_copies(parameters(), tensor_);
+  sum_tensor_copies(parameters(), layer_groups_.tensor());
   ExactSum::Words squares = optimizer_->square_sums().words();
   comm::as_part_of("the norm of the gradient", [&] {
     groups_.world->all_reduce(squares.data(), squares.size(), comm::Type::I64, comm::Reduction::Sum);
@@ -240,16 +235,17 @@ void Trainer::gather_facts(Seconds seconds) {
   const auto& list = run_.program.devices[groups_.pipeline->rank()];
   const CopyFacts copied = copies();
   const CollectiveFacts moved = replicas_ ? replicas_->facts() : CollectiveFacts{};
-  const AxisTraffic tensor = tensor_traffic(), context = context_traffic();
+  const auto [tensor, context, expert] = layer_groups_.traffic();
   double sums[] = {schedule::busy_seconds(list, events_, exchanges_),
                    copied.copying,
                    copied.waiting,
                    moved.busy,
                    moved.waiting,
-                   static_cast<double>(tensor.sent - tensor_before_.sent),
-                   static_cast<double>(context.sent - context_before_.sent)};
-  double facts[] = {seconds, static_cast<double>(ledger_.peak_total()), tensor.waited - tensor_before_.waited,
-                    context.waited - context_before_.waited};
+                   static_cast<double>(tensor.sent),
+                   static_cast<double>(context.sent),
+                   static_cast<double>(expert.sent)};
+  double facts[] = {seconds, static_cast<double>(ledger_.peak_total()), tensor.waited, context.waited,
+                    expert.waited};
   comm::as_part_of("the end of a step", [&] {
     groups_.world->all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
     groups_.world->all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
@@ -258,6 +254,8 @@ void Trainer::gather_facts(Seconds seconds) {
   report_.peak_bytes = static_cast<Bytes>(facts[1]);
   if (run_.mesh.tensor > 1) report_.tensor = {static_cast<Bytes>(sums[5]), facts[2]};
   if (run_.mesh.context > 1) report_.context = {static_cast<Bytes>(sums[6]), facts[3]};
+  if (run_.mesh.expert > 1) report_.expert = {static_cast<Bytes>(sums[7]), facts[4]};
+  if (run_.shape().experts > 1) report_.load = gather_load(run_, stages_, groups_.world);
   if (sums[1] > 0) report_.copy_hidden = std::max(0.0, 1.0 - sums[2] / sums[1]);
   if (sums[3] > 0) report_.collective_hidden = std::max(0.0, 1.0 - sums[4] / sums[3]);
   report_.bubble_fraction = 1.0 - sums[0] / (static_cast<double>(groups_.world->size()) * report_.seconds);
@@ -275,10 +273,10 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
                     .pipeline = exchanges   ? exchange_server_->pipeline()
                                 : replicas_ ? comm::Pipeline(*polling_)
                                             : groups_.pipeline,
-                    .tensor = tensor_,
-                    .context = context_,
+                    .tensor = layer_groups_.tensor(),
+                    .context = layer_groups_.context(),
                     .vocabulary = vocabulary(),
-                    .visitors = polling_vocabulary_.get(),
+                    .visitors = layer_groups_.vocabulary(),
                     .offloader = training ? offloader_.get() : nullptr,
                     .exchange = training ? exchange_server_.get() : nullptr,
                     .gradients = training ? &*gradients_ : nullptr,

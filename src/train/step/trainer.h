@@ -9,14 +9,15 @@
 
 #include "comm/groups.h"
 #include "nn/kernels/profile.h"
-#include "nn/ledger.h"
+#include "nn/memory/ledger.h"
 #include "nn/stage.h"
 #include "nn/vocabulary_shard.h"
 #include "run/run.h"
 #include "train/exchange/server.h"
 #include "train/offload/offloader.h"
-#include "train/record/axis_traffic.h"
+#include "train/record/expert_load.h"
 #include "train/step/interpreter.h"
+#include "train/step/layer_groups.h"
 #include "train/step/optimizer.h"
 
 namespace penstock::train {
@@ -34,7 +35,9 @@ struct StepReport {
   std::optional<double> copy_hidden;
   // The same of collectives between replicas; empty for one replica.
   std::optional<double> collective_hidden;
-  std::optional<AxisTraffic> tensor, context;  // between the ranks of those axes, if there are several
+  // Between the ranks of those axes, if there are several.
+  std::optional<AxisTraffic> tensor, context, expert;
+  std::optional<ExpertLoad> load;  // of a model with experts
 };
 
 class Trainer {
@@ -69,29 +72,20 @@ class Trainer {
 
  private:
   bool advance();
-  std::unique_ptr<comm::Communicator> polling(comm::Communicator& ranks);
-  nn::TensorGroup make_tensor_group();
-  nn::ContextGroup make_context_group();
   std::unique_ptr<ExchangeServer> make_exchange_server();
+  nn::ExpertOptions expert_options();
   Units units();
   void prepare_replicas();
   std::unique_ptr<Interpreter> make_interpreter(const schedule::Program& program, Mode mode);
   double mean_loss(const std::vector<double>& loss_sums, std::int64_t targets);
   void update(const std::vector<double>& loss_sums);
   void gather_facts(Seconds seconds);
-  // Of this rank, since it began.
-  AxisTraffic tensor_traffic() const { return {tensor_.sent(), tensor_.waited()}; }
-  AxisTraffic context_traffic() const { return {context_.sent(), context_.waited()}; }
-
   const run::Run& run_;
   const schedule::Program evaluation_;
   const bool profiles_;
   bool made_ = false;  // groups may wait while the members after them do not exist yet
   comm::Groups groups_;
-  // Their waits advance all that goes on beside them.
-  std::unique_ptr<comm::Communicator> polling_tensor_, polling_context_, polling_vocabulary_;
-  nn::TensorGroup tensor_;
-  nn::ContextGroup context_;
+  LayerGroups layer_groups_;
   nn::Ledger ledger_;  // before the tensors counted in it
   std::map<int, nn::Stage> stages_;
   std::optional<nn::VocabularyShard> vocabulary_;  // under vocabulary parallelism
@@ -110,10 +104,9 @@ class Trainer {
   std::vector<OpMemory> memory_;
   nn::Profile profile_;
   std::vector<Seconds> processor_seconds_;
-  AxisTraffic tensor_before_, context_before_;  // of the steps before the current one
-  bool exchanging_ = false;                     // a step is under way that may serve others
-  StepReport report_;                           // of the current step
-  std::int64_t targets_ = 0;                    // of the current step
+  bool exchanging_ = false;   // a step is under way that may serve others
+  StepReport report_;         // of the current step
+  std::int64_t targets_ = 0;  // of the current step
 };
 
 }  // namespace penstock::train

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 
 namespace penstock::train {
 

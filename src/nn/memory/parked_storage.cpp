@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/parked_storage.h"
+#include "nn/memory/parked_storage.h"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/Allocator.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 namespace {

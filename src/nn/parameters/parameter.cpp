@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 
 #include <functional>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/ledger.h"
+#include "nn/memory/ledger.h"
 
 namespace penstock::nn {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/parameter_maker.h"
+#include "nn/parameters/parameter_maker.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "nn/allocator.h"
+#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 

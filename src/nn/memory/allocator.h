@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "nn/ledger.h"
+#include "nn/memory/ledger.h"
 
 namespace penstock::nn {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/shape.h"
-#include "nn/parameter.h"
+#include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
 

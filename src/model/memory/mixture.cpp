@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/memory/mixture.h"
+
+namespace penstock::model {
+
+MixtureTape::MixtureTape(Tape& tape, const KernelSetting& setting, const Shape& shape, Tokens tokens)
+    : tape_(tape),
+      setting_(setting),
+      shape_(shape),
+      tokens_(tokens),
+      element_(element_size(setting.precision)),
+      accumulator_(accumulator_size(setting.precision)) {}
+
+Bytes MixtureTape::routing() const {
+  return tokens_ * statistics_bytes(shape_, KeepSet{}.with(SavedTensor::GateUp), accumulator_);
+}
+
+Tokens MixtureTape::rows_of_expert() const {
+  return (tokens_ * shape_.experts_per_token + shape_.experts - 1) / shape_.experts;
+}
+
+void MixtureTape::take_product(std::int64_t in, std::int64_t out) {
+  tape_.take(rows(out));
+  tape_.touch(product_scratch(setting_, rows_of_expert(), in, out));
+}
+
+void MixtureTape::complete(KeepSet have) {
+  if (!have.has(SavedTensor::GateUp)) {
+    const Bytes widened = (setting_.narrow() ? widened_tokens() : 0) + widened_router();
+    tape_.touch(widened + scores());
+    tape_.take(routing());
+  }
+  if (!have.has(SavedTensor::Dispatched)) tape_.take(rows(shape_.hidden));
+  if (have.has(SavedTensor::GateUp)) return;
+  take_product(shape_.hidden, shape_.ffn);
+  take_product(shape_.hidden, shape_.ffn);
+}
+
+void MixtureTape::forward() {
+  complete({});
+  tape_.take(rows(shape_.ffn));
+  take_product(shape_.ffn, shape_.hidden);
+  tape_.take(hidden());
+  tape_.give(rows(shape_.hidden));
+}
+
+void MixtureTape::backward(KeepSet have) {
+  complete(have);
+  tape_.take(rows(shape_.hidden));  // gradients of the experts' outputs
+  take_product(shape_.hidden, shape_.ffn);
+  if (!have.has(SavedTensor::Product)) tape_.take(rows(shape_.ffn));
+  tape_.take(2 * rows(shape_.ffn) + row_weights());
+  tape_.give(rows(shape_.ffn));
+  take_product(shape_.ffn, shape_.hidden);
+  tape_.take(row_weights() + scores());  // gradients
+  tape_.take(widened_tokens());
+  tape_.touch(widened_router());
+  tape_.take(hidden());
+  tape_.give(widened_tokens() + rows(shape_.hidden) + 2 * row_weights());
+}
+
+Bytes MixtureTape::pending_gradients() const { return rows(shape_.hidden) + 2 * rows(shape_.ffn) + scores(); }
+
+void MixtureTape::form_weight_gradients() {
+  if (setting_.narrow()) tape_.touch(widened_tokens());
+  for (const auto& [in, out] : {std::pair(shape_.ffn, shape_.hidden), {shape_.hidden, shape_.ffn}})
+    tape_.touch(weight_gradient_scratch(setting_, rows_of_expert(), in, out));
+}
+
+}  // namespace penstock::model

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/groups/expert_group.h"
+
+#include <ATen/ops/empty.h>
+
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "nn/groups/tensor_bytes.h"
+#include "nn/kernels/profile.h"
+
+namespace penstock::nn {
+namespace {
+
+constexpr int kChannel = 64;  // the group may be another group's communicator, which has lower ones
+
+std::vector<std::int64_t> sums_of(const std::vector<std::vector<std::int64_t>>& rows) {
+  std::vector<std::int64_t> sums;
+  for (const auto& row : rows) sums.push_back(std::accumulate(row.begin(), row.end(), std::int64_t{0}));
+  return sums;
+}
+
+// A tensor of so many rows like those of another.
+at::Tensor room_for(std::int64_t rows, const at::Tensor& like) {
+  std::vector<std::int64_t> sizes = like.sizes().vec();
+  sizes.front() = rows;
+  return at::empty(sizes, like.options());
+}
+
+// The rows of each (rank, expert) in the order in which they arrive and in that of the experts:
+// copy(arrived, ordered, count).
+template <class Copy>
+void for_segments(const ExpertRoute& route, Copy&& copy) {
+  std::int64_t ordered = 0;
+  for (std::size_t expert = 0; expert < route.counts.size(); ++expert) {
+    std::int64_t of_rank = 0;  // the first row from the rank
+    for (const std::vector<std::int64_t>& counts : route.received) {
+      const auto own = counts.begin() + static_cast<std::ptrdiff_t>(expert);
+      if (*own > 0) copy(std::accumulate(counts.begin(), own, of_rank), ordered, *own);
+      ordered += *own;
+      of_rank = std::accumulate(counts.begin(), counts.end(), of_rank);
+    }
+  }
+}
+
+KernelTimer::Work moved(const at::Tensor& rows) {
+  return {.bytes = 2.0 * static_cast<double>(rows.nbytes())};
+}
+
+}  // namespace
+
+std::int64_t ExpertRoute::rows() const {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+const ExpertGroup& ExpertGroup::alone() {
+  static const ExpertGroup group;
+  return group;
+}
+
+ExpertRoute ExpertGroup::route(std::span<const std::int64_t> counts) const {
+  ExpertRoute route;
+  if (!ranks_) {
+    route.counts.assign(counts.begin(), counts.end());
+    return route;
+  }
+  const auto e = static_cast<std::size_t>(ranks_->size());
+  PENSTOCK_CHECK(counts.size() % e == 0, "every rank has as many experts");
+  const std::size_t own = counts.size() / e;
+  std::vector<std::int64_t> all(counts.size());
+  const Seconds began = steady_seconds();
+  comm::as_part_of("the counts of an expert group", [&] {
+    ranks_->all_to_all(std::as_bytes(counts), std::as_writable_bytes(std::span(all)));
+  });
+  waited_ += steady_seconds() - began;
+  route.counts.resize(own);
+  for (std::size_t rank = 0; rank < e; ++rank) {
+    const auto here = counts.subspan(rank * own, own);
+    route.sent.push_back(std::accumulate(here.begin(), here.end(), std::int64_t{0}));
+    const auto from = all.begin() + static_cast<std::ptrdiff_t>(rank * own);
+    route.received.emplace_back(from, from + static_cast<std::ptrdiff_t>(own));
+    for (std::size_t expert = 0; expert < own; ++expert) route.counts[expert] += route.received[rank][expert];
+  }
+  return route;
+}
+
+at::Tensor ExpertGroup::exchanged(const at::Tensor& rows, std::span<const std::int64_t> sent,
+                                  std::span<const std::int64_t> received) const {
+  PENSTOCK_CHECK(rows.is_contiguous(), "rows are sent as they lie");
+  at::Tensor arrived = room_for(std::accumulate(received.begin(), received.end(), std::int64_t{0}), rows);
+  const auto begin = [](std::span<const std::int64_t> counts, int rank) {
+    return std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
+  };
+  const int e = ranks_->size(), mine = ranks_->rank();
+  const Seconds began = steady_seconds();
+  comm::as_part_of("the rows of an expert group", [&] {
+    std::vector<comm::Request> requests;
+    for (int step = 1; step < e; ++step) {
+      const int from = (mine + e - step) % e, to = (mine + step) % e;
+      const at::Tensor theirs = arrived.narrow(0, begin(received, from), received[from]);
+      const at::Tensor ours = rows.narrow(0, begin(sent, to), sent[to]);
+      if (received[from] > 0) requests.push_back(ranks_->receive(bytes_of_tensor(theirs), from, kChannel));
+      if (sent[to] > 0) requests.push_back(ranks_->send(bytes_of_tensor(ours), to, kChannel));
+    }
+    arrived.narrow(0, begin(received, mine), received[mine])
+        .copy_(rows.narrow(0, begin(sent, mine), sent[mine]));
+    for (comm::Request& request : requests) request.wait();
+  });
+  waited_ += steady_seconds() - began;
+  return arrived;
+}
+
+at::Tensor ExpertGroup::dispatch(const at::Tensor& rows, const ExpertRoute& route) const {
+  if (!ranks_) return rows;
+  const at::Tensor arrived = exchanged(rows, route.sent, sums_of(route.received));
+  const KernelTimer timer(Kernel::Dispatch, moved(arrived));
+  at::Tensor ordered = room_for(arrived.size(0), arrived);
+  for_segments(route, [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+    ordered.narrow(0, to, count).copy_(arrived.narrow(0, from, count));
+  });
+  return ordered;
+}
+
+at::Tensor ExpertGroup::combine(const at::Tensor& rows, const ExpertRoute& route) const {
+  if (!ranks_) return rows;
+  at::Tensor leaving = room_for(rows.size(0), rows);
+  {
+    const KernelTimer timer(Kernel::Combine, moved(rows));
+    for_segments(route, [&](std::int64_t to, std::int64_t from, std::int64_t count) {
+      leaving.narrow(0, to, count).copy_(rows.narrow(0, from, count));
+    });
+  }
+  return exchanged(leaving, sums_of(route.received), route.sent);
+}
+
+}  // namespace penstock::nn

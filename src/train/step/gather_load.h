@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The choices of all ranks' routers in the step that ends.
+#pragma once
+
+#include <map>
+
+#include "comm/groups.h"
+#include "nn/stage.h"
+#include "run/run.h"
+#include "train/record/expert_load.h"
+
+namespace penstock::train {
+
+// Of a run with experts; takes the stages' facts. The losses are added in the order of layers and ranks, so
+// their bits do not depend on how layers are cut into stages. Collective.
+ExpertLoad gather_load(const run::Run& run, std::map<int, nn::Stage>& stages, comm::World world);
+
+}  // namespace penstock::train

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of runs with experts: as predicted, where the routers send every expert as many rows.
+#include <gtest/gtest.h>
+
+#include "train/mesh_memory.h"
+
+namespace penstock::testing {
+namespace {
+
+struct Case {
+  int expert, tensor, context, replicas, devices;
+  const char* schedule;
+  int slices = 1;
+  const char* policy = "none";
+  const char* precision = "bf16";
+  const char* shard = "auto";
+  bool head_norms = false;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << "e " << c.expert << ", t " << c.tensor << ", c " << c.context << ", d " << c.replicas
+             << ", p " << c.devices << ", " << c.schedule << ", n " << c.slices << ", " << c.policy << ", "
+             << c.precision << ", shard " << c.shard << ", norms of heads " << c.head_norms;
+}
+
+run::Run plan_of(const Case& c) {
+  run::Options options = small_options(c.schedule, c.devices, c.slices, c.precision);
+  options.model.shape = {.layers = 4,
+                         .hidden = 128,
+                         .ffn = 176,
+                         .heads = 8,
+                         .kv_heads = 4,
+                         .vocab = 1001,
+                         .head_norms = c.head_norms,
+                         .experts = 8,
+                         .experts_per_token = 2};
+  options.data.seq_len = 512;
+  options.moe = {.balance_coefficient = 0.01, .forced_balance = true};
+  options.parallel.ep = c.expert;
+  options.parallel.tp = c.tensor;
+  options.parallel.cp = c.context;
+  options.parallel.dp = c.replicas;
+  options.parallel.shard = c.shard;
+  options.memory.policy = c.policy;
+  options.train.batch = 4 * c.replicas;
+  options.train.loss_tile_tokens = 64;
+  return planned(options);
+}
+
+void expect_all_predicted(std::initializer_list<Case> cases) {
+  for (const Case& c : cases) {
+    std::ostringstream what;
+    what << c;
+    SCOPED_TRACE(what.str());
+    expect_predicted(plan_of(c));
+  }
+}
+
+TEST(ExpertMemory, IsAsPredictedForEveryPolicy) {
+  for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
+    expect_all_predicted({{1, 1, 1, 1, 1, "1f1b", 1, policy},
+                          {1, 1, 1, 1, 2, "slimpipe", 4, policy, "f32"},
+                          {1, 1, 1, 1, 2, "zb-v", 1, policy},
+                          {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", true}});
+  }
+}
+
+TEST(ExpertMemory, IsAsPredictedForEveryMesh) {
+  expect_all_predicted({{1, 2, 1, 1, 1, "slimpipe", 4},
+                        {1, 1, 2, 1, 2, "slimpipe", 4},
+                        {1, 1, 1, 2, 1, "1f1b"},
+                        {2, 1, 1, 2, 1, "1f1b"},
+                        {2, 1, 1, 2, 2, "slimpipe", 4, "balanced"},
+                        {2, 2, 1, 1, 2, "slimpipe", 4, "none", "f32"},
+                        {2, 1, 1, 4, 1, "slimpipe", 4, "full", "bf16", "optimizer"},
+                        {4, 2, 1, 2, 1, "1f1b", 1, "none", "bf16", "weights"},
+                        {2, 2, 2, 1, 1, "slimpipe", 4, "balanced", "bf16", "weights"}});
+}
+
+}  // namespace
+}  // namespace penstock::testing

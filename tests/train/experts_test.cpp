@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers with experts: gradients and the routers' losses against autograd on meshes of all axes, and equal
+// bits whatever does not change which tokens meet.
+#include <gtest/gtest.h>
+
+#include "train/autograd_gradients.h"
+#include "train/equal_runs.h"
+
+namespace penstock::testing {
+namespace {
+
+run::Options options_of(std::int64_t experts, std::int64_t chosen, int slices,
+                        const std::string& precision = "f64") {
+  run::Options options = small_options(slices > 1 ? "slimpipe" : "1f1b", 1, slices, precision);
+  options.model.shape = {.layers = 3,
+                         .hidden = 24,
+                         .ffn = 11,
+                         .heads = 4,
+                         .kv_heads = 2,
+                         .experts = experts,
+                         .experts_per_token = chosen};
+  options.data.seq_len = 18;
+  options.train.batch = 4;
+  options.train.clip = 0;
+  options.moe.balance_coefficient = 0.3;
+  options.moe.z_coefficient = 0.05;
+  return options;
+}
+
+TEST(Experts, GradientsEqualAutogradOverStagesAndSlices) {
+  for (const auto& [experts, chosen] : {std::pair{2, 1}, {3, 2}, {3, 3}, {8, 1}, {8, 2}, {8, 8}}) {
+    for (const int slices : {1, 4}) {
+      for (const int devices : {1, 2}) {
+        for (const bool normalised : {true, false}) {
+          SCOPED_TRACE(::testing::Message() << experts << " experts, " << chosen << " of them, n " << slices
+                                            << ", p " << devices << ", normalised " << normalised);
+          run::Options options = options_of(experts, chosen, slices);
+          options.parallel.pp = devices;
+          options.model.shape.normalised_experts = normalised;
+          expect_autograd(options);
+        }
+      }
+    }
+  }
+}
+
+TEST(Experts, GradientsEqualAutogradOverTensorContextAndDataRanks) {
+  for (const auto& [tensor, context, replicas, devices] :
+       {std::tuple{2, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 1}, {2, 1, 2, 1}, {2, 2, 1, 2}, {2, 2, 2, 1}}) {
+    for (const char* over : {"micro_batch", "step"}) {
+      SCOPED_TRACE(::testing::Message() << "t " << tensor << ", c " << context << ", d " << replicas << ", p "
+                                        << devices << ", over a " << over);
+      run::Options options = options_of(3, 2, 1);
+      options.data.seq_len = 20;
+      options.parallel.tp = tensor;
+      options.parallel.cp = context;
+      options.parallel.dp = replicas;
+      options.parallel.pp = devices;
+      options.moe.balance_over = over;
+      if (options.moe.balance_over == "step") options.schedule.name = "gpipe";
+      expect_autograd(options);
+    }
+  }
+}
+
+TEST(Experts, GradientsEqualAutogradOverExpertRanks) {
+  int meshes = 0;
+  for (const int ranks : {2, 4}) {
+    for (const auto& [tensor, context, replicas, devices, slices] : {std::tuple{1, 1, 2, 1, 1},
+                                                                     {1, 1, 4, 1, 4},
+                                                                     {2, 1, 1, 2, 4},
+                                                                     {2, 1, 2, 1, 1},
+                                                                     {1, 2, 1, 2, 4},
+                                                                     {1, 2, 2, 1, 4},
+                                                                     {2, 2, 1, 1, 1},
+                                                                     {2, 1, 2, 2, 4},
+                                                                     {2, 2, 2, 1, 4}}) {
+      if (tensor * context * replicas % ranks != 0) continue;
+      for (const char* shard : {"off", "optimizer", "weights"}) {
+        SCOPED_TRACE(::testing::Message()
+                     << "e " << ranks << ", t " << tensor << ", c " << context << ", d " << replicas << ", p "
+                     << devices << ", n " << slices << ", shard " << shard);
+        run::Options options = options_of(8, 2, slices);
+        options.data.seq_len = 24;
+        options.parallel.ep = ranks;
+        options.parallel.tp = tensor;
+        options.parallel.cp = context;
+        options.parallel.dp = replicas;
+        options.parallel.pp = devices;
+        options.parallel.shard = shard;
+        expect_autograd(options);
+        ++meshes;
+      }
+    }
+  }
+  EXPECT_GE(meshes, 40);
+}
+
+TEST(Experts, GradientsEqualAutogradWithNormsOfHeads) {
+  for (const auto& [experts, tensor, context, devices, slices] : {std::tuple{1, 1, 1, 2, 4},
+                                                                  {1, 2, 1, 1, 4},
+                                                                  {1, 4, 1, 1, 1},
+                                                                  {1, 1, 2, 2, 4},
+                                                                  {4, 2, 2, 1, 4},
+                                                                  {4, 1, 1, 2, 1}}) {
+    for (const char* policy : {"none", "balanced", "full"}) {
+      for (const char* mode : {"gather", "query", "heads"}) {
+        if (context == 1 && std::string(mode) != "heads") continue;
+        SCOPED_TRACE(::testing::Message() << experts << " experts, t " << tensor << ", c " << context << " "
+                                          << mode << ", p " << devices << ", n " << slices << ", " << policy);
+        run::Options options = options_of(experts, std::min(experts, 2), slices);
+        if (experts == 1) options.moe = {};
+        options.model.shape.head_norms = true;
+        options.data.seq_len = 24;
+        options.parallel.tp = tensor;
+        options.parallel.cp = context;
+        options.parallel.cp_mode = mode;
+        options.parallel.pp = devices;
+        options.memory.policy = policy;
+        expect_autograd(options);
+      }
+    }
+  }
+}
+
+// Slices, ranks of the other axes and experts stay; all else may change.
+run::Options bits_options(int slices, const std::string& precision, int experts_ranks = 1) {
+  run::Options options = options_of(4, 2, slices, precision);
+  options.data.seq_len = 32;
+  options.train.batch = 8;
+  options.parallel.dp = experts_ranks;
+  options.parallel.ep = experts_ranks;
+  return options;
+}
+
+TEST(Experts, BitsAreThoseOfOneDeviceForEveryScheduleAndPolicy) {
+  for (const int ranks : {1, 2}) {
+    for (const char* precision : {"f32", "bf16"}) {
+      for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
+        for (const char* schedule : {"slimpipe", "1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
+          SCOPED_TRACE(::testing::Message()
+                       << "e " << ranks << ", " << precision << ", " << policy << ", " << schedule);
+          const bool slices = std::string(schedule) == "slimpipe";
+          run::Options options = bits_options(slices ? 4 : 1, precision, ranks);
+          options.schedule.name = schedule;
+          options.parallel.pp = 2;
+          options.model.shape.layers = 4;
+          options.memory.policy = policy;
+          run::Options alone = options;
+          alone.parallel.pp = 1;
+          alone.schedule.name = slices ? "slimpipe" : "1f1b";
+          alone.memory.policy = "none";
+          static std::map<std::string, Trained> wanted;
+          const std::string key = std::to_string(ranks) + precision + (slices ? " sliced" : "");
+          if (!wanted.contains(key)) wanted[key] = train_steps(planned(alone), 4);
+          expect_equal_runs(train_steps(planned(options), 4), wanted.at(key));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
