@@ -30,15 +30,14 @@ def run_ours(program, size, dtype, steps):
 
 
 def moved_share(path):
-    """Of the time of all kernels, that of Dispatch and Combine."""
+    """Of the time of all kernels of the last profiled step, that of dispatch and combine."""
+    profile = json.loads(path.read_text())
     seconds = {}
-    for step in json.loads(path.read_text())["steps"]:
-        for calls in step["devices"]:
-            for call in calls:
-                kernel = call["kernel"] if isinstance(call, dict) else call[0]
-                begin, end = (call["start"], call["end"]) if isinstance(call, dict) else call[2:4]
-                seconds[kernel] = seconds.get(kernel, 0) + end - begin
-    return sum(value for kernel, value in seconds.items() if kernel in ("dispatch", "combine")) / sum(seconds.values())
+    for calls in profile["steps"][-1]["devices"]:
+        for kernel, _, begin, end, *_ in calls:
+            name = profile["kernels"][kernel]
+            seconds[name] = seconds.get(name, 0) + end - begin
+    return (seconds["dispatch"] + seconds["combine"]) / sum(seconds.values())
 
 
 def measurements(program, python, size, dtype, steps):

@@ -2,7 +2,10 @@
 #include "nn/experts/mixture.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "nn/kernels/cpu/element.h"
@@ -12,7 +15,7 @@
 namespace penstock::nn {
 namespace {
 
-// The rows [first, first + count) of each expert that has any.
+// The rows [first, first + count) of each expert that has any, in ascending order.
 template <class Work>
 void for_experts(const Mixture& mixture, const std::vector<std::int64_t>& counts, Work&& work) {
   std::int64_t first = 0;
@@ -20,6 +23,36 @@ void for_experts(const Mixture& mixture, const std::vector<std::int64_t>& counts
     if (counts[i] > 0) work(mixture.experts[i], first, counts[i]);
     first += counts[i];
   }
+}
+
+// oneDNN compiles a bf16 product anew for every number of rows, and keeps a megabyte or two of code for each.
+// Numbers of rows are rounded up, to eight steps an octave.
+std::int64_t rounded_rows(std::int64_t count, at::ScalarType type) {
+  if (type != at::kBFloat16) return count;
+  constexpr std::int64_t kLeast = 16;
+  const auto octave = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count)));
+  const std::int64_t step = std::max(kLeast, octave / 8);
+  return (count + step - 1) / step * step;
+}
+
+// Products of one expert's rows of `inputs` with its weights, product(result, inputs...). Further rows are
+// the next experts', whose products come later; beyond the last row copies stand in.
+template <class Product, class... Inputs>
+void for_rows_of(at::Tensor& result, std::int64_t first, std::int64_t count, Product&& product,
+                 const Inputs&... inputs) {
+  const std::int64_t rounded = rounded_rows(count, result.scalar_type());
+  if (first + rounded <= result.size(0)) {
+    at::Tensor rows = result.narrow(0, first, rounded);
+    return product(rows, inputs.narrow(0, first, rounded)...);
+  }
+  const auto copied = [&](const at::Tensor& input) {
+    at::Tensor copy = at::zeros({rounded, input.size(1)}, input.options());
+    copy.narrow(0, 0, count).copy_(input.narrow(0, first, count));
+    return copy;
+  };
+  at::Tensor rows = at::empty({rounded, result.size(1)}, result.options());
+  product(rows, copied(inputs)...);
+  result.narrow(0, first, count).copy_(rows.narrow(0, 0, count));
 }
 
 at::Tensor room(const at::Tensor& rows, std::int64_t width) {
@@ -51,10 +84,13 @@ void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& re
   record.up = room(record.dispatched, width);
   for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
-                const at::Tensor rows = record.dispatched.narrow(0, first, count);
-                at::Tensor gate = record.gate.narrow(0, first, count), up = record.up.narrow(0, first, count);
-                kernels::product_into(gate, rows, expert.gate->weight);
-                kernels::product_into(up, rows, expert.up->weight);
+                const auto with = [](const Parameter& parameter) {
+                  return [&](at::Tensor& result, const at::Tensor& rows) {
+                    kernels::product_into(result, rows, parameter.weight);
+                  };
+                };
+                for_rows_of(record.gate, first, count, with(*expert.gate), record.dispatched);
+                for_rows_of(record.up, first, count, with(*expert.up), record.dispatched);
               });
 }
 
@@ -66,8 +102,10 @@ at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, Mixt
   at::Tensor results = room(record.dispatched, input.size(1));
   for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
-                at::Tensor rows = results.narrow(0, first, count);
-                kernels::product_into(rows, record.product.narrow(0, first, count), expert.down->weight);
+                const auto down = [&](at::Tensor& result, const at::Tensor& rows) {
+                  kernels::product_into(result, rows, expert.down->weight);
+                };
+                for_rows_of(results, first, count, down, record.product);
               });
   return sums_of_rows(mixture.group->combine(results, record.route), record.order);
 }
@@ -81,8 +119,10 @@ at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& inpu
   at::Tensor grad_product = room(grad_rows, record.gate.size(1));
   for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
-                at::Tensor rows = grad_product.narrow(0, first, count);
-                kernels::product_backward_into(rows, grad_rows.narrow(0, first, count), expert.down->weight);
+                const auto down = [&](at::Tensor& result, const at::Tensor& rows) {
+                  kernels::product_backward_into(result, rows, expert.down->weight);
+                };
+                for_rows_of(grad_product, first, count, down, grad_rows);
               });
   auto grads = kernels::weighted_swiglu_backward(grad_product, record.gate, record.up, record.row_weights,
                                                  record.product);
@@ -90,9 +130,11 @@ at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& inpu
   at::Tensor grad_dispatched = room(record.dispatched, record.dispatched.size(1));
   for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
-                at::Tensor rows = grad_dispatched.narrow(0, first, count);
-                kernels::product_backward_into(rows, grads.gate.narrow(0, first, count), expert.gate->weight);
-                kernels::add_product_backward(rows, grads.up.narrow(0, first, count), expert.up->weight);
+                const auto both = [&](at::Tensor& result, const at::Tensor& gate, const at::Tensor& up) {
+                  kernels::product_backward_into(result, gate, expert.gate->weight);
+                  kernels::add_product_backward(result, up, expert.up->weight);
+                };
+                for_rows_of(grad_dispatched, first, count, both, grads.gate, grads.up);
               });
   const at::Tensor grad_weights = by_slot(group.combine(grads.weights, record.route), record.order);
   at::Tensor grad_scores = route_backward(grad_weights, record.scores, record.routing, mixture.weights);

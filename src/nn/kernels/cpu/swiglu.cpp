@@ -3,6 +3,10 @@
 
 #include <ATen/ops/empty_like.h>
 
+#include <algorithm>
+#include <array>
+#include <numeric>
+
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/exponential.h"
 #include "nn/kernels/cpu/vectorised.h"
@@ -57,17 +61,26 @@ struct WeightedRow {
     }
   }
 
-  // Returns the gradient of the weight.
+  // Returns the gradient of the weight: a sum of kLanes sums, so that the loops can be vectorised.
   PENSTOCK_VECTORISED Number backward(const Element* dy, Element* dg, Element* du) const {
-    Number sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < columns; ++i) {
-      const Number x = Number(gate[i]), s = sigmoid(x), d = Number(dy[i]), u = Number(up[i]);
-      sum += d * (x * s * u);
-      dg[i] = narrowed<Element>(weight * d * u * s * (Number(1) + x * (Number(1) - s)));
-      du[i] = narrowed<Element>(weight * d * x * s);
+    constexpr std::int64_t kLanes = 16, kTerms = 256;
+    std::array<Number, kTerms> terms;
+    std::array<Number, kLanes> lanes{};
+    for (std::int64_t begin = 0; begin < columns; begin += kTerms) {
+      const std::int64_t count = std::min(kTerms, columns - begin);
+      for (std::int64_t j = 0; j < count; ++j) {
+        const std::int64_t i = begin + j;
+        const Number x = Number(gate[i]), s = sigmoid(x), d = Number(dy[i]), u = Number(up[i]);
+        terms[j] = d * (x * s * u);
+        dg[i] = narrowed<Element>(weight * d * u * s * (Number(1) + x * (Number(1) - s)));
+        du[i] = narrowed<Element>(weight * d * x * s);
+      }
+      for (std::int64_t j = count; j < (count + kLanes - 1) / kLanes * kLanes; ++j) terms[j] = 0;
+      for (std::int64_t j = 0; j < count; j += kLanes) {
+        for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += terms[j + lane];
+      }
     }
-    return sum;
+    return std::accumulate(lanes.begin(), lanes.end(), Number(0));
   }
 };
 
