@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <numeric>
 
+#include "comm/threads.h"
 #include "nn/reference_model.h"
 #include "nn/tensor_checks.h"
 
@@ -203,6 +205,68 @@ TEST(Mixture, EqualsAutogradWhereSomeExpertsHaveAllTokensAndOthersNone) {
     for (const std::int64_t chosen : {1, 2}) {
       expect_autograd({4, chosen}, at::kDouble, weights, kExact,
                       [](Drawn& drawn) { drawn.mixture.router->weight.zero_(); });
+    }
+  }
+}
+
+struct Shared {
+  at::Tensor output, grad_input;
+  std::vector<at::Tensor> gradients;  // of every weight, added over the ranks
+};
+
+// Each of `ranks` threads has a part of the tokens and of the experts.
+Shared over_ranks(int ranks, const Size& size, at::ScalarType type, bool tied_scores) {
+  Shared shared{at::zeros({size.tokens, size.hidden}, at::kDouble),
+                at::zeros({size.tokens, size.hidden}, at::kDouble),
+                {}};
+  std::mutex mutex;
+  comm::run_ranks(ranks, [&](comm::Communicator& world) {
+    Drawn drawn(size, type, RouteWeights::OfChosen);
+    if (tied_scores) drawn.mixture.router->weight.zero_();
+    const nn::ExpertGroup group(world);
+    const std::vector<nn::Expert> all = drawn.mixture.experts;
+    const auto own = static_cast<std::ptrdiff_t>(size.experts / ranks), first = own * world.rank();
+    drawn.mixture.experts = {all.begin() + first, all.begin() + first + own};
+    drawn.mixture.group = &group;
+    const mesh::Shard tokens = mesh::even_block(size.tokens, ranks, world.rank());
+    const auto part = [&](const at::Tensor& whole) { return whole.narrow(0, tokens.begin, tokens.count); };
+    const at::Tensor input = part(random_tensor({size.tokens, size.hidden}, type, 91)).contiguous();
+    const at::Tensor grad_output = part(random_tensor({size.tokens, size.hidden}, type, 92)).contiguous();
+    nn::MixtureRecord record;
+    const at::Tensor output = nn::mixture_forward(drawn.mixture, input, record);
+    nn::MixtureWeightRecord pending;
+    const at::Tensor grad_input = nn::mixture_backward_input(
+        drawn.mixture, input, grad_output, {.balance = {}, .z = 0.03}, std::move(record), pending);
+    nn::mixture_backward_weight(drawn.mixture, std::move(pending));
+    const std::lock_guard lock(mutex);
+    part(shared.output).copy_(output);
+    part(shared.grad_input).copy_(grad_input);
+    shared.gradients.resize(drawn.parameters().size());
+    for (std::size_t i = 0; i < shared.gradients.size(); ++i) {
+      at::Tensor& sum = shared.gradients[i];
+      const at::Tensor& gradient = drawn.parameters()[i].gradient;
+      sum = sum.defined() ? sum + gradient : gradient.clone();
+    }
+  });
+  return shared;
+}
+
+TEST(Mixture, IsTheSameOverExpertRanksHoweverUnevenTheLoad) {
+  for (const bool tied_scores : {false, true}) {
+    for (const auto& [type, tolerance] : {std::pair{at::kDouble, kExact}, {at::kFloat, 1e-5}}) {
+      for (const std::int64_t chosen : {1, 2, 8}) {
+        const Size size{.experts = 8, .chosen = chosen, .tokens = 37};
+        const Shared wanted = over_ranks(1, size, type, tied_scores);
+        for (const int ranks : {2, 4, 8}) {
+          SCOPED_TRACE(::testing::Message()
+                       << ranks << " ranks, " << chosen << " of 8 experts, the first ones " << tied_scores);
+          const Shared got = over_ranks(ranks, size, type, tied_scores);
+          expect_near(got.output, wanted.output, tolerance, "output");
+          expect_near(got.grad_input, wanted.grad_input, tolerance, "input's gradient");
+          for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+            expect_near(got.gradients[i], wanted.gradients[i], tolerance, "weight " + std::to_string(i));
+        }
+      }
     }
   }
 }

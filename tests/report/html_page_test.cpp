@@ -85,6 +85,17 @@ TEST(Page, CarriesChartsNumberByNumberAndTheirTextsAsText) {
   EXPECT_THROW(html_page(report), std::logic_error);
 }
 
+TEST(Page, CarriesHeatMapsNumberByNumberAndTheirTextsAsText) {
+  const std::string evil = "</script><script>alert(1)</script>";
+  Report report{"maps", {{.name = "one", .program = {}}}};
+  report.runs[0].heat_maps = {{evil, evil, evil, evil, {{0.5, 1.5}}}};
+  const std::string page = html_page(report);
+  EXPECT_EQ(count(page, "<script"), count(html_page({"maps", {}}), "<script"));
+  const Json map = data_of(page)["runs"][0]["heatMaps"][0];
+  EXPECT_EQ(map["title"].text, evil);
+  EXPECT_EQ(map["values"][0][1].number, 1.5);
+}
+
 TEST(Page, OfTwentyThousandActionsIsUnderTwoMegabytes) {
   const auto program = example_program("slimpipe", 16, 2, 312);
   std::size_t actions = 0;

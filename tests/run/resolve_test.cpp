@@ -151,6 +151,21 @@ TEST(Resolve, RefusesMeshesThatTheModelDoesNotFitAndNamesTheNearest) {
             "parallel.ep = 2 does not divide tp·cp·dp = 1; use 1");
   EXPECT_EQ(refusal([](auto& o) { o.parallel.ep = o.parallel.dp = 2; }),
             "parallel.ep = 2 does not divide model.experts = 1; use 1");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.model.shape.experts = 6;
+              o.parallel.ep = o.parallel.dp = 4;
+            }),
+            "parallel.ep = 4 does not divide model.experts = 6; use 3 or 6");
+  EXPECT_EQ(
+      refusal([](auto& o) { o.moe.balance_coefficient = 0.1; }),
+      "moe.balance_coefficient = 0.1 is of layers with experts; use model.experts above 1, or leave it out");
+  EXPECT_EQ(
+      refusal([](auto& o) {
+        o.model.shape.experts = 4;
+        o.numerics.tensor = 2;
+      }),
+      "numerics.tensor = 2 with model.experts = 4: experts work on a rank's own tokens, not on those of "
+      "logical shards; use numerics.tensor = parallel.tp = 1");
   EXPECT_EQ(refusal([](auto& o) { o.parallel.dp = 3; }),
             "train.batch = 8 is no multiple of train.micro_batch = 1 times parallel.dp = 3; use 6 or 9");
 }

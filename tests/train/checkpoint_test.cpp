@@ -61,6 +61,35 @@ TEST(Checkpoint, GoesOnToTheSameBitsOnOtherDevicesAndSchedules) {
   expect_same_after_resume({"zb-v", 4, 1, "f64", true}, {"gpipe", 1, 1, "f64", true});
 }
 
+// Which tokens meet changes with the expert ranks, so only what was saved is the same.
+TEST(Checkpoint, OfExpertsGoesOnUnderEveryMesh) {
+  const auto plan = [](int experts, int tensor, int replicas, int devices, const char* shard) {
+    auto options = small_options("slimpipe", devices, 4, "bf16");
+    options.model.shape.layers = 2;
+    options.model.shape.experts = 4;
+    options.model.shape.experts_per_token = 2;
+    options.model.shape.head_norms = true;
+    options.moe.balance_coefficient = 0.1;
+    options.parallel.ep = experts;
+    options.parallel.tp = options.numerics.tensor = tensor;
+    options.parallel.dp = options.numerics.replicas = replicas;
+    options.parallel.shard = shard;
+    return planned(options);
+  };
+  const run::Run first = plan(2, 1, 2, 1, "optimizer");
+  const FaultyFiles quick;
+  const Scratch saved;
+  const auto wanted = run_steps(first, saved.path(), 1, 2);
+  for (const run::Run& other :
+       {plan(2, 1, 2, 2, "weights"), plan(1, 1, 1, 2, "off"), plan(4, 2, 2, 1, "optimizer"),
+        plan(2, 2, 1, 1, "auto"), plan(1, 1, 4, 1, "weights")}) {
+    expect_same_state(loaded(other, saved.path(), 2), wanted);
+  }
+  const auto same_experts = run_steps(plan(2, 1, 2, 2, "weights"), saved.path(), 3, 4);
+  const Scratch whole;
+  expect_same_state(same_experts, run_steps(first, whole.path(), 1, 4));
+}
+
 TEST(Checkpoint, IsTheSameBytesForEveryNumberOfDevices) {
   const FaultyFiles quick;
   for (const bool tied : {false, true}) {

@@ -44,6 +44,16 @@ TEST(Metrics, HaveTheKeysThatScriptsRelyOn) {
   EXPECT_TRUE(json::parse(to_json(StepMetrics{.evaluation_loss = 2.0})).contains("evaluation_loss"));
 }
 
+TEST(Metrics, HaveTheRowsOfEveryExpert) {
+  const ExpertLoad load{.rows = {{4, 4}, {6, 2}}, .balance_loss = 0.25, .z_loss = 0.5};
+  const json line = json::parse(to_json(StepMetrics{.step = 1, .load = load}));
+  EXPECT_EQ(line["expert_rows"], json::parse("[[4, 4], [6, 2]]"));
+  EXPECT_EQ(line["expert_load"], 1.5);
+  EXPECT_EQ(line["balance_loss"], 0.25);
+  EXPECT_EQ(line["z_loss"], 0.5);
+  EXPECT_FALSE(json::parse(to_json(StepMetrics{.step = 1})).contains("expert_rows"));
+}
+
 TEST(Metrics, PrintLossesToTheLastBit) {
   for (std::uint64_t i = 0; i < 1000; ++i) {
     const double loss = normal(1, i) * std::pow(10, normal(2, i) * 5);

@@ -68,6 +68,22 @@ inline std::map<std::string, at::Tensor> run_steps(const run::Run& run, const st
   return state;
 }
 
+// The state of a checkpoint as this run's ranks load it.
+inline std::map<std::string, at::Tensor> loaded(const run::Run& run, const std::string& directory,
+                                                std::int64_t step) {
+  std::map<std::string, at::Tensor> state;
+  std::mutex mutex;
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    const train::CheckpointDirectory checkpoints(directory);
+    train::load_checkpoint(checkpoints.of_step(step), train::read_checkpoint_facts(checkpoints, step),
+                           trainer);
+    const std::lock_guard lock(mutex);
+    collect_state(trainer, state);
+  });
+  return state;
+}
+
 // Throws what a resumed run would pass the checkpoint over for.
 inline void verify(const std::string& directory, std::int64_t step) {
   const train::CheckpointDirectory checkpoints(directory);

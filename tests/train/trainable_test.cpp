@@ -31,22 +31,33 @@ TEST(Trainable, NamesTheFileWhoseScheduleKeepsTwoCopiesOfTheParameters) {
   EXPECT_TRUE(text.starts_with("schedule.file = \"" + (scratch / "two.csv") + "\" keeps two copies")) << text;
 }
 
-// Everything resolves, and is refused here alone.
-TEST(Trainable, RefusesWhatIsNotBuiltByItsKey) {
-  const std::pair<const char*, std::function<void(run::Options&)>> cases[] = {
-      {"parallel.ep = 2",
-       [](run::Options& o) {
-         o.model.shape.experts = 4;
-         o.parallel.dp = o.parallel.ep = 2;
-       }},
-      {"model.experts = 4", [](run::Options& o) { o.model.shape.experts = 4; }}};
-  for (const auto& [text, change] : cases) {
-    const std::string refusal = failure<InputError>([&] { require_trainable(resolved(change)); });
-    EXPECT_TRUE(refusal.starts_with(text)) << refusal;
-    EXPECT_NE(refusal.find("can be planned and simulated"), std::string::npos) << refusal;
-  }
+TEST(Trainable, TakesEveryAxisOfTheMeshAndExperts) {
   EXPECT_NO_THROW(require_trainable(resolved([](run::Options&) {})));
   EXPECT_NO_THROW(require_trainable(resolved([](run::Options& o) { o.parallel.tp = o.parallel.cp = 2; })));
+  EXPECT_NO_THROW(require_trainable(resolved([](run::Options& o) {
+    o.model.shape.experts = 4;
+    o.model.shape.head_norms = true;
+    o.parallel.dp = o.parallel.ep = 2;
+  })));
+}
+
+// The load of a whole step is known before its first backward, or not.
+TEST(Trainable, BalancesOverAStepWhereAllForwardsComeFirst) {
+  const auto refusal = [](const char* schedule, std::int64_t batch) {
+    return failure<InputError>([&] {
+      require_trainable(resolved([&](run::Options& o) {
+        o.model.shape.experts = 4;
+        o.moe = {.balance_coefficient = 0.1, .balance_over = "step"};
+        o.schedule.name = schedule;
+        o.parallel.pp = 2;
+        o.train.batch = batch;
+      }));
+    });
+  };
+  EXPECT_TRUE(refusal("1f1b", 8).starts_with("moe.balance_over = \"step\" needs all forwards"))
+      << refusal("1f1b", 8);
+  EXPECT_EQ(refusal("gpipe", 8), "");
+  EXPECT_EQ(refusal("slimpipe", 1), "");
 }
 
 std::string refused_tensor(std::int64_t ranks, std::int64_t shards, const char* exchange, Tokens seq_len) {

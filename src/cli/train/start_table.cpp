@@ -29,6 +29,17 @@ std::string gathers_line(const run::Run& run) {
   return run.gathers_note.empty() ? std::string() : "gathers   " + run.gathers_note + "\n";
 }
 
+std::string experts_line(const run::Run& run) {
+  const model::Shape& shape = run.shape();
+  if (shape.experts == 1) return {};
+  std::string text = "experts   " + std::to_string(shape.experts) + ", " +
+                     std::to_string(shape.experts_per_token) + " of them for each token";
+  if (run.mesh.expert > 1) text += ", over " + std::to_string(run.mesh.expert) + " ranks";
+  if (run.options.moe.forced_balance)
+    text += "; FORCED BALANCE: tokens go to the experts in turn, so the routers choose nothing";
+  return text + "\n";
+}
+
 std::string slices_of(const run::Run& run) {
   const auto [least, most] = std::ranges::minmax(run.program.slices);
   const std::string counts =
@@ -53,8 +64,9 @@ std::string start_table(const run::Run& run, const std::string& machine, int thr
        << "schedule  " << run.program.name << ": " << run.program.device_count() << " devices, "
        << run.stages() << " stages, " << run.program.micro_batches() << " micro-batches of " << slices_of(run)
        << (run.schedule_note.empty() ? "" : "; ") << run.schedule_note << "\n"
-       << layers_line(run) << context_line(run) << exchange_line(run) << gathers_line(run) << "machine   "
-       << machine << ", " << threads << (threads == 1 ? " thread" : " threads") << " a rank\n"
+       << experts_line(run) << layers_line(run) << context_line(run) << exchange_line(run)
+       << gathers_line(run) << "machine   " << machine << ", " << threads
+       << (threads == 1 ? " thread" : " threads") << " a rank\n"
        << memory_before(run);
   return text.str();
 }

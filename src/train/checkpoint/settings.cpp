@@ -22,8 +22,8 @@ constexpr std::array<std::string_view, 6> kUpkeep{
 
 // The location of the data may change, its content may not; only a new run reads weights.
 constexpr std::array<std::string_view, 3> kPlaces{"data.text", "data.megatron", "model.weights"};
-constexpr std::array<std::string_view, 4> kOrder{"train.seed", "train.shuffle", "train.loss_targets",
-                                                 "train.precision"};
+constexpr std::array<std::string_view, 5> kFixed{"train.seed", "train.shuffle", "train.loss_targets",
+                                                 "train.precision", "moe.norm_topk"};
 
 template <class List>
 bool contains(const List& list, std::string_view word) {
@@ -32,13 +32,13 @@ bool contains(const List& list, std::string_view word) {
 
 bool counts(const Option& option) {
   if (option.section == "train") return !contains(kUpkeep, option.key);
-  return option.section == "model" || option.section == "data" || option.section == "numerics";
+  return contains(std::array<std::string_view, 4>{"model", "data", "numerics", "moe"}, option.section);
 }
 
 bool may_change(std::string_view name) {
   if (contains(kPlaces, name)) return true;
   const std::string_view section = name.substr(0, name.find('.'));
-  return section != "model" && section != "data" && section != "numerics" && !contains(kOrder, name);
+  return section != "model" && section != "data" && section != "numerics" && !contains(kFixed, name);
 }
 
 // The value of the setting; empty when unknown.
