@@ -29,6 +29,8 @@ struct Case {
   int context = 1;
   std::string mode = "auto";
   int replicas = 1;
+  int experts = 1;  // of each layer, two for a token
+  int expert = 1;   // ranks that share them out
 
   int ranks() const { return devices * tensor * context * replicas; }
 };
@@ -68,6 +70,12 @@ Arguments arguments_of(const Case& run, const Scratch& scratch, const std::strin
                       "2",
                       "--output.dir",
                       scratch / directory};
+  if (run.experts > 1) {
+    arguments.insert(arguments.end(),
+                     {"--model.experts", std::to_string(run.experts), "--model.experts_per_token", "2",
+                      "--model.head_norms", "true", "--moe.balance_coefficient", "0.1", "--parallel.ep",
+                      std::to_string(run.expert)});
+  }
   if (run.context > 1) arguments.insert(arguments.end(), {"--data.seq_len", "32"});  // pieces of whole tokens
   if (run.chunks > 0) arguments.insert(arguments.end(), {"--schedule.chunks", std::to_string(run.chunks)});
   return arguments;
@@ -161,6 +169,20 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesOnMeshesOfAllAxes) {
   expect_same_runs(
       {.devices = 1, .slices = 4, .steps = 2, .shards = 2, .tensor = 2, .context = 2, .replicas = 2});
   expect_same_runs({.devices = 2, .schedule = "zb-v", .steps = 2, .context = 2, .replicas = 2});
+}
+
+TEST(ThreadsAndMpi, LeaveTheSameBytesWithExperts) {
+  expect_same_runs({.devices = 2, .slices = 4, .precision = "bf16", .experts = 4});
+  expect_same_runs(
+      {.devices = 2, .slices = 4, .precision = "bf16", .steps = 3, .replicas = 2, .experts = 4, .expert = 2});
+  expect_same_runs({.devices = 1,
+                    .slices = 4,
+                    .steps = 3,
+                    .shards = 2,
+                    .tensor = 2,
+                    .context = 2,
+                    .experts = 8,
+                    .expert = 4});
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithASplitBackward) {

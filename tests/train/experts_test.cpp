@@ -133,7 +133,7 @@ run::Options bits_options(int slices, const std::string& precision, int experts_
   return options;
 }
 
-TEST(Experts, BitsAreThoseOfOneDeviceForEveryScheduleAndPolicy) {
+TEST(Experts, BitsAreThoseOfOneDeviceForEverySchedulePolicyAndOffloading) {
   for (const int ranks : {1, 2}) {
     for (const char* precision : {"f32", "bf16"}) {
       for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
@@ -153,6 +153,8 @@ TEST(Experts, BitsAreThoseOfOneDeviceForEveryScheduleAndPolicy) {
           static std::map<std::string, Trained> wanted;
           const std::string key = std::to_string(ranks) + precision + (slices ? " sliced" : "");
           if (!wanted.contains(key)) wanted[key] = train_steps(planned(alone), 4);
+          expect_equal_runs(train_steps(planned(options), 4), wanted.at(key));
+          options.memory.offload.number = 0.5;
           expect_equal_runs(train_steps(planned(options), 4), wanted.at(key));
         }
       }

@@ -35,6 +35,7 @@ std::string experts_line(const run::Run& run) {
   std::string text = "experts   " + std::to_string(shape.experts) + ", " +
                      std::to_string(shape.experts_per_token) + " of them for each token";
   if (run.mesh.expert > 1) text += ", over " + std::to_string(run.mesh.expert) + " ranks";
+  text += "; memory is predicted for an even load";
   if (run.options.moe.forced_balance)
     text += "; FORCED BALANCE: tokens go to the experts in turn, so the routers choose nothing";
   return text + "\n";
