@@ -55,6 +55,12 @@ void for_rows_of(at::Tensor& result, std::int64_t first, std::int64_t count, Pro
   result.narrow(0, first, count).copy_(rows.narrow(0, 0, count));
 }
 
+auto product_with(const Parameter& parameter) {
+  return [weight = parameter.weight](at::Tensor& result, const at::Tensor& rows) {
+    kernels::product_into(result, rows, weight);
+  };
+}
+
 at::Tensor room(const at::Tensor& rows, std::int64_t width) {
   return at::empty({rows.size(0), width}, rows.options());
 }
@@ -84,13 +90,8 @@ void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& re
   record.up = room(record.dispatched, width);
   for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
-                const auto with = [](const Parameter& parameter) {
-                  return [&](at::Tensor& result, const at::Tensor& rows) {
-                    kernels::product_into(result, rows, parameter.weight);
-                  };
-                };
-                for_rows_of(record.gate, first, count, with(*expert.gate), record.dispatched);
-                for_rows_of(record.up, first, count, with(*expert.up), record.dispatched);
+                for_rows_of(record.gate, first, count, product_with(*expert.gate), record.dispatched);
+                for_rows_of(record.up, first, count, product_with(*expert.up), record.dispatched);
               });
 }
 
@@ -102,10 +103,7 @@ at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, Mixt
   at::Tensor results = room(record.dispatched, input.size(1));
   for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
-                const auto down = [&](at::Tensor& result, const at::Tensor& rows) {
-                  kernels::product_into(result, rows, expert.down->weight);
-                };
-                for_rows_of(results, first, count, down, record.product);
+                for_rows_of(results, first, count, product_with(*expert.down), record.product);
               });
   return sums_of_rows(mixture.group->combine(results, record.route), record.order);
 }
