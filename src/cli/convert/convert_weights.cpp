@@ -151,7 +151,10 @@ void write_penstock(const NewFolder& folder, const ModelSource& source, const st
   options.model.shape = source.shape;
   options.model.weights = fs::absolute(fs::path(conversion.target) / files::kWeights).string();
   OptionTable table = run::describe(options);
-  std::erase_if(table, [](const Option& option) { return option.section != "model"; });
+  const bool mixture = source.shape.experts > 1;
+  std::erase_if(table, [&](const Option& option) {
+    return option.section != "model" && !(mixture && option.name() == "moe.norm_topk");
+  });
   files::write_atomically(folder.file(files::kRunFile),
                           "# The model of " + printable(conversion.source, 500) +
                               ". Add the sections of a run, [data] first.\n" + print_toml(table));

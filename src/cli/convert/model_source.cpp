@@ -42,6 +42,7 @@ void describe_by_run_file(const std::string& path, model::Shape& shape, files::C
   shape = options.model.shape;
   if (!options.model.config.empty())
     shape = on_behalf_of(path, [&] { return files::read_model_config(options.model.config); });
+  if (options.model.moe_ffn > 0) shape.ffn = options.model.moe_ffn;
   if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
   if (shape.vocab == 0) shape.vocab = files::kByteVocabulary;
   on_behalf_of(path, [&] { model::validate(shape); });
