@@ -23,8 +23,8 @@ RATIOS = [("speed / best of transformers", True, 1.3), ("its memory", False, 0.6
 def run_ours(program, size, dtype, steps):
     directory = FOLDER / "moe-run"
     path = run_file(FOLDER / f"moe-{size}-{dtype}.toml", size, dtype, 2, steps, directory,
-                    schedule={"name": "slimpipe", "slices": 1}, memory={"policy": "balanced"})
-    path.write_text(path.read_text().replace("[model]\n", f"[model]\nexperts = {EXPERTS}\nexperts_per_token = {CHOSEN}\n"))
+                    model={"experts": EXPERTS, "experts_per_token": CHOSEN}, schedule={"name": "slimpipe", "slices": 1},
+                    memory={"policy": "balanced"})
     run = train([[program, "train", str(path), "--profile"]], [directory], SIZES[size][6] * SIZES[size][7], 1)[0]
     return {**run, "moved_share": moved_share(directory / "profile.json")}
 

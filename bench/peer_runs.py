@@ -141,13 +141,13 @@ class Watch:
         return (sum(ticks) - ticks[3] - ticks[4]) / TICKS
 
 
-def run_file(path, size, dtype, threads, steps, directory, micro_batches=None, **sections):
-    """That of a size; a part of its batch, where micro_batches says so."""
+def run_file(path, size, dtype, threads, steps, directory, micro_batches=None, model=(), **sections):
+    """That of a size, with further keys of its model; a part of its batch, where micro_batches says so."""
     *sizes, seq_len, batch = SIZES[size]
     text = FOLDER / "peers-text.txt"
     if not text.exists():
         text.write_text("".join(f"line {i}: {i * i}\n" for i in range(200_000)))
-    return run_files.write(path, model=dict(zip(FIELDS, sizes)), data={"text": str(text.resolve()), "seq_len": seq_len, "validation_fraction": 0},
+    return run_files.write(path, model=dict(zip(FIELDS, sizes)) | dict(model), data={"text": str(text.resolve()), "seq_len": seq_len, "validation_fraction": 0},
                            train={"steps": NOT_COUNTED + steps, "batch": micro_batches or batch, "warmup_steps": 0, "decay": "all",
                                   "lr_schedule": "constant", "loss_targets": "s-1", "clip": 0.0, "precision": dtype, "threads": threads,
                                   "checkpoint_every": 0},

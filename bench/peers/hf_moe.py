@@ -18,12 +18,11 @@ def build(args):
 
 
 def main():
-    p = common.parser(__doc__)
+    p = hf_train.parser(__doc__)
     p.add_argument("--experts", type=int, default=8)
     p.add_argument("--experts-per-token", type=int, default=2)
     p.add_argument("--implementation", choices=("eager", "grouped_mm", "batched_mm"), default="eager",
                    help="how transformers multiplies the experts")
-    p.add_argument("--save", metavar="FOLDER", help="write the first weights as a Hugging Face checkpoint")
     hf_train.train(common.parse(p), build)
 
 

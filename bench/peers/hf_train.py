@@ -64,10 +64,14 @@ def train(args, build):
                   transformers=transformers.__version__)
 
 
-def main():
-    p = common.parser(__doc__)
+def parser(description):
+    p = common.parser(description)
     p.add_argument("--save", metavar="FOLDER", help="write the first weights as a Hugging Face checkpoint")
-    train(common.parse(p), build)
+    return p
+
+
+def main():
+    train(common.parse(parser(__doc__)), build)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Closed {
 
   double weight_records(const DeviceLoad& load, double layers) const {
     return load.weight_records * layers * tokens_ *
-           as_double(weight_record_bytes(shape_, element_, accumulator_));
+           as_double(weight_record_bytes(shape_, keep_of(model::Policy::None), element_, accumulator_));
   }
 
   double kv_gradients(const DeviceLoad& load, double layers) const {

@@ -39,15 +39,13 @@ void settle_model(Options& options) {
     shape = on_behalf_of("model.config", [&] { return files::read_model_config(options.model.config); });
     options.model.config.clear();  // the resolved file contains its keys
   }
-  if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
-  if (const std::int64_t width = std::exchange(options.model.moe_ffn, 0); width > 0) {
-    require(shape.experts > 1, "model.moe_ffn = " + std::to_string(width) +
-                                   " needs model.experts above 1; a dense model has model.ffn");
-    shape.ffn = width;  // every layer has experts
-  }
+  const std::int64_t width = options.model.moe_ffn;
+  require(width == 0 || shape.experts > 1, "model.moe_ffn = " + std::to_string(width) +
+                                               " needs model.experts above 1; a dense model has model.ffn");
   const bool bytes = options.data.megatron.empty() || !options.data.text.empty();  // both: refused below
   require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not say it");
-  if (shape.vocab == 0) shape.vocab = files::kByteVocabulary;
+  shape = shape_of(options.model);
+  options.model.moe_ffn = 0;  // the resolved file has it as ffn
   model::validate(shape);
   const model::RopeScaling& scaling = shape.rope_scaling;
   require(
@@ -177,6 +175,14 @@ void check_costs(const ScheduleOptions& chosen, std::int64_t devices) {
 }
 
 }  // namespace
+
+model::Shape shape_of(const ModelOptions& options) {
+  model::Shape shape = options.shape;
+  if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
+  if (options.moe_ffn > 0) shape.ffn = options.moe_ffn;  // every layer has experts
+  if (shape.vocab == 0) shape.vocab = files::kByteVocabulary;
+  return shape;
+}
 
 mesh::Mesh mesh_of(const Options& options) {
   const ParallelOptions& parallel = options.parallel;

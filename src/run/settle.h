@@ -9,9 +9,13 @@
 namespace penstock::run {
 
 // Throws a one-line InputError with the option, its value and the valid ones: heads that do not divide
-// hidden, a batch that micro_batch does not divide, a mesh that heads or experts do not fit. Accepts what is
-// possible but not implemented yet: `train` rejects it (train/trainable.h).
+// hidden, a batch that micro_batch does not divide, a mesh that heads or experts do not fit. Accepts what can
+// only be simulated and planned: `train` rejects it (train/trainable.h).
 void settle(Options& options);
+
+// The shape that a run file's keys give, with the defaults that depend on others: key heads, the width of
+// experts, the byte tokenizer's vocabulary.
+model::Shape shape_of(const ModelOptions& options);
 
 mesh::Mesh mesh_of(const Options& options);
 

@@ -40,34 +40,25 @@ run::Run plan_of(const Case& c) {
   return planned(options);
 }
 
-void expect_all_predicted(std::initializer_list<Case> cases) {
-  for (const Case& c : cases) {
-    std::ostringstream what;
-    what << c;
-    SCOPED_TRACE(what.str());
-    expect_predicted(plan_of(c));
-  }
-}
-
 TEST(ContextMemory, IsAsPredictedInEveryMode) {
   for (const char* mode : {"gather", "query", "heads"}) {
-    expect_all_predicted({{2, mode, 1, 4},
-                          {4, mode, 1, 4, "none", "f32"},
-                          {2, mode, 1, 1, "none", "bf16", 4, 2, 1, "1f1b"},
-                          {2, mode, 2, 4, "full", "bf16", 4, 2},
-                          {4, mode, 1, 2, "balanced", "f32", 4, 2, 1, "slimpipe", 2}});
+    expect_all_predicted<Case>({{2, mode, 1, 4},
+                                {4, mode, 1, 4, "none", "f32"},
+                                {2, mode, 1, 1, "none", "bf16", 4, 2, 1, "1f1b"},
+                                {2, mode, 2, 4, "full", "bf16", 4, 2},
+                                {4, mode, 1, 2, "balanced", "f32", 4, 2, 1, "slimpipe", 2}});
   }
-  expect_all_predicted({{4, "mixed", 1, 4}, {4, "mixed", 1, 2, "full", "f32", 4, 1}});
+  expect_all_predicted<Case>({{4, "mixed", 1, 4}, {4, "mixed", 1, 2, "full", "f32", 4, 1}});
 }
 
 TEST(ContextMemory, IsAsPredictedWithASplitBackward) {
   for (const char* mode : {"gather", "query", "heads"})
-    expect_all_predicted({{2, mode, 2, 1, "none", "bf16", 4, 2, 1, "zb-v"}});
+    expect_all_predicted<Case>({{2, mode, 2, 1, "none", "bf16", 4, 2, 1, "zb-v"}});
 }
 
 TEST(ContextMemory, IsAsPredictedTogetherWithTensorAndPipelineParallelism) {
   for (const char* mode : {"gather", "query", "heads"})
-    expect_all_predicted({{2, mode, 2, 4, "none", "bf16", 8, 4, 2}});
+    expect_all_predicted<Case>({{2, mode, 2, 4, "none", "bf16", 8, 4, 2}});
 }
 
 }  // namespace

@@ -47,34 +47,25 @@ run::Run plan_of(const Case& c) {
   return planned(options);
 }
 
-void expect_all_predicted(std::initializer_list<Case> cases) {
-  for (const Case& c : cases) {
-    std::ostringstream what;
-    what << c;
-    SCOPED_TRACE(what.str());
-    expect_predicted(plan_of(c));
-  }
-}
-
 TEST(ExpertMemory, IsAsPredictedForEveryPolicy) {
   for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
-    expect_all_predicted({{1, 1, 1, 1, 1, "1f1b", 1, policy},
-                          {1, 1, 1, 1, 2, "slimpipe", 4, policy, "f32"},
-                          {1, 1, 1, 1, 2, "zb-v", 1, policy},
-                          {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", true}});
+    expect_all_predicted<Case>({{1, 1, 1, 1, 1, "1f1b", 1, policy},
+                                {1, 1, 1, 1, 2, "slimpipe", 4, policy, "f32"},
+                                {1, 1, 1, 1, 2, "zb-v", 1, policy},
+                                {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", true}});
   }
 }
 
 TEST(ExpertMemory, IsAsPredictedForEveryMesh) {
-  expect_all_predicted({{1, 2, 1, 1, 1, "slimpipe", 4},
-                        {1, 1, 2, 1, 2, "slimpipe", 4},
-                        {1, 1, 1, 2, 1, "1f1b"},
-                        {2, 1, 1, 2, 1, "1f1b"},
-                        {2, 1, 1, 2, 2, "slimpipe", 4, "balanced"},
-                        {2, 2, 1, 1, 2, "slimpipe", 4, "none", "f32"},
-                        {2, 1, 1, 4, 1, "slimpipe", 4, "full", "bf16", "optimizer"},
-                        {4, 2, 1, 2, 1, "1f1b", 1, "none", "bf16", "weights"},
-                        {2, 2, 2, 1, 1, "slimpipe", 4, "balanced", "bf16", "weights"}});
+  expect_all_predicted<Case>({{1, 2, 1, 1, 1, "slimpipe", 4},
+                              {1, 1, 2, 1, 2, "slimpipe", 4},
+                              {1, 1, 1, 2, 1, "1f1b"},
+                              {2, 1, 1, 2, 1, "1f1b"},
+                              {2, 1, 1, 2, 2, "slimpipe", 4, "balanced"},
+                              {2, 2, 1, 1, 2, "slimpipe", 4, "none", "f32"},
+                              {2, 1, 1, 4, 1, "slimpipe", 4, "full", "bf16", "optimizer"},
+                              {4, 2, 1, 2, 1, "1f1b", 1, "none", "bf16", "weights"},
+                              {2, 2, 2, 1, 1, "slimpipe", 4, "balanced", "bf16", "weights"}});
 }
 
 }  // namespace

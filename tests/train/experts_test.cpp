@@ -27,6 +27,24 @@ run::Options options_of(std::int64_t experts, std::int64_t chosen, int slices,
   return options;
 }
 
+struct Sizes {
+  int tensor = 1, context = 1, replicas = 1, devices = 1, expert = 1;
+};
+
+std::ostream& operator<<(std::ostream& out, const Sizes& sizes) {
+  return out << "t " << sizes.tensor << ", c " << sizes.context << ", d " << sizes.replicas << ", p "
+             << sizes.devices << ", e " << sizes.expert;
+}
+
+run::Options on_mesh(run::Options options, const Sizes& sizes) {
+  options.parallel.tp = sizes.tensor;
+  options.parallel.cp = sizes.context;
+  options.parallel.dp = sizes.replicas;
+  options.parallel.pp = sizes.devices;
+  options.parallel.ep = sizes.expert;
+  return options;
+}
+
 TEST(Experts, GradientsEqualAutogradOverStagesAndSlices) {
   for (const auto& [experts, chosen] : {std::pair{2, 1}, {3, 2}, {3, 3}, {8, 1}, {8, 2}, {8, 8}}) {
     for (const int slices : {1, 4}) {
@@ -45,17 +63,12 @@ TEST(Experts, GradientsEqualAutogradOverStagesAndSlices) {
 }
 
 TEST(Experts, GradientsEqualAutogradOverTensorContextAndDataRanks) {
-  for (const auto& [tensor, context, replicas, devices] :
-       {std::tuple{2, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 1}, {2, 1, 2, 1}, {2, 2, 1, 2}, {2, 2, 2, 1}}) {
+  for (const Sizes& sizes :
+       {Sizes{2}, Sizes{1, 2}, Sizes{1, 1, 2}, Sizes{2, 1, 2}, Sizes{2, 2, 1, 2}, Sizes{2, 2, 2}}) {
     for (const char* over : {"micro_batch", "step"}) {
-      SCOPED_TRACE(::testing::Message() << "t " << tensor << ", c " << context << ", d " << replicas << ", p "
-                                        << devices << ", over a " << over);
-      run::Options options = options_of(3, 2, 1);
+      SCOPED_TRACE(::testing::Message() << sizes << ", over a " << over);
+      run::Options options = on_mesh(options_of(3, 2, 1), sizes);
       options.data.seq_len = 20;
-      options.parallel.tp = tensor;
-      options.parallel.cp = context;
-      options.parallel.dp = replicas;
-      options.parallel.pp = devices;
       options.moe.balance_over = over;
       if (options.moe.balance_over == "step") options.schedule.name = "gpipe";
       expect_autograd(options);
@@ -66,27 +79,20 @@ TEST(Experts, GradientsEqualAutogradOverTensorContextAndDataRanks) {
 TEST(Experts, GradientsEqualAutogradOverExpertRanks) {
   int meshes = 0;
   for (const int ranks : {2, 4}) {
-    for (const auto& [tensor, context, replicas, devices, slices] : {std::tuple{1, 1, 2, 1, 1},
-                                                                     {1, 1, 4, 1, 4},
-                                                                     {2, 1, 1, 2, 4},
-                                                                     {2, 1, 2, 1, 1},
-                                                                     {1, 2, 1, 2, 4},
-                                                                     {1, 2, 2, 1, 4},
-                                                                     {2, 2, 1, 1, 1},
-                                                                     {2, 1, 2, 2, 4},
-                                                                     {2, 2, 2, 1, 4}}) {
-      if (tensor * context * replicas % ranks != 0) continue;
+    for (const auto& [sizes, slices] : {std::pair{Sizes{1, 1, 2, 1, ranks}, 1},
+                                        {Sizes{1, 1, 4, 1, ranks}, 4},
+                                        {Sizes{2, 1, 1, 2, ranks}, 4},
+                                        {Sizes{2, 1, 2, 1, ranks}, 1},
+                                        {Sizes{1, 2, 1, 2, ranks}, 4},
+                                        {Sizes{1, 2, 2, 1, ranks}, 4},
+                                        {Sizes{2, 2, 1, 1, ranks}, 1},
+                                        {Sizes{2, 1, 2, 2, ranks}, 4},
+                                        {Sizes{2, 2, 2, 1, ranks}, 4}}) {
+      if (sizes.tensor * sizes.context * sizes.replicas % ranks != 0) continue;
       for (const char* shard : {"off", "optimizer", "weights"}) {
-        SCOPED_TRACE(::testing::Message()
-                     << "e " << ranks << ", t " << tensor << ", c " << context << ", d " << replicas << ", p "
-                     << devices << ", n " << slices << ", shard " << shard);
-        run::Options options = options_of(8, 2, slices);
+        SCOPED_TRACE(::testing::Message() << sizes << ", n " << slices << ", shard " << shard);
+        run::Options options = on_mesh(options_of(8, 2, slices), sizes);
         options.data.seq_len = 24;
-        options.parallel.ep = ranks;
-        options.parallel.tp = tensor;
-        options.parallel.cp = context;
-        options.parallel.dp = replicas;
-        options.parallel.pp = devices;
         options.parallel.shard = shard;
         expect_autograd(options);
         ++meshes;
@@ -97,25 +103,22 @@ TEST(Experts, GradientsEqualAutogradOverExpertRanks) {
 }
 
 TEST(Experts, GradientsEqualAutogradWithNormsOfHeads) {
-  for (const auto& [experts, tensor, context, devices, slices] : {std::tuple{1, 1, 1, 2, 4},
-                                                                  {1, 2, 1, 1, 4},
-                                                                  {1, 4, 1, 1, 1},
-                                                                  {1, 1, 2, 2, 4},
-                                                                  {4, 2, 2, 1, 4},
-                                                                  {4, 1, 1, 2, 1}}) {
+  for (const auto& [experts, sizes, slices] : {std::tuple{1, Sizes{1, 1, 1, 2}, 4},
+                                               {1, Sizes{2}, 4},
+                                               {1, Sizes{4}, 1},
+                                               {1, Sizes{1, 2, 1, 2}, 4},
+                                               {4, Sizes{2, 2}, 4},
+                                               {4, Sizes{1, 1, 1, 2}, 1}}) {
     for (const char* policy : {"none", "balanced", "full"}) {
       for (const char* mode : {"gather", "query", "heads"}) {
-        if (context == 1 && std::string(mode) != "heads") continue;
-        SCOPED_TRACE(::testing::Message() << experts << " experts, t " << tensor << ", c " << context << " "
-                                          << mode << ", p " << devices << ", n " << slices << ", " << policy);
-        run::Options options = options_of(experts, std::min(experts, 2), slices);
+        if (sizes.context == 1 && std::string(mode) != "heads") continue;
+        SCOPED_TRACE(::testing::Message() << experts << " experts, " << sizes << ", " << mode << ", n "
+                                          << slices << ", " << policy);
+        run::Options options = on_mesh(options_of(experts, std::min(experts, 2), slices), sizes);
         if (experts == 1) options.moe = {};
         options.model.shape.head_norms = true;
         options.data.seq_len = 24;
-        options.parallel.tp = tensor;
-        options.parallel.cp = context;
         options.parallel.cp_mode = mode;
-        options.parallel.pp = devices;
         options.memory.policy = policy;
         expect_autograd(options);
       }

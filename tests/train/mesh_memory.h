@@ -79,4 +79,15 @@ inline void expect_predicted(const run::Run& run) {
   }
 }
 
+// Of every case, which prints itself and of which plan_of() makes a run.
+template <class Case>
+void expect_all_predicted(std::initializer_list<Case> cases) {
+  for (const Case& c : cases) {
+    std::ostringstream what;
+    what << c;
+    SCOPED_TRACE(what.str());
+    expect_predicted(plan_of(c));
+  }
+}
+
 }  // namespace penstock::testing

@@ -49,56 +49,48 @@ run::Run plan_of(const Case& c) {
   return planned(options);
 }
 
-void expect_all_predicted(std::initializer_list<Case> cases) {
-  for (const Case& c : cases) {
-    std::ostringstream what;
-    what << c;
-    SCOPED_TRACE(what.str());
-    expect_predicted(plan_of(c));
-  }
-}
-
 TEST(TensorMemory, IsAsPredictedForEveryNumberOfRanksThatCarryTheShards) {
-  expect_all_predicted({{1, 2, 1, "1f1b"},
-                        {2, 2, 1, "1f1b"},
-                        {1, 4, 1, "slimpipe", 4},
-                        {2, 4, 1, "slimpipe", 4},
-                        {4, 4, 1, "slimpipe", 4},
-                        {2, 4, 2, "slimpipe", 4},
-                        {4, 4, 2, "slimpipe", 4},
-                        {4, 4, 2, "slimpipe", 4, "none", "f32"},
-                        {2, 4, 2, "slimpipe", 4, "none", "f32"}});
+  expect_all_predicted<Case>({{1, 2, 1, "1f1b"},
+                              {2, 2, 1, "1f1b"},
+                              {1, 4, 1, "slimpipe", 4},
+                              {2, 4, 1, "slimpipe", 4},
+                              {4, 4, 1, "slimpipe", 4},
+                              {2, 4, 2, "slimpipe", 4},
+                              {4, 4, 2, "slimpipe", 4},
+                              {4, 4, 2, "slimpipe", 4, "none", "f32"},
+                              {2, 4, 2, "slimpipe", 4, "none", "f32"}});
 }
 
 TEST(TensorMemory, IsAsPredictedForEveryPolicy) {
   for (const char* policy : {"none", "balanced", "full"}) {
-    expect_all_predicted({{2, 2, 2, "slimpipe", 4, policy},
-                          {2, 4, 1, "slimpipe", 4, policy, "f32"},
-                          {2, 2, 2, "1f1b", 1, policy},
-                          {2, 4, 2, "zb-v", 1, policy},
-                          {2, 2, 2, "zb-v", 1, policy, "f32"}});
+    expect_all_predicted<Case>({{2, 2, 2, "slimpipe", 4, policy},
+                                {2, 4, 1, "slimpipe", 4, policy, "f32"},
+                                {2, 2, 2, "1f1b", 1, policy},
+                                {2, 4, 2, "zb-v", 1, policy},
+                                {2, 2, 2, "zb-v", 1, policy, "f32"}});
   }
 }
 
 TEST(TensorMemory, IsAsPredictedWithReplicasThatShareStates) {
-  expect_all_predicted({{1, 1, 1, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
-                        {1, 1, 2, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
-                        {2, 2, 1, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
-                        {2, 2, 2, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
-                        {2, 2, 2, "1f1b", 1, "balanced", "bf16", true, false, 2, "optimizer"}});
+  expect_all_predicted<Case>({{1, 1, 1, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
+                              {1, 1, 2, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
+                              {2, 2, 1, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
+                              {2, 2, 2, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
+                              {2, 2, 2, "1f1b", 1, "balanced", "bf16", true, false, 2, "optimizer"}});
 }
 
 TEST(TensorMemory, IsAsPredictedForUnevenTokensAndSharedKeyHeads) {
-  expect_all_predicted({{2, 2, 2, "slimpipe", 3, "none", "bf16", false, false, 1, "auto", 509},
-                        {2, 4, 1, "slimpipe", 3, "full", "bf16", true, false, 1, "auto", 509, 2},
-                        {4, 4, 1, "slimpipe", 4, "balanced", "f32", true, false, 1, "auto", 512, 1, 2}});
+  expect_all_predicted<Case>(
+      {{2, 2, 2, "slimpipe", 3, "none", "bf16", false, false, 1, "auto", 509},
+       {2, 4, 1, "slimpipe", 3, "full", "bf16", true, false, 1, "auto", 509, 2},
+       {4, 4, 1, "slimpipe", 4, "balanced", "f32", true, false, 1, "auto", 512, 1, 2}});
 }
 
 TEST(TensorMemory, IsAsPredictedWithAVocabularyOverAllRanks) {
-  expect_all_predicted({{2, 2, 1, "slimpipe", 4, "none", "bf16", false, true},
-                        {2, 2, 2, "slimpipe", 4, "none", "bf16", false, true},
-                        {2, 4, 2, "slimpipe", 4, "balanced", "bf16", true, true},
-                        {4, 4, 2, "slimpipe", 4, "full", "f32", false, true}});
+  expect_all_predicted<Case>({{2, 2, 1, "slimpipe", 4, "none", "bf16", false, true},
+                              {2, 2, 2, "slimpipe", 4, "none", "bf16", false, true},
+                              {2, 4, 2, "slimpipe", 4, "balanced", "bf16", true, true},
+                              {4, 4, 2, "slimpipe", 4, "full", "f32", false, true}});
 }
 
 }  // namespace

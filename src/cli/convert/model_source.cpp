@@ -10,6 +10,7 @@
 #include "files/byte_tokenizer.h"
 #include "files/run_files.h"
 #include "run/options.h"
+#include "run/settle.h"
 
 namespace penstock::cli {
 namespace {
@@ -38,13 +39,10 @@ std::int64_t positions_of(const model::Shape& shape, Tokens seq_len) {
 }
 
 void describe_by_run_file(const std::string& path, model::Shape& shape, files::ConfigExtras& extras) {
-  const run::Options options = run::read_options(path);
-  shape = options.model.shape;
+  run::Options options = run::read_options(path);
   if (!options.model.config.empty())
-    shape = on_behalf_of(path, [&] { return files::read_model_config(options.model.config); });
-  if (options.model.moe_ffn > 0) shape.ffn = options.model.moe_ffn;
-  if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
-  if (shape.vocab == 0) shape.vocab = files::kByteVocabulary;
+    options.model.shape = on_behalf_of(path, [&] { return files::read_model_config(options.model.config); });
+  shape = run::shape_of(options.model);
   on_behalf_of(path, [&] { model::validate(shape); });
   extras.positions = positions_of(shape, options.data.seq_len);
   if (options.data.text.empty()) return;

@@ -36,15 +36,9 @@ Bytes LayerShards::statistics(KeepSet keep, Bytes accumulator) const {
          rows_ * statistics_bytes(together_, keep.common(cut_by_width(together_)), accumulator);
 }
 
-// Of its numbers those of the residual stream's width are by tokens.
 Bytes LayerShards::weight_record(Bytes element, Bytes accumulator) const {
-  const KeepSet none = keep_of(Policy::None);
-  const Bytes by_tokens = kept_bytes(together_, none.common(cut_by_tokens(together_)), element);
-  const Bytes by_width = kept_bytes(together_, none.common(cut_by_width(together_)), element);
-  const Bytes heads = together_.head_norms ? together_.query_width() + together_.kv_width() : 0;
-  const Bytes more = weight_record_bytes(together_, element, accumulator) - by_tokens - by_width +
-                     heads * element;  // of experts, by tokens
-  return own_rows_ * (by_tokens + more) + rows_ * (by_width - heads * element);
+  return own_rows_ * weight_record_bytes(together_, cut_by_tokens(together_), element, accumulator) +
+         rows_ * weight_record_bytes(together_, cut_by_width(together_), element, accumulator);
 }
 
 }  // namespace penstock::model

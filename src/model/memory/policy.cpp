@@ -149,10 +149,11 @@ Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool key
 // Gradients are as large as the tensors that they are of: those of LayerInput and NormTwoInput are the
 // residual stream's. Experts take the latter by rows, and their router's scores have one too. What the norms
 // of heads are computed from is no operand.
-Bytes weight_record_bytes(const Shape& shape, Bytes element, Bytes accumulator) {
-  Bytes bytes = kept_bytes(shape, kNone, element);
-  if (shape.head_norms) bytes -= (shape.query_width() + shape.kv_width()) * element;
-  if (shape.experts > 1)
+Bytes weight_record_bytes(const Shape& shape, KeepSet part, Bytes element, Bytes accumulator) {
+  Bytes bytes = kept_bytes(shape, kNone.common(part), element);
+  if (shape.head_norms && part.has(SavedTensor::Query))
+    bytes -= (shape.query_width() + shape.kv_width()) * element;
+  if (shape.experts > 1 && part.has(SavedTensor::Dispatched))
     bytes += (shape.experts_per_token - 1) * shape.hidden * element + shape.experts * accumulator;
   return bytes;
 }

@@ -86,8 +86,8 @@ std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor);
 Bytes kept_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
 Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool keys_cached = false);
 
-// Operands of all weight products: an input and a gradient each.
-Bytes weight_record_bytes(const Shape& shape, Bytes element, Bytes accumulator);
+// Operands of all weight products, an input and a gradient each, as far as they are as wide as these tensors.
+Bytes weight_record_bytes(const Shape& shape, KeepSet part, Bytes element, Bytes accumulator);
 
 // K and V only.
 Bytes key_value_bytes(const Shape& shape, Bytes element);

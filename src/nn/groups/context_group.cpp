@@ -6,15 +6,16 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
+#include "nn/groups/timed_part.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/merge.h"
 
 namespace penstock::nn {
 namespace {
 
+constexpr const char* kName = "the attention of a context group";
 constexpr int kTokens = 2;  // dimension of tokens in [b, heads, tokens, d]
 
 // Two parts of a tensor's tokens, one after the other.
@@ -70,16 +71,9 @@ Bytes ContextGroup::sent() const {
   return (heads_group_ ? heads_group_->bytes_sent() : 0) + (tokens_group_ ? tokens_group_->bytes_sent() : 0);
 }
 
-template <class Move>
-void ContextGroup::timed(Move&& move) const {
-  const Seconds began = steady_seconds();
-  comm::as_part_of("the attention of a context group", move);
-  waited_ += steady_seconds() - began;
-}
-
 at::Tensor ContextGroup::exchanged(comm::Communicator& ranks, const at::Tensor& sent) const {
   at::Tensor received = at::empty(sent.sizes(), sent.options());
-  timed([&] { ranks.all_to_all(bytes_of_tensor(sent), bytes_of_tensor(received)); });
+  timed_part(kName, waited_, [&] { ranks.all_to_all(bytes_of_tensor(sent), bytes_of_tensor(received)); });
   return received;
 }
 
@@ -142,7 +136,7 @@ at::Tensor ContextGroup::to_whole(const at::Tensor& shared) const {
   std::vector<std::int64_t> sizes = mine.sizes().vec();
   sizes.insert(sizes.begin(), ranks);
   at::Tensor all = at::empty(sizes, mine.options());
-  timed([&] { tokens_group_->all_gather(bytes_of_tensor(mine), bytes_of_tensor(all)); });
+  timed_part(kName, waited_, [&] { tokens_group_->all_gather(bytes_of_tensor(mine), bytes_of_tensor(all)); });
   sizes.erase(sizes.begin());
   sizes[kTokens] = ranks * tokens;
   at::Tensor whole = at::empty(sizes, mine.options());

@@ -74,8 +74,6 @@ class ContextGroup {
   Runs runs_of(std::int64_t whole_tokens, int token_rank) const;
   at::Tensor parts_of_whole(const at::Tensor& whole) const;
   at::Tensor exchanged(comm::Communicator& ranks, const at::Tensor& sent) const;
-  template <class Move>
-  void timed(Move&& move) const;
 
   std::shared_ptr<comm::Communicator> heads_group_, tokens_group_;  // null: a rank alone
   ContextMode mode_ = ContextMode::Query;

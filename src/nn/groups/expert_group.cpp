@@ -5,9 +5,9 @@
 
 #include <numeric>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
+#include "nn/groups/timed_part.h"
 #include "nn/kernels/profile.h"
 
 namespace penstock::nn {
@@ -50,10 +50,6 @@ KernelTimer::Work moved(const at::Tensor& rows) {
 
 }  // namespace
 
-std::int64_t ExpertRoute::rows() const {
-  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-}
-
 const ExpertGroup& ExpertGroup::alone() {
   static const ExpertGroup group;
   return group;
@@ -69,11 +65,8 @@ ExpertRoute ExpertGroup::route(std::span<const std::int64_t> counts) const {
   PENSTOCK_CHECK(counts.size() % e == 0, "every rank has as many experts");
   const std::size_t own = counts.size() / e;
   std::vector<std::int64_t> all(counts.size());
-  const Seconds began = steady_seconds();
-  comm::as_part_of("the counts of an expert group", [&] {
-    ranks_->all_to_all(std::as_bytes(counts), std::as_writable_bytes(std::span(all)));
-  });
-  waited_ += steady_seconds() - began;
+  timed_part("the counts of an expert group", waited_,
+             [&] { ranks_->all_to_all(std::as_bytes(counts), std::as_writable_bytes(std::span(all))); });
   route.counts.resize(own);
   for (std::size_t rank = 0; rank < e; ++rank) {
     const auto here = counts.subspan(rank * own, own);
@@ -93,8 +86,7 @@ at::Tensor ExpertGroup::exchanged(const at::Tensor& rows, std::span<const std::i
     return std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
   };
   const int e = ranks_->size(), mine = ranks_->rank();
-  const Seconds began = steady_seconds();
-  comm::as_part_of("the rows of an expert group", [&] {
+  timed_part("the rows of an expert group", waited_, [&] {
     std::vector<comm::Request> requests;
     for (int step = 1; step < e; ++step) {
       const int from = (mine + e - step) % e, to = (mine + step) % e;
@@ -107,7 +99,6 @@ at::Tensor ExpertGroup::exchanged(const at::Tensor& rows, std::span<const std::i
         .copy_(rows.narrow(0, begin(sent, mine), sent[mine]));
     for (comm::Request& request : requests) request.wait();
   });
-  waited_ += steady_seconds() - began;
   return arrived;
 }
 

@@ -21,8 +21,6 @@ struct ExpertRoute {
   std::vector<std::int64_t> sent;                   // [rank] rows of this rank's tokens
   std::vector<std::vector<std::int64_t>> received;  // [rank][own expert]
   std::vector<std::int64_t> counts;                 // [own expert] rows from all ranks
-
-  std::int64_t rows() const;  // of all own experts
 };
 
 class ExpertGroup {
@@ -33,13 +31,11 @@ class ExpertGroup {
   // `ranks` outlives the group.
   explicit ExpertGroup(comm::Communicator& ranks) : ranks_(&ranks) {}
 
-  int ranks() const { return ranks_ ? ranks_->size() : 1; }  // e
-
   // From the rows of this rank's tokens for each of all experts. Ranks tell one another their counts.
   ExpertRoute route(std::span<const std::int64_t> counts) const;
 
-  // Rows by expert [R, ...] of this rank's tokens, to the rows of its own experts [route.rows(), ...]: by
-  // expert, of an expert by rank, of a rank in their order. And back.
+  // Rows by expert [R, ...] of this rank's tokens, to the rows of its own experts, as many as route.counts:
+  // by expert, of an expert by rank, of a rank in their order. And back.
   at::Tensor dispatch(const at::Tensor& rows, const ExpertRoute& route) const;
   at::Tensor combine(const at::Tensor& rows, const ExpertRoute& route) const;
 
