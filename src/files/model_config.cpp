@@ -148,7 +148,8 @@ struct Family {
 constexpr Family kFamilies[] = {{"llama", "Llama", 0, 0, 1e-6, 1e4},
                                 {"mixtral", "Mixtral", 8, 0, 1e-5, 1e6},
                                 {"qwen3", "Qwen3", 32, 128, 1e-6, 1e4},
-                                {"qwen3_moe", "Qwen3Moe", 4, 128, 1e-6, 1e4}};
+                                {"qwen3_moe", "Qwen3Moe", 4, 128, 1e-6, 1e4},
+                                {"qwen2_moe", "Qwen2Moe", 16, 0, 1e-6, 1e4}};
 
 const Family& family_of(Members& members) {
   const json* type = members.take("model_type");
@@ -156,8 +157,9 @@ const Family& family_of(Members& members) {
   const auto found =
       std::ranges::find_if(kFamilies, [&](const Family& family) { return *type == family.model_type; });
   if (found != std::end(kFamilies)) return *found;
-  members.fail("model_type = " + shown(*type) +
-               " is not supported; expected \"llama\", \"mixtral\", \"qwen3\" or \"qwen3_moe\"");
+  members.fail(
+      "model_type = " + shown(*type) +
+      " is not supported; expected \"llama\", \"mixtral\", \"qwen3\", \"qwen3_moe\" or \"qwen2_moe\"");
 }
 
 // Other families may say the same model_type.
@@ -175,6 +177,12 @@ void require_architecture(Members& members, const Family& family) {
                std::string(family.architecture) + "ForCausalLM\"]");
 }
 
+void read_choice(Members& members, model::Shape& shape) {
+  shape.normalised_experts = members.flag("norm_topk_prob", false);
+  members.require("decoder_sparse_step", {1});
+  members.require("mlp_only_layers", {json::array(), nullptr});
+}
+
 // Every layer has experts, and every expert as much room as tokens want.
 void read_experts(Members& members, const Family& family, model::Shape& shape) {
   if (family.model_type == "mixtral") {
@@ -190,16 +198,23 @@ void read_experts(Members& members, const Family& family, model::Shape& shape) {
                    " is not num_experts = " + std::to_string(shape.experts));
     shape.experts_per_token = members.count("num_experts_per_tok", 8);
     shape.ffn = members.count("moe_intermediate_size", 768);
-    shape.normalised_experts = members.flag("norm_topk_prob", false);
-    members.require("decoder_sparse_step", {1});
-    members.require("mlp_only_layers", {json::array()});
+    read_choice(members, shape);
+  }
+  if (family.model_type == "qwen2_moe") {
+    shape.experts = members.count("num_experts", 60);
+    shape.experts_per_token = members.count("num_experts_per_tok", 4);
+    shape.ffn = members.count("moe_intermediate_size", 1408);
+    shape.shared_ffn = members.count("shared_expert_intermediate_size", 5632);
+    shape.shared_gate = true;
+    read_choice(members, shape);
+    if (members.flag("qkv_bias", true))
+      members.fail("qkv_bias = true, also when it is left out, is not supported; expected false");
   }
 }
 
-// Qwen3 names the attention of each layer.
-void read_head_norms(Members& members, const Family& family, model::Shape& shape) {
-  shape.head_norms = family.model_type.starts_with("qwen3");
-  if (!shape.head_norms) return;
+// Qwen names the attention of each layer.
+void read_attention_kinds(Members& members, const Family& family) {
+  if (!family.model_type.starts_with("qwen")) return;
   members.require("use_sliding_window", {false});
   const json* types = members.take("layer_types");
   const bool whole = types == nullptr ||
@@ -232,7 +247,8 @@ model::Shape parse_model_config(std::string_view text, std::string_view origin) 
   shape.tied_embeddings = members.flag("tie_word_embeddings", false);
   shape.rope_theta = members.number("rope_theta", family.rope_theta);
   read_experts(members, family, shape);
-  read_head_norms(members, family, shape);
+  shape.head_norms = family.model_type.starts_with("qwen3");
+  read_attention_kinds(members, family);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (const json* rope = members.take(key)) read_rope(*rope, std::string(origin) + ": " + key, shape);
   }
@@ -278,15 +294,29 @@ ConfigExtras read_config_extras(const std::string& path) {
 
 namespace {
 
-// Both families call the experts' width by their own name.
-void add_experts(const model::Shape& shape, nlohmann::ordered_json& document) {
+const Family& family_of(const model::Shape& shape) {
+  const char* const lacks = " has no form in Hugging Face's files";
+  if (shape.shared_ffn > 0) {
+    require(shape.shared_gate, std::string("a shared expert without moe.shared_gate") + lacks);
+    require(!shape.head_norms, std::string("a shared expert with model.head_norms") + lacks);
+    return kFamilies[4];
+  }
+  const bool mixture = shape.experts > 1;
+  require(!mixture || shape.normalised_experts || shape.head_norms,
+          std::string("moe.norm_topk = false without model.head_norms or a shared expert") + lacks);
+  return kFamilies[(shape.head_norms ? 2 : 0) + (mixture ? 1 : 0)];
+}
+
+// Every family calls the experts' width by its own name.
+void add_experts(const model::Shape& shape, const Family& family, nlohmann::ordered_json& document) {
   if (shape.experts == 1) return;
+  const bool mixtral = family.model_type == "mixtral";
   document["num_experts_per_tok"] = shape.experts_per_token;
-  document[shape.head_norms ? "num_experts" : "num_local_experts"] = shape.experts;
-  if (!shape.head_norms) {
-    require(shape.normalised_experts,
-            "moe.norm_topk = false without model.head_norms has no form in Hugging Face's files");
-    return;
+  document[mixtral ? "num_local_experts" : "num_experts"] = shape.experts;
+  if (mixtral) return;
+  if (shape.shared_ffn > 0) {
+    document["shared_expert_intermediate_size"] = shape.shared_ffn;
+    document["qkv_bias"] = false;
   }
   document["moe_intermediate_size"] = shape.ffn;
   document["norm_topk_prob"] = shape.normalised_experts;
@@ -307,7 +337,7 @@ std::string print_model_config(const model::Shape& shape, const ConfigExtras& ex
             {"original_max_position_embeddings", scaling.original_positions}};
   }
   const auto token = [](std::optional<std::int64_t> id) { return id ? json(*id) : json(nullptr); };
-  const Family& family = kFamilies[(shape.head_norms ? 2 : 0) + (shape.experts > 1 ? 1 : 0)];
+  const Family& family = family_of(shape);
   nlohmann::ordered_json document{{"architectures", {std::string(family.architecture) + "ForCausalLM"}},
                                   {"model_type", family.model_type},
                                   {"torch_dtype", extras.element_type},
@@ -332,7 +362,7 @@ std::string print_model_config(const model::Shape& shape, const ConfigExtras& ex
                                   {"pad_token_id", token(extras.padding_token)},
                                   {"use_cache", true}};
   if (family.model_type == "llama") document["mlp_bias"] = false;
-  add_experts(shape, document);
+  add_experts(shape, family, document);
   return document.dump(2) + "\n";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hugging Face's config.json of the Llama family: llama, mixtral, qwen3 and qwen3_moe.
+// Hugging Face's config.json of the Llama family: llama, mixtral, qwen3, qwen3_moe and qwen2_moe.
 #pragma once
 
 #include <cstdint>

@@ -60,6 +60,7 @@ std::int64_t expert_of(std::string_view name) {
 
 Cut cut_of(std::string_view name) {
   if (expert_of(name) >= 0) return Cut::Expert;
+  if (name.find(".shared_expert") != std::string_view::npos) return Cut::Whole;
   if (ends(name, "embed_tokens") || ends(name, "lm_head")) return Cut::Vocabulary;
   if (ends(name, "q_proj")) return Cut::Heads;
   if (ends(name, "k_proj") || ends(name, "v_proj")) return Cut::KeyHeads;

@@ -11,6 +11,10 @@ std::vector<std::int64_t> sizes_of(std::string_view name, const Shape& shape) {
   if (is("q_proj")) return {shape.query_width(), shape.hidden};
   if (is("k_proj") || is("v_proj")) return {shape.kv_width(), shape.hidden};
   if (is("o_proj")) return {shape.hidden, shape.query_width()};
+  if (name.find(".shared_expert.") != std::string_view::npos)
+    return is("down_proj") ? std::vector{shape.hidden, shape.shared_ffn}
+                           : std::vector{shape.shared_ffn, shape.hidden};
+  if (is("shared_expert_gate")) return {1, shape.hidden};
   if (is("gate_proj") || is("up_proj") || is(".w1") || is(".w3")) return {shape.ffn, shape.hidden};
   if (is("down_proj") || is(".w2")) return {shape.hidden, shape.ffn};
   if (is(".gate")) return {shape.experts, shape.hidden};  // the router

@@ -76,6 +76,10 @@ void validate(const Shape& shape) {
   require(shape.experts_per_token >= 1 && shape.experts_per_token <= shape.experts,
           "model.experts_per_token = " + text(shape.experts_per_token) +
               " must be from 1 to model.experts = " + text(shape.experts));
+  require(shape.shared_ffn == 0 || (shape.shared_ffn > 0 && shape.experts > 1),
+          "a shared expert of width " + text(shape.shared_ffn) + " needs model.experts above 1");
+  require(shape.shared_ffn > 0 || !shape.shared_gate,
+          "moe.shared_gate = true needs moe.shared_experts above 0");
   require(shape.head_size >= 0,
           "model.head_size = " + text(shape.head_size) + " must be positive, or 0 for hidden / heads");
   require(shape.heads % shape.kv_heads == 0, "model.kv_heads = " + text(shape.kv_heads) +
@@ -98,13 +102,17 @@ std::int64_t router_parameters(const Shape& shape) {
   return shape.experts > 1 ? shape.hidden * shape.experts : 0;
 }
 
+std::int64_t shared_expert_parameters(const Shape& shape) {
+  return 3 * shape.hidden * shape.shared_ffn + (shape.shared_gate ? shape.hidden : 0);
+}
+
 std::int64_t norm_parameters(const Shape& shape) {
   return 2 * shape.hidden + (shape.head_norms ? 2 * shape.head_dim() : 0);
 }
 
 std::int64_t layer_parameters(const Shape& shape) {
   return attention_parameters(shape) + shape.experts * expert_parameters(shape) + router_parameters(shape) +
-         norm_parameters(shape);
+         shared_expert_parameters(shape) + norm_parameters(shape);
 }
 
 std::int64_t output_parameters(const Shape& shape) { return shape.vocab * shape.hidden + shape.hidden; }
@@ -147,16 +155,24 @@ std::vector<LayerRange> split_layers(std::int64_t layers, int stages,
 
 namespace {
 
-// "mlp." or "block_sparse_moe.".
-std::string mixture_prefix(const Shape& shape) { return shape.head_norms ? "mlp." : "block_sparse_moe."; }
+// Else Mixtral's.
+bool has_qwen_names(const Shape& shape) { return shape.head_norms || shape.shared_ffn > 0; }
 
-// The router, then gate, up and down of each expert.
+std::string mixture_prefix(const Shape& shape) {
+  return has_qwen_names(shape) ? "mlp." : "block_sparse_moe.";
+}
+
+ExpertNames projections(const std::string& prefix) {
+  return {prefix + "gate_proj", prefix + "up_proj", prefix + "down_proj"};
+}
+
+// The router, then gate, up and down of each expert, those of the shared one last.
 std::vector<std::string> mixture_names(const Shape& shape) {
   std::vector<std::string> names{router_name(shape)};
-  for (std::int64_t expert = 0; expert < shape.experts; ++expert) {
-    const ExpertNames own = expert_names(shape, expert);
-    names.insert(names.end(), {own.gate, own.up, own.down});
-  }
+  const auto add = [&](const ExpertNames& own) { names.insert(names.end(), {own.gate, own.up, own.down}); };
+  for (std::int64_t expert = 0; expert < shape.experts; ++expert) add(expert_names(shape, expert));
+  if (shape.shared_ffn > 0) add(shared_expert_names());
+  if (shape.shared_gate) names.push_back(shared_gate_name());
   return names;
 }
 
@@ -166,9 +182,13 @@ std::string router_name(const Shape& shape) { return mixture_prefix(shape) + "ga
 
 ExpertNames expert_names(const Shape& shape, std::int64_t expert) {
   const std::string prefix = mixture_prefix(shape) + "experts." + std::to_string(expert) + ".";
-  if (shape.head_norms) return {prefix + "gate_proj", prefix + "up_proj", prefix + "down_proj"};
+  if (has_qwen_names(shape)) return projections(prefix);
   return {prefix + "w1", prefix + "w3", prefix + "w2"};
 }
+
+ExpertNames shared_expert_names() { return projections("mlp.shared_expert."); }
+
+std::string shared_gate_name() { return "mlp.shared_expert_gate"; }
 
 std::vector<std::string> layer_parameter_names(const Shape& shape, std::int64_t layer) {
   std::vector<std::string> parts{"input_layernorm", "self_attn.q_proj", "self_attn.k_proj",

@@ -34,7 +34,7 @@ struct RopeScaling {
 };
 
 // A model of the Llama family: Llama, Mixtral (with experts), Qwen3 (with norms of heads), Qwen3-MoE (with
-// both). Checked by validate().
+// both), Qwen2-MoE (with a shared expert). Checked by validate().
 struct Shape {
   std::int64_t layers = 8;
   std::int64_t hidden = 256;
@@ -51,6 +51,8 @@ struct Shape {
   std::int64_t experts = 1;            // MLPs per layer, of which a router selects some per token (Mixtral)
   std::int64_t experts_per_token = 1;  // k
   bool normalised_experts = true;      // the weights of a token's experts sum to 1
+  std::int64_t shared_ffn = 0;         // width of the expert that every token visits; 0: none
+  bool shared_gate = false;            // its output is weighed by a sigmoid of the token's own
 
   std::int64_t head_dim() const { return head_size > 0 ? head_size : hidden / heads; }
   std::int64_t query_width() const { return heads * head_dim(); }
@@ -71,11 +73,12 @@ void validate(const Shape& shape);
 std::int64_t attention_parameters(const Shape& shape);  // Q, K, V and O of one layer
 std::int64_t expert_parameters(
     const Shape& shape);  // gate, up and down of one expert; the MLP of a dense layer
-std::int64_t router_parameters(const Shape& shape);  // of one layer; 0 when dense
-std::int64_t norm_parameters(const Shape& shape);    // of one layer
-std::int64_t layer_parameters(const Shape& shape);   // matrices and norms of one layer, all experts
-std::int64_t total_parameters(const Shape& shape);   // a tied embedding counts once
-std::int64_t output_parameters(const Shape& shape);  // the output matrix and the final norm
+std::int64_t router_parameters(const Shape& shape);         // of one layer; 0 when dense
+std::int64_t shared_expert_parameters(const Shape& shape);  // of one layer, with its gate; 0 without
+std::int64_t norm_parameters(const Shape& shape);           // of one layer
+std::int64_t layer_parameters(const Shape& shape);          // matrices and norms of one layer, all experts
+std::int64_t total_parameters(const Shape& shape);          // a tied embedding counts once
+std::int64_t output_parameters(const Shape& shape);         // the output matrix and the final norm
 
 // Model FLOPs of one token, forward and backward: 6·(N − N_input_embedding) + 6·L·h·s, the causal half of
 // attention (the convention of SlimPipe and of Yuan et al. 2024). N includes norm weights, and only the
@@ -101,11 +104,13 @@ std::vector<std::string> parameter_names(const Shape& shape);
 std::vector<std::string> layer_parameter_names(const Shape& shape, std::int64_t layer);
 
 // Within a layer with experts, without the ".weight" at the end: Mixtral's names, or with norms of heads
-// Qwen3-MoE's.
+// or a shared expert Qwen's.
 struct ExpertNames {
   std::string gate, up, down;
 };
 std::string router_name(const Shape& shape);
 ExpertNames expert_names(const Shape& shape, std::int64_t expert);
+ExpertNames shared_expert_names();
+std::string shared_gate_name();
 
 }  // namespace penstock::model

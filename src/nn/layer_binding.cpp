@@ -29,12 +29,15 @@ Mixture bind_mixture(const LayerParameters& layer, const model::Shape& shape, co
   Mixture mixture{.router = layer.named(model::router_name(shape)),
                   .chosen = shape.experts_per_token,
                   .weights = weights,
-                  .forced_balance = options.forced_balance};
+                  .forced = options.forced};
   if (options.group) mixture.group = options.group;
-  for (std::int64_t i = 0; i < options.own.count; ++i) {
-    const model::ExpertNames names = model::expert_names(shape, options.own.begin + i);
-    mixture.experts.push_back({layer.named(names.gate), layer.named(names.up), layer.named(names.down)});
-  }
+  const auto bind = [&](const model::ExpertNames& names) {
+    return Expert{layer.named(names.gate), layer.named(names.up), layer.named(names.down)};
+  };
+  for (std::int64_t i = 0; i < options.own.count; ++i)
+    mixture.experts.push_back(bind(model::expert_names(shape, options.own.begin + i)));
+  if (shape.shared_ffn > 0) mixture.shared.expert = bind(model::shared_expert_names());
+  if (shape.shared_gate) mixture.shared.score = layer.named(model::shared_gate_name());
   return mixture;
 }
 

@@ -83,12 +83,15 @@ void for_saved(Record& record, Visit&& visit) {
   auto& mixture = record.mixture;
   for (auto* tensor :
        {&mixture.scores, &mixture.routing.experts, &mixture.routing.weights, &mixture.routing.log_sum_exp,
-        &mixture.order.tokens, &mixture.order.places, &mixture.row_weights})
+        &mixture.order.tokens, &mixture.order.places, &mixture.row_weights, &mixture.shared.weights})
     visit(Part::GateUp, SavedKind::Statistics, *tensor);
   visit(Part::Dispatched, SavedKind::Numbers, mixture.dispatched);
   visit(Part::GateUp, SavedKind::Numbers, mixture.gate);
   visit(Part::GateUp, SavedKind::Numbers, mixture.up);
+  visit(Part::GateUp, SavedKind::Numbers, mixture.shared.gate);
+  visit(Part::GateUp, SavedKind::Numbers, mixture.shared.up);
   visit(Part::Product, SavedKind::Numbers, mixture.product);
+  visit(Part::Product, SavedKind::Numbers, mixture.shared.product);
 }
 
 // Rows that several weight products of a layer read, in the order of their first use.
@@ -146,7 +149,8 @@ void for_tensors(const WeightRecord& record, Visit&& visit) {
   for (const MixtureWeightRecord& mixture : record.mixtures) {
     for (const at::Tensor* tensor :
          {&mixture.input, &mixture.grad_scores, &mixture.dispatched, &mixture.grad_rows, &mixture.product,
-          &mixture.grad_gate, &mixture.grad_up})
+          &mixture.grad_gate, &mixture.grad_up, &mixture.shared.grad_scores, &mixture.shared.grad_output,
+          &mixture.shared.product, &mixture.shared.grad_gate, &mixture.shared.grad_up})
       visit(*tensor);
   }
 }

@@ -42,7 +42,7 @@ struct ExpertOptions {
   mesh::StateSharing sharing;          // of their states, with the ranks that have the same
   const ExpertGroup* group = nullptr;  // outlives the stage; null: this rank alone
   RouterLossOptions losses;
-  bool forced_balance = false;  // every expert gets as many tokens, whatever the scores
+  ForcedChoice forced;
 };
 
 struct StageOptions {

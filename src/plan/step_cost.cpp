@@ -46,8 +46,10 @@ double local_parameters(const Case& c) {
   const double mlp = as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn * shape.experts) *
                      (shape.experts > 1 ? c.t() : 1);  // experts are whole
   const double attention = as_double(model::attention_parameters(shape) + model::router_parameters(shape));
+  const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // whole too
   const double shards = c.layout.vocabulary_parallel ? c.p() : 1.0;
-  return (layers * (attention + mlp / c.layout.mesh.expert) + c.vocab() * as_double(shape.hidden) / shards) /
+  return (layers * (attention + shared + mlp / c.layout.mesh.expert) +
+          c.vocab() * as_double(shape.hidden) / shards) /
          c.t();
 }
 

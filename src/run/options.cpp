@@ -8,7 +8,6 @@ namespace penstock::run {
 namespace {
 
 // Limits far above any model, so that no product of two sizes overflows.
-constexpr double kMostWidth = 1 << 20;
 constexpr double kMostTokens = 1 << 30;
 constexpr double kMostSteps = 1e12;
 
@@ -108,6 +107,9 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
   table.push_back({section, "timeout", &options.timeout,
                    "Seconds without progress before ranks give up and name the peer; 0: never.",
                    not_negative()});
+  table.push_back({section, "device", &options.device,
+                   "What computes: auto takes what this build has, the CPU.",
+                   one_of({"auto", "cpu", "cuda"})});
   table.push_back({section, "memory_check", &options.memory_check,
                    "host: a run that needs more memory than this host has free does not start; off: it does.",
                    one_of({"host", "off"})});
@@ -155,7 +157,7 @@ OptionTable describe(Options& options) {
   describe_data(options.data, table);
   describe(options.parallel, table);
   describe(options.numerics, table);
-  describe(options.moe, options.model.shape, table);
+  describe(options.moe, options.model, table);
   describe(options.schedule, table);
   describe(options.memory, table);
   describe_steps(options.train, table);

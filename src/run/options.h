@@ -15,6 +15,7 @@
 namespace penstock::run {
 
 inline constexpr std::int64_t kMostDevices = 65536;
+inline constexpr double kMostWidth = 1 << 20;
 inline constexpr std::int64_t kMostSequences = 1'000'000'000;  // of a step
 
 struct ModelOptions {
@@ -22,6 +23,7 @@ struct ModelOptions {
   std::string weights;  // initial weights: a safetensors file or folder; empty: random
   model::Shape shape{.kv_heads = 0, .vocab = 0};  // 0: equal to heads; 0: the tokenizer's
   std::int64_t moe_ffn = 0;                       // width inside each expert; 0: the shape's ffn
+  std::int64_t shared_experts = 0;  // the shared expert's width in those of others; 0: as the shape has it
 };
 
 struct DataOptions {
@@ -49,6 +51,7 @@ struct TrainOptions {
   std::string loss_targets = "s";
   Tokens loss_tile_tokens = 512;
   Seconds timeout = 120;  // 0: never
+  std::string device = "auto";
   std::string memory_check = "host";
   double clip = 1.0;  // 0: off
   std::int64_t seed = 1;
@@ -110,6 +113,8 @@ struct MoeOptions {
   double z_coefficient = 0;
   std::string balance_over = "micro_batch";
   bool forced_balance = false;
+  double skew = 0;
+  std::int64_t rows_limit = 0;
 };
 
 struct OutputOptions {
@@ -134,7 +139,10 @@ OptionTable describe(Options& options);
 // Append the rows of one section.
 void describe(ParallelOptions& options, OptionTable& table);
 void describe(NumericsOptions& options, OptionTable& table);
-void describe(MoeOptions& options, model::Shape& shape, OptionTable& table);
+void describe(MoeOptions& options, ModelOptions& model, OptionTable& table);
+
+// Whether the option is of the model's shape, wherever it stands.
+bool is_of_shape(const Option& option);
 void describe(ScheduleOptions& options, OptionTable& table);
 void describe(MemoryOptions& options, OptionTable& table);
 

@@ -26,6 +26,13 @@ void describe_costs(ScheduleOptions& options, OptionTable& table) {
 
 }  // namespace
 
+bool is_of_shape(const Option& option) {
+  if (option.section == "model") return option.key != "config" && option.key != "weights";
+  const auto is = [&](const char* key) { return option.key == key; };
+  return option.section == "moe" &&
+         (is("norm_topk") || is("shared_experts") || is("shared_ffn") || is("shared_gate"));
+}
+
 void describe(ParallelOptions& options, OptionTable& table) {
   const std::string_view section = "parallel";
   const Constraint devices = from_to(1, kMostDevices);
@@ -84,7 +91,8 @@ void describe(NumericsOptions& options, OptionTable& table) {
                    from_to(1, kMostDevices), "parallel.tp"});
 }
 
-void describe(MoeOptions& options, model::Shape& shape, OptionTable& table) {
+void describe(MoeOptions& options, ModelOptions& model, OptionTable& table) {
+  model::Shape& shape = model.shape;
   const std::string_view section = "moe";
   table.push_back({section, "balance_coefficient", &options.balance_coefficient,
                    "Weight of the loss that evens the experts' load out; it is its value when they are even.",
@@ -98,11 +106,29 @@ void describe(MoeOptions& options, model::Shape& shape, OptionTable& table) {
        one_of({"micro_batch", "step"})});
   table.push_back({section, "norm_topk", &shape.normalised_experts,
                    "The weights of a token's experts sum to 1; else they are shares of all experts'."});
+  table.push_back({section, "shared_experts", &model.shared_experts,
+                   "Experts that every token visits, as one that is so many times as wide as the others.",
+                   from_to(0, 1024)});
+  table.push_back({section, "shared_ffn", &shape.shared_ffn,
+                   "The width of the shared expert, instead of a number of them.", from_to(0, kMostWidth)});
+  table.push_back({section,
+                   "shared_gate",
+                   &shape.shared_gate,
+                   "The shared expert's output is weighed by a sigmoid of a score of the token.",
+                   {}});
   table.push_back({section,
                    "forced_balance",
                    &options.forced_balance,
                    "Send tokens to the experts in turn, whatever the routers say: for measurements alone.",
                    {}});
+  table.push_back({section, "rows_limit", &options.rows_limit,
+                   "Rows that an expert rank takes at a time; 0: all. Train has no others yet.",
+                   from_to(0, 1e12)});
+  table.push_back(
+      {section, "skew", &options.skew,
+       "Above 0: send expert e a share of the tokens that falls as 1 / (e + 1)^skew, whatever the "
+       "routers say: for measurements alone.",
+       from_to(0, 16)});
 }
 
 void describe(ScheduleOptions& options, OptionTable& table) {

@@ -25,8 +25,7 @@ constexpr std::int64_t kUsualSlices = 8;
 void require_no_shape_keys(Options& options) {
   Options fresh;
   for (const Option& option : changed(describe(options), describe(fresh))) {
-    const bool of_shape = option.section == "model" || option.name() == "moe.norm_topk";
-    if (!of_shape || option.key == "config" || option.key == "weights") continue;
+    if (!is_of_shape(option)) continue;
     throw InputError(option.name() + " = " + value_text(option) +
                      " and model.config = " + json_quote(options.model.config) + " are both given; keep one");
   }
@@ -42,10 +41,13 @@ void settle_model(Options& options) {
   const std::int64_t width = options.model.moe_ffn;
   require(width == 0 || shape.experts > 1, "model.moe_ffn = " + std::to_string(width) +
                                                " needs model.experts above 1; a dense model has model.ffn");
+  require(shape.shared_ffn == 0 || options.model.shared_experts == 0,
+          "moe.shared_ffn = " + std::to_string(shape.shared_ffn) + " and moe.shared_experts = " +
+              std::to_string(options.model.shared_experts) + " are both given; keep one");
   const bool bytes = options.data.megatron.empty() || !options.data.text.empty();  // both: refused below
   require(bytes || shape.vocab > 0, "model.vocab is missing; data.megatron does not say it");
   shape = shape_of(options.model);
-  options.model.moe_ffn = 0;  // the resolved file has it as ffn
+  options.model.moe_ffn = options.model.shared_experts = 0;  // the resolved file has widths
   model::validate(shape);
   const model::RopeScaling& scaling = shape.rope_scaling;
   require(
@@ -86,12 +88,15 @@ void check_experts(const Options& options) {
               ": experts work on a rank's own tokens, not on those of logical shards; "
               "use numerics.tensor = parallel.tp = " +
               std::to_string(options.parallel.tp));
+  require(!options.moe.forced_balance || options.moe.skew == 0,
+          "moe.forced_balance = true and moe.skew = " + exact_number(options.moe.skew) +
+              " are both given; keep one");
   Options fresh;
   OptionTable given, unset;
-  model::Shape shape = options.model.shape;
+  ModelOptions model = options.model;
   MoeOptions moe = options.moe;
-  describe(moe, shape, given);
-  describe(fresh.moe, fresh.model.shape, unset);
+  describe(moe, model, given);
+  describe(fresh.moe, fresh.model, unset);
   for (const Option& option : changed(given, unset))
     require(experts > 1, option.name() + " = " + value_text(option) +
                              " is of layers with experts; use model.experts above 1, or leave it out");
@@ -180,6 +185,7 @@ model::Shape shape_of(const ModelOptions& options) {
   model::Shape shape = options.shape;
   if (shape.kv_heads == 0) shape.kv_heads = shape.heads;
   if (options.moe_ffn > 0) shape.ffn = options.moe_ffn;  // every layer has experts
+  if (options.shared_experts > 0) shape.shared_ffn = options.shared_experts * shape.ffn;
   if (shape.vocab == 0) shape.vocab = files::kByteVocabulary;
   return shape;
 }

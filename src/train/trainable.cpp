@@ -51,6 +51,11 @@ void require_trainable(const run::Run& run) {
   require(!schedule::Placement(run.schedule).has_replicas(),
           run::name_of_schedule(run.options) +
               " keeps two copies of the parameters, which train does not; use dualpipe-v");
+  require(run.options.moe.rows_limit == 0,
+          "moe.rows_limit = " + std::to_string(run.options.moe.rows_limit) +
+              ": train dispatches all rows of a slice at once; use 0, and more slices for less memory");
+  require(run.options.train.device != "cuda",
+          "train.device = \"cuda\": train computes on the CPU alone; use \"auto\" or \"cpu\"");
   require_exchangeable(run);
   require_whole_steps(run);
 }

@@ -75,18 +75,20 @@ TEST(ConvertWeights, GoesToOurFormAndBackWithTheSameBits) {
 }
 
 TEST(ConvertWeights, OfMixturesGoThereAndBack) {
-  for (const bool head_norms : {false, true}) {
+  for (const auto& [head_norms, shared] : {std::pair{false, false}, {true, false}, {false, true}}) {
     const Scratch scratch;
     model::Shape shape = kShape;
     shape.experts = 3;
     shape.experts_per_token = 2;
     shape.head_norms = head_norms;
     shape.normalised_experts = !head_norms;
+    shape.shared_ffn = shared ? 9 : 0;
+    shape.shared_gate = shared;
     write_folder(scratch / "there", shape);
     convert_weights({.source = scratch / "there", .target = scratch / "ours"});
     convert_weights({.source = scratch / "ours", .target = scratch / "back"});
-    const char* expert = head_norms ? "model.layers.1.mlp.experts.2.down_proj.weight"
-                                    : "model.layers.1.block_sparse_moe.experts.2.w2.weight";
+    const char* expert = head_norms || shared ? "model.layers.1.mlp.experts.2.down_proj.weight"
+                                              : "model.layers.1.block_sparse_moe.experts.2.w2.weight";
     for (const char* folder : {"ours", "back"}) {
       expect_same_weights(scratch / "there", scratch / folder, shape);
       ASSERT_NE(files::ModelWeights(scratch / folder).find(expert), nullptr);
@@ -97,6 +99,7 @@ TEST(ConvertWeights, OfMixturesGoThereAndBack) {
     EXPECT_EQ(back.experts_per_token, 2);
     EXPECT_EQ(back.head_norms, head_norms);
     EXPECT_EQ(back.normalised_experts, !head_norms);
+    EXPECT_EQ(back.shared_ffn, shape.shared_ffn);
   }
 }
 

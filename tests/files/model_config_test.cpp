@@ -90,6 +90,36 @@ TEST(ModelConfig, ReadsThePublishedMixturesOfExperts) {
   EXPECT_EQ(parse_model_config(plain.dump(), "").experts, 64);
 }
 
+TEST(ModelConfig, ReadsASharedExpertWithoutBiases) {
+  json config = qwen3_moe();
+  config["model_type"] = "qwen2_moe";
+  config["architectures"] = {"Qwen2MoeForCausalLM"};
+  for (const auto& [key, value] :
+       std::initializer_list<std::pair<const char*, json>>{{"num_hidden_layers", 24},
+                                                           {"hidden_size", 2048},
+                                                           {"num_attention_heads", 16},
+                                                           {"num_key_value_heads", 16},
+                                                           {"head_dim", 128},
+                                                           {"num_experts", 60},
+                                                           {"num_experts_per_tok", 4},
+                                                           {"moe_intermediate_size", 1408},
+                                                           {"shared_expert_intermediate_size", 5632},
+                                                           {"vocab_size", 151936},
+                                                           {"qkv_bias", false},
+                                                           {"norm_topk_prob", false}})
+    config[key] = value;
+  const model::Shape shape = parse_model_config(config.dump(), "");
+  // Qwen1.5-MoE-A2.7B has 14,315,784,192, with biases of its queries, keys and values.
+  EXPECT_EQ(model::total_parameters(shape), 14'315'784'192 - 24 * 3 * 2048);
+  EXPECT_FALSE(shape.head_norms);
+  EXPECT_TRUE(shape.shared_gate);
+  const model::Shape again = parse_model_config(print_model_config(shape, {}), "");
+  EXPECT_EQ(model::parameter_names(again), model::parameter_names(shape));
+  EXPECT_EQ(again.shared_ffn, 5632);
+  config.erase("qkv_bias");
+  EXPECT_NE(refusal(config).find("qkv_bias = true"), std::string::npos);
+}
+
 TEST(ModelConfig, ReadsADenseQwen3) {
   json config = qwen3_moe();
   for (const char* key :
@@ -145,8 +175,17 @@ TEST(ModelConfig, PrintsMixturesThatReadBack) {
   }
   model::Shape shape = parse_model_config(mixtral().dump(), "");
   shape.normalised_experts = false;
-  EXPECT_NE(failure<InputError>([&] { print_model_config(shape, {}); }).find("has no form"),
-            std::string::npos);
+  const auto has_no_form = [&] {
+    return failure<InputError>([&] { print_model_config(shape, {}); }).find("has no form") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(has_no_form());
+  shape.shared_ffn = 64;
+  EXPECT_TRUE(has_no_form());
+  shape.shared_gate = true;
+  EXPECT_FALSE(has_no_form());
+  shape.head_norms = true;
+  EXPECT_TRUE(has_no_form());
 }
 
 TEST(ModelConfig, ReadsRotarySettingsWhereNewerFilesHaveThem) {

@@ -28,6 +28,8 @@ struct Setting {
   bool split = false;
   std::int64_t experts = 1;  // of which a token has two
   bool head_norms = false;
+  std::int64_t shared_ffn = 0;
+  bool shared_gate = false;
 };
 
 // One micro-batch through two stages of two layers, each action beside its prediction.
@@ -40,6 +42,8 @@ class Watched {
     shape_.experts = setting_.experts;
     shape_.experts_per_token = std::min<std::int64_t>(setting_.experts, 2);
     shape_.head_norms = setting_.head_norms;
+    shape_.shared_ffn = setting_.shared_ffn;
+    shape_.shared_gate = setting_.shared_gate;
     for (const std::int64_t length : setting_.slices) tokens_ += length;
     stages_ = make_stages(shape_, setting_.precision, 2, tokens_, 64, {4, setting_.keep});
     batch_ = random_batch(shape_, setting_.sequences, tokens_, 1);
@@ -187,6 +191,8 @@ TEST_F(ActionMemory, IsWhatTheAllocatorSeesOfExpertsAndNormsOfHeads) {
           Watched({precision, 2, 1, slices, keep_of(policy), split, 4, false}).run();
           Watched({precision, 2, 1, slices, keep_of(policy), split, 1, true}).run();
           Watched({precision, 4, 1, slices, keep_of(policy), split, 4, true}).run();
+          Watched({precision, 4, 1, slices, keep_of(policy), split, 4, false, 288}).run();
+          Watched({precision, 4, 1, slices, keep_of(policy), split, 4, true, 192, true}).run();
         }
       }
     }

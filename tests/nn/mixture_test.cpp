@@ -53,6 +53,31 @@ TEST(Route, TakesTheGreatestScoresAndOfEqualOnesTheLowerIndex) {
   }
 }
 
+TEST(Route, ForcesTurnsAndSkewedShares) {
+  const at::Tensor scores = random_tensor({6000, 6}, at::kFloat, 7);
+  for (const std::int64_t k : {1, 2, 5, 6}) {
+    for (const double skew : {0.0, 0.5, 2.0, 16.0}) {
+      const nn::Routing routing =
+          nn::route(scores, k, RouteWeights::OfChosen, nn::ForcedChoice{.on = true, .skew = skew});
+      const std::vector<std::int64_t> counts = nn::order_by_expert(routing.experts, 6).counts;
+      for (std::size_t e = 0; e + 1 < counts.size(); ++e) {
+        SCOPED_TRACE(::testing::Message() << k << " of 6, skew " << skew << ", expert " << e);
+        // Where neither expert has every token, their loads are as the powers of their numbers.
+        const double ratio = std::pow((static_cast<double>(e) + 2) / (static_cast<double>(e) + 1), skew);
+        const auto more = static_cast<double>(counts[e]), less = static_cast<double>(counts[e + 1]);
+        if (more < 5990) {
+          EXPECT_NEAR(more, less * ratio, 12 * ratio);
+        } else {
+          EXPECT_GE(more, less);
+        }
+      }
+      const at::Tensor& experts = routing.experts;
+      for (std::int64_t slot = 1; slot < k; ++slot)
+        EXPECT_TRUE(experts.select(1, slot).gt(experts.select(1, slot - 1)).all().item<bool>());
+    }
+  }
+}
+
 TEST(ExpertOrder, KeepsTokensInOrderAndFindsThemAgain) {
   const at::Tensor scores = random_tensor({40, 5}, at::kFloat, 4);
   const nn::Routing routing = nn::route(scores, 3, RouteWeights::OfAll);

@@ -5,6 +5,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/sort.h>
@@ -55,6 +56,14 @@ inline at::Tensor mixture(const at::Tensor& x, const model::Shape& shape, const 
     const at::Tensor product =
         at::silu(at::matmul(rows, weight(names.gate))) * at::matmul(rows, weight(names.up));
     sum = sum + at::matmul(product, weight(names.down)) * shares.select(1, expert).unsqueeze(1);
+  }
+  if (shape.shared_ffn > 0) {
+    const model::ExpertNames names = model::shared_expert_names();
+    const at::Tensor output =
+        at::matmul(at::silu(at::matmul(rows, weight(names.gate))) * at::matmul(rows, weight(names.up)),
+                   weight(names.down));
+    sum = sum + (shape.shared_gate ? at::sigmoid(at::matmul(rows, weight(model::shared_gate_name()))) * output
+                                   : output);
   }
   return sum.view(x.sizes());
 }

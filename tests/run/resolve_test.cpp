@@ -159,6 +159,19 @@ TEST(Resolve, RefusesMeshesThatTheModelDoesNotFitAndNamesTheNearest) {
   EXPECT_EQ(
       refusal([](auto& o) { o.moe.balance_coefficient = 0.1; }),
       "moe.balance_coefficient = 0.1 is of layers with experts; use model.experts above 1, or leave it out");
+  EXPECT_EQ(refusal([](auto& o) { o.model.shared_experts = 1; }),
+            "a shared expert of width 688 needs model.experts above 1");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.model.shape.experts = 4;
+              o.model.shape.shared_gate = true;
+            }),
+            "moe.shared_gate = true needs moe.shared_experts above 0");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.model.shape.experts = 4;
+              o.moe.forced_balance = true;
+              o.moe.skew = 0.5;
+            }),
+            "moe.forced_balance = true and moe.skew = 0.5 are both given; keep one");
   EXPECT_EQ(
       refusal([](auto& o) {
         o.model.shape.experts = 4;

@@ -87,6 +87,8 @@ inline const Oracle& oracle_of(const run::Options& options) {
                 number(shape.experts_per_token),
                 number(shape.normalised_experts),
                 number(shape.head_norms),
+                number(shape.shared_ffn),
+                number(shape.shared_gate),
                 options.moe.balance_coefficient,
                 options.moe.z_coefficient,
                 number(options.moe.balance_over == "step")};

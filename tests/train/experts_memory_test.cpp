@@ -15,12 +15,15 @@ struct Case {
   const char* precision = "bf16";
   const char* shard = "auto";
   bool head_norms = false;
+  int shared_ffn = 0;
+  bool shared_gate = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << "e " << c.expert << ", t " << c.tensor << ", c " << c.context << ", d " << c.replicas
              << ", p " << c.devices << ", " << c.schedule << ", n " << c.slices << ", " << c.policy << ", "
-             << c.precision << ", shard " << c.shard << ", norms of heads " << c.head_norms;
+             << c.precision << ", shard " << c.shard << ", norms of heads " << c.head_norms << ", shared "
+             << c.shared_ffn << ", gate " << c.shared_gate;
 }
 
 run::Run plan_of(const Case& c) {
@@ -33,7 +36,9 @@ run::Run plan_of(const Case& c) {
                          .vocab = 1001,
                          .head_norms = c.head_norms,
                          .experts = 8,
-                         .experts_per_token = 2};
+                         .experts_per_token = 2,
+                         .shared_ffn = c.shared_ffn,
+                         .shared_gate = c.shared_gate};
   options.data.seq_len = 512;
   options.moe = {.balance_coefficient = 0.01, .forced_balance = true};
   options.parallel.ep = c.expert;
@@ -52,7 +57,8 @@ TEST(ExpertMemory, IsAsPredictedForEveryPolicy) {
     expect_all_predicted<Case>({{1, 1, 1, 1, 1, "1f1b", 1, policy},
                                 {1, 1, 1, 1, 2, "slimpipe", 4, policy, "f32"},
                                 {1, 1, 1, 1, 2, "zb-v", 1, policy},
-                                {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", true}});
+                                {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", true},
+                                {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", false, 160, true}});
   }
 }
 
@@ -65,7 +71,9 @@ TEST(ExpertMemory, IsAsPredictedForEveryMesh) {
                               {2, 2, 1, 1, 2, "slimpipe", 4, "none", "f32"},
                               {2, 1, 1, 4, 1, "slimpipe", 4, "full", "bf16", "optimizer"},
                               {4, 2, 1, 2, 1, "1f1b", 1, "none", "bf16", "weights"},
-                              {2, 2, 2, 1, 1, "slimpipe", 4, "balanced", "bf16", "weights"}});
+                              {2, 2, 2, 1, 1, "slimpipe", 4, "balanced", "bf16", "weights"},
+                              {2, 2, 1, 2, 1, "slimpipe", 4, "none", "f32", "weights", false, 96},
+                              {2, 1, 1, 2, 2, "zb-h1", 1, "balanced", "bf16", "auto", false, 96, true}});
 }
 
 }  // namespace

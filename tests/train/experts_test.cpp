@@ -126,6 +126,28 @@ TEST(Experts, GradientsEqualAutogradWithNormsOfHeads) {
   }
 }
 
+TEST(Experts, GradientsEqualAutogradWithASharedExpert) {
+  for (const bool gate : {false, true}) {
+    for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
+      for (const auto& [schedule, slices, sizes] : {std::tuple{"slimpipe", 4, Sizes{1, 1, 1, 2}},
+                                                    {"zb-h1", 1, Sizes{1, 1, 1, 2}},
+                                                    {"slimpipe", 4, Sizes{2, 1, 2, 2, 4}},
+                                                    {"1f1b", 1, Sizes{1, 2, 2, 1, 2}},
+                                                    {"slimpipe", 4, Sizes{2, 2, 1, 1, 2}}}) {
+        SCOPED_TRACE(::testing::Message()
+                     << "gate " << gate << ", " << schedule << ", " << sizes << ", " << policy);
+        run::Options options = on_mesh(options_of(4, 2, slices), sizes);
+        options.schedule.name = schedule;
+        options.model.shape.shared_ffn = 7;
+        options.model.shape.shared_gate = gate;
+        options.data.seq_len = 24;
+        options.memory.policy = policy;
+        expect_autograd(options);
+      }
+    }
+  }
+}
+
 // Slices, ranks of the other axes and experts stay; all else may change.
 run::Options bits_options(int slices, const std::string& precision, int experts_ranks = 1) {
   run::Options options = options_of(4, 2, slices, precision);
@@ -148,6 +170,8 @@ TEST(Experts, BitsAreThoseOfOneDeviceForEverySchedulePolicyAndOffloading) {
           options.schedule.name = schedule;
           options.parallel.pp = 2;
           options.model.shape.layers = 4;
+          options.model.shape.shared_ffn = ranks == 2 ? 24 : 0;
+          options.model.shape.shared_gate = ranks == 2;
           options.memory.policy = policy;
           run::Options alone = options;
           alone.parallel.pp = 1;

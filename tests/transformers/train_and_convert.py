@@ -4,7 +4,7 @@
 
 Usage: train_and_convert.py PATH/TO/penstock
 
-For each kind of Llama, Qwen3, Mixtral and Qwen3-MoE: transformers writes random weights and trains five steps on random tokens;
+For each kind of Llama, Qwen3, Mixtral, Qwen3-MoE and Qwen2-MoE: transformers writes random weights and trains five steps on random tokens;
 penstock starts from the same folder, trains on the same tokens from a .bin and .idx pair, and must show the same losses to 1e-5,
 with the routers' balance loss where the case has it. The run, converted to Hugging Face's form, must give transformers the logits
 of its own trained model to 1e-5; and the first weights, converted to our form and back, the very same bits.
@@ -24,7 +24,7 @@ import packages
 packages.require_torch(["transformers"], group="transformers", gigabytes=0.3)
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig, Qwen3Config, Qwen3MoeConfig
+from transformers import AutoModelForCausalLM, LlamaConfig, MixtralConfig, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig
 
 TOLERANCE = 1e-5
 STEPS, BATCH, SEQ_LEN = 5, 4, 96
@@ -37,6 +37,7 @@ BASE = dict(num_hidden_layers=3, hidden_size=64, intermediate_size=172, num_atte
 SMALL = {name: BASE[name] for name in BASE if name != "attn_implementation"} | dict(num_key_value_heads=2)
 MIXTRAL = dict(num_local_experts=5, num_experts_per_tok=3)
 QWEN_MOE = dict(head_dim=24, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=48)
+SHARED = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=48, shared_expert_intermediate_size=80, qkv_bias=False)
 BALANCE = 0.05  # transformers' sum over the slots of one layer is experts_per_token times ours
 
 # Name, configuration, type and most bytes of the written files, [parallel], [moe].
@@ -54,6 +55,7 @@ CASES = [
      torch.float32, "5GB", dict(pp=1), dict(balance_coefficient=3 * BALANCE)),
     ("qwen3_moe", Qwen3MoeConfig(**SMALL, **QWEN_MOE, norm_topk_prob=True), torch.float32, "60KB", dict(dp=2, ep=2), {}),
     ("qwen3_moe, not normalised", Qwen3MoeConfig(**SMALL, **QWEN_MOE, norm_topk_prob=False), torch.bfloat16, "5GB", dict(tp=2, ep=2), {}),
+    ("qwen2_moe", Qwen2MoeConfig(**SMALL, **SHARED), torch.float32, "60KB", dict(tp=2, dp=2, ep=2), {}),
 ]
 
 

@@ -153,7 +153,7 @@ void write_penstock(const NewFolder& folder, const ModelSource& source, const st
   OptionTable table = run::describe(options);
   const bool mixture = source.shape.experts > 1;
   std::erase_if(table, [&](const Option& option) {
-    return option.section != "model" && !(mixture && option.name() == "moe.norm_topk");
+    return option.section != "model" && !(mixture && run::is_of_shape(option));
   });
   files::write_atomically(folder.file(files::kRunFile),
                           "# The model of " + printable(conversion.source, 500) +

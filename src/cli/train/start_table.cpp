@@ -38,6 +38,8 @@ std::string experts_line(const run::Run& run) {
   text += "; memory is predicted for an even load";
   if (run.options.moe.forced_balance)
     text += "; FORCED BALANCE: tokens go to the experts in turn, so the routers choose nothing";
+  if (run.options.moe.skew > 0)
+    text += "; FORCED SKEW " + exact_number(run.options.moe.skew) + ": the routers choose nothing";
   return text + "\n";
 }
 

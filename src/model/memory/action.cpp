@@ -218,7 +218,7 @@ class Action : LayerForward {
       if (!top) tape_.give(hidden());
       if (top && size_.last_stage) tape_.release(hidden());
     };
-    if (has_experts()) end_output_gradient();  // its rows are pending, not itself
+    if (!has_output_gradient_pending()) end_output_gradient();
     if (split) {
       for (const bool kept : kept_) {
         if (kept) end_gather();
@@ -234,7 +234,7 @@ class Action : LayerForward {
   void keep_pending(KeepSet keep, bool temporary_gradient) {
     tape_.keep(wide(shape_.query_width()) + wide(shape_.kv_width()) + hidden());
     tape_.keep(has_experts() ? mixture().pending_gradients() : 2 * wide(shape_.ffn));
-    if (!has_experts() && temporary_gradient) tape_.keep(hidden());
+    if (has_output_gradient_pending() && temporary_gradient) tape_.keep(hidden());
     if (!values_shared() || size_.last_slice) tape_.keep(wide(shape_.kv_width()));
     using T = SavedTensor;
     for (const T tensor :
@@ -259,6 +259,7 @@ class Action : LayerForward {
     if (has_experts()) {
       mixture().form_weight_gradients();
       end_gradient(mixture().pending_gradients());
+      if (has_output_gradient_pending()) end_output_gradient();
       for (const SavedTensor input : {SavedTensor::Product, SavedTensor::Dispatched})
         end_input(input, numbers(input));
     } else {
@@ -292,6 +293,9 @@ class Action : LayerForward {
   }
 
   static std::int64_t ffn(const Shape& shard) { return shard.ffn; }
+
+  // Of chosen experts its rows are, not itself.
+  bool has_output_gradient_pending() const { return !has_experts() || shape_.shared_ffn > 0; }
 
   Bytes key_gradients_ = 0, summed_key_gradients_ = 0;  // of the slice's own keys and values, in context
   Bytes logits_ = 0, messages_ = 0;

@@ -32,6 +32,7 @@ void MixtureTape::complete(KeepSet have) {
   }
   if (!have.has(SavedTensor::Dispatched)) tape_.take(rows(shape_.hidden));
   if (have.has(SavedTensor::GateUp)) return;
+  if (shares()) complete_shared();
   take_product(shape_.hidden, shape_.ffn);
   take_product(shape_.hidden, shape_.ffn);
 }
@@ -42,6 +43,33 @@ void MixtureTape::forward() {
   take_product(shape_.ffn, shape_.hidden);
   tape_.take(hidden());
   tape_.give(rows(shape_.hidden));
+  if (shares()) add_shared();
+}
+
+// Their weights are among the routing's bytes, though they are made later.
+void MixtureTape::complete_shared() {
+  const Bytes widened = setting_.narrow() ? widened_tokens() + shape_.hidden * accumulator_ : 0;
+  if (shape_.shared_gate) tape_.touch(widened);
+  for (int product = 0; product < 2; ++product) {
+    tape_.take(shared());
+    tape_.touch(product_scratch(setting_, tokens_, shape_.hidden, shape_.shared_ffn));
+  }
+}
+
+void MixtureTape::add_shared() {
+  tape_.take(shared() + hidden());
+  tape_.touch(product_scratch(setting_, tokens_, shape_.shared_ffn, shape_.hidden));
+  tape_.give(hidden());
+}
+
+void MixtureTape::add_shared_backward(KeepSet have) {
+  tape_.take(shared());
+  tape_.touch(product_scratch(setting_, tokens_, shape_.hidden, shape_.shared_ffn));
+  if (!have.has(SavedTensor::Product)) tape_.take(shared());
+  tape_.take(2 * shared() + tokens_ * accumulator_);
+  tape_.touch(product_scratch(setting_, tokens_, shape_.shared_ffn, shape_.hidden));
+  if (shape_.shared_gate) tape_.take(tokens_ * accumulator_);
+  tape_.give(shared() + tokens_ * accumulator_);
 }
 
 void MixtureTape::backward(KeepSet have) {
@@ -57,14 +85,22 @@ void MixtureTape::backward(KeepSet have) {
   tape_.touch(widened_router());
   tape_.take(hidden());
   tape_.give(widened_tokens() + rows(shape_.hidden) + 2 * row_weights());
+  if (shares()) add_shared_backward(have);
 }
 
-Bytes MixtureTape::pending_gradients() const { return rows(shape_.hidden) + 2 * rows(shape_.ffn) + scores(); }
+Bytes MixtureTape::pending_gradients() const {
+  const Bytes of_shared = 2 * shared() + (shape_.shared_gate ? tokens_ * accumulator_ : 0);
+  return rows(shape_.hidden) + 2 * rows(shape_.ffn) + scores() + of_shared;
+}
 
 void MixtureTape::form_weight_gradients() {
   if (setting_.narrow()) tape_.touch(widened_tokens());
   for (const auto& [in, out] : {std::pair(shape_.ffn, shape_.hidden), {shape_.hidden, shape_.ffn}})
     tape_.touch(weight_gradient_scratch(setting_, rows_of_expert(), in, out));
+  if (!shares()) return;
+  for (const auto& [in, out] :
+       {std::pair(shape_.shared_ffn, shape_.hidden), {shape_.hidden, shape_.shared_ffn}})
+    tape_.touch(weight_gradient_scratch(setting_, tokens_, in, out));
 }
 
 }  // namespace penstock::model

@@ -30,6 +30,8 @@ class MixtureTape {
   Bytes row_weights() const { return tokens_ * shape_.experts_per_token * accumulator_; }
   Bytes scores() const { return tokens_ * shape_.experts * accumulator_; }
   Bytes routing() const;
+  bool shares() const { return shape_.shared_ffn > 0; }
+  Bytes shared() const { return tokens_ * shape_.shared_ffn * element_; }
   Bytes hidden() const { return tokens_ * shape_.hidden * element_; }
   // Of the router's operands: its input or the input's gradient, and its weights.
   Bytes widened_tokens() const { return tokens_ * shape_.hidden * accumulator_; }
@@ -39,6 +41,9 @@ class MixtureTape {
   Tokens rows_of_expert() const;
   void complete(KeepSet have);
   void take_product(std::int64_t in, std::int64_t out);
+  void complete_shared();
+  void add_shared();
+  void add_shared_backward(KeepSet have);
 
   Tape& tape_;
   const KernelSetting& setting_;

@@ -113,10 +113,10 @@ std::int64_t numbers_per_token(const Shape& shape, SavedTensor tensor) {
     case SavedTensor::Dispatched:
       return shape.experts > 1 ? shape.experts_per_token * shape.hidden : 0;
     case SavedTensor::GateUp:
-      return 2 * shape.experts_per_token * shape.ffn;
+      return 2 * (shape.experts_per_token * shape.ffn + shape.shared_ffn);
     case SavedTensor::SiluGate:
     case SavedTensor::Product:
-      return shape.experts_per_token * shape.ffn;
+      return shape.experts_per_token * shape.ffn + shape.shared_ffn;
     case SavedTensor::LayerInput:
     case SavedTensor::NormOneOutput:
     case SavedTensor::NormTwoInput:
@@ -147,14 +147,15 @@ Bytes recomputed_bytes(const Shape& shape, KeepSet keep, Bytes element, bool key
 }
 
 // Gradients are as large as the tensors that they are of: those of LayerInput and NormTwoInput are the
-// residual stream's. Experts take the latter by rows, and their router's scores have one too. What the norms
-// of heads are computed from is no operand.
+// residual stream's. Experts take the latter by rows, a shared one as it is; the router's scores have one
+// too, and the shared expert's gate. What the norms of heads are computed from is no operand.
 Bytes weight_record_bytes(const Shape& shape, KeepSet part, Bytes element, Bytes accumulator) {
   Bytes bytes = kept_bytes(shape, kNone.common(part), element);
   if (shape.head_norms && part.has(SavedTensor::Query))
     bytes -= (shape.query_width() + shape.kv_width()) * element;
   if (shape.experts > 1 && part.has(SavedTensor::Dispatched))
-    bytes += (shape.experts_per_token - 1) * shape.hidden * element + shape.experts * accumulator;
+    bytes += (shape.experts_per_token - (shape.shared_ffn > 0 ? 0 : 1)) * shape.hidden * element +
+             (shape.experts + (shape.shared_gate ? 1 : 0)) * accumulator;
   return bytes;
 }
 
@@ -171,7 +172,8 @@ Bytes statistics_bytes(const Shape& shape, KeepSet keep, Bytes accumulator) {
   if (!keep.has(SavedTensor::GateUp) || shape.experts == 1) return numbers * accumulator;
   constexpr Bytes kIndices = 3 * sizeof(std::int64_t);  // the expert, its row, the row's token
   const std::int64_t chosen = shape.experts_per_token;
-  return (numbers + shape.experts + 1 + 2 * chosen) * accumulator + chosen * kIndices;
+  const std::int64_t shared = shape.shared_ffn > 0 ? 1 : 0;
+  return (numbers + shape.experts + 1 + 2 * chosen + shared) * accumulator + chosen * kIndices;
 }
 
 }  // namespace penstock::model

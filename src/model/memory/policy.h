@@ -94,8 +94,8 @@ Bytes key_value_bytes(const Shape& shape, Bytes element);
 
 // Per token of one layer, in the accumulator type, kept with their tensor: a norm's scale with its output,
 // the log-sum-exp (one per head) with the attention output, the scales of heads' norms with the queries. Of
-// experts' routing with fc1: scores and their log-sum-exp, and for each of a token's experts its number, its
-// row, the row's token, and its weight by slot and by row.
+// experts' routing with fc1: scores and their log-sum-exp, for each of a token's experts its number, its
+// row, the row's token, and its weight by slot and by row, and the weight of a shared expert.
 Bytes statistics_bytes(const Shape& shape, KeepSet keep, Bytes accumulator);
 
 }  // namespace penstock::model

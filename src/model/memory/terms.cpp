@@ -9,7 +9,8 @@ LocalParameters held_parameters(const Shape& shape, const mesh::Mesh& mesh, doub
                                 double embeddings) {
   const Shape part = shape_of_rank(shape, mesh.tensor);
   const auto vocab = static_cast<double>((shape.vocab + mesh.tensor - 1) / mesh.tensor);
-  const auto whole = static_cast<double>(router_parameters(shape) + 2 * shape.hidden);
+  const auto whole =
+      static_cast<double>(router_parameters(shape) + shared_expert_parameters(shape) + 2 * shape.hidden);
   LocalParameters local{.expert_replicas = static_cast<double>(mesh.expert_replicas())};
   local.dense = layers * (static_cast<double>(attention_parameters(part)) + whole) +
                 embeddings * vocab * static_cast<double>(shape.hidden);
@@ -24,7 +25,8 @@ LocalParameters held_parameters(const Shape& shape, const mesh::Mesh& mesh, doub
 LocalParameters local_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers, double embeddings,
                                  bool norms) {
   const double t = mesh.tensor;
-  const auto attention = static_cast<double>(attention_parameters(shape) + router_parameters(shape));
+  const auto attention = static_cast<double>(attention_parameters(shape) + router_parameters(shape) +
+                                             shared_expert_parameters(shape));
   const auto mlp = static_cast<double>(expert_parameters(shape) * shape.experts);
   const double embedding = embeddings * static_cast<double>(shape.vocab * shape.hidden);
   LocalParameters local{.expert_replicas = static_cast<double>(mesh.data) * mesh.context / mesh.expert};

@@ -65,15 +65,10 @@ at::Tensor room(const at::Tensor& rows, std::int64_t width) {
   return at::empty({rows.size(0), width}, rows.options());
 }
 
-// In the accumulator type: rounded scores would send tokens elsewhere.
-at::Tensor widened(const at::Tensor& tensor) {
-  return tensor.to(kernels::accumulator_type(tensor.scalar_type()));
-}
-
 void choose_experts(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
   if (record.scores.defined()) return;
   record.scores = kernels::product(widened(input), widened(mixture.router->weight));
-  record.routing = route(record.scores, mixture.chosen, mixture.weights, mixture.forced_balance);
+  record.routing = route(record.scores, mixture.chosen, mixture.weights, mixture.forced);
   record.order = order_by_expert(record.routing.experts, mixture.router->sizes[0]);
   record.route = mixture.group->route(record.order.counts);
   record.row_weights = mixture.group->dispatch(by_row(record.routing.weights, record.order), record.route);
@@ -85,6 +80,7 @@ void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& re
   if (!record.dispatched.defined())
     record.dispatched = mixture.group->dispatch(rows_of_tokens(input, record.order), record.route);
   if (record.gate.defined()) return;
+  if (mixture.shared.defined()) complete(mixture.shared, input, record.shared);
   const std::int64_t width = mixture.experts.front().gate->sizes[0];
   record.gate = room(record.dispatched, width);
   record.up = room(record.dispatched, width);
@@ -95,10 +91,8 @@ void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& re
               });
 }
 
-}  // namespace
-
-at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
-  complete(mixture, input, record);
+// The sum over a token's experts, of a complete record.
+at::Tensor chosen_forward(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
   record.product = kernels::weighted_swiglu(record.gate, record.up, record.row_weights);
   at::Tensor results = room(record.dispatched, input.size(1));
   for_experts(mixture, record.route.counts,
@@ -108,10 +102,10 @@ at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, Mixt
   return sums_of_rows(mixture.group->combine(results, record.route), record.order);
 }
 
-at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& input,
-                                  const at::Tensor& grad_output, const RouteLosses& losses,
-                                  MixtureRecord record, MixtureWeightRecord& pending) {
-  complete(mixture, input, record);
+// Consumes a complete record but for its shared expert.
+at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input,
+                                 const at::Tensor& grad_output, const RouteLosses& losses,
+                                 MixtureRecord& record, MixtureWeightRecord& pending) {
   const ExpertGroup& group = *mixture.group;
   at::Tensor grad_rows = group.dispatch(rows_of_tokens(grad_output, record.order), record.route);
   at::Tensor grad_product = room(grad_rows, record.gate.size(1));
@@ -150,6 +144,26 @@ at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& inpu
   return grad_input;
 }
 
+}  // namespace
+
+at::Tensor mixture_forward(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
+  complete(mixture, input, record);
+  at::Tensor output = chosen_forward(mixture, input, record);
+  if (mixture.shared.defined()) add_shared_expert(mixture.shared, output, record.shared);
+  return output;
+}
+
+at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& input,
+                                  const at::Tensor& grad_output, const RouteLosses& losses,
+                                  MixtureRecord record, MixtureWeightRecord& pending) {
+  complete(mixture, input, record);
+  at::Tensor grad_input = chosen_backward_input(mixture, input, grad_output, losses, record, pending);
+  if (mixture.shared.defined())
+    pending.shared =
+        add_shared_expert_backward(mixture.shared, grad_output, std::move(record.shared), grad_input);
+  return grad_input;
+}
+
 void mixture_backward_weight(const Mixture& mixture, MixtureWeightRecord pending) {
   kernels::accumulate_weight_gradient(mixture.router->gradient, pending.grad_scores, widened(pending.input));
   for_experts(mixture, pending.counts, [&](const Expert& expert, std::int64_t first, std::int64_t count) {
@@ -160,6 +174,8 @@ void mixture_backward_weight(const Mixture& mixture, MixtureWeightRecord pending
                                         rows(pending.dispatched));
     kernels::accumulate_weight_gradient(expert.up->gradient, rows(pending.grad_up), rows(pending.dispatched));
   });
+  if (mixture.shared.defined())
+    shared_expert_backward_weight(mixture.shared, pending.input, std::move(pending.shared));
 }
 
 }  // namespace penstock::nn

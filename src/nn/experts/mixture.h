@@ -10,24 +10,20 @@
 
 #include "nn/experts/expert_rows.h"
 #include "nn/experts/route.h"
+#include "nn/experts/shared_expert.h"
 #include "nn/groups/expert_group.h"
 #include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
 
-struct Expert {
-  Parameter* gate = nullptr;  // [f, h]
-  Parameter* up = nullptr;    // [f, h]
-  Parameter* down = nullptr;  // [h, f]
-};
-
 struct Mixture {
   Parameter* router = nullptr;  // [E, h]
   std::vector<Expert> experts;  // this rank's
+  SharedExpert shared;          // if any
   const ExpertGroup* group = &ExpertGroup::alone();
   std::int64_t chosen = 1;  // k
   RouteWeights weights = RouteWeights::OfChosen;
-  bool forced_balance = false;  // experts take turns, whatever the scores
+  ForcedChoice forced;
 
   bool defined() const { return router != nullptr; }
 };
@@ -42,6 +38,7 @@ struct MixtureRecord {
   at::Tensor dispatched;   // [R, h], the inputs of this rank's experts
   at::Tensor gate, up;     // [R, f]
   at::Tensor product;      // [R, f], w · silu(gate) · up
+  SharedExpertRecord shared;
 };
 
 // The operands of the weight gradients of one slice.
@@ -50,6 +47,7 @@ struct MixtureWeightRecord {
   at::Tensor input, grad_scores;     // of the router
   at::Tensor dispatched, grad_rows;  // [R, h]: the experts' inputs, and the gradients of their outputs
   at::Tensor product, grad_gate, grad_up;
+  SharedExpertWeightRecord shared;
 };
 
 // input [n, h], to the output [n, h].

@@ -40,6 +40,36 @@ void take_turns(std::int64_t token, std::int64_t experts, std::int64_t k, std::i
   std::sort(chosen, chosen + k);
 }
 
+// The tokens of each expert for one token: k times its share, at most 1; what that cuts off the others have.
+std::vector<double> skewed_shares(std::int64_t experts, std::int64_t k, double skew) {
+  std::vector<double> shares(static_cast<std::size_t>(experts));
+  for (std::size_t expert = 0; expert < shares.size(); ++expert)
+    shares[expert] = std::pow(static_cast<double>(expert + 1), -skew);
+  auto left = static_cast<double>(k);
+  for (auto first = shares.begin(); first != shares.end(); ++first) {  // descending
+    *first = std::min(1.0, *first * left / std::accumulate(first, shares.end(), 0.0));
+    left -= *first;
+  }
+  return shares;
+}
+
+// Systematic sampling (Madow 1949): k points at distance 1 on the sum of the shares, which a share of at most
+// 1 meets once at most. Their beginnings are spread evenly over the tokens.
+void sample(std::int64_t token, const std::vector<double>& shares, std::int64_t k, std::int64_t* chosen) {
+  constexpr double kGolden = 0.6180339887498949;
+  const double turns = static_cast<double>(token) * kGolden;
+  double point = turns - std::floor(turns), sum = 0;
+  std::int64_t slot = 0;
+  const auto experts = std::ssize(shares);
+  for (std::int64_t expert = 0; expert < experts && slot < k; ++expert) {
+    sum += shares[static_cast<std::size_t>(expert)];
+    const bool last_chance = experts - expert == k - slot;  // where rounding left the sum short of k
+    if (sum <= point && !last_chance) continue;
+    chosen[slot++] = expert;
+    point += 1;
+  }
+}
+
 template <class Number>
 Number log_sum_exp(const Number* scores, std::int64_t experts) {
   const Number greatest = *std::max_element(scores, scores + experts);
@@ -67,18 +97,24 @@ struct Token {
 
 }  // namespace
 
-Routing route(const at::Tensor& scores, std::int64_t k, RouteWeights kind, bool forced) {
+Routing route(const at::Tensor& scores, std::int64_t k, RouteWeights kind, const ForcedChoice& forced) {
   const std::int64_t tokens = scores.size(0), experts = scores.size(1);
   PENSTOCK_CHECK(k >= 1 && k <= experts, "a token has at least one expert and at most all");
   Routing routing{at::empty({tokens, k}, at::kLong), at::empty({tokens, k}, scores.options()),
                   at::empty({tokens}, scores.options())};
   const KernelTimer timer(Kernel::Route, kernels::memory_work(scores, routing.weights));
+  const std::vector<double> shares =
+      forced.on && forced.skew > 0 ? skewed_shares(experts, k, forced.skew) : std::vector<double>();
+  const auto choose_for = [&](std::int64_t token, const auto* row, std::int64_t* chosen) {
+    if (!forced.on) return choose(row, experts, k, chosen);
+    shares.empty() ? take_turns(token, experts, k, chosen) : sample(token, shares, k, chosen);
+  };
   for_score_type(scores, [&](auto number) {
     using Number = decltype(number);
     kernels::for_rows(tokens, experts * k, [&](std::int64_t token) {
       const Number* row = scores.const_data_ptr<Number>() + token * experts;
       std::int64_t* chosen = routing.experts.data_ptr<std::int64_t>() + token * k;
-      forced ? take_turns(token, experts, k, chosen) : choose(row, experts, k, chosen);
+      choose_for(token, row, chosen);
       const Number all = log_sum_exp(row, experts);
       routing.log_sum_exp.data_ptr<Number>()[token] = all;
       Number whole = all;

@@ -17,15 +17,22 @@ enum class RouteWeights : std::uint8_t {
   OfAll,     // their shares of the softmax over all experts (Qwen2-MoE)
 };
 
+// Experts chosen whatever the scores say, for measurements: in turn; with a skew so that expert e has a share
+// of the tokens that falls as (e + 1)^-skew, as far as a token's experts are different ones.
+struct ForcedChoice {
+  bool on = false;
+  double skew = 0;
+};
+
 struct Routing {
   at::Tensor experts;      // [n, k] int64, each token's in ascending order
   at::Tensor weights;      // [n, k], of these experts
   at::Tensor log_sum_exp;  // [n], over all scores
 };
 
-// Each token's k experts with the greatest scores [n, E]; of equal scores the lower index. `forced`: instead
-// the experts in turn, with the weights that their scores give them.
-Routing route(const at::Tensor& scores, std::int64_t k, RouteWeights kind, bool forced = false);
+// Each token's k experts with the greatest scores [n, E]; of equal scores the lower index. Forced ones have
+// the weights that their scores give them.
+Routing route(const at::Tensor& scores, std::int64_t k, RouteWeights kind, const ForcedChoice& forced = {});
 
 // The gradient of the scores [n, E], given that of the weights [n, k].
 at::Tensor route_backward(const at::Tensor& grad_weights, const at::Tensor& scores, const Routing& routing,

@@ -14,7 +14,7 @@ struct Widths {
 };
 
 Widths widths_of(const model::Shape& shape) {
-  return {as_double(shape.hidden), as_double(shape.ffn * shape.experts_per_token),
+  return {as_double(shape.hidden), as_double(shape.ffn * shape.experts_per_token + shape.shared_ffn),
           as_double(shape.query_width() + shape.kv_width()),
           as_double(shape.query_width() + 2 * shape.kv_width())};
 }

@@ -50,6 +50,11 @@ ExpertProducts expert_products(const Site& site) {
   return {routed * site.slice.mesh.expert / experts, experts / site.slice.mesh.expert};
 }
 
+// All experts that a token visits.
+double visited_width(const model::Shape& shape) {
+  return as_double(shape.ffn * shape.experts_per_token + shape.shared_ffn);
+}
+
 struct Products {
   Seconds qkv, output, fc1, fc2;
   Seconds total() const { return qkv + output + fc1 + fc2; }
@@ -59,10 +64,15 @@ template <class Product>
 Products all_products(const Site& site, Product product) {
   const double h = site.hidden(), f = as_double(site.shape().ffn) / (site.folds_experts() ? 1.0 : site.t);
   const ExpertProducts expert = expert_products(site);
-  return {product(site.tokens, (site.queries() + 2 * site.keys()) / site.t, h),
-          product(site.tokens, h, site.queries() / site.t),
-          expert.count * product(expert.rows, site.gates() * f, h),
-          expert.count * product(expert.rows, h, f)};
+  Products products{product(site.tokens, (site.queries() + 2 * site.keys()) / site.t, h),
+                    product(site.tokens, h, site.queries() / site.t),
+                    expert.count * product(expert.rows, site.gates() * f, h),
+                    expert.count * product(expert.rows, h, f)};
+  if (const double shared = as_double(site.shape().shared_ffn); shared > 0) {
+    products.fc1 += product(site.tokens / site.t, site.gates() * shared, h);
+    products.fc2 += product(site.tokens / site.t, h, shared);
+  }
+  return products;
 }
 
 Products forward_products(const Site& site) {
@@ -213,8 +223,7 @@ LayerTerms recompute_terms(const Site& site) {
   const auto missing = [&](SavedTensor tensor) { return !keep.has(tensor); };
   const Products products = forward_products(site);
   const double norm = 4.0 * site.hidden(), hidden_tokens = site.tokens / site.t;
-  const double mlp =
-      2.0 * as_double(site.shape().ffn * site.shape().experts_per_token) * site.tokens / site.t;
+  const double mlp = 2.0 * visited_width(site.shape()) * site.tokens / site.t;
   LayerTerms terms;
   const bool norm_one = missing(SavedTensor::NormOneOutput), norm_two = missing(SavedTensor::NormTwoOutput);
   terms.elementwise = elementwise(site.hardware, (norm_one + norm_two) * norm * hidden_tokens);

@@ -17,13 +17,15 @@ constexpr const char* kTensor = "numerics.tensor";
 constexpr std::int64_t kMostThreads = 4096;
 
 // These change no trained bit.
-constexpr std::array<std::string_view, 6> kUpkeep{
-    "timeout", "evaluate_every", "evaluate_sequences", "checkpoint_every", "keep_checkpoints", "threads"};
+constexpr std::array<std::string_view, 7> kUpkeep{
+    "device",           "timeout",          "evaluate_every", "evaluate_sequences",
+    "checkpoint_every", "keep_checkpoints", "threads"};
 
 // The location of the data may change, its content may not; only a new run reads weights.
 constexpr std::array<std::string_view, 3> kPlaces{"data.text", "data.megatron", "model.weights"};
-constexpr std::array<std::string_view, 5> kFixed{"train.seed", "train.shuffle", "train.loss_targets",
-                                                 "train.precision", "moe.norm_topk"};
+constexpr std::array<std::string_view, 7> kFixed{"train.seed",      "train.shuffle", "train.loss_targets",
+                                                 "train.precision", "moe.norm_topk", "moe.shared_ffn",
+                                                 "moe.shared_gate"};
 
 template <class List>
 bool contains(const List& list, std::string_view word) {

@@ -131,7 +131,7 @@ nn::ExpertOptions Trainer::expert_options() {
                      .micro_batches = run_.options.train.batch / run_.options.train.micro_batch,
                      .over_step = moe.balance_over == "step",
                      .sum = [this](std::span<std::int64_t> counts) { layer_groups_.sum_choices(counts); }},
-          .forced_balance = moe.forced_balance};
+          .forced = {.on = moe.forced_balance || moe.skew > 0, .skew = moe.skew}};
 }
 
 Units Trainer::units() {

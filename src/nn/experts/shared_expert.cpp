@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/experts/shared_expert.h"
+
+#include <ATen/ops/ones.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/sigmoid_backward.h>
+
+#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/matmul.h"
+#include "nn/kernels/swiglu.h"
+
+namespace penstock::nn {
+namespace {
+
+at::Tensor weights_of(const SharedExpert& shared, const at::Tensor& input) {
+  if (shared.score)
+    return at::sigmoid(kernels::product(widened(input), widened(shared.score->weight))).view({-1});
+  return at::ones({input.size(0)}, input.options().dtype(kernels::accumulator_type(input.scalar_type())));
+}
+
+}  // namespace
+
+at::Tensor widened(const at::Tensor& tensor) {
+  return tensor.to(kernels::accumulator_type(tensor.scalar_type()));
+}
+
+void complete(const SharedExpert& shared, const at::Tensor& input, SharedExpertRecord& record) {
+  if (record.gate.defined()) return;
+  record.weights = weights_of(shared, input);
+  record.gate = kernels::product(input, shared.expert.gate->weight);
+  record.up = kernels::product(input, shared.expert.up->weight);
+}
+
+void add_shared_expert(const SharedExpert& shared, at::Tensor& output, SharedExpertRecord& record) {
+  record.product = kernels::weighted_swiglu(record.gate, record.up, record.weights);
+  output.add_(kernels::product(record.product, shared.expert.down->weight));
+}
+
+SharedExpertWeightRecord add_shared_expert_backward(const SharedExpert& shared, const at::Tensor& grad_output,
+                                                    SharedExpertRecord record, at::Tensor& grad_input) {
+  const at::Tensor grad_product = kernels::product_backward(grad_output, shared.expert.down->weight);
+  auto grads =
+      kernels::weighted_swiglu_backward(grad_product, record.gate, record.up, record.weights, record.product);
+  kernels::add_product_backward(grad_input, grads.gate, shared.expert.gate->weight);
+  kernels::add_product_backward(grad_input, grads.up, shared.expert.up->weight);
+  SharedExpertWeightRecord pending{.grad_output = grad_output,
+                                   .product = std::move(record.product),
+                                   .grad_gate = std::move(grads.gate),
+                                   .grad_up = std::move(grads.up)};
+  if (shared.score) {
+    pending.grad_scores = at::sigmoid_backward(grads.weights, record.weights).view({-1, 1});
+    grad_input.addmm_(pending.grad_scores.to(grad_input.scalar_type()), shared.score->weight);
+  }
+  return pending;
+}
+
+void shared_expert_backward_weight(const SharedExpert& shared, const at::Tensor& input,
+                                   SharedExpertWeightRecord pending) {
+  const Expert& expert = shared.expert;
+  kernels::accumulate_weight_gradient(expert.down->gradient, pending.grad_output, pending.product);
+  kernels::accumulate_weight_gradient(expert.gate->gradient, pending.grad_gate, input);
+  kernels::accumulate_weight_gradient(expert.up->gradient, pending.grad_up, input);
+  if (shared.score)
+    kernels::accumulate_weight_gradient(shared.score->gradient, pending.grad_scores, widened(input));
+}
+
+}  // namespace penstock::nn
