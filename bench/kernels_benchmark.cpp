@@ -123,6 +123,15 @@ BENCHMARK_CAPTURE(weight_gradient, tiled, Bf16Products::Tiled)->Unit(benchmark::
 BENCHMARK_CAPTURE(weight_gradient, native, Bf16Products::Native)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(weight_gradient, mkl, Bf16Products::Mkl)->Unit(benchmark::kMicrosecond);
 
+// The rate that all others are held against.
+void square_product(benchmark::State& state, at::ScalarType type) {
+  constexpr std::int64_t kSide = 2048;
+  const at::Tensor x = rows(kSide, type, kSide), weight = rows(kSide, type, kSide);
+  measure_flops(state, 2.0 * kSide * kSide * kSide, [&] { benchmark::DoNotOptimize(product(x, weight)); });
+}
+BENCHMARK_CAPTURE(square_product, f32, at::kFloat)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(square_product, bf16, at::kBFloat16)->Unit(benchmark::kMicrosecond);
+
 struct AttentionSize {
   at::ScalarType type;
   AttentionKernel kernel;

@@ -72,14 +72,14 @@ TEST_F(Allocator, GivesTheSameMemoryAgainForALargeTensorOfTheSameSize) {
 }
 
 TEST_F(Allocator, HoldsNoMoreForReuseThanATenthOfTheGreatestUse) {
-  Bytes most = 0;
+  Bytes most = 0;  // blocks larger than those of all other tests, whose greatest use counts too
   for (int round = 0; round < 50; ++round) {
     std::vector<at::Tensor> tensors;
-    for (int i = 0; i < 10; ++i) tensors.push_back(bytes(1'000'000 + 70'000 * ((round * 7 + i * 3) % 11)));
+    for (int i = 0; i < 10; ++i) tensors.push_back(bytes(8'000'000 + 560'000 * ((round * 7 + i * 3) % 11)));
     tensors.erase(tensors.begin(), tensors.begin() + 3);
     most = std::max<Bytes>(most, cached_bytes());
   }
-  EXPECT_LT(most, 50'000'000) << "blocks of many sizes pile up";
+  EXPECT_LT(most, 400'000'000) << "blocks of many sizes pile up";
   EXPECT_GT(most, 0);
 }
 

@@ -26,6 +26,14 @@ TEST(Exponential, IsWithinTwoUnitsInTheLastPlace) {
   EXPECT_EQ(kernels::exponential(0.0f), 1.0f);
   EXPECT_LT(kernels::exponential(-1000.0f), 2e-38f);
   EXPECT_TRUE(std::isnan(kernels::exponential(NAN)));
+  for (double x = -125; x <= 126; x += 0.00137) {
+    const auto rounded = static_cast<float>(x);
+    const double exact = std::exp2(static_cast<double>(rounded));
+    EXPECT_NEAR(kernels::power_of_two(rounded) / exact, 1.0, 2 * 1.2e-7) << rounded;
+  }
+  EXPECT_EQ(kernels::power_of_two(0.0f), 1.0f);
+  EXPECT_LT(kernels::power_of_two(-1000.0f), 3e-38f);
+  EXPECT_TRUE(std::isnan(kernels::power_of_two(NAN)));
 }
 
 TEST(RmsNorm, OutputAndGradientsEqualAutograd) {

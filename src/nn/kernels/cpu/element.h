@@ -46,6 +46,17 @@ inline c10::BFloat16 narrowed<c10::BFloat16, float>(float value) {
   return {static_cast<std::uint16_t>(value == value ? rounded : 0x7FC0u), c10::BFloat16::from_bits()};
 }
 
+// The same of what is a number, but ties away from zero: half the work.
+template <class Element>
+inline Element narrowed_number(float value) {
+  return static_cast<Element>(value);
+}
+template <>
+inline c10::BFloat16 narrowed_number<c10::BFloat16>(float value) {
+  return {static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) + 0x8000u) >> 16),
+          c10::BFloat16::from_bits()};
+}
+
 // Calls work(Element{}) with the C++ type of a tensor's elements.
 template <class Work>
 void for_element_type(at::ScalarType type, Work&& work) {

@@ -27,6 +27,24 @@ inline float exponential(float x) {
   return fraction * std::bit_cast<float>(exponent);
 }
 
+// 2^x with fused multiply-adds, up to x = 126 and within 2 units in the last place of f32; below -125 the
+// result is that of -125 (2.4e-38); NaN stays NaN. Half the work of the above: the argument needs no
+// reduction in two parts, and the exponent is added as an integer.
+inline float power_of_two(float x) {
+  const float clamped = x < -125.0f ? -125.0f : x;
+  constexpr float kRound = 12582912.0f;
+  const float shifted = clamped + kRound;
+  const float r = clamped - (shifted - kRound);
+  float p = 1.535336188e-4f;  // Cephes, exp2f
+  p = __builtin_fmaf(p, r, 1.339887440e-3f);
+  p = __builtin_fmaf(p, r, 9.618437357e-3f);
+  p = __builtin_fmaf(p, r, 5.550332471e-2f);
+  p = __builtin_fmaf(p, r, 2.402264791e-1f);
+  p = __builtin_fmaf(p, r, 6.931472028e-1f);
+  p = __builtin_fmaf(p, r, 1.0f);
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) + (std::bit_cast<std::uint32_t>(shifted) << 23));
+}
+
 inline double exponential(double x) { return std::exp(x); }
 
 }  // namespace penstock::nn::kernels

@@ -16,16 +16,17 @@ PENSTOCK_VECTORISED float greatest(const float* scores, std::int64_t count) {
   return result;
 }
 
-// probabilities = exp(scale·score − maximum) for the first `seen`, 0 for the rest; their sum.
+// probabilities = 2^(scale·score − maximum) for the first `seen`, 0 for the rest; their sum, which is not a
+// number if one of them is not.
 template <class Element>
 PENSTOCK_VECTORISED float exponentiate(const float* scores, std::int64_t seen, std::int64_t count,
                                        float scale, float maximum, Element* probabilities) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < seen; ++i) {
-    const float probability = exponential(scale * scores[i] - maximum);
+    const float probability = power_of_two(__builtin_fmaf(scale, scores[i], -maximum));
     sum += probability;
-    probabilities[i] = narrowed<Element>(probability);
+    probabilities[i] = narrowed_number<Element>(probability);
   }
   for (std::int64_t i = seen; i < count; ++i) probabilities[i] = Element(0);
   return sum;
@@ -102,7 +103,7 @@ class ForwardTile {
     }
     for (std::int64_t row = 0; row < tile.rows; ++row) {
       multiply(tile.output + row * tile.output_stride, extent_.width, 1.0f / sum_[row]);
-      tile.log_sum_exp[row] = maximum_[row] + std::log(sum_[row]);
+      tile.log_sum_exp[row] = maximum_[row] / kLogOfE + std::log(sum_[row]);
     }
   }
 
@@ -128,9 +129,10 @@ class ForwardTile {
       std::fill_n(probabilities, inner, Element(0));
       return;
     }
-    const float maximum = std::max(maximum_[row], extent_.scale() * greatest(scores, seen));
-    const float keep = running ? exponential(maximum_[row] - maximum) : 0.0f;
-    sum_[row] = keep * sum_[row] + exponentiate(scores, seen, inner, extent_.scale(), maximum, probabilities);
+    const float maximum = std::max(maximum_[row], extent_.scale_of_two() * greatest(scores, seen));
+    const float keep = running ? std::exp2(maximum_[row] - maximum) : 0.0f;
+    sum_[row] =
+        keep * sum_[row] + exponentiate(scores, seen, inner, extent_.scale_of_two(), maximum, probabilities);
     if (running && keep != 1.0f) multiply(tile.output + row * tile.output_stride, extent_.width, keep);
     maximum_[row] = maximum;
   }
@@ -140,7 +142,7 @@ class ForwardTile {
   Mask mask_;
   std::unique_ptr<float[]> scores_;
   std::unique_ptr<Element[]> probabilities_;
-  std::array<float, kQueries> maximum_{}, sum_{};
+  std::array<float, kQueries> maximum_{}, sum_{};  // maximum: of scores as powers of two
 };
 
 // The tiles of a head alternate between its beginning and its end, so that consecutive tiles have about equal

@@ -9,6 +9,7 @@ namespace penstock::nn::kernels {
 namespace {
 
 // P = exp(scale·S − lse) and dS = scale·P·(dP − δ) of one key, for queries starting at `seen_from`; 0 before.
+// `log_sum_exp` is to base 2.
 template <class Element>
 PENSTOCK_VECTORISED void gradients_of_key(const float* scores, const float* grad_probabilities,
                                           const float* log_sum_exp, const float* delta, float scale,
@@ -16,8 +17,9 @@ PENSTOCK_VECTORISED void gradients_of_key(const float* scores, const float* grad
                                           Element* grad_scores) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float seen = i >= seen_from ? 1.0f : 0.0f;
-    const float probability = seen * exponential(scale * scores[i] - log_sum_exp[i]);
-    probabilities[i] = narrowed<Element>(probability);
+    const float probability =
+        seen * power_of_two(__builtin_fmaf(kLogOfE * scale, scores[i], -log_sum_exp[i]));
+    probabilities[i] = narrowed_number<Element>(probability);
     grad_scores[i] = narrowed<Element>(scale * probability * (grad_probabilities[i] - delta[i]));
   }
 }
@@ -75,7 +77,7 @@ class PackedQueries {
       for (std::int64_t row = 0; row < columns(tile); ++row) {
         const bool real = row < count;
         const Element* output = head.output + (first + row) * head.output_stride;
-        log_sum_exp(tile)[row] = real ? head.log_sum_exp[first + row] : INFINITY;
+        log_sum_exp(tile)[row] = real ? kLogOfE * head.log_sum_exp[first + row] : INFINITY;
         delta(tile)[row] = real ? dot(output, grad + row * head.grad_stride, width) : 0.0f;
       }
     }
@@ -87,6 +89,7 @@ class PackedQueries {
   Element* grads_transposed(std::int64_t tile) const { return queries_transposed(tile) + 2 * tile_size_; }
   Element* grads(std::int64_t tile) const { return queries_transposed(tile) + 3 * tile_size_; }
   float* grad_queries(std::int64_t tile) const { return grad_ + tile * tile_size_; }  // [d, columns]
+  // To base 2.
   float* log_sum_exp(std::int64_t tile) const { return rows_ + 2 * tile * kQueries; }
   float* delta(std::int64_t tile) const { return log_sum_exp(tile) + kQueries; }
 
