@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times the matrix products and the attention kernels of one training step alone: what no trainer on these kernels can beat.
 
-Every product is timed with its own shape, with outputs that exist already, best of several; then multiplied by how often a step runs it.
+With experts each of them has as many rows as the others. Every product is timed with its own shape, with outputs that exist already, best of several; then multiplied by how often a step runs it.
 """
 
 import json
@@ -49,15 +49,18 @@ def attention_seconds(args, dtype, heads_first, repeats):
 def main():
     p = common.parser(__doc__)
     p.add_argument("--repeats", type=int, default=7)
+    p.add_argument("--experts", type=int, default=1)
+    p.add_argument("--experts-per-token", type=int, default=1)
     args = common.parse(p)
     torch.set_num_threads(args.threads)
     dtype = torch.float32 if args.dtype == "f32" else torch.bfloat16
     s, h, kv = args.seq_len, args.hidden, args.kv_heads * args.hidden // args.heads
-    layer_shapes = ((h, h, 2), (h, kv, 2), (h, args.ffn, 2), (args.ffn, h, 1))
+    rows = s * args.experts_per_token // args.experts
+    layer_shapes = ((s, h, h, 2), (s, h, kv, 2), (rows, h, args.ffn, 2 * args.experts), (rows, args.ffn, h, args.experts))
     gemm, shapes = [0.0, 0.0, 0.0], {}
-    for inputs, outputs, count in [(i, o, n * args.layers) for i, o, n in layer_shapes] + [(h, args.vocab, 1)]:
-        seconds = linear_seconds(s, inputs, outputs, dtype, args.repeats)
-        shapes[f"{s}x{inputs}x{outputs}"] = [round(2 * s * inputs * outputs / t / 1e9, 1) for t in seconds]
+    for tokens, inputs, outputs, count in [(m, i, o, n * args.layers) for m, i, o, n in layer_shapes] + [(s, h, args.vocab, 1)]:
+        seconds = linear_seconds(tokens, inputs, outputs, dtype, args.repeats)
+        shapes[f"{tokens}x{inputs}x{outputs}"] = [round(2 * tokens * inputs * outputs / t / 1e9, 1) for t in seconds]
         gemm = [total + t * count * args.microbatches for total, t in zip(gemm, seconds)]
     attention = {name: [t * args.layers * args.microbatches for t in attention_seconds(args, dtype, first, max(2, args.repeats // 2))]
                  for name, first in (("heads first", True), ("positions first", False))}
