@@ -15,7 +15,7 @@ using nlohmann::json;
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-std::string text_of_line(std::string_view line, std::string_view key, const std::string& where) {
+json object_of_line(std::string_view line, const std::string& where) {
   json document;
   try {
     document = json::parse(line);
@@ -25,12 +25,39 @@ std::string text_of_line(std::string_view line, std::string_view key, const std:
     throw InputError(where + ": is not JSON: it has a number out of range");
   }
   if (!document.is_object()) throw InputError(where + ": is no JSON object");
-  const auto found = document.find(key);
-  if (found == document.end()) throw InputError(where + ": has no \"" + printable(key) + "\"");
-  if (!found->is_string()) {
-    throw InputError(where + ": \"" + printable(key) + "\" is " + found->type_name() + "; expected a text");
+  return document;
+}
+
+// A member that is a text; `name` in messages.
+std::string text_of(const json& object, std::string_view key, const std::string& name,
+                    const std::string& where) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw InputError(where + ": has no " + name);
+  if (!found->is_string())
+    throw InputError(where + ": " + name + " is " + found->type_name() + "; expected a text");
+  return found->get<std::string>();
+}
+
+std::vector<Message> messages_of(const json& list, const std::string& where) {
+  if (!list.is_array() || list.empty())
+    throw InputError(where + ": \"messages\" must be a list of objects with \"role\" and \"content\"");
+  std::vector<Message> messages;
+  for (const json& entry : list) {
+    const std::string name = "messages[" + std::to_string(messages.size()) + "]";
+    if (!entry.is_object()) throw InputError(where + ": " + name + " is no JSON object");
+    messages.push_back(
+        {text_of(entry, "role", name + ".role", where), text_of(entry, "content", name + ".content", where)});
   }
-  return std::move(found->get_ref<std::string&>());
+  return messages;
+}
+
+std::vector<TextPart> document_of_line(std::string_view line, const JsonDocuments& documents,
+                                       const std::string& where) {
+  const json object = object_of_line(line, where);
+  const auto messages = object.find("messages");
+  if (messages == object.end() || object.contains(documents.key))
+    return {{text_of(object, documents.key, "\"" + printable(documents.key) + "\"", where), true}};
+  return documents.chat.render(messages_of(*messages, where), documents.learns_all);
 }
 
 }  // namespace
@@ -46,16 +73,17 @@ std::size_t first_block(std::string_view text, std::size_t wanted, bool whole_li
   return cut;
 }
 
-std::vector<std::string> texts_of_json_lines(std::string_view lines, std::string_view key,
-                                             std::string_view origin, std::int64_t first_line) {
-  std::vector<std::string> texts;
+std::vector<std::vector<TextPart>> documents_of_json_lines(std::string_view lines,
+                                                           const JsonDocuments& documents,
+                                                           std::string_view origin, std::int64_t first_line) {
+  std::vector<std::vector<TextPart>> found;
   for (std::int64_t number = first_line; !lines.empty(); ++number) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     if (!trim(line).empty())
-      texts.push_back(text_of_line(line, key, std::string(origin) + ":" + std::to_string(number)));
+      found.push_back(document_of_line(line, documents, std::string(origin) + ":" + std::to_string(number)));
     lines.remove_prefix(std::min(lines.size(), line.size() + 1));
   }
-  return texts;
+  return found;
 }
 
 }  // namespace penstock::files

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "files/chat_template.h"
+
 namespace penstock::files {
 
 // Length of the first block of a text: `wanted` bytes or all there are, extended to the end of the line, or
@@ -14,9 +16,18 @@ namespace penstock::files {
 // lines are never cut. Depends on the text alone.
 std::size_t first_block(std::string_view text, std::size_t wanted, bool whole_lines);
 
-// The texts under `key` of lines with one JSON object each; skips blank lines. Throws InputError that begins
-// with `origin` and the line number, counted from `first_line`: not JSON, key missing, value not text.
-std::vector<std::string> texts_of_json_lines(std::string_view lines, std::string_view key,
-                                             std::string_view origin, std::int64_t first_line);
+// What lines of JSON are read as.
+struct JsonDocuments {
+  std::string key = "text";     // the member that is a document's text
+  ChatTemplate chat{"chatml"};  // of an object's "messages", where it has no text
+  bool learns_all = false;      // of conversations more than the assistant's turns
+};
+
+// The documents of lines with one JSON object each; skips blank lines. Throws InputError that begins with
+// `origin` and the line number, counted from `first_line`, and names the member: not JSON, neither text nor
+// messages, a message without role or content.
+std::vector<std::vector<TextPart>> documents_of_json_lines(std::string_view lines,
+                                                           const JsonDocuments& documents,
+                                                           std::string_view origin, std::int64_t first_line);
 
 }  // namespace penstock::files

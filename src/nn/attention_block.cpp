@@ -18,7 +18,6 @@ namespace {
 
 using kernels::AttentionPart;
 using kernels::Mask;
-using model::SlicePart;
 
 // [N, heads·d] as [b, heads, T, d], and back to rows of `type`.
 at::Tensor by_head(const at::Tensor& rows, const SlicePlace& place, std::int64_t heads) {
@@ -29,8 +28,11 @@ at::Tensor by_token(const at::Tensor& x, at::ScalarType type) {
 }
 
 kernels::Positions positions_of(const SlicePlace& place) {
-  if (!place.in_two_runs()) return place.first_position;
-  return {place.first_position, place.second_position, place.tokens};
+  kernels::Positions positions =
+      place.in_two_runs() ? kernels::Positions(place.first_position, place.second_position, place.tokens)
+                          : kernels::Positions(place.first_position);
+  if (place.documents.restart_positions) positions.starts = place.documents.starts;
+  return positions;
 }
 
 at::Tensor rotated(const AttentionBlock& block, const SlicePlace& place, std::int64_t heads,
@@ -39,32 +41,51 @@ at::Tensor rotated(const AttentionBlock& block, const SlicePlace& place, std::in
                        positions_of(place));
 }
 
+// All queries of a slice, and what they see.
+struct AllQueries {
+  const Documents& documents;
+  TokenRun run;
+
+  AllQueries(const AttentionBlock& block, const SlicePlace& place, const LayerRecord& record)
+      : documents(place.documents), run{block.context->slice_begin(place), record[Saved::Query].size(2)} {}
+
+  std::optional<kernels::Visible> visible(const TokenRun& keys) const {
+    return documents.visible(Mask::None, run, keys);
+  }
+  kernels::Visible visible_of_own() const { return *documents.visible(Mask::Causal, run, run); }
+};
+
 // Keys or values as records hold them.
 at::Tensor to_cache(const ContextGroup& context, const at::Tensor& own) {
   const at::Tensor shared = context.to_shared(own);
   return context.gathers_keys() ? context.to_whole(shared) : shared;
 }
 
-AttentionPart attend_all(const LayerRecord& record, EarlierSlices earlier, AttentionPartners* partners) {
+AttentionPart attend_all(const AllQueries& queries, const LayerRecord& record, EarlierSlices earlier,
+                         AttentionPartners* partners) {
   const at::Tensor& query = record[Saved::Query];
-  AttentionPart total = kernels::attend(query, record[Saved::Key], record[Saved::Value], Mask::Causal);
+  AttentionPart total =
+      kernels::attend(query, record[Saved::Key], record[Saved::Value], queries.visible_of_own());
   if (earlier.empty()) return total;
   total.output = total.output.to(kernels::accumulator_type(total.output.scalar_type()));
-  for (const auto& [slice, part] : parts_at_home(earlier, partners)) {
-    const KeyValues chunk = keys_and_values(*slice, part);
-    kernels::merge(total, kernels::attend(query, chunk.key, chunk.value, Mask::None));
+  for (const EarlierPart& part : parts_at_home(earlier, partners, queries.run.first)) {
+    const auto visible = queries.visible(part.keys());
+    if (!visible) continue;
+    const KeyValues chunk = keys_and_values(*part.record, part.part);
+    kernels::merge(total, kernels::attend(query, chunk.key, chunk.value, *visible));
   }
   if (partners) partners->merge(total);
   return total;
 }
 
 // The gradient of the rotated query [b, H, T, d]; those of keys and values go to the records.
-at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& grad_output,
-                               EarlierSlices earlier, LayerRecord& record, AttentionPartners* partners) {
+at::Tensor attend_all_backward(const AllQueries& queries, const AttentionPart& merged,
+                               const at::Tensor& grad_output, EarlierSlices earlier, LayerRecord& record,
+                               AttentionPartners* partners) {
   const at::Tensor& query = record[Saved::Query];
   const auto own_part = [&] {
     const auto own = kernels::attend_backward(grad_output, query, record[Saved::Key], record[Saved::Value],
-                                              merged, Mask::Causal);
+                                              merged, queries.visible_of_own());
     kernels::accumulate_or_take(record.key_gradient, own.key);
     kernels::accumulate_or_take(record.value_gradient, own.value);
     return own.query;
@@ -72,15 +93,17 @@ at::Tensor attend_all_backward(const AttentionPart& merged, const at::Tensor& gr
   at::Tensor grad_query = own_part();
   if (earlier.empty()) return grad_query;
   grad_query = grad_query.to(kernels::accumulator_type(grad_query.scalar_type()));
-  const auto earlier_part = [&](LayerRecord& slice, const SlicePart& part) {
-    const KeyValues chunk = keys_and_values(slice, part);
+  const auto earlier_part = [&](const EarlierPart& part, const kernels::Visible& visible) {
+    const KeyValues chunk = keys_and_values(*part.record, part.part);
     const auto gradients =
-        kernels::attend_backward(grad_output, query, chunk.key, chunk.value, merged, Mask::None);
-    add_gradients(slice, part, {gradients.key, gradients.value});
+        kernels::attend_backward(grad_output, query, chunk.key, chunk.value, merged, visible);
+    add_gradients(*part.record, part.part, {gradients.key, gradients.value});
     return gradients.query;
   };
-  for (const auto& [slice, part] : parts_at_home(earlier, partners))
-    kernels::accumulate(grad_query, earlier_part(*slice, part));
+  for (const EarlierPart& part : parts_at_home(earlier, partners, queries.run.first)) {
+    if (const auto visible = queries.visible(part.keys()))
+      kernels::accumulate(grad_query, earlier_part(part, *visible));
+  }
   if (partners) partners->add_gradients(grad_query, earlier);
   return grad_query;
 }
@@ -143,13 +166,13 @@ void post_queries(const AttentionBlock& block, const LayerRecord& record, Attent
   if (partners && block.context->token_ranks() == 1) partners->post_queries(record[Saved::Query]);
 }
 
-void attend(const AttentionBlock& block, EarlierSlices earlier, LayerRecord& record,
+void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
             AttentionPartners* partners) {
   const ContextGroup& context = *block.context;
   const at::ScalarType type = record[Saved::Query].scalar_type();
   const bool alone = context.token_ranks() == 1;
-  const AttentionPart merged =
-      alone ? attend_all(record, earlier, partners) : attend_in_context(context, earlier, record, partners);
+  const AttentionPart merged = alone ? attend_all(AllQueries(block, place, record), record, earlier, partners)
+                                     : attend_in_context(context, place, earlier, record, partners);
   record[Saved::LogSumExp] = merged.log_sum_exp;
   if (context.ranks() == 1) {
     record[Saved::AttentionOutput] = by_token(merged.output, type);
@@ -171,7 +194,8 @@ void backward_alone(AttentionGradients& grad, const AttentionBlock& block, const
     grad.by_head = grad.by_head.contiguous();
   }
   if (partners) partners->post_gradients(record[Saved::Query], grad.merged, grad.by_head);
-  grad.rotated_query = attend_all_backward(grad.merged, grad.by_head, earlier, record, partners);
+  grad.rotated_query = attend_all_backward(AllQueries(block, place, record), grad.merged, grad.by_head,
+                                           earlier, record, partners);
 }
 
 // The same among a context group's ranks, to which the row sums δ go instead of the output.
@@ -184,11 +208,13 @@ void backward_in_context(AttentionGradients& grad, const AttentionBlock& block, 
       context.to_shared(kernels::row_dots(own, by_head(record[Saved::AttentionOutput], place, block.heads)));
   grad.by_head = context.to_shared(own);
   if (context.token_ranks() > 1) {
-    grad.rotated_query = attend_in_context_backward(context, grad.by_head, dots, earlier, record, partners);
+    grad.rotated_query =
+        attend_in_context_backward(context, place, grad.by_head, dots, earlier, record, partners);
   } else {
     grad.merged = {kernels::with_row_dots(grad.by_head, dots), record[Saved::LogSumExp]};
     if (partners) partners->post_gradients(record[Saved::Query], grad.merged, grad.by_head);
-    grad.rotated_query = attend_all_backward(grad.merged, grad.by_head, earlier, record, partners);
+    grad.rotated_query = attend_all_backward(AllQueries(block, place, record), grad.merged, grad.by_head,
+                                             earlier, record, partners);
   }
   if (context.heads_ranks() == 1) return;
   grad.rotated_query = context.to_own(grad.rotated_query.to(type), block.heads);

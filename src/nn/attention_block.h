@@ -38,7 +38,7 @@ void set_value(const AttentionBlock& block, const SlicePlace& place, const at::T
 
 // Computes AttentionOutput and LogSumExp from Query, Key, Value and the earlier slices' keys and values.
 // `partners` may be null; otherwise their keys must have been posted, and their part is merged here.
-void attend(const AttentionBlock& block, EarlierSlices earlier, LayerRecord& record,
+void attend(const AttentionBlock& block, const SlicePlace& place, EarlierSlices earlier, LayerRecord& record,
             AttentionPartners* partners = nullptr);
 
 // Sends the partners the queries, once they are there and before the keys are; without effect where several

@@ -10,9 +10,14 @@
 
 namespace penstock::nn {
 
+// Keys of another device, and which of them the queries see.
+struct AskedKeys : KeyValues {
+  kernels::Visible visible = {};
+};
+
 // query [b, H, T, d] contiguous; at least one part. The result over all parts: output [b, H, T, d] contiguous
 // in the compute type.
-kernels::AttentionPart attend_to(const at::Tensor& query, std::span<const KeyValues> parts);
+kernels::AttentionPart attend_to(const at::Tensor& query, std::span<const AskedKeys> parts);
 
 // All contiguous, in the accumulator type.
 struct ServedGradients {
@@ -21,6 +26,6 @@ struct ServedGradients {
 };
 // `merged` is the owner's result over all of its keys.
 ServedGradients attend_to_backward(const at::Tensor& grad_output, const at::Tensor& query,
-                                   const kernels::AttentionPart& merged, std::span<const KeyValues> parts);
+                                   const kernels::AttentionPart& merged, std::span<const AskedKeys> parts);
 
 }  // namespace penstock::nn

@@ -3,6 +3,8 @@
 
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
 #include "nn/earlier_part.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/element.h"
@@ -16,35 +18,91 @@ using kernels::AttentionPart;
 using kernels::Mask;
 using model::SlicePart;
 
-// One call of a kernel: these queries see these keys.
+// One call of a kernel: these queries see these keys, of the record of some slice.
 struct Call {
   SlicePart queries, keys;
-  Mask mask = Mask::None;
+  kernels::Visible visible;
 };
 
+// Tokens of a tensor, and where they are in the sequence.
+struct HeldRun {
+  SlicePart held;
+  std::int64_t position = 0;
+
+  TokenRun run() const { return {position, held.length}; }
+};
+
+// Adds the call if any query sees any key.
+void add_call(std::vector<Call>& calls, const Documents& documents, const HeldRun& queries,
+              const HeldRun& keys, Mask mask) {
+  if (queries.held.length == 0 || keys.held.length == 0) return;
+  if (auto visible = documents.visible(mask, queries.run(), keys.run()))
+    calls.push_back({queries.held, keys.held, *std::move(visible)});
+}
+
 // Those of the slice's own keys. Of a run at `place` of the whole slice and at `held` of the rank's own.
-std::vector<Call> own_calls(const ContextGroup& context, std::int64_t whole_tokens) {
+std::vector<Call> own_calls(const ContextGroup& context, const SlicePlace& slice, std::int64_t whole_tokens) {
   const ContextGroup::Runs runs = context.runs(whole_tokens);
-  const std::int64_t length = runs.length;
+  const std::int64_t length = runs.length, begin = context.slice_begin(slice);
   std::vector<Call> calls;
+  const auto in_whole = [&](std::int64_t first, std::int64_t count) {
+    return HeldRun{{.begin = first, .length = count}, begin + first};
+  };
   const auto add = [&](std::int64_t place, std::int64_t held) {
-    const SlicePart in_whole{.begin = place, .length = length}, own{.begin = held, .length = length};
+    const HeldRun own{{.begin = held, .length = length}, begin + place};
     if (context.gathers_keys()) {
-      calls.push_back({own, in_whole, Mask::Causal});
-      if (place > 0) calls.push_back({own, {.begin = 0, .length = place}, Mask::None});
+      add_call(calls, slice.documents, own, in_whole(place, length), Mask::Causal);
+      add_call(calls, slice.documents, own, in_whole(0, place), Mask::None);
       return;
     }
-    calls.push_back({in_whole, own, Mask::Causal});
+    add_call(calls, slice.documents, in_whole(place, length), own, Mask::Causal);
     const std::int64_t after = place + length;
-    if (after < whole_tokens)
-      calls.push_back({{.begin = after, .length = whole_tokens - after}, own, Mask::None});
+    add_call(calls, slice.documents, in_whole(after, whole_tokens - after), own, Mask::None);
   };
   add(runs.first, 0);
   add(runs.second, length);
   return calls;
 }
 
+// The parts of [begin, begin + length) of a tensor that are runs of the sequence.
+std::vector<HeldRun> runs_of_part(const ContextGroup::Runs& runs, const SlicePart& part,
+                                  std::int64_t slice_begin) {
+  std::vector<HeldRun> parts;
+  const std::int64_t end = part.begin + part.length;
+  const auto add = [&](std::int64_t held, std::int64_t place) {
+    const std::int64_t first = std::max(part.begin, held), last = std::min(end, held + runs.length);
+    if (first < last)
+      parts.push_back({{.slice = part.slice, .begin = first, .length = last - first},
+                       slice_begin + place + first - held});
+  };
+  add(0, runs.first);
+  add(runs.length, runs.second);
+  return parts;
+}
+
+// Those of a part of an earlier slice's keys, by `queries` of the seeing tensor.
+std::vector<Call> earlier_calls(const ContextGroup& context, const SlicePlace& slice, std::int64_t queries,
+                                const EarlierPart& part) {
+  const SlicePart all{.begin = 0, .length = queries};
+  if (!slice.documents.defined()) return {{all, part.part, Mask::None}};
+  const std::int64_t begin = context.slice_begin(slice);
+  const bool gathers = context.gathers_keys();
+  const std::vector<HeldRun> of_queries =
+      gathers ? runs_of_part(context.runs(queries * context.token_ranks()), all, begin)
+              : std::vector{HeldRun{all, begin}};
+  const std::int64_t held = (*part.record)[Saved::Key].size(2);
+  const std::vector<HeldRun> of_keys =
+      gathers ? std::vector{HeldRun{part.part, part.keys().first}}
+              : runs_of_part(context.runs(held * context.token_ranks()), part.part, part.slice_begin);
+  std::vector<Call> calls;
+  for (const HeldRun& query_run : of_queries) {
+    for (const HeldRun& key_run : of_keys) add_call(calls, slice.documents, query_run, key_run, Mask::None);
+  }
+  return calls;
+}
+
 at::Tensor queries_of(const at::Tensor& x, const SlicePart& part) {
+  if (part.length == x.size(2)) return x.contiguous();
   return x.narrow(2, part.begin, part.length).contiguous();
 }
 
@@ -57,41 +115,49 @@ at::Tensor seeing(const ContextGroup& context, const at::Tensor& shared) {
   return context.gathers_keys() ? shared.contiguous() : context.to_whole(shared);
 }
 
+std::vector<EarlierPart> earlier_parts(const ContextGroup& context, const SlicePlace& place,
+                                       EarlierSlices earlier, const AttentionPartners* partners) {
+  const std::int64_t ranks = context.gathers_keys() ? 1 : context.token_ranks();
+  return parts_at_home(earlier, partners, context.slice_begin(place), ranks);
+}
+
 }  // namespace
 
-std::vector<std::pair<LayerRecord*, SlicePart>> parts_at_home(EarlierSlices earlier,
-                                                              const AttentionPartners* partners) {
+std::vector<EarlierPart> parts_at_home(EarlierSlices earlier, const AttentionPartners* partners,
+                                       std::int64_t slice_begin, std::int64_t ranks) {
   const int count = static_cast<int>(earlier.size()), away = partners ? partners->halves() : 0;
-  std::vector<std::pair<LayerRecord*, SlicePart>> parts;
+  std::vector<EarlierPart> parts;
   for (int slice = count - 1; slice >= 0; --slice) {
     LayerRecord* record = earlier[count - 1 - slice];
-    const SlicePart part =
-        model::part_in_halves(slice, (*record)[Saved::Key].size(2), away, 2 * count - away);
-    if (part.length > 0) parts.emplace_back(record, part);
+    const std::int64_t tokens = (*record)[Saved::Key].size(2);
+    slice_begin -= tokens * ranks;
+    const SlicePart part = model::part_in_halves(slice, tokens, away, 2 * count - away);
+    if (part.length > 0) parts.push_back({record, part, slice_begin});
   }
   return parts;
 }
 
-AttentionPart attend_in_context(const ContextGroup& context, EarlierSlices earlier, LayerRecord& record,
-                                AttentionPartners* partners) {
+AttentionPart attend_in_context(const ContextGroup& context, const SlicePlace& place, EarlierSlices earlier,
+                                LayerRecord& record, AttentionPartners* partners) {
   const at::Tensor query = seeing(context, record[Saved::Query]);
   if (partners) partners->post_queries(query);
   AttentionPart total = kernels::no_attention(query.sizes(), query.scalar_type());
-  for (const Call& call : own_calls(context, whole_tokens(context, record))) {
-    const KeyValues keys = keys_and_values(record, call.keys);
+  const auto add = [&](const LayerRecord& slice, const Call& call) {
+    const KeyValues keys = keys_and_values(slice, call.keys);
     kernels::merge_at(total, call.queries.begin,
-                      kernels::attend(queries_of(query, call.queries), keys.key, keys.value, call.mask));
-  }
-  for (const auto& [slice, part] : parts_at_home(earlier, partners)) {
-    const KeyValues keys = keys_and_values(*slice, part);
-    kernels::merge(total, kernels::attend(query, keys.key, keys.value, Mask::None));
+                      kernels::attend(queries_of(query, call.queries), keys.key, keys.value, call.visible));
+  };
+  for (const Call& call : own_calls(context, place, whole_tokens(context, record))) add(record, call);
+  for (const EarlierPart& part : earlier_parts(context, place, earlier, partners)) {
+    for (const Call& call : earlier_calls(context, place, query.size(2), part)) add(*part.record, call);
   }
   if (partners) partners->merge(total);
   return context.gathers_keys() ? total : context.merge_to_shared(total);
 }
 
-at::Tensor attend_in_context_backward(const ContextGroup& context, const at::Tensor& grad_output,
-                                      const at::Tensor& dots, EarlierSlices earlier, LayerRecord& record,
+at::Tensor attend_in_context_backward(const ContextGroup& context, const SlicePlace& place,
+                                      const at::Tensor& grad_output, const at::Tensor& dots,
+                                      EarlierSlices earlier, LayerRecord& record,
                                       AttentionPartners* partners) {
   const at::Tensor query = seeing(context, record[Saved::Query]), grad = seeing(context, grad_output);
   const AttentionPart merged{kernels::with_row_dots(grad, seeing(context, dots)),
@@ -107,15 +173,16 @@ at::Tensor attend_in_context_backward(const ContextGroup& context, const at::Ten
                              queries_of(merged.log_sum_exp, call.queries)};
     const auto gradients =
         kernels::attend_backward(queries_of(grad, call.queries), queries_of(query, call.queries), keys.key,
-                                 keys.value, part, call.mask);
+                                 keys.value, part, call.visible);
     at::Tensor place = grad_query.narrow(2, call.queries.begin, call.queries.length);
     kernels::accumulate(place, gradients.query);
     add_gradients(slice, call.keys, {gradients.key, gradients.value}, category);
   };
-  for (const Call& call : own_calls(context, whole_tokens(context, record))) add(record, call, of_own);
-  const SlicePart all{.begin = 0, .length = query.size(2)};
-  for (const auto& [slice, part] : parts_at_home(earlier, partners))
-    add(*slice, {all, part, Mask::None}, Category::KvGradients);
+  for (const Call& call : own_calls(context, place, whole_tokens(context, record))) add(record, call, of_own);
+  for (const EarlierPart& part : earlier_parts(context, place, earlier, partners)) {
+    for (const Call& call : earlier_calls(context, place, query.size(2), part))
+      add(*part.record, call, Category::KvGradients);
+  }
   if (partners) partners->add_gradients(grad_query, earlier);
   if (!context.gathers_keys()) return context.sum_to_shared(grad_query);
   record.key_gradient = context.sum_to_shared(record.key_gradient);

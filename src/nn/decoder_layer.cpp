@@ -143,7 +143,7 @@ void LayerPass::attend_and_add() {
     const BlockScope scope(Block::Attention);
     for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
       if (!record[Saved::AttentionOutput].defined())
-        attend(shard.attention, earlier(i), record, call_.partners);
+        attend(shard.attention, call_.place, earlier(i), record, call_.partners);
     });
     if (lacks(Saved::Norm2Input)) {
       branches = scattered([&](int i, std::int64_t first, std::int64_t count) {

@@ -41,6 +41,13 @@ std::vector<double> parse_split(std::string_view split) {
   return shares;
 }
 
+void settle_mask(DataOptions& data) {
+  require(data.text.empty() || data.mask != "documents",
+          "data.mask = \"documents\" needs data with documents, as data.megatron; data.text is one text: "
+          "use \"none\"");
+  if (data.mask == "auto") data.mask = data.megatron.empty() ? "none" : "documents";
+}
+
 void check_data(const DataOptions& data) {
   require(data.text.empty() || data.megatron.empty(),
           "data.text = " + json_quote(data.text) + " and data.megatron are both given; keep one");

@@ -19,6 +19,9 @@ std::vector<double> parse_split(std::string_view split);
 
 // Throws InputError unless at most one source of data is given, with only its own keys, and every share is at
 // least 1 / kMixturePeriod.
+// data.mask = "auto" becomes what it means for the data.
+void settle_mask(DataOptions& data);
+
 void check_data(const DataOptions& data);
 
 }  // namespace penstock::run

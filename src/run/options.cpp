@@ -81,6 +81,19 @@ void describe_data(DataOptions& options, OptionTable& table) {
   table.push_back({section, "seq_len", &options.seq_len, "Tokens of a sequence.", from_to(1, kMostTokens)});
   table.push_back({section, "validation_fraction", &options.validation_fraction,
                    "Part of the tokens, at the end, held out for evaluation; 0: none.", from_below(0, 1)});
+  table.push_back({section, "mask", &options.mask,
+                   "documents: attention stays inside each document, whose last token has no target; none: "
+                   "sequences are read as they come; auto: documents where the data has them.",
+                   one_of({"auto", "documents", "none"})});
+  table.push_back({section, "positions", &options.positions,
+                   "Rotary positions count from the beginning of the document, if it is masked, or of the "
+                   "sequence.",
+                   one_of({"document", "sequence"})});
+  table.push_back(
+      {section, "loss", &options.loss,
+       "Targets: assistant: what PREFIX.mask of data.megatron says, where it is there; all: every "
+       "token.",
+       one_of({"assistant", "all"})});
 }
 
 void describe_steps(TrainOptions& options, OptionTable& table) {

@@ -33,6 +33,9 @@ struct DataOptions {
   std::string split;         // "969,30,1"; empty: by validation_fraction
   Tokens seq_len = 1024;
   double validation_fraction = 0.01;  // held out from the end
+  std::string mask = "auto";
+  std::string positions = "document";
+  std::string loss = "assistant";
 };
 
 struct TrainOptions {

@@ -121,6 +121,7 @@ void check_micro_batches(const TrainOptions& train, std::int64_t replicas) {
 void check_training(Options& options) {
   const TrainOptions& train = options.train;
   check_data(options.data);
+  settle_mask(options.data);
   settle_replicas(options);
   check_micro_batches(train, options.parallel.dp);
   require(train.min_lr <= train.lr, "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " +

@@ -168,12 +168,13 @@ class Run {
   }
 
   void watch_for_numbers(std::int64_t number, const StepReport& report) {
-    skipped_in_a_row_ = report.skipped ? skipped_in_a_row_ + 1 : 0;
+    if (!report.without_targets) skipped_in_a_row_ = report.skipped ? skipped_in_a_row_ + 1 : 0;
     if (!report.skipped) return;
     ++summary_.skipped_steps;
     if (directory_) {
-      observer_.say("step " + std::to_string(number) +
-                    ": the loss or the gradient is not finite; the step is skipped");
+      const char* reason = report.without_targets ? "no token of the batch has a target"
+                                                  : "the loss or the gradient is not finite";
+      observer_.say("step " + std::to_string(number) + ": " + reason + "; the step is skipped");
     }
     if (skipped_in_a_row_ >= kMostSkippedInARow) give_up(number);
   }
@@ -195,7 +196,7 @@ class Run {
       sum += trainer_.evaluate(batch) * static_cast<double>(batch.target_count);
       targets += static_cast<double>(batch.target_count);
     }
-    return sum / targets;
+    return sum / std::max(targets, 1.0);
   }
 
   void note(std::int64_t number, const StepReport& report, std::optional<double> evaluation) {

@@ -119,6 +119,38 @@ TEST(ConvertData, EndsDocumentsWithATokenWhenAsked) {
   EXPECT_EQ(documents_of(scratch / "x"), (std::vector<std::vector<std::int64_t>>{{'a', 257}, {257}}));
 }
 
+TEST(ConvertData, MasksWhatIsNotLearntOfConversations) {
+  const Scratch scratch;
+  std::string lines, tokens, learnt;
+  for (int i = 0; i < 200; ++i) {
+    if (i >= 150) {
+      const std::string answer = "n" + std::to_string(i);
+      lines += R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": ")" +
+               answer + "\"}]}\n";
+      const std::string before = "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n",
+                        after = answer + "<|im_end|>\n";
+      tokens += before + after;
+      learnt += std::string(before.size(), 0) + std::string(after.size(), 1);
+    } else {
+      lines += "{\"text\": \"plain\"}\n";
+      tokens += "plain";
+      learnt += std::string(5, 1);
+    }
+  }
+  scratch.write("x.jsonl", lines);
+  for (const std::string loss : {"assistant", "all"}) {
+    const std::string prefix = scratch / loss;
+    const std::string said = convert_data(
+        {.sources = {scratch / "x.jsonl"}, .prefix = prefix, .loss = loss, .threads = 3, .block_bytes = 300});
+    std::string got;
+    for (const auto& document : documents_of(prefix)) got.append(document.begin(), document.end());
+    EXPECT_EQ(got, tokens);
+    EXPECT_EQ(std::filesystem::exists(prefix + ".mask"), loss == "assistant");
+    EXPECT_EQ(said.find("of them targets") != std::string::npos, loss == "assistant") << said;
+  }
+  EXPECT_EQ(scratch.read("assistant.mask"), learnt);
+}
+
 TEST(ConvertData, LeavesNothingWhenALineIsWrong) {
   const Scratch scratch;
   std::string lines;

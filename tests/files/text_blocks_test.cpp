@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "failure.h"
+#include "scratch.h"
 
 namespace penstock::files {
 namespace {
@@ -58,25 +59,74 @@ TEST(TextBlocks, OfBytesThatAreNoUtf8AreCutAnywhere) {
   EXPECT_EQ(blocks_of(bytes, 10, false).front().size(), 17u);
 }
 
-TEST(JsonLines, GiveTheTextUnderTheKey) {
-  const auto texts = texts_of_json_lines(
-      "{\"text\": \"one\\n\\u20ac\", \"id\": 7}\n\n  \n{\"id\": [1, {}], \"text\": "
-      "\"\"}\r\n{\"text\":\"last\"}",
-      "text", "x", 1);
-  EXPECT_EQ(texts, (std::vector<std::string>{"one\n\xE2\x82\xAC", "", "last"}));
-  EXPECT_EQ(texts_of_json_lines("{\"body\": \"b\"}", "body", "x", 1), std::vector<std::string>{"b"});
+// The text of each document; learnt parts in brackets if some are not.
+std::vector<std::string> texts_of(std::string_view lines, const JsonDocuments& documents = {}) {
+  std::vector<std::string> texts;
+  for (const auto& parts : documents_of_json_lines(lines, documents, "x.jsonl", 10)) {
+    std::string& text = texts.emplace_back();
+    for (const TextPart& part : parts)
+      text += parts.size() > 1 && part.learnt ? "[" + part.text + "]" : part.text;
+  }
+  return texts;
 }
 
-TEST(JsonLines, NameTheLineThatIsWrong) {
+TEST(JsonLines, GiveTheTextUnderTheKey) {
+  const auto texts = texts_of(
+      "{\"text\": \"one\\n\\u20ac\", \"id\": 7}\n\n  \n{\"id\": [1, {}], \"text\": "
+      "\"\"}\r\n{\"text\":\"last\"}");
+  EXPECT_EQ(texts, (std::vector<std::string>{"one\n\xE2\x82\xAC", "", "last"}));
+  EXPECT_EQ(texts_of("{\"body\": \"b\"}", {.key = "body"}), std::vector<std::string>{"b"});
+}
+
+constexpr std::string_view kTurns =
+    R"({"messages": [{"role": "user", "content": "two?"}, {"role": "assistant", "content": "2"}, {"role": "user", "content": "and?"}, {"role": "assistant", "content": "3"}]})";
+
+TEST(JsonLines, GiveConversationsByTheTemplateWithWhatTheAssistantSaysToBeLearnt) {
+  EXPECT_EQ(texts_of(kTurns).front(),
+            "<|im_start|>user\ntwo?<|im_end|>\n<|im_start|>assistant\n[2<|im_end|>\n]"
+            "<|im_start|>user\nand?<|im_end|>\n<|im_start|>assistant\n[3<|im_end|>\n]");
+  EXPECT_EQ(texts_of(kTurns, {.chat = ChatTemplate("llama3")}).front(),
+            "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\ntwo?<|eot_id|>"
+            "<|start_header_id|>assistant<|end_header_id|>\n\n[2<|eot_id|>]"
+            "<|start_header_id|>user<|end_header_id|>\n\nand?<|eot_id|>"
+            "<|start_header_id|>assistant<|end_header_id|>\n\n[3<|eot_id|>]");
+  EXPECT_EQ(texts_of(kTurns, {.learns_all = true}).front().find('['), std::string::npos);
+  const Scratch scratch;
+  scratch.write("turn.txt", "{{{role}}}: {content};");
+  EXPECT_EQ(texts_of(kTurns, {.chat = ChatTemplate(scratch / "turn.txt")}).front(),
+            "{user}: two?;{assistant}: [2;]{user}: and?;{assistant}: [3;]");
+}
+
+TEST(ChatTemplate, NamesTheLineThatDoesNotClose) {
+  const Scratch scratch;
+  const auto refusal = [&](const char* text) {
+    scratch.write("turn.txt", text);
+    const std::string words = failure<InputError>([&] { ChatTemplate(scratch / "turn.txt"); });
+    return words.substr(words.find("turn.txt"));
+  };
+  EXPECT_EQ(refusal("a\n{role\n}{content}"),
+            "turn.txt:2: a \"{\" does not close; write \"{{\" for the character");
+  EXPECT_EQ(refusal("{content"), "turn.txt:1: a \"{\" does not close; write \"{{\" for the character");
+  EXPECT_EQ(refusal("{content}\n\n}"), "turn.txt:3: a \"}\" closes no \"{\"; write \"}}\" for the character");
+  EXPECT_EQ(refusal("{name}"), "turn.txt:1: {name} is unknown; use {role} and {content}");
+  EXPECT_EQ(refusal("{role}"), "turn.txt:1: has no {content}");
+}
+
+TEST(JsonLines, NameTheLineAndMemberThatIsWrong) {
   const auto refusal = [](std::string_view line) {
-    return failure<InputError>(
-        [&] { texts_of_json_lines("{\"text\": \"\"}\n\n" + std::string(line), "text", "x.jsonl", 10); });
+    return failure<InputError>([&] { texts_of("{\"text\": \"\"}\n\n" + std::string(line)); });
   };
   EXPECT_TRUE(refusal("{\"text\": ").starts_with("x.jsonl:12: is not JSON: "));
   EXPECT_EQ(refusal("[1]"), "x.jsonl:12: is no JSON object");
   EXPECT_EQ(refusal("{\"test\": \"\"}"), "x.jsonl:12: has no \"text\"");
   EXPECT_EQ(refusal("{\"text\": 3}"), "x.jsonl:12: \"text\" is number; expected a text");
   EXPECT_TRUE(refusal("{\"text\": \"\xFF\"}").starts_with("x.jsonl:12: is not JSON: "));
+  EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": "a"}, {"content": "b"}]})"),
+            "x.jsonl:12: has no messages[1].role");
+  EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": null}]})"),
+            "x.jsonl:12: messages[0].content is null; expected a text");
+  EXPECT_EQ(refusal(R"({"messages": ["a"]})"), "x.jsonl:12: messages[0] is no JSON object");
+  EXPECT_NE(refusal(R"({"messages": []})").find("must be a list of objects"), std::string::npos);
 }
 
 }  // namespace

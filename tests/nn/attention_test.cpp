@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/tiled_products.h"
@@ -41,6 +42,7 @@ struct Sequences {
   at::Tensor query, key, value, grad_output;
   std::vector<std::int64_t> begins, lengths;
   AttentionKernel kernel;
+  at::Tensor documents;  // [2, s]: of each token where its document begins; or undefined
 
   Sequences(const Sizes& sizes, at::ScalarType type, AttentionKernel kernel)
       : lengths(sizes.slices), kernel(kernel) {
@@ -54,6 +56,24 @@ struct Sequences {
     value = random_tensor({2, sizes.kv_heads, tokens, 6}, type, 3);
     grad_output = random_tensor({2, sizes.heads, tokens, 6}, type, 4);
   }
+  // Cuts each sequence into documents of random lengths.
+  void draw_documents(std::uint64_t longest) {
+    const std::int64_t tokens = query.size(2);
+    documents = at::empty({2, tokens}, at::kLong);
+    for (std::int64_t sequence = 0; sequence < 2; ++sequence) {
+      for (std::int64_t begin = 0, end = 0; begin < tokens; begin = end) {
+        const auto drawn = static_cast<std::uint64_t>(sequence * tokens + begin);
+        end = std::min(tokens, begin + 1 + static_cast<std::int64_t>(random_bits(longest, drawn) % longest));
+        documents[sequence].narrow(0, begin, end - begin).fill_(begin);
+      }
+    }
+  }
+  // Of slice i's queries to slice j's keys.
+  kernels::Visible visible(std::size_t i, std::size_t j) const {
+    const Mask mask = j == i ? Mask::Causal : Mask::None;
+    if (!documents.defined()) return mask;
+    return {mask, documents.narrow(1, begins[i], lengths[i]), begins[j]};
+  }
   at::Tensor slice(const at::Tensor& x, std::size_t i) const {
     return x.narrow(2, begins[i], lengths[i]).contiguous();
   }
@@ -62,11 +82,11 @@ struct Sequences {
 AttentionPart forward(const Sequences& all, std::size_t i) {
   const at::Tensor query = all.slice(all.query, i);
   AttentionPart total =
-      kernels::attend(query, all.slice(all.key, i), all.slice(all.value, i), Mask::Causal, all.kernel);
+      kernels::attend(query, all.slice(all.key, i), all.slice(all.value, i), all.visible(i, i), all.kernel);
   total.output = total.output.to(kernels::accumulator_type(query.scalar_type()));
   for (std::size_t j = i; j-- > 0;) {
-    kernels::merge(total, kernels::attend(query, all.slice(all.key, j), all.slice(all.value, j), Mask::None,
-                                          all.kernel));
+    kernels::merge(total, kernels::attend(query, all.slice(all.key, j), all.slice(all.value, j),
+                                          all.visible(i, j), all.kernel));
   }
   total.output = total.output.to(query.scalar_type());
   return total;
@@ -84,7 +104,7 @@ Gradients backward(const Sequences& all) {
     for (std::size_t j = i + 1; j-- > 0;) {
       const auto part = kernels::attend_backward(all.slice(all.grad_output, i), all.slice(all.query, i),
                                                  all.slice(all.key, j), all.slice(all.value, j), merged,
-                                                 j == i ? Mask::Causal : Mask::None, all.kernel);
+                                                 all.visible(i, j), all.kernel);
       kernels::accumulate_or_take(sums.query[i], part.query);
       kernels::accumulate_or_take(sums.key[j], part.key);
       kernels::accumulate_or_take(sums.value[j], part.value);
@@ -93,11 +113,13 @@ Gradients backward(const Sequences& all) {
   return sums;
 }
 
-void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, AttentionKernel kernel,
-                            double tolerance) {
-  const Sequences all(sizes, type, kernel);
+// longest_document 0: every sequence is one document.
+void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, AttentionKernel kernel, double tolerance,
+                            std::uint64_t longest_document = 0) {
+  Sequences all(sizes, type, kernel);
+  if (longest_document > 0) all.draw_documents(longest_document);
   const at::Tensor query = leaf(all.query), key = leaf(all.key), value = leaf(all.value);
-  const at::Tensor wanted = reference::attention(query, key, value);
+  const at::Tensor wanted = reference::attention(query, key, value, all.documents);
   const auto exact = torch::autograd::grad({wanted}, {query, key, value}, {all.grad_output.to(at::kDouble)});
   std::vector<at::Tensor> outputs;
   for (std::size_t i = 0; i < all.lengths.size(); ++i) outputs.push_back(forward(all, i).output);
@@ -111,6 +133,15 @@ void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, AttentionKe
 TEST(Attention, OverChunksEqualsPlainAttentionAndItsAutograd) {
   for (const Sizes& sizes : all_sizes())
     expect_equals_autograd(sizes, at::kDouble, AttentionKernel::Aten, 1e-12);
+}
+
+TEST(Attention, InsideDocumentsEqualsPlainAttentionAndItsAutograd) {
+  for (const Sizes& sizes : all_sizes()) {
+    for (const std::uint64_t longest : {1, 3, 50}) {
+      expect_equals_autograd(sizes, at::kDouble, AttentionKernel::Aten, 1e-12, longest);
+      expect_equals_autograd(sizes, at::kFloat, AttentionKernel::Aten, 1e-5, longest);
+    }
+  }
 }
 
 TEST(Attention, InNarrowTypesIsAsGoodAsTheirRounding) {
@@ -140,7 +171,10 @@ TEST_P(TiledAttention, IsAsGoodAsItsRounding) {
     sizes.push_back({3, 3, slices});
   }
   const double tolerance = GetParam() == at::kFloat ? 1e-5 : 2e-2;
-  for (const Sizes& size : sizes) expect_equals_autograd(size, GetParam(), AttentionKernel::Tiled, tolerance);
+  for (const std::uint64_t longest_document : {0, 1, 3, 50, 500}) {
+    for (const Sizes& size : sizes)
+      expect_equals_autograd(size, GetParam(), AttentionKernel::Tiled, tolerance, longest_document);
+  }
 }
 
 TEST_P(TiledAttention, HasTheSameBitsForEveryNumberOfThreads) {

@@ -30,8 +30,9 @@
 namespace penstock::reference {
 
 struct MicroBatch {
-  at::Tensor tokens;   // [b, s] int64
-  at::Tensor targets;  // [b, s] int64, -1: none
+  at::Tensor tokens;          // [b, s] int64
+  at::Tensor targets;         // [b, s] int64, -1: none
+  at::Tensor documents = {};  // [b, s] int64: of each token where its document begins; undefined: all are one
 };
 
 struct Step {
@@ -72,11 +73,15 @@ inline at::Tensor rotate(const at::Tensor& x, const model::Shape& shape) {
   return x * both.cos() + rotated_half * both.sin();
 }
 
-// query [b, H, s, d], key and value [b, K, s, d].
-inline at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+// query [b, H, s, d], key and value [b, K, s, d]; documents as in MicroBatch.
+inline at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                            const at::Tensor& documents = {}) {
   const std::int64_t group = query.size(1) / key.size(1), tokens = query.size(2);
   const at::Tensor keys = key.repeat_interleave(group, 1), values = value.repeat_interleave(group, 1);
-  const at::Tensor hidden_from = at::ones({tokens, tokens}, at::kBool).triu(1);
+  at::Tensor hidden_from = at::ones({tokens, tokens}, at::kBool).triu(1);
+  if (documents.defined())
+    hidden_from = hidden_from.logical_or(
+        at::arange(tokens, at::kLong).lt(documents.unsqueeze(1).unsqueeze(3)));  // [b, 1, s, s]
   const at::Tensor scores =
       at::matmul(query, keys.transpose(-1, -2)) / std::sqrt(static_cast<double>(query.size(3)));
   return at::matmul(at::softmax(scores.masked_fill(hidden_from, -INFINITY), -1), values);

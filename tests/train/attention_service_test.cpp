@@ -40,10 +40,10 @@ Bytes peak_of(const Case& size, bool backward) {
   };
   const at::Tensor grad_output = outputs(), output = outputs();
   const at::Tensor log_sum_exp = drawn({size.sequences, size.heads, size.tokens}, wide);
-  std::vector<nn::KeyValues> parts;
+  std::vector<nn::AskedKeys> parts;
   for (const Tokens keys : size.keys) {
-    parts.push_back({drawn({size.sequences, size.kv_heads, keys, kHeadDim}, type),
-                     drawn({size.sequences, keys, size.kv_heads, kHeadDim}, type).transpose(1, 2)});
+    parts.push_back({{drawn({size.sequences, size.kv_heads, keys, kHeadDim}, type),
+                      drawn({size.sequences, keys, size.kv_heads, kHeadDim}, type).transpose(1, 2)}});
   }
   nn::Ledger ledger;
   const nn::LedgerScope scope(ledger);

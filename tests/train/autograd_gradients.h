@@ -41,7 +41,7 @@ inline run::Options on_one_rank(const run::Options& options) {
   run::Options alone = small_options("1f1b", 1, 1, "f64");
   alone.model.shape = options.model.shape;
   alone.moe = options.moe;
-  alone.data.seq_len = options.data.seq_len;
+  alone.data = options.data;
   alone.train.batch = options.train.batch;
   alone.train.micro_batch = options.train.micro_batch;
   return alone;
@@ -50,6 +50,28 @@ inline run::Options on_one_rank(const run::Options& options) {
 inline reference::RouterLosses router_losses_of(const run::Options& options) {
   const run::MoeOptions& moe = options.moe;
   return {moe.balance_coefficient, moe.z_coefficient, moe.balance_over == "step"};
+}
+
+// Every document of sequences that several share, as a sequence of its own.
+inline std::vector<reference::MicroBatch> documents_alone(const std::vector<reference::MicroBatch>& batches) {
+  std::vector<reference::MicroBatch> alone;
+  for (const reference::MicroBatch& batch : batches) {
+    if (!batch.documents.defined()) {
+      alone.push_back(batch);
+      continue;
+    }
+    for (std::int64_t sequence = 0; sequence < batch.tokens.size(0); ++sequence) {
+      const at::Tensor starts = batch.documents[sequence];
+      for (std::int64_t begin = 0, end = 0; begin < starts.size(0); begin = end) {
+        while (end < starts.size(0) && starts[end].item<std::int64_t>() == begin) ++end;
+        const auto part = [&](const at::Tensor& all) {
+          return all.narrow(0, sequence, 1).narrow(1, begin, end - begin);
+        };
+        alone.push_back({part(batch.tokens), part(batch.targets)});
+      }
+    }
+  }
+  return alone;
 }
 
 inline Oracle make_oracle(const run::Options& options) {
@@ -64,7 +86,8 @@ inline Oracle make_oracle(const run::Options& options) {
   });
   const auto batches = drawn_batches(run, 1);
   const double scale = 1.0 / static_cast<double>(tokens_of(batches).target_count);
-  Oracle oracle{.step = reference::step(run.shape(), weights, batches, scale, router_losses_of(options))};
+  Oracle oracle{.step = reference::step(run.shape(), weights, documents_alone(batches), scale,
+                                        router_losses_of(options))};
   for (const auto& [name, gradient] : oracle.step.gradients)
     oracle.norm = std::hypot(oracle.norm, gradient.norm().item<double>());
   return oracle;
@@ -91,7 +114,8 @@ inline const Oracle& oracle_of(const run::Options& options) {
                 number(shape.shared_gate),
                 options.moe.balance_coefficient,
                 options.moe.z_coefficient,
-                number(options.moe.balance_over == "step")};
+                number(options.moe.balance_over == "step"),
+                number(options.data.mask == "documents")};
   if (!oracles.contains(key)) oracles[key] = make_oracle(options);
   return oracles.at(key);
 }

@@ -273,7 +273,7 @@ TEST(ContextExchange, NamesAPartnerThatNeverAnswers) {
       world.receive({&byte, 1}, exchange.owner, 100).wait();
     }
     train::ExchangeServer server(run, comm::Pipeline(world));
-    server.begin(steady_seconds());
+    server.begin(steady_seconds(), {});
     server.drain();
   };
   const auto report = [&](int rank, const std::exception& failure) {

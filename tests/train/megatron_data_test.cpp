@@ -70,6 +70,61 @@ std::vector<std::int64_t> drawn(const TokenData& data, std::int64_t samples) {
   return firsts;
 }
 
+// Tokens count up from 0, so the token is its place in the pair.
+TEST(MegatronData, NamesTheDocumentOfEveryTokenAndTakesNoTargetFromTheNext) {
+  const std::vector<std::int32_t> documents{3, 25, 0, 1, 32, 0, 0, 40};
+  std::vector<std::int64_t> begin_of;  // each token's document
+  for (const std::int32_t length : documents) begin_of.insert(begin_of.end(), length, std::ssize(begin_of));
+  for (const char* targets : {"s", "s-1"}) {
+    Setting setting;
+    setting.data.mask = "documents";
+    setting.train.loss_targets = targets;
+    setting.add("a", documents);
+    const TokenData data = setting.open();
+    for (std::int64_t first = 0; first < data.samples(); first += 4) {
+      const StepTokens step = data.training_batch(first);
+      std::int64_t counted = 0;
+      for (std::int64_t i = 0; i < 4; ++i) {
+        const auto tokens = row(step.tokens, i), wanted = row(step.targets, i),
+                   starts = row(step.documents, i);
+        for (std::size_t at = 0; at < tokens.size(); ++at) {
+          const std::int64_t begin = begin_of[static_cast<std::size_t>(tokens[at])];
+          EXPECT_EQ(starts[at], std::max<std::int64_t>(begin - tokens[0], 0));
+          const auto next = static_cast<std::size_t>(tokens[at] + 1);
+          const bool has_next = next < begin_of.size() && begin_of[next] == begin;
+          const bool in_sample = at + 1 < tokens.size() || std::string(targets) == "s";
+          EXPECT_EQ(wanted[at], has_next && in_sample ? tokens[at] + 1 : -1) << tokens[at];
+          counted += wanted[at] >= 0 ? 1 : 0;
+        }
+      }
+      EXPECT_EQ(step.target_count, counted);
+    }
+  }
+}
+
+TEST(MegatronData, TakesTargetsOnlyWhereTheMaskSays) {
+  Setting setting;
+  setting.add("a", {50});
+  std::string mask(50, 0);
+  for (const int token : {3, 4, 20, 31}) mask[static_cast<std::size_t>(token)] = 1;
+  setting.scratch.write("a.mask", mask);
+  const StepTokens step = setting.open().training_batch(0);
+  EXPECT_EQ(step.target_count, 4);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const auto tokens = row(step.tokens, i), targets = row(step.targets, i);
+    for (std::size_t at = 0; at < tokens.size(); ++at)
+      EXPECT_EQ(targets[at], mask[static_cast<std::size_t>(tokens[at] + 1)] ? tokens[at] + 1 : -1);
+  }
+  setting.data.loss = "all";
+  EXPECT_EQ(setting.open().training_batch(0).target_count, 40);
+  setting.data.loss = "assistant";
+  setting.scratch.write("a.mask", mask + '\1');
+  EXPECT_SAYS(setting.refusal(), "a.mask has 51 bytes for 50 tokens; expected one each");
+  mask[7] = 2;
+  setting.scratch.write("a.mask", mask);
+  EXPECT_SAYS(setting.refusal(), "a.mask: byte 7 is neither 0 nor 1");
+}
+
 TEST(MegatronData, CutsSamplesAcrossDocumentsThatOverlapByOne) {
   Setting setting;
   setting.add("a", {3, 25, 1, 32, 40});

@@ -6,6 +6,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -43,6 +44,25 @@ inline run::Run planned(const run::Options& options) {
   return run::resolve(options, train::probe_machine(1));
 }
 
+// Documents of random lengths, up to three times that of a slice of some number of slices, share each
+// sequence; the last token of each has no target.
+inline void draw_documents(reference::MicroBatch& batch, std::uint64_t seed) {
+  batch.documents = at::empty_like(batch.tokens);
+  const std::int64_t tokens = batch.tokens.size(1);
+  const std::int64_t longest = 3 * tokens / std::array{1, 2, 5, 8}[seed % 4];
+  std::uint64_t drawn = 0;
+  for (std::int64_t sequence = 0; sequence < batch.tokens.size(0); ++sequence) {
+    for (std::int64_t begin = 0; begin < tokens;) {
+      const auto length = 1 + static_cast<std::int64_t>(random_bits(stream_key(seed, 3), drawn++) %
+                                                        static_cast<std::uint64_t>(longest));
+      const std::int64_t end = std::min(tokens, begin + length);
+      batch.documents[sequence].narrow(0, begin, end - begin).fill_(begin);
+      batch.targets[sequence][end - 1] = -1;
+      begin = end;
+    }
+  }
+}
+
 // Micro-batches of one step, of all replicas; another seed, other tokens.
 inline std::vector<reference::MicroBatch> drawn_batches(const run::Run& run, std::uint64_t seed) {
   std::vector<reference::MicroBatch> batches;
@@ -50,6 +70,7 @@ inline std::vector<reference::MicroBatch> drawn_batches(const run::Run& run, std
   for (int j = 0; j < run.schedule.micro_batches() * run.mesh.data; ++j) {
     const std::uint64_t key = stream_key(seed, static_cast<std::uint64_t>(j));
     batches.push_back(random_batch(run.shape(), train.micro_batch, run.options.data.seq_len, key));
+    if (run.options.data.mask == "documents") draw_documents(batches.back(), key);
   }
   return batches;
 }
@@ -59,6 +80,7 @@ inline train::StepTokens tokens_of(const std::vector<reference::MicroBatch>& bat
   for (const reference::MicroBatch& batch : batches) {
     step.tokens.push_back(batch.tokens);
     step.targets.push_back(batch.targets);
+    if (batch.documents.defined()) step.documents.push_back(batch.documents);
     step.target_count += batch.targets.ge(0).sum().item<std::int64_t>();
   }
   return step;
@@ -70,8 +92,8 @@ inline train::StepTokens tokens_of(const run::Run& run, int rank,
   train::StepTokens step = tokens_of(batches);
   const std::ptrdiff_t own = std::ssize(batches) / run.mesh.data;
   const std::ptrdiff_t first = own * run.mesh.coordinates_of(rank).data;
-  for (auto* tensors : {&step.tokens, &step.targets})
-    *tensors = {tensors->begin() + first, tensors->begin() + first + own};
+  for (auto* tensors : {&step.tokens, &step.targets, &step.documents})
+    if (!tensors->empty()) *tensors = {tensors->begin() + first, tensors->begin() + first + own};
   return step;
 }
 

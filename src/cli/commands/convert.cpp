@@ -23,7 +23,8 @@ struct ConvertFlags {
 };
 
 constexpr const char* kFlagsOfWeights[] = {"--to", "--precision", "--shard", "--config"};
-constexpr const char* kFlagsOfData[] = {"--sentencepiece", "--jsonl", "--key", "--append-eod", "--threads"};
+constexpr const char* kFlagsOfData[] = {"--sentencepiece", "--jsonl",      "--key",    "--chat",
+                                        "--loss",          "--append-eod", "--threads"};
 
 bool is_model(const std::string& source) {
   std::error_code error;
@@ -73,6 +74,15 @@ void add_data_flags(CLI::App& command, ConvertFlags& flags) {
   command.add_flag("--jsonl", flags.data.json_lines,
                    "text: each line is a JSON object; default: where names end in .jsonl, .ndjson or .json");
   command.add_option("--key", flags.data.key, "text: the member of a JSON object that is a document's text")
+      ->capture_default_str();
+  command
+      .add_option("--chat", flags.data.chat,
+                  "text: how the messages of a JSON object become text: chatml, llama3, or a file with the "
+                  "text of one "
+                  "turn, with {role} and {content}")
+      ->capture_default_str();
+  command.add_option("--loss", flags.data.loss, "text: the turns of conversations whose tokens are targets")
+      ->check(CLI::IsMember({"assistant", "all"}))
       ->capture_default_str();
   command.add_flag("--append-eod", flags.data.append_end,
                    "text: end each document with the tokenizer's token for that");

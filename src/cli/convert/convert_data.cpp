@@ -14,6 +14,7 @@
 #include "cli/convert/byte_progress.h"
 #include "files/byte_tokenizer.h"
 #include "files/mapped_file.h"
+#include "files/megatron/loss_mask.h"
 #include "files/megatron/writer.h"
 #include "files/sentencepiece.h"
 #include "files/text_blocks.h"
@@ -55,6 +56,7 @@ struct Block {
 struct Encoded {
   std::vector<std::byte> tokens;
   std::vector<std::size_t> ends;
+  std::string learnt;  // of each token, 1 or 0
   std::size_t source_bytes = 0;
 };
 
@@ -62,6 +64,7 @@ struct Encoded {
 struct Encoder {
   const DataConversion& conversion;
   const Tokenizer& tokenizer;
+  const files::JsonDocuments& documents;
   files::TokenType type;
   std::string origin;
   bool json_lines;
@@ -69,33 +72,34 @@ struct Encoder {
   Encoded operator()(const Block& block) const {
     Encoded encoded{.source_bytes = block.bytes.size()};
     if (json_lines) {
-      for (const std::string& text :
-           files::texts_of_json_lines(block.bytes, conversion.key, origin, block.first_line)) {
-        add_text(encoded, text);
-        end_document(encoded);
+      for (const auto& parts :
+           files::documents_of_json_lines(block.bytes, documents, origin, block.first_line)) {
+        for (const files::TextPart& part : parts) add_text(encoded, part.text, part.learnt);
+        end_document(encoded, parts.empty() || parts.back().learnt);
       }
     } else {
-      add_text(encoded, block.bytes);
-      if (block.last) end_document(encoded);
+      add_text(encoded, block.bytes, true);
+      if (block.last) end_document(encoded, true);
     }
     return encoded;
   }
 
   // In pieces, so that a document has the same tokens as a file and as a line.
-  void add_text(Encoded& encoded, std::string_view text) const {
+  void add_text(Encoded& encoded, std::string_view text, bool learnt) const {
     while (!text.empty()) {
       const std::size_t length = files::first_block(text, conversion.block_bytes, false);
-      add(encoded, tokenizer.encode(text.substr(0, length)));
+      add(encoded, tokenizer.encode(text.substr(0, length)), learnt);
       text.remove_prefix(length);
     }
   }
 
-  void end_document(Encoded& encoded) const {
-    if (conversion.append_end) add(encoded, {*tokenizer.end});
+  void end_document(Encoded& encoded, bool learnt) const {
+    if (conversion.append_end) add(encoded, {*tokenizer.end}, learnt);
     encoded.ends.push_back(encoded.tokens.size());
   }
 
-  void add(Encoded& encoded, const Ids& ids) const {
+  void add(Encoded& encoded, const Ids& ids, bool learnt) const {
+    encoded.learnt.append(ids.size(), learnt ? 1 : 0);
     const std::size_t size = static_cast<std::size_t>(size_of(type)), begin = encoded.tokens.size();
     encoded.tokens.resize(begin + ids.size() * size);
     std::byte* target = encoded.tokens.data() + begin;
@@ -128,7 +132,14 @@ class Blocks {
   std::int64_t line_ = 1;
 };
 
-void write(files::MegatronWriter& writer, const Encoded& encoded) {
+struct Writers {
+  files::MegatronWriter pair;
+  files::LossMaskWriter mask;
+};
+
+void write(Writers& writers, const Encoded& encoded) {
+  writers.mask.add(encoded.learnt);
+  files::MegatronWriter& writer = writers.pair;
   std::size_t begin = 0;
   for (const std::size_t end : encoded.ends) {
     writer.add(std::span(encoded.tokens).subspan(begin, end - begin));
@@ -139,8 +150,7 @@ void write(files::MegatronWriter& writer, const Encoded& encoded) {
 }
 
 // Blocks are encoded in parallel and written in order; only a limited number are in memory.
-void convert_source(const Encoder& encoder, std::string_view text, files::MegatronWriter& writer,
-                    ByteProgress& progress) {
+void convert_source(const Encoder& encoder, std::string_view text, Writers& writers, ByteProgress& progress) {
   Blocks blocks(text, encoder.conversion.block_bytes, encoder.json_lines);
   std::deque<std::future<Encoded>> under_way;
   for (std::optional<Block> block = blocks.next(); block || !under_way.empty();) {
@@ -151,7 +161,7 @@ void convert_source(const Encoder& encoder, std::string_view text, files::Megatr
     }
     const Encoded encoded = under_way.front().get();
     under_way.pop_front();
-    write(writer, encoded);
+    write(writers, encoded);
     progress.add(static_cast<Bytes>(encoded.source_bytes));
   }
 }
@@ -166,7 +176,7 @@ void require_free(const std::string& prefix) {
   const fs::path folder = fs::path(prefix).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, error))
     throw InputError(printable(folder.string(), 500) + " is no directory; make it, or name another target");
-  for (const char* extension : {".bin", ".idx"}) {
+  for (const char* extension : {".bin", ".idx", ".mask"}) {
     if (fs::exists(prefix + extension, error))
       throw InputError(printable(prefix, 500) + extension + " is there already; name another target");
   }
@@ -187,19 +197,33 @@ std::string convert_data(const DataConversion& conversion) {
     total += static_cast<Bytes>(texts.back().bytes().size());
   }
   const files::TokenType type = files::token_type_for(tokenizer.vocab);
-  files::MegatronWriter writer(conversion.prefix, type);
+  Writers writers{{conversion.prefix, type}, files::LossMaskWriter(conversion.prefix)};
+  const files::JsonDocuments documents{
+      conversion.key, on_behalf_of("--chat", [&] { return files::ChatTemplate(conversion.chat); }),
+      conversion.loss == "all"};
   ByteProgress progress(total);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string& source = conversion.sources[i];
-    const Encoder encoder{conversion, tokenizer, type, printable(source, 500),
+    const Encoder encoder{conversion,
+                          tokenizer,
+                          documents,
+                          type,
+                          printable(source, 500),
                           conversion.json_lines || names_json_lines(source)};
-    convert_source(encoder, texts[i].text(), writer, progress);
+    convert_source(encoder, texts[i].text(), writers, progress);
   }
-  writer.commit();
+  writers.mask.commit();
+  writers.pair.commit();
   progress.finish();
+  const files::MegatronWriter& writer = writers.pair;
+  const std::int64_t learnt = writers.mask.learnt();
+  const std::string targets =
+      learnt < writer.tokens()
+          ? "; " + std::to_string(learnt) + " of them targets (" + conversion.prefix + ".mask)"
+          : "";
   return conversion.prefix + ".bin and .idx: " + std::to_string(writer.tokens()) + " tokens of " +
          std::to_string(size_of(type)) + " bytes in " + std::to_string(writer.documents()) +
-         " documents; vocabulary " + std::to_string(tokenizer.vocab);
+         " documents; vocabulary " + std::to_string(tokenizer.vocab) + targets;
 }
 
 }  // namespace penstock::cli

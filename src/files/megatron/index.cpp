@@ -186,6 +186,15 @@ std::int64_t MegatronIndex::document_begin(std::int64_t document) const {
   return sequence == sequences_ ? tokens() : plausible_offset(sequence) / size_of(type_);
 }
 
+std::int64_t MegatronIndex::document_of(std::int64_t token) const {
+  std::int64_t low = 0, high = documents_;  // the document is in [low, high)
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (document_begin(middle) <= token ? low : high) = middle;
+  }
+  return low;
+}
+
 void MegatronIndex::check_tokens(std::int64_t first, std::int64_t count) const {
   PENSTOCK_CHECK(first >= 0 && count >= 0 && first <= tokens() - count, "tokens exist");
   if (count == 0) return;

@@ -54,6 +54,9 @@ class MegatronIndex {
   // First token of a document; tokens() for documents(). InputError when the file's entry is damaged.
   std::int64_t document_begin(std::int64_t document) const;
 
+  // The document of a token that exists. InputError when an entry on the way is damaged.
+  std::int64_t document_of(std::int64_t token) const;
+
   // Throws InputError unless the sequences of these tokens are contiguous.
   void check_tokens(std::int64_t first, std::int64_t count) const;
 

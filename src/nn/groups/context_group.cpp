@@ -79,10 +79,15 @@ at::Tensor ContextGroup::exchanged(comm::Communicator& ranks, const at::Tensor& 
 
 SlicePlace ContextGroup::place(std::int64_t sequences, std::int64_t tokens, std::int64_t first) const {
   if (ranks() == 1) return {sequences, tokens, first};
-  const std::int64_t rank = std::int64_t{token_rank()} * heads_ranks() + heads_rank();
+  const std::int64_t rank = rank_in_group();
   const std::int64_t pieces = 2 * ranks(), piece = tokens / pieces;
   PENSTOCK_CHECK(tokens % pieces == 0, "slices are cut at multiples of two pieces a context rank");
   return {sequences, 2 * piece, first + rank * piece, first + (pieces - 1 - rank) * piece};
+}
+
+std::int64_t ContextGroup::slice_begin(const SlicePlace& place) const {
+  return place.in_two_runs() ? place.first_position - rank_in_group() * (place.tokens / 2)
+                             : place.first_position;
 }
 
 at::Tensor ContextGroup::tokens_at(const SlicePlace& place, const at::Tensor& all) {

@@ -44,6 +44,7 @@ class ContextGroup {
   // Of the slice that begins at `first` and has `tokens` of each sequence: this rank's place, and its tokens
   // among a tensor's [b, s].
   SlicePlace place(std::int64_t sequences, std::int64_t tokens, std::int64_t first) const;
+  std::int64_t slice_begin(const SlicePlace& place) const;  // the slice's first position
   static at::Tensor tokens_at(const SlicePlace& place, const at::Tensor& all);
 
   // Own frame to shared: of `heads` heads in all 1/c_h, or one that serves several ranks where there are
@@ -71,6 +72,7 @@ class ContextGroup {
  private:
   int heads_rank() const { return heads_group_ ? heads_group_->rank() : 0; }
   int token_rank() const { return tokens_group_ ? tokens_group_->rank() : 0; }
+  std::int64_t rank_in_group() const { return std::int64_t{token_rank()} * heads_ranks() + heads_rank(); }
   Runs runs_of(std::int64_t whole_tokens, int token_rank) const;
   at::Tensor parts_of_whole(const at::Tensor& whole) const;
   at::Tensor exchanged(comm::Communicator& ranks, const at::Tensor& sent) const;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "nn/groups/documents.h"
+
 namespace penstock::nn {
 
 // Position of a slice: b sequences, T tokens of each, starting at a position. Of a context group each rank
@@ -12,6 +14,7 @@ struct SlicePlace {
   std::int64_t tokens = 1;  // of this rank
   std::int64_t first_position = 0;
   std::int64_t second_position = -1;  // of the second run; -1: the tokens are one run
+  Documents documents;                // of the sequences
 
   std::int64_t rows() const { return sequences * tokens; }  // N
   bool in_two_runs() const { return second_position >= 0; }

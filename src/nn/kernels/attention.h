@@ -9,11 +9,26 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <utility>
+
 namespace penstock::nn::kernels {
 
 enum class Mask : std::uint8_t {
   None,    // an earlier chunk: every query sees every key
   Causal,  // the slice's own chunk (C = T): query t sees keys 0..t
+};
+
+// The keys of a chunk that each query sees.
+struct Visible {
+  Visible(Mask kind = Mask::None) : mask(kind) {}  // NOLINT: converts
+  Visible(Mask kind, at::Tensor document_starts, std::int64_t first)
+      : mask(kind), starts(std::move(document_starts)), first_key(first) {}
+
+  Mask mask;
+  // Of each query the position where its document begins, before which it sees nothing (mesh.md §6): [b, T]
+  // int64, last stride 1, ascending in each row. Undefined: one document.
+  at::Tensor starts;
+  std::int64_t first_key = 0;  // the position of the chunk's first key
 };
 
 enum class AttentionKernel : std::uint8_t {
@@ -27,12 +42,13 @@ struct AttentionPart {
   at::Tensor log_sum_exp;  // [b, H, T] contiguous, accumulator type
 };
 
-// query [b, H, T, d] contiguous; key, value [b, K, C, d] with last stride 1.
-AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask,
-                     AttentionKernel kernel);
+// query [b, H, T, d] contiguous; key, value [b, K, C, d] with last stride 1. A query that sees no key has the
+// output 0 and the log-sum-exp -infinity.
+AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const Visible& visible, AttentionKernel kernel);
 inline AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                            Mask mask) {
-  return attend(query, key, value, mask, fastest_attention(query.scalar_type()));
+                            const Visible& visible) {
+  return attend(query, key, value, visible, fastest_attention(query.scalar_type()));
 }
 
 struct AttentionGradients {
@@ -45,11 +61,12 @@ struct AttentionGradients {
 // copied.
 AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                    const at::Tensor& key, const at::Tensor& value,
-                                   const AttentionPart& merged, Mask mask, AttentionKernel kernel);
+                                   const AttentionPart& merged, const Visible& visible,
+                                   AttentionKernel kernel);
 inline AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                           const at::Tensor& key, const at::Tensor& value,
-                                          const AttentionPart& merged, Mask mask) {
-  return attend_backward(grad_output, query, key, value, merged, mask,
+                                          const AttentionPart& merged, const Visible& visible) {
+  return attend_backward(grad_output, query, key, value, merged, visible,
                          fastest_attention(query.scalar_type()));
 }
 

@@ -18,17 +18,22 @@ struct RotaryTable {
 // rounding.
 RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions, at::ScalarType type);
 
-// Positions of T tokens: consecutive, or two halves each of which is.
+// Positions of T tokens of each sequence: consecutive, or two halves each of which is.
 struct Positions {
   Positions(std::int64_t first_token) : first(first_token), second(first_token) {}  // NOLINT: converts
   Positions(std::int64_t first_half, std::int64_t second_half, std::int64_t tokens)
       : first(first_half), second(second_half - tokens / 2), half(tokens / 2) {}
 
+  // In the sequence.
   std::int64_t of(std::int64_t token) const { return token + (token < half ? first : second); }
 
   std::int64_t first = 0;
   std::int64_t second = 0;  // of the second half's tokens, less their number
   std::int64_t half = 0;    // tokens of the first half; 0 without halves
+
+  // [b, s] int64, contiguous: of each position in a sequence the one that counts as 0 there. Undefined: the
+  // first.
+  at::Tensor starts;
 };
 
 // x [b, T, H·d] contiguous: rotated, as [b, H, T, d] contiguous.

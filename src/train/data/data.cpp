@@ -78,6 +78,8 @@ Numbers shares_of(const std::vector<Stretch>& training, const Cut& cut, const Nu
 
 TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab)
     : cut_{data.seq_len, train.loss_targets == "s"},
+      masks_documents_(data.mask == "documents"),
+      masks_loss_(data.loss == "assistant"),
       batch_(train.batch),
       micro_batch_(train.micro_batch),
       padding_(std::min(files::kPadding, vocab - 1)) {
@@ -111,33 +113,70 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
   if (!is_text()) training_batch(0);  // reports a wrong vocabulary before anything is written
 }
 
+TokenData::Marks TokenData::marks_of(const Samples::Place& place) const {
+  const auto tokens = static_cast<std::size_t>(cut_.needed());
+  Marks marks{std::vector<std::int64_t>(tokens), std::vector<char>(tokens, 1)};
+  if (masks_documents_) place.source->document_starts(place.first, marks.starts);
+  for (std::int64_t& start : marks.starts) start = std::max<std::int64_t>(start - place.first, 0);
+  if (masks_loss_) place.source->learnt(place.first, marks.learnt);
+  return marks;
+}
+
+// In the sample, of the same document, and to be learnt.
+bool TokenData::Marks::has_target(std::int64_t token) const {
+  const auto next = static_cast<std::size_t>(token + 1);
+  return next < starts.size() && starts[next] <= token && learnt[next] == 1;
+}
+
+std::int64_t TokenData::count_targets(const Samples::Place& place) const {
+  if (!masks_documents_ && !masks_loss_) return cut_.needed() - 1;
+  const Marks marks = marks_of(place);
+  std::int64_t count = 0;
+  for (std::int64_t token = 0; token < cut_.seq_len; ++token) count += marks.has_target(token) ? 1 : 0;
+  return count;
+}
+
+void TokenData::fill(const Samples::Place& place, const Row& row) const {
+  std::vector<std::int64_t> sample(static_cast<std::size_t>(cut_.needed()));
+  place.source->read(place.first, sample);
+  const Marks marks = marks_of(place);
+  for (std::int64_t token = 0; token < cut_.seq_len; ++token) {
+    const auto index = static_cast<std::size_t>(token);
+    row.tokens[token] = sample[index];
+    row.targets[token] = marks.has_target(token) ? sample[index + 1] : kNoTarget;
+    if (row.starts) row.starts[token] = marks.starts[index];
+  }
+}
+
 // place_of(i): where row i of the batch begins, or nothing for a row of padding.
 template <class PlaceOf>
 StepTokens TokenData::batch(const Part& part, PlaceOf place_of) const {
   StepTokens step;
-  std::vector<std::int64_t> sample(static_cast<std::size_t>(cut_.needed()));
   const std::int64_t rows = batch_ / part.replicas, first = part.replica * rows;
   for (std::int64_t row = 0; row < batch_; ++row) {
-    if (place_of(row)) step.target_count += cut_.needed() - 1;
+    if (const auto place = place_of(row)) step.target_count += count_targets(*place);
   }
+  const auto add_room = [&](std::vector<at::Tensor>& tensors) {
+    tensors.push_back(at::empty({micro_batch_, cut_.seq_len}, at::kLong));
+  };
   for (std::int64_t row = first; row < first + rows; ++row) {
     if (row % micro_batch_ == 0) {
-      step.tokens.push_back(at::empty({micro_batch_, cut_.seq_len}, at::kLong));
-      step.targets.push_back(at::empty({micro_batch_, cut_.seq_len}, at::kLong));
+      add_room(step.tokens);
+      add_room(step.targets);
+      if (masks_documents_) add_room(step.documents);
     }
-    const std::int64_t begin = row % micro_batch_ * cut_.seq_len;
-    std::int64_t* tokens = step.tokens.back().mutable_data_ptr<std::int64_t>() + begin;
-    std::int64_t* targets = step.targets.back().mutable_data_ptr<std::int64_t>() + begin;
-    const std::optional<Samples::Place> place = place_of(row);
-    if (!place) {
-      std::fill_n(tokens, cut_.seq_len, padding_);
-      std::fill_n(targets, cut_.seq_len, kNoTarget);
+    const auto row_of = [&](std::vector<at::Tensor>& tensors) {
+      if (tensors.empty()) return static_cast<std::int64_t*>(nullptr);
+      return tensors.back().mutable_data_ptr<std::int64_t>() + row % micro_batch_ * cut_.seq_len;
+    };
+    const Row filled{row_of(step.tokens), row_of(step.targets), row_of(step.documents)};
+    if (const std::optional<Samples::Place> place = place_of(row)) {
+      fill(*place, filled);
       continue;
     }
-    place->source->read(place->first, sample);
-    std::copy_n(sample.begin(), cut_.seq_len, tokens);
-    std::copy(sample.begin() + 1, sample.end(), targets);
-    if (!cut_.full_targets) targets[cut_.seq_len - 1] = kNoTarget;
+    std::fill_n(filled.tokens, cut_.seq_len, padding_);
+    std::fill_n(filled.targets, cut_.seq_len, kNoTarget);
+    if (filled.starts) std::fill_n(filled.starts, cut_.seq_len, 0);
   }
   return step;
 }

@@ -50,10 +50,26 @@ class TokenData {
   StepTokens evaluation_batch(std::int64_t index) const { return evaluation_batch(index, Part()); }
 
  private:
+  // Of a batch; `starts` may be null.
+  struct Row {
+    std::int64_t *tokens, *targets, *starts;
+  };
+  // What a sample's tokens belong to: of each the place in the sample where its document begins, and whether
+  // it is a target.
+  struct Marks {
+    std::vector<std::int64_t> starts;
+    std::vector<char> learnt;
+
+    bool has_target(std::int64_t token) const;  // the next one
+  };
+  Marks marks_of(const Samples::Place& place) const;
+  std::int64_t count_targets(const Samples::Place& place) const;
+  void fill(const Samples::Place& place, const Row& row) const;
   template <class PlaceOf>
   StepTokens batch(const Part& part, PlaceOf place_of) const;
 
   Cut cut_;
+  bool masks_documents_, masks_loss_;
   std::int64_t batch_;
   std::int64_t micro_batch_;
   std::int64_t padding_;  // token of padding rows

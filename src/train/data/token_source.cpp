@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/data/token_source.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "files/megatron/data.h"
+#include "files/megatron/loss_mask.h"
 
 namespace penstock::train {
 namespace {
@@ -17,6 +19,10 @@ class TextTokens : public TokenSource {
     const auto* bytes = reinterpret_cast<const unsigned char*>(text_.data()) + first;
     for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = bytes[i];
   }
+  void document_starts(std::int64_t, std::span<std::int64_t> starts) const override {
+    std::ranges::fill(starts, 0);
+  }
+  void learnt(std::int64_t, std::span<char> learnt) const override { std::ranges::fill(learnt, 1); }
   std::int64_t end_of_documents(double share) const override { return share < 0.5 ? 0 : size(); }
 
  private:
@@ -25,12 +31,27 @@ class TextTokens : public TokenSource {
 
 class MegatronTokens : public TokenSource {
  public:
-  MegatronTokens(const std::string& prefix, std::int64_t vocab) : data_(prefix), vocab_(vocab) {}
+  MegatronTokens(const std::string& prefix, std::int64_t vocab)
+      : data_(prefix), mask_(prefix, data_.tokens()), vocab_(vocab) {}
 
   std::int64_t size() const override { return data_.tokens(); }
   void read(std::int64_t first, std::span<std::int64_t> tokens) const override {
     data_.read(first, tokens, vocab_);
   }
+  void document_starts(std::int64_t first, std::span<std::int64_t> starts) const override {
+    const files::MegatronIndex& index = data_.index();
+    std::int64_t document = index.document_of(first), begin = index.document_begin(document);
+    std::int64_t next = index.document_begin(document + 1);
+    for (std::int64_t& start : starts) {
+      for (; first >= next; ++document) {  // over empty documents
+        begin = next;
+        next = index.document_begin(document + 2);
+      }
+      start = begin;
+      ++first;
+    }
+  }
+  void learnt(std::int64_t first, std::span<char> learnt) const override { mask_.read(first, learnt); }
   std::int64_t end_of_documents(double share) const override {
     const auto documents = static_cast<double>(data_.index().documents());
     return data_.index().document_begin(static_cast<std::int64_t>(std::nearbyint(share * documents)));
@@ -38,6 +59,7 @@ class MegatronTokens : public TokenSource {
 
  private:
   files::MegatronData data_;
+  files::LossMask mask_;
   std::int64_t vocab_;
 };
 

@@ -20,6 +20,13 @@ class TokenSource {
   // when one is outside the vocabulary or the file is damaged there.
   virtual void read(std::int64_t first, std::span<std::int64_t> tokens) const = 0;
 
+  // Of the tokens `first`, first + 1, ... the first token of the document that each belongs to. Errors as
+  // above.
+  virtual void document_starts(std::int64_t first, std::span<std::int64_t> starts) const = 0;
+
+  // Of the same tokens, 1 where it is a target and 0 where it is read alone. Errors as above.
+  virtual void learnt(std::int64_t first, std::span<char> learnt) const = 0;
+
   // The end of the first `share` of the documents, rounded to whole documents. A text is one document.
   virtual std::int64_t end_of_documents(double share) const = 0;
 };

@@ -57,8 +57,9 @@ ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline, std
 
 ExchangeServer::~ExchangeServer() = default;
 
-void ExchangeServer::begin(Seconds began) {
+void ExchangeServer::begin(Seconds began, std::span<const at::Tensor> documents) {
   began_ = began;
+  documents_ = documents;
   drained_ = false;
   spans_.clear();
   processor_seconds_ = 0;
@@ -142,7 +143,7 @@ void ExchangeServer::accept(const Owner& owner, std::uint32_t number, Pass pass)
     const at::Tensor value = room({run_.sequences(), part.length, shape_.kv_heads, shape_.head_dim()}, type_);
     receive(key);
     receive(value);
-    job.parts.push_back({key, value.transpose(1, 2)});
+    job.parts.push_back({{key, value.transpose(1, 2)}, visible_of(exchange, part)});
   }
   receive(job.query = room_of_queries(exchange, type_));
   if (pass == Pass::Backward) {
@@ -239,6 +240,17 @@ void ExchangeServer::announce(int to, int exchange, Pass pass) {
 std::vector<model::SlicePart> ExchangeServer::parts_of(const schedule::Exchange& exchange) const {
   return model::parts_of_halves(run::cached_slices(run_, exchange.of.key.micro_batch), exchange.first_half,
                                 exchange.halves);
+}
+
+// Of the exchange's queries to the part's keys.
+nn::kernels::Visible ExchangeServer::visible_of(const schedule::Exchange& exchange,
+                                                const model::SlicePart& part) const {
+  if (documents_.empty()) return {};
+  const auto j = static_cast<std::size_t>(exchange.of.key.micro_batch);
+  const auto& slices = run_.slices[j];
+  const model::TokenRange& queries = slices[static_cast<std::size_t>(exchange.of.key.slice)];
+  return {nn::kernels::Mask::None, documents_[j].narrow(1, queries.begin, queries.length),
+          slices[static_cast<std::size_t>(part.slice)].begin + part.begin};
 }
 
 at::Tensor ExchangeServer::room(at::IntArrayRef sizes, at::ScalarType type) const {

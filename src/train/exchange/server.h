@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "comm/groups.h"
@@ -36,8 +37,9 @@ class ExchangeServer {
   // The pipeline's communicator; its waits serve requests.
   comm::Pipeline pipeline() { return comm::Pipeline(*polling_); }
 
-  // Begins a step; times in spans count from here.
-  void begin(Seconds began);
+  // Begins a step; times in spans count from here. `documents`: of each micro-batch, as in nn::Documents,
+  // until the step ends; or empty.
+  void begin(Seconds began, std::span<const at::Tensor> documents);
 
   // The devices that compute part of the op's attention; null when none.
   std::unique_ptr<nn::AttentionPartners> partners_of(const schedule::Op& op);
@@ -76,7 +78,7 @@ class ExchangeServer {
   struct Job {
     std::uint32_t exchange = 0;
     Pass pass = Pass::Forward;
-    std::vector<nn::KeyValues> parts;
+    std::vector<nn::AskedKeys> parts;
     at::Tensor query, output, log_sum_exp, grad_output;
     std::vector<comm::Request> arriving;
   };
@@ -94,6 +96,7 @@ class ExchangeServer {
   void announce(int to, int exchange, Pass pass);
   int unfinished() const;
   std::vector<model::SlicePart> parts_of(const schedule::Exchange& exchange) const;
+  nn::kernels::Visible visible_of(const schedule::Exchange& exchange, const model::SlicePart& part) const;
   at::Tensor room(at::IntArrayRef sizes, at::ScalarType type) const;
   at::Tensor room_of_queries(const schedule::Exchange& exchange, at::ScalarType type) const;  // [b, H, T, d]
   at::Tensor room_of_keys(const model::SlicePart& part, at::ScalarType type) const;           // [b, K, T, d]
@@ -115,6 +118,7 @@ class ExchangeServer {
   std::vector<Job> jobs_;
   std::vector<Flight> sending_;
   std::unique_ptr<comm::Communicator> polling_;
+  std::span<const at::Tensor> documents_;
   std::vector<schedule::ExchangeSpan> spans_;
   Seconds processor_seconds_ = 0;
   Seconds began_ = 0;

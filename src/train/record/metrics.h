@@ -33,7 +33,7 @@ struct StepMetrics {
   std::optional<AxisTraffic> context = {};       // of several context ranks
   std::optional<AxisTraffic> expert = {};        // of several expert ranks
   std::optional<ExpertLoad> load = {};           // of layers with experts
-  bool skipped = false;                          // no update: loss or gradient not finite
+  bool skipped = false;                          // no update: no targets, or loss or gradient not finite
   std::optional<double> evaluation_loss;         // after this step's update
 };
 

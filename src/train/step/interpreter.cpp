@@ -46,7 +46,7 @@ StepResult Interpreter::run(const StepTokens& step) {
   result_.processor_seconds.assign(list_.ops.size(), 0.0);
   began_ = steady_seconds();
   if (parts_.offloader) parts_.offloader->begin(began_);
-  if (parts_.exchange) parts_.exchange->begin(began_);
+  if (parts_.exchange) parts_.exchange->begin(began_, step.documents);
   if (parts_.replicas) parts_.replicas->begin(began_);
   const std::function<void()> serve = [this] {
     if (parts_.meanwhile) parts_.meanwhile();
@@ -296,7 +296,11 @@ void Interpreter::wait_for_sends() {
 
 nn::SlicePlace Interpreter::place_of(const Op& op) const {
   const auto& range = slices_[op.key.micro_batch][op.key.slice];
-  return parts_.context.place(run_.sequences(), range.length, range.begin);
+  nn::SlicePlace place = parts_.context.place(run_.sequences(), range.length, range.begin);
+  if (!step_->documents.empty())
+    place.documents = {.starts = step_->documents[static_cast<std::size_t>(op.key.micro_batch)],
+                       .restart_positions = run_.options.data.positions == "document"};
+  return place;
 }
 
 at::Tensor Interpreter::own_tokens(const std::vector<at::Tensor>& batch, const Op& op) const {

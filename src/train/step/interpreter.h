@@ -31,9 +31,10 @@ namespace penstock::train {
 // The tokens of one step of one pipeline, on every device: m micro-batches of b sequences of s tokens. Of
 // several replicas each has its own micro-batches.
 struct StepTokens {
-  std::vector<at::Tensor> tokens;   // m × [b, s] int64
-  std::vector<at::Tensor> targets;  // m × [b, s] int64; -1: no target
-  std::int64_t target_count = 0;    // targets that are not -1, over all micro-batches of all replicas
+  std::vector<at::Tensor> tokens;     // m × [b, s] int64
+  std::vector<at::Tensor> targets;    // m × [b, s] int64; -1: no target
+  std::vector<at::Tensor> documents;  // m × [b, s] int64, contiguous, as in nn::Documents; or empty: none
+  std::int64_t target_count = 0;      // targets that are not -1, over all micro-batches of all replicas
 };
 
 enum class Mode { Train, Evaluate };

@@ -175,7 +175,7 @@ void Trainer::weights_from_masters() {
 
 StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   const nn::LedgerScope counted(ledger_);
-  report_ = {.lr = learning_rate(run_.options.train, step)};
+  report_ = {.lr = learning_rate(run_.options.train, step), .without_targets = tokens.target_count == 0};
   targets_ = tokens.target_count;
   comm::as_part_of("the start of a step", [&] { groups_.world->barrier(); });
   profile_.restart();
@@ -224,7 +224,8 @@ void Trainer::update(const std::vector<double>& loss_sums) {
     groups_.world->all_reduce(squares.data(), squares.size(), comm::Type::I64, comm::Reduction::Sum);
   });
   report_.grad_norm = std::sqrt(ExactSum::of(squares).value());
-  report_.skipped = !std::isfinite(report_.loss) || !std::isfinite(report_.grad_norm);
+  report_.skipped =
+      report_.without_targets || !std::isfinite(report_.loss) || !std::isfinite(report_.grad_norm);
   if (!report_.skipped)
     optimizer_->update(report_.lr, clip_scale(report_.grad_norm, run_.options.train.clip));
   if (!report_.skipped) weights_from_masters();

@@ -27,10 +27,11 @@ struct StepReport {
   double loss = 0;       // mean over the step's targets, nats
   double grad_norm = 0;  // before clipping
   double lr = 0;
-  bool skipped = false;        // no update: loss or gradient not finite
-  Seconds seconds = 0;         // of the slowest rank
-  double bubble_fraction = 0;  // 1 − compute time / (ranks · seconds)
-  Bytes peak_bytes = 0;        // maximum over the ranks, since the run began
+  bool without_targets = false;  // no token of the batch has one
+  bool skipped = false;          // no update: without targets, or loss or gradient not finite
+  Seconds seconds = 0;           // of the slowest rank
+  double bubble_fraction = 0;    // 1 − compute time / (ranks · seconds)
+  Bytes peak_bytes = 0;          // maximum over the ranks, since the run began
   // Share of the offload copies' time during which no rank waited for one; empty without copies.
   std::optional<double> copy_hidden;
   // The same of collectives between replicas; empty for one replica.

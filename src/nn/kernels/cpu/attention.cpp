@@ -6,6 +6,8 @@
 #include <ATen/ops/empty.h>
 
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/cpu/attention_by_document.h"
+#include "nn/kernels/cpu/attention_tiles.h"
 #include "nn/kernels/cpu/tiled_attention.h"
 #include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/cpu/work.h"
@@ -13,10 +15,28 @@
 namespace penstock::nn::kernels {
 namespace {
 
-// `products` matrix products over the scores, half of them masked away when causal.
-KernelTimer::Work attention_work(const at::Tensor& query, const at::Tensor& key, Mask mask, double products) {
-  const double scores = static_cast<double>(query.numel()) * static_cast<double>(key.size(2));
-  return {.flops = 2 * products * scores * (mask == Mask::Causal ? 0.5 : 1.0)};
+// Pairs of a query and a key that it sees, of one head of all sequences; of a causal square half.
+double seen_pairs(const at::Tensor& query, const at::Tensor& key, const Visible& visible) {
+  const std::int64_t tokens = query.size(2), keys = key.size(2);
+  const double all = static_cast<double>(query.size(0)) * static_cast<double>(tokens) *
+                     static_cast<double>(keys) * (visible.mask == Mask::Causal ? 0.5 : 1.0);
+  const FirstKeys first_keys(visible);
+  if (first_keys.all()) return all;
+  double unseen = 0;
+  for (std::int64_t sequence = 0; sequence < query.size(0); ++sequence) {
+    for (std::int64_t i = 0; i < tokens; ++i) {
+      const std::int64_t before = visible.mask == Mask::Causal ? i : keys;
+      unseen += static_cast<double>(std::clamp<std::int64_t>(first_keys.of(sequence, i), 0, before));
+    }
+  }
+  return all - unseen;
+}
+
+// `products` matrix products over the scores.
+KernelTimer::Work attention_work(const at::Tensor& query, const at::Tensor& key, const Visible& visible,
+                                 double products) {
+  const auto width = static_cast<double>(query.size(1) * query.size(3));
+  return {.flops = 2 * products * width * seen_pairs(query, key, visible)};
 }
 
 // As many query heads as key-value heads.
@@ -85,10 +105,13 @@ AttentionKernel fastest_attention(at::ScalarType type) {
   return has_tile_products(type) ? AttentionKernel::Tiled : AttentionKernel::Aten;
 }
 
-AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask,
-                     AttentionKernel kernel) {
-  const KernelTimer timer(Kernel::Attention, attention_work(query, key, mask, 2));
-  if (kernel == AttentionKernel::Tiled) return attend_tiled(query, key, value, mask);
+AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const Visible& visible, AttentionKernel kernel) {
+  const bool by_document = kernel == AttentionKernel::Aten && visible.starts.defined();
+  if (by_document) return attend_by_document(query, key, value, visible, kernel);
+  const KernelTimer timer(Kernel::Attention, attention_work(query, key, visible, 2));
+  if (kernel == AttentionKernel::Tiled) return attend_tiled(query, key, value, visible);
+  const Mask mask = visible.mask;
   const std::int64_t kv_heads = key.size(1);
   if (query.size(1) == kv_heads) return attend_ungrouped(query, key, value, mask);
   if (mask == Mask::Causal) return attend_by_member(query, key, value);
@@ -98,11 +121,15 @@ AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::T
 
 AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                    const at::Tensor& key, const at::Tensor& value,
-                                   const AttentionPart& merged, Mask mask, AttentionKernel kernel) {
-  const KernelTimer timer(Kernel::AttentionBackward, attention_work(query, key, mask, 4));
-  if (kernel == AttentionKernel::Tiled) {
-    return attend_tiled_backward(grad_output, query, key, value, merged, mask);
-  }
+                                   const AttentionPart& merged, const Visible& visible,
+                                   AttentionKernel kernel) {
+  const bool by_document = kernel == AttentionKernel::Aten && visible.starts.defined();
+  if (by_document)
+    return attend_by_document_backward(grad_output, query, key, value, merged, visible, kernel);
+  const KernelTimer timer(Kernel::AttentionBackward, attention_work(query, key, visible, 4));
+  if (kernel == AttentionKernel::Tiled)
+    return attend_tiled_backward(grad_output, query, key, value, merged, visible);
+  const Mask mask = visible.mask;
   const std::int64_t kv_heads = key.size(1);
   if (query.size(1) == kv_heads) return backward_ungrouped(grad_output, query, key, value, merged, mask);
   if (mask == Mask::Causal) return backward_by_member(grad_output, query, key, value, merged);

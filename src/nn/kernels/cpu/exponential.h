@@ -42,7 +42,8 @@ inline float power_of_two(float x) {
   p = __builtin_fmaf(p, r, 2.402264791e-1f);
   p = __builtin_fmaf(p, r, 6.931472028e-1f);
   p = __builtin_fmaf(p, r, 1.0f);
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) + (std::bit_cast<std::uint32_t>(shifted) << 23));
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) +
+                              (std::bit_cast<std::uint32_t>(shifted) << 23));
 }
 
 inline double exponential(double x) { return std::exp(x); }

@@ -12,6 +12,7 @@ struct HeadRows {
   explicit HeadRows(const at::Tensor& x) : heads(x.size(1)), tokens(x.size(2)) {}
 
   std::int64_t token(std::int64_t row) const { return row % tokens; }
+  std::int64_t sequence(std::int64_t row) const { return row / tokens / heads; }
 
   // Elements from the tensor's start to row `row` of b·H·T, for a tensor with these strides.
   std::int64_t offset(std::int64_t row, at::IntArrayRef strides) const {

@@ -58,8 +58,13 @@ void turn(const at::Tensor& in, const RotaryTable& table, const Positions& posit
   Out* target = out.data_ptr<Out>();
   const Number* cosine = table.cosine.const_data_ptr<Number>();
   const Number* sine = table.sine.const_data_ptr<Number>();
+  const std::int64_t* starts =
+      positions.starts.defined() ? positions.starts.const_data_ptr<std::int64_t>() : nullptr;
+  const std::int64_t length = starts ? positions.starts.size(1) : 0;
   for_rows(in.numel() / in.size(3), 2 * half, [&](std::int64_t row) {
-    const std::int64_t position = positions.of(rows.token(row)) * half;
+    const std::int64_t in_sequence = positions.of(rows.token(row));
+    const std::int64_t start = starts ? starts[rows.sequence(row) * length + in_sequence] : 0;
+    const std::int64_t position = (in_sequence - start) * half;
     turn_row(source + rows.offset(row, in.strides()), cosine + position, sine + position, Number(sign), half,
              target + rows.offset(row, out.strides()));
   });

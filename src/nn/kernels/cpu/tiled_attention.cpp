@@ -74,6 +74,7 @@ class PackedKeys {
 // The queries of one tile; their output rows and log-sum-exps.
 template <class Element>
 struct QueryTile {
+  std::int64_t sequence;
   const Element* query;
   std::int64_t query_stride;
   std::int64_t first, rows;
@@ -86,49 +87,67 @@ struct QueryTile {
 template <class Element>
 class ForwardTile {
  public:
-  ForwardTile(const Extent& extent, const PackedKeys<Element>& packed, Mask mask)
+  ForwardTile(const Extent& extent, const PackedKeys<Element>& packed, const Visible& visible)
       : extent_(extent),
         packed_(packed),
-        mask_(mask),
+        mask_(visible.mask),
+        first_keys_(visible),
         scores_(scratch<float>(kQueries * extent.most_keys())),
         probabilities_(scratch<Element>(kQueries * padded<Element>(extent.most_keys()))) {}
 
   void attend(const QueryTile<Element>& tile, std::int64_t place) {
     maximum_.fill(-INFINITY);
     sum_.fill(0.0f);
-    for (std::int64_t keys = 0; keys < extent_.key_tiles(); ++keys) {
+    bool running = false;
+    const std::int64_t least = std::max<std::int64_t>(first_keys_.of(tile.sequence, tile.first), 0);
+    for (std::int64_t keys = least / kKeys; keys < extent_.key_tiles(); ++keys) {
       const std::int64_t count =
           seen_keys(mask_, tile.first + tile.rows - 1, keys * kKeys, extent_.keys_of(keys));
-      if (count > 0) attend_keys(tile, place, keys, count);
+      if (count <= 0 || least >= keys * kKeys + count) continue;
+      attend_keys(tile, place, keys, count, running);
+      running = true;
     }
     for (std::int64_t row = 0; row < tile.rows; ++row) {
-      multiply(tile.output + row * tile.output_stride, extent_.width, 1.0f / sum_[row]);
+      float* output = tile.output + row * tile.output_stride;
+      if (sum_[row] == 0) {  // it sees no key
+        std::fill_n(output, extent_.width, 0.0f);
+        tile.log_sum_exp[row] = -INFINITY;
+        continue;
+      }
+      multiply(output, extent_.width, 1.0f / sum_[row]);
       tile.log_sum_exp[row] = maximum_[row] / kLogOfE + std::log(sum_[row]);
     }
   }
 
  private:
   // The first `count` keys of a tile; no query sees later ones.
-  void attend_keys(const QueryTile<Element>& tile, std::int64_t place, std::int64_t keys,
-                   std::int64_t count) {
+  void attend_keys(const QueryTile<Element>& tile, std::int64_t place, std::int64_t keys, std::int64_t count,
+                   bool running) {
     const std::int64_t inner = padded<Element>(count), width = extent_.width;
     TileProduct<Element>{tile.rows, count, width, tile.query_stride, extent_.keys_of(keys), count, false}(
         tile.query, packed_.keys(place, keys), scores_.get());
     for (std::int64_t row = 0; row < tile.rows; ++row) {
-      softmax_row(tile, row, seen_keys(mask_, tile.first + row, keys * kKeys, count), count, inner, keys > 0);
+      const std::int64_t seen = seen_keys(mask_, tile.first + row, keys * kKeys, count);
+      const std::int64_t from = first_keys_.of(tile.sequence, tile.first + row) - keys * kKeys;
+      softmax_row(tile, row, std::max<std::int64_t>(from, 0), seen, count, inner, running);
     }
-    TileProduct<Element>{tile.rows, width, inner, inner, width, tile.output_stride, keys > 0}(
+    TileProduct<Element>{tile.rows, width, inner, inner, width, tile.output_stride, running}(
         probabilities_.get(), packed_.values(place, keys), tile.output);
   }
 
-  void softmax_row(const QueryTile<Element>& tile, std::int64_t row, std::int64_t seen, std::int64_t count,
-                   std::int64_t inner, bool running) {
-    const float* scores = scores_.get() + row * count;
+  // The row sees the tile's keys from `from` to before `seen`.
+  void softmax_row(const QueryTile<Element>& tile, std::int64_t row, std::int64_t from, std::int64_t seen,
+                   std::int64_t count, std::int64_t inner, bool running) {
     Element* probabilities = probabilities_.get() + row * inner;
-    if (seen == 0) {
+    if (from >= seen) {
       std::fill_n(probabilities, inner, Element(0));
       return;
     }
+    std::fill_n(probabilities, from, Element(0));
+    probabilities += from;
+    const float* scores = scores_.get() + row * count + from;
+    seen -= from;
+    inner -= from;
     const float maximum = std::max(maximum_[row], extent_.scale_of_two() * greatest(scores, seen));
     const float keep = running ? std::exp2(maximum_[row] - maximum) : 0.0f;
     sum_[row] =
@@ -140,6 +159,7 @@ class ForwardTile {
   const Extent& extent_;
   const PackedKeys<Element>& packed_;
   Mask mask_;
+  FirstKeys first_keys_;
   std::unique_ptr<float[]> scores_;
   std::unique_ptr<Element[]> probabilities_;
   std::array<float, kQueries> maximum_{}, sum_{};  // maximum: of scores as powers of two
@@ -152,7 +172,8 @@ std::int64_t alternating(std::int64_t index, std::int64_t count) {
 }
 
 template <class Element>
-AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, Mask mask) {
+AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                      const Visible& visible) {
   const Extent extent(query, key);
   const PackedKeys<Element> packed(extent, key, value);
   const auto options = at::dtype(at::kFloat);
@@ -165,13 +186,13 @@ AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::
   float* log_sum_exp = part.log_sum_exp.data_ptr<float>();
   const std::int64_t tiles = extent.query_tiles();
   at::parallel_for(0, extent.sequences * extent.heads * tiles, 1, [&](std::int64_t begin, std::int64_t end) {
-    ForwardTile<Element> work(extent, packed, mask);
+    ForwardTile<Element> work(extent, packed, visible);
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t place = task / tiles, tile = alternating(task % tiles, tiles);
       const std::int64_t sequence = place / extent.heads, head = place % extent.heads;
       const std::int64_t first = tile * kQueries;
       work.attend(
-          {queries.at(sequence, head, first), queries.stride(), first, extent.queries_of(tile),
+          {sequence, queries.at(sequence, head, first), queries.stride(), first, extent.queries_of(tile),
            outputs.at(sequence, head, first), outputs.stride(), log_sum_exp + place * extent.queries + first},
           sequence * extent.kv_heads + head / extent.group());
     }
@@ -183,9 +204,9 @@ AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::
 }  // namespace
 
 AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           Mask mask) {
-  return query.scalar_type() == at::kBFloat16 ? forward<c10::BFloat16>(query, key, value, mask)
-                                              : forward<float>(query, key, value, mask);
+                           const Visible& visible) {
+  return query.scalar_type() == at::kBFloat16 ? forward<c10::BFloat16>(query, key, value, visible)
+                                              : forward<float>(query, key, value, visible);
 }
 
 }  // namespace penstock::nn::kernels

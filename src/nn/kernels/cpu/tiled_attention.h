@@ -15,9 +15,9 @@ namespace penstock::nn::kernels {
 // As attend() and attend_backward(), but all results in f32; for types with has_tile_products()
 // (tiled_products.h).
 AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           Mask mask);
+                           const Visible& visible);
 AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                          const at::Tensor& key, const at::Tensor& value,
-                                         const AttentionPart& merged, Mask mask);
+                                         const AttentionPart& merged, const Visible& visible);
 
 }  // namespace penstock::nn::kernels

@@ -2,21 +2,28 @@
 // Scores are computed transposed, [keys, queries], so that every product takes its operands as stored.
 #include <ATen/ops/empty.h>
 
+#include <vector>
+
 #include "nn/kernels/cpu/attention_tiles.h"
 #include "nn/kernels/cpu/tiled_attention.h"
 
 namespace penstock::nn::kernels {
 namespace {
 
-// P = exp(scale·S − lse) and dS = scale·P·(dP − δ) of one key, for queries starting at `seen_from`; 0 before.
+// Of a tile, those that see a key.
+struct SeeingQueries {
+  std::int64_t from, until;
+};
+
+// P = exp(scale·S − lse) and dS = scale·P·(dP − δ) of one key, for the queries that see it; 0 for the others.
 // `log_sum_exp` is to base 2.
 template <class Element>
 PENSTOCK_VECTORISED void gradients_of_key(const float* scores, const float* grad_probabilities,
                                           const float* log_sum_exp, const float* delta, float scale,
-                                          std::int64_t seen_from, std::int64_t count, Element* probabilities,
-                                          Element* grad_scores) {
+                                          const SeeingQueries& sees, std::int64_t count,
+                                          Element* probabilities, Element* grad_scores) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const float seen = i >= seen_from ? 1.0f : 0.0f;
+    const float seen = i >= sees.from && i < sees.until ? 1.0f : 0.0f;
     const float probability =
         seen * power_of_two(__builtin_fmaf(kLogOfE * scale, scores[i], -log_sum_exp[i]));
     probabilities[i] = narrowed_number<Element>(probability);
@@ -66,6 +73,7 @@ class PackedQueries {
     const float* log_sum_exp;
   };
   void fill(const Head& head) {
+    begun_.assign(static_cast<std::size_t>(extent_.query_tiles()), false);
     for (std::int64_t tile = 0; tile < extent_.query_tiles(); ++tile) {
       const std::int64_t first = tile * kQueries, count = extent_.queries_of(tile), width = extent_.width;
       const Element* query = head.query + first * head.query_stride;
@@ -93,16 +101,22 @@ class PackedQueries {
   float* log_sum_exp(std::int64_t tile) const { return rows_ + 2 * tile * kQueries; }
   float* delta(std::int64_t tile) const { return log_sum_exp(tile) + kQueries; }
 
+  // Whether the tile's gradient has been added to; the first key to do so sets it.
+  bool begun(std::int64_t tile) const { return begun_[static_cast<std::size_t>(tile)]; }
+  void begin(std::int64_t tile) { begun_[static_cast<std::size_t>(tile)] = true; }
+
  private:
   const Extent& extent_;
   std::int64_t tile_size_;
   Element* packed_;
   float *grad_, *rows_;
+  std::vector<bool> begun_;  // of each tile
 };
 
 // One tile of keys of one key-value head, and its gradients [count, d], packed.
 template <class Element>
 struct KeyTile {
+  std::int64_t sequence;
   const Element *keys, *values;
   std::int64_t key_stride, value_stride;
   std::int64_t first, count;
@@ -113,9 +127,10 @@ struct KeyTile {
 template <class Element>
 class BackwardTile {
  public:
-  BackwardTile(const Extent& extent, Mask mask)
+  BackwardTile(const Extent& extent, const Visible& visible)
       : extent_(extent),
-        mask_(mask),
+        mask_(visible.mask),
+        first_keys_(visible),
         elements_(padded<Element>(extent.most_keys()) * padded<Element>(extent.most_queries())),
         floats_(scratch<float>(2 * elements_)),
         elements_of_type_(scratch<Element>(3 * elements_)),
@@ -123,12 +138,13 @@ class BackwardTile {
 
   // All queries of one head against one tile of keys; `adds` to the gradients of keys and values, or sets
   // them.
-  void against_keys(const KeyTile<Element>& keys, const PackedQueries<Element>& packed, bool adds) {
+  void against_keys(const KeyTile<Element>& keys, PackedQueries<Element>& packed, bool adds) {
     transpose_rows(keys.keys, keys.key_stride, keys.count, extent_.width, padded<Element>(keys.count),
                    keys_transposed_.get());
     for (std::int64_t tile = 0; tile < extent_.query_tiles(); ++tile) {
       const std::int64_t last = tile * kQueries + extent_.queries_of(tile) - 1;
-      const std::int64_t seen = seen_keys(mask_, last, keys.first, keys.count);
+      std::int64_t seen = seen_keys(mask_, last, keys.first, keys.count);
+      if (first_keys_.of(keys.sequence, tile * kQueries) >= keys.first + seen) seen = 0;
       if (seen < keys.count && !adds) begin_gradients(keys);
       if (seen > 0) against_queries(keys, seen, packed, tile, adds || seen < keys.count);
       adds = true;
@@ -143,7 +159,7 @@ class BackwardTile {
   }
 
   // The first `count` keys; no query of the tile sees later ones.
-  void against_queries(const KeyTile<Element>& keys, std::int64_t count, const PackedQueries<Element>& packed,
+  void against_queries(const KeyTile<Element>& keys, std::int64_t count, PackedQueries<Element>& packed,
                        std::int64_t tile, bool adds) {
     const std::int64_t columns = packed.columns(tile), width = extent_.width, inner = padded<Element>(count);
     float *scores = floats_.get(), *grad_probabilities = scores + elements_;
@@ -153,24 +169,34 @@ class BackwardTile {
         keys.keys, packed.queries_transposed(tile), scores);
     TileProduct<Element>{count, columns, width, keys.value_stride, columns, columns, false}(
         keys.values, packed.grads_transposed(tile), grad_probabilities);
+    SeeingQueries sees{.from = 0, .until = first_keys_.all() ? columns : 0};
     for (std::int64_t key = 0; key < count; ++key) {
       const std::int64_t row = key * columns;
-      const std::int64_t seen_from = mask_ == Mask::None ? 0 : keys.first + key - tile * kQueries;
+      if (mask_ == Mask::Causal) sees.from = keys.first + key - tile * kQueries;
+      if (!first_keys_.all()) advance(sees.until, keys, key, tile);
       gradients_of_key(scores + row, grad_probabilities + row, packed.log_sum_exp(tile), packed.delta(tile),
-                       extent_.scale(), seen_from, columns, probabilities + row, grad_scores + row);
+                       extent_.scale(), sees, columns, probabilities + row, grad_scores + row);
     }
     TileProduct<Element>{count, width, columns, columns, width, width, adds}(
         probabilities, packed.grads(tile), keys.grad_values);
     TileProduct<Element>{count, width, columns, columns, width, width, adds}(
         grad_scores, packed.queries(tile), keys.grad_keys);
     pack_rows(grad_scores, columns, count, columns, paired_grad_scores);
-    TileProduct<Element>{width,   columns, inner,         padded<Element>(keys.count),
-                         columns, columns, keys.first > 0}(keys_transposed_.get(), paired_grad_scores,
-                                                           packed.grad_queries(tile));
+    TileProduct<Element>{width,   columns,           inner, padded<Element>(keys.count), columns,
+                         columns, packed.begun(tile)}(keys_transposed_.get(), paired_grad_scores,
+                                                      packed.grad_queries(tile));
+    packed.begin(tile);
+  }
+
+  // Over the queries of the tile whose documents begin at the key or before it.
+  void advance(std::int64_t& until, const KeyTile<Element>& keys, std::int64_t key, std::int64_t tile) const {
+    const auto begins = [&] { return first_keys_.of(keys.sequence, tile * kQueries + until); };
+    while (until < extent_.queries_of(tile) && begins() <= keys.first + key) ++until;
   }
 
   const Extent& extent_;
   Mask mask_;
+  FirstKeys first_keys_;
   std::int64_t elements_;
   std::unique_ptr<float[]> floats_;
   std::unique_ptr<Element[]> elements_of_type_, keys_transposed_;
@@ -181,9 +207,9 @@ template <class Element>
 class Backward {
  public:
   Backward(const at::Tensor& grad_output, const at::Tensor& query, const at::Tensor& key,
-           const at::Tensor& value, const AttentionPart& merged, Mask mask)
+           const at::Tensor& value, const AttentionPart& merged, const Visible& visible)
       : extent_(query, key),
-        mask_(mask),
+        visible_(visible),
         queries_(read_heads<Element>(query)),
         keys_(read_heads<Element>(key)),
         values_(read_heads<Element>(value)),
@@ -201,7 +227,7 @@ class Backward {
                          tile_size<Element>(extent_), c10::CppTypeToScalarType<Element>::value);
     at::parallel_for(0, heads, 1, [&](std::int64_t begin, std::int64_t end) {
       PackedQueries<Element> packed(extent_, room, at::get_thread_num());
-      BackwardTile<Element> tile(extent_, mask_);
+      BackwardTile<Element> tile(extent_, visible_);
       for (std::int64_t place = begin; place < end; ++place) {
         for (std::int64_t member = 0; member < extent_.group(); ++member) {
           one_head(place, member, packed, tile);
@@ -225,6 +251,8 @@ class Backward {
       tile.against_keys(key_tile(place, keys), packed, member > 0);
     }
     for (std::int64_t queries = 0; queries < extent_.query_tiles(); ++queries) {
+      if (!packed.begun(queries))
+        std::fill_n(packed.grad_queries(queries), packed.columns(queries) * extent_.width, 0.0f);
       transpose_rows(packed.grad_queries(queries), packed.columns(queries), extent_.width,
                      extent_.queries_of(queries), extent_.width,
                      result_.query.data_ptr<float>() + (row + queries * kQueries) * extent_.width);
@@ -234,7 +262,8 @@ class Backward {
   KeyTile<Element> key_tile(std::int64_t place, std::int64_t tile) const {
     const std::int64_t sequence = place / extent_.kv_heads, head = place % extent_.kv_heads;
     const std::int64_t first = tile * kKeys, row = (place * extent_.keys + first) * extent_.width;
-    return {keys_.at(sequence, head, first),
+    return {sequence,
+            keys_.at(sequence, head, first),
             values_.at(sequence, head, first),
             keys_.stride(),
             values_.stride(),
@@ -245,7 +274,7 @@ class Backward {
   }
 
   Extent extent_;
-  Mask mask_;
+  const Visible& visible_;
   Heads<const Element> queries_, keys_, values_, outputs_, grads_;
   const float* log_sum_exp_;
   AttentionGradients result_;
@@ -255,10 +284,10 @@ class Backward {
 
 AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                          const at::Tensor& key, const at::Tensor& value,
-                                         const AttentionPart& merged, Mask mask) {
+                                         const AttentionPart& merged, const Visible& visible) {
   return query.scalar_type() == at::kBFloat16
-             ? Backward<c10::BFloat16>(grad_output, query, key, value, merged, mask).run()
-             : Backward<float>(grad_output, query, key, value, merged, mask).run();
+             ? Backward<c10::BFloat16>(grad_output, query, key, value, merged, visible).run()
+             : Backward<float>(grad_output, query, key, value, merged, visible).run();
 }
 
 }  // namespace penstock::nn::kernels

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversations as text, turn by turn, and which of it a model is to learn.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock::files {
+
+struct Message {
+  std::string role, content;
+};
+
+struct TextPart {
+  std::string text;
+  bool learnt = true;  // its tokens are targets
+};
+
+class ChatTemplate {
+ public:
+  // "chatml" (OpenAI, 2023), "llama3" (Meta, 2024), or the path of a file with the text of one turn, in which
+  // {role} and {content} stand for the message's, and {{ and }} for braces. Throws InputError that names the
+  // file and line: {content} missing, braces that do not close, other names in them.
+  explicit ChatTemplate(const std::string& name);
+
+  // Of assistants' turns what follows the role is learnt, up to the turn's end; with `all`, every turn.
+  std::vector<TextPart> render(const std::vector<Message>& messages, bool all) const;
+
+ private:
+  struct Piece {
+    enum class Kind { Text, Role, Content } kind = Kind::Text;
+    std::string text;
+  };
+  void parse(std::string_view text, const std::string& origin);
+
+  std::string begin_;          // of a conversation
+  std::vector<Piece> pieces_;  // of a turn
+};
+
+}  // namespace penstock::files

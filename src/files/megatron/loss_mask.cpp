@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/megatron/loss_mask.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::files {
+
+std::string loss_mask_of(const std::string& prefix) { return prefix + ".mask"; }
+
+LossMask::LossMask(const std::string& prefix, std::int64_t tokens) : path_(loss_mask_of(prefix)) {
+  std::error_code error;
+  if (!std::filesystem::exists(path_, error)) return;
+  file_ = std::make_unique<MappedFile>(path_);
+  const auto bytes = static_cast<std::int64_t>(file_->bytes().size());
+  require(bytes == tokens, printable(path_, 500) + " has " + std::to_string(bytes) + " bytes for " +
+                               std::to_string(tokens) + " tokens; expected one each");
+}
+
+void LossMask::read(std::int64_t first, std::span<char> learnt) const {
+  if (!file_) {
+    std::ranges::fill(learnt, 1);
+    return;
+  }
+  const std::string_view bytes = file_->text().substr(static_cast<std::size_t>(first), learnt.size());
+  std::ranges::copy(bytes, learnt.begin());
+  const auto wrong = std::ranges::find_if(bytes, [](char byte) { return byte != 0 && byte != 1; });
+  require(wrong == bytes.end(), printable(path_, 500) + ": byte " +
+                                    std::to_string(first + (wrong - bytes.begin())) + " is neither 0 nor 1");
+}
+
+void LossMaskWriter::add(std::string_view learnt) {
+  const auto ones = std::ranges::count(learnt, char{1});
+  if (!file_ && ones < std::ssize(learnt)) {
+    file_ = std::make_unique<AtomicFile>(path_);
+    const std::string block(1 << 16, 1);
+    for (std::int64_t left = tokens_; left > 0; left -= std::ssize(block))
+      file_->write(std::string_view(block).substr(0, static_cast<std::size_t>(left)));
+  }
+  if (file_) file_->write(learnt);
+  tokens_ += std::ssize(learnt);
+  learnt_ += ones;
+}
+
+void LossMaskWriter::commit() {
+  if (file_) file_->commit();
+}
+
+}  // namespace penstock::files

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Documents that share a sequence (mesh.md §6): attention stays inside each.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "nn/kernels/attention.h"
+
+namespace penstock::nn {
+
+// Tokens of a sequence: [first, first + count).
+struct TokenRun {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+// Of the sequences of one micro-batch.
+struct Documents {
+  // [b, s] int64, contiguous: of each token the position where its document begins. Undefined: every sequence
+  // is one document.
+  at::Tensor starts;
+  bool restart_positions = true;  // rotary positions count from there
+
+  bool defined() const { return starts.defined(); }
+
+  // Which of the keys the queries see; nothing: no query sees any.
+  std::optional<kernels::Visible> visible(kernels::Mask mask, const TokenRun& queries,
+                                          const TokenRun& keys) const;
+};
+
+}  // namespace penstock::nn

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Documents that share sequences: a step's loss and gradients are the sum over the documents trained alone,
+// on meshes of all axes, and its bits repeat whatever does not change what is added to what.
+#include <gtest/gtest.h>
+
+#include "train/autograd_gradients.h"
+#include "train/equal_runs.h"
+
+namespace penstock::testing {
+namespace {
+
+run::Options options_of(const std::string& schedule, int devices, int slices,
+                        const std::string& precision = "f64") {
+  run::Options options = small_options(schedule, devices, slices, precision);
+  options.model.shape = {.layers = 4, .hidden = 24, .ffn = 22, .heads = 4, .kv_heads = 1};
+  options.data = {.megatron = {"no file"}, .seq_len = 40, .mask = "documents"};
+  options.model.shape.vocab = 259;
+  options.train.batch = 4;
+  options.train.clip = 0;
+  return options;
+}
+
+TEST(Documents, GradientsEqualTheSumOverDocumentsTrainedAlone) {
+  for (const int slices : {1, 2, 5, 8}) {
+    for (const int devices : {1, 2, 3}) {
+      for (const std::int64_t kv_heads : {1, 4}) {
+        for (const int sequences : {1, 2}) {
+          SCOPED_TRACE(::testing::Message() << "n " << slices << ", p " << devices << ", key heads "
+                                            << kv_heads << ", b " << sequences);
+          run::Options options = options_of(slices > 1 ? "slimpipe" : "1f1b", devices, slices);
+          options.model.shape.kv_heads = kv_heads;
+          options.train.micro_batch = sequences;
+          expect_autograd(options);
+        }
+      }
+    }
+  }
+}
+
+struct Mesh {
+  int tensor = 1, context = 1, replicas = 1, devices = 1;
+  const char* mode = "auto";
+};
+
+TEST(Documents, GradientsEqualTheSumOnMeshesOfAllAxes) {
+  for (const Mesh& mesh : {Mesh{2}, Mesh{1, 1, 2}, Mesh{2, 1, 2, 2}, Mesh{1, 2, 1, 2, "gather"},
+                           Mesh{1, 2, 1, 2, "query"}, Mesh{1, 2, 1, 2, "heads"}, Mesh{1, 4, 1, 1, "mixed"},
+                           Mesh{1, 2, 2, 1, "query"}, Mesh{2, 2, 1, 1, "gather"}}) {
+    for (const int slices : {1, 5}) {
+      for (const char* policy : {"none", "full"}) {
+        SCOPED_TRACE(::testing::Message()
+                     << "t " << mesh.tensor << ", c " << mesh.context << " " << mesh.mode << ", d "
+                     << mesh.replicas << ", p " << mesh.devices << ", n " << slices << ", " << policy);
+        run::Options options = options_of(slices > 1 ? "slimpipe" : "1f1b", mesh.devices, slices);
+        options.model.shape.kv_heads = 2;
+        options.parallel.tp = mesh.tensor;
+        options.parallel.cp = mesh.context;
+        options.parallel.cp_mode = mesh.mode;
+        options.parallel.dp = mesh.replicas;
+        options.memory.policy = policy;
+        if (mesh.context > 1) options.data.seq_len = 40 * mesh.context;
+        expect_autograd(options);
+      }
+    }
+  }
+}
+
+TEST(Documents, GradientsEqualTheSumWithContextExchange) {
+  for (const char* exchange : {"paired", "levelled"}) {
+    for (const int context : {1, 2}) {
+      SCOPED_TRACE(::testing::Message() << exchange << ", c " << context);
+      run::Options options = options_of("slimpipe", 4, 8);
+      options.model.shape.kv_heads = 4;
+      options.parallel.cp = context;
+      options.parallel.cp_mode = context > 1 ? "heads" : "auto";
+      options.data.seq_len = 40 * context;
+      options.schedule.exchange = exchange;
+      expect_autograd(options);
+    }
+  }
+}
+
+TEST(Documents, GradientsEqualTheSumWithPositionsOfTheSequence) {
+  run::Options options = options_of("slimpipe", 2, 5);
+  options.data.positions = "sequence";
+  expect_autograd(options);
+}
+
+TEST(Documents, BitsAreThoseOfOneDeviceForEverySchedulePolicyAndOffloading) {
+  for (const char* precision : {"f32", "bf16"}) {
+    for (const auto& [schedule, slices] : {std::pair{"slimpipe", 4}, {"1f1b", 1}, {"zb-v", 1}}) {
+      run::Options alone = options_of(slices > 1 ? "slimpipe" : "1f1b", 1, slices, precision);
+      const Trained wanted = train_steps(planned(alone), 3);
+      for (const char* policy : {"none", "balanced", "full"}) {
+        SCOPED_TRACE(::testing::Message() << precision << ", " << schedule << ", " << policy);
+        run::Options options = options_of(schedule, 2, slices, precision);
+        options.memory.policy = policy;
+        expect_equal_runs(train_steps(planned(options), 3), wanted);
+        options.memory.offload.number = 0.5;
+        expect_equal_runs(train_steps(planned(options), 3), wanted);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
