@@ -74,6 +74,10 @@ model::ContextSplit context_split(const Options& options) {
   return split_of(options, options.parallel.cp_mode);
 }
 
+bool keys_in_two_runs(const Options& options) {
+  return options.parallel.cp > 1 && options.parallel.cp_mode != "heads";
+}
+
 std::vector<std::string> context_modes(const Options& options) {
   std::vector<std::string> modes;
   if (share_heads(options, options.parallel.cp)) modes.emplace_back("heads");

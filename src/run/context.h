@@ -18,6 +18,10 @@ model::ContextSplit context_split(const Options& options);
 model::Shape cached_shape(const Run& run);
 std::vector<model::TokenRange> cached_slices(const Run& run, int micro_batch);
 
+// Whether a rank's keys of a slice are two runs of the sequence, of which documents may see one alone: nobody
+// attends to these for another device.
+bool keys_in_two_runs(const Options& options);
+
 // The modes that "auto" may become, those that keep least and are most often fastest first. All ranks share
 // out the heads if they can, else as many as can; with context exchange no mode keeps whole keys.
 std::vector<std::string> context_modes(const Options& options);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "run/context.h"
 #include "schedule/placement.h"
 
 namespace penstock::train {
@@ -35,14 +36,13 @@ void require_exchangeable(const run::Run& run) {
       "schedule.exchange = " + json_quote(run.options.schedule.exchange) +
           " moves attention to other devices, while parallel.cp_mode = \"gather\" keeps all keys on every "
           "context rank: use cp_mode = \"query\" or \"heads\", or schedule.exchange = \"off\"");
-  const bool keys_in_runs = run.mesh.context > 1 && run.options.parallel.cp_mode != "heads";
-  require(
-      run.options.data.mask != "documents" || run.exchange == schedule::ExchangeMode::Off || !keys_in_runs,
-      "schedule.exchange = " + json_quote(run.options.schedule.exchange) +
-          " with data.mask = \"documents\" needs keys that are one run of the sequence, which "
-          "parallel.cp_mode = " +
-          json_quote(run.options.parallel.cp_mode) +
-          " cuts in two: use cp_mode = \"heads\", or schedule.exchange = \"off\"");
+  require(run.options.data.mask != "documents" || run.exchange == schedule::ExchangeMode::Off ||
+              !run::keys_in_two_runs(run.options),
+          "schedule.exchange = " + json_quote(run.options.schedule.exchange) +
+              " with data.mask = \"documents\" needs keys that are one run of the sequence, which "
+              "parallel.cp_mode = " +
+              json_quote(run.options.parallel.cp_mode) +
+              " cuts in two: use cp_mode = \"heads\", or schedule.exchange = \"off\"");
   const std::int64_t shards = run.shards_of_rank();
   require(shards == 1 || run.exchange == schedule::ExchangeMode::Off,
           "schedule.exchange = " + json_quote(run.options.schedule.exchange) +

@@ -5,6 +5,7 @@
 
 #include "train/autograd_gradients.h"
 #include "train/equal_runs.h"
+#include "train/trainable.h"
 
 namespace penstock::testing {
 namespace {
@@ -78,6 +79,20 @@ TEST(Documents, GradientsEqualTheSumWithContextExchange) {
       expect_autograd(options);
     }
   }
+}
+
+TEST(Documents, AreRefusedWhereExchangeWouldNeedTwoRunsOfKeys) {
+  run::Options options = options_of("slimpipe", 4, 8);
+  options.model.shape.kv_heads = 4;
+  options.data.seq_len = 160;
+  options.parallel.cp = 2;
+  options.parallel.cp_mode = "query";
+  options.schedule.exchange = "auto";
+  const run::Run off = planned(options);
+  EXPECT_EQ(off.exchange, schedule::ExchangeMode::Off);
+  EXPECT_NO_THROW(train::require_trainable(off));
+  options.schedule.exchange = "paired";
+  EXPECT_THROW(train::require_trainable(planned(options)), InputError);
 }
 
 TEST(Documents, GradientsEqualTheSumWithPositionsOfTheSequence) {

@@ -6,13 +6,15 @@ Usage: train_and_convert.py PATH/TO/penstock
 
 For each kind of Llama, Qwen3, Mixtral, Qwen3-MoE and Qwen2-MoE: transformers writes random weights and trains five steps on random tokens;
 penstock starts from the same folder, trains on the same tokens from a .bin and .idx pair, and must show the same losses to 1e-5,
-with the routers' balance loss where the case has it. The run, converted to Hugging Face's form, must give transformers the logits
+with the routers' balance loss where the case has it. In packed cases several documents share a sequence, and some tokens are
+no targets; transformers trains on each document alone, with labels of -100. The run, converted to Hugging Face's form, must give transformers the logits
 of its own trained model to 1e-5; and the first weights, converted to our form and back, the very same bits.
 Exit 0: all equal; 1: not; 77: skipped, packages cannot be had.
 """
 import json
 import math
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -40,13 +42,15 @@ QWEN_MOE = dict(head_dim=24, num_experts=4, num_experts_per_tok=2, moe_intermedi
 SHARED = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=48, shared_expert_intermediate_size=80, qkv_bias=False)
 BALANCE = 0.05  # transformers' sum over the slots of one layer is experts_per_token times ours
 
-# Name, configuration, type and most bytes of the written files, [parallel], [moe].
+# Name, configuration, type and most bytes of the written files, [parallel], [moe]; "packed" in the name: as above.
 CASES = [
     ("plain", LlamaConfig(**BASE), torch.float32, "5GB", dict(pp=1), {}),
     ("tied, llama3, head_dim, grouped", LlamaConfig(**BASE | dict(tie_word_embeddings=True, rope_theta=5000.0, rope_scaling=LLAMA3,
                                                                   head_dim=24, num_key_value_heads=2, rms_norm_eps=1e-5)),
      torch.float32, "100KB", dict(pp=2), {}),
     ("bf16 in many files", LlamaConfig(**BASE | dict(num_key_value_heads=1)), torch.bfloat16, "60KB", dict(pp=3), {}),
+    ("packed, grouped", LlamaConfig(**SMALL), torch.float32, "60KB", dict(pp=2), {}),
+    ("packed, over tensor and data ranks", LlamaConfig(**SMALL), torch.float32, "5GB", dict(tp=2, dp=2), {}),
     ("f16", LlamaConfig(**BASE | dict(vocab_size=70000, num_hidden_layers=1)), torch.float16, "5GB", dict(pp=1), {}),
     ("qwen3", Qwen3Config(**SMALL, head_dim=24), torch.float32, "60KB", dict(tp=2), {}),
     ("mixtral", MixtralConfig(**SMALL, **MIXTRAL), torch.float32, "60KB", dict(pp=2), {}),
@@ -59,26 +63,54 @@ CASES = [
 ]
 
 
-def write_tokens(prefix, tokens, vocab):
-    """Documents of one sequence each, as Megatron lays them out."""
+def documents_of(count, packed):
+    """Of each sequence the lengths of its documents."""
+    draw = random.Random(7)
+    sequences = []
+    for _ in range(count):
+        cuts = sorted(draw.sample(range(1, SEQ_LEN), draw.randint(0, 5))) if packed else []
+        sequences.append([b - a for a, b in zip([0, *cuts], [*cuts, SEQ_LEN])])
+    return sequences
+
+
+def write_tokens(prefix, tokens, vocab, documents, learnt):
+    """As Megatron lays them out, with a mask where some are no targets."""
     size, code = (2, 8) if vocab < 65500 else (4, 4)
-    count, length = tokens.shape
+    lengths = [length for sequence in documents for length in sequence]
+    count = len(lengths)
+    if not learnt.all():
+        with open(prefix + ".mask", "wb") as file:
+            file.write(bytes(learnt.flatten().tolist()))
     with open(prefix + ".bin", "wb") as file:
         file.write(tokens.to(torch.int32).numpy().astype("<u2" if size == 2 else "<i4").tobytes())
     with open(prefix + ".idx", "wb") as file:
         file.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, count, count + 1))
-        file.write(struct.pack(f"<{count}i", *[length] * count))
-        file.write(struct.pack(f"<{count}q", *[i * length * size for i in range(count)]))
+        file.write(struct.pack(f"<{count}i", *lengths))
+        file.write(struct.pack(f"<{count}q", *[sum(lengths[:i]) * size for i in range(count)]))
         file.write(struct.pack(f"<{count + 1}q", *range(count + 1)))
 
 
-def train_there(model, tokens):
+def documents_alone(tokens, learnt, documents):
+    """Each with its labels."""
+    for sequence, wanted, lengths in zip(tokens, learnt, documents):
+        labels = torch.where(wanted, sequence, -100)
+        for document in zip(sequence.split(lengths), labels.split(lengths)):
+            yield document
+
+
+def train_there(model, tokens, learnt, documents):
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
     losses = []
-    for step in tokens.split(BATCH):
+    for first in range(0, len(tokens), BATCH):
+        batch = slice(first, first + BATCH)
+        alone = list(documents_alone(tokens[batch], learnt[batch], documents[batch]))
+        targets = sum((labels[1:] != -100).sum().item() for _, labels in alone)
         total = 0.0
-        for sequence in step.split(1):
-            loss = model(input_ids=sequence, labels=sequence).loss / BATCH
+        for document, labels in alone:
+            own = (labels[1:] != -100).sum().item()
+            if own == 0:
+                continue
+            loss = model(input_ids=document[None], labels=labels[None]).loss * (own / targets)
             loss.backward()
             total += loss.item()
         optimizer.step()
@@ -151,13 +183,15 @@ def same_bits(one, other):
     return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-def try_case(penstock, folder, config, dtype, shard, parallel, moe):
+def try_case(penstock, folder, packed, config, dtype, shard, parallel, moe):
     torch.manual_seed(0)
     AutoModelForCausalLM.from_config(config, dtype=torch.float32).to(dtype).save_pretrained(f"{folder}/there", max_shard_size=shard)
     tokens = torch.randint(config.vocab_size, (STEPS * BATCH, SEQ_LEN))
-    write_tokens(f"{folder}/tokens", tokens, config.vocab_size)
+    documents = documents_of(len(tokens), packed)
+    learnt = torch.rand(tokens.shape) < (0.6 if packed else 2)
+    write_tokens(f"{folder}/tokens", tokens, config.vocab_size, documents, learnt)
     first, trained = load(f"{folder}/there"), load(f"{folder}/there").train()
-    wanted = train_there(trained, tokens)
+    wanted = train_there(trained, tokens, learnt, documents)
     losses = train_here(penstock, folder, parallel, moe)
     run(penstock, "convert", f"{folder}/run", "-o", f"{folder}/exported")
     run(penstock, "convert", f"{folder}/there", "-o", f"{folder}/ours")
@@ -174,7 +208,7 @@ def main():
     failures = 0
     for name, *case in CASES:
         with tempfile.TemporaryDirectory() as folder:
-            losses, logits, same = try_case(sys.argv[1], folder, *case)
+            losses, logits, same = try_case(sys.argv[1], folder, "packed" in name, *case)
         good = losses <= TOLERANCE and logits <= TOLERANCE and same
         failures += not good
         print(f"{name}: losses differ by {losses:.1e}, logits by {logits:.1e}, there and back "

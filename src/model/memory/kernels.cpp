@@ -41,7 +41,7 @@ std::int64_t block_rows(std::int64_t rows) {
   return block;
 }
 
-// Tiles of our own kernel (nn/kernels/attention_tiles.h); narrow products need pairs of rows.
+// Tiles of our own kernel (nn/kernels/cpu/attention/tiles.h); narrow products need pairs of rows.
 constexpr std::int64_t kTileQueries = 64, kTileKeys = 256;
 std::int64_t paired(const KernelSetting& setting, std::int64_t rows) {
   return padded(rows, setting.narrow() ? 2 : 1);

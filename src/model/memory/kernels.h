@@ -18,7 +18,7 @@ enum class NarrowProducts : std::uint8_t { Tiled, Summed, SummedAmx, Rounded, Wi
 struct KernelSetting {
   Precision precision = Precision::BF16;
   NarrowProducts products = NarrowProducts::Rounded;
-  bool tiled_attention = false;  // our own kernel (nn/kernels/tiled_attention.h), not ATen's
+  bool tiled_attention = false;  // our own kernel (nn/kernels/cpu/attention/tiled.h), not ATen's
   int threads = 1;               // per rank; each thread has its own scratch
 
   bool narrow() const { return precision == Precision::BF16; }

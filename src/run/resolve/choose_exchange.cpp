@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "run/context.h"
 #include "run/exchange.h"
 #include "run/layer_split.h"
 #include "run/resolve/choose.h"
@@ -37,6 +38,8 @@ void take(Run& run, ExchangeMode mode, const std::string& why) {
 void choose_exchange(Run& run) {
   if (run.options.schedule.exchange != "auto") return;
   if (run.schedule.device_count() == 1) return take(run, ExchangeMode::Off, "there is one device");
+  if (run.options.data.mask == "documents" && keys_in_two_runs(run.options))
+    return take(run, ExchangeMode::Off, "context ranks' keys of documents stay where they are");
   try {
     check_exchange(with_exchange(run, ExchangeMode::Paired));
   } catch (const InputError& reason) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/kernels/cpu/attention_by_document.h"
+#include "nn/kernels/cpu/attention/by_document.h"
 
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/attention_tiles.h"
+#include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/merge.h"
 
 namespace penstock::nn::kernels {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "nn/kernels/cpu/attention_tiles.h"
-#include "nn/kernels/cpu/tiled_attention.h"
+#include "nn/kernels/cpu/attention/tiled.h"
+#include "nn/kernels/cpu/attention/tiles.h"
 
 namespace penstock::nn::kernels {
 namespace {

@@ -6,9 +6,9 @@
 #include <ATen/ops/empty.h>
 
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/attention_by_document.h"
-#include "nn/kernels/cpu/attention_tiles.h"
-#include "nn/kernels/cpu/tiled_attention.h"
+#include "nn/kernels/cpu/attention/by_document.h"
+#include "nn/kernels/cpu/attention/tiled.h"
+#include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/cpu/work.h"
 
