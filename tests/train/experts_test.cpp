@@ -105,8 +105,9 @@ TEST(Experts, GradientsEqualAutogradOverExpertRanks) {
 TEST(Experts, GradientsEqualAutogradOverExpertRanksForEveryChoice) {
   for (const auto& [experts, chosen, ranks] :
        {std::tuple{2, 1, 2}, {2, 2, 2}, {8, 1, 2}, {8, 8, 2}, {8, 1, 4}, {8, 8, 4}, {4, 2, 4}}) {
-    for (const auto& [sizes, slices] :
-         {std::pair{Sizes{2, 1, 2, 2, ranks}, 4}, {Sizes{1, 1, 4, 1, ranks}, 1}, {Sizes{2, 2, 1, 1, ranks}, 4}}) {
+    for (const auto& [sizes, slices] : {std::pair{Sizes{2, 1, 2, 2, ranks}, 4},
+                                        {Sizes{1, 1, 4, 1, ranks}, 1},
+                                        {Sizes{2, 2, 1, 1, ranks}, 4}}) {
       SCOPED_TRACE(::testing::Message()
                    << experts << " experts, " << chosen << " of them, " << sizes << ", n " << slices);
       run::Options options = on_mesh(options_of(experts, chosen, slices), sizes);

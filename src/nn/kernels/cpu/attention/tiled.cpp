@@ -115,7 +115,8 @@ class ForwardTile {
         continue;
       }
       multiply(output, extent_.width, 1.0f / sum_[row]);
-      tile.log_sum_exp[row] = maximum_[row] / kLogOfE + std::log(sum_[row]);
+      tile.log_sum_exp[row] = static_cast<float>(static_cast<double>(maximum_[row]) / kLogOfE +
+                                                 std::log(static_cast<double>(sum_[row])));
     }
   }
 

@@ -10,6 +10,11 @@
 namespace penstock::nn::kernels {
 namespace {
 
+// Rounded once.
+float in_base_two(float log_sum_exp) {
+  return static_cast<float>(kLogOfE * static_cast<double>(log_sum_exp));
+}
+
 // Of a tile, those that see a key.
 struct SeeingQueries {
   std::int64_t from, until;
@@ -19,13 +24,12 @@ struct SeeingQueries {
 // `log_sum_exp` is to base 2.
 template <class Element>
 PENSTOCK_VECTORISED void gradients_of_key(const float* scores, const float* grad_probabilities,
-                                          const float* log_sum_exp, const float* delta, float scale,
-                                          const SeeingQueries& sees, std::int64_t count,
+                                          const float* log_sum_exp, const float* delta, float scale_of_two,
+                                          float scale, const SeeingQueries& sees, std::int64_t count,
                                           Element* probabilities, Element* grad_scores) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float seen = i >= sees.from && i < sees.until ? 1.0f : 0.0f;
-    const float probability =
-        seen * power_of_two(__builtin_fmaf(kLogOfE * scale, scores[i], -log_sum_exp[i]));
+    const float probability = seen * power_of_two(__builtin_fmaf(scale_of_two, scores[i], -log_sum_exp[i]));
     probabilities[i] = narrowed_number<Element>(probability);
     grad_scores[i] = narrowed<Element>(scale * probability * (grad_probabilities[i] - delta[i]));
   }
@@ -85,7 +89,7 @@ class PackedQueries {
       for (std::int64_t row = 0; row < columns(tile); ++row) {
         const bool real = row < count;
         const Element* output = head.output + (first + row) * head.output_stride;
-        log_sum_exp(tile)[row] = real ? kLogOfE * head.log_sum_exp[first + row] : INFINITY;
+        log_sum_exp(tile)[row] = real ? in_base_two(head.log_sum_exp[first + row]) : INFINITY;
         delta(tile)[row] = real ? dot(output, grad + row * head.grad_stride, width) : 0.0f;
       }
     }
@@ -175,7 +179,8 @@ class BackwardTile {
       if (mask_ == Mask::Causal) sees.from = keys.first + key - tile * kQueries;
       if (!first_keys_.all()) advance(sees.until, keys, key, tile);
       gradients_of_key(scores + row, grad_probabilities + row, packed.log_sum_exp(tile), packed.delta(tile),
-                       extent_.scale(), sees, columns, probabilities + row, grad_scores + row);
+                       extent_.scale_of_two(), extent_.scale(), sees, columns, probabilities + row,
+                       grad_scores + row);
     }
     TileProduct<Element>{count, width, columns, columns, width, width, adds}(
         probabilities, packed.grads(tile), keys.grad_values);

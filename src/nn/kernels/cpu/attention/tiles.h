@@ -11,7 +11,7 @@
 
 namespace penstock::nn::kernels {
 
-inline constexpr float kLogOfE = 1.44269504088896341f;  // to base 2
+inline constexpr double kLogOfE = 1.44269504088896341;  // to base 2
 inline constexpr std::int64_t kQueries = 64;            // of a tile
 inline constexpr std::int64_t kKeys = 256;              // of a tile
 
@@ -45,7 +45,9 @@ struct Extent {
 
   std::int64_t group() const { return heads / kv_heads; }
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(width)); }
-  float scale_of_two() const { return kLogOfE * scale(); }  // of scores as powers of two
+  float scale_of_two() const {
+    return static_cast<float>(kLogOfE / std::sqrt(static_cast<double>(width)));
+  }  // of scores as powers of two
   std::int64_t query_tiles() const { return (queries + kQueries - 1) / kQueries; }
   std::int64_t key_tiles() const { return (keys + kKeys - 1) / kKeys; }
   std::int64_t queries_of(std::int64_t tile) const { return std::min(kQueries, queries - tile * kQueries); }
