@@ -34,6 +34,7 @@ std::string experts_line(const run::Run& run) {
   if (shape.experts == 1) return {};
   std::string text = "experts   " + std::to_string(shape.experts) + ", " +
                      std::to_string(shape.experts_per_token) + " of them for each token";
+  if (shape.shared_ffn > 0) text += ", and one of width " + std::to_string(shape.shared_ffn) + " for all";
   if (run.mesh.expert > 1) text += ", over " + std::to_string(run.mesh.expert) + " ranks";
   text += "; memory is predicted for an even load";
   if (run.options.moe.forced_balance)
