@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -29,6 +30,9 @@ ChatTemplate::ChatTemplate(const std::string& name) {
     parse(known.turn, name);
     return;
   }
+  std::error_code error;
+  require(std::filesystem::exists(name, error),
+          printable(name, 500) + " is neither \"chatml\" nor \"llama3\" nor a file");
   parse(MappedFile(name).text(), printable(name, 500));
 }
 

@@ -110,6 +110,8 @@ TEST(ChatTemplate, NamesTheLineThatDoesNotClose) {
   EXPECT_EQ(refusal("{content}\n\n}"), "turn.txt:3: a \"}\" closes no \"{\"; write \"}}\" for the character");
   EXPECT_EQ(refusal("{name}"), "turn.txt:1: {name} is unknown; use {role} and {content}");
   EXPECT_EQ(refusal("{role}"), "turn.txt:1: has no {content}");
+  EXPECT_EQ(failure<InputError>([] { ChatTemplate("chatlm"); }),
+            "chatlm is neither \"chatml\" nor \"llama3\" nor a file");
 }
 
 TEST(JsonLines, NameTheLineAndMemberThatIsWrong) {
