@@ -2,7 +2,9 @@
 // The program leaves the same losses and weights, byte for byte, whether its ranks are threads or processes.
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "cli/run_program.h"
+#include "files/megatron_files.h"
 
 namespace penstock::testing {
 namespace {
@@ -29,8 +31,9 @@ struct Case {
   int context = 1;
   std::string mode = "auto";
   int replicas = 1;
-  int experts = 1;  // of each layer, two for a token
-  int expert = 1;   // ranks that share them out
+  int experts = 1;         // of each layer, two for a token
+  int expert = 1;          // ranks that share them out
+  bool documents = false;  // that share sequences, instead of a text
 
   int ranks() const { return devices * tensor * context * replicas; }
 };
@@ -76,9 +79,30 @@ Arguments arguments_of(const Case& run, const Scratch& scratch, const std::strin
                       "--model.head_norms", "true", "--moe.balance_coefficient", "0.1", "--parallel.ep",
                       std::to_string(run.expert)});
   }
+  if (run.documents) {
+    arguments.insert(arguments.end(), {"--data.text", "", "--data.megatron", scratch / "documents",
+                                       "--model.vocab", "259", "--data.validation_fraction", "0.2"});
+  }
   if (run.context > 1) arguments.insert(arguments.end(), {"--data.seq_len", "32"});  // pieces of whole tokens
   if (run.chunks > 0) arguments.insert(arguments.end(), {"--schedule.chunks", std::to_string(run.chunks)});
   return arguments;
+}
+
+// A pair of documents of one to forty tokens, of some only every third a target.
+void write_documents(const Scratch& scratch) {
+  std::vector<std::int32_t> lengths;
+  std::vector<std::uint16_t> tokens;
+  std::string mask;
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    lengths.push_back(static_cast<std::int32_t>(1 + random_bits(1, i) % 40));
+    for (std::int32_t token = 0; token < lengths.back(); ++token) {
+      tokens.push_back(static_cast<std::uint16_t>(random_bits(2, tokens.size()) % 259));
+      mask += static_cast<char>(i % 2 == 0 || token % 3 == 0);
+    }
+  }
+  scratch.write("documents.bin", bin_of(tokens));
+  scratch.write("documents.idx", idx_of(lengths).bytes());
+  scratch.write("documents.mask", mask);
 }
 
 // How often a device computed for another in the last step.
@@ -107,6 +131,7 @@ void expect_same_runs(const Case& asked) {
   SCOPED_TRACE(asked.schedule + " " + std::to_string(asked.ranks()));
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
+  if (asked.documents) write_documents(scratch);
   const Left threads =
       run(scratch, "threads", with_threads(asked.ranks(), arguments_of(asked, scratch, "threads")));
   const Left processes = run(scratch, "mpi", with_mpirun(asked.ranks(), arguments_of(asked, scratch, "mpi")));
@@ -183,6 +208,19 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesWithExperts) {
                     .context = 2,
                     .experts = 8,
                     .expert = 4});
+}
+
+TEST(ThreadsAndMpi, LeaveTheSameBytesWithDocuments) {
+  expect_same_runs({.devices = 2, .slices = 8, .precision = "bf16", .exchange = "paired", .documents = true});
+  expect_same_runs({.devices = 1,
+                    .slices = 4,
+                    .steps = 3,
+                    .shards = 2,
+                    .tensor = 2,
+                    .context = 2,
+                    .mode = "query",
+                    .documents = true});
+  expect_same_runs({.devices = 2, .schedule = "zb-v", .steps = 3, .replicas = 2, .documents = true});
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithASplitBackward) {
