@@ -81,6 +81,19 @@ TEST(Documents, GradientsEqualTheSumWithContextExchange) {
   }
 }
 
+TEST(Documents, GradientsEqualTheSumOverExpertRanks) {
+  for (const int tensor : {1, 2}) {
+    run::Options options = options_of("slimpipe", 2, 5);
+    options.model.shape.kv_heads = 2;
+    options.model.shape.experts = 4;
+    options.model.shape.experts_per_token = 2;
+    options.parallel.tp = tensor;
+    options.parallel.dp = 2;
+    options.parallel.ep = 2 * tensor;
+    expect_autograd(options);
+  }
+}
+
 TEST(Documents, AreRefusedWhereExchangeWouldNeedTwoRunsOfKeys) {
   run::Options options = options_of("slimpipe", 4, 8);
   options.model.shape.kv_heads = 4;
