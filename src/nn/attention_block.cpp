@@ -8,7 +8,6 @@
 #include "nn/earlier_part.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
-#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/merge.h"
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/row_dots.h"
@@ -67,7 +66,7 @@ AttentionPart attend_all(const AllQueries& queries, const LayerRecord& record, E
   AttentionPart total =
       kernels::attend(query, record[Saved::Key], record[Saved::Value], queries.visible_of_own());
   if (earlier.empty()) return total;
-  total.output = total.output.to(kernels::accumulator_type(total.output.scalar_type()));
+  total.output = kernels::in_accumulator_type(total.output);
   for (const EarlierPart& part : parts_at_home(earlier, partners, queries.run.first)) {
     const auto visible = queries.visible(part.keys());
     if (!visible) continue;
@@ -92,7 +91,7 @@ at::Tensor attend_all_backward(const AllQueries& queries, const AttentionPart& m
   };
   at::Tensor grad_query = own_part();
   if (earlier.empty()) return grad_query;
-  grad_query = grad_query.to(kernels::accumulator_type(grad_query.scalar_type()));
+  grad_query = kernels::in_accumulator_type(grad_query);
   const auto earlier_part = [&](const EarlierPart& part, const kernels::Visible& visible) {
     const KeyValues chunk = keys_and_values(*part.record, part.part);
     const auto gradients =

@@ -15,7 +15,7 @@ AttentionPart attend_to(const at::Tensor& query, std::span<const AskedKeys> part
   PENSTOCK_CHECK(!parts.empty(), "a request has keys");
   const BlockScope scope(Block::Attention);
   AttentionPart total = kernels::attend(query, parts.front().key, parts.front().value, parts.front().visible);
-  if (parts.size() > 1) total.output = total.output.to(kernels::accumulator_type(total.output.scalar_type()));
+  if (parts.size() > 1) total.output = kernels::in_accumulator_type(total.output);
   for (const AskedKeys& part : parts.subspan(1))
     kernels::merge(total, kernels::attend(query, part.key, part.value, part.visible));
   total.output = total.output.to(query.scalar_type()).contiguous();

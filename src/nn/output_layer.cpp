@@ -4,7 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/accumulate.h"
 #include "nn/kernels/cross_entropy.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/profile.h"
@@ -66,7 +66,7 @@ double output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at:
 at::Tensor output_logits(const OutputLayer& layer, const at::Tensor& hidden) {
   const at::Tensor normed = kernels::rms_norm(hidden, layer.norm->weight, layer.norm_epsilon).output;
   const at::Tensor logits = kernels::product(normed, layer.matrix->weight);
-  return logits.to(kernels::accumulator_type(logits.scalar_type()));
+  return kernels::in_accumulator_type(logits);
 }
 
 }  // namespace penstock::nn

@@ -78,8 +78,7 @@ void add_data_flags(CLI::App& command, ConvertFlags& flags) {
   command
       .add_option("--chat", flags.data.chat,
                   "text: how the messages of a JSON object become text: chatml, llama3, or a file with the "
-                  "text of one "
-                  "turn, with {role} and {content}")
+                  "text of one turn, with {role} and {content}")
       ->capture_default_str();
   command.add_option("--loss", flags.data.loss, "text: the turns of conversations whose tokens are targets")
       ->check(CLI::IsMember({"assistant", "all"}))

@@ -8,6 +8,7 @@
 #include <bit>
 #include <utility>
 
+#include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/swiglu.h"
@@ -67,7 +68,9 @@ at::Tensor room(const at::Tensor& rows, std::int64_t width) {
 
 void choose_experts(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
   if (record.scores.defined()) return;
-  record.scores = kernels::product(widened(input), widened(mixture.router->weight));
+  // Rounded scores would send tokens elsewhere.
+  record.scores = kernels::product(kernels::in_accumulator_type(input),
+                                   kernels::in_accumulator_type(mixture.router->weight));
   record.routing = route(record.scores, mixture.chosen, mixture.weights, mixture.forced);
   record.order = order_by_expert(record.routing.experts, mixture.router->sizes[0]);
   record.route = mixture.group->route(record.order.counts);
@@ -131,7 +134,8 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
   const at::Tensor grad_weights = by_slot(group.combine(grads.weights, record.route), record.order);
   at::Tensor grad_scores = route_backward(grad_weights, record.scores, record.routing, mixture.weights);
   add_route_losses_backward(grad_scores, record.scores, record.routing, losses);
-  const at::Tensor of_router = kernels::product_backward(grad_scores, widened(mixture.router->weight));
+  const at::Tensor of_router =
+      kernels::product_backward(grad_scores, kernels::in_accumulator_type(mixture.router->weight));
   at::Tensor grad_input = sums_of_rows(group.combine(grad_dispatched, record.route), record.order, of_router);
   pending = {.counts = std::move(record.route.counts),
              .input = input,
@@ -165,7 +169,8 @@ at::Tensor mixture_backward_input(const Mixture& mixture, const at::Tensor& inpu
 }
 
 void mixture_backward_weight(const Mixture& mixture, MixtureWeightRecord pending) {
-  kernels::accumulate_weight_gradient(mixture.router->gradient, pending.grad_scores, widened(pending.input));
+  kernels::accumulate_weight_gradient(mixture.router->gradient, pending.grad_scores,
+                                      kernels::in_accumulator_type(pending.input));
   for_experts(mixture, pending.counts, [&](const Expert& expert, std::int64_t first, std::int64_t count) {
     const auto rows = [&](const at::Tensor& all) { return all.narrow(0, first, count); };
     kernels::accumulate_weight_gradient(expert.down->gradient, rows(pending.grad_rows),

@@ -5,6 +5,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sigmoid_backward.h>
 
+#include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/swiglu.h"
@@ -14,15 +15,13 @@ namespace {
 
 at::Tensor weights_of(const SharedExpert& shared, const at::Tensor& input) {
   if (shared.score)
-    return at::sigmoid(kernels::product(widened(input), widened(shared.score->weight))).view({-1});
+    return at::sigmoid(kernels::product(kernels::in_accumulator_type(input),
+                                        kernels::in_accumulator_type(shared.score->weight)))
+        .view({-1});
   return at::ones({input.size(0)}, input.options().dtype(kernels::accumulator_type(input.scalar_type())));
 }
 
 }  // namespace
-
-at::Tensor widened(const at::Tensor& tensor) {
-  return tensor.to(kernels::accumulator_type(tensor.scalar_type()));
-}
 
 void complete(const SharedExpert& shared, const at::Tensor& input, SharedExpertRecord& record) {
   if (record.gate.defined()) return;
@@ -61,7 +60,8 @@ void shared_expert_backward_weight(const SharedExpert& shared, const at::Tensor&
   kernels::accumulate_weight_gradient(expert.gate->gradient, pending.grad_gate, input);
   kernels::accumulate_weight_gradient(expert.up->gradient, pending.grad_up, input);
   if (shared.score)
-    kernels::accumulate_weight_gradient(shared.score->gradient, pending.grad_scores, widened(input));
+    kernels::accumulate_weight_gradient(shared.score->gradient, pending.grad_scores,
+                                        kernels::in_accumulator_type(input));
 }
 
 }  // namespace penstock::nn

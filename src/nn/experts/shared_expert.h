@@ -52,7 +52,4 @@ SharedExpertWeightRecord add_shared_expert_backward(const SharedExpert& shared, 
 void shared_expert_backward_weight(const SharedExpert& shared, const at::Tensor& input,
                                    SharedExpertWeightRecord pending);
 
-// In the accumulator type: rounded scores would send tokens elsewhere.
-at::Tensor widened(const at::Tensor& tensor);
-
 }  // namespace penstock::nn

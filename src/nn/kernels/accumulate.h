@@ -6,6 +6,9 @@
 
 namespace penstock::nn::kernels {
 
+// x in the accumulator type of its type; x itself where they are one.
+at::Tensor in_accumulator_type(const at::Tensor& x);
+
 // sum += part. Equal shapes of up to four dimensions, last stride 1 in both; sum has the accumulator type of
 // part's type.
 void accumulate(at::Tensor& sum, const at::Tensor& part);

@@ -35,6 +35,8 @@ void add_rows(at::Tensor& sum, const at::Tensor& part) {
 
 }  // namespace
 
+at::Tensor in_accumulator_type(const at::Tensor& x) { return x.to(accumulator_type(x.scalar_type())); }
+
 void accumulate(at::Tensor& sum, const at::Tensor& part) {
   const KernelTimer timer(Kernel::Accumulate, memory_work(sum, sum, part));
   PENSTOCK_CHECK(sum.sizes() == part.sizes(), "a part has the shape of its sum");
@@ -45,7 +47,7 @@ void accumulate_or_take(at::Tensor& sum, const at::Tensor& part) {
   if (sum.defined()) {
     accumulate(sum, part);
   } else {
-    sum = part.to(accumulator_type(part.scalar_type()));
+    sum = in_accumulator_type(part);
   }
 }
 
