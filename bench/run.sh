@@ -46,6 +46,7 @@ replicas() { python3 bench/replicas.py "$program" ${quick:+--sizes XS} "${option
 mesh() { python3 bench/mesh.py "$program" ${quick:+--sizes XS} "${options[@]}"; }
 moe() { python3 bench/moe.py "$program" ${quick:+--sizes XS} "${options[@]}"; }
 documents() { python3 bench/documents.py "$program" ${quick:+--sizes XS} "${options[@]}"; }
+balance() { python3 bench/balance.py "$program"; }
 slimpipe() { python3 bench/slimpipe.py "$program"; }
 exchange() { python3 bench/exchange.py "$program"; }
 demo() { python3 bench/demo.py; }
@@ -65,7 +66,7 @@ run() {
   mv "build/bench/$1.partial" "$kept/$1.txt"
 }
 
-names="generators simulate reality forecast reference_fit reference plan papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents slimpipe exchange demo pictures"
+names="generators simulate reality forecast reference_fit reference plan papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents balance slimpipe exchange demo pictures"
 wanted=""
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done
 options=("$@")

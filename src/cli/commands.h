@@ -12,6 +12,7 @@ void add_train_command(CLI::App& program, Exit& exit_code);
 void add_plan_command(CLI::App& program, Exit& exit_code);
 void add_show_command(CLI::App& program, Exit& exit_code);
 void add_check_command(CLI::App& program, Exit& exit_code);
+void add_data_command(CLI::App& program, Exit& exit_code);
 void add_simulate_command(CLI::App& program, Exit& exit_code);
 void add_profile_command(CLI::App& program, Exit& exit_code);
 void add_convert_command(CLI::App& program, Exit& exit_code);

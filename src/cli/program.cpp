@@ -91,6 +91,7 @@ int run(int argc, char** argv) {
   Exit exit_code = Exit::Done;
   add_train_command(program, exit_code);
   add_plan_command(program, exit_code);
+  add_data_command(program, exit_code);
   add_simulate_command(program, exit_code);
   add_show_command(program, exit_code);
   add_check_command(program, exit_code);

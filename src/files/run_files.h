@@ -11,6 +11,7 @@ inline constexpr const char* kWeights = "weights.safetensors";  // the trained m
 inline constexpr const char* kCheckpoints = "checkpoints";      // a directory
 inline constexpr const char* kProfile = "profile.json";         // kernel calls of the last steps
 inline constexpr const char* kProgram = "program.txt";
+inline constexpr const char* kDocuments = "documents.json";
 inline constexpr const char* kTimeline = "timeline.json";
 inline constexpr const char* kTrace = "trace.json";
 inline constexpr const char* kReport = "report.html";

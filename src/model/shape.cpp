@@ -122,13 +122,16 @@ std::int64_t total_parameters(const Shape& shape) {
   return shape.layers * layer_parameters(shape) + output_parameters(shape) + embedding;
 }
 
-Flops flops_per_token(const Shape& shape, std::int64_t seq_len) {
+TokenWork token_work(const Shape& shape) {
   const std::int64_t idle = (shape.experts - shape.experts_per_token) * expert_parameters(shape);
   const auto multiplied =
       static_cast<double>(shape.layers * (layer_parameters(shape) - idle) + output_parameters(shape));
-  const double attention = 6.0 * static_cast<double>(shape.layers) *
-                           static_cast<double>(shape.query_width()) * static_cast<double>(seq_len);
-  return 6.0 * multiplied + attention;
+  return {.token = 6.0 * multiplied,
+          .pair = 12.0 * static_cast<double>(shape.layers) * static_cast<double>(shape.query_width())};
+}
+
+Flops flops_per_token(const Shape& shape, std::int64_t seq_len) {
+  return token_work(shape).of(1, static_cast<double>(seq_len) / 2);
 }
 
 std::vector<LayerRange> split_layers(std::int64_t layers, int stages,

@@ -80,9 +80,18 @@ std::int64_t layer_parameters(const Shape& shape);          // matrices and norm
 std::int64_t total_parameters(const Shape& shape);          // a tied embedding counts once
 std::int64_t output_parameters(const Shape& shape);         // the output matrix and the final norm
 
-// Model FLOPs of one token, forward and backward: 6·(N − N_input_embedding) + 6·L·h·s, the causal half of
-// attention (the convention of SlimPipe and of Yuan et al. 2024). N includes norm weights, and only the
-// experts that a token visits.
+// Model FLOPs, forward and backward, of a token's products, 6·(N − N_input_embedding), and of a pair of a
+// query and a key that it attends to, 12·L·h. N includes norm weights, and only the experts that a token
+// visits.
+struct TokenWork {
+  Flops token = 1;
+  Flops pair = 0;
+
+  Flops of(double tokens, double pairs) const { return token * tokens + pair * pairs; }
+};
+TokenWork token_work(const Shape& shape);
+
+// Of one token, with the causal half of attention (the convention of SlimPipe and of Yuan et al. 2024).
 Flops flops_per_token(const Shape& shape, std::int64_t seq_len);
 
 // The layers of each stage: [first, first + count).

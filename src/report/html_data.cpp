@@ -218,6 +218,7 @@ std::string run_json(const Run& run, const Plan& plan) {
   object.add("metrics",
              list(run.metrics, [&](const Metric& m) { return metric_json(m, plan.metric_points()); }));
   object.add("heatMaps", list(run.heat_maps, heat_map_json));
+  object.add("sliceNotes", list(run.slices, texts));
   object.add("devices", std::to_string(run.program.device_count()));
   object.add("rows", texts(run.rows)).add("groups", list(run.groups, groups_json));
   object.add("program", detailed ? program_json(run.program) : "null");

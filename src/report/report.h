@@ -84,8 +84,9 @@ struct Run {
   std::vector<Table> tables;  // the accounting of memory and time
   std::string configuration;  // as text; empty: none
   std::vector<std::string> notes;
-  std::vector<std::string> rows;  // names of the program's devices; empty: "device 0", ...
-  std::vector<RowGroups> groups;  // marked beside the rows of timelines
+  std::vector<std::vector<std::string>> slices;  // what each [micro-batch][slice] holds; or empty
+  std::vector<std::string> rows;                 // names of the program's devices; empty: "device 0", ...
+  std::vector<RowGroups> groups;                 // marked beside the rows of timelines
 };
 
 enum class Unit : std::uint8_t { Seconds, Bytes, Count };

@@ -183,6 +183,9 @@ std::string TraceWriter::arguments(int device, std::uint32_t index) const {
   std::string text = "{\"stage\":" + std::to_string(op.key.stage) +
                      ",\"micro_batch\":" + std::to_string(op.key.micro_batch) +
                      ",\"slice\":" + std::to_string(op.key.slice);
+  const auto j = static_cast<std::size_t>(op.key.micro_batch), i = static_cast<std::size_t>(op.key.slice);
+  const bool has_slice = is_action(op.kind) && j < process_->slices.size() && i < process_->slices[j].size();
+  if (has_slice) text += ",\"holds\":" + json_quote(process_->slices[j][i]);
   if (of_unit) text += ",\"of\":" + json_quote(unit_text(process_->program, op));
   if (op.bytes > 0) text += ",\"bytes\":" + std::to_string(op.bytes);
   if (op.peer >= 0) text += ",\"peer\":" + std::to_string(op.peer);
@@ -259,7 +262,7 @@ std::string chrome_trace(const Report& report) {
     const std::string name = report.runs.size() > 1 ? run.name + " " : "";
     const auto add = [&](const Track& track) {
       const std::string prefix = name + track.label + " ";
-      writer.add({prefix, run.program, track.timeline, track.memory, track.kernels, run.rows});
+      writer.add({prefix, run.program, track.timeline, track.memory, track.kernels, run.slices, run.rows});
     };
     if (run.predicted) add(*run.predicted);
     for (const Track& track : run.measured) add(track);

@@ -26,6 +26,7 @@ struct TraceProcess {
   const schedule::Timeline& timeline;                     // of this program: one event per op
   std::span<const MemorySeries> memory = {};              // one per device, or none
   std::span<const std::vector<KernelSpan>> kernels = {};  // of each device, or none: a thread of their own
+  std::span<const std::vector<std::string>> slices = {};  // what each [micro-batch][slice] holds, or none
   std::span<const std::string> rows = {};                 // names of the devices, or none: "device 0", ...
 };
 

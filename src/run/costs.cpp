@@ -28,6 +28,7 @@ sim::Work work_of(const Run& run) {
           .layers = run.layers,
           .devices = run.device_of_stage,
           .slices = run.slices,
+          .documents = run.documents,
           .sequences = run.sequences(),
           .precision = run.precision,
           .keep = run.keep,

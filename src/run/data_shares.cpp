@@ -48,6 +48,22 @@ void settle_mask(DataOptions& data) {
   if (data.mask == "auto") data.mask = data.megatron.empty() ? "none" : "documents";
 }
 
+void settle_packing(DataOptions& data, std::int64_t batch) {
+  const std::string given = "data.packing = " + json_quote(data.packing);
+  require(data.packing == "concat" || data.mask == "documents",
+          given + " keeps documents apart, and data.mask = " + json_quote(data.mask) +
+              " does not: use data.packing = \"concat\"" +
+              (data.megatron.empty() ? "" : ", or data.mask = \"documents\""));
+  require(data.packing != "concat" || data.long_documents == "split",
+          "data.long_documents = " + json_quote(data.long_documents) +
+              " is of documents that stay whole: use data.packing = \"best_fit\" or \"balanced\"");
+  require(
+      data.packing == "balanced" || data.window == 0,
+      "data.window = " + std::to_string(data.window) + " is of data.packing = \"balanced\"; leave it out");
+  constexpr std::int64_t kUsualBatches = 16;
+  if (data.packing == "balanced" && data.window == 0) data.window = kUsualBatches * batch;
+}
+
 void check_data(const DataOptions& data) {
   require(data.text.empty() || data.megatron.empty(),
           "data.text = " + json_quote(data.text) + " and data.megatron are both given; keep one");

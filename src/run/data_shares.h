@@ -19,9 +19,13 @@ std::vector<double> parse_split(std::string_view split);
 
 // Throws InputError unless at most one source of data is given, with only its own keys, and every share is at
 // least 1 / kMixturePeriod.
-// data.mask = "auto" becomes what it means for the data.
+void check_data(const DataOptions& data);
+
+// data.mask = "auto" becomes what it means for the data. InputError where the data has no documents.
 void settle_mask(DataOptions& data);
 
-void check_data(const DataOptions& data);
+// data.window = 0 becomes the usual number of batches. InputError for keys of packing that mean nothing here.
+// The mask is settled.
+void settle_packing(DataOptions& data, std::int64_t batch);
 
 }  // namespace penstock::run

@@ -11,6 +11,7 @@
 #include "model/memory/kernels.h"
 #include "model/slice_halves.h"
 #include "run/context.h"
+#include "run/step_work.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/compute.h"
 #include "schedule/slot_grid.h"
@@ -109,9 +110,17 @@ void check_exchange(const Run& run) {
 }
 
 schedule::ContextExchange exchange_of(const Run& run) {
-  return {.mode = run.exchange,
-          .limit = static_cast<int>(run.options.schedule.exchange_limit),
-          .bytes = [&run](const schedule::Exchange& exchange) { return op_traffic(run, exchange); }};
+  schedule::ContextExchange exchange{
+      .mode = run.exchange,
+      .limit = static_cast<int>(run.options.schedule.exchange_limit),
+      .bytes = [&run](const schedule::Exchange& part) { return op_traffic(run, part); },
+      .work = {}};
+  const bool alike = run.documents.empty() && run.options.schedule.cut == "tokens";
+  if (!alike)
+    exchange.work = [&run](const schedule::PassKey& pass) {
+      return slice_work(run, run.documents, pass.key);
+    };
+  return exchange;
 }
 
 Bytes exchange_buffers(const Run& run, const schedule::Program& program, int device) {

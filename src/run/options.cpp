@@ -8,7 +8,6 @@ namespace penstock::run {
 namespace {
 
 // Limits far above any model, so that no product of two sizes overflows.
-constexpr double kMostTokens = 1 << 30;
 constexpr double kMostSteps = 1e12;
 
 void describe_rope_scaling(model::RopeScaling& scaling, OptionTable& table) {
@@ -94,6 +93,17 @@ void describe_data(DataOptions& options, OptionTable& table) {
        "Targets: assistant: what PREFIX.mask of data.megatron says, where it is there; all: every "
        "token.",
        one_of({"assistant", "all"})});
+  table.push_back({section, "packing", &options.packing,
+                   "concat: sequences are cut regardless of documents; best_fit: documents stay whole where "
+                   "they fit (best-fit decreasing); balanced: so too, and within a window of samples those "
+                   "of equal work meet in micro-batches and replicas.",
+                   one_of({"concat", "best_fit", "balanced"})});
+  table.push_back({section, "long_documents", &options.long_documents,
+                   "Documents longer than seq_len, when packing keeps them whole: split, or refused.",
+                   one_of({"split", "refuse"})});
+  table.push_back({section, "window", &options.window,
+                   "Samples that packing = balanced shares out at once; 0: 16 batches.",
+                   from_to(0, kMostSequences), "16 batches"});
 }
 
 void describe_steps(TrainOptions& options, OptionTable& table) {

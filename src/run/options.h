@@ -16,6 +16,7 @@ namespace penstock::run {
 
 inline constexpr std::int64_t kMostDevices = 65536;
 inline constexpr double kMostWidth = 1 << 20;
+inline constexpr double kMostTokens = 1 << 30;
 inline constexpr std::int64_t kMostSequences = 1'000'000'000;  // of a step
 
 struct ModelOptions {
@@ -36,6 +37,9 @@ struct DataOptions {
   std::string mask = "auto";
   std::string positions = "document";
   std::string loss = "assistant";
+  std::string packing = "concat";
+  std::string long_documents = "split";
+  std::int64_t window = 0;  // samples; 0: 16 batches
 };
 
 struct TrainOptions {
@@ -86,6 +90,9 @@ struct ScheduleOptions {
   std::int64_t chunks = 0;      // 0: the schedule's default
   std::int64_t group = 0;       // 0: automatic
   std::int64_t slice_unit = 1;  // tokens
+  std::string cut = "tokens";
+  Tokens slice_tokens = 0;  // 0: as many slices in every micro-batch
+  double attention_cost = 2;
   std::string exchange = "off";
   std::int64_t exchange_limit = 1000;  // K,V slices
   bool vocabulary_parallel = false;

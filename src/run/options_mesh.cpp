@@ -7,6 +7,28 @@ namespace {
 constexpr double kMostSlices = 32767;  // an action's slice is a 16-bit number
 
 // What greedy is made for.
+void describe_cuts(ScheduleOptions& options, OptionTable& table) {
+  const std::string_view section = "schedule";
+  table.push_back(
+      {section, "slice_unit", &options.slice_unit,
+       "Slices are cut at multiples of so many tokens, and differ by at most that; 128 suits a GPU.",
+       from_to(1, 1 << 20)});
+  table.push_back({section, "cut", &options.cut,
+                   "Slices of a micro-batch: tokens: equally long; work: of equal work, by the tokens' model "
+                   "FLOPs and, with data.mask = documents, by each step's documents.",
+                   one_of({"tokens", "work"})});
+  table.push_back(
+      {section, "slice_tokens", &options.slice_tokens,
+       "With packed documents: each micro-batch has as many slices of about so many tokens as its "
+       "documents fill, and no padding; 0: all have seq_len tokens and as many slices.",
+       from_to(0, kMostTokens)});
+  table.push_back(
+      {section, "attention_cost", &options.attention_cost,
+       "How many times as long a FLOP of attention takes as one of a product, where work is shared "
+       "out: by cut = work, by packing = balanced, and by exchange of documents.",
+       positive()});
+}
+
 void describe_costs(ScheduleOptions& options, OptionTable& table) {
   const std::string_view section = "schedule";
   const char* by_speed = "by this machine's speeds";
@@ -143,10 +165,7 @@ void describe(ScheduleOptions& options, OptionTable& table) {
                    "the schedule's own, mostly 1"});
   table.push_back({section, "group", &options.group,
                    "Slices per group of interleaved slimpipe; 0: automatic.", from_to(0, kMostSlices)});
-  table.push_back(
-      {section, "slice_unit", &options.slice_unit,
-       "Slices are cut at multiples of so many tokens, and differ by at most that; 128 suits a GPU.",
-       from_to(1, 1 << 20)});
+  describe_cuts(options, table);
   table.push_back({section, "exchange", &options.exchange,
                    "Attention context exchange: devices with short caches attend for those with long ones.",
                    one_of({"off", "paired", "levelled", "auto"})});

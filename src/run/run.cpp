@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run.h"
 
+#include <map>
+
 #include "base/text.h"
 
 namespace penstock::run {
@@ -11,13 +13,26 @@ mesh::Mesh Run::logical_mesh() const {
   return logical;
 }
 
+model::TokenWork token_work(const Options& options) {
+  model::TokenWork work = model::token_work(options.model.shape);
+  work.pair *= options.schedule.attention_cost;
+  return work;
+}
+
 std::vector<model::TokenRange> cut(const Options& options, int slices) {
-  return model::cut_into_slices(options.data.seq_len, slices, options.schedule.slice_unit);
+  const Tokens tokens = options.data.seq_len, unit = options.schedule.slice_unit;
+  if (options.schedule.cut == "tokens") return model::cut_into_slices(tokens, slices, unit);
+  return model::cut_by_work({{tokens}}, slices, unit, token_work(options));
 }
 
 Cuts cuts_of(const Options& options, const std::vector<int>& slices) {
+  std::map<int, std::vector<model::TokenRange>> found;
   Cuts cuts;
-  for (const int count : slices) cuts.push_back(cut(options, count));
+  for (const int count : slices) {
+    const auto [place, is_new] = found.try_emplace(count);
+    if (is_new) place->second = cut(options, count);
+    cuts.push_back(place->second);
+  }
   return cuts;
 }
 

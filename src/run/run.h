@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mesh/shard.h"
+#include "model/documents.h"
 #include "model/memory/policy.h"
 #include "model/memory/table.h"
 #include "model/slices.h"
@@ -40,6 +41,8 @@ struct Run {
   std::vector<model::LayerRange> layers;  // of each stage
   std::vector<int> device_of_stage;       // pipeline rank of each stage; its first device if replicated
   Cuts slices;                            // of one step
+  // Of each micro-batch of the step that this run is planned for; empty: every sequence is one document.
+  std::vector<model::Documents> documents;
 
   std::vector<model::KeepSet> keep;  // of each layer: tensors kept for the backward
   double offload = 0;                // share of each record that is offloaded
@@ -76,6 +79,10 @@ struct Run {
     return {logical_mesh(), shape().heads, shape().kv_heads, shape().experts, sharded_vocabulary()};
   }
 };
+
+// What shares out work: model FLOPs, those of attention as many times as schedule.attention_cost says. They
+// depend on no machine, so that neither do the bits.
+model::TokenWork token_work(const Options& options);
 
 // The slices of one micro-batch, and of all, from their numbers of slices.
 std::vector<model::TokenRange> cut(const Options& options, int slices);

@@ -12,6 +12,7 @@
 #include "run/context.h"
 #include "run/data_shares.h"
 #include "run/replicas.h"
+#include "run/step_plan.h"
 #include "run/tensor.h"
 #include "schedule/generators/generator.h"
 
@@ -122,6 +123,7 @@ void check_training(Options& options) {
   const TrainOptions& train = options.train;
   check_data(options.data);
   settle_mask(options.data);
+  settle_packing(options.data, train.batch);
   settle_replicas(options);
   check_micro_batches(train, options.parallel.dp);
   require(train.min_lr <= train.lr, "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " +
@@ -206,7 +208,12 @@ void settle(Options& options) {
   settle_mesh(options);
   check_byte_vocabulary(options);
   check_training(options);
+  settle_slice_tokens(options);
   if (options.schedule.file.empty()) choose_generator(options);
+  require(options.schedule.slice_tokens == 0 || options.schedule.chunks == 1,
+          "schedule.slice_tokens = " + std::to_string(options.schedule.slice_tokens) +
+              " makes micro-batches of few slices, and schedule.chunks = " +
+              std::to_string(options.schedule.chunks) + " needs whole groups of them: use chunks = 1");
   check_costs(options.schedule, options.parallel.pp);
 }
 

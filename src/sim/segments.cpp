@@ -2,6 +2,7 @@
 #include "sim/segments.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace penstock::sim {
 namespace {
@@ -49,28 +50,28 @@ class Layer {
 
 int simulated_layers(const AttentionShare& share) { return std::clamp(share.layers, 1, kMostLayers); }
 
-Seconds attention_seconds(const Costs& costs, int device, std::uint32_t index, const Op& op, int halves) {
-  const AttentionShare share = costs.attention(device, index, op);
-  return share.seconds / simulated_layers(share) * halves /
-         (2 * op.key.slice + 1);  // its own part is a half too
+Seconds attention_seconds(const Costs& costs, int device, std::uint32_t index, const Op& op, double share) {
+  const AttentionShare attention = costs.attention(device, index, op);
+  return attention.seconds / simulated_layers(attention) * share;
 }
 
 std::vector<Segment> segments_of(const Costs& costs, int device, std::uint32_t index, const Op& op,
-                                 int away) {
+                                 double away) {
   const Seconds seconds = costs.seconds(device, index, op);
   if (!is_action(op.kind)) return {{What::Work, seconds}};
   const AttentionShare share = costs.attention(device, index, op);
   const int layers = simulated_layers(share);
   const Products products = products_of(op.kind);
   const Seconds piece = (seconds - share.seconds) / layers / (products.before + products.after);
-  const Seconds at_home = attention_seconds(costs, device, index, op, 2 * op.key.slice + 1 - away);
+  const Seconds at_home = attention_seconds(costs, device, index, op, 1 - away);
+  const int chunks = static_cast<int>(std::lround((1 - away) * op.key.slice)) + 1;
   std::vector<Segment> segments;
   Layer layer(segments);
   for (int i = 0; i < layers; ++i) {
     if (away > 0) layer.add(What::PostKeys);
     layer.work(What::Work, piece * products.before, products.before);
     if (away > 0) layer.add(What::PostQueries);
-    layer.work(What::Attention, at_home, std::clamp(op.key.slice + 1 - away / 2, 1, kMostChunks));
+    layer.work(What::Attention, at_home, std::clamp(chunks, 1, kMostChunks));
     layer.add(What::Merge);
     layer.work(What::Work, piece * products.after, products.after);
   }

@@ -22,14 +22,13 @@ struct Segment {
   Seconds seconds = 0;
 };
 
-// `away`: halves of earlier slices whose attention others compute; of a compute op.
+// `away`: the share of its attention that others compute; of a compute op.
 std::vector<Segment> segments_of(const Costs& costs, int device, std::uint32_t index, const schedule::Op& op,
-                                 int away);
+                                 double away);
 
-// What the attention to so many halves of earlier slices takes in one of the op's layers as segments_of
-// counts them.
+// What such a share of the op's attention takes in one of its layers as segments_of counts them.
 Seconds attention_seconds(const Costs& costs, int device, std::uint32_t index, const schedule::Op& op,
-                          int halves);
+                          double share);
 
 // Layers that segments_of tells apart: the stage's, but few of many.
 int simulated_layers(const AttentionShare& share);

@@ -14,8 +14,8 @@ void ExchangeRun::serve(int d) {
   end_wait(d);
   const Exchange& exchange = program_.exchanges[number];
   const Device& owner = devices_[exchange.owner];
-  const Seconds took =
-      attention_seconds(costs_, exchange.owner, owner.next, op_of(exchange.owner), exchange.halves);
+  const Seconds took = attention_seconds(costs_, exchange.owner, owner.next, op_of(exchange.owner),
+                                         costs_.share_of_attention(exchange));
   timeline_.exchanges[d].push_back({.exchange = number, .start = time_, .end = time_ + took});
   device.working = true;
   happen({.time = time_ + took, .what = Happening::What::Served, .device = d, .value = number});

@@ -210,8 +210,8 @@ void ExchangeRun::begin_compute(int d, const Op& op) {
   const auto own = own_.find({d, {is_backward(op.kind), op.key}});
   const bool attends = op.kind == OpKind::Forward || is_backward(op.kind);
   if (attends && own != own_.end()) device.own = own->second;
-  int away = 0;
-  for (const std::uint32_t number : device.own) away += program_.exchanges[number].halves;
+  double away = 0;
+  for (const std::uint32_t number : device.own) away += costs_.share_of_attention(program_.exchanges[number]);
   begin_work(d, segments_of(costs_, d, device.next, op, away));
 }
 

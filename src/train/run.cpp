@@ -14,6 +14,7 @@
 #include "files/event_file.h"
 #include "files/file_system.h"
 #include "files/run_files.h"
+#include "run/step_plan.h"
 #include "train/checkpoint/load.h"
 #include "train/checkpoint/saver.h"
 #include "train/checkpoint/settings.h"
@@ -86,7 +87,6 @@ class Run {
 
  private:
   std::int64_t steps() const { return run_.options.train.steps; }
-  Tokens tokens_per_step() const { return run_.options.train.batch * run_.options.data.seq_len; }
   Seconds elapsed() const { return steady_seconds() - began_; }
   Flops model_flops(double tokens_per_second) const {
     return tokens_per_second * model::flops_per_token(run_.shape(), run_.options.data.seq_len);
@@ -101,6 +101,7 @@ class Run {
     load_checkpoint(checkpoints_of(run_).of_step(facts.step), facts, trainer_);
     done_ = facts.step;
     samples_drawn_ = facts.samples_drawn;
+    tokens_ = tokens_before_ = facts.tokens.value_or(samples_drawn_ * run_.options.data.seq_len);
     skipped_in_a_row_ = facts.skipped_in_a_row;
     summary_.resumed_from_step = facts.step;
     summary_.skipped_steps = facts.skipped_steps;
@@ -111,6 +112,7 @@ class Run {
   CheckpointFacts facts() {
     return {.step = done_,
             .samples_drawn = samples_drawn_,
+            .tokens = tokens_,
             .samples_per_epoch = data_.samples(),
             .updates = trainer_.optimizer().updates(),
             .skipped_steps = summary_.skipped_steps,
@@ -123,16 +125,18 @@ class Run {
   StepReport one_step(std::int64_t number) {
     const StepTokens tokens = data_.training_batch(samples_drawn_, part_);
     samples_drawn_ += run_.options.train.batch;
+    tokens_ += tokens.token_count;
     const StepReport report = trainer_.step(number, tokens);
     kept_.push_back({number, trainer_.events(), trainer_.exchanges(), trainer_.memory(),
                      trainer_.processor_seconds(), trainer_.kernel_calls()});
-    if (kept_.size() > kKeptTimelines) kept_.pop_front();
+    // A directory has the documents of one step.
+    if (kept_.size() > (report.documents ? 1 : kKeptTimelines)) kept_.pop_front();
     watch_for_numbers(number, report);
     const bool evaluate_now = number == steps() || (run_.options.train.evaluate_every > 0 &&
                                                     number % run_.options.train.evaluate_every == 0);
     std::optional<double> evaluation;
     if (evaluate_now && data_.evaluation_batches() > 0) evaluation = evaluate();
-    if (directory_) note(number, report, evaluation);
+    if (directory_) note(number, report, tokens.token_count, evaluation);
     return report;
   }
 
@@ -199,13 +203,13 @@ class Run {
     return sum / std::max(targets, 1.0);
   }
 
-  void note(std::int64_t number, const StepReport& report, std::optional<double> evaluation) {
-    const double rate = static_cast<double>(tokens_per_step()) / report.seconds;
+  void note(std::int64_t number, const StepReport& report, Tokens tokens, std::optional<double> evaluation) {
+    const double rate = static_cast<double>(tokens) / report.seconds;
     const StepMetrics metrics{.step = number,
                               .loss = report.loss,
                               .grad_norm = report.grad_norm,
                               .lr = report.lr,
-                              .tokens = samples_drawn_ * run_.options.data.seq_len,
+                              .tokens = tokens_,
                               .step_s = report.seconds,
                               .tokens_per_second = rate,
                               .mfu = model_flops(rate) / machine_flops_,
@@ -217,6 +221,7 @@ class Run {
                               .context = report.context,
                               .expert = report.expert,
                               .load = report.load,
+                              .documents = report.documents,
                               .skipped = report.skipped,
                               .evaluation_loss = evaluation};
     metrics_->write(metrics);
@@ -250,12 +255,14 @@ class Run {
   RunOutcome finish() {
     RunOutcome outcome{.steps = done_};
     const comm::Pipeline pipeline = trainer_.pipeline();
+    const schedule::Program& program = trainer_.plan().program;
+    if (run::is_planned_by_step(run_)) outcome.program = program;
+    if (!trainer_.content().documents.empty()) outcome.documents = {done_, trainer_.content()};
     for (const KeptStep& kept : kept_) {
-      outcome.timelines.push_back({kept.number,
-                                   gather_events(run_.program, kept.events, kept.exchanges, pipeline),
-                                   gather_memory(run_.program, kept.memory, pipeline),
-                                   gather_processor_seconds(run_.program, kept.processor_seconds, pipeline),
-                                   gather_rank_events(run_.program, kept.events, run_.mesh, world_)});
+      outcome.timelines.push_back({kept.number, gather_events(program, kept.events, kept.exchanges, pipeline),
+                                   gather_memory(program, kept.memory, pipeline),
+                                   gather_processor_seconds(program, kept.processor_seconds, pipeline),
+                                   gather_rank_events(program, kept.events, run_.mesh, world_)});
       if (control_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline));
     }
     summary_.processes = resident_.gather(run_, saver_->copy_bytes());
@@ -278,9 +285,8 @@ class Run {
 
   void summarise(const std::vector<BytesByCategory>& measured) {
     summary_.steps = steps();
-    summary_.tokens = samples_drawn_ * run_.options.data.seq_len;
-    const Tokens since = (steps() - summary_.resumed_from_step) * tokens_per_step();
-    summary_.tokens_per_second = static_cast<double>(since) / summary_.wall_s;
+    summary_.tokens = tokens_;
+    summary_.tokens_per_second = static_cast<double>(tokens_ - tokens_before_) / summary_.wall_s;
     summary_.mfu = model_flops(summary_.tokens_per_second) / machine_flops_;
     const Host machine = this_host();
     summary_.machine = machine.processor + ", " + machine.instructions;
@@ -305,6 +311,7 @@ class Run {
   Seconds began_ = 0;
   std::int64_t done_ = 0;  // steps
   std::int64_t samples_drawn_ = 0;
+  Tokens tokens_ = 0, tokens_before_ = 0;  // without padding; before a resume
   std::int64_t skipped_in_a_row_ = 0;
   bool stopped_ = false;
   std::deque<KeptStep> kept_;

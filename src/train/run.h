@@ -14,6 +14,7 @@
 #include "train/record/metrics.h"
 #include "train/record/progress.h"
 #include "train/record/run_directory.h"
+#include "train/record/step_documents.h"
 #include "train/record/step_profile.h"
 #include "train/record/step_timeline.h"
 
@@ -38,8 +39,10 @@ struct RunOutcome {
   std::int64_t steps = 0;  // done
   std::string checkpoint;  // of that step; empty: none
   Summary summary;
-  std::vector<StepTimeline> timelines;  // of the last few steps
-  std::vector<StepProfile> profiles;    // of the same steps; empty without RunControl::profile
+  std::optional<schedule::Program> program;  // of the last step, where every step has its own
+  std::optional<StepDocuments> documents;    // of the last step, if it had several in a sequence
+  std::vector<StepTimeline> timelines;       // of the last few steps; with documents of the last alone
+  std::vector<StepProfile> profiles;         // of the same steps; empty without RunControl::profile
   std::string weights_file;
 };
 

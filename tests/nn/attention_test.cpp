@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/merge.h"
@@ -202,6 +203,77 @@ TEST_P(TiledAttention, CarriesAScoreThatIsNoNumberIntoTheOutput) {
   const at::Tensor output = forward(all, 0).output;
   EXPECT_TRUE(output.select(2, 3).isnan().all().item<bool>());
   EXPECT_FALSE(output.narrow(2, 0, 3).isnan().any().item<bool>());
+}
+
+// Documents over several tiles: what no query of a tile sees is not a number, and no result of that tile
+// tells.
+class SkippedTiles : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kTokens = 1500;
+
+  // Whether some query of a tile sees some key of a tile.
+  bool sees(std::int64_t queries, std::int64_t keys) const {
+    const std::int64_t last_query = std::min((queries + 1) * kernels::kQueries, kTokens) - 1;
+    const std::int64_t last_key = std::min((keys + 1) * kernels::kKeys, kTokens) - 1;
+    return sequences.documents[0][queries * kernels::kQueries].item<std::int64_t>() <= last_key &&
+           keys * kernels::kKeys <= last_query;
+  }
+  static at::Tensor tile_of(const at::Tensor& x, std::int64_t tile, std::int64_t size) {
+    return x.narrow(2, tile * size, std::min(size, kTokens - tile * size));
+  }
+  // A copy without numbers in a tile.
+  static at::Tensor spoilt(const at::Tensor& x, std::int64_t tile, std::int64_t size) {
+    at::Tensor copy = x.clone();
+    tile_of(copy, tile, size).fill_(std::numeric_limits<double>::quiet_NaN());
+    return copy;
+  }
+
+  Sequences sequences{{2, 1, {kTokens}}, at::kFloat, AttentionKernel::Tiled};
+  const std::int64_t query_tiles = (kTokens + kernels::kQueries - 1) / kernels::kQueries;
+  const std::int64_t key_tiles = (kTokens + kernels::kKeys - 1) / kernels::kKeys;
+};
+
+TEST_F(SkippedTiles, AreAllThatNoQuerySees) {
+  if (kernels::fastest_attention(at::kFloat) != AttentionKernel::Tiled) GTEST_SKIP() << "no tiles";
+  sequences.draw_documents(400);
+  sequences.documents = sequences.documents.narrow(0, 0, 1);
+  const at::Tensor query = sequences.query.narrow(0, 0, 1).contiguous(),
+                   key = sequences.key.narrow(0, 0, 1).contiguous(),
+                   value = sequences.value.narrow(0, 0, 1).contiguous(),
+                   grad = sequences.grad_output.narrow(0, 0, 1).contiguous();
+  const kernels::Visible visible = sequences.visible(0, 0);
+  const auto attend = [&](const at::Tensor& keys, const at::Tensor& values) {
+    return kernels::attend(query, keys, values, visible, AttentionKernel::Tiled);
+  };
+  const AttentionPart whole = attend(key, value);
+  const auto gradients = [&](const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values) {
+    return kernels::attend_backward(grad, queries, keys, values, whole, visible, AttentionKernel::Tiled);
+  };
+  const auto wanted = gradients(query, key, value);
+  int skipped = 0;
+  for (std::int64_t keys = 0; keys < key_tiles; ++keys) {
+    const at::Tensor bad_key = spoilt(key, keys, kernels::kKeys),
+                     bad_value = spoilt(value, keys, kernels::kKeys);
+    const AttentionPart part = attend(bad_key, bad_value);
+    const auto back = gradients(query, bad_key, bad_value);
+    for (std::int64_t queries = 0; queries < query_tiles; ++queries) {
+      if (sees(queries, keys)) continue;
+      ++skipped;
+      const auto tile = [&](const at::Tensor& x) { return tile_of(x, queries, kernels::kQueries); };
+      expect_same_bits(tile(part.output), tile(whole.output), "output");
+      expect_same_bits(tile(back.query), tile(wanted.query), "gradient of the queries");
+    }
+  }
+  for (std::int64_t queries = 0; queries < query_tiles; ++queries) {
+    const auto back = gradients(spoilt(query, queries, kernels::kQueries), key, value);
+    for (std::int64_t keys = 0; keys < key_tiles; ++keys) {
+      if (sees(queries, keys)) continue;
+      const auto tile = [&](const at::Tensor& x) { return tile_of(x, keys, kernels::kKeys); };
+      expect_same_bits(tile(back.key), tile(wanted.key), "gradient of the keys");
+      expect_same_bits(tile(back.value), tile(wanted.value), "gradient of the values");
+    }
+  }
+  EXPECT_GT(skipped, query_tiles * key_tiles / 2);
 }
 
 TEST(Attention, LogSumExpIsThatOfTheScoresSeen) {

@@ -7,8 +7,11 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
+#include <tuple>
 
+#include "base/random.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/compute.h"
 
@@ -269,6 +272,89 @@ TEST(ExchangePlan, HasNoHelpInTheRamps) {
       EXPECT_EQ(static_cast<int>(there[{exchange.slot, exchange.backward}].size()), size.devices);
     }
   });
+}
+
+// Random works, of slices whose oldest keys nobody reads.
+SliceWork random_work(const PassKey& pass) {
+  const std::uint64_t key = stream_key(packed(pass.key.at_stage(0)), pass.backward ? 2 : 1);
+  SliceWork work{.own = 1 + uniform(key, 0), .halves = {}};
+  const auto halves = static_cast<std::uint64_t>(2 * pass.key.slice);
+  const std::uint64_t unread = halves > 0 ? random_bits(key, 1) % halves : 0;
+  for (std::uint64_t half = 0; half < halves; ++half)
+    work.halves.push_back(half < unread ? 0 : 0.05 + 0.3 * uniform(key, 2 + half));
+  return work;
+}
+
+// Greatest work over the mean, by slot and whether it is one of backwards.
+std::map<std::pair<int, bool>, double> unevenness(const Planned& planned, const ExchangePlan& plan,
+                                                  bool& sound) {
+  std::map<std::pair<int, bool>, std::map<int, double>> works;
+  for (int device = 0; device < planned.program.device_count(); ++device) {
+    const auto& ops = planned.program.devices[device].ops;
+    for (std::uint32_t i = 0; i < ops.size(); ++i) {
+      const bool backward = ops[i].kind != OpKind::Forward;
+      const SliceWork work = random_work({backward, ops[i].key});
+      works[{planned.grid.slot_of[device][i], backward}][device] =
+          std::accumulate(work.halves.begin(), work.halves.end(), work.own);
+    }
+  }
+  for (const PlannedExchange& exchange : plan.exchanges) {
+    const Key& key = planned.program.devices[exchange.owner].ops[exchange.owner_op].key;
+    const SliceWork work = random_work({exchange.backward, key});
+    auto& slot = works.at({exchange.slot, exchange.backward});
+    for (int half = exchange.first_half; half < exchange.first_half + exchange.halves; ++half) {
+      sound = sound && half < std::ssize(work.halves) && work.halves[static_cast<std::size_t>(half)] > 0;
+      slot[exchange.owner] -= work.halves[static_cast<std::size_t>(half)];
+      slot[exchange.partner] += work.halves[static_cast<std::size_t>(half)];
+    }
+  }
+  std::map<std::pair<int, bool>, double> found;
+  for (const auto& [slot, devices] : works) {
+    if (std::ssize(devices) < planned.program.device_count()) continue;
+    double sum = 0, most = 0;
+    for (const auto& [device, work] : devices) {
+      sum += work;
+      most = std::max(most, work);
+    }
+    found[slot] = most * static_cast<double>(devices.size()) / sum;
+  }
+  return found;
+}
+
+TEST(ExchangeByWork, MovesOnlyWhatIsReadAndEvensSlotsOut) {
+  for (const Size& size : {Size{2, 3, 8, 1}, Size{4, 4, 8, 1}, Size{4, 2, 16, 2}, Size{8, 4, 16, 1}}) {
+    const Planned planned(size, ExchangeMode::Off);
+    bool sound = true;
+    const auto mean = [](const std::map<std::pair<int, bool>, double>& slots) {
+      double sum = 0;
+      for (const auto& [slot, uneven] : slots) sum += uneven;
+      return sum / static_cast<double>(slots.size());
+    };
+    const double off = mean(unevenness(planned, planned.plan, sound));
+    double before = off;
+    for (const ExchangeMode mode : {ExchangeMode::Paired, ExchangeMode::Levelled}) {
+      const ExchangePlan plan = plan_exchange(planned.program, planned.grid, mode, 1000, random_work);
+      const double after = mean(unevenness(planned, plan, sound));
+      EXPECT_LT(after, before);
+      before = after;
+    }
+    EXPECT_LT(before - 1, (off - 1) / 3);
+    EXPECT_TRUE(sound);
+  }
+}
+
+TEST(ExchangeByWork, KeepsTheLimit) {
+  const Planned planned({4, 3, 16, 1}, ExchangeMode::Off);
+  for (const int limit : {1, 2}) {
+    for (const ExchangeMode mode : {ExchangeMode::Paired, ExchangeMode::Levelled}) {
+      std::map<std::tuple<int, bool, int>, int> sent;
+      for (const PlannedExchange& exchange :
+           plan_exchange(planned.program, planned.grid, mode, limit, random_work).exchanges)
+        sent[{exchange.slot, exchange.backward, exchange.owner}] += exchange.halves;
+      EXPECT_FALSE(sent.empty());
+      for (const auto& [owner, halves] : sent) EXPECT_LE(halves, 2 * limit);
+    }
+  }
 }
 
 }  // namespace

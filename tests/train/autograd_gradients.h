@@ -115,7 +115,9 @@ inline const Oracle& oracle_of(const run::Options& options) {
                 options.moe.balance_coefficient,
                 options.moe.z_coefficient,
                 number(options.moe.balance_over == "step"),
-                number(options.data.mask == "documents")};
+                number(options.data.mask == "documents"),
+                number(options.data.packing == "concat"),
+                number(document_unit)};
   if (!oracles.contains(key)) oracles[key] = make_oracle(options);
   return oracles.at(key);
 }
@@ -143,7 +145,8 @@ struct Gradients {
   std::vector<Copy> copies;  // of all ranks
 };
 
-inline Gradients gradients_of(const run::Run& run, const reference::Weights& wanted) {
+inline Gradients gradients_of(const run::Run& run, const reference::Weights& wanted,
+                              double tolerance = kGradientTolerance) {
   Gradients gradients;
   std::mutex mutex;
   on_ranks(run, [&](comm::Communicator& world) {
@@ -160,7 +163,7 @@ inline Gradients gradients_of(const run::Run& run, const reference::Weights& wan
       const at::Tensor got = entry.first_moment.reshape({-1}) / (1 - run.options.train.betas[0]);
       if (got.numel() == 0) continue;
       const double scale = std::max(whole.abs().max().item<double>(), 1e-30);  // 0: an expert without tokens
-      expect_near(got / scale, part_of(whole, parameter) / scale, kGradientTolerance,
+      expect_near(got / scale, part_of(whole, parameter) / scale, tolerance,
                   parameter.name + " on rank " + std::to_string(world.rank()));
       gradients.copies.push_back({parameter.name, parameter.shard, parameter.share(), got});
     }
@@ -169,11 +172,11 @@ inline Gradients gradients_of(const run::Run& run, const reference::Weights& wan
 }
 
 // One step of the run, against autograd: loss, gradient norm and every gradient.
-inline Gradients expect_autograd(const run::Options& options) {
+inline Gradients expect_autograd(const run::Options& options, double tolerance = kGradientTolerance) {
   const Oracle& wanted = oracle_of(options);
-  const Gradients got = gradients_of(planned(options), wanted.step.gradients);
-  EXPECT_NEAR(got.loss, wanted.step.loss, kGradientTolerance * wanted.step.loss);
-  EXPECT_NEAR(got.norm, wanted.norm, kGradientTolerance * wanted.norm);
+  const Gradients got = gradients_of(planned(options), wanted.step.gradients, tolerance);
+  EXPECT_NEAR(got.loss, wanted.step.loss, tolerance * wanted.step.loss);
+  EXPECT_NEAR(got.norm, wanted.norm, tolerance * wanted.norm);
   EXPECT_NEAR(got.router_loss, wanted.step.router_loss, 1e-12 * (1 + wanted.step.router_loss));
   return got;
 }

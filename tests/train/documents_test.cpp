@@ -38,6 +38,18 @@ TEST(Documents, GradientsEqualTheSumOverDocumentsTrainedAlone) {
   }
 }
 
+// Nothing is merged over the end of a document then.
+TEST(Documents, GradientsEqualTheSumToTheLastDigitsWhereBoundariesMeetThoseOfSlices) {
+  for (const int slices : {2, 5, 8}) {
+    document_unit = 40 / slices;
+    for (const int devices : {1, 2}) {
+      SCOPED_TRACE(::testing::Message() << "n " << slices << ", p " << devices);
+      expect_autograd(options_of("slimpipe", devices, slices), 1e-12);
+    }
+  }
+  document_unit = 1;
+}
+
 struct Mesh {
   int tensor = 1, context = 1, replicas = 1, devices = 1;
   const char* mode = "auto";
@@ -92,6 +104,99 @@ TEST(Documents, GradientsEqualTheSumOverExpertRanks) {
     options.parallel.ep = 2 * tensor;
     expect_autograd(options);
   }
+}
+
+// Slices of equal work, in numbers that follow the lengths of the micro-batches.
+TEST(Documents, GradientsEqualTheSumWhereverSlicesAreCut) {
+  for (const char* cut : {"tokens", "work"}) {
+    for (const char* exchange : {"off", "paired", "levelled"}) {
+      for (const Tokens slice_tokens : {0, 7}) {
+        for (const Mesh& mesh : {Mesh{1, 1, 1, 1}, Mesh{2, 1, 1, 2}, Mesh{1, 1, 2, 2}, Mesh{1, 1, 1, 4}}) {
+          SCOPED_TRACE(::testing::Message()
+                       << cut << ", " << exchange << ", " << slice_tokens << ", t " << mesh.tensor << ", d "
+                       << mesh.replicas << ", p " << mesh.devices);
+          run::Options options = options_of("slimpipe", mesh.devices, slice_tokens > 0 ? 0 : 5);
+          options.model.shape.kv_heads = 2;
+          options.parallel.tp = mesh.tensor;
+          options.parallel.dp = mesh.replicas;
+          options.schedule.cut = cut;
+          options.schedule.exchange = exchange;
+          options.schedule.slice_tokens = slice_tokens;
+          if (slice_tokens > 0) options.data.packing = "best_fit";
+          expect_autograd(options);
+        }
+      }
+    }
+  }
+}
+
+TEST(Documents, GradientsEqualTheSumWithShardedVocabularyAndSlicesOfEqualWork) {
+  for (const int devices : {2, 4}) {
+    for (const Tokens slice_tokens : {0, 7}) {
+      for (const char* exchange : {"off", "levelled"}) {
+        SCOPED_TRACE(::testing::Message() << devices << ", " << slice_tokens << ", " << exchange);
+        run::Options options = options_of("slimpipe", devices, slice_tokens > 0 ? 0 : 5);
+        options.schedule.vocabulary_parallel = true;
+        options.schedule.cut = "work";
+        options.schedule.exchange = exchange;
+        options.schedule.slice_tokens = slice_tokens;
+        if (slice_tokens > 0) options.data.packing = "best_fit";
+        expect_autograd(options);
+      }
+    }
+  }
+}
+
+TEST(Documents, GradientsEqualTheSumWithContextRanksAndSlicesOfEqualWork) {
+  for (const char* mode : {"gather", "query", "heads"}) {
+    run::Options options = options_of("slimpipe", 2, 5);
+    options.model.shape.kv_heads = 2;
+    options.data.seq_len = 80;
+    options.parallel.cp = 2;
+    options.parallel.cp_mode = mode;
+    options.schedule.cut = "work";
+    expect_autograd(options);
+  }
+}
+
+TEST(Documents, BitsOfPlannedStepsAreThoseOfOneDevice) {
+  for (const bool packed : {false, true}) {
+    const auto cut_by_work = [&](int devices, const char* policy) {
+      run::Options options = options_of("slimpipe", devices, packed ? 0 : 5, "bf16");
+      options.schedule.cut = "work";
+      options.schedule.slice_tokens = packed ? 7 : 0;
+      if (packed) options.data.packing = "best_fit";
+      options.memory.policy = policy;
+      return options;
+    };
+    const Trained wanted = train_steps(planned(cut_by_work(1, "none")), 3);
+    for (const int devices : {2, 3}) {
+      for (const char* policy : {"none", "full"}) {
+        SCOPED_TRACE(::testing::Message() << packed << ", p " << devices << ", " << policy);
+        run::Options options = cut_by_work(devices, policy);
+        expect_equal_runs(train_steps(planned(options), 3), wanted);
+        options.memory.offload.number = 0.5;
+        expect_equal_runs(train_steps(planned(options), 3), wanted);
+      }
+    }
+    run::Options terapipe = cut_by_work(2, "none");
+    terapipe.schedule.name = "terapipe";
+    expect_equal_runs(train_steps(planned(terapipe), 3), wanted);
+  }
+}
+
+TEST(Documents, BitsOfPlannedStepsAreThoseOfAnyNumberOfReplicas) {
+  const auto on = [](int replicas) {
+    run::Options options = options_of("slimpipe", 2, 0, "f32");
+    options.data.packing = "best_fit";
+    options.schedule.slice_tokens = 7;
+    options.schedule.cut = "work";
+    options.parallel.dp = replicas;
+    options.numerics.replicas = 4;
+    return train_steps(planned(options), 3);
+  };
+  const Trained wanted = on(1);
+  for (const int replicas : {2, 4}) expect_equal_runs(on(replicas), wanted);
 }
 
 TEST(Documents, AreRefusedWhereExchangeWouldNeedTwoRunsOfKeys) {

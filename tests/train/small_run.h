@@ -45,7 +45,8 @@ inline run::Run planned(const run::Options& options) {
 }
 
 // Documents of random lengths, up to three times that of a slice of some number of slices, share each
-// sequence; the last token of each has no target.
+// sequence; the last token of each has no target. Lengths are multiples of document_unit.
+inline std::int64_t document_unit = 1;
 inline void draw_documents(reference::MicroBatch& batch, std::uint64_t seed) {
   batch.documents = at::empty_like(batch.tokens);
   const std::int64_t tokens = batch.tokens.size(1);
@@ -55,12 +56,18 @@ inline void draw_documents(reference::MicroBatch& batch, std::uint64_t seed) {
     for (std::int64_t begin = 0; begin < tokens;) {
       const auto length = 1 + static_cast<std::int64_t>(random_bits(stream_key(seed, 3), drawn++) %
                                                         static_cast<std::uint64_t>(longest));
-      const std::int64_t end = std::min(tokens, begin + length);
+      const std::int64_t end = std::min(tokens, begin + length * document_unit);
       batch.documents[sequence].narrow(0, begin, end - begin).fill_(begin);
       batch.targets[sequence][end - 1] = -1;
       begin = end;
     }
   }
+}
+
+// Of a micro-batch; where documents are packed each has its own.
+inline std::int64_t drawn_length(const run::DataOptions& data, std::uint64_t key) {
+  if (data.packing == "concat") return data.seq_len;
+  return 1 + static_cast<std::int64_t>(random_bits(key, 17) % static_cast<std::uint64_t>(data.seq_len));
 }
 
 // Micro-batches of one step, of all replicas; another seed, other tokens.
@@ -69,7 +76,7 @@ inline std::vector<reference::MicroBatch> drawn_batches(const run::Run& run, std
   const run::TrainOptions& train = run.options.train;
   for (int j = 0; j < run.schedule.micro_batches() * run.mesh.data; ++j) {
     const std::uint64_t key = stream_key(seed, static_cast<std::uint64_t>(j));
-    batches.push_back(random_batch(run.shape(), train.micro_batch, run.options.data.seq_len, key));
+    batches.push_back(random_batch(run.shape(), train.micro_batch, drawn_length(run.options.data, key), key));
     if (run.options.data.mask == "documents") draw_documents(batches.back(), key);
   }
   return batches;
@@ -94,6 +101,14 @@ inline train::StepTokens tokens_of(const run::Run& run, int rank,
   const std::ptrdiff_t first = own * run.mesh.coordinates_of(rank).data;
   for (auto* tensors : {&step.tokens, &step.targets, &step.documents})
     if (!tensors->empty()) *tensors = {tensors->begin() + first, tensors->begin() + first + own};
+  const std::ptrdiff_t of_group = std::ssize(batches) / run.options.numerics.replicas;
+  for (std::ptrdiff_t j = 0; j < own; ++j) {
+    std::vector<Tokens> lengths;
+    for (std::ptrdiff_t k = j % of_group; k < std::ssize(batches); k += of_group)
+      lengths.push_back(batches[static_cast<std::size_t>(k)].tokens.size(1));
+    step.fewest.push_back(*std::ranges::min_element(lengths));
+    step.most.push_back(*std::ranges::max_element(lengths));
+  }
   return step;
 }
 

@@ -110,8 +110,13 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_her
   if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
     check_weights(run.options.model);
   Prepared prepared{.run = std::move(run)};
-  prepared.data = std::make_unique<train::TokenData>(prepared.run.options.data, prepared.run.options.train,
-                                                     prepared.run.shape().vocab);
+  const run::Options& options = prepared.run.options;
+  const model::Shape& shape = options.model.shape;
+  prepared.data = std::make_unique<train::TokenData>(
+      options.data, options.train, shape.vocab,
+      train::TokenData::Balancing{.work = run::token_work(options),
+                                  .replicas = options.numerics.replicas,
+                                  .trims = options.schedule.slice_tokens > 0});
   return prepared;
 }
 
@@ -189,7 +194,8 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
       flags.sample > 0 ? train::sample_of(prepared.run, *prepared.data, outcome.weights_file, flags.sample)
                        : std::string();
   std::cout << result_table(prepared.run, outcome.summary, sample, *prepared.directory);
-  if (flags.profile) std::cout << "profile   " << profile_of(prepared.run.program, outcome);
+  if (flags.profile)
+    std::cout << "profile   " << profile_of(outcome.program.value_or(prepared.run.program), outcome);
 }
 
 void report_failure(int rank, const std::exception& failure) {

@@ -52,11 +52,17 @@ struct MetricKey {
   const char* name;
   const char* unit;
 };
-constexpr MetricKey kMetrics[] = {{"loss", "loss", "nats"},
-                                  {"evaluation_loss", "loss on held-out data", "nats"},
-                                  {"balance_loss", "balance loss of the routers", ""},
-                                  {"expert_load", "greatest expert's load over the mean, worst layer", ""},
-                                  {"tokens_per_second", "throughput", "tokens/s"}};
+constexpr MetricKey kMetrics[] = {
+    {"loss", "loss", "nats"},
+    {"evaluation_loss", "loss on held-out data", "nats"},
+    {"balance_loss", "balance loss of the routers", ""},
+    {"expert_load", "greatest expert's load over the mean, worst layer", ""},
+    {"attended", "attended keys, of those without documents", ""},
+    {"work_of_slots", "greatest work in a slot over the mean", ""},
+    {"work_of_micro_batches", "greatest work of a micro-batch over the mean", ""},
+    {"work_of_replicas", "greatest work of a replica over the mean", ""},
+    {"padding_tokens", "padding", "tokens a step"},
+    {"tokens_per_second", "throughput", "tokens/s"}};
 
 // Rows of each layer's experts in one step, over their mean.
 std::optional<report::HeatMap> load_of(const Json& entry) {
@@ -187,6 +193,7 @@ report::Run run_of(const Simulated& simulated) {
   report::Run run{.name = simulated.program.name, .program = simulated.program};
   run.predicted =
       track_of(simulated.measured.empty() ? "predicted" : "simulated", simulated.result, simulated.predicted);
+  run.slices = simulated.slices;
   run.tables.push_back(device_table("Simulated", simulated.result));
   for (const MeasuredStep& step : simulated.measured) {
     run.measured.push_back(track_of(step.label, step.result, simulated.predicted));

@@ -13,6 +13,7 @@
 #include "cli/input/measured_run.h"
 #include "cli/input/stage_costs.h"
 #include "cli/profile/speeds.h"
+#include "cli/simulate/slice_notes.h"
 #include "files/mapped_file.h"
 #include "files/option_file.h"
 #include "files/run_files.h"
@@ -20,11 +21,13 @@
 #include "run/memory.h"
 #include "run/resolve/resolve.h"
 #include "run/settle.h"
+#include "run/step_plan.h"
 #include "schedule/program_text.h"
 #include "sim/costs/measured.h"
 #include "sim/costs/table.h"
 #include "sim/costs/what_if.h"
 #include "train/machine.h"
+#include "train/record/step_documents.h"
 #include "train/record/step_timeline.h"
 
 namespace penstock::cli {
@@ -168,6 +171,18 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
           .predicted = std::move(run.predicted)};
 }
 
+constexpr std::size_t kLongestDocuments = std::size_t{1} << 30;
+
+// The run as its last step's documents made it; without that file, the run itself.
+run::Run with_documents(run::Run run, const std::string& path) {
+  if (!std::filesystem::exists(path)) return run;
+  train::StepDocuments documents =
+      train::parse_step_documents(files::read_text(path, kLongestDocuments), run, path);
+  if (run::is_planned_by_step(run)) return run::planned(run, std::move(documents.content));
+  run.documents = std::move(documents.content.documents);
+  return run;
+}
+
 Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   refuse_factors(flags);
@@ -177,7 +192,7 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
                      "\": a finished run is as it was; simulate its run.toml to change a key");
   const std::filesystem::path folder = flags.schedule.file;
   const auto file = [&](const char* name) { return (folder / name).string(); };
-  const run::Run run = laid_out_run(file(files::kRunFile));
+  const run::Run run = with_documents(laid_out_run(file(files::kRunFile)), file(files::kDocuments));
   MeasuredRun measured = read_measured_run(folder.string(), flags.processor_time);
   Simulated simulated{.program = std::move(measured.program), .typical = measured.typical};
   const auto bytes = run::costs_of(run, sim::assumed_hardware());
@@ -198,6 +213,7 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   }
   simulated.predicted = run::predict_memory(run, simulated.program);
   simulated.mesh = run.mesh;
+  simulated.slices = notes_of_slices(run);
   return simulated;
 }
 

@@ -51,6 +51,7 @@ struct Simulated {
   std::size_t typical = 0;             // the measured step that gave the times
   model::MemoryTable predicted;        // of a run file or directory
   mesh::Mesh mesh;                     // of a run directory
+  std::vector<std::vector<std::string>> slices = {};  // slice_notes.h
 };
 
 // The run of a run file, as if all its ranks were on this host.

@@ -25,7 +25,7 @@ std::string list_outputs(const train::RunDirectory& directory) {
   std::vector<std::string> names;
   for (const char* name :
        {files::kRunFile, files::kMetrics, files::kSummary, files::kWeights, files::kCheckpoints,
-        files::kProfile, files::kProgram, files::kTimeline, files::kTrace}) {
+        files::kProfile, files::kProgram, files::kDocuments, files::kTimeline, files::kTrace}) {
     if (std::filesystem::exists(directory.file(name))) names.emplace_back(name);
   }
   const std::string report = directory.report();
@@ -46,8 +46,11 @@ std::string traffic_line(const std::string& axis, const std::optional<train::Axi
 void write_outputs(const run::Run& run, const train::RunOutcome& outcome,
                    const train::RunDirectory& directory) {
   if (outcome.timelines.empty()) return;
-  files::write_atomically(directory.file(files::kProgram), schedule::to_text(run.program));
+  files::write_atomically(directory.file(files::kProgram),
+                          schedule::to_text(outcome.program.value_or(run.program)));
   files::write_atomically(directory.timeline(), train::to_json(outcome.timelines));
+  if (outcome.documents)
+    files::write_atomically(directory.file(files::kDocuments), train::to_json(*outcome.documents));
   if (!outcome.profiles.empty()) {
     files::write_atomically(directory.file(files::kProfile), train::to_json(outcome.profiles));
   }

@@ -67,23 +67,33 @@ at::Tensor room(const at::Tensor& rows, std::int64_t width) {
 }
 
 void choose_experts(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
-  if (record.scores.defined()) return;
   // Rounded scores would send tokens elsewhere.
   record.scores = kernels::product(kernels::in_accumulator_type(input),
                                    kernels::in_accumulator_type(mixture.router->weight));
   record.routing = route(record.scores, mixture.chosen, mixture.weights, mixture.forced);
   record.order = order_by_expert(record.routing.experts, mixture.router->sizes[0]);
-  record.route = mixture.group->route(record.order.counts);
-  record.row_weights = mixture.group->dispatch(by_row(record.routing.weights, record.order), record.route);
 }
 
-// What the record lacks, from the scores to gate and up.
+// What the record lacks, from the scores to gate and up. The shared expert computes while ranks tell one
+// another their counts.
 void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
-  choose_experts(mixture, input, record);
-  if (!record.dispatched.defined())
-    record.dispatched = mixture.group->dispatch(rows_of_tokens(input, record.order), record.route);
-  if (record.gate.defined()) return;
-  if (mixture.shared.defined()) complete(mixture.shared, input, record.shared);
+  const ExpertGroup& group = *mixture.group;
+  const bool choose = !record.scores.defined(), send = !record.dispatched.defined();
+  const bool compute = !record.gate.defined();
+  RowsUnderWay counts, weights, rows;
+  if (choose) {
+    choose_experts(mixture, input, record);
+    counts = group.begin_route(record.order.counts);
+  }
+  if (compute && mixture.shared.defined()) complete(mixture.shared, input, record.shared);
+  if (choose) {
+    record.route = group.end_route(record.order.counts, std::move(counts));
+    weights = group.begin_dispatch(by_row(record.routing.weights, record.order), record.route);
+  }
+  if (send) rows = group.begin_dispatch(rows_of_tokens(input, record.order), record.route);
+  if (choose) record.row_weights = group.end_dispatch(std::move(weights), record.route);
+  if (send) record.dispatched = group.end_dispatch(std::move(rows), record.route);
+  if (!compute) return;
   const std::int64_t width = mixture.experts.front().gate->sizes[0];
   record.gate = room(record.dispatched, width);
   record.up = room(record.dispatched, width);
@@ -102,7 +112,7 @@ at::Tensor chosen_forward(const Mixture& mixture, const at::Tensor& input, Mixtu
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
                 for_rows_of(results, first, count, product_with(*expert.down), record.product);
               });
-  return sums_of_rows(mixture.group->combine(results, record.route), record.order);
+  return sums_of_rows(mixture.group->begin_combine(std::move(results), record.route).arrived(), record.order);
 }
 
 // Consumes a complete record but for its shared expert.
@@ -110,7 +120,8 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
                                  const at::Tensor& grad_output, const RouteLosses& losses,
                                  MixtureRecord& record, MixtureWeightRecord& pending) {
   const ExpertGroup& group = *mixture.group;
-  at::Tensor grad_rows = group.dispatch(rows_of_tokens(grad_output, record.order), record.route);
+  at::Tensor grad_rows = group.end_dispatch(
+      group.begin_dispatch(rows_of_tokens(grad_output, record.order), record.route), record.route);
   at::Tensor grad_product = room(grad_rows, record.gate.size(1));
   for_experts(mixture, record.route.counts,
               [&](const Expert& expert, std::int64_t first, std::int64_t count) {
@@ -131,12 +142,15 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
                 };
                 for_rows_of(grad_dispatched, first, count, both, grads.gate, grads.up);
               });
-  const at::Tensor grad_weights = by_slot(group.combine(grads.weights, record.route), record.order);
+  // The router computes while the rows travel.
+  RowsUnderWay weights = group.begin_combine(grads.weights, record.route);
+  RowsUnderWay rows = group.begin_combine(std::move(grad_dispatched), record.route);
+  const at::Tensor grad_weights = by_slot(weights.arrived(), record.order);
   at::Tensor grad_scores = route_backward(grad_weights, record.scores, record.routing, mixture.weights);
   add_route_losses_backward(grad_scores, record.scores, record.routing, losses);
   const at::Tensor of_router =
       kernels::product_backward(grad_scores, kernels::in_accumulator_type(mixture.router->weight));
-  at::Tensor grad_input = sums_of_rows(group.combine(grad_dispatched, record.route), record.order, of_router);
+  at::Tensor grad_input = sums_of_rows(rows.arrived(), record.order, of_router);
   pending = {.counts = std::move(record.route.counts),
              .input = input,
              .grad_scores = std::move(grad_scores),

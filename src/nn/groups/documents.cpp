@@ -21,4 +21,19 @@ std::optional<kernels::Visible> Documents::visible(kernels::Mask mask, const Tok
   return kernels::Visible(mask, of_queries, keys.first);
 }
 
+model::Documents lengths_of(const at::Tensor& starts) {
+  model::Documents documents(static_cast<std::size_t>(starts.size(0)));
+  const std::int64_t tokens = starts.size(1);
+  const auto* row = starts.const_data_ptr<std::int64_t>();
+  for (std::vector<Tokens>& lengths : documents) {
+    for (std::int64_t begin = 0, at = 1; at <= tokens; ++at) {
+      if (at < tokens && row[at] == begin) continue;
+      lengths.push_back(at - begin);
+      begin = at;
+    }
+    row += tokens;
+  }
+  return documents;
+}
+
 }  // namespace penstock::nn

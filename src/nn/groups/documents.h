@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "model/documents.h"
 #include "nn/kernels/attention.h"
 
 namespace penstock::nn {
@@ -30,5 +31,8 @@ struct Documents {
   std::optional<kernels::Visible> visible(kernels::Mask mask, const TokenRun& queries,
                                           const TokenRun& keys) const;
 };
+
+// The lengths of the documents of each sequence, in order, of `starts` as above.
+model::Documents lengths_of(const at::Tensor& starts);
 
 }  // namespace penstock::nn

@@ -3,7 +3,9 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
@@ -55,56 +57,80 @@ const ExpertGroup& ExpertGroup::alone() {
   return group;
 }
 
-ExpertRoute ExpertGroup::route(std::span<const std::int64_t> counts) const {
-  ExpertRoute route;
-  if (!ranks_) {
-    route.counts.assign(counts.begin(), counts.end());
-    return route;
-  }
-  const auto e = static_cast<std::size_t>(ranks_->size());
-  PENSTOCK_CHECK(counts.size() % e == 0, "every rank has as many experts");
-  const std::size_t own = counts.size() / e;
-  std::vector<std::int64_t> all(counts.size());
-  timed_part("the counts of an expert group", waited_,
-             [&] { ranks_->all_to_all(std::as_bytes(counts), std::as_writable_bytes(std::span(all))); });
-  route.counts.resize(own);
-  for (std::size_t rank = 0; rank < e; ++rank) {
-    const auto here = counts.subspan(rank * own, own);
-    route.sent.push_back(std::accumulate(here.begin(), here.end(), std::int64_t{0}));
-    const auto from = all.begin() + static_cast<std::ptrdiff_t>(rank * own);
-    route.received.emplace_back(from, from + static_cast<std::ptrdiff_t>(own));
-    for (std::size_t expert = 0; expert < own; ++expert) route.counts[expert] += route.received[rank][expert];
-  }
-  return route;
+at::Tensor RowsUnderWay::arrived() {
+  if (!requests_.empty())
+    timed_part("the rows of an expert group", *waited_, [&] {
+      for (comm::Request& request : requests_) request.wait();
+    });
+  requests_.clear();
+  leaving_.reset();
+  return std::move(arriving_);
 }
 
-at::Tensor ExpertGroup::exchanged(const at::Tensor& rows, std::span<const std::int64_t> sent,
-                                  std::span<const std::int64_t> received) const {
+RowsUnderWay ExpertGroup::exchange(const at::Tensor& rows, std::span<const std::int64_t> sent,
+                                   std::span<const std::int64_t> received) const {
   PENSTOCK_CHECK(rows.is_contiguous(), "rows are sent as they lie");
-  at::Tensor arrived = room_for(std::accumulate(received.begin(), received.end(), std::int64_t{0}), rows);
+  RowsUnderWay way;
+  way.leaving_ = rows;
+  way.arriving_ = room_for(std::accumulate(received.begin(), received.end(), std::int64_t{0}), rows);
+  way.waited_ = &waited_;
   const auto begin = [](std::span<const std::int64_t> counts, int rank) {
     return std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
   };
   const int e = ranks_->size(), mine = ranks_->rank();
   timed_part("the rows of an expert group", waited_, [&] {
-    std::vector<comm::Request> requests;
     for (int step = 1; step < e; ++step) {
       const int from = (mine + e - step) % e, to = (mine + step) % e;
-      const at::Tensor theirs = arrived.narrow(0, begin(received, from), received[from]);
+      const at::Tensor theirs = way.arriving_.narrow(0, begin(received, from), received[from]);
       const at::Tensor ours = rows.narrow(0, begin(sent, to), sent[to]);
-      if (received[from] > 0) requests.push_back(ranks_->receive(bytes_of_tensor(theirs), from, kChannel));
-      if (sent[to] > 0) requests.push_back(ranks_->send(bytes_of_tensor(ours), to, kChannel));
+      if (received[from] > 0)
+        way.requests_.push_back(ranks_->receive(bytes_of_tensor(theirs), from, kChannel));
+      if (sent[to] > 0) way.requests_.push_back(ranks_->send(bytes_of_tensor(ours), to, kChannel));
     }
-    arrived.narrow(0, begin(received, mine), received[mine])
+    way.arriving_.narrow(0, begin(received, mine), received[mine])
         .copy_(rows.narrow(0, begin(sent, mine), sent[mine]));
-    for (comm::Request& request : requests) request.wait();
   });
-  return arrived;
+  return way;
 }
 
-at::Tensor ExpertGroup::dispatch(const at::Tensor& rows, const ExpertRoute& route) const {
-  if (!ranks_) return rows;
-  const at::Tensor arrived = exchanged(rows, route.sent, sums_of(route.received));
+RowsUnderWay ExpertGroup::begin_route(std::span<const std::int64_t> counts) const {
+  if (!ranks_) return {};
+  const auto e = static_cast<std::size_t>(ranks_->size());
+  PENSTOCK_CHECK(counts.size() % e == 0, "every rank has as many experts");
+  at::Tensor told = at::empty({static_cast<std::int64_t>(counts.size())}, at::kLong);
+  std::ranges::copy(counts, told.mutable_data_ptr<std::int64_t>());
+  const std::vector<std::int64_t> each(e, static_cast<std::int64_t>(counts.size() / e));
+  return exchange(told, each, each);
+}
+
+ExpertRoute ExpertGroup::end_route(std::span<const std::int64_t> counts, RowsUnderWay others) const {
+  ExpertRoute route;
+  if (!ranks_) {
+    route.counts.assign(counts.begin(), counts.end());
+    return route;
+  }
+  const at::Tensor told = others.arrived();
+  const std::span all(told.const_data_ptr<std::int64_t>(), counts.size());
+  const auto e = static_cast<std::size_t>(ranks_->size());
+  const std::size_t own = counts.size() / e;
+  route.counts.resize(own);
+  for (std::size_t rank = 0; rank < e; ++rank) {
+    const auto here = counts.subspan(rank * own, own), there = all.subspan(rank * own, own);
+    route.sent.push_back(std::accumulate(here.begin(), here.end(), std::int64_t{0}));
+    route.received.emplace_back(there.begin(), there.end());
+    for (std::size_t expert = 0; expert < own; ++expert) route.counts[expert] += there[expert];
+  }
+  return route;
+}
+
+RowsUnderWay ExpertGroup::begin_dispatch(const at::Tensor& rows, const ExpertRoute& route) const {
+  if (ranks_) return exchange(rows, route.sent, sums_of(route.received));
+  return staying(rows);
+}
+
+at::Tensor ExpertGroup::end_dispatch(RowsUnderWay rows, const ExpertRoute& route) const {
+  at::Tensor arrived = rows.arrived();
+  if (!ranks_) return arrived;
   const KernelTimer timer(Kernel::Dispatch, moved(arrived));
   at::Tensor ordered = room_for(arrived.size(0), arrived);
   for_segments(route, [&](std::int64_t from, std::int64_t to, std::int64_t count) {
@@ -113,8 +139,8 @@ at::Tensor ExpertGroup::dispatch(const at::Tensor& rows, const ExpertRoute& rout
   return ordered;
 }
 
-at::Tensor ExpertGroup::combine(const at::Tensor& rows, const ExpertRoute& route) const {
-  if (!ranks_) return rows;
+RowsUnderWay ExpertGroup::begin_combine(at::Tensor rows, const ExpertRoute& route) const {
+  if (!ranks_) return staying(rows);
   at::Tensor leaving = room_for(rows.size(0), rows);
   {
     const KernelTimer timer(Kernel::Combine, moved(rows));
@@ -122,7 +148,14 @@ at::Tensor ExpertGroup::combine(const at::Tensor& rows, const ExpertRoute& route
       leaving.narrow(0, to, count).copy_(rows.narrow(0, from, count));
     });
   }
-  return exchanged(leaving, sums_of(route.received), route.sent);
+  rows.reset();  // before there is room for others
+  return exchange(leaving, sums_of(route.received), route.sent);
+}
+
+RowsUnderWay ExpertGroup::staying(const at::Tensor& rows) {
+  RowsUnderWay way;
+  way.arriving_ = rows;
+  return way;
 }
 
 }  // namespace penstock::nn

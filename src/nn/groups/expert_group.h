@@ -23,6 +23,18 @@ struct ExpertRoute {
   std::vector<std::int64_t> counts;                 // [own expert] rows from all ranks
 };
 
+// Rows on their way between ranks. Other work may be done before they are waited for.
+class RowsUnderWay {
+ public:
+  at::Tensor arrived();  // waits for them; once
+
+ private:
+  friend class ExpertGroup;
+  at::Tensor leaving_, arriving_;  // alive as long as the requests
+  std::vector<comm::Request> requests_;
+  Seconds* waited_ = nullptr;
+};
+
 class ExpertGroup {
  public:
   // A rank alone has all experts: rows stay where they are.
@@ -32,21 +44,25 @@ class ExpertGroup {
   explicit ExpertGroup(comm::Communicator& ranks) : ranks_(&ranks) {}
 
   // From the rows of this rank's tokens for each of all experts. Ranks tell one another their counts.
-  ExpertRoute route(std::span<const std::int64_t> counts) const;
+  RowsUnderWay begin_route(std::span<const std::int64_t> counts) const;
+  ExpertRoute end_route(std::span<const std::int64_t> counts, RowsUnderWay others) const;
 
   // Rows by expert [R, ...] of this rank's tokens, to the rows of its own experts, as many as route.counts:
   // by expert, of an expert by rank, of a rank in their order. And back.
-  at::Tensor dispatch(const at::Tensor& rows, const ExpertRoute& route) const;
-  at::Tensor combine(const at::Tensor& rows, const ExpertRoute& route) const;
+  RowsUnderWay begin_dispatch(const at::Tensor& rows, const ExpertRoute& route) const;
+  at::Tensor end_dispatch(RowsUnderWay rows, const ExpertRoute& route) const;
+  RowsUnderWay begin_combine(at::Tensor rows, const ExpertRoute& route) const;
 
-  // Seconds that this rank has spent exchanging, and bytes it has sent.
+  // Seconds that this rank has spent sending and waiting, and bytes it has sent.
   Seconds waited() const { return waited_; }
   Bytes sent() const { return ranks_ ? ranks_->bytes_sent() : 0; }
 
  private:
   // sent[r] rows go to rank r, received[r] come from it, in rank order.
-  at::Tensor exchanged(const at::Tensor& rows, std::span<const std::int64_t> sent,
-                       std::span<const std::int64_t> received) const;
+  RowsUnderWay exchange(const at::Tensor& rows, std::span<const std::int64_t> sent,
+                        std::span<const std::int64_t> received) const;
+
+  static RowsUnderWay staying(const at::Tensor& rows);
 
   comm::Communicator* ranks_ = nullptr;
   mutable Seconds waited_ = 0;

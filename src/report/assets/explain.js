@@ -132,6 +132,8 @@ function explainOp(track, d, op) {
              kind.key === 'stage' ? ': ' + unitText(run, device.stage[op]) :
                                     '')
   ]];
+  const held = kind.key === 'full' && (run.sliceNotes[device.microBatch[op]] || [])[device.slice[op]];
+  if (held) lines.push(['holds', held]);
   lines.push(['on', rowName(track.run, d) + ', ' + LANES[kind.lane]]);
   lines.push(['lasted', printSeconds(events.end[op] - events.start[op])]);
   lines.push([

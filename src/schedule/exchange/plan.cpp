@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -50,6 +51,7 @@ std::vector<Slot> full_slots(const Program& program, const SlotGrid& grid) {
 struct Move {
   int owner, partner;
   int halves;
+  int first = -1;  // half; -1: behind those of the owner's moves before
 };
 
 std::vector<int> by_length(const std::vector<Load>& loads) {
@@ -100,6 +102,91 @@ std::vector<Move> levelled(const std::vector<Load>& loads, int limit) {
   }
 }
 
+// What slices of unequal work would move: each device's halves from the oldest that it reads on.
+class UnequalLoads {
+ public:
+  UnequalLoads(const Program& program, const Slot& slot, const WorkOf& work_of, int limit) {
+    double sum = 0;
+    for (std::size_t device = 0; device < slot.loads.size(); ++device) {
+      const Key& key = program.devices[device].ops[slot.loads[device].op].key;
+      SliceWork work = work_of({slot.backward, key});
+      const auto& halves = work.halves;
+      const auto read = std::ranges::find_if(halves, [](double half) { return half > 0; });
+      const double all = std::accumulate(halves.begin(), halves.end(), work.own);
+      sum += all;
+      loads_.push_back({.work = all,
+                        .next = static_cast<int>(read - halves.begin()),
+                        .may_send = 2 * limit,
+                        .halves = std::move(work.halves)});
+      order_.push_back(static_cast<int>(device));
+    }
+    mean_ = sum / static_cast<double>(loads_.size());
+    std::ranges::stable_sort(order_, {}, [&](int device) { return loads_[device].work; });
+  }
+
+  // The longest with the shortest, and so on inwards: half of what they differ in.
+  std::vector<Move> paired() {
+    std::vector<Move> moves;
+    for (std::size_t i = 0, j = order_.size() - 1; i < j; ++i, --j)
+      move(order_[j], order_[i], (loads_[order_[j]].work - loads_[order_[i]].work) / 2, moves);
+    return moves;
+  }
+
+  // The greatest excess to the greatest room, until no half brings a device nearer to the mean. An owner asks
+  // a partner once.
+  std::vector<Move> levelled() {
+    std::vector<Move> moves;
+    std::vector<bool> done(loads_.size(), false);
+    while (true) {
+      int owner = -1;
+      for (int device = 0; device < std::ssize(loads_); ++device) {
+        if (!done[device] && (owner < 0 || loads_[device].work > loads_[owner].work)) owner = device;
+      }
+      if (owner < 0 || loads_[owner].work <= mean_) return moves;
+      int partner = owner;
+      for (int device = 0; device < std::ssize(loads_); ++device) {
+        const bool asked = std::ranges::any_of(
+            moves, [&](const Move& move) { return move.owner == owner && move.partner == device; });
+        if (!asked && loads_[device].work < loads_[partner].work) partner = device;
+      }
+      const double amount = std::min(loads_[owner].work - mean_, mean_ - loads_[partner].work);
+      if (!move(owner, partner, amount, moves)) done[owner] = true;
+    }
+  }
+
+ private:
+  struct UnequalLoad {
+    double work = 0;
+    int next = 0;      // the first half that is still here
+    int may_send = 0;  // halves
+    std::vector<double> halves;
+  };
+
+  // As many halves as come nearest to the amount; false when none does.
+  bool move(int owner, int partner, double amount, std::vector<Move>& moves) {
+    UnequalLoad& from = loads_[owner];
+    int halves = 0;
+    double moved = 0;
+    while (from.next + halves < std::ssize(from.halves) && halves < from.may_send) {
+      const double half = from.halves[from.next + halves];
+      if (moved + half - amount > amount - moved) break;
+      moved += half;
+      ++halves;
+    }
+    if (halves == 0) return false;
+    moves.push_back({owner, partner, halves, from.next});
+    from.next += halves;
+    from.may_send -= halves;
+    from.work -= moved;
+    loads_[partner].work += moved;
+    return true;
+  }
+
+  std::vector<UnequalLoad> loads_;
+  std::vector<int> order_;  // least work first
+  double mean_ = 0;
+};
+
 // An owner's partners get its keys from the oldest on.
 void add_moves(const Slot& slot, std::vector<Move> moves, std::vector<PlannedExchange>& exchange) {
   std::ranges::stable_sort(moves, {}, &Move::owner);
@@ -111,7 +198,7 @@ void add_moves(const Slot& slot, std::vector<Move> moves, std::vector<PlannedExc
                         .partner = move.partner,
                         .owner_op = slot.loads[move.owner].op,
                         .partner_op = slot.loads[move.partner].op,
-                        .first_half = sent[move.owner],
+                        .first_half = move.first >= 0 ? move.first : sent[move.owner],
                         .halves = move.halves});
     sent[move.owner] += move.halves;
   }
@@ -132,14 +219,18 @@ ExchangeMode parse_exchange_mode(std::string_view name) {
 }
 
 ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, ExchangeMode exchange,
-                           int limit) {
+                           int limit, const WorkOf& work) {
   ExchangePlan plan;
   if (exchange == ExchangeMode::Off || limit <= 0) return plan;
   limit = std::min(limit, kMostSlices);
+  const bool pairs = exchange == ExchangeMode::Paired;
   for (const Slot& slot : full_slots(compute_only, grid)) {
-    add_moves(slot,
-              exchange == ExchangeMode::Paired ? paired(slot.loads, limit) : levelled(slot.loads, limit),
-              plan.exchanges);
+    if (work) {
+      UnequalLoads loads(compute_only, slot, work, limit);
+      add_moves(slot, pairs ? loads.paired() : loads.levelled(), plan.exchanges);
+    } else {
+      add_moves(slot, pairs ? paired(slot.loads, limit) : levelled(slot.loads, limit), plan.exchanges);
+    }
   }
   return plan;
 }

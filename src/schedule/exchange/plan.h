@@ -7,6 +7,7 @@
 // its oldest, with its queries, and merges what comes back. The slice's own diagonal block stays at home.
 #pragma once
 
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -40,10 +41,17 @@ struct ExchangePlan {
   std::vector<PlannedExchange> exchanges;  // by slot, forward before backward, then by owner and first half
 };
 
+// The work of a forward or a backward of a slice, in any unit.
+struct SliceWork {
+  double own = 0;              // stays: products, and the attention to the slice's own keys
+  std::vector<double> halves;  // the attention to each half of the earlier slices; none to what is not read
+};
+using WorkOf = std::function<SliceWork(const PassKey&)>;
+
 // `limit`: K,V slices a device may send in one slot, any number. Slots in which not all devices run the same
-// kind of work have no exchange.
+// kind of work have no exchange. Without `work` all slices are equally long and every half counts alike.
 ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, ExchangeMode exchange,
-                           int limit);
+                           int limit, const WorkOf& work = {});
 
 // What a plan comes to over the slots in which all devices run a forward, counting a slice that has j earlier
 // ones as j + 1/2 of work.

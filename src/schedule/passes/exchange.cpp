@@ -33,9 +33,10 @@ std::vector<Exchange> find_exchanges(const Program& program, const ContextExchan
         "context exchange needs slots in which all devices run forwards together, then backwards together; " +
         program.name + " has none: use slimpipe");
   }
-  require_one_n(program);
+  if (!wanted.work) require_one_n(program);
   std::vector<Exchange> exchanges;
-  for (const PlannedExchange& part : plan_exchange(program, *grid, wanted.mode, wanted.limit).exchanges) {
+  for (const PlannedExchange& part :
+       plan_exchange(program, *grid, wanted.mode, wanted.limit, wanted.work).exchanges) {
     Exchange& exchange = exchanges.emplace_back();
     exchange.of = action_of(program.devices[part.owner].ops[part.owner_op]);
     exchange.during = action_of(program.devices[part.partner].ops[part.partner_op]);

@@ -20,12 +20,13 @@ struct ContextExchange {
   ExchangeMode mode = ExchangeMode::Off;
   int limit = 1000;                                     // K,V slices that a device may send in one slot
   std::function<ExchangeBytes(const Exchange&)> bytes;  // empty: 0
+  WorkOf work;                                          // empty: slices are equally long
 };
 
 // The exchange of a compute-only program, as exchange_plan.h says; law: check() finds nothing wrong with it,
 // no device sends more than the limit in a slot, and without exchange the program is as before. Throws
-// InputError when exchange is wanted and the program has no slot grid (schedule/slot_grid.h) or micro-batches
-// of different n, naming what would work.
+// InputError when exchange is wanted and the program has no slot grid (schedule/slot_grid.h) or, without
+// `work`, micro-batches of different n, naming what would work.
 std::vector<Exchange> find_exchanges(const Program& compute_only, const ContextExchange& wanted);
 
 }  // namespace penstock::schedule

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/memory/terms.h"
+#include "model/slice_halves.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
 
@@ -31,6 +32,36 @@ std::map<std::uint16_t, int> kept_in(const Work& work, int stage) {
   const auto [first, count] = work.layers[stage];
   for (std::int64_t layer = first; layer < first + count; ++layer) ++layers[work.kept_of(layer).bits];
   return layers;
+}
+
+// What the queries of a slice attend to, in its own length.
+struct Attended {
+  double own = 1;      // of the causal half of its own keys
+  double earlier = 0;  // slices before it
+};
+
+Attended attended(const Work& work, int micro_batch, int slice) {
+  const auto& [begin, length] = work.slices[micro_batch][slice];
+  const auto tokens = static_cast<double>(length);
+  if (work.documents.empty()) return {1, static_cast<double>(begin) / tokens};
+  const model::Documents& documents = work.documents[micro_batch];
+  const auto sequences = static_cast<double>(documents.size());
+  const model::TokenRange queries{begin, length};
+  return {model::attended_pairs(documents, queries, queries) / (sequences * tokens * (tokens + 1) / 2),
+          model::attended_pairs(documents, queries, {0, begin}) / (sequences * tokens * tokens)};
+}
+
+// As much for every slice of the micro-batch: what context exchange aims at.
+Attended level_attended(const Work& work, int micro_batch) {
+  const auto slices = static_cast<int>(work.slices[micro_batch].size());
+  if (work.documents.empty()) return {1, 0.5 * (slices - 1)};
+  Attended mean{0, 0};
+  for (int slice = 0; slice < slices; ++slice) {
+    const Attended one = attended(work, micro_batch, slice);
+    mean.own += one.own / slices;
+    mean.earlier += one.earlier / slices;
+  }
+  return mean;
 }
 
 }  // namespace
@@ -76,8 +107,8 @@ LayerSlice AnalyticCosts::layer_slice(int micro_batch, int slice, model::KeepSet
   const auto& cut = work.slices[micro_batch];
   const auto own = static_cast<double>(cut[slice].length);
   const double sequence = static_cast<double>(cut.back().begin + cut.back().length);
-  const auto slices = static_cast<double>(cut.size());
-  const bool level = options_.level_attention;
+  const Attended attention =
+      options_.level_attention ? level_attended(work, micro_batch) : attended(work, micro_batch, slice);
   return {.shape = work.shape,
           .mesh = work.mesh,
           .context = work.context,
@@ -85,7 +116,8 @@ LayerSlice AnalyticCosts::layer_slice(int micro_batch, int slice, model::KeepSet
           .keep = keep,
           .tokens = own * static_cast<double>(work.sequences) / work.mesh.context,
           .own = own,
-          .earlier = level ? 0.5 * (slices - 1) : static_cast<double>(cut[slice].begin) / own,
+          .seen = attention.own,
+          .earlier = attention.earlier,
           .sequence = sequence,
           .expert_load = options_.expert_load,
           .sliced = cut.size() > 1};
@@ -233,6 +265,19 @@ AttentionShare AnalyticCosts::attention(int, std::uint32_t, const Op& op) const 
   if (op.kind == OpKind::Forward) share.seconds = at(op).forward_attention;
   if (is_backward(op.kind)) share.seconds = at(op).backward_attention;
   return share;
+}
+
+double AnalyticCosts::share_of_attention(const schedule::Exchange& exchange) const {
+  const Work& work = bytes_.work();
+  const schedule::Key& key = exchange.of.key;
+  if (work.documents.empty()) return Costs::share_of_attention(exchange);
+  const auto& cut = work.slices[key.micro_batch];
+  const model::Documents& documents = work.documents[key.micro_batch];
+  const model::TokenRange& queries = cut[key.slice];
+  double moved = 0;
+  for (const model::SlicePart& part : model::parts_of_halves(cut, exchange.first_half, exchange.halves))
+    moved += model::attended_pairs(documents, queries, {cut[part.slice].begin + part.begin, part.length});
+  return moved / model::attended_pairs(documents, queries, {0, queries.begin + queries.length});
 }
 
 }  // namespace penstock::sim

@@ -36,6 +36,7 @@ class AnalyticCosts final : public Costs {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
+  double share_of_attention(const schedule::Exchange& exchange) const override;
   RecordBytes record(const schedule::Key& key) const override { return bytes_.record(key); }
   ActionBytes action(int device, const schedule::Op& op) const override { return bytes_.action(device, op); }
   StageBytes stage(int number) const override { return bytes_.stage(number); }

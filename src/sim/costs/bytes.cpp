@@ -32,8 +32,14 @@ model::KeepSet Work::kept_of(std::int64_t layer) const {
 }
 
 RunBytes::RunBytes(Work work) : work_(std::move(work)) {
-  for (const auto& cut : work_.slices) {
-    cut_of_.push_back(static_cast<int>(std::ranges::find(work_.slices, cut) - work_.slices.begin()));
+  const auto alike = [&](std::size_t j, std::size_t k) {
+    return work_.slices[j] == work_.slices[k] &&
+           (work_.documents.empty() || work_.documents[j] == work_.documents[k]);
+  };
+  for (std::size_t j = 0; j < work_.slices.size(); ++j) {
+    std::size_t first = 0;
+    while (!alike(j, first)) ++first;
+    cut_of_.push_back(static_cast<int>(first));
   }
 }
 

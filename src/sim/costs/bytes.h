@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mesh/mesh.h"
+#include "model/documents.h"
 #include "model/memory/action.h"
 #include "model/memory/policy.h"
 #include "model/memory/visit.h"
@@ -24,6 +25,7 @@ struct Work {
   std::vector<model::LayerRange> layers;               // of each stage
   std::vector<int> devices;                            // of each stage; empty: all on different ones
   std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
+  std::vector<model::Documents> documents;             // of each; empty: every sequence is one
   std::int64_t sequences = 1;                          // b, of a micro-batch
   model::Precision precision = model::Precision::BF16;
   // Of each layer of the model; empty: everything. With slices each holds kv, the cache.
@@ -61,7 +63,7 @@ class RunBytes final : public MemoryCosts {
   Bytes hidden_bytes(int micro_batch, int slice) const;
 
   const Work& work() const { return work_; }
-  // The first micro-batch that is cut like this one.
+  // The first micro-batch that is cut like this one, and has the same documents.
   int cut_of(int micro_batch) const { return cut_of_[micro_batch]; }
 
  private:

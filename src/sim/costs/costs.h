@@ -69,6 +69,10 @@ class Costs : public MemoryCosts {
   virtual AttentionShare attention(int /*device*/, std::uint32_t /*index*/, const schedule::Op&) const {
     return {};
   }
+  // Of the attention of the owner's op. Halves of slices count alike, and the op's own keys as one of them.
+  virtual double share_of_attention(const schedule::Exchange& exchange) const {
+    return exchange.halves / static_cast<double>(2 * exchange.of.key.slice + 1);
+  }
 };
 
 // The value, when it is finite and not negative; throws InputError naming it otherwise.

@@ -48,7 +48,7 @@ AttentionRates backward_rates(const Hardware& hardware, double tokens) {
 // Of 2 products forward: 4 FLOPs a pair of query and key and number of the heads.
 Seconds attention_seconds(const FlashAttention& attention, const AttentionRates& rates) {
   const double pairs = 4.0 * attention.queries * attention.tokens * attention.width;
-  return pairs / 2 / rates.own + attention.earlier * pairs / rates.earlier;
+  return attention.seen * pairs / 2 / rates.own + attention.earlier * pairs / rates.earlier;
 }
 
 double elementwise_rate(const Hardware& hardware, const Numbers& rates, double state) {

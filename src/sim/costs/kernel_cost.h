@@ -16,10 +16,11 @@ Seconds matrix_product_backward(const Hardware& hardware, double m, double n, do
 Seconds matrix_product_weights(const Hardware& hardware, double m, double n, double k, double accumulate);
 
 // Flash attention of a slice of `queries` (in calls of `tokens` each, one for every sequence) over its own
-// keys and those of `earlier` slices of the same length, heads·d = width; forward, and backward (2.5 times
-// the arithmetic: five products against two).
+// keys, of whose causal half documents leave the part `seen`, and those of `earlier` slices of the same
+// length, heads·d = width; forward, and backward (2.5 times the arithmetic: five products against two).
 struct FlashAttention {
   double queries, tokens, earlier, width;
+  double seen = 1;
 };
 Seconds flash_attention(const Hardware& hardware, const FlashAttention& attention);
 Seconds flash_attention_backward(const Hardware& hardware, const FlashAttention& attention);

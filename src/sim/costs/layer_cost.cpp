@@ -27,7 +27,7 @@ struct Site {
   double queries() const { return as_double(shape().query_width()); }
   double keys() const { return as_double(shape().kv_width()); }
   double hidden_bytes() const { return hardware.number_bytes() * tokens * hidden(); }
-  FlashAttention flash() const { return {tokens, slice.own, slice.earlier, queries() / t}; }
+  FlashAttention flash() const { return {tokens, slice.own, slice.earlier, queries() / t, slice.seen}; }
   bool has_experts() const { return shape().experts > 1; }
   // Whole experts work on the rank's own tokens: nothing is gathered or scattered around them.
   bool folds_experts() const { return engine.folded_experts && has_experts(); }

@@ -20,6 +20,7 @@ struct LayerSlice {
   model::KeepSet keep;
   double tokens = 0;              // that a tensor group multiplies together: b·T/c
   double own = 0;                 // T, keys of the slice itself
+  double seen = 1;                // of the causal half of those, where documents leave less
   double earlier = 0;             // slices before it, each as long
   double sequence = 0;            // keys of the whole sequence, for attention with its scores in memory
   double expert_load = 1;         // rows of the busiest of e ranks over their mean

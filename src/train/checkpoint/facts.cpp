@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kForm = "penstock checkpoint 2";
 constexpr const char* kEarlierForm = "penstock checkpoint 1";  // with XXH3 of every tensor
 
+constexpr const char* kTokens = "tokens";  // optional
+
 struct IntegerMember {
   const char* key;
   std::int64_t CheckpointFacts::*value;
@@ -146,6 +148,7 @@ std::string to_json(const CheckpointFacts& facts) {
     const bool finite = facts.*value && std::isfinite(*(facts.*value));
     document[key] = finite ? Json(*(facts.*value)) : Json(nullptr);
   }
+  if (facts.tokens) document[kTokens] = *facts.tokens;
   document["settings"] = Json::object();
   for (const auto& [name, value] : facts.settings) document["settings"][name] = value;
   document["index"] = files::checksum_text(facts.index);
@@ -165,6 +168,7 @@ CheckpointFacts parse_checkpoint_facts(std::string_view text, std::string_view o
   CheckpointFacts facts;
   for (const auto& [key, value] : kIntegers) facts.*value = read.count(document, key);
   for (const auto& [key, value] : kNumbers) facts.*value = read.number(document, key);
+  if (document.contains(kTokens)) facts.tokens = read.count(document, kTokens);
   for (const auto& [name, value] : read.object(document, "settings").items()) {
     facts.settings.emplace_back(name, read.word(value, name));
   }

@@ -66,6 +66,8 @@ Settings settings_of(const run::Run& run, int threads) {
     if (counts(option)) settings.emplace_back(option.name(), value_text(option));
   }
   settings.emplace_back(kSlices, slices_of(run));
+  settings.emplace_back("schedule.cut", json_quote(options.schedule.cut));
+  settings.emplace_back("schedule.slice_tokens", std::to_string(options.schedule.slice_tokens));
   settings.emplace_back(kThreads, std::to_string(threads));
   return settings;
 }

@@ -47,10 +47,29 @@ Ends ends_by_split(const TokenSource& source, const std::string& split) {
           shares[1] > 0 ? "data.split = " + json_quote(split) : ""};
 }
 
+void require_whole(const Named& named, std::int64_t begin, std::span<const std::int64_t> ends,
+                   Tokens longest) {
+  for (std::size_t document = 0; document < ends.size(); ++document) {
+    const std::int64_t length = ends[document] - (document == 0 ? begin : ends[document - 1]);
+    require(length <= longest,
+            named.name + ": the document at token " + text(ends[document] - length) + " has " + text(length) +
+                " tokens, more than data.seq_len = " + text(longest) +
+                ", and data.long_documents = \"refuse\": use \"split\"" + ", or a greater data.seq_len");
+  }
+}
+
+std::shared_ptr<const Packing> pack(const Named& named, std::int64_t begin, std::int64_t end,
+                                    const Cut& cut) {
+  if (!cut.packs || begin == end) return nullptr;
+  const std::vector<std::int64_t> ends = named.source.document_ends(begin, end);
+  if (!cut.splits) require_whole(named, begin, ends, cut.seq_len);
+  return std::make_shared<Packing>(pieces_of(begin, ends, cut.seq_len, cut.full_targets), cut.seq_len);
+}
+
 // A stretch of at least one sample.
 Stretch checked(const Named& named, std::int64_t begin, std::int64_t end, const Cut& cut,
                 const std::string& part, const std::string& remedy) {
-  const Stretch stretch{&named.source, begin, end};
+  const Stretch stretch{&named.source, begin, end, pack(named, begin, end, cut)};
   if (cut.samples(stretch) > 0) return stretch;
   throw InputError(named.name + " has " + text(end - begin) + " " + named.unit + " " + part +
                    ", fewer than one sample of " + text(cut.needed()) + " tokens; use " + remedy);
@@ -74,19 +93,48 @@ Numbers shares_of(const std::vector<Stretch>& training, const Cut& cut, const Nu
   return shares;
 }
 
+Tokens length_of(const Sample& sample) {
+  Tokens tokens = 0;
+  for (const Piece& piece : sample.pieces) tokens += piece.length;
+  return tokens;
+}
+
+std::optional<Balance> balance_of(const run::DataOptions& data, const run::TrainOptions& train,
+                                  const TokenData::Balancing& balancing) {
+  if (data.packing != "balanced") return {};
+  return Balance{.shares = {train.batch, balancing.replicas, train.micro_batch},
+                 .window = data.window,
+                 .work = balancing.work};
+}
+
 }  // namespace
 
-TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab)
-    : cut_{data.seq_len, train.loss_targets == "s"},
+TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab,
+                     const Balancing& balancing, std::unique_ptr<TokenSource> source)
+    : cut_{.seq_len = data.seq_len,
+           .full_targets = train.loss_targets == "s",
+           .packs = data.packing != "concat",
+           .splits = data.long_documents == "split"},
       masks_documents_(data.mask == "documents"),
       masks_loss_(data.loss == "assistant"),
+      trims_(balancing.trims),
+      groups_(balancing.replicas),
       batch_(train.batch),
       micro_batch_(train.micro_batch),
       padding_(std::min(files::kPadding, vocab - 1)) {
-  require(!data.text.empty() || !data.megatron.empty(),
+  require(source || !data.text.empty() || !data.megatron.empty(),
           "data.text is missing; name a text file, or data.megatron");
   std::vector<Stretch> training, held_out;
-  if (data.megatron.empty()) {
+  const auto take = [&](const Named& named) {
+    take_parts(named,
+               data.split.empty() ? ends_by_fraction(named.source.size(), data.validation_fraction)
+                                  : ends_by_split(named.source, data.split),
+               cut_, training, held_out);
+  };
+  if (source) {
+    sources_.push_back(std::move(source));
+    take({*sources_.back(), "the documents", "tokens"});
+  } else if (data.megatron.empty()) {
     text_ = on_behalf_of("data.text", [&] { return files::MappedFile(data.text); });
     sources_.push_back(tokens_of_text(text_->text()));
     const Named named{*sources_[0], "data.text = " + json_quote(data.text), "bytes"};
@@ -95,17 +143,17 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
     training_text_ = text_->text().substr(0, static_cast<std::size_t>(training[0].end));
     held_out_text_ = text_->text().substr(training_text_.size());
   }
-  for (const std::string& prefix : data.megatron) {
+  const bool replaced = !sources_.empty();
+  for (std::size_t i = 0; i < data.megatron.size() && !replaced; ++i) {
+    const std::string& prefix = data.megatron[i];
     sources_.push_back(on_behalf_of("data.megatron", [&] { return tokens_of_megatron(prefix, vocab); }));
-    const Named named{*sources_.back(), "data.megatron = " + json_quote(prefix), "tokens"};
-    take_parts(named,
-               data.split.empty() ? ends_by_fraction(named.source.size(), data.validation_fraction)
-                                  : ends_by_split(named.source, data.split),
-               cut_, training, held_out);
+    take({*sources_.back(), "data.megatron = " + json_quote(prefix), "tokens"});
   }
   const std::uint64_t seed = stream_key(static_cast<std::uint64_t>(train.seed), hash("samples"));
   const Numbers shares = shares_of(training, cut_, data.megatron_weights);
-  training_.emplace(std::move(training), cut_, data.megatron_weights, train.shuffle, seed);
+  trained_on_ = training;
+  training_.emplace(std::move(training), cut_, data.megatron_weights, train.shuffle, seed,
+                    balance_of(data, train, balancing));
   if (!held_out.empty()) {
     held_out_.emplace(std::move(held_out), cut_, shares, /*shuffle=*/false, seed);
     evaluation_samples_ = held_out_->distinct(train.evaluate_sequences);
@@ -113,53 +161,142 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
   if (!is_text()) training_batch(0);  // reports a wrong vocabulary before anything is written
 }
 
-TokenData::Marks TokenData::marks_of(const Samples::Place& place) const {
-  const auto tokens = static_cast<std::size_t>(cut_.needed());
+TokenData::Marks TokenData::marks_of(const TokenSource& source, const Piece& piece) const {
+  const auto tokens = static_cast<std::size_t>(piece.length + (piece.continues ? 1 : 0));
   Marks marks{std::vector<std::int64_t>(tokens), std::vector<char>(tokens, 1)};
-  if (masks_documents_) place.source->document_starts(place.first, marks.starts);
-  for (std::int64_t& start : marks.starts) start = std::max<std::int64_t>(start - place.first, 0);
-  if (masks_loss_) place.source->learnt(place.first, marks.learnt);
+  if (masks_documents_) source.document_starts(piece.first, marks.starts);
+  for (std::int64_t& start : marks.starts) start = std::max<std::int64_t>(start - piece.first, 0);
+  if (masks_loss_) source.learnt(piece.first, marks.learnt);
   return marks;
 }
 
-// In the sample, of the same document, and to be learnt.
+// In the piece or behind it, of the same document, and to be learnt.
 bool TokenData::Marks::has_target(std::int64_t token) const {
   const auto next = static_cast<std::size_t>(token + 1);
   return next < starts.size() && starts[next] <= token && learnt[next] == 1;
 }
 
-std::int64_t TokenData::count_targets(const Samples::Place& place) const {
-  if (!masks_documents_ && !masks_loss_) return cut_.needed() - 1;
-  const Marks marks = marks_of(place);
+std::int64_t TokenData::count_targets(const TokenSource& source, const Piece& piece) const {
+  if (!masks_documents_ && !masks_loss_) return piece.length - (piece.continues ? 0 : 1);
+  const Marks marks = marks_of(source, piece);
   std::int64_t count = 0;
-  for (std::int64_t token = 0; token < cut_.seq_len; ++token) count += marks.has_target(token) ? 1 : 0;
+  for (std::int64_t token = 0; token < piece.length; ++token) count += marks.has_target(token) ? 1 : 0;
   return count;
 }
 
-void TokenData::fill(const Samples::Place& place, const Row& row) const {
-  std::vector<std::int64_t> sample(static_cast<std::size_t>(cut_.needed()));
-  place.source->read(place.first, sample);
-  const Marks marks = marks_of(place);
-  for (std::int64_t token = 0; token < cut_.seq_len; ++token) {
+// The tokens of the row from `at` on.
+void TokenData::fill(const TokenSource& source, const Piece& piece, std::int64_t at, const Row& row) const {
+  std::vector<std::int64_t> tokens(static_cast<std::size_t>(piece.length + (piece.continues ? 1 : 0)));
+  source.read(piece.first, tokens);
+  const Marks marks = marks_of(source, piece);
+  for (std::int64_t token = 0; token < piece.length; ++token) {
     const auto index = static_cast<std::size_t>(token);
-    row.tokens[token] = sample[index];
-    row.targets[token] = marks.has_target(token) ? sample[index + 1] : kNoTarget;
-    if (row.starts) row.starts[token] = marks.starts[index];
+    row.tokens[at + token] = tokens[index];
+    row.targets[at + token] = marks.has_target(token) ? tokens[index + 1] : kNoTarget;
+    if (row.starts) row.starts[at + token] = at + marks.starts[index];
   }
 }
 
-// place_of(i): where row i of the batch begins, or nothing for a row of padding.
-template <class PlaceOf>
-StepTokens TokenData::batch(const Part& part, PlaceOf place_of) const {
+// What the pieces leave is padding, where every token is a document of its own, so that it costs little.
+void TokenData::fill(const Sample& sample, Tokens length, const Row& row) const {
+  std::int64_t at = 0;
+  for (const Piece& piece : sample.pieces) {
+    fill(*sample.source, piece, at, row);
+    at += piece.length;
+  }
+  for (; at < length; ++at) {
+    row.tokens[at] = padding_;
+    row.targets[at] = kNoTarget;
+    if (row.starts) row.starts[at] = at;
+  }
+}
+
+// Of each micro-batch over the groups of the batch, whatever replicas have them.
+void TokenData::note_lengths(const std::vector<Sample>& samples, std::int64_t replicas,
+                             std::vector<Tokens>& fewest, std::vector<Tokens>& most) const {
+  const std::int64_t of_group = batch_ / groups_;
+  for (std::int64_t j = 0; j < batch_ / replicas; ++j) {
+    const auto length = [&](std::int64_t group) {
+      return length_of(samples[static_cast<std::size_t>(group * of_group + j % of_group)]);
+    };
+    fewest.push_back(length(0));
+    most.push_back(length(0));
+    for (std::int64_t group = 1; group < groups_; ++group) {
+      fewest.back() = std::min(fewest.back(), length(group));
+      most.back() = std::max(most.back(), length(group));
+    }
+  }
+}
+
+BatchTokens TokenData::count(std::int64_t first) const {
+  BatchTokens count;
+  for (const Sample& sample : training_->drawn(first, batch_)) {
+    count.tokens += length_of(sample);
+    for (const Piece& piece : sample.pieces) {
+      std::int64_t start = 0;
+      sample.source->document_starts(piece.first, {&start, 1});
+      count.continued += start < piece.first ? 1 : 0;
+      count.documents += std::ssize(sample.source->document_ends(piece.first, piece.first + piece.length));
+    }
+  }
+  if (!trims_) count.padding = batch_ * cut_.seq_len - count.tokens;
+  return count;
+}
+
+run::StepContent TokenData::content(std::int64_t first, Part part) const {
+  const std::vector<Sample> samples = training_->drawn(first, batch_);
+  const std::int64_t rows = batch_ / part.replicas;
+  run::StepContent content;
+  for (std::int64_t row = part.replica * rows; row < (part.replica + 1) * rows; ++row) {
+    if (row % micro_batch_ == 0) content.documents.emplace_back();
+    const Sample& sample = samples[static_cast<std::size_t>(row)];
+    std::vector<Tokens>& lengths = content.documents.back().emplace_back();
+    for (const Piece& piece : sample.pieces) {
+      Tokens begin = piece.first;
+      for (const std::int64_t end : sample.source->document_ends(begin, begin + piece.length)) {
+        lengths.push_back(end - begin);
+        begin = end;
+      }
+    }
+    if (!trims_) lengths.insert(lengths.end(), static_cast<std::size_t>(cut_.seq_len - length_of(sample)), 1);
+  }
+  if (trims_) {
+    note_lengths(samples, part.replicas, content.fewest, content.most);
+  } else {
+    content.fewest.assign(content.documents.size(), cut_.seq_len);
+    content.most = content.fewest;
+  }
+  return content;
+}
+
+std::vector<Tokens> TokenData::document_lengths() const {
+  std::vector<Tokens> lengths;
+  for (const Stretch& stretch : trained_on_) {
+    std::int64_t begin = stretch.begin;
+    for (const std::int64_t end : stretch.source->document_ends(stretch.begin, stretch.end)) {
+      lengths.push_back(end - begin);
+      begin = end;
+    }
+  }
+  return lengths;
+}
+
+// Rows beyond the samples are padding.
+StepTokens TokenData::batch(const Part& part, const std::vector<Sample>& samples, bool trims) const {
   StepTokens step;
   const std::int64_t rows = batch_ / part.replicas, first = part.replica * rows;
-  for (std::int64_t row = 0; row < batch_; ++row) {
-    if (const auto place = place_of(row)) step.target_count += count_targets(*place);
+  for (const Sample& sample : samples) {
+    step.token_count += length_of(sample);
+    for (const Piece& piece : sample.pieces) step.target_count += count_targets(*sample.source, piece);
   }
+  if (trims) note_lengths(samples, part.replicas, step.fewest, step.most);
+  if (!trims) step.padding = batch_ * cut_.seq_len - step.token_count;
+  Tokens length = cut_.seq_len;
   const auto add_room = [&](std::vector<at::Tensor>& tensors) {
-    tensors.push_back(at::empty({micro_batch_, cut_.seq_len}, at::kLong));
+    tensors.push_back(at::empty({micro_batch_, length}, at::kLong));
   };
   for (std::int64_t row = first; row < first + rows; ++row) {
+    if (trims) length = length_of(samples[static_cast<std::size_t>(row)]);
     if (row % micro_batch_ == 0) {
       add_room(step.tokens);
       add_room(step.targets);
@@ -167,32 +304,24 @@ StepTokens TokenData::batch(const Part& part, PlaceOf place_of) const {
     }
     const auto row_of = [&](std::vector<at::Tensor>& tensors) {
       if (tensors.empty()) return static_cast<std::int64_t*>(nullptr);
-      return tensors.back().mutable_data_ptr<std::int64_t>() + row % micro_batch_ * cut_.seq_len;
+      return tensors.back().mutable_data_ptr<std::int64_t>() + row % micro_batch_ * length;
     };
-    const Row filled{row_of(step.tokens), row_of(step.targets), row_of(step.documents)};
-    if (const std::optional<Samples::Place> place = place_of(row)) {
-      fill(*place, filled);
-      continue;
-    }
-    std::fill_n(filled.tokens, cut_.seq_len, padding_);
-    std::fill_n(filled.targets, cut_.seq_len, kNoTarget);
-    if (filled.starts) std::fill_n(filled.starts, cut_.seq_len, 0);
+    fill(row < std::ssize(samples) ? samples[static_cast<std::size_t>(row)] : Sample(), length,
+         {row_of(step.tokens), row_of(step.targets), row_of(step.documents)});
   }
   return step;
 }
 
 StepTokens TokenData::training_batch(std::int64_t first, Part part) const {
-  return batch(part, [&](std::int64_t row) { return std::optional(training_->at(first + row)); });
+  return batch(part, training_->drawn(first, batch_), trims_);
 }
 
 std::int64_t TokenData::evaluation_batches() const { return (evaluation_samples_ + batch_ - 1) / batch_; }
 
 StepTokens TokenData::evaluation_batch(std::int64_t index, Part part) const {
   PENSTOCK_CHECK(index >= 0 && index < evaluation_batches(), "an evaluation batch exists");
-  return batch(part, [&](std::int64_t row) {
-    const std::int64_t sample = index * batch_ + row;
-    return sample < evaluation_samples_ ? std::optional(held_out_->at(sample)) : std::nullopt;
-  });
+  const std::int64_t first = index * batch_;
+  return batch(part, held_out_->drawn(first, std::min(batch_, evaluation_samples_ - first)), false);
 }
 
 }  // namespace penstock::train

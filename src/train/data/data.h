@@ -12,17 +12,35 @@
 
 #include "files/mapped_file.h"
 #include "run/options.h"
+#include "run/step_plan.h"
 #include "train/data/samples.h"
 #include "train/data/token_source.h"
 #include "train/step/interpreter.h"
 
 namespace penstock::train {
 
+// What a batch holds.
+struct BatchTokens {
+  Tokens tokens = 0;           // of documents
+  Tokens padding = 0;          // behind them
+  std::int64_t documents = 0;  // and parts of such
+  std::int64_t continued = 0;  // of these, parts that do not begin their document
+};
+
 class TokenData {
  public:
   // Maps the files, in a time independent of their size, and reads the first batch. Throws InputError naming
   // the file and the defect, also when a part is shorter than one sample.
-  TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab);
+  struct Balancing {
+    model::TokenWork work;      // of data.packing = "balanced"
+    std::int64_t replicas = 1;  // that share out a batch: numerics.replicas
+    bool trims = false;         // training micro-batches have one sequence, which ends with its documents
+  };
+  // `source`: instead of the files that `data` names.
+  TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab,
+            const Balancing& balancing, std::unique_ptr<TokenSource> source = nullptr);
+  TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab)
+      : TokenData(data, train, vocab, Balancing()) {}
 
   std::int64_t samples() const { return training_->count(); }  // of one epoch
 
@@ -43,6 +61,15 @@ class TokenData {
   StepTokens training_batch(std::int64_t first, Part part) const;
   StepTokens training_batch(std::int64_t first) const { return training_batch(first, Part()); }
 
+  // Of the batch that begins with this sample.
+  BatchTokens count(std::int64_t first) const;
+
+  // What the plan of a step depends on, of that part of the batch, without reading its tokens.
+  run::StepContent content(std::int64_t first, Part part) const;
+
+  // Lengths of all documents that are trained on.
+  std::vector<Tokens> document_lengths() const;
+
   // Evaluation uses the first held-out samples, at most train.evaluate_sequences, in order; the last batch is
   // filled with padding rows without targets. No batches when nothing is held out.
   std::int64_t evaluation_batches() const;
@@ -54,28 +81,33 @@ class TokenData {
   struct Row {
     std::int64_t *tokens, *targets, *starts;
   };
-  // What a sample's tokens belong to: of each the place in the sample where its document begins, and whether
-  // it is a target.
+  // What a piece's tokens belong to: of each the place in the piece where its document begins, and whether
+  // it is a target. Of a piece that continues also of the token behind it.
   struct Marks {
     std::vector<std::int64_t> starts;
     std::vector<char> learnt;
 
     bool has_target(std::int64_t token) const;  // the next one
   };
-  Marks marks_of(const Samples::Place& place) const;
-  std::int64_t count_targets(const Samples::Place& place) const;
-  void fill(const Samples::Place& place, const Row& row) const;
-  template <class PlaceOf>
-  StepTokens batch(const Part& part, PlaceOf place_of) const;
+  Marks marks_of(const TokenSource& source, const Piece& piece) const;
+  std::int64_t count_targets(const TokenSource& source, const Piece& piece) const;
+  void fill(const TokenSource& source, const Piece& piece, std::int64_t at, const Row& row) const;
+  void fill(const Sample& sample, Tokens length, const Row& row) const;
+  StepTokens batch(const Part& part, const std::vector<Sample>& samples, bool trims) const;
+  void note_lengths(const std::vector<Sample>& samples, std::int64_t replicas, std::vector<Tokens>& fewest,
+                    std::vector<Tokens>& most) const;
 
   Cut cut_;
   bool masks_documents_, masks_loss_;
+  bool trims_;           // micro-batches end with their documents
+  std::int64_t groups_;  // of the batch, whose micro-batches have as many slices in each
   std::int64_t batch_;
   std::int64_t micro_batch_;
   std::int64_t padding_;  // token of padding rows
   std::optional<files::MappedFile> text_;
   std::string_view training_text_, held_out_text_;
   std::vector<std::unique_ptr<TokenSource>> sources_;
+  std::vector<Stretch> trained_on_;
   std::optional<Samples> training_, held_out_;
   std::int64_t evaluation_samples_ = 0;
 };

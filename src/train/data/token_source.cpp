@@ -23,6 +23,7 @@ class TextTokens : public TokenSource {
     std::ranges::fill(starts, 0);
   }
   void learnt(std::int64_t, std::span<char> learnt) const override { std::ranges::fill(learnt, 1); }
+  std::vector<std::int64_t> document_ends(std::int64_t, std::int64_t end) const override { return {end}; }
   std::int64_t end_of_documents(double share) const override { return share < 0.5 ? 0 : size(); }
 
  private:
@@ -51,6 +52,16 @@ class MegatronTokens : public TokenSource {
       ++first;
     }
   }
+  std::vector<std::int64_t> document_ends(std::int64_t begin, std::int64_t end) const override {
+    const files::MegatronIndex& index = data_.index();
+    std::vector<std::int64_t> ends;
+    for (std::int64_t document = index.document_of(begin); begin < end; ++document) {
+      const std::int64_t next = std::min(index.document_begin(document + 1), end);
+      if (next > begin) ends.push_back(next);  // over empty documents
+      begin = next;
+    }
+    return ends;
+  }
   void learnt(std::int64_t first, std::span<char> learnt) const override { mask_.read(first, learnt); }
   std::int64_t end_of_documents(double share) const override {
     const auto documents = static_cast<double>(data_.index().documents());
@@ -63,7 +74,45 @@ class MegatronTokens : public TokenSource {
   std::int64_t vocab_;
 };
 
+class LengthsAlone : public TokenSource {
+ public:
+  explicit LengthsAlone(std::span<const Tokens> lengths) : begins_{0} {
+    for (const Tokens length : lengths) begins_.push_back(begins_.back() + length);
+  }
+
+  std::int64_t size() const override { return begins_.back(); }
+  void read(std::int64_t, std::span<std::int64_t> tokens) const override { std::ranges::fill(tokens, 0); }
+  void document_starts(std::int64_t first, std::span<std::int64_t> starts) const override {
+    auto next = std::ranges::upper_bound(begins_, first);
+    for (std::int64_t& start : starts) {
+      if (next != begins_.end() && first == *next) ++next;
+      start = next[-1];
+      ++first;
+    }
+  }
+  std::vector<std::int64_t> document_ends(std::int64_t begin, std::int64_t end) const override {
+    std::vector<std::int64_t> ends;
+    for (auto next = std::ranges::upper_bound(begins_, begin); begin < end; ++next) {
+      ends.push_back(std::min(*next, end));
+      begin = *next;
+    }
+    return ends;
+  }
+  void learnt(std::int64_t, std::span<char> learnt) const override { std::ranges::fill(learnt, 1); }
+  std::int64_t end_of_documents(double share) const override {
+    const auto documents = static_cast<double>(begins_.size() - 1);
+    return begins_[static_cast<std::size_t>(std::nearbyint(share * documents))];
+  }
+
+ private:
+  std::vector<std::int64_t> begins_;  // of each document, and the end of all
+};
+
 }  // namespace
+
+std::unique_ptr<TokenSource> tokens_of_lengths(std::span<const Tokens> lengths) {
+  return std::make_unique<LengthsAlone>(lengths);
+}
 
 std::unique_ptr<TokenSource> tokens_of_text(std::string_view text) {
   return std::make_unique<TextTokens>(text);

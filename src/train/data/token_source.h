@@ -7,6 +7,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/units.h"
 
 namespace penstock::train {
 
@@ -27,12 +30,18 @@ class TokenSource {
   // Of the same tokens, 1 where it is a target and 0 where it is read alone. Errors as above.
   virtual void learnt(std::int64_t first, std::span<char> learnt) const = 0;
 
+  // The ends of the documents of the tokens [begin, end), the last one's at most `end`. Errors as above.
+  virtual std::vector<std::int64_t> document_ends(std::int64_t begin, std::int64_t end) const = 0;
+
   // The end of the first `share` of the documents, rounded to whole documents. A text is one document.
   virtual std::int64_t end_of_documents(double share) const = 0;
 };
 
 // The bytes of a text, owned by the caller.
 std::unique_ptr<TokenSource> tokens_of_text(std::string_view text);
+
+// Documents of these lengths, all above 0, whose tokens are 0.
+std::unique_ptr<TokenSource> tokens_of_lengths(std::span<const Tokens> lengths);
 
 // A pair of .bin and .idx files of Megatron. Throws InputError as files::MegatronData does.
 std::unique_ptr<TokenSource> tokens_of_megatron(const std::string& prefix, std::int64_t vocab);

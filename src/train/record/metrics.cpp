@@ -54,6 +54,15 @@ void add_traffic(Json& object, const char* axis, const std::optional<AxisTraffic
   object[std::string(axis) + "_waited_s"] = traffic->waited;
 }
 
+void add_work(Json& object, const DocumentWork& work) {
+  object["padding_tokens"] = work.padding;
+  object["attended"] = work.attended;
+  if (work.slots) object["work_of_slots"] = *work.slots;
+  object["work_of_micro_batches"] = work.micro_batches;
+  object["work_of_replicas"] = work.replicas;
+  object["planning_s"] = work.planning_s;
+}
+
 }  // namespace
 
 std::string to_json(const StepMetrics& metrics) {
@@ -78,6 +87,7 @@ std::string to_json(const StepMetrics& metrics) {
     line["expert_load"] = metrics.load->greatest_over_mean();
     line["expert_rows"] = metrics.load->rows;
   }
+  if (metrics.documents) add_work(line, *metrics.documents);
   if (metrics.skipped) line["skipped"] = true;
   if (metrics.evaluation_loss) line["evaluation_loss"] = *metrics.evaluation_loss;
   return line.dump();

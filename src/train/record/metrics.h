@@ -12,6 +12,7 @@
 #include "files/event_file.h"
 #include "model/memory/table.h"
 #include "train/record/axis_traffic.h"
+#include "train/record/document_work.h"
 #include "train/record/expert_load.h"
 
 namespace penstock::train {
@@ -33,6 +34,7 @@ struct StepMetrics {
   std::optional<AxisTraffic> context = {};       // of several context ranks
   std::optional<AxisTraffic> expert = {};        // of several expert ranks
   std::optional<ExpertLoad> load = {};           // of layers with experts
+  std::optional<DocumentWork> documents = {};    // of sequences of several documents
   bool skipped = false;                          // no update: no targets, or loss or gradient not finite
   std::optional<double> evaluation_loss;         // after this step's update
 };

@@ -28,9 +28,13 @@ GradientBuffers::GradientBuffers(const run::Run& run, const schedule::DeviceProg
     for (nn::Parameter* parameter : unit.parameters) {
       Members& members = classes_[{number, phase_of(*parameter)}];
       members.buffers.push_back({.parameter = parameter, .open = {}, .complete = {}, .spare = {}, .own = {}});
-      members.expected.resize(static_cast<std::size_t>(groups_));
     }
   }
+  expect(list);
+}
+
+void GradientBuffers::expect(const schedule::DeviceProgram& list) {
+  for (auto& [one, members] : classes_) members.expected.assign(static_cast<std::size_t>(groups_), 0);
   for (const Op& op : list.ops) {
     for (const Class& one : classes_of(op))
       ++classes_.at(one).expected[static_cast<std::size_t>(group_of(op))];

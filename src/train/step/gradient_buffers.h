@@ -22,6 +22,9 @@ class GradientBuffers {
   // `list` is the device's of run.program; run and units outlive the buffers.
   GradientBuffers(const run::Run& run, const schedule::DeviceProgram& list, Units& units);
 
+  // The next step's list, instead.
+  void expect(const schedule::DeviceProgram& list);
+
   // Around every op that adds to gradients: puts the buffers of the op's group into its parameters, and adds
   // up the groups that it completes. After the last one a parameter's gradient is the sum over all groups.
   void enter(const schedule::Op& op);

@@ -22,12 +22,24 @@ using schedule::OpKind;
 
 }  // namespace
 
-Interpreter::Interpreter(const run::Run& run, const schedule::Program& program, Mode mode, DeviceParts parts)
+run::StepContent content_of(const StepTokens& step) {
+  run::StepContent content{.documents = {}, .fewest = step.fewest, .most = step.most};
+  for (const at::Tensor& starts : step.documents) {
+    content.documents.push_back(nn::lengths_of(starts));
+    if (!step.most.empty()) continue;
+    content.fewest.push_back(starts.size(1));
+    content.most.push_back(starts.size(1));
+  }
+  return content;
+}
+
+Interpreter::Interpreter(const run::Run& run, const schedule::Program& program, run::Cuts cuts, Mode mode,
+                         DeviceParts parts)
     : run_(run),
       mode_(mode),
       parts_(std::move(parts)),
       list_(program.devices.at(parts_.pipeline->rank())),
-      slices_(run::cuts_of(run.options, program.slices)),
+      slices_(std::move(cuts)),
       type_(nn::compute_type(run.precision)) {
   for (const auto& ranges : slices_) {
     first_slot_.push_back(slots_per_stage_);

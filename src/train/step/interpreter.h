@@ -18,6 +18,7 @@
 #include "nn/stage.h"
 #include "nn/vocabulary_shard.h"
 #include "run/run.h"
+#include "run/step_plan.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 #include "train/exchange/server.h"
@@ -28,14 +29,20 @@
 
 namespace penstock::train {
 
-// The tokens of one step of one pipeline, on every device: m micro-batches of b sequences of s tokens. Of
-// several replicas each has its own micro-batches.
+// The tokens of one step of one pipeline, on every device: m micro-batches of b sequences of s tokens, where
+// s may be another one in each. Of several replicas each has its own micro-batches.
 struct StepTokens {
-  std::vector<at::Tensor> tokens;     // m × [b, s] int64
-  std::vector<at::Tensor> targets;    // m × [b, s] int64; -1: no target
-  std::vector<at::Tensor> documents;  // m × [b, s] int64, contiguous, as in nn::Documents; or empty: none
-  std::int64_t target_count = 0;      // targets that are not -1, over all micro-batches of all replicas
+  std::vector<at::Tensor> tokens;       // m × [b, s] int64
+  std::vector<at::Tensor> targets;      // m × [b, s] int64; -1: no target
+  std::vector<at::Tensor> documents;    // m × [b, s] int64, contiguous, as in nn::Documents; or empty: none
+  std::int64_t target_count = 0;        // targets that are not -1, over all micro-batches of all replicas
+  Tokens token_count = 0, padding = 0;  // the same of documents and behind them; of TokenData
+  // s of each micro-batch in the replica that has fewest, and in the one that has most; empty: as here.
+  std::vector<Tokens> fewest = {}, most = {};
 };
+
+// What a plan for the step depends on; nothing without documents.
+run::StepContent content_of(const StepTokens& step);
 
 enum class Mode { Train, Evaluate };
 
@@ -73,8 +80,10 @@ struct DeviceParts {
 
 class Interpreter {
  public:
-  // `program`: the run's step or its evaluation. Run, program and parts must outlive the interpreter.
-  Interpreter(const run::Run& run, const schedule::Program& program, Mode mode, DeviceParts parts);
+  // `program`: the run's step or its evaluation, whose slices are `cuts`. Run, program and parts must outlive
+  // the interpreter.
+  Interpreter(const run::Run& run, const schedule::Program& program, run::Cuts cuts, Mode mode,
+              DeviceParts parts);
 
   // One step, from first to last op. Throws RunError when a peer is lost.
   StepResult run(const StepTokens& step);

@@ -104,12 +104,35 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile)
     optimizer_ = std::make_unique<Optimizer>(parameters(), run.options.train);
   }
   prepare_replicas();
-  offloader_ = make_offloader(run, device);
   ledger_.reset_peaks();  // exclude the creation of parameters
-  exchange_server_ = make_exchange_server();
-  training_ = make_interpreter(run.program, Mode::Train);
-  evaluating_ = make_interpreter(evaluation_, Mode::Evaluate);
+  make_step_parts();
+  evaluating_ = make_interpreter(evaluation_, run::cuts_of(run.options, evaluation_.slices), Mode::Evaluate);
   made_ = true;
+}
+
+// Of this step's documents.
+void Trainer::plan_for(const StepTokens& tokens) {
+  const Seconds began = steady_seconds();
+  content_ = content_of(tokens);
+  if (run::is_planned_by_step(run_)) {
+    training_.reset();  // they use the plan before
+    exchange_server_.reset();
+    offloader_.reset();
+    planned_ = run::planned(run_, content_);
+    make_step_parts();
+  }
+  planning_ = steady_seconds() - began;
+}
+
+// What carries out the plan.
+void Trainer::make_step_parts() {
+  training_.reset();  // uses the others
+  const run::Run& run = plan();
+  const int device = groups_.pipeline->rank();
+  gradients_->expect(run.program.devices[device]);
+  offloader_ = make_offloader(run, device);
+  exchange_server_ = make_exchange_server();
+  training_ = make_interpreter(run.program, run.slices, Mode::Train);
 }
 
 // What every wait of this rank does for the others meanwhile.
@@ -183,6 +206,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   const at::AutoDispatchBelowADInplaceOrView explicit_backward;  // no operation records itself for autograd
   const nn::ProfileScope profiled(profiles_ ? &profile_ : nullptr);
   const Seconds began = steady_seconds();
+  plan_for(tokens);
   exchanging_ = true;
   StepResult result = training_->run(tokens);
   exchanging_ = false;
@@ -191,6 +215,8 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   memory_ = std::move(result.memory);
   processor_seconds_ = std::move(result.processor_seconds);
   gather_facts(steady_seconds() - began);
+  if (!content_.documents.empty())
+    report_.documents = gather_document_work(plan(), content_, tokens.padding, planning_, groups_.world);
   return report_;
 }
 
@@ -233,7 +259,7 @@ void Trainer::update(const std::vector<double>& loss_sums) {
 }
 
 void Trainer::gather_facts(Seconds seconds) {
-  const auto& list = run_.program.devices[groups_.pipeline->rank()];
+  const auto& list = plan().program.devices[groups_.pipeline->rank()];
   const CopyFacts copied = copies();
   const CollectiveFacts moved = replicas_ ? replicas_->facts() : CollectiveFacts{};
   const auto [tensor, context, expert] = layer_groups_.traffic();
@@ -263,12 +289,13 @@ void Trainer::gather_facts(Seconds seconds) {
 }
 
 std::unique_ptr<ExchangeServer> Trainer::make_exchange_server() {
-  if (run_.program.exchanges.empty()) return nullptr;
-  return std::make_unique<ExchangeServer>(run_, groups_.pipeline,
+  if (plan().program.exchanges.empty()) return nullptr;
+  return std::make_unique<ExchangeServer>(plan(), groups_.pipeline,
                                           [this] { return replicas_ && replicas_->advance(); });
 }
 
-std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& program, Mode mode) {
+std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& program, run::Cuts cuts,
+                                                       Mode mode) {
   const bool training = mode == Mode::Train, exchanges = training && exchange_server_;
   DeviceParts parts{.stages = stages_,
                     .pipeline = exchanges   ? exchange_server_->pipeline()
@@ -285,7 +312,7 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
                     .meanwhile = [this] { return advance(); },
                     .ledger = &ledger_,
                     .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }};
-  return std::make_unique<Interpreter>(run_, program, mode, std::move(parts));
+  return std::make_unique<Interpreter>(plan(), program, std::move(cuts), mode, std::move(parts));
 }
 
 }  // namespace penstock::train

@@ -13,8 +13,10 @@
 #include "nn/stage.h"
 #include "nn/vocabulary_shard.h"
 #include "run/run.h"
+#include "run/step_plan.h"
 #include "train/exchange/server.h"
 #include "train/offload/offloader.h"
+#include "train/record/document_work.h"
 #include "train/record/expert_load.h"
 #include "train/step/interpreter.h"
 #include "train/step/layer_groups.h"
@@ -38,7 +40,8 @@ struct StepReport {
   std::optional<double> collective_hidden;
   // Between the ranks of those axes, if there are several.
   std::optional<AxisTraffic> tensor, context, expert;
-  std::optional<ExpertLoad> load;  // of a model with experts
+  std::optional<ExpertLoad> load;         // of a model with experts
+  std::optional<DocumentWork> documents;  // where sequences are of several documents
 };
 
 class Trainer {
@@ -68,6 +71,11 @@ class Trainer {
   void weights_from_masters();  // after the masters were changed from outside
   Optimizer& optimizer() { return *optimizer_; }
   const nn::Ledger& ledger() const { return ledger_; }
+
+  // What the latest step was carried out by: the run itself, or the run planned for the step's documents.
+  const run::Run& plan() const { return planned_ ? *planned_ : run_; }
+  const run::StepContent& content() const { return content_; }  // of its documents; empty without
+
   comm::Pipeline pipeline() { return groups_.pipeline; }
   CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }
 
@@ -77,11 +85,17 @@ class Trainer {
   nn::ExpertOptions expert_options();
   Units units();
   void prepare_replicas();
-  std::unique_ptr<Interpreter> make_interpreter(const schedule::Program& program, Mode mode);
+  std::unique_ptr<Interpreter> make_interpreter(const schedule::Program& program, run::Cuts cuts, Mode mode);
+  void plan_for(const StepTokens& tokens);
+  void make_step_parts();
   double mean_loss(const std::vector<double>& loss_sums, std::int64_t targets);
   void update(const std::vector<double>& loss_sums);
   void gather_facts(Seconds seconds);
+
   const run::Run& run_;
+  std::optional<run::Run> planned_;  // where plans differ from step to step
+  run::StepContent content_;
+  Seconds planning_ = 0;
   const schedule::Program evaluation_;
   const bool profiles_;
   bool made_ = false;  // groups may wait while the members after them do not exist yet

@@ -111,7 +111,9 @@ void add_product_backward(at::Tensor& sum, const at::Tensor& grad_output, const 
   const KernelTimer timer(Kernel::ProductBackward,
                           product_work(grad_output.size(0), weight.size(0), weight.size(1)));
   if (widened(sum)) {
-    sum.copy_(at::addmm(sum.to(at::kFloat), grad_output.to(at::kFloat), weight.to(at::kFloat)));
+    at::Tensor wide = sum.to(at::kFloat);
+    at::addmm_out(wide, wide, grad_output.to(at::kFloat), weight.to(at::kFloat));
+    sum.copy_(wide);
   } else {
     at::addmm_out(sum, sum, grad_output, weight);
   }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/record/step_documents.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace penstock::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool are_lengths(const Json& list) {
+  return list.is_array() && !list.empty() && std::ranges::all_of(list, [](const Json& length) {
+           return length.is_number_unsigned() && length > 0u && length < std::uint64_t{1} << 40;
+         });
+}
+
+// Sequences of one micro-batch, all equally long.
+bool are_documents(const Json& sequences, std::int64_t count) {
+  if (!sequences.is_array() || std::ssize(sequences) != count) return false;
+  if (!std::ranges::all_of(sequences, are_lengths)) return false;
+  const model::Documents documents = sequences.get<model::Documents>();
+  return std::ranges::all_of(documents, [&](const std::vector<Tokens>& lengths) {
+    return model::sequence_length({lengths}) == model::sequence_length(documents);
+  });
+}
+
+}  // namespace
+
+std::string to_json(const StepDocuments& documents) {
+  const run::StepContent& content = documents.content;
+  return Json{{"step", documents.step},
+              {"fewest", content.fewest},
+              {"most", content.most},
+              {"micro_batches", content.documents}}
+             .dump() +
+         "\n";
+}
+
+StepDocuments parse_step_documents(std::string_view json, const run::Run& run, std::string_view origin) {
+  const Json file = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const auto micro_batches = static_cast<std::size_t>(run.schedule.micro_batches());
+  const auto member = [&](const char* key) { return file.is_object() ? file.value(key, Json()) : Json(); };
+  const Json step = member("step"), fewest = member("fewest"), most = member("most"),
+             documents = member("micro_batches");
+  const bool good = step.is_number_unsigned() && are_lengths(fewest) && are_lengths(most) &&
+                    fewest.size() == micro_batches && most.size() == micro_batches && documents.is_array() &&
+                    documents.size() == micro_batches &&
+                    std::ranges::all_of(documents, [&](const Json& sequences) {
+                      return are_documents(sequences, run.sequences());
+                    });
+  if (!good)
+    throw InputError(std::string(origin) + ": has not the documents of " + std::to_string(micro_batches) +
+                     " micro-batches of " + std::to_string(run.sequences()) + " sequences");
+  return {.step = step.get<std::int64_t>(),
+          .content = {.documents = documents.get<std::vector<model::Documents>>(),
+                      .fewest = fewest.get<std::vector<Tokens>>(),
+                      .most = most.get<std::vector<Tokens>>()}};
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock data, and runs whose steps are planned for their documents, as a shell sees them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/random.h"
+#include "cli/run_program.h"
+#include "files/mapped_file.h"
+#include "files/megatron_files.h"
+
+namespace penstock::cli {
+namespace {
+
+using penstock::testing::Arguments;
+using penstock::testing::Ending;
+using penstock::testing::lines_of;
+using Json = nlohmann::json;
+
+struct Folder {
+  Scratch scratch;
+
+  // Documents of log-normal lengths, and a list of these.
+  Folder() {
+    std::vector<std::int32_t> lengths;
+    std::vector<std::uint16_t> tokens;
+    std::string listed;
+    for (std::uint64_t i = 0; i < 400; ++i) {
+      lengths.push_back(1 + static_cast<std::int32_t>(std::exp(3.0 + 1.2 * normal(1, i))));
+      listed += std::to_string(lengths.back()) + "\n";
+      for (std::int32_t k = 0; k < lengths.back(); ++k)
+        tokens.push_back(static_cast<std::uint16_t>(random_bits(2, tokens.size()) % 250));
+    }
+    scratch.write("a.bin", testing::bin_of(tokens));
+    scratch.write("a.idx", testing::idx_of(lengths).bytes());
+    scratch.write("lengths.txt", listed);
+  }
+  std::string file(const std::string& name) const { return scratch / name; }
+};
+
+Ending run(Arguments arguments) {
+  arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
+  return testing::run_program(arguments);
+}
+
+std::string run_file(const Folder& folder) {
+  const std::string path = folder.file("run.toml");
+  folder.scratch.write(
+      "run.toml",
+      "[model]\nlayers = 4\nhidden = 32\nffn = 48\nheads = 4\nvocab = 259\n[data]\nmegatron = \"" +
+          folder.file("a") +
+          "\"\nseq_len = 256\nvalidation_fraction = 0\n[parallel]\npp = 2\n[train]\nbatch = 4\nsteps = 2\n"
+          "precision = \"f32\"\nthreads = 1\n[output]\ndir = \"" +
+          folder.file("out") + "\"\n");
+  return path;
+}
+
+TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
+  const Folder folder;
+  const std::string file = run_file(folder);
+  for (const Arguments& source : {Arguments{file}, {"stats", file}, {folder.file("lengths.txt"), file}}) {
+    Arguments command{"data"};
+    command.insert(command.end(), source.begin(), source.end());
+    command.insert(command.end(), {"--hardware", "assumed", "--steps", "3", "--json"});
+    const Ending ending = run(command);
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    const Json rows = Json::parse(ending.out);
+    std::set<std::string> packings;
+    for (const Json& row : rows) {
+      packings.insert(row["packing"].get<std::string>());
+      EXPECT_GE(row["work_of_slots"].get<double>(), 1);
+      EXPECT_GE(row["work_of_micro_batches"].get<double>(), 1);
+      EXPECT_GT(row["tokens_per_second"].get<double>(), 0);
+      EXPECT_LT(row["attended"].get<double>(), 0.9);
+      if (row["slice_tokens"] != 0) EXPECT_EQ(row["padding"], 0);
+    }
+    EXPECT_EQ(packings.size(), 3);
+    EXPECT_EQ(rows.size(), 10);
+  }
+  const Ending text = run({"data", file, "--hardware", "assumed"});
+  EXPECT_NE(text.out.find("best  data.packing"), std::string::npos) << text.out << text.err;
+  EXPECT_NE(text.out.find("documents 400"), std::string::npos) << text.out;
+}
+
+TEST(DataCommand, RefusesWhatIsNoListOfLengths) {
+  const Folder folder;
+  const std::string file = run_file(folder);
+  for (const char* text : {"12\n0\n", "12\nx\n", "12\n-3\n", "12\n1.5\n"}) {
+    folder.scratch.write("bad.txt", text);
+    const Ending ending = run({"data", folder.file("bad.txt"), file, "--hardware", "assumed"});
+    EXPECT_EQ(ending.exit_code, 2);
+    EXPECT_NE(ending.err.find("bad.txt, line 2"), std::string::npos) << ending.err;
+  }
+  folder.scratch.write("bad.txt", "\n\n");
+  EXPECT_EQ(run({"data", folder.file("bad.txt"), file, "--hardware", "assumed"}).exit_code, 2);
+  EXPECT_EQ(run({"data", file, "--steps", "0"}).exit_code, 2);
+}
+
+TEST(PlannedSteps, AreToldByMetricsReportAndTrace) {
+  const Folder folder;
+  const std::string file = run_file(folder);
+  const Ending trained = run({"train", file, "--ranks", "2", "--data.packing", "balanced", "--schedule.cut",
+                              "work", "--schedule.slice_tokens", "40", "--schedule.exchange", "levelled"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  for (const std::string& line : lines_of(files::read_text(folder.file("out/metrics.jsonl"), 1 << 20))) {
+    const Json step = Json::parse(line);
+    EXPECT_EQ(step["padding_tokens"], 0);
+    EXPECT_GT(step["attended"].get<double>(), 0);
+    EXPECT_GE(step["work_of_slots"].get<double>(), 1);
+    EXPECT_LT(step["work_of_slots"].get<double>(), 1.5);
+    EXPECT_EQ(step["work_of_replicas"], 1);
+  }
+  const Json documents = Json::parse(files::read_text(folder.file("out/documents.json"), 1 << 20));
+  EXPECT_EQ(documents["step"], 2);
+  EXPECT_EQ(documents["micro_batches"].size(), 4);
+  EXPECT_NE(files::read_text(folder.file("out/trace.json"), 1 << 26).find("\"holds\":\"tokens 0 to"),
+            std::string::npos);
+  EXPECT_NE(files::read_text(folder.file("out/report.html"), 1 << 26).find("tokens 0 to"), std::string::npos);
+  EXPECT_EQ(run({"simulate", folder.file("out")}).exit_code, 0);
+
+  // Damaged, it is named.
+  folder.scratch.write("out/documents.json", "{\"step\":2,\"micro_batches\":[[[3]]]}");
+  const Ending refused = run({"simulate", folder.file("out")});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("documents.json: has not the documents of 4 micro-batches"), std::string::npos)
+      << refused.err;
+}
+
+TEST(PlannedSteps, GoOnFromACheckpointWithTheSameBits) {
+  const Folder folder;
+  const std::string file = run_file(folder);
+  const Arguments settings{"--ranks", "2", "--data.packing", "balanced", "--schedule.slice_tokens", "40"};
+  const auto train = [&](const Arguments& more) {
+    Arguments command{"train", file};
+    command.insert(command.end(), settings.begin(), settings.end());
+    command.insert(command.end(), more.begin(), more.end());
+    const Ending ending = run(command);
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  };
+  const auto last_line = [&](const std::string& directory) {
+    Json line =
+        Json::parse(lines_of(files::read_text(folder.file(directory + "/metrics.jsonl"), 1 << 20)).back());
+    return std::pair(line["loss"], line["tokens"]);
+  };
+  train({"--train.steps", "4", "--output.dir", folder.file("whole"), "--train.lr_schedule", "constant"});
+  train({"--train.steps", "2", "--output.dir", folder.file("parts"), "--train.lr_schedule", "constant"});
+  train({"--train.steps", "4", "--output.dir", folder.file("parts"), "--train.lr_schedule", "constant",
+         "--resume"});
+  EXPECT_EQ(last_line("parts"), last_line("whole"));
+}
+
+TEST(PlannedSteps, RefuseWhatNeedsSequencesOfOneLength) {
+  const Folder folder;
+  const std::string file = run_file(folder);
+  const auto refused = [&](const Arguments& keys, const std::string& part) {
+    Arguments command{"train", file, "--ranks", "2"};
+    command.insert(command.end(), keys.begin(), keys.end());
+    const Ending ending = run(command);
+    EXPECT_EQ(ending.exit_code, 2);
+    EXPECT_NE(ending.err.find(part), std::string::npos) << ending.err;
+    EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
+  };
+  const Arguments packed{"--data.packing", "best_fit", "--schedule.slice_tokens", "40"};
+  const auto with = [&](Arguments more) {
+    more.insert(more.begin(), packed.begin(), packed.end());
+    return more;
+  };
+  refused({"--schedule.slice_tokens", "40"}, "use \"best_fit\" or \"balanced\"");
+  refused(with({"--schedule.slices", "4"}), "are both given; keep one");
+  refused(with({"--train.micro_batch", "2"}), "train.micro_batch = 2: use 1");
+  refused(with({"--schedule.chunks", "2"}), "use chunks = 1");
+  refused({"--data.packing", "best_fit", "--data.mask", "none"}, "data.mask = \"none\" does not");
+  refused({"--data.window", "8"}, "is of data.packing = \"balanced\"");
+  refused({"--data.long_documents", "refuse"}, "use data.packing = \"best_fit\" or \"balanced\"");
+  refused({"--data.packing", "best_fit", "--data.long_documents", "refuse", "--data.seq_len", "64"},
+          "more than data.seq_len = 64, and data.long_documents = \"refuse\"");
+}
+
+}  // namespace
+}  // namespace penstock::cli
