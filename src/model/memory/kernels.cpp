@@ -27,10 +27,9 @@ Bytes backward_scratch(const KernelSetting& setting, Tokens queries, Tokens keys
   const auto [q, k] = score_tile(queries, keys);
   const Bytes wide = accumulator_size(setting.precision) * q * (2 * k + 1);
   if (!setting.narrow()) return setting.threads * wide;
-  // Narrow scores, and the packed operands of the matrix products where there are units for them.
+  // Narrow scores, and the packed operands of the matrix products.
   const std::int64_t packed = std::min<std::int64_t>(256, k);
-  const Bytes operands = setting.widened() ? 0 : 2 * q * packed + 128 * q + 4 * packed * d + 1156;
-  return setting.threads * (wide + 4 * q * k + operands);
+  return setting.threads * (wide + 4 * q * k + 2 * q * packed + 128 * q + 4 * packed * d + 1156);
 }
 
 // oneDNN's narrow products use row blocks that divide the rows, and 64 columns.
