@@ -83,8 +83,6 @@ def measurements(program, python, size, dtype, steps):
     for slices in SLICES:
         for mask in ("none", "documents"):
             yield NAME.format(mask=mask, slices=slices), lambda slices=slices, mask=mask: run(program, size, dtype, steps, slices, mask)
-
-
     for attention in ATTENTIONS if size in PEER_SIZES else ():
         yield f"transformers, {attention}", lambda attention=attention: run_transformers(python, size, dtype, steps, attention)
 

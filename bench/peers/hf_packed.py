@@ -14,13 +14,10 @@ import hf_train
 
 def positions(lengths, sequences, tokens):
     """Of each token of each sequence, counted from the beginning of its document or of the sequence."""
-    places = torch.cat([torch.arange(length) for length in lengths])[:sequences * tokens].view(sequences, tokens).clone()
-    for row in places:  # a document that a sequence begins within begins there
-        first = int(row[0])
-        rest = int((row == 0).nonzero()[0]) if first and bool((row == 0).any()) else tokens
-        if first:
-            row[:rest] -= first
-    return places
+    ends = torch.tensor(lengths).cumsum(0)
+    token = torch.arange(sequences * tokens)
+    begins = torch.cat([torch.zeros(1, dtype=torch.long), ends])[torch.searchsorted(ends, token, right=True)]
+    return (token - torch.maximum(begins, token // tokens * tokens)).view(sequences, tokens)
 
 
 class Packed(torch.nn.Module):

@@ -6,7 +6,7 @@ namespace {
 
 constexpr double kMostSlices = 32767;  // an action's slice is a 16-bit number
 
-// What greedy is made for.
+// Where slices end.
 void describe_cuts(ScheduleOptions& options, OptionTable& table) {
   const std::string_view section = "schedule";
   table.push_back(
@@ -29,6 +29,7 @@ void describe_cuts(ScheduleOptions& options, OptionTable& table) {
        positive()});
 }
 
+// What greedy is made for.
 void describe_costs(ScheduleOptions& options, OptionTable& table) {
   const std::string_view section = "schedule";
   const char* by_speed = "by this machine's speeds";

@@ -63,6 +63,7 @@ Run planned(const Run& run, StepContent content) {
   PENSTOCK_CHECK(content.documents.size() == run.slices.size(), "a plan has the step's micro-batches");
   Run step = run;
   step.documents = std::move(content.documents);
+  if (!is_planned_by_step(run)) return step;
   if (chosen.slice_tokens > 0) {
     schedule::Request request = request_of(run.options, std::ssize(step.documents));
     request.slices = numbers_of_slices(chosen, content);

@@ -24,7 +24,8 @@ struct StepContent {
   std::vector<Tokens> fewest, most;
 };
 
-// The run with slices, schedule and program for a step; all else is the run's. Equal for equal contents.
+// The run with a step's documents and, where plans differ, with slices, schedule and program for them; all
+// else is the run's. Equal for equal contents.
 Run planned(const Run& run, StepContent content);
 
 }  // namespace penstock::run

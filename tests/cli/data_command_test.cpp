@@ -98,6 +98,39 @@ TEST(DataCommand, RefusesWhatIsNoListOfLengths) {
   EXPECT_EQ(run({"data", file, "--steps", "0"}).exit_code, 2);
 }
 
+// As penstock data simulates it: each choice's own step.
+TEST(SimulateCommand, TakesTheDocumentsOfAStep) {
+  const Folder folder;
+  const std::string file = run_file(folder);
+  const auto makespan = [&](Arguments more) {
+    more.insert(more.begin(), {"simulate", file, "--hardware", "assumed", "--json"});
+    const Ending ending = run(more);
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return Json::parse(ending.out)["makespan_s"].get<double>();
+  };
+  const Ending rows = run({"data", file, "--hardware", "assumed", "--steps", "1", "--json"});
+  for (const Json& row : Json::parse(rows.out)) {
+    Arguments keys{"--data.packing", row["packing"], "--schedule.cut", row["cut"]};
+    if (row["slice_tokens"] != 0)
+      keys.insert(keys.end(), {"--schedule.slice_tokens", row["slice_tokens"].dump()});
+    const double whole = makespan(keys);
+    keys.insert(keys.begin(), {"--step", "1"});
+    const double first = makespan(keys);
+    EXPECT_DOUBLE_EQ(first, row["step_s"].get<double>()) << row;
+    EXPECT_LT(first, whole) << row;
+    keys[1] = "2";
+    EXPECT_NE(makespan(keys), first) << row;
+  }
+  const std::string report = folder.file("report.html");
+  const Ending told = run({"simulate", file, "--hardware", "assumed", "--step", "1", "--report", report});
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_NE(files::read_text(report, 1 << 26).find("tokens 0 to"), std::string::npos);
+  EXPECT_NE(run({"simulate", file, "--hardware", "assumed"}).out.find("--step 1 takes"), std::string::npos);
+  EXPECT_EQ(run({"simulate", file, "--step", "1", "--data.mask", "none"}).exit_code, 2);
+  EXPECT_EQ(run({"simulate", file, "--step", "0"}).exit_code, 2);
+  EXPECT_EQ(run({"simulate", "--schedule", "gpipe", "-p", "2", "-m", "2", "--step", "1"}).exit_code, 2);
+}
+
 TEST(PlannedSteps, AreToldByMetricsReportAndTrace) {
   const Folder folder;
   const std::string file = run_file(folder);

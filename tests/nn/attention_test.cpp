@@ -9,7 +9,6 @@
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/element.h"
-#include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/merge.h"
 #include "nn/reference_model.h"
 #include "nn/tensor_checks.h"
@@ -155,7 +154,7 @@ TEST(Attention, InNarrowTypesIsAsGoodAsTheirRounding) {
 class TiledAttention : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override {
-    if (!kernels::has_tile_products(GetParam())) {
+    if (kernels::fastest_attention(GetParam()) != AttentionKernel::Tiled) {
       GTEST_SKIP() << "this processor has no tile products for " << GetParam()
                    << "; no command enables it, another processor does";
     }

@@ -73,11 +73,9 @@ inline void expect_predicted(const model::DeviceMemory& predicted, const Measure
 
 inline void expect_predicted(const run::Run& run) {
   const MeasuredMemory memory = memory_of_steps(run);
-  // Without units for bf16, LibTorch's attention is predicted to take more than it does.
-  const double transient = run.kernels.widened() ? 0.15 : 0.05;
   for (std::size_t device = 0; device < memory.greatest.size(); ++device) {
     SCOPED_TRACE("device " + std::to_string(device));
-    expect_predicted(run.predicted[device], memory.greatest[device], transient);
+    expect_predicted(run.predicted[device], memory.greatest[device], 0.05);
     EXPECT_EQ(memory.first[device][nn::Category::Activations],
               memory.greatest[device][nn::Category::Activations]);
   }

@@ -118,6 +118,12 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
       ->add_option("--stage-layers", flags->times.layers,
                    "layers of a stage, at each of which help is served")
       ->check(whole_number_from(1));
+  command
+      ->add_option(
+          "--step", flags->step,
+          "with the documents of that step of the run's data, of the replica with the most work; run "
+          "files")
+      ->check(whole_number_from(1));
   command->add_option("--change", flags->changes,
                       "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long)");
   command->add_option("--expert-load", flags->expert_load,

@@ -7,20 +7,11 @@
 #include "base/clock.h"
 #include "run/costs.h"
 #include "run/resolve/resolve.h"
-#include "run/step_plan.h"
 #include "run/step_work.h"
 #include "sim/result.h"
 
 namespace penstock::cli {
 namespace {
-
-// The run as a step's documents make it.
-run::Run of_step(const run::Run& run, run::StepContent content) {
-  if (run::is_planned_by_step(run)) return run::planned(run, std::move(content));
-  run::Run step = run;
-  step.documents = std::move(content.documents);
-  return step;
-}
 
 // Of all replicas of one step.
 struct StepSums {
@@ -33,10 +24,9 @@ struct StepSums {
 StepSums sums_of(const run::Run& run, const train::TokenData& data, std::int64_t first) {
   StepSums sums;
   run::StepContent slowest;
-  for (std::int64_t replica = 0; replica < run.mesh.data; ++replica) {
-    run::StepContent content = data.content(first, {replica, run.mesh.data});
+  for (run::StepContent& content : data.contents(first, run.mesh.data)) {
     const Seconds began = steady_seconds();
-    const run::Run step = of_step(run, content);
+    const run::Run step = run::planned(run, content);
     sums.planning = std::max(sums.planning, steady_seconds() - began);
     const run::StepWork own = run::step_work(step, content.documents);
     sums.work += own.work;
@@ -49,7 +39,7 @@ StepSums sums_of(const run::Run& run, const train::TokenData& data, std::int64_t
     sums.most = own.work;
     slowest = std::move(content);
   }
-  const run::Run step = of_step(run, std::move(slowest));
+  const run::Run step = run::planned(run, std::move(slowest));
   const sim::Result result = sim::evaluate(step.program, run::costs_of(step, run.machine.hardware),
                                            {.imbalance = false, .memory = false});
   sums.seconds = result.makespan;
@@ -68,6 +58,13 @@ run::Options with_choice(run::Options options, const DataChoice& choice) {
 }
 
 }  // namespace
+
+run::StepContent most_work(const run::Run& run, std::vector<run::StepContent> replicas) {
+  const auto work_of = [&](const run::StepContent& content) {
+    return run::step_work(run::planned(run, content), content.documents).work;
+  };
+  return std::move(*std::ranges::max_element(replicas, {}, work_of));
+}
 
 std::vector<DataChoice> choices_of(const run::Options& options, Tokens slice_tokens) {
   std::vector<DataChoice> choices;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "run/run.h"
+#include "run/step_plan.h"
 #include "train/data/data.h"
 
 namespace penstock::cli {
@@ -38,6 +39,9 @@ struct DataOutcome {
 // The choices that the run file's schedule and documents allow: every packing, and slices cut by tokens and
 // by work. With `slice_tokens` > 0 packed ones also with slices of so many tokens.
 std::vector<DataChoice> choices_of(const run::Options& options, Tokens slice_tokens);
+
+// Of a step's replicas, one that has the most work.
+run::StepContent most_work(const run::Run& run, std::vector<run::StepContent> replicas);
 
 // Simulates so many steps from the first on. `lengths`: of the documents, instead of the run's data; or
 // empty.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/automatic_threads.h"
+#include "cli/data/choices.h"
 #include "cli/input/measured_run.h"
 #include "cli/input/stage_costs.h"
 #include "cli/profile/speeds.h"
@@ -141,12 +142,26 @@ run::Run laid_out_run(const std::string& path) {
   return run::lay_out(std::move(options), machine);
 }
 
+// The run as the documents of that step make it, of the replica with the most work.
+run::Run of_step(run::Run run, std::int64_t step, const std::string& file) {
+  if (step == 0) return run;
+  if (run.options.data.mask != "documents")
+    throw InputError("--step " + std::to_string(step) + ": " + printable(file) +
+                     " has no documents (data.mask = \"documents\"); all its steps are alike");
+  const train::TokenData data = open_data(run, {});
+  run = run::planned(run, most_work(run, data.contents((step - 1) * run.options.train.batch, run.mesh.data)));
+  run.predicted = run::predict_memory(run, run.program);
+  return run;
+}
+
 Words notes_of(const run::Run& run) {
   Words notes;
   if (!run.layers_note.empty()) notes.push_back("layers " + run.layers_note);
   if (!run.context_note.empty()) notes.push_back("context " + run.context_note);
   if (!run.exchange_note.empty()) notes.push_back("exchange " + run.exchange_note);
   if (!run.gathers_note.empty()) notes.push_back("gathers " + run.gathers_note);
+  if (run.options.data.mask == "documents" && run.documents.empty())
+    notes.push_back("documents taken as one a sequence; --step 1 takes those of the data's first step");
   return notes;
 }
 
@@ -158,17 +173,19 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   run::Machine machine = machine_for(options);
   Speeds speeds = speeds_of(flags.hardware, options);
   machine.hardware = speeds.hardware;
-  run::Run run = run::resolve(std::move(options), machine);
+  const run::Run run = of_step(run::resolve(std::move(options), machine), flags.step, flags.schedule.file);
   const auto costs = run::costs_of(run, speeds.hardware,
                                    {.attention_factor = flags.attention,
                                     .copy_rate = copy_rate_of(flags, speeds.hardware, run.offload_to),
                                     .expert_load = flags.expert_load});
   sim::Result result = evaluate_changed(run.program, costs, flags);
-  return {.program = std::move(run.program),
+  return {.program = run.program,
           .result = std::move(result),
           .notes = notes_of(run),
           .speeds = std::move(speeds),
-          .predicted = std::move(run.predicted)};
+          .predicted = run.predicted,
+          .mesh = run.mesh,
+          .slices = notes_of_slices(run)};
 }
 
 constexpr std::size_t kLongestDocuments = std::size_t{1} << 30;
@@ -178,15 +195,14 @@ run::Run with_documents(run::Run run, const std::string& path) {
   if (!std::filesystem::exists(path)) return run;
   train::StepDocuments documents =
       train::parse_step_documents(files::read_text(path, kLongestDocuments), run, path);
-  if (run::is_planned_by_step(run)) return run::planned(run, std::move(documents.content));
-  run.documents = std::move(documents.content.documents);
-  return run;
+  return run::planned(run, std::move(documents.content));
 }
 
 Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   refuse_factors(flags);
   refuse_copy_speeds(flags);
+  if (flags.step != 0) throw InputError("--step: a run directory has the documents of its last step alone");
   if (!overrides.empty())
     throw InputError("\"" + printable(overrides.front()) +
                      "\": a finished run is as it was; simulate its run.toml to change a key");
@@ -232,6 +248,7 @@ Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::str
     return simulate_run_directory(flags, overrides);
   if (flags.processor_time) throw InputError("--processor-time: only a run directory has measured it");
   if (flags.schedule.file.ends_with(".toml")) return simulate_run_file(flags, overrides);
+  if (flags.step != 0) throw InputError("--step: only a run file (TOML) says what a step's documents are");
   return simulate_schedule(flags, overrides);
 }
 

@@ -22,6 +22,8 @@ struct SimulateFlags {
   sim::UnitTimes times;
   std::string costs;                 // a cost table's file
   std::vector<std::string> changes;  // sim/what_if.h
+  std::int64_t step =
+      0;  // of a run file's data, from 1 on, whose documents are simulated; 0: whole sequences
   double attention = 1;
   double expert_load = 1;
   std::string hardware;             // speeds of run files (cli/profile/speeds.h)
@@ -45,12 +47,12 @@ struct MeasuredStep {
 struct Simulated {
   schedule::Program program;
   sim::Result result;
-  Words notes = {};                    // on the split of the layers, and on schedule.exchange = "auto"
-  Speeds speeds = {};                  // of a run file; no origin otherwise
-  std::vector<MeasuredStep> measured;  // of a run directory
-  std::size_t typical = 0;             // the measured step that gave the times
-  model::MemoryTable predicted;        // of a run file or directory
-  mesh::Mesh mesh;                     // of a run directory
+  Words notes = {};                                   // on what the run chose, and on its documents
+  Speeds speeds = {};                                 // of a run file; no origin otherwise
+  std::vector<MeasuredStep> measured;                 // of a run directory
+  std::size_t typical = 0;                            // the measured step that gave the times
+  model::MemoryTable predicted;                       // of a run file or directory
+  mesh::Mesh mesh;                                    // of a run directory
   std::vector<std::vector<std::string>> slices = {};  // slice_notes.h
 };
 

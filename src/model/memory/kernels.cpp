@@ -44,14 +44,16 @@ std::int64_t block_rows(std::int64_t rows) {
 // Tiles of our own kernel (nn/kernels/cpu/attention/tiles.h); narrow products need pairs of rows.
 constexpr std::int64_t kTileQueries = 64, kTileKeys = 256;
 std::int64_t paired(const KernelSetting& setting, std::int64_t rows) {
-  return padded(rows, setting.narrow() ? 2 : 1);
+  return padded(rows, setting.narrow() && !setting.widened_attention() ? 2 : 1);
+}
+Bytes tile_element(const KernelSetting& setting) {
+  return setting.widened_attention() ? kWide : element_size(setting.precision);
 }
 
 // Keys and values of a chunk, packed for the products.
 Bytes packed_keys(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
   const std::int64_t tiles = size.sequences * size.kv_heads * ((keys + kTileKeys - 1) / kTileKeys);
-  return 2 * tiles * paired(setting, std::min(kTileKeys, keys)) * size.head_dim *
-         element_size(setting.precision);
+  return 2 * tiles * paired(setting, std::min(kTileKeys, keys)) * size.head_dim * tile_element(setting);
 }
 
 // One head's queries in all formats, their gradient and two numbers per row, on each thread.
@@ -59,7 +61,7 @@ Bytes query_room(const KernelSetting& setting, const AttentionSize& size) {
   const std::int64_t threads = std::min<std::int64_t>(size.sequences * size.kv_heads, setting.threads);
   const std::int64_t tiles = (size.tokens + kTileQueries - 1) / kTileQueries;
   const std::int64_t rows = paired(setting, std::min(kTileQueries, size.tokens));
-  const Bytes numbers = 4 * element_size(setting.precision) + kWide;
+  const Bytes numbers = 4 * tile_element(setting) + kWide;
   return threads * tiles * (numbers * rows * size.head_dim + 2 * kTileQueries * kWide);
 }
 
@@ -72,6 +74,7 @@ struct Parts {
   Bytes log_sum_exp;  // [b, H, T]
   std::int64_t kv_row;
   Bytes result;  // bytes per element of the kernel's result
+  bool copies;   // the kernel takes copies of its operands in the accumulator type
 
   Parts(const KernelSetting& setting, const AttentionSize& size)
       : element(element_size(setting.precision)),
@@ -81,16 +84,21 @@ struct Parts {
         output(setting.wide_attention() ? query_wide : query),
         log_sum_exp(size.rows() * size.heads * accumulator),
         kv_row(size.sequences * size.kv_heads * size.head_dim),
-        result(setting.wide_attention() ? accumulator : element) {}
+        result(setting.wide_attention() ? accumulator : element),
+        copies(setting.widened_attention()) {}
 
   Bytes keys(Tokens tokens) const { return tokens * kv_row * result; }
   Bytes keys_wide(Tokens tokens) const { return tokens * kv_row * accumulator; }
+  // Copies of the query, keys and values; going backward also of the output and its gradient.
+  Bytes forward_copies(Tokens keys) const { return copies ? query_wide + 2 * keys_wide(keys) : 0; }
+  Bytes backward_copies(Tokens keys) const { return copies ? 3 * query_wide + 2 * keys_wide(keys) : 0; }
 };
 
 // Leaves one part's output and log-sum-exp.
 void attend_causal(Tape& tape, const KernelSetting& setting, const AttentionSize& size, const Parts& parts) {
   if (setting.tiled_attention) {
-    tape.touch(parts.output + parts.log_sum_exp + packed_keys(setting, size, size.tokens));
+    tape.touch(parts.forward_copies(size.tokens) + parts.output + parts.log_sum_exp +
+               packed_keys(setting, size, size.tokens));
     return tape.take(parts.output + parts.log_sum_exp);
   }
   const Bytes scratch = forward_scratch(setting, size.tokens, size.tokens, size.head_dim);
@@ -114,7 +122,7 @@ void attend_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize&
                   Tokens keys) {
   tape.take(parts.output + parts.log_sum_exp);
   if (setting.tiled_attention) {
-    tape.touch(packed_keys(setting, size, keys));
+    tape.touch(parts.forward_copies(keys) + packed_keys(setting, size, keys));
   } else {
     tape.touch(forward_scratch(setting, size.group() * size.tokens, keys, size.head_dim));
     if (size.group() > 1) tape.touch(parts.output);  // folded queries are put back in order
@@ -146,7 +154,7 @@ void attend_backward_causal(Tape& tape, const KernelSetting& setting, const Atte
     attend_backward_members(tape, setting, size, parts);
   } else {
     tape.take(parts.output + keys);
-    tape.touch(setting.tiled_attention ? query_room(setting, size)
+    tape.touch(setting.tiled_attention ? parts.backward_copies(size.tokens) + query_room(setting, size)
                                        : backward_scratch(setting, size.tokens, size.tokens, size.head_dim));
   }
   if (last_slice && !own) tape.take(keys_wide);
@@ -159,7 +167,7 @@ void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const Atten
   const Bytes keys = 2 * parts.keys(length), keys_wide = 2 * parts.keys_wide(length);
   tape.take(parts.output + keys);
   if (setting.tiled_attention) {
-    tape.touch(query_room(setting, size));
+    tape.touch(parts.backward_copies(length) + query_room(setting, size));
   } else {
     // Folded queries: a strided operand is copied, and the gradient is put back in order.
     const Bytes copy = size.group() > 1 ? parts.output : 0;

@@ -26,6 +26,7 @@ struct KernelSetting {
   bool wide_attention() const { return tiled_attention || !narrow(); }
   bool summed() const { return products == NarrowProducts::Summed || products == NarrowProducts::SummedAmx; }
   bool widened() const { return narrow() && products == NarrowProducts::Widened; }
+  bool widened_attention() const { return tiled_attention && widened(); }  // of copies in f32
 };
 
 inline constexpr Bytes kTokenIdBytes = 8;

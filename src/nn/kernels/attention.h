@@ -32,7 +32,7 @@ struct Visible {
 };
 
 enum class AttentionKernel : std::uint8_t {
-  Tiled,  // tiled_attention.h: f32 and bf16, where oneDNN has tile products; results in f32
+  Tiled,  // our own: f32 and bf16, where oneDNN has tile products of these or of f32; results in f32
   Aten,   // results in the compute type
 };
 AttentionKernel fastest_attention(at::ScalarType type);  // of this machine

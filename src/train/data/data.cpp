@@ -158,7 +158,7 @@ TokenData::TokenData(const run::DataOptions& data, const run::TrainOptions& trai
     held_out_.emplace(std::move(held_out), cut_, shares, /*shuffle=*/false, seed);
     evaluation_samples_ = held_out_->distinct(train.evaluate_sequences);
   }
-  if (!is_text()) training_batch(0);  // reports a wrong vocabulary before anything is written
+  if (!replaced) training_batch(0);  // reports a wrong vocabulary before anything is written
 }
 
 TokenData::Marks TokenData::marks_of(const TokenSource& source, const Piece& piece) const {
@@ -243,30 +243,37 @@ BatchTokens TokenData::count(std::int64_t first) const {
   return count;
 }
 
-run::StepContent TokenData::content(std::int64_t first, Part part) const {
-  const std::vector<Sample> samples = training_->drawn(first, batch_);
-  const std::int64_t rows = batch_ / part.replicas;
-  run::StepContent content;
-  for (std::int64_t row = part.replica * rows; row < (part.replica + 1) * rows; ++row) {
-    if (row % micro_batch_ == 0) content.documents.emplace_back();
-    const Sample& sample = samples[static_cast<std::size_t>(row)];
-    std::vector<Tokens>& lengths = content.documents.back().emplace_back();
-    for (const Piece& piece : sample.pieces) {
-      Tokens begin = piece.first;
-      for (const std::int64_t end : sample.source->document_ends(begin, begin + piece.length)) {
-        lengths.push_back(end - begin);
-        begin = end;
-      }
+// Of the documents in a sample; what they leave are documents of one token, as fill() has it.
+std::vector<Tokens> TokenData::lengths_in(const Sample& sample) const {
+  std::vector<Tokens> lengths;
+  for (const Piece& piece : sample.pieces) {
+    Tokens begin = piece.first;
+    for (const std::int64_t end : sample.source->document_ends(begin, begin + piece.length)) {
+      lengths.push_back(end - begin);
+      begin = end;
     }
-    if (!trims_) lengths.insert(lengths.end(), static_cast<std::size_t>(cut_.seq_len - length_of(sample)), 1);
   }
+  if (!trims_) lengths.insert(lengths.end(), static_cast<std::size_t>(cut_.seq_len - length_of(sample)), 1);
+  return lengths;
+}
+
+std::vector<run::StepContent> TokenData::contents(std::int64_t first, std::int64_t replicas) const {
+  const std::vector<Sample> samples = training_->drawn(first, batch_);
+  const std::int64_t rows = batch_ / replicas, micro_batches = rows / micro_batch_;
+  run::StepContent shared;
   if (trims_) {
-    note_lengths(samples, part.replicas, content.fewest, content.most);
+    note_lengths(samples, replicas, shared.fewest, shared.most);
   } else {
-    content.fewest.assign(content.documents.size(), cut_.seq_len);
-    content.most = content.fewest;
+    shared.fewest.assign(static_cast<std::size_t>(micro_batches), cut_.seq_len);
+    shared.most = shared.fewest;
   }
-  return content;
+  std::vector<run::StepContent> contents(static_cast<std::size_t>(replicas), shared);
+  for (std::int64_t row = 0; row < batch_; ++row) {
+    auto& documents = contents[static_cast<std::size_t>(row / rows)].documents;
+    if (row % micro_batch_ == 0) documents.emplace_back();
+    documents.back().push_back(lengths_in(samples[static_cast<std::size_t>(row)]));
+  }
+  return contents;
 }
 
 std::vector<Tokens> TokenData::document_lengths() const {

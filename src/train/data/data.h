@@ -29,14 +29,14 @@ struct BatchTokens {
 
 class TokenData {
  public:
-  // Maps the files, in a time independent of their size, and reads the first batch. Throws InputError naming
-  // the file and the defect, also when a part is shorter than one sample.
   struct Balancing {
     model::TokenWork work;      // of data.packing = "balanced"
     std::int64_t replicas = 1;  // that share out a batch: numerics.replicas
     bool trims = false;         // training micro-batches have one sequence, which ends with its documents
   };
-  // `source`: instead of the files that `data` names.
+  // Maps the files, in a time independent of their size, and reads the first batch of them. `source`: instead
+  // of the files that `data` names. Throws InputError naming the file and the defect, also when a part is
+  // shorter than one sample.
   TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab,
             const Balancing& balancing, std::unique_ptr<TokenSource> source = nullptr);
   TokenData(const run::DataOptions& data, const run::TrainOptions& train, std::int64_t vocab)
@@ -64,8 +64,8 @@ class TokenData {
   // Of the batch that begins with this sample.
   BatchTokens count(std::int64_t first) const;
 
-  // What the plan of a step depends on, of that part of the batch, without reading its tokens.
-  run::StepContent content(std::int64_t first, Part part) const;
+  // What the plans of a step depend on, of each of so many replicas, without reading tokens.
+  std::vector<run::StepContent> contents(std::int64_t first, std::int64_t replicas) const;
 
   // Lengths of all documents that are trained on.
   std::vector<Tokens> document_lengths() const;
@@ -93,6 +93,7 @@ class TokenData {
   std::int64_t count_targets(const TokenSource& source, const Piece& piece) const;
   void fill(const TokenSource& source, const Piece& piece, std::int64_t at, const Row& row) const;
   void fill(const Sample& sample, Tokens length, const Row& row) const;
+  std::vector<Tokens> lengths_in(const Sample& sample) const;
   StepTokens batch(const Part& part, const std::vector<Sample>& samples, bool trims) const;
   void note_lengths(const std::vector<Sample>& samples, std::int64_t replicas, std::vector<Tokens>& fewest,
                     std::vector<Tokens>& most) const;

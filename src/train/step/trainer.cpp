@@ -126,7 +126,6 @@ void Trainer::plan_for(const StepTokens& tokens) {
 
 // What carries out the plan.
 void Trainer::make_step_parts() {
-  training_.reset();  // uses the others
   const run::Run& run = plan();
   const int device = groups_.pipeline->rank();
   gradients_->expect(run.program.devices[device]);

@@ -11,6 +11,7 @@
 #include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/cpu/work.h"
+#include "nn/kernels/matmul.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -102,7 +103,8 @@ AttentionGradients backward_by_member(const at::Tensor& grad_output, const at::T
 }  // namespace
 
 AttentionKernel fastest_attention(at::ScalarType type) {
-  return has_tile_products(type) ? AttentionKernel::Tiled : AttentionKernel::Aten;
+  const bool widens = type == at::kBFloat16 && fastest_bf16_products() == Bf16Products::Widened;
+  return has_tile_products(widens ? at::kFloat : type) ? AttentionKernel::Tiled : AttentionKernel::Aten;
 }
 
 AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

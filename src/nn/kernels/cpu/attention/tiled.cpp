@@ -5,6 +5,7 @@
 
 #include "nn/kernels/cpu/attention/tiled.h"
 #include "nn/kernels/cpu/attention/tiles.h"
+#include "nn/kernels/cpu/tiled_products.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -206,8 +207,9 @@ AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::
 
 AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const Visible& visible) {
-  return query.scalar_type() == at::kBFloat16 ? forward<c10::BFloat16>(query, key, value, visible)
-                                              : forward<float>(query, key, value, visible);
+  if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16)
+    return forward<c10::BFloat16>(query, key, value, visible);
+  return forward<float>(query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), visible);
 }
 
 }  // namespace penstock::nn::kernels

@@ -13,7 +13,7 @@
 namespace penstock::nn::kernels {
 
 // As attend() and attend_backward(), but all results in f32; for types with has_tile_products()
-// (tiled_products.h).
+// (tiled_products.h), and for bf16 where only f32 has them: then of copies in f32.
 AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const Visible& visible);
 AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,

@@ -6,6 +6,7 @@
 
 #include "nn/kernels/cpu/attention/tiled.h"
 #include "nn/kernels/cpu/attention/tiles.h"
+#include "nn/kernels/cpu/tiled_products.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -290,9 +291,12 @@ class Backward {
 AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                          const at::Tensor& key, const at::Tensor& value,
                                          const AttentionPart& merged, const Visible& visible) {
-  return query.scalar_type() == at::kBFloat16
-             ? Backward<c10::BFloat16>(grad_output, query, key, value, merged, visible).run()
-             : Backward<float>(grad_output, query, key, value, merged, visible).run();
+  if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16)
+    return Backward<c10::BFloat16>(grad_output, query, key, value, merged, visible).run();
+  const auto single = [](const at::Tensor& x) { return x.to(at::kFloat); };
+  return Backward<float>(single(grad_output), single(query), single(key), single(value),
+                         {single(merged.output), merged.log_sum_exp}, visible)
+      .run();
 }
 
 }  // namespace penstock::nn::kernels
