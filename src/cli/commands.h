@@ -17,5 +17,6 @@ void add_simulate_command(CLI::App& program, Exit& exit_code);
 void add_profile_command(CLI::App& program, Exit& exit_code);
 void add_convert_command(CLI::App& program, Exit& exit_code);
 void add_report_command(CLI::App& program, Exit& exit_code);
+void add_supervise_command(CLI::App& program, Exit& exit_code);
 
 }  // namespace penstock::cli

@@ -53,12 +53,15 @@ void require_command(const CLI::App& program, int argc, char** argv) {
                    std::string(nearest(word, candidates)) + "?");
 }
 
-// "--section.key VALUE" as one word: CLI11 knows no such flag and would take VALUE for a file.
+// "--section.key VALUE" as one word: CLI11 knows no such flag and would take VALUE for a file. Words after
+// "--" are another program's.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words;
+  bool own = true;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
-    const bool setting = word.starts_with("--") && word.find('.') != std::string::npos &&
+    own = own && word != "--";
+    const bool setting = own && word.starts_with("--") && word.find('.') != std::string::npos &&
                          word.find_first_of("=/ ") == std::string::npos;
     const bool has_value = i + 1 < argc && !std::string_view(argv[i + 1]).starts_with("--");
     if (setting && has_value) word += std::string("=") + argv[++i];
@@ -98,6 +101,7 @@ int run(int argc, char** argv) {
   add_profile_command(program, exit_code);
   add_convert_command(program, exit_code);
   add_report_command(program, exit_code);
+  add_supervise_command(program, exit_code);
   try {
     return parse_and_carry_out(program, exit_code, argc, argv);
   } catch (const InputError& error) {

@@ -12,6 +12,10 @@ void tell(const std::string& text) {
   std::cerr << "penstock: " + text.substr(0, text.find('\n')) + "\n" << std::flush;
 }
 
+void tell_lines(const std::string& text) {
+  std::cerr << "penstock: " + text + (text.ends_with('\n') ? "" : "\n") << std::flush;
+}
+
 void tell_once(const std::string& text) try {
   if (!comm::launched_by_mpi()) return tell(text);
   comm::run_mpi(

@@ -17,11 +17,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "base/error.h"
 #include "base/units.h"
+#include "comm/message.h"
 
 namespace penstock::comm {
 
@@ -67,6 +69,8 @@ class Request {
   };
   Request() = default;
   explicit Request(std::unique_ptr<State> state) : state_(std::move(state)) {}
+  // Posting, waiting and arrival are noted (message_notes.h).
+  Request(std::unique_ptr<State> state, const Message& message);
 
   // True when done, which empties the request.
   bool test();
@@ -74,7 +78,10 @@ class Request {
   bool done() const { return state_ == nullptr; }
 
  private:
+  void finish();
+
   std::unique_ptr<State> state_;
+  std::optional<Message> message_;
 };
 
 enum class Type : std::uint8_t { F32, F64, I64 };

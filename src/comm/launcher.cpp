@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/launcher.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <cstdlib>
 #include <initializer_list>
 #include <optional>
@@ -51,6 +54,11 @@ int launched_ranks() {
 int launched_local_ranks() {
   if (!launched_by_mpi()) return 1;
   return first_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
 }
 
 }  // namespace penstock::comm

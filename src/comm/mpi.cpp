@@ -290,7 +290,7 @@ class MpiCommunicator : public Collectives {
     const Message message{sending, group().members[peer], channel, static_cast<Bytes>(bytes)};
     auto state = std::make_unique<MpiRequest>(world_, message, group().timeout);
     state->post(data, peer, comm_);
-    return Request(std::move(state));
+    return Request(std::move(state), message);
   }
 
   std::shared_ptr<World> world_;

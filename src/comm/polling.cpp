@@ -6,6 +6,7 @@
 #include "comm/backoff.h"
 #include "comm/collectives.h"
 #include "comm/message.h"
+#include "comm/message_notes.h"
 
 namespace penstock::comm {
 namespace {
@@ -24,6 +25,7 @@ class PollingRequest : public Request::State {
   bool test() override { return inner_.test(); }
 
   void wait() override {
+    const WaitScope waiting(message_);
     Deadline deadline(timeout_);
     Backoff backoff;
     while (!inner_.test()) {

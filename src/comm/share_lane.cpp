@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/backoff.h"
+#include "comm/message_notes.h"
 #include "comm/reduce.h"
 
 namespace penstock::comm {
@@ -191,18 +193,21 @@ std::byte* ShareLane::room_of(const Operation& operation, int slot, int peer) co
 void ShareLane::wait(Ticket ticket, const std::function<bool()>& meanwhile) {
   Deadline deadline(timeout_);
   Backoff backoff;
+  std::optional<WaitScope> waiting;
   while (!done(ticket)) {
     bool moved = advance();
     if (!done(ticket) && meanwhile) moved |= as_part_of(operations_.front().name, meanwhile);
     if (moved) {
+      waiting.reset();
       deadline.restart();
       backoff.restart();
-    } else if (deadline.passed()) {
-      throw RunError(operations_.front().name + ": " +
-                     timed_out(pieces_.front().parts.front().message, timeout_).what());
-    } else {
-      backoff.pause();
+      continue;
     }
+    const Message& message = pieces_.front().parts.front().message;
+    if (!waiting) waiting.emplace(message);
+    if (deadline.passed())
+      throw RunError(operations_.front().name + ": " + timed_out(message, timeout_).what());
+    backoff.pause();
   }
 }
 

@@ -72,7 +72,8 @@ class ThreadCommunicator : public Collectives {
   Request post(int peer, int receiver, Queue queue, Side side) {
     world_->throw_if_failed();
     const Message message{side.sending, world_rank(peer), queue.channel, static_cast<Bytes>(side.bytes)};
-    return Request(std::make_unique<ThreadRequest>(world_, receiver, queue, message, group().timeout, side));
+    return Request(std::make_unique<ThreadRequest>(world_, receiver, queue, message, group().timeout, side),
+                   message);
   }
 
   std::shared_ptr<ThreadWorld> world_;

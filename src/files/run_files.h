@@ -15,7 +15,11 @@ inline constexpr const char* kDocuments = "documents.json";
 inline constexpr const char* kTimeline = "timeline.json";
 inline constexpr const char* kTrace = "trace.json";
 inline constexpr const char* kReport = "report.html";
-inline constexpr const char* kStopRequest = "stop";  // created by a user: ends the run after its step
-inline constexpr const char* kLock = "lock";         // held while a run uses the directory
+inline constexpr const char* kStopRequest = "stop";        // created by a user: ends the run after its step
+inline constexpr const char* kAttempts = "attempts.json";  // of a supervised run
+inline constexpr const char* kWhereRequest = "where";      // the same: asks every rank where it is
+inline constexpr const char* kPositions = "positions";     // the answers, until they are told,
+inline constexpr const char* kPositionsText = "positions.txt";  // and what was told last
+inline constexpr const char* kLock = "lock";                    // held while a run uses the directory
 
 }  // namespace penstock::files

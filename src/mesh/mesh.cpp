@@ -59,6 +59,19 @@ std::string print_mesh(const Mesh& mesh) {
   return text + " p" + std::to_string(mesh.pipeline) + " d" + std::to_string(mesh.data);
 }
 
+std::string print_place(const Mesh& mesh, std::int64_t rank) {
+  const Coordinates at = mesh.coordinates_of(rank);
+  std::string text;
+  const auto add = [&](char axis, int size, int index) {
+    if (size > 1) text += (text.empty() ? "" : " ") + std::string(1, axis) + std::to_string(index);
+  };
+  add('t', mesh.tensor, at.tensor);
+  add('c', mesh.context, at.context);
+  add('d', mesh.data, at.data);
+  add('p', mesh.pipeline, at.pipeline);
+  return text;
+}
+
 void validate(const Mesh& mesh) {
   const std::int64_t whole = mesh.ranks_per_stage();
   if (whole % mesh.expert == 0) return;

@@ -45,6 +45,8 @@ struct Mesh {
 };
 
 std::string print_mesh(const Mesh& mesh);  // "t4 c2 p8 d4"
+// Coordinates of a rank, "t1 p1", without the axes that have one rank.
+std::string print_place(const Mesh& mesh, std::int64_t rank);
 
 // Throws InputError when expert does not divide tensor·context·data, naming the nearest values that do.
 void validate(const Mesh& mesh);

@@ -53,7 +53,7 @@ class Run {
         observer_(observer),
         control_(control),
         part_{run.mesh.coordinates_of(world.rank()).data, run.mesh.data},
-        trainer_(run, world, control.profile),
+        trainer_(run, world, control.profile, control.recorder),
         resident_(trainer_.ledger(), world) {
     if (control_.resumed) {
       go_on_from(*control_.resumed);
@@ -123,6 +123,7 @@ class Run {
   }
 
   StepReport one_step(std::int64_t number) {
+    if (control_.recorder) control_.recorder->begin_step(number);
     const StepTokens tokens = data_.training_batch(samples_drawn_, part_);
     samples_drawn_ += run_.options.train.batch;
     tokens_ += tokens.token_count;
@@ -142,6 +143,7 @@ class Run {
 
   // Between two steps: checkpoints advance and start, and all ranks agree on whether this was the last step.
   void keep_up(const StepReport& report) {
+    if (control_.recorder) control_.recorder->enter("the end of a step, or a checkpoint");
     const bool asked = control_.stop_asked && control_.stop_asked();
     std::error_code error;
     const bool file = directory_ && std::filesystem::exists(directory_->stop_request(), error);

@@ -31,6 +31,7 @@ struct RunControl {
   std::optional<CheckpointFacts> resumed;  // of the checkpoint under output.dir to resume from
   std::function<bool()> stop_asked;        // called on every rank after each step, on the run's thread
   bool profile = false;                    // time every kernel call
+  FlightRecorder* recorder = nullptr;      // of this rank; may be null
 };
 
 // The result of a run on rank 0; empty on the others.

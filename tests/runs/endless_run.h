@@ -46,6 +46,14 @@ class EndlessRun {
     kill(ranks_[rank], SIGSTOP);
   }
 
+  std::string file(const std::string& name) const { return scratch_ / "run/" + name; }
+  std::size_t steps() const { return lines_of(scratch_.read("run/metrics.jsonl")).size(); }
+  void wait_for_steps(std::size_t count) const {
+    const Seconds until = seconds_now() + 60 * kSlowness;
+    while (steps() < count && seconds_now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
   // How the run ends; `seconds` counts from here.
   Ending end() {
     const Seconds begin = seconds_now();
@@ -55,13 +63,6 @@ class EndlessRun {
   }
 
  private:
-  std::size_t steps() const { return lines_of(scratch_.read("run/metrics.jsonl")).size(); }
-  void wait_for_steps(std::size_t count) const {
-    const Seconds until = seconds_now() + 60 * kSlowness;
-    while (steps() < count && seconds_now() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-
   Scratch scratch_;
   std::optional<RunningProgram> program_;
   std::vector<int> ranks_;

@@ -20,6 +20,7 @@
 #include "cli/train/check_weights.h"
 #include "cli/train/host_check.h"
 #include "cli/train/memory_report.h"
+#include "cli/train/recorded.h"
 #include "cli/train/resolve_run.h"
 #include "cli/train/resume.h"
 #include "cli/train/run_outputs.h"
@@ -181,8 +182,8 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
   }
   const train::RunControl control{
       .resumed = prepared.resumption.checkpoint, .stop_asked = StopSignals::asked, .profile = flags.profile};
-  const train::RunOutcome outcome = train::run(prepared.run, *prepared.data, world,
-                                               talks ? prepared.directory.get() : nullptr, observer, control);
+  const train::RunOutcome outcome = run_recorded(
+      prepared.run, *prepared.data, world, talks ? prepared.directory.get() : nullptr, observer, control);
   if (!talks) return;
   progress.finish();
   if (outcome.stopped) {
@@ -196,10 +197,6 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
   std::cout << result_table(prepared.run, outcome.summary, sample, *prepared.directory);
   if (flags.profile)
     std::cout << "profile   " << profile_of(outcome.program.value_or(prepared.run.program), outcome);
-}
-
-void report_failure(int rank, const std::exception& failure) {
-  tell("rank " + std::to_string(rank) + ": " + failure.what());
 }
 
 void refuse_threads(const TrainFlags& flags) {
@@ -226,9 +223,10 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   return refusal;
 }
 
-Exit train_as_world(const TrainFlags& flags, comm::Communicator& world) {
+Exit train_as_world(const TrainFlags& flags, comm::Communicator& world, std::string& place) {
   Prepared prepared;
   const Refusal refusal = prepare_together(flags, world, prepared);
+  if (!refusal) place = print_place(prepared.run.mesh, world.rank());
   if (refusal && world.rank() == 0) tell(refusal.text);
   if (refusal) return refusal.exit_code;
   if (!prepared.resumption.finished) {
@@ -248,19 +246,20 @@ void tell_idle(int needed, int started) {
 Exit train_under_mpi(const TrainFlags& flags) {
   const StopSignals signals({SIGUSR1});
   Exit exit_code = Exit::Done;
+  std::string place;
   comm::run_mpi(
       [&](comm::Communicator& world) {
         const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
-          exit_code = train_as_world(flags, world);
+          exit_code = train_as_world(flags, world, place);
           return;
         }
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
-        if (world.rank() < needed) exit_code = train_as_world(flags, *part);
+        if (world.rank() < needed) exit_code = train_as_world(flags, *part, place);
         world.set_timeout(0);  // those without work wait for the others
       },
-      report_failure);
+      [&](int rank, const std::exception& failure) { report_failure(rank, failure, place); });
   return exit_code;
 }
 

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "train/flight/flight_recorder.h"
+
 namespace penstock::cli {
 namespace {
 
@@ -15,6 +17,8 @@ extern "C" void ask_to_stop(int signal_number) {
   if (stop_asked.exchange(true)) _exit(128 + signal_number);
 }
 
+extern "C" void ask_where(int) { train::FlightRecorder::ask(); }
+
 }  // namespace
 
 StopSignals::StopSignals(const std::vector<int>& signals) {
@@ -23,6 +27,8 @@ StopSignals::StopSignals(const std::vector<int>& signals) {
   taken.sa_handler = ask_to_stop;
   taken.sa_flags = SA_RESTART;  // interrupted writes continue
   for (const int number : signals) sigaction(number, &taken, &before_[number]);
+  taken.sa_handler = ask_where;
+  sigaction(SIGUSR2, &taken, &before_[SIGUSR2]);
 }
 
 StopSignals::~StopSignals() {

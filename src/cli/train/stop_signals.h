@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that request a clean end after the current step; a second one ends the process at once.
+// Signals to a run: those that request a clean end after the current step, of which a second one ends the
+// process at once, and SIGUSR2, which asks every rank where it is (train/flight).
 #pragma once
 
 #include <map>
@@ -11,7 +12,8 @@ namespace penstock::cli {
 
 class StopSignals {
  public:
-  // Handles the signals during the life of this object; one object at a time.
+  // Handles `signals`, which request an end, and SIGUSR2 during the life of this object; one object at a
+  // time.
   explicit StopSignals(const std::vector<int>& signals);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;

@@ -11,24 +11,18 @@ namespace {
 
 struct Coordinate {
   mesh::Group group;  // of the ranks that differ in this coordinate alone
-  char letter;
   int mesh::Mesh::*size;
   int mesh::Coordinates::*at;
 };
 constexpr std::array kCoordinates{
-    Coordinate{mesh::Group::Tensor, 't', &mesh::Mesh::tensor, &mesh::Coordinates::tensor},
-    Coordinate{mesh::Group::Context, 'c', &mesh::Mesh::context, &mesh::Coordinates::context},
-    Coordinate{mesh::Group::Replica, 'd', &mesh::Mesh::data, &mesh::Coordinates::data},
-    Coordinate{mesh::Group::Pipeline, 'p', &mesh::Mesh::pipeline, &mesh::Coordinates::pipeline}};
+    Coordinate{mesh::Group::Tensor, &mesh::Mesh::tensor, &mesh::Coordinates::tensor},
+    Coordinate{mesh::Group::Context, &mesh::Mesh::context, &mesh::Coordinates::context},
+    Coordinate{mesh::Group::Replica, &mesh::Mesh::data, &mesh::Coordinates::data},
+    Coordinate{mesh::Group::Pipeline, &mesh::Mesh::pipeline, &mesh::Coordinates::pipeline}};
 
-// "rank 5: t1 p1", without the axes that have one rank.
 std::string row_name(const mesh::Mesh& mesh, std::int64_t rank) {
-  std::string name = "rank " + std::to_string(rank) + ":";
-  const mesh::Coordinates at = mesh.coordinates_of(rank);
-  for (const Coordinate& axis : kCoordinates) {
-    if (mesh.*axis.size > 1) name += std::string(" ") + axis.letter + std::to_string(at.*axis.at);
-  }
-  return name;
+  const std::string place = print_place(mesh, rank);
+  return "rank " + std::to_string(rank) + ":" + (place.empty() ? "" : " " + place);
 }
 
 // The groups of a kind are numbered in the order of their first ranks.

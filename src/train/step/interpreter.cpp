@@ -65,6 +65,7 @@ StepResult Interpreter::run(const StepTokens& step) {
   };
   const nn::BoundaryScope boundaries(serve);
   for (std::uint32_t index = 0; index < list_.ops.size(); ++index) {
+    if (parts_.recorder) parts_.recorder->enter(list_.ops[index], is_sliced(list_.ops[index]));
     const auto waits = list_.after_of(list_.ops[index]);
     for (const std::uint32_t earlier : waits) finish(earlier);
     if (!waits.empty()) free_what_is_sent();  // before the op allocates memory

@@ -22,6 +22,7 @@
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 #include "train/exchange/server.h"
+#include "train/flight/flight_recorder.h"
 #include "train/offload/offloader.h"
 #include "train/record/op_memory.h"
 #include "train/step/gradient_buffers.h"
@@ -74,6 +75,7 @@ struct DeviceParts {
   ReplicaLane* replicas = nullptr;            // of several replicas
   std::function<bool()> meanwhile;            // serves others, moves collectives; true if anything moved
   nn::Ledger* ledger = nullptr;               // of this rank; may be null
+  FlightRecorder* recorder = nullptr;         // the same
   // Runs STEP, given this device's loss sums of the step; may be empty when evaluating.
   std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
 };

@@ -86,10 +86,11 @@ comm::SharingRanks sharing_ranks(const run::Run& run) {
 
 }  // namespace
 
-Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile)
+Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile, FlightRecorder* recorder)
     : run_(run),
       evaluation_(run::evaluation_of(run)),
       profiles_(profile),
+      recorder_(recorder),
       groups_(comm::make_groups(world, run.mesh, sharing_ranks(run))),
       layer_groups_(run, groups_, [this] { return advance(); }) {
   const int device = groups_.pipeline->rank();
@@ -310,6 +311,7 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
                     .replicas = replicas_.get(),
                     .meanwhile = [this] { return advance(); },
                     .ledger = &ledger_,
+                    .recorder = recorder_,
                     .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }};
   return std::make_unique<Interpreter>(plan(), program, std::move(cuts), mode, std::move(parts));
 }

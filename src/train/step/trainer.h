@@ -47,8 +47,9 @@ struct StepReport {
 class Trainer {
  public:
   // Run and communicator must outlive the trainer. Makes the groups of ranks and this rank's stages.
-  // `profile`: times every kernel call. Collective.
-  Trainer(const run::Run& run, comm::Communicator& world, bool profile = false);
+  // `profile`: times every kernel call. `recorder`: is told of every op; may be null. Collective.
+  Trainer(const run::Run& run, comm::Communicator& world, bool profile = false,
+          FlightRecorder* recorder = nullptr);
 
   // One optimizer step, number `step` from 1, over the same tokens on every rank of a pipeline. Collective.
   StepReport step(std::int64_t step, const StepTokens& tokens);
@@ -98,6 +99,7 @@ class Trainer {
   Seconds planning_ = 0;
   const schedule::Program evaluation_;
   const bool profiles_;
+  FlightRecorder* const recorder_;
   bool made_ = false;  // groups may wait while the members after them do not exist yet
   comm::Groups groups_;
   LayerGroups layer_groups_;

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/supervise/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr std::string_view kOwnWord = "penstock: ";
+constexpr Seconds kFarewell = 5;  // of processes that the command has left
+constexpr int kLook = 200;        // ms between looks whether it has ended
+constexpr std::array kPassedOn{SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+
+std::atomic<int> child_process = 0;
+std::atomic<bool> asked_to_end = false;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use nothing else");
+
+extern "C" void pass_on(int signal_number) {
+  if (signal_number != SIGUSR2) asked_to_end = true;
+  if (const int child = child_process; child > 0) kill(child, signal_number);
+}
+
+class PassingOn {
+ public:
+  PassingOn() {
+    struct sigaction taken {};
+    taken.sa_handler = pass_on;  // without SA_RESTART: a pause ends
+    for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &taken, &before_[i]);
+  }
+  ~PassingOn() {
+    for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &before_[i], nullptr);
+  }
+  PassingOn(const PassingOn&) = delete;
+  PassingOn& operator=(const PassingOn&) = delete;
+
+ private:
+  std::array<struct sigaction, kPassedOn.size()> before_{};
+};
+
+void write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nobody reads
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// Complaints in what comes piece by piece.
+class Complaints {
+ public:
+  void read(std::string_view text) {
+    line_ += text;
+    for (std::size_t end; (end = line_.find_first_of("\r\n")) != std::string::npos;) {
+      if (line_.starts_with(kOwnWord)) note(line_.substr(kOwnWord.size(), end - kOwnWord.size()));
+      line_.erase(0, end + 1);
+    }
+    if (line_.size() > kOwnWord.size() && !line_.starts_with(kOwnWord)) line_.resize(kOwnWord.size());
+  }
+  // The first of a rank, whichever that was; else the last, since a run that goes well has remarks too.
+  const std::string& reason() const { return of_rank_.empty() ? last_ : of_rank_; }
+
+ private:
+  void note(const std::string& complaint) {
+    last_ = complaint;
+    static const std::regex by_rank("rank [0-9]+: (.*) \\([^()]*host [^()]*\\)");
+    static const std::regex on_rank("rank [0-9]+[^:]*");
+    if (!of_rank_.empty()) return;
+    if (std::smatch found; std::regex_match(complaint, found, by_rank))
+      of_rank_ = found[1];
+    else if (std::regex_match(complaint, on_rank))
+      of_rank_ = complaint;
+  }
+
+  std::string line_, last_, of_rank_;
+};
+
+// Only async-signal-safe calls. The error number goes to `failure`, which closes when the command starts.
+[[noreturn]] void become(const std::vector<char*>& words, int err, int failure) {
+  dup2(err, STDERR_FILENO);
+  execvp(words.front(), words.data());
+  const int number = errno;
+  [[maybe_unused]] const ssize_t written = write(failure, &number, sizeof number);
+  _exit(127);
+}
+
+struct Pipe {
+  Pipe() {
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw RunError(std::string("no pipe: ") + std::strerror(errno));
+  }
+  ~Pipe() {
+    close(ends[0]);
+    if (ends[1] >= 0) close(ends[1]);
+  }
+  void close_writing() {
+    close(ends[1]);
+    ends[1] = -1;
+  }
+  std::array<int, 2> ends{};
+};
+
+ssize_t read_some(int file, void* to, std::size_t room) {
+  ssize_t count = 0;
+  do {
+    count = read(file, to, room);
+  } while (count < 0 && errno == EINTR);
+  return count;
+}
+
+int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+bool is_child(const std::filesystem::path& process) {
+  std::ifstream file(process / "stat");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t name_end = text.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return false;
+  std::istringstream rest(text.substr(name_end + 1));
+  std::string state;
+  int parent = 0;
+  return rest >> state >> parent && parent == getpid();
+}
+
+// What the command has left running becomes this process's: it has a few seconds to end by itself, so that
+// nothing of an attempt holds files of the next one.
+void end_orphans() {
+  const Seconds until = steady_seconds() + kFarewell;
+  for (int process = 0; process != -1; usleep(20'000)) {
+    while ((process = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (process == -1 || steady_seconds() < until) continue;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+      const auto number = parse_integer(entry.path().filename().string());
+      if (number && is_child(entry.path())) kill(static_cast<int>(*number), SIGKILL);
+    }
+  }
+}
+
+// Copies to stderr until nobody writes any more, or the child has ended and nothing more comes; its status.
+int copy_complaints(int from, int child, Complaints& complaints) {
+  int status = 0;
+  bool ended = false, open = true;
+  std::array<char, 4096> buffer{};
+  while (open || !ended) {
+    pollfd ready{.fd = open ? from : -1, .events = POLLIN, .revents = 0};
+    const bool comes = poll(&ready, 1, kLook) > 0;
+    if (comes) {
+      const ssize_t count = read_some(from, buffer.data(), buffer.size());
+      const std::string_view text(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+      write_all(STDERR_FILENO, text);
+      complaints.read(text);
+      open = count > 0;
+    }
+    if (!ended) ended = waitpid(child, &status, WNOHANG) == child;
+    if (ended && !comes) break;  // what else has the pipe open is silent
+  }
+  return exit_code_of(status);
+}
+
+}  // namespace
+
+ChildEnd run_child(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  if (isatty(STDERR_FILENO) == 1) setenv("PENSTOCK_PROGRESS", "live", 0);  // the pipe hides the terminal
+  Pipe err, failure;
+  const PassingOn passing;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const int child = fork();
+  if (child < 0) throw RunError(std::string("no process: ") + std::strerror(errno));
+  if (child == 0) become(arguments, err.ends[1], failure.ends[1]);
+  child_process = child;
+  err.close_writing();
+  failure.close_writing();
+  Complaints complaints;
+  const int exit_code = copy_complaints(err.ends[0], child, complaints);
+  child_process = 0;
+  end_orphans();
+  int number = 0;
+  if (read_some(failure.ends[0], &number, sizeof number) == sizeof number)
+    throw InputError("\"" + printable(words.front()) + "\" cannot be started: " + std::strerror(number));
+  return {.exit_code = exit_code, .complaint = complaints.reason(), .stopped = asked_to_end};
+}
+
+bool pause_for(double seconds) {
+  const PassingOn passing;
+  const double until = steady_seconds() + seconds;
+  while (!asked_to_end && steady_seconds() < until) usleep(20'000);
+  return !asked_to_end;
+}
+
+}  // namespace penstock::cli

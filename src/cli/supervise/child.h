@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command carried out by another process, whose complaints are read on their way to stderr.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace penstock::cli {
+
+struct ChildEnd {
+  int exit_code = 0;      // 128 + the signal that ended it
+  std::string complaint;  // why it failed, from its lines "penstock: ..." on stderr; empty: none
+  bool stopped = false;   // this process was asked to end meanwhile, and passed that on
+};
+
+// Runs the command until it and all processes that it started have ended; those that outlive it by seconds
+// are killed. SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to this process go to the command's.
+// Throws InputError when it cannot be started.
+ChildEnd run_child(const std::vector<std::string>& words);
+
+// Sleeps so long; false: this process was asked to end meanwhile.
+bool pause_for(double seconds);
+
+}  // namespace penstock::cli

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/flight/position.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/columns.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "files/strict_json.h"
+
+namespace penstock::train {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr Seconds kMoving = 1;  // a shorter wait is a part of every step
+constexpr int kDeepest = 4;
+
+std::string name_of(const Positions& positions, int rank) {
+  const std::string name = "rank " + std::to_string(rank);
+  const auto& position = positions[static_cast<std::size_t>(rank)];
+  return position ? name + " (" + position->place + ", " + position->host + ")" : name;
+}
+
+std::string message_of(const Position::Wait& wait) {
+  return wait.channel == comm::collective_channel ? "a message of a collective"
+                                                  : "a message on channel " + std::to_string(wait.channel);
+}
+
+std::string at_work(const Position& position) {
+  const std::string step = position.step > 0 ? " of step " + std::to_string(position.step) : "";
+  return position.work + step;
+}
+
+// Sent by `from` to `to` on the channel and not arrived.
+std::int64_t under_way(const Position& from, const Position& to, int channel) {
+  const auto count = [&](const Position& here, int peer, std::int64_t comm::Passed::*messages) {
+    const auto found = std::ranges::find_if(here.passed, [&](const comm::Passed& passed) {
+      return passed.peer == peer && passed.channel == channel;
+    });
+    return found == here.passed.end() ? 0 : (*found).*messages;
+  };
+  return count(from, to.rank, &comm::Passed::sent) - count(to, from.rank, &comm::Passed::received);
+}
+
+// The rank that has waited longest; null: none has for long.
+const Position* longest_wait(const Positions& positions) {
+  const Position* longest = nullptr;
+  for (const auto& position : positions) {
+    if (!position || !position->wait || position->wait->waited < kMoving) continue;
+    if (!longest || position->wait->waited > longest->wait->waited) longest = &*position;
+  }
+  return longest;
+}
+
+// "rank 0 (...) has waited 12 s for rank 1, rank 1 for rank 2"
+std::string chain(const Positions& positions, const std::vector<const Position*>& waiting) {
+  std::string text;
+  for (const Position* rank : waiting) {
+    text += text.empty() ? name_of(positions, rank->rank) + " has waited " + print_seconds(rank->wait->waited)
+                         : ", rank " + std::to_string(rank->rank);
+    text += " for rank " + std::to_string(rank->wait->peer);
+  }
+  return text;
+}
+
+// Of the rank that does not wait for another.
+std::string idle_or_gone(const Positions& positions, int rank) {
+  const auto& position = positions[static_cast<std::size_t>(rank)];
+  if (!position)
+    return name_of(positions, rank) + " does not answer: its process is stopped, or its host is lost";
+  return name_of(positions, rank) + " waits for no other: for " + print_seconds(position->working) +
+         " it has been at " + at_work(*position);
+}
+
+}  // namespace
+
+std::string json_of(const Position& position) {
+  Json json{{"rank", position.rank}, {"host", position.host},  {"place", position.place},
+            {"step", position.step}, {"work", position.work},  {"working_s", position.working},
+            {"wait", Json()},        {"passed", Json::array()}};
+  if (position.wait) {
+    json["wait"] = {{"sending", position.wait->sending},
+                    {"peer", position.wait->peer},
+                    {"channel", position.wait->channel},
+                    {"waited_s", position.wait->waited}};
+  }
+  for (const comm::Passed& passed : position.passed)
+    json["passed"].push_back({passed.peer, passed.channel, passed.sent, passed.received});
+  return json.dump() + "\n";
+}
+
+Position parse_position(std::string_view json, std::string_view origin) try {
+  const Json file = files::parse_strictly(json, origin, "the position", kDeepest);
+  Position position{.rank = file.at("rank"),
+                    .host = file.at("host"),
+                    .place = file.at("place"),
+                    .step = file.at("step"),
+                    .work = file.at("work"),
+                    .working = file.at("working_s")};
+  if (const Json& wait = file.at("wait"); !wait.is_null()) {
+    position.wait = {.sending = wait.at("sending"),
+                     .peer = wait.at("peer"),
+                     .channel = wait.at("channel"),
+                     .waited = wait.at("waited_s")};
+  }
+  for (const Json& passed : file.at("passed"))
+    position.passed.push_back({passed.at(0), passed.at(1), passed.at(2), passed.at(3)});
+  return position;
+} catch (const Json::exception& fault) {
+  throw InputError(std::string(origin) + ": is no position of a rank: " + fault.what());
+}
+
+std::optional<int> silent_rank(const Positions& positions) {
+  const auto silent = std::ranges::find_if(positions, [](const auto& position) { return !position; });
+  if (silent == positions.end()) return {};
+  return static_cast<int>(silent - positions.begin());
+}
+
+std::string culprit(const Positions& positions) {
+  const Position* first = longest_wait(positions);
+  if (!first) {
+    const auto silent = silent_rank(positions);
+    return silent ? idle_or_gone(positions, *silent)
+                  : "no rank has waited longer than " + print_seconds(kMoving);
+  }
+  std::vector<const Position*> waiting;
+  std::set<int> seen;
+  for (const Position* rank = first;;) {
+    waiting.push_back(rank);
+    seen.insert(rank->rank);
+    const int peer = rank->wait->peer;
+    PENSTOCK_CHECK(peer >= 0 && peer < std::ssize(positions), "ranks wait for ranks");
+    const auto& next = positions[static_cast<std::size_t>(peer)];
+    const std::string behind = "; " + chain(positions, waiting);
+    if (!next || !next->wait) return idle_or_gone(positions, peer) + behind;
+    if (!rank->wait->sending && under_way(*next, *rank, rank->wait->channel) > 0)
+      return message_of(*rank->wait) + " from " + name_of(positions, peer) + " to rank " +
+             std::to_string(rank->rank) + " was sent and has not arrived" + behind;
+    if (seen.contains(peer)) return "each waits for the next" + behind;
+    rank = &*next;
+  }
+}
+
+std::string print_positions(const Positions& positions) {
+  Rows rows{{"rank", "host", "place", "step", "at", "for", "waits for", "for"}};
+  for (std::size_t rank = 0; rank < positions.size(); ++rank) {
+    const auto& position = positions[rank];
+    if (!position) {
+      rows.push_back({std::to_string(rank), "does not answer"});
+      continue;
+    }
+    const auto& wait = position->wait;
+    rows.push_back(
+        {std::to_string(rank), position->host, position->place, std::to_string(position->step),
+         position->work, print_seconds(position->working),
+         wait ? message_of(*wait) + (wait->sending ? " to rank " : " from rank ") + std::to_string(wait->peer)
+              : "-",
+         wait ? print_seconds(wait->waited) : ""});
+  }
+  return columns(rows, "rllrlrlr");
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a rank is in its run: the op under way and what it waits for; and who holds up all the others.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "comm/message_notes.h"
+
+namespace penstock::train {
+
+struct Position {
+  int rank = 0;
+  std::string host;
+  std::string place;      // coordinates in the mesh: "t0 c0 d1 p2"
+  std::int64_t step = 0;  // under way; 0: before the first
+  std::string work;       // under way: "1F3.2" (schedule/program_text.h), or words
+  Seconds working = 0;    // for so long
+  struct Wait {
+    bool sending = false;
+    int peer = 0;  // rank of the world
+    int channel = 0;
+    Seconds waited = 0;
+  };
+  std::optional<Wait> wait;
+  std::vector<comm::Passed> passed;  // messages, by peer and channel
+};
+
+// One line. The parser throws InputError, beginning with `origin`.
+std::string json_of(const Position& position);
+Position parse_position(std::string_view json, std::string_view origin);
+
+// Of each rank; empty where it did not answer.
+using Positions = std::vector<std::optional<Position>>;
+
+// The lowest rank that did not answer.
+std::optional<int> silent_rank(const Positions& positions);
+
+// One sentence: follows the rank that waits longest to the one it waits for, and so on to one that does not
+// answer, one that waits for nobody, a message that was posted and has not arrived, or round to itself.
+std::string culprit(const Positions& positions);
+
+// A table, a line for each rank.
+std::string print_positions(const Positions& positions);
+
+}  // namespace penstock::train

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A supervised run: killed ranks and a killed launcher cost no bit, what cannot help is not tried again.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "runs/resumed_run.h"
+
+namespace penstock::testing {
+namespace {
+
+class SupervisedRun : public ResumedRun {
+ protected:
+  Arguments supervised(const Arguments& command) const {
+    Arguments all{PENSTOCK_PROGRAM, "supervise", "--"};
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+
+  nlohmann::json attempts_of(const std::string& directory) const {
+    return nlohmann::json::parse(scratch_.read(directory + "/attempts.json"));
+  }
+
+  // The mpirun under the supervisor that has begun a step after `steps`, and its ranks.
+  std::vector<int> launcher_and_ranks(int supervisor, const std::string& directory, std::size_t steps) const {
+    const Seconds until = seconds_now() + 60 * kSlowness;
+    while (seconds_now() < until) {
+      sleep_a_little();
+      if (lines_of(scratch_.read(directory + "/metrics.jsonl")).size() <= steps) continue;
+      for (const int launcher : children_of(supervisor)) {
+        std::vector<int> found = ranks_of(launcher);
+        if (found.empty()) continue;
+        found.insert(found.begin(), launcher);
+        return found;
+      }
+    }
+    return {};
+  }
+};
+
+TEST_F(SupervisedRun, GoesOnToTheSameBitsWhenRanksAndLauncherAreKilled) {
+  const Arguments settings{"--train.steps", "90", "--train.checkpoint_every", "10"};
+  train_well("whole", settings, 2, true);
+  RunningProgram program(supervised(with_mpirun(2, arguments("parts", settings))));
+  const auto first = launcher_and_ranks(program.process(), "parts", 15);
+  ASSERT_EQ(first.size(), 3);
+  kill(first[2], SIGKILL);
+  EXPECT_EQ(left_running(first), std::vector<int>{});
+  const auto second = launcher_and_ranks(program.process(), "parts", 35);
+  ASSERT_EQ(second.size(), 3);
+  kill(second[1], SIGSTOP);  // holds the directory when its launcher is gone
+  kill(second[0], SIGKILL);
+  const Ending ending = program.wait(240);
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  expect_same("parts", "whole");
+  EXPECT_EQ(left_running(second), std::vector<int>{});
+
+  const auto told = attempts_of("parts");
+  ASSERT_EQ(told["attempts"].size(), 3) << told;
+  EXPECT_EQ(told["attempts"][0]["resumed_from_step"], 0);
+  EXPECT_NE(told["attempts"][0]["reason"].get<std::string>().find("rank 1"), std::string::npos) << told;
+  EXPECT_EQ(told["attempts"][1]["exit_code"], 128 + SIGKILL);
+  EXPECT_EQ(told["attempts"][2]["last_step"], 90);
+  EXPECT_EQ(told["attempts"][2]["resumed_from_step"].get<int>() % 10, 0);
+  double steps = 0;
+  for (const std::string& line : lines_of(scratch_.read("parts/metrics.jsonl")))
+    steps += nlohmann::json::parse(line)["step_s"].get<double>();
+  EXPECT_NEAR(told["time"]["productive_s"].get<double>(), steps, 1e-6);
+  EXPECT_GT(told["time"]["recomputed_s"].get<double>(), 0);
+  EXPECT_NE(ending.err.find("penstock: attempt 1 ended after step "), std::string::npos) << ending.err;
+  EXPECT_NE(ending.out.find("recomputed"), std::string::npos) << ending.out;
+}
+
+TEST_F(SupervisedRun, GivesUpWhereTheSameStepFailsForTheSameReason) {
+  const Ending ending = run_program(supervised(with_threads(
+      2, arguments("bad", {"--train.lr", "1e30", "--train.steps", "40", "--train.warmup_steps", "0"}))));
+  EXPECT_EQ(ending.exit_code, 3);
+  EXPECT_NE(ending.complaints().back().find("has failed twice for the same reason: gives up"),
+            std::string::npos)
+      << ending.err;
+  EXPECT_EQ(attempts_of("bad")["attempts"].size(), 2);
+}
+
+TEST_F(SupervisedRun, RefusesWhatNoAttemptCanChange) {
+  const auto refused = [&](const Arguments& command, const std::string& part) {
+    const Ending ending = run_program(command);
+    EXPECT_EQ(ending.exit_code, 2) << ending.err;
+    EXPECT_NE(ending.err.find(part), std::string::npos) << ending.err;
+  };
+  refused(supervised(with_threads(2, arguments("x", {"--train.steps", "-1"}))), "train.steps");
+  refused(supervised(with_threads(2, arguments("x", {"--data.text", "none.txt"}))), "gives up");
+  refused(supervised({"true"}), "trains no run file");
+  refused(supervised({"no-such-program", "train", scratch_ / "run.toml"}), "cannot be started");
+  refused({PENSTOCK_PROGRAM, "supervise"}, "command");
+}
+
+// The user's request to end goes to the run, which leaves a checkpoint, and ends the supervision.
+TEST_F(SupervisedRun, PassesOnARequestToEnd) {
+  RunningProgram program(supervised(with_threads(2, arguments("run", {"--train.steps", "1000000"}))));
+  const Seconds until = seconds_now() + 60 * kSlowness;
+  while (lines_of(scratch_.read("run/metrics.jsonl")).size() < 3 && seconds_now() < until) sleep_a_little();
+  kill(program.process(), SIGTERM);
+  const Ending ending = program.wait(60);
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_EQ(attempts_of("run")["attempts"].size(), 1);
+  EXPECT_NE(ending.out.find("stopped"), std::string::npos) << ending.out;
+}
+
+}  // namespace
+}  // namespace penstock::testing
