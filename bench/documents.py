@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What documents save: the same tokens with attention inside documents (data.mask = "documents") and across them ("none"), one rank of
-two threads, in one slice and in eight. At size S also beside transformers' packing without padding (bench/peers/hf_packed.py).
+two threads, in one slice and in eight.
 
 Usage: bench/documents.py PATH/TO/penstock [--sizes L] [--types bf16 f32] [--steps 3] [--continue]
 (from the root of the repository)
@@ -13,16 +13,12 @@ import math
 import random
 import struct
 
-from peer_runs import (FOLDER, PEER_TYPES, PEERS, SIZES, carry_out, cases_of, mebibytes, print_aims, print_failed, ratio, run_file, run_peer, shown,
-                       speed, train)
+from peer_runs import (FOLDER, SIZES, carry_out, cases_of, mebibytes, print_aims, print_failed, ratio, run_file, shown, speed, train)
 
 SEED, DEVIATION = 20, 1.0
 SLICES = (1, 8)
 NAME = "{mask}, n = {slices}"
 AIMS = {("L", "bf16", 8): 0.65, ("L", "bf16", 1): 0.65}
-PEER_SIZES = ("S", "XS")
-ATTENTIONS = ("sdpa", "eager")
-PEER_AIMS = [("speed / best of transformers", True, 1.3), ("its memory", False, 0.6)]
 
 
 def lengths_of(tokens, mean):
@@ -71,27 +67,11 @@ def run(program, size, dtype, steps, slices, mask):
     return train([command], [directory], SIZES[size][-2] * SIZES[size][-1], 1)[0]
 
 
-def run_transformers(python, size, dtype, steps, attention):
-    listed = FOLDER / f"documents-{size}.txt"
-    listed.write_text("".join(f"{length}\n" for length in corpus(size)[1]))
-    return run_peer([python, PEERS / "hf_packed.py", "--size", size, "--threads", "2", "--dtype", PEER_TYPES[dtype], "--steps", str(steps),
-                     "--lengths", listed, "--attention", attention])
-
-
 def measurements(program, python, size, dtype, steps):
     """The name of each run of a case, and what carries it out."""
     for slices in SLICES:
         for mask in ("none", "documents"):
             yield NAME.format(mask=mask, slices=slices), lambda slices=slices, mask=mask: run(program, size, dtype, steps, slices, mask)
-    for attention in ATTENTIONS if size in PEER_SIZES else ():
-        yield f"transformers, {attention}", lambda attention=attention: run_transformers(python, size, dtype, steps, attention)
-
-
-def peer_ratios(case):
-    """Our speed and memory in one slice, beside the faster of transformers."""
-    best = max((run for name, run in case.items() if name.startswith("transformers")), key=speed, default=None)
-    ours = NAME.format(mask="documents", slices=1)
-    return [ratio(case, ours, best, value) for value in (speed, lambda run: run["peak_rss_bytes"])]
 
 
 def time_ratio(case, slices):
@@ -107,16 +87,10 @@ def tables(runs):
     print("\n| size | type | pairs, documents / none | time, documents / none, n = 1 | time, documents / none, n = 8 |\n|---|---|---|---|---|")
     for (size, dtype), case in cases.items():
         print(f"| {size} | {dtype} | {shown(pairs_share(size))} | {' | '.join(shown(time_ratio(case, slices)) for slices in SLICES)} |")
-    print(f"\n| size | type | {' | '.join(name for name, _, _ in PEER_AIMS)} |\n|---|---|---|---|")
-    for (size, dtype), case in cases.items():
-        if size in PEER_SIZES:
-            print(f"| {size} | {dtype} | {' | '.join(shown(value) for value in peer_ratios(case))} |")
     print_aims([(size, dtype, f"time, documents / none, n = {slices}", time_ratio(case, slices), False, AIMS.get((size, dtype, slices)))
-                for (size, dtype), case in cases.items() for slices in SLICES] +
-               [(size, dtype, name, value, more, aim if size == "S" else None) for (size, dtype), case in cases.items() if size in PEER_SIZES
-                for (name, more, aim), value in zip(PEER_AIMS, peer_ratios(case))])
+                for (size, dtype), case in cases.items() for slices in SLICES])
     print_failed(runs)
 
 
 if __name__ == "__main__":
-    tables(carry_out(__doc__, "documents", ["L", "S"], measurements, more_sizes=["XS"]))
+    tables(carry_out(__doc__, "documents", ["L"], measurements, more_sizes=["S", "XS"]))
