@@ -67,6 +67,8 @@ TEST_F(SupervisedRun, GoesOnToTheSameBitsWhenRanksAndLauncherAreKilled) {
     steps += nlohmann::json::parse(line)["step_s"].get<double>();
   EXPECT_NEAR(told["time"]["productive_s"].get<double>(), steps, 1e-6);
   EXPECT_GT(told["time"]["recomputed_s"].get<double>(), 0);
+  EXPECT_NE(scratch_.read("parts/report.html").find("steps that a later attempt did again"),
+            std::string::npos);
   EXPECT_NE(ending.err.find("penstock: attempt 1 ended after step "), std::string::npos) << ending.err;
   EXPECT_NE(ending.out.find("recomputed"), std::string::npos) << ending.out;
 }

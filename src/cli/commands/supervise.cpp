@@ -10,12 +10,14 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/input/number_flags.h"
+#include "cli/report/run_report.h"
 #include "cli/supervise/attempts.h"
 #include "cli/supervise/child.h"
 #include "cli/tell.h"
 #include "files/atomic_file.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
+#include "report/html.h"
 #include "run/options.h"
 #include "run/settle.h"
 #include "train/checkpoint/directory.h"
@@ -102,6 +104,12 @@ void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision
        (decision.again ? "starts again in " + print_seconds(decision.pause) : decision.why + ": gives up"));
 }
 
+// The page that the last attempt wrote knows of no attempts.
+void renew_report(const std::string& directory) {
+  const report::Report report{.title = "penstock supervise", .runs = runs_of_directory(directory)};
+  files::write_atomically(path_in(directory, files::kReport), report::html_page(report));
+}
+
 Exit supervise(const SuperviseFlags& flags) {
   const std::string directory = directory_of(flags.command);
   std::vector<Attempt> attempts;
@@ -115,6 +123,7 @@ Exit supervise(const SuperviseFlags& flags) {
     if (fs::is_directory(directory, error))
       files::write_atomically(path_in(directory, files::kAttempts), to_json(attempts));
     const bool good = exit_code == static_cast<int>(Exit::Done);
+    if (good && fs::exists(path_in(directory, files::kReport), error)) renew_report(directory);
     if (good || stopped) {
       std::cout << print_time_use(attempts);
       return good ? Exit::Done : Exit::Failed;

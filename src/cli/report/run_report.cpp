@@ -145,6 +145,39 @@ report::Table memory_table(std::size_t device, const Json& summary) {
   return table;
 }
 
+// Of a supervised run: why each attempt ended, and what became of the time.
+void add_attempts(const std::string& path, report::Run& run) {
+  if (!std::filesystem::exists(path)) return;
+  const Json told = Json::parse(files::read_text(path, kLongestMetrics), nullptr, false);
+  const auto member = [](const Json& object, const char* key) {
+    return object.is_object() ? object.value(key, Json()) : Json();
+  };
+  const auto seconds = [&](const Json& object, const char* key) {
+    const Json value = member(object, key);
+    return value.is_number() ? print_seconds(value.get<double>()) : std::string("-");
+  };
+  report::Table table{.title = "Attempts",
+                      .header = {"resumed after step", "ended after step", "time", "why"}};
+  for (const Json& attempt : member(told, "attempts")) {
+    const Json why = member(attempt, "reason");
+    const bool good = member(attempt, "exit_code") == 0;
+    table.rows.push_back({member(attempt, "resumed_from_step").dump(), member(attempt, "last_step").dump(),
+                          seconds(attempt, "seconds"),
+                          good              ? "done"
+                          : why.is_string() ? why.get<std::string>()
+                                            : "-"});
+  }
+  report::Table use{.title = "Time of all attempts", .header = {"", "time"}};
+  for (const auto& [key, name] :
+       {std::pair{"productive_s", "steps, each once"},
+        std::pair{"recomputed_s", "steps that a later attempt did again"},
+        std::pair{"other_s", "starts, evaluations, checkpoints"}, std::pair{"pauses_s", "pauses"}})
+    use.rows.push_back({name, seconds(member(told, "time"), key)});
+  if (table.rows.empty()) return tell(path + " has no attempts; it is left out");
+  run.tables.push_back(std::move(table));
+  run.tables.push_back(std::move(use));
+}
+
 // Shares of the time of copies and collectives during which no rank waited for them; none without these.
 void add_hidden_shares(const Json& summary, report::Run& run) {
   report::Table table{.title = "Hidden behind computation",
@@ -223,6 +256,7 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
     run.tables.push_back(memory_table(device, devices[device]));
   }
   add_hidden_shares(summary, run);
+  add_attempts(file(files::kAttempts), run);
   run.notes.push_back("The simulation takes the action times of " +
                       simulated.measured[simulated.typical].label +
                       " as measured; where they differ, overlap and waiting differ.");
