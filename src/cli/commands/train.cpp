@@ -24,6 +24,7 @@
 #include "cli/train/resolve_run.h"
 #include "cli/train/resume.h"
 #include "cli/train/run_outputs.h"
+#include "cli/train/same_hosts.h"
 #include "cli/train/start_table.h"
 #include "cli/train/stop_signals.h"
 #include "comm/mpi.h"
@@ -209,6 +210,7 @@ void refuse_threads(const TrainFlags& flags) {
 Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Prepared& prepared) {
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
   Refusal refusal = together([&] { refuse_threads(flags); });
+  if (!refusal) refusal = together([&] { require_one_program(world); });
   run::Run run;
   if (!refusal) refusal = resolve_together(flags.source, world, run);
   if (!refusal)
@@ -219,6 +221,7 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
       if (world.rank() == 0) open_directory(flags, prepared);
     });
   }
+  if (!refusal) refusal = refuse_other_directories(prepared.run.options.output.dir, world);
   if (!refusal) refusal = together([&] { take_up(flags, prepared, world); });
   return refusal;
 }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the ranks' hosts fit together: one program, one run directory.
+#pragma once
+
+#include <string>
+
+#include "cli/agree.h"
+#include "comm/communicator.h"
+
+namespace penstock::cli {
+
+// Throws InputError on ranks that run another build of the program than rank 0. Collective.
+void require_one_program(comm::Communicator& world);
+
+// Refuses a directory that a rank's host does not see as rank 0's does: rank 0 writes a token there, which
+// all read. A file system may take seconds to show it. Collective.
+Refusal refuse_other_directories(const std::string& directory, comm::Communicator& world);
+
+}  // namespace penstock::cli
