@@ -53,14 +53,17 @@ void require_command(const CLI::App& program, int argc, char** argv) {
                    std::string(nearest(word, candidates)) + "?");
 }
 
-// "--section.key VALUE" as one word: CLI11 knows no such flag and would take VALUE for a file. Words after
-// "--" are another program's.
+// "--section.key VALUE" as one word: CLI11 knows no such flag and would take VALUE for a file. What follows
+// "--" of a command that has another one behind it stays as it is.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words;
   bool own = true;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
-    own = own && word != "--";
+    if (own && word == "--" && words.front() == "supervise") {
+      own = false;
+      continue;
+    }
     const bool setting = own && word.starts_with("--") && word.find('.') != std::string::npos &&
                          word.find_first_of("=/ ") == std::string::npos;
     const bool has_value = i + 1 < argc && !std::string_view(argv[i + 1]).starts_with("--");

@@ -36,8 +36,12 @@ TEST(Supervision, GivesUpAStepThatFailsTwiceForOneReason) {
 }
 
 TEST(Supervision, TriesRefusedInputOnce) {
-  for (const Exit exit : {Exit::No, Exit::WrongInput})
-    EXPECT_FALSE(decide({failed(0, 0, "data.text is missing", static_cast<int>(exit))}, 9).again);
+  for (const Exit exit : {Exit::No, Exit::WrongInput}) {
+    Attempt refused = failed(0, 0, "data.text is missing", static_cast<int>(exit));
+    EXPECT_TRUE(decide({refused}, 9).again) << "the launcher's exit code";
+    refused.complained = true;
+    EXPECT_FALSE(decide({refused}, 9).again);
+  }
 }
 
 TEST(Supervision, PausesLongerWhileNoStepIsGained) {

@@ -89,6 +89,7 @@ Attempt attempt(std::vector<std::string> command, const std::string& directory, 
   const ChildEnd end = run_child(command);
   attempt.seconds = steady_seconds() - began;
   attempt.exit_code = end.exit_code;
+  attempt.complained = !end.complaint.empty();
   attempt.reason = !end.complaint.empty() ? end.complaint
                    : end.exit_code > 128  ? "ended by signal " + std::to_string(end.exit_code - 128)
                                           : "exit code " + std::to_string(end.exit_code);
@@ -144,8 +145,15 @@ void add_supervise_command(CLI::App& program, Exit& exit_code) {
       "supervise",
       "Carry out a training command, and start it again from its newest checkpoint when it fails.");
   command->add_option("--restarts", flags->restarts, "give up after so many")->check(whole_number_from(0));
-  command->add_option("command", flags->command, "-- [mpirun ...] penstock train RUN.toml ...")->required();
-  command->callback([flags, &exit_code] { exit_code = supervise(*flags); });
+  command->prefix_command();
+  command->footer("The command follows: penstock supervise -- [mpirun ...] penstock train RUN.toml ...");
+  command->callback([command, flags, &exit_code] {
+    flags->command = command->remaining();
+    if (flags->command.empty())
+      throw InputError(
+          "the command is missing; expected penstock supervise -- [mpirun ...] penstock train RUN.toml ...");
+    exit_code = supervise(*flags);
+  });
 }
 
 }  // namespace penstock::cli

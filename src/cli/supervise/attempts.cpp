@@ -32,7 +32,7 @@ Json json_of(const TimeUse& use) {
 
 Decision decide(const std::vector<Attempt>& attempts, int restarts) {
   const Attempt& last = attempts.back();
-  if (is_final(last.exit_code)) return {.why = "the same input would be refused again"};
+  if (last.complained && is_final(last.exit_code)) return {.why = "the same input would be refused again"};
   const auto before = std::find_if(attempts.rbegin() + 1, attempts.rend(), [&](const Attempt& attempt) {
     return attempt.last_step() == last.last_step() && attempt.reason == last.reason;
   });

@@ -21,7 +21,8 @@ struct Attempt {
   Seconds seconds = 0;          // in all
   Seconds pause = 0;            // before it
   int exit_code = 0;            // 128 + the signal that ended it
-  std::string reason;           // its first complaint, or how it ended
+  std::string reason;           // its complaint, or how it ended
+  bool complained = false;      // else the exit code is the launcher's
   std::int64_t resumed = 0;     // after this step; 0: from the beginning
   std::vector<DoneStep> steps;  // that it did, ascending
   std::int64_t last_step() const { return steps.empty() ? resumed : steps.back().step; }
