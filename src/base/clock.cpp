@@ -15,6 +15,7 @@ Seconds read(clockid_t clock) {
 }  // namespace
 
 Seconds steady_seconds() { return read(CLOCK_MONOTONIC); }
+Seconds wall_seconds() { return read(CLOCK_REALTIME); }
 Seconds processor_seconds_of_this_thread() { return read(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace penstock

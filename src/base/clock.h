@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks for timing work. Only differences between two readings are meaningful.
+// Clocks. Of the first two only differences between two readings are meaningful.
 #pragma once
 
 #include "base/units.h"
@@ -8,5 +8,6 @@ namespace penstock {
 
 Seconds steady_seconds();                    // monotonic; the same clock on all threads
 Seconds processor_seconds_of_this_thread();  // CPU time of the calling thread
+Seconds wall_seconds();                      // since 1970; may jump
 
 }  // namespace penstock

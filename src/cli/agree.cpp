@@ -5,16 +5,9 @@
 #include <span>
 
 #include "base/text.h"
+#include "comm/texts.h"
 
 namespace penstock::cli {
-
-std::string broadcast_text(const std::string& mine, int speaker, comm::Communicator& world) {
-  auto size = static_cast<std::int64_t>(mine.size());
-  world.broadcast(comm::writable_bytes_of(size), speaker);
-  std::string text = world.rank() == speaker ? mine : std::string(static_cast<std::size_t>(size), '\0');
-  world.broadcast(std::as_writable_bytes(std::span(text)), speaker);
-  return text;
-}
 
 Refusal agree(const Refusal& mine, comm::Communicator& world) {
   std::int64_t refusing = mine ? world.size() - world.rank() : 0;
@@ -23,11 +16,11 @@ Refusal agree(const Refusal& mine, comm::Communicator& world) {
   const int speaker = world.size() - static_cast<int>(refusing);
   auto exit_code = static_cast<std::int64_t>(mine.exit_code);
   world.broadcast(comm::writable_bytes_of(exit_code), speaker);
-  return {broadcast_text(mine.text, speaker, world), static_cast<Exit>(exit_code)};
+  return {comm::broadcast_text(mine.text, speaker, world), static_cast<Exit>(exit_code)};
 }
 
 void require_same(const std::string& configuration, comm::Communicator& world) {
-  const std::string first = broadcast_text(configuration, 0, world);
+  const std::string first = comm::broadcast_text(configuration, 0, world);
   if (configuration == first) return;
   const auto wanted = split(first, '\n'), found = split(configuration, '\n');
   const auto [theirs, ours] = std::ranges::mismatch(wanted, found);

@@ -31,9 +31,6 @@ Refusal refusal_of(Work&& work) {
 // The refusal of the lowest rank that has one, on all ranks. Collective.
 Refusal agree(const Refusal& mine, comm::Communicator& world);
 
-// The text of rank `speaker`, on all ranks. Collective.
-std::string broadcast_text(const std::string& mine, int speaker, comm::Communicator& world);
-
 // Throws InputError on ranks whose configuration (one line per setting) differs from rank 0's. Collective.
 void require_same(const std::string& configuration, comm::Communicator& world);
 

@@ -9,13 +9,17 @@
 namespace penstock::model {
 
 std::vector<std::int64_t> level_layers(std::int64_t layers, const std::vector<double>& beyond,
-                                       const std::vector<int>& devices) {
+                                       const std::vector<int>& devices, const std::vector<double>& slowness) {
   const auto stages = static_cast<int>(beyond.size());
   std::vector<std::int64_t> counts(beyond.size(), 1);
   std::vector<double> of_device(1 + std::ranges::max(devices), 0.0);
-  for (int stage = 0; stage < stages; ++stage) of_device[devices[stage]] += 1 + beyond[stage];
+  const auto layer_of = [&](int stage) { return slowness.empty() ? 1.0 : slowness[devices[stage]]; };
+  const auto time_of = [&](int stage, std::int64_t count) {
+    return (static_cast<double>(count) + beyond[stage]) * layer_of(stage);
+  };
+  for (int stage = 0; stage < stages; ++stage) of_device[devices[stage]] += time_of(stage, 1);
   std::set<std::pair<double, int>> next;  // a stage's time with one more layer
-  for (int stage = 0; stage < stages; ++stage) next.emplace(2 + beyond[stage], stage);
+  for (int stage = 0; stage < stages; ++stage) next.emplace(time_of(stage, 2), stage);
   for (std::int64_t layer = stages; layer < layers; ++layer) {
     auto chosen = next.begin();
     for (auto other = chosen; other != next.end() && other->first == chosen->first; ++other) {
@@ -23,9 +27,9 @@ std::vector<std::int64_t> level_layers(std::int64_t layers, const std::vector<do
     }
     const int stage = chosen->second;
     ++counts[stage];
-    of_device[devices[stage]] += 1;
+    of_device[devices[stage]] += layer_of(stage);
     next.erase(chosen);
-    next.emplace(static_cast<double>(counts[stage]) + 1 + beyond[stage], stage);
+    next.emplace(time_of(stage, counts[stage] + 1), stage);
   }
   return counts;
 }

@@ -46,4 +46,16 @@ sim::AnalyticCosts costs_of(const Run& run, const sim::Hardware& hardware,
   return {work_of(run), hardware, sim::kPenstock, options};
 }
 
+Seconds backward_seconds(const Run& run, int device) {
+  const sim::AnalyticCosts costs = costs_of(run, sim::assumed_hardware());
+  const auto& ops = run.program.devices[device].ops;
+  Seconds sum = 0;
+  for (std::uint32_t index = 0; index < ops.size(); ++index) {
+    const schedule::OpKind kind = ops[index].kind;
+    if (is_backward(kind) || kind == schedule::OpKind::BackwardWeight)
+      sum += costs.seconds(device, index, ops[index]);
+  }
+  return sum;
+}
+
 }  // namespace penstock::run

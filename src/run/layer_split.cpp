@@ -42,7 +42,18 @@ std::vector<model::LayerRange> even(const Run& run, const Integers& wanted = {})
   return model::split_layers(run.shape().layers, run.schedule.stages, wanted);
 }
 
+std::vector<std::int64_t> levelled(const Run& run, const Ends& ends, const std::vector<double>& slowness) {
+  std::vector<double> beyond(run.layers.size(), 0.0);
+  beyond.front() += ends.embedding;
+  beyond.back() += ends.output;
+  return model::level_layers(run.shape().layers, beyond, run.device_of_stage, slowness);
+}
+
 }  // namespace
+
+std::vector<std::int64_t> levelled_layers(const Run& run, const std::vector<double>& slowness) {
+  return levelled(run, weigh_ends(run), slowness);
+}
 
 void split_layers(Run& run) {
   const IntegersOrWord& wanted = run.options.parallel.layers;
@@ -52,12 +63,9 @@ void split_layers(Run& run) {
   const bool automatic = wanted.list.empty() && wanted.word.empty();
   if (!automatic || run.stages() == 1 || run.exchange != schedule::ExchangeMode::Off) return;
   const Ends ends = weigh_ends(run);
-  std::vector<double> beyond(run.layers.size(), 0.0);
-  beyond.front() += ends.embedding;
-  beyond.back() += ends.output;
-  const auto levelled = even(run, model::level_layers(run.shape().layers, beyond, run.device_of_stage));
-  if (levelled == run.layers) return;
-  run.layers = levelled;
+  const std::vector<model::LayerRange> level = even(run, levelled(run, ends, {}));
+  if (level == run.layers) return;
+  run.layers = level;
   run.keep = layer_policies(run.options.memory, run.layers, run.is_sliced());
   std::vector<std::string> counts;
   for (const model::LayerRange& range : run.layers) counts.push_back(std::to_string(range.count));

@@ -2,6 +2,9 @@
 // The layers of each stage, and what each layer keeps.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "run/run.h"
 
 namespace penstock::run {
@@ -12,5 +15,9 @@ namespace penstock::run {
 // every machine. Exchange and parallel.layers = "even" split evenly. Throws InputError for layers that do not
 // add up.
 void split_layers(Run& run);
+
+// The layers of each stage such that the slowest takes the least time, when the devices take so many times as
+// long for equal work; empty: all alike.
+std::vector<std::int64_t> levelled_layers(const Run& run, const std::vector<double>& slowness);
 
 }  // namespace penstock::run

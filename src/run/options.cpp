@@ -170,6 +170,13 @@ void describe_upkeep(TrainOptions& options, OptionTable& table) {
                    "Steps between checkpoints; the last step has one too. 0: none at all.", steps});
   table.push_back({section, "keep_checkpoints", &options.keep_checkpoints,
                    "Newest checkpoints that are kept.", from_to(1, 1e6)});
+  table.push_back(
+      {section, "buddy_every", &options.buddy_every,
+       "Steps between copies of weights and moments to the memory of this and of another host, from "
+       "which --resume goes on without reading a disk; 0: none.",
+       steps});
+  table.push_back({section, "buddy_dir", &options.buddy_dir,
+                   "A folder of a file system in memory on each host, for those copies."});
 }
 
 }  // namespace
@@ -188,6 +195,9 @@ OptionTable describe(Options& options) {
   describe_upkeep(options.train, table);
   table.push_back({"output", "dir", &options.output.dir,
                    "The run directory; it must not hold another run, unless --resume goes on with it."});
+  table.push_back(
+      {"output", "gather", &options.output.gather,
+       "The run directory is one of rank 0's host alone: the others send it what they would write."});
   return table;
 }
 

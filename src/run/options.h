@@ -68,6 +68,8 @@ struct TrainOptions {
   std::int64_t evaluate_sequences = 64;
   std::int64_t checkpoint_every = 50;  // steps
   std::int64_t keep_checkpoints = 3;
+  std::int64_t buddy_every = 0;  // steps; 0: off
+  std::string buddy_dir = "/dev/shm";
 };
 
 struct ParallelOptions {
@@ -129,6 +131,7 @@ struct MoeOptions {
 
 struct OutputOptions {
   std::string dir = "runs/demo";
+  bool gather = false;
 };
 
 struct Options {

@@ -22,7 +22,7 @@ Host this_host();
 run::Machine probe_machine(int threads);
 
 // Rate of a product of two square matrices in the given precision on this thread's share of the cores: the
-// limit for model FLOP/s. Takes about 0.2 s.
+// limit for model FLOP/s; the best of some sizes. Takes about 0.1 s.
 Flops measure_matmul_rate(model::Precision precision);
 
 }  // namespace penstock::train

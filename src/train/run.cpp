@@ -5,8 +5,8 @@
 
 #include <array>
 #include <cmath>
-#include <deque>
 #include <filesystem>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -15,31 +15,22 @@
 #include "files/file_system.h"
 #include "files/run_files.h"
 #include "run/step_plan.h"
+#include "train/checkpoint/keeper.h"
 #include "train/checkpoint/load.h"
-#include "train/checkpoint/saver.h"
 #include "train/checkpoint/settings.h"
 #include "train/checkpoint/weights_file.h"
 #include "train/data/bigram.h"
 #include "train/machine.h"
 #include "train/record/gather_events.h"
+#include "train/record/kept_steps.h"
+#include "train/record/rank_times.h"
 #include "train/record/resident.h"
 #include "train/step/trainer.h"
 
 namespace penstock::train {
 namespace {
 
-constexpr std::size_t kKeptTimelines = 3;
 constexpr int kMostSkippedInARow = 3;
-
-// This rank's records of one of the last steps.
-struct KeptStep {
-  std::int64_t number = 0;
-  std::vector<schedule::Event> events;
-  std::vector<schedule::ExchangeSpan> exchanges;
-  std::vector<OpMemory> memory;
-  std::vector<Seconds> processor_seconds;
-  std::vector<nn::KernelCall> calls;
-};
 
 // One run in progress. Every rank makes the same calls; only rank 0 has a directory, for its extra work.
 class Run {
@@ -54,14 +45,17 @@ class Run {
         control_(control),
         part_{run.mesh.coordinates_of(world.rank()).data, run.mesh.data},
         trainer_(run, world, control.profile, control.recorder),
-        resident_(trainer_.ledger(), world) {
+        resident_(trainer_.ledger(), world),
+        rank_times_(world_) {
+    start_.emplace();
     if (control_.resumed) {
       go_on_from(*control_.resumed);
     } else if (!run.options.model.weights.empty()) {
       begin_with(files::ModelWeights(run.options.model.weights));
     }
-    saver_.emplace(checkpoints_of(run), run.options.train.keep_checkpoints, done_, run.shape(), trainer_,
-                   world);
+    keeper_.emplace(
+        run, checkpoints_of(run), control_.resumed ? control_.resumed->checkpoint : 0, trainer_,
+        [this] { return facts(); }, world_);
     if (directory_) {
       metrics_.emplace(directory_->metrics(), done_);
       curves_.emplace(directory_->path(), done_);
@@ -75,17 +69,31 @@ class Run {
   RunOutcome carry_out() {
     began_ = steady_seconds();
     while (done_ < steps() && !stopped_) {
-      const StepReport report = one_step(done_ + 1);
+      const DoneStep step = one_step(done_ + 1);
       resident_.note_step(away().host);
       ++done_;
-      keep_up(report);
+      // Before anybody is told that the step is done: then it cannot be lost (train.buddy_every = 1).
+      copy_to_hosts();
+      if (directory_) note(step);
+      keep_up(step.report);
     }
     summary_.wall_s = elapsed();
-    saver_->settle();
-    return stopped_ ? end_early() : finish();
+    keeper_->settle();
+    summary_.checkpoint_s += keeper_->take_held_up();
+    RunOutcome outcome = stopped_ ? end_early() : finish();
+    if (!stopped_ || keeper_->newest() == done_) keeper_->forget_copies();
+    return outcome;
   }
 
  private:
+  struct DoneStep {
+    std::int64_t number = 0;
+    StepReport report;
+    Tokens tokens = 0;  // without padding
+    std::optional<double> evaluation;
+    std::optional<RankTimes> rank_times;
+  };
+
   std::int64_t steps() const { return run_.options.train.steps; }
   Seconds elapsed() const { return steady_seconds() - began_; }
   Flops model_flops(double tokens_per_second) const {
@@ -97,8 +105,11 @@ class Run {
     trainer_.weights_from_masters();
   }
 
-  void go_on_from(const CheckpointFacts& facts) {
-    load_checkpoint(checkpoints_of(run_).of_step(facts.step), facts, trainer_);
+  void go_on_from(const Resumed& resumed) {
+    const CheckpointFacts& facts = resumed.facts;
+    const Seconds began = steady_seconds();
+    load_state(*resumed.state, facts, trainer_);
+    *start_ = {.resumed_from = facts.step, .load_s = steady_seconds() - began};
     done_ = facts.step;
     samples_drawn_ = facts.samples_drawn;
     tokens_ = tokens_before_ = facts.tokens.value_or(samples_drawn_ * run_.options.data.seq_len);
@@ -122,23 +133,32 @@ class Run {
             .settings = settings_of(run_, at::get_num_threads())};
   }
 
-  StepReport one_step(std::int64_t number) {
+  void copy_to_hosts() {
+    if (!keeper_->copies()) return;
+    if (control_.recorder) control_.recorder->enter("a copy to another host's memory");
+    keeper_->copy(done_, [this] { return facts(); });
+  }
+
+  DoneStep one_step(std::int64_t number) {
     if (control_.recorder) control_.recorder->begin_step(number);
     const StepTokens tokens = data_.training_batch(samples_drawn_, part_);
     samples_drawn_ += run_.options.train.batch;
     tokens_ += tokens.token_count;
     const StepReport report = trainer_.step(number, tokens);
-    kept_.push_back({number, trainer_.events(), trainer_.exchanges(), trainer_.memory(),
-                     trainer_.processor_seconds(), trainer_.kernel_calls()});
-    // A directory has the documents of one step.
-    if (kept_.size() > (report.documents ? 1 : kKeptTimelines)) kept_.pop_front();
+    kept_.keep(number, trainer_, report.documents.has_value());
+    const std::optional<RankTimes> times = rank_times_.note(trainer_.time_of_work());
+    if (times && directory_) {
+      for (const std::string& slow : rank_times_.newly_slow(*times, run_.mesh))
+        observer_.say(slow + "; penstock plan --from " + directory_->path() + " proposes layers for it");
+    }
     watch_for_numbers(number, report);
     const bool evaluate_now = number == steps() || (run_.options.train.evaluate_every > 0 &&
                                                     number % run_.options.train.evaluate_every == 0);
     std::optional<double> evaluation;
     if (evaluate_now && data_.evaluation_batches() > 0) evaluation = evaluate();
-    if (directory_) note(number, report, tokens.token_count, evaluation);
-    return report;
+    summary_.loss = report.loss;
+    if (evaluation) summary_.evaluation_loss = evaluation;
+    return {number, report, tokens.token_count, evaluation, times};
   }
 
   // Between two steps: checkpoints advance and start, and all ranks agree on whether this was the last step.
@@ -147,12 +167,12 @@ class Run {
     const bool asked = control_.stop_asked && control_.stop_asked();
     std::error_code error;
     const bool file = directory_ && std::filesystem::exists(directory_->stop_request(), error);
-    std::array<std::int64_t, 2> facts{asked || file ? 1 : 0, saver_->busy() ? 1 : 0};
+    std::array<std::int64_t, 2> facts{asked || file ? 1 : 0, keeper_->busy() ? 1 : 0};
     comm::as_part_of("the end of a step", [&] {
       world_->all_reduce(facts.data(), facts.size(), comm::Type::I64, comm::Reduction::Max);
     });
     const auto [stop, busy] = facts;
-    if (busy == 0) saver_->proceed();
+    if (busy == 0) keeper_->proceed();
     stopped_ = stop != 0 && done_ < steps();
     if (checkpoint_is_due(report)) save();
   }
@@ -166,11 +186,7 @@ class Run {
 
   void save() {
     if (metrics_) metrics_->flush();
-    saver_->begin(facts());
-  }
-
-  std::string newest_checkpoint() const {
-    return saver_->newest() > 0 ? checkpoints_of(run_).of_step(saver_->newest()) : std::string();
+    keeper_->save([this] { return facts(); });
   }
 
   void watch_for_numbers(std::int64_t number, const StepReport& report) {
@@ -186,8 +202,8 @@ class Run {
   }
 
   [[noreturn]] void give_up(std::int64_t number) {
-    saver_->settle();
-    const std::string good = newest_checkpoint();
+    keeper_->settle();
+    const std::string good = keeper_->newest_checkpoint();
     throw RunError(
         "three steps in a row had a loss or gradient that is not finite, the last one step " +
         std::to_string(number) + "; a smaller train.lr may help; " +
@@ -205,14 +221,17 @@ class Run {
     return sum / std::max(targets, 1.0);
   }
 
-  void note(std::int64_t number, const StepReport& report, Tokens tokens, std::optional<double> evaluation) {
-    const double rate = static_cast<double>(tokens) / report.seconds;
-    const StepMetrics metrics{.step = number,
+  void note(const DoneStep& step) {
+    const StepReport& report = step.report;
+    const double rate = static_cast<double>(step.tokens) / report.seconds;
+    const StepMetrics metrics{.step = step.number,
                               .loss = report.loss,
                               .grad_norm = report.grad_norm,
                               .lr = report.lr,
                               .tokens = tokens_,
                               .step_s = report.seconds,
+                              .time = wall_seconds(),
+                              .checkpoint_s = keeper_->take_held_up(),
                               .tokens_per_second = rate,
                               .mfu = model_flops(rate) / machine_flops_,
                               .bubble_fraction = report.bubble_fraction,
@@ -224,19 +243,20 @@ class Run {
                               .expert = report.expert,
                               .load = report.load,
                               .documents = report.documents,
+                              .rank_times = step.rank_times,
+                              .start = std::exchange(start_, std::nullopt),
                               .skipped = report.skipped,
-                              .evaluation_loss = evaluation};
+                              .evaluation_loss = step.evaluation};
     metrics_->write(metrics);
-    curves_->write(number, curves_of(metrics));
-    if (evaluation) summary_.evaluation_loss = evaluation;
-    summary_.loss = report.loss;
+    curves_->write(step.number, curves_of(metrics));
+    summary_.checkpoint_s += metrics.checkpoint_s;
     summary_.copy_hidden = report.copy_hidden;
     summary_.collective_hidden = report.collective_hidden;
     summary_.tensor = report.tensor;
     summary_.context = report.context;
     summary_.expert = report.expert;
     summary_.step_s = report.seconds;
-    observer_.progress({.step = number,
+    observer_.progress({.step = step.number,
                         .steps = steps(),
                         .loss = report.loss,
                         .evaluation_loss = summary_.evaluation_loss,
@@ -251,26 +271,20 @@ class Run {
     files::file_system().remove(directory_->stop_request());
     return {.stopped = true,
             .steps = done_,
-            .checkpoint = saver_->newest() == done_ ? newest_checkpoint() : std::string()};
+            .checkpoint = keeper_->newest() == done_ ? keeper_->newest_checkpoint() : std::string()};
   }
 
   RunOutcome finish() {
     RunOutcome outcome{.steps = done_};
-    const comm::Pipeline pipeline = trainer_.pipeline();
-    const schedule::Program& program = trainer_.plan().program;
-    if (run::is_planned_by_step(run_)) outcome.program = program;
+    if (run::is_planned_by_step(run_)) outcome.program = trainer_.plan().program;
     if (!trainer_.content().documents.empty()) outcome.documents = {done_, trainer_.content()};
-    for (const KeptStep& kept : kept_) {
-      outcome.timelines.push_back({kept.number, gather_events(program, kept.events, kept.exchanges, pipeline),
-                                   gather_memory(program, kept.memory, pipeline),
-                                   gather_processor_seconds(program, kept.processor_seconds, pipeline),
-                                   gather_rank_events(program, kept.events, run_.mesh, world_)});
-      if (control_.profile) outcome.profiles.push_back(gather_profile(kept.number, kept.calls, pipeline));
-    }
-    summary_.processes = resident_.gather(run_, saver_->copy_bytes());
+    outcome.timelines = kept_.timelines(trainer_, run_, world_);
+    if (control_.profile) outcome.profiles = kept_.profiles(trainer_);
+    if (const auto times = rank_times_.of_run()) summary_.rank_times = times->times;
+    summary_.processes = resident_.gather(run_, keeper_->staging_bytes());
     const auto measured = gather_peaks(run_.mesh, trainer_.ledger(), away(), world_);
     const std::string path = (std::filesystem::path(run_.options.output.dir) / files::kWeights).string();
-    write_weights(path, run_.shape(), trainer_.parameters(), world_);
+    write_weights(path, run_.shape(), trainer_.parameters(), world_, run_.options.output.gather);
     if (!directory_) return {};
     summarise(measured);
     files::write_atomically(directory_->summary(), to_json(summary_) + "\n");
@@ -306,17 +320,19 @@ class Run {
   const TokenData::Part part_;
   Trainer trainer_;
   ResidentAccount resident_;
-  std::optional<CheckpointSaver> saver_;
+  std::optional<StateKeeper> keeper_;
   std::optional<MetricsFile> metrics_;
   std::optional<files::EventFile> curves_;  // for TensorBoard
   Flops machine_flops_ = 0;
   Seconds began_ = 0;
-  std::int64_t done_ = 0;  // steps
+  std::optional<StartMetrics> start_;  // until the first step is noted
+  std::int64_t done_ = 0;              // steps
   std::int64_t samples_drawn_ = 0;
   Tokens tokens_ = 0, tokens_before_ = 0;  // without padding; before a resume
   std::int64_t skipped_in_a_row_ = 0;
   bool stopped_ = false;
-  std::deque<KeptStep> kept_;
+  KeptSteps kept_;
+  RankTimeWatch rank_times_;
   Summary summary_;
 };
 

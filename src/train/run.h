@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "comm/communicator.h"
 #include "run/run.h"
 #include "train/checkpoint/directory.h"
+#include "train/checkpoint/saved_state.h"
 #include "train/data/data.h"
 #include "train/record/metrics.h"
 #include "train/record/progress.h"
@@ -26,12 +28,19 @@ struct RunObserver {
   std::function<void(const std::string&)> say;         // a message, as for a skipped step or an evaluation
 };
 
+// The saved state that a run goes on from.
+struct Resumed {
+  CheckpointFacts facts;
+  std::shared_ptr<SavedState> state;
+  std::int64_t checkpoint = 0;  // step of the newest one on disk; 0: none
+};
+
 // The start of a run, and an early stop.
 struct RunControl {
-  std::optional<CheckpointFacts> resumed;  // of the checkpoint under output.dir to resume from
-  std::function<bool()> stop_asked;        // called on every rank after each step, on the run's thread
-  bool profile = false;                    // time every kernel call
-  FlightRecorder* recorder = nullptr;      // of this rank; may be null
+  std::optional<Resumed> resumed;
+  std::function<bool()> stop_asked;    // called on every rank after each step, on the run's thread
+  bool profile = false;                // time every kernel call
+  FlightRecorder* recorder = nullptr;  // of this rank; may be null
 };
 
 // The result of a run on rank 0; empty on the others.
@@ -48,7 +57,8 @@ struct RunOutcome {
 };
 
 // Carries out the run. On rank 0 `directory` receives metrics.jsonl, summary.json and weights.safetensors,
-// and its stop file is removed; elsewhere it is null. All ranks write checkpoints to output.dir. On a stop
+// and its stop file is removed; elsewhere it is null. All ranks write checkpoints to output.dir, unless
+// output.gather says that only rank 0 sees it. On a stop
 // request to any rank, or a stop file, all end after the same step with a checkpoint. Collective. Throws
 // RunError on failures, among them three steps in a row whose loss or gradient is not finite.
 RunOutcome run(const run::Run& run, const TokenData& data, comm::Communicator& world,

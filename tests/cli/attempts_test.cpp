@@ -10,8 +10,18 @@ namespace penstock::cli {
 namespace {
 
 Attempt failed(std::int64_t resumed, std::int64_t last, const std::string& reason, int exit_code = 3) {
-  Attempt attempt{.seconds = 20, .exit_code = exit_code, .reason = reason, .resumed = resumed};
-  for (std::int64_t step = resumed + 1; step <= last; ++step) attempt.steps.push_back({step, 1.0});
+  Attempt attempt{.began = 1000,
+                  .seconds = 20,
+                  .exit_code = exit_code,
+                  .reason = reason,
+                  .resumed = resumed,
+                  .load = 0.5};
+  // Three seconds until the first step; a checkpoint of a quarter after each.
+  for (std::int64_t step = resumed + 1; step <= last; ++step)
+    attempt.steps.push_back({.step = step,
+                             .seconds = 1.0,
+                             .held_up = 0.25,
+                             .time = 1003 + 1.25 * static_cast<double>(step - resumed)});
   return attempt;
 }
 
@@ -57,25 +67,68 @@ TEST(Supervision, PausesLongerWhileNoStepIsGained) {
 }
 
 TEST(Supervision, CountsEachSecondOnce) {
-  std::vector<Attempt> attempts{failed(0, 6, "a"), failed(4, 10, "b")};
+  std::vector<Attempt> attempts{failed(0, 6, "a"), failed(4, 10, "b", 0)};
   attempts[1].pause = 2;
-  for (DoneStep& step : attempts[1].steps) step.seconds = 1.5;
+  for (DoneStep& step : attempts[1].steps) {
+    step.seconds = 1.1;
+    step.time += 0.1 * static_cast<double>(step.step - 4);
+  }
   const TimeUse use = time_use(attempts);
-  EXPECT_DOUBLE_EQ(use.productive, 4 * 1 + 6 * 1.5);
+  EXPECT_DOUBLE_EQ(use.productive, 4 * 1 + 6 * 1.1);
   EXPECT_DOUBLE_EQ(use.recomputed, 2);
-  EXPECT_DOUBLE_EQ(use.pauses, 2);
-  EXPECT_DOUBLE_EQ(use.all(), 20 + 20 + 2);
+  EXPECT_DOUBLE_EQ(use.starts, 3 + 3);
+  EXPECT_DOUBLE_EQ(use.checkpoints, 12 * 0.25);
+  EXPECT_NEAR(use.waiting, 20 - 3 - 6 * 1.25 + 2, 1e-9);
+  EXPECT_NEAR(use.other, 20 - 3 - 6 * 1.35, 1e-9);
+  EXPECT_NEAR(use.all(), 20 + 20 + 2, 1e-9);
+  const std::vector<Recovery> recovered = recoveries(attempts);
+  ASSERT_EQ(recovered.size(), 1);
+  EXPECT_NEAR(recovered[0].detect, 20 - 3 - 6 * 1.25, 1e-9);
+  EXPECT_NEAR(recovered[0].restart, 2 + 3 - 0.5, 1e-9);
+  EXPECT_DOUBLE_EQ(recovered[0].load, 0.5);
+  EXPECT_DOUBLE_EQ(recovered[0].first_step, 1.1);
 }
 
-TEST(Supervision, ReadsWholeLinesOfMetrics) {
+TEST(Supervision, NoPartOfTheTimeIsNegativeWhenTheClockJumps) {
+  std::vector<Attempt> attempts{failed(0, 6, "a")};
+  for (const double jump : {-1e6, 1e6}) {
+    for (DoneStep& step : attempts[0].steps) step.time += jump;
+    const TimeUse use = time_use(attempts);
+    for (const Seconds part : {use.waiting, use.starts, use.other}) {
+      EXPECT_GE(part, 0);
+      EXPECT_LE(part, 20);
+    }
+  }
+}
+
+TEST(Supervision, AnAttemptWithoutAStepIsAStart) {
+  const TimeUse use = time_use({failed(0, 0, "a"), failed(0, 2, "b")});
+  EXPECT_DOUBLE_EQ(use.starts, 20 + 3);
+  EXPECT_DOUBLE_EQ(recoveries({failed(0, 1, "a"), failed(1, 1, "b"), failed(1, 3, "c")}).at(0).restart,
+                   20 + 3 - 0.5);
+}
+
+TEST(Supervision, ReadsTheLastStartOfMetrics) {
   const std::string metrics =
-      "{\"step\":1,\"step_s\":0.5}\n{\"step\":2,\"step_s\":0.25}\n[3]\n{\"step\":3,\"step_s\":null}\n{"
-      "\"step\":4,";
-  const std::vector<DoneStep> steps = steps_after(1, metrics);
-  ASSERT_EQ(steps.size(), 1);
-  EXPECT_EQ(steps[0].step, 2);
-  EXPECT_EQ(steps[0].seconds, 0.25);
-  EXPECT_TRUE(steps_after(0, "").empty());
+      "{\"step\":1,\"step_s\":0.5,\"time\":7,\"start\":{\"resumed_from\":0,\"load_s\":0}}\n"
+      "{\"step\":2,\"step_s\":0.25,\"time\":8}\n[3]\n"
+      "{\"step\":3,\"step_s\":0.75,\"checkpoint_s\":0.1,\"time\":20,\"start\":{\"resumed_from\":2,"
+      "\"load_s\":1.5}}\n{\"step\":4,\"step_s\":null,\"time\":22}\n{\"step\":5,";
+  const Recorded recorded = recorded_in(metrics);
+  EXPECT_EQ(recorded.last_step, 4);
+  EXPECT_EQ(recorded.start.resumed, 2);
+  EXPECT_EQ(recorded.start.load, 1.5);
+  ASSERT_EQ(recorded.start.steps.size(), 2);
+  EXPECT_EQ(recorded.start.steps[0].held_up, 0.1);
+  EXPECT_EQ(recorded.start.steps[1].time, 22);
+  EXPECT_EQ(recorded_in("").last_step, 0);
+}
+
+TEST(Supervision, TellsTheUseOfTimeInTheSummary) {
+  const std::string summary = with_time_use("{\"steps\": 6}", {failed(0, 6, "a", 0)});
+  EXPECT_NE(summary.find("\"steps\": 6"), std::string::npos);
+  EXPECT_NE(summary.find("\"productive_s\": 6.0"), std::string::npos) << summary;
+  EXPECT_EQ(with_time_use("no JSON", {}), "no JSON");
 }
 
 }  // namespace

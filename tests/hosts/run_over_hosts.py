@@ -6,7 +6,8 @@ Usage: run_over_hosts.py PATH/TO/penstock
 
 Two pipelines of two devices, a rank a host, leave the bits of ranks on one host. A link that is down for five seconds costs nothing;
 one that stays down ends the run, and what does not come through it is named. A host that does not see the run directory, and one
-with another build of the program, are refused before the first step. Exit 0: so it is; 1: not; 77: skipped.
+with another build of the program, are refused before the first step. Without a common file system rank 0's host keeps all files. A
+host that is lost costs no step where each keeps copies for another. Exit 0: so it is; 1: not; 77: skipped.
 """
 import json
 import os
@@ -16,6 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
 PREFIX = f"p{os.getpid() % 100000}"  # of names that all of this machine shares
 HOSTS = [f"{PREFIX}h{number}" for number in range(1, 5)]
@@ -39,7 +43,9 @@ seq_len = 128
 validation_fraction = 0
 [parallel]
 pp = 2
-dp = 2
+dp = {dp}
+[numerics]
+replicas = 2
 [schedule]
 slices = 4
 [train]
@@ -49,14 +55,11 @@ threads = 1
 timeout = {timeout}
 lr_schedule = "constant"
 checkpoint_every = 20
+{train}
 [output]
 dir = "{folder}/{name}"
+{output}
 """
-
-
-def skip(reason):
-    print(f"SKIPPED: {reason}")
-    sys.exit(77)
 
 
 def ip(*words):
@@ -93,20 +96,22 @@ class Hosts:
     def link(self, name, state):
         ip("link", "set", f"{name}out", state)
 
-    def command(self, program, name, more, words):
+    def command(self, program, name, more, words, supervised=False):
         agent = self.folder / f"{name}-agent"
         agent.write_text(AGENT.format(folder=self.folder, more=more))
         agent.chmod(0o755)
         mpirun = ["mpirun", "--mca", "plm_rsh_agent", str(agent), "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", NETWORK, "--mca",
                   "oob_tcp_if_include", NETWORK, "--bind-to", "none"]
         ranks = ["--host", ",".join(f"{host}:1" for host in HOSTS), "-np", str(len(HOSTS)), str(program), *words]
-        return [str(agent), HOSTS[0], " ".join(f"'{word}'" if " " in word else word for word in mpirun + ranks)]
+        supervisor = [str(program), "supervise", "--"] if supervised else []
+        return [str(agent), HOSTS[0], " ".join(f"'{word}'" if " " in word else word for word in supervisor + mpirun + ranks)]
 
-    def start_run(self, program, name, steps, timeout=30, more="true"):
+    def start_run(self, program, name, steps, timeout=30, more="true", train="", output="", dp="2", resume=False, supervised=False):
         run_file = self.folder / f"{name}.toml"
-        run_file.write_text(RUN.format(folder=self.folder, name=name, steps=steps, timeout=timeout))
-        self.log = open(self.folder / f"{name}.log", "w")
-        return subprocess.Popen(self.command(program, name, more, ["train", str(run_file)]), stdout=self.log, stderr=subprocess.STDOUT)
+        run_file.write_text(RUN.format(folder=self.folder, name=name, steps=steps, timeout=timeout, train=train, output=output, dp=dp))
+        self.log = open(self.folder / f"{name}.log", "a")
+        words = ["train", str(run_file)] + (["--resume"] if resume else [])
+        return subprocess.Popen(self.command(program, name, more, words, supervised), stdout=self.log, stderr=subprocess.STDOUT)
 
     def run(self, *arguments, **settings):
         return self.start_run(*arguments, **settings).wait(timeout=PATIENCE)
@@ -115,23 +120,27 @@ class Hosts:
         return (self.folder / f"{name}.log").read_text()
 
     def steps(self, name):
-        file = self.folder / name / "metrics.jsonl"
-        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        return steps_of(self.folder / name)
 
     def bits(self, name):
-        numbers = [[step[key] for key in ("step", "loss", "grad_norm")] for step in self.steps(name)]
-        return numbers, (self.folder / name / "weights.safetensors").read_bytes()
+        return bits_of(self.folder / name)
 
     def wait_for_steps(self, name, count):
-        until = time.monotonic() + PATIENCE
-        while len(self.steps(name)) < count:
-            assert time.monotonic() < until, f"{name} does no {count} steps: {self.said(name)}"
-            time.sleep(0.02)
+        wait_until(f"{name} does {count} steps", lambda: len(self.steps(name)) >= count, PATIENCE, lambda: self.said(name))
+
+
+def keeps_the_contract(hosts, program):
+    """Of communicators, which threads and MPI on one host pass too."""
+    contract = pathlib.Path(program).parent / "bin" / "communicator_mpi"
+    if contract.exists():
+        command = hosts.command(contract, "contract", "true", ["--gtest_filter=-MpiWorld.*"])
+        done = subprocess.run(command, capture_output=True, text=True, timeout=4 * PATIENCE)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
 
 def on_one_host(program, folder, name, steps):
     run_file = folder / f"{name}.toml"
-    run_file.write_text(RUN.format(folder=folder, name=name, steps=steps, timeout=30))
+    run_file.write_text(RUN.format(folder=folder, name=name, steps=steps, timeout=30, train="", output="", dp="2"))
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "4", program, "train", str(run_file)]
     subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
 
@@ -191,6 +200,72 @@ def refuses_another_build(hosts, program):
     assert not (hosts.folder / "mixed").exists()
 
 
+def apart(folder, host_with_it=None):
+    """Words for the agent: the folder is another one on each host, or only on those that have not this name."""
+    mount = f"mkdir -p {folder} {folder}-$host && mount --bind {folder}-$host {folder}"
+    return f"[ $host = {host_with_it} ] || {{ {mount}; }}" if host_with_it else mount
+
+
+def gathers_without_a_common_file_system(hosts, program, steps):
+    folder = hosts.folder / "gathered"
+    settings = {"more": apart(folder, host_with_it=HOSTS[0]), "output": "gather = true"}
+    folder.mkdir()
+    run = hosts.start_run(program, "gathered", steps, **settings)
+    hosts.wait_for_steps("gathered", 45)
+    (folder / "stop").touch()
+    assert run.wait(timeout=PATIENCE) == 0, hosts.said("gathered")
+    assert len(hosts.steps("gathered")) < steps, "the run was over before it was stopped"
+    assert hosts.run(program, "gathered", steps, resume=True, **settings) == 0, hosts.said("gathered")
+    assert hosts.bits("gathered") == hosts.bits("one"), "other bits where rank 0's host has the files alone"
+    for host in HOSTS[1:]:
+        assert not any((hosts.folder / f"gathered-{host}").iterdir()), f"{host} has files"
+
+
+def repeats_no_step_when_a_host_is_lost(hosts, program, steps):
+    """Copies in the memory of the next host, after each step; nothing is on disk."""
+    memory = hosts.folder / "memory"
+    run = hosts.start_run(program, "lost", steps, timeout=4, more=apart(memory), dp='"auto"', supervised=True,
+                          train=f'buddy_every = 1\nbuddy_dir = "{memory}"')
+    hosts.wait_for_steps("lost", 15)
+    lost = HOSTS[3]
+    subprocess.run(["kill", "-9", *subprocess.run(["ip", "netns", "pids", lost], capture_output=True, text=True).stdout.split()])
+    hosts.link(lost, "down")
+    shutil.rmtree(f"{memory}-{lost}")
+    code = run.wait(timeout=PATIENCE)
+    hosts.link(lost, "up")
+    said = hosts.said("lost")
+    assert code == 0, said
+    assert f"starts nothing on {lost}; goes on with {', '.join(HOSTS[:3])}" in said, said
+    attempts = json.loads((hosts.folder / "lost" / "attempts.json").read_text())
+    assert attempts["time"]["recomputed_s"] == 0, attempts
+    first, second = attempts["attempts"][0], attempts["attempts"][-1]
+    assert second["resumed_from_step"] == first["last_step"] > 0, attempts
+    assert "from memory of" in said and len(attempts["recoveries"]) == 1, said
+    assert hosts.bits("lost") == hosts.bits("one"), "other bits after a host was lost"
+    assert not any(pathlib.Path(f"{memory}-{HOSTS[0]}").iterdir()), "copies stay after the run"
+    print("recovery from a lost host:", {name: round(seconds, 2) for name, seconds in attempts["recoveries"][0].items()})
+
+
+def refuses_a_host_that_is_not_there(hosts, program):
+    hosts.link(HOSTS[1], "down")
+    run = hosts.start_run(program, "unknown", 10, supervised=True)
+    code = run.wait(timeout=PATIENCE)
+    hosts.link(HOSTS[1], "up")
+    assert code == 2 and f"mpirun starts nothing on {HOSTS[1]}, named by --host" in hosts.said("unknown"), hosts.said("unknown")
+    assert not (hosts.folder / "unknown").exists()
+
+
+def bears_slow_links(hosts, program, steps):
+    """A millisecond each way and a gigabit a second, where the kernel has netem."""
+    slow = ["tc", "qdisc", "add", "dev", f"{HOSTS[2]}out", "root", "netem", "delay", "1ms", "rate", "1gbit"]
+    made = subprocess.run(slow, capture_output=True, text=True)
+    if made.returncode != 0:
+        return f"slow links untried (this kernel has no netem: {made.stderr.strip()})"
+    assert hosts.run(program, "slow", steps) == 0, hosts.said("slow")
+    assert hosts.bits("slow") == hosts.bits("one"), "other bits over slow links"
+    return "slow links"
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     if os.geteuid() != 0:
@@ -199,7 +274,7 @@ def main():
         skip("ip is missing; enable it with: apt-get install -y --no-install-recommends iproute2")
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-hosts-"))
-    (folder / "corpus.txt").write_text("".join(f"line {i * i} of a text\n" for i in range(4000)))
+    write_corpus(folder)
     hosts = Hosts(folder)
     try:
         try:
@@ -207,15 +282,21 @@ def main():
         except subprocess.CalledProcessError as failure:
             skip(f"network namespaces are not allowed here ({failure.stderr.strip()}); no command enables it, another machine does")
         steps = 200
+        keeps_the_contract(hosts, program)
         leaves_the_same_bits(hosts, program, steps)
         outlives_a_short_loss_of_a_link(hosts, program, steps)
         names_what_a_lost_link_holds_up(hosts, program)
         refuses_a_directory_that_a_host_does_not_see(hosts, program)
         refuses_another_build(hosts, program)
+        gathers_without_a_common_file_system(hosts, program, steps)
+        repeats_no_step_when_a_host_is_lost(hosts, program, steps)
+        refuses_a_host_that_is_not_there(hosts, program)
+        slow = bears_slow_links(hosts, program, steps)
     finally:
         hosts.end()
         shutil.rmtree(folder, ignore_errors=True)
-    print("four hosts: the same bits, a link lost for 5 s and for good, directories apart, builds mixed")
+    print("four hosts: the same bits, a link lost for 5 s and for good, directories apart, builds mixed, files gathered by the first, a "
+          f"host lost and one unknown; {slow}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ One job is signalled shortly before its time is up: it leaves a checkpoint, goes
 the middle of a step and goes on with the other. One is cancelled, and leaves nothing running. Exit 0: so it is; 1: not; 77: skipped.
 """
 import glob
-import json
 import os
 import pathlib
 import shutil
@@ -18,6 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
 SBATCH = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm" / "train.sbatch"
 PACKAGES = ("munge", "slurmctld", "slurmd", "slurm-client")
@@ -73,19 +75,6 @@ dir = "{folder}/{name}"
 """
 
 
-def skip(reason):
-    print(f"SKIPPED: {reason}")
-    sys.exit(77)
-
-
-def wait_until(what, true, seconds=PATIENCE):
-    until = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > until:
-            raise AssertionError(f"waited {seconds} s until {what}")
-        time.sleep(0.1)
-
-
 def free_ports(count):
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
@@ -139,7 +128,7 @@ class Slurm:
         self.wait_for_nodes()
 
     def wait_for_nodes(self):
-        wait_until("both nodes are idle", lambda: self.ask("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == "2")
+        wait_until("both nodes are idle", lambda: self.ask("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == "2", PATIENCE)
 
     def start_node(self, node):
         subprocess.run(["slurmd", "-N", node, "-f", self.configuration], check=True)
@@ -186,16 +175,6 @@ class Slurm:
                 pass
 
 
-def steps_of(directory):
-    file = directory / "metrics.jsonl"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def bits_of(directory):
-    numbers = [[step[key] for key in ("step", "loss", "grad_norm", "tokens")] for step in steps_of(directory)]
-    return numbers, (directory / "weights.safetensors").read_bytes()
-
-
 def train_here(program, folder, name, steps):
     run_file = folder / f"{name}.toml"
     run_file.write_text(RUN.format(folder=folder, name=name, steps=steps))
@@ -210,7 +189,7 @@ def log_of(slurm, name):
 
 
 def wait_for_end(slurm, name, job):
-    wait_until(f"job {name} has ended", lambda: slurm.state(job)[0] in ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"))
+    wait_until(f"job {name} has ended", lambda: slurm.state(job)[0] in ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"), PATIENCE)
     assert slurm.state(job)[0] == "COMPLETED", (slurm.state(job), log_of(slurm, name))
 
 
@@ -220,7 +199,7 @@ def expect_same(slurm, name, whole):
 
 def resumes_after_its_time_is_up(slurm, steps):
     job = slurm.submit("limited", "--nodes=2", "--time=1", "--signal=B:USR1@50", steps=steps)
-    wait_until("the job is put back", lambda: slurm.state(job)[1] > 0)
+    wait_until("the job is put back", lambda: slurm.state(job)[1] > 0, PATIENCE)
     done = steps_of(slurm.folder / "limited")
     assert 0 < len(done) < steps, f"signalled after {len(done)} of {steps} steps"
     subprocess.run(["scontrol", "update", f"JobId={job}", "TimeLimit=10"], capture_output=True)
@@ -233,7 +212,7 @@ def resumes_after_its_time_is_up(slurm, steps):
 
 def goes_on_without_a_lost_node(slurm, steps):
     job = slurm.submit("lost", "--nodes=2", "--time=20", steps=steps)
-    wait_until("it has done 15 steps", lambda: len(steps_of(slurm.folder / "lost")) >= 15)
+    wait_until("it has done 15 steps", lambda: len(steps_of(slurm.folder / "lost")) >= 15, PATIENCE)
     slurm.lose_node("n2")
     wait_for_end(slurm, "lost", job)
     log = log_of(slurm, "lost")
@@ -245,7 +224,7 @@ def goes_on_without_a_lost_node(slurm, steps):
 
 def leaves_nothing_when_cancelled(slurm):
     job = slurm.submit("cancelled", "--nodes=2", "--time=20", steps=1000000)
-    wait_until("it has done 5 steps", lambda: len(steps_of(slurm.folder / "cancelled")) >= 5)
+    wait_until("it has done 5 steps", lambda: len(steps_of(slurm.folder / "cancelled")) >= 5, PATIENCE)
     assert processes("cancelled.toml")
     slurm.ask("scancel", job)
     wait_until("nothing of it is running", lambda: not processes("cancelled.toml"), 30)
@@ -261,7 +240,7 @@ def main():
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PENSTOCK=program,
                       PENSTOCK_MPIRUN="--bind-to none --oversubscribe")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-slurm-"))
-    (folder / "corpus.txt").write_text("".join(f"line {i * i} of a text\n" for i in range(4000)))
+    write_corpus(folder)
     slurm = Slurm(folder)
     try:
         try:

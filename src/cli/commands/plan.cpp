@@ -12,6 +12,7 @@
 #include "cli/input/number_flags.h"
 #include "cli/input/output_path.h"
 #include "cli/input/plan_file.h"
+#include "cli/plan/slow_ranks.h"
 #include "cli/report/plan_report.h"
 #include "files/atomic_file.h"
 #include "files/mapped_file.h"
@@ -36,6 +37,7 @@ struct Flags {
   std::string file;
   std::string score;
   std::string fit;
+  std::string from;
   PlanFlags question;  // its hardware: a folder with --score and --fit
   std::string write;
   std::string run_file;
@@ -43,6 +45,7 @@ struct Flags {
   bool explain = false;
   bool print_config = false;
   bool json = false;
+  friend bool operator==(const Flags&, const Flags&) = default;
 };
 
 plan::HardwareSet hardware_for_tables(const std::string& folder) {
@@ -154,6 +157,12 @@ Exit answer(const PlanQuestion& question, const Flags& flags) {
 
 // Refuses flags that would be ignored.
 void refuse_idle_flags(const Flags& flags) {
+  if (!flags.from.empty()) {
+    Flags alone;
+    alone.from = flags.from;
+    if (flags != alone) throw InputError("--from asks about one run; leave out the other words");
+    return;
+  }
   const bool table = !flags.score.empty() || !flags.fit.empty();
   if (!flags.score.empty() && !flags.fit.empty())
     throw InputError("--score and --fit are both given; keep one");
@@ -188,6 +197,12 @@ std::string file_of(PlanQuestion& question) {
 
 Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   refuse_idle_flags(flags);
+  if (!flags.from.empty() && !overrides.empty())
+    throw InputError("\"" + printable(overrides.front()) + "\": --from asks about one run as it is");
+  if (!flags.from.empty()) {
+    std::cout << propose_layers(flags.from);
+    return Exit::Done;
+  }
   if ((!flags.score.empty() || !flags.fit.empty()) && !overrides.empty())
     throw InputError("\"" + printable(overrides.front()) + "\": keys are of a plan file");
   for (const std::string& override : overrides) {
@@ -224,6 +239,8 @@ void add_plan_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--score", flags->score, "predict the rows of a published table, beside its figures");
   command->add_option("--fit", flags->fit,
                       "fit the constants of the hardware files on the tables of this folder");
+  command->add_option("--from", flags->from,
+                      "propose layers for the ranks of this finished run (a directory), if some are slow");
   command->add_option("--model", flags->question.model,
                       "without a plan file: a known model (llama-70b-gqa), or a folder with a config.json");
   command->add_option("--gpus", flags->question.gpus, "cluster.gpus")->check(whole_number_from(1));

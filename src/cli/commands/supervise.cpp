@@ -13,6 +13,7 @@
 #include "cli/report/run_report.h"
 #include "cli/supervise/attempts.h"
 #include "cli/supervise/child.h"
+#include "cli/supervise/hosts.h"
 #include "cli/tell.h"
 #include "files/atomic_file.h"
 #include "files/mapped_file.h"
@@ -20,8 +21,6 @@
 #include "report/html.h"
 #include "run/options.h"
 #include "run/settle.h"
-#include "train/checkpoint/directory.h"
-#include "train/run.h"
 
 namespace penstock::cli {
 namespace {
@@ -72,19 +71,18 @@ std::string metrics_of(const std::string& directory) {
   return fs::exists(path, error) ? files::read_text(path, kLongestMetrics) : std::string();
 }
 
-// There is something to go on from: a run that has completed no step is begun anew.
-bool resumes(const std::string& directory) { return !steps_after(0, metrics_of(directory)).empty(); }
-
-std::int64_t newest_checkpoint(const std::string& directory) {
-  const auto steps = train::checkpoints_in(directory).steps();
-  return steps.empty() ? 0 : steps.back();
+// Whether the start was recorded after another's steps.
+bool is_newer(const LastStart& start, const LastStart& before) {
+  return !start.steps.empty() &&
+         (before.steps.empty() || start.steps.front().time > before.steps.front().time);
 }
 
 Attempt attempt(std::vector<std::string> command, const std::string& directory, bool& stopped) {
-  Attempt attempt;
-  if (resumes(directory) && std::ranges::find(command, "--resume") == command.end())
+  const Recorded before = recorded_in(metrics_of(directory));
+  // A run that has completed no step is begun anew.
+  if (before.last_step > 0 && std::ranges::find(command, "--resume") == command.end())
     command.emplace_back("--resume");
-  if (std::ranges::find(command, "--resume") != command.end()) attempt.resumed = newest_checkpoint(directory);
+  Attempt attempt{.began = wall_seconds()};
   const Seconds began = steady_seconds();
   const ChildEnd end = run_child(command);
   attempt.seconds = steady_seconds() - began;
@@ -93,9 +91,46 @@ Attempt attempt(std::vector<std::string> command, const std::string& directory, 
   attempt.reason = !end.complaint.empty() ? end.complaint
                    : end.exit_code > 128  ? "ended by signal " + std::to_string(end.exit_code - 128)
                                           : "exit code " + std::to_string(end.exit_code);
-  attempt.steps = steps_after(attempt.resumed, metrics_of(directory));
+  Recorded after = recorded_in(metrics_of(directory));
+  attempt.resumed = after.last_step;
+  if (is_newer(after.start, before.start)) {
+    attempt.resumed = after.start.resumed;
+    attempt.load = after.start.load;
+    attempt.steps = std::move(after.start.steps);
+  }
   stopped = end.stopped;
   return attempt;
+}
+
+std::string names_of(const std::vector<NamedHost>& hosts) {
+  std::vector<std::string> names;
+  for (const NamedHost& host : hosts) names.push_back(host.name);
+  return join(names, ", ");
+}
+
+std::vector<NamedHost> without(const std::vector<NamedHost>& all, const std::vector<NamedHost>& some) {
+  std::vector<NamedHost> others;
+  for (const NamedHost& host : all) {
+    if (std::ranges::find(some, host) == some.end()) others.push_back(host);
+  }
+  return others;
+}
+
+// The command for the next attempt: on the hosts that answer. All must before the first.
+Command command_for(const Command& command, bool first) {
+  const std::optional<NamedHosts> named = named_hosts(command);
+  if (!named) return command;
+  if (first) require_slots(command, *named);
+  if (named->hosts.size() < 2) return command;
+  const std::vector<NamedHost> left = hosts_that_answer(command, *named);
+  if (left.size() == named->hosts.size()) return command;
+  const std::string silent = names_of(without(named->hosts, left));
+  if (first)
+    throw InputError("mpirun starts nothing on " + silent + ", named by " + command[named->option] +
+                     "; leave out what is not there");
+  if (left.empty()) return command;
+  tell("mpirun starts nothing on " + silent + "; goes on with " + names_of(left));
+  return on_hosts(command, *named, left);
 }
 
 void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision) {
@@ -105,8 +140,13 @@ void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision
        (decision.again ? "starts again in " + print_seconds(decision.pause) : decision.why + ": gives up"));
 }
 
-// The page that the last attempt wrote knows of no attempts.
-void renew_report(const std::string& directory) {
+// The summary and the page that the last attempt wrote know of no attempts.
+void tell_of_attempts(const std::string& directory, const std::vector<Attempt>& attempts) {
+  const std::string summary = path_in(directory, files::kSummary);
+  std::error_code error;
+  if (fs::exists(summary, error))
+    files::write_atomically(summary, with_time_use(files::read_text(summary, kLongestMetrics), attempts));
+  if (!fs::exists(path_in(directory, files::kReport), error)) return;
   const report::Report report{.title = "penstock supervise", .runs = runs_of_directory(directory)};
   files::write_atomically(path_in(directory, files::kReport), report::html_page(report));
 }
@@ -114,17 +154,20 @@ void renew_report(const std::string& directory) {
 Exit supervise(const SuperviseFlags& flags) {
   const std::string directory = directory_of(flags.command);
   std::vector<Attempt> attempts;
-  Seconds pause = 0;
+  Seconds ended = steady_seconds();
   for (;;) {
     bool stopped = false;
-    attempts.push_back(attempt(flags.command, directory, stopped));
+    const Command command = command_for(flags.command, attempts.empty());
+    const Seconds pause = attempts.empty() ? 0 : steady_seconds() - ended;
+    attempts.push_back(attempt(command, directory, stopped));
     attempts.back().pause = pause;
+    ended = steady_seconds();
     const int exit_code = attempts.back().exit_code;
     std::error_code error;
     if (fs::is_directory(directory, error))
       files::write_atomically(path_in(directory, files::kAttempts), to_json(attempts));
     const bool good = exit_code == static_cast<int>(Exit::Done);
-    if (good && fs::exists(path_in(directory, files::kReport), error)) renew_report(directory);
+    if (good) tell_of_attempts(directory, attempts);
     if (good || stopped) {
       std::cout << print_time_use(attempts);
       return good ? Exit::Done : Exit::Failed;
@@ -133,7 +176,6 @@ Exit supervise(const SuperviseFlags& flags) {
     tell_failure(attempts, decision);
     if (!decision.again) return exit_code <= static_cast<int>(Exit::Failed) ? Exit{exit_code} : Exit::Failed;
     if (!pause_for(decision.pause)) return Exit::Failed;
-    pause = decision.pause;
   }
 }
 

@@ -34,6 +34,7 @@
 #include "profile/host_memory.h"
 #include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
+#include "train/checkpoint/host_copies.h"
 #include "train/checkpoint/settings.h"
 #include "train/machine.h"
 #include "train/run.h"
@@ -81,9 +82,13 @@ void check_sample(const TrainFlags& flags, const run::DataOptions& data) {
                    std::to_string(room) + " tokens after the prompt; use at most that");
 }
 
-void check_offload(const run::MemoryOptions& memory) {
+void check_offload(const run::MemoryOptions& memory, bool gather) {
   std::error_code error;
   const std::string& directory = memory.offload_dir;
+  if (memory.offload_to == "disk" && directory.empty() && gather)
+    throw InputError(
+        "memory.offload_to = \"disk\" needs memory.offload_dir, a folder on each host, since output.gather "
+        "leaves the run directory to rank 0's");
   if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
     throw InputError("memory.offload_dir = " + json_quote(directory) +
                      " is no directory; name one that is there");
@@ -104,7 +109,7 @@ void check_host_memory(const run::Run& run, int ranks_here) {
 // `ranks_here`: those of all `ranks` that are on this host.
 Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here) {
   train::require_trainable(run);
-  check_offload(run.options.memory);
+  check_offload(run.options.memory, run.options.output.gather);
   run::check_ranks(run, ranks);
   check_sample(flags, run.options.data);
   run::require_fit(run);
@@ -129,24 +134,30 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
   if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
 }
 
+// Of a run that was in this directory before.
+void forget_older_copies(const run::Options& options, comm::Communicator& world) {
+  train::clear_copies(
+      train::copies_directory(options.train.buddy_dir, options.output.dir, comm::World(world)));
+}
+
 // Collective. The rank with the directory also removes partial checkpoints and sets later ones aside.
 void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {
-  if (!flags.source.resumes) return;
-  prepared.resumption = choose_checkpoint(prepared.run, *prepared.data, world);
+  if (!flags.source.resumes) return forget_older_copies(prepared.run.options, world);
+  prepared.resumption = choose_state(prepared.run, *prepared.data, world);
   if (!prepared.directory) return;
   const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
   checkpoints.clear_partial();
-  const auto& chosen = prepared.resumption.checkpoint;
+  const auto& chosen = prepared.resumption.from;
   if (!chosen) return;
-  checkpoints.set_aside_after(chosen->step);
+  checkpoints.set_aside_after(chosen->checkpoint);
   checkpoints.keep_newest(prepared.run.options.train.keep_checkpoints);
 }
 
 // The thread count, which bits depend on, is the checkpoint's unless the run file sets another.
 int threads_of(const Prepared& prepared) {
-  const auto& checkpoint = prepared.resumption.checkpoint;
-  if (prepared.run.options.train.threads > 0 || !checkpoint) return prepared.run.threads;
-  const int before = train::threads_of(checkpoint->settings);
+  const auto& from = prepared.resumption.from;
+  if (prepared.run.options.train.threads > 0 || !from) return prepared.run.threads;
+  const int before = train::threads_of(from->facts.settings);
   return before > 0 ? before : prepared.run.threads;
 }
 
@@ -157,11 +168,11 @@ std::string tell_start(const Prepared& prepared, int threads) {
   const train::Host machine = train::this_host();
   std::string table =
       start_table(prepared.run, machine.processor + " (" + machine.instructions + ")", threads);
-  const auto& checkpoint = prepared.resumption.checkpoint;
-  if (!checkpoint) return table;
-  for (const std::string& line : changed_settings(*checkpoint, prepared.run, threads)) tell(line);
-  table += "resumes   after step " + std::to_string(checkpoint->step) + ", from " +
-           train::checkpoints_of(prepared.run).of_step(checkpoint->step) + "\n";
+  const auto& from = prepared.resumption.from;
+  if (!from) return table;
+  for (const std::string& line : changed_settings(from->facts, prepared.run, threads)) tell(line);
+  table +=
+      "resumes   after step " + std::to_string(from->facts.step) + ", from " + from->state->name() + "\n";
   for (const std::string& line : changed_mesh(prepared.run)) table += "changed   " + line + "\n";
   return table;
 }
@@ -182,7 +193,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
     files::write_atomically(prepared.directory->config(), configuration_of(prepared.run.options));
   }
   const train::RunControl control{
-      .resumed = prepared.resumption.checkpoint, .stop_asked = StopSignals::asked, .profile = flags.profile};
+      .resumed = prepared.resumption.from, .stop_asked = StopSignals::asked, .profile = flags.profile};
   const train::RunOutcome outcome = run_recorded(
       prepared.run, *prepared.data, world, talks ? prepared.directory.get() : nullptr, observer, control);
   if (!talks) return;
@@ -221,7 +232,8 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
       if (world.rank() == 0) open_directory(flags, prepared);
     });
   }
-  if (!refusal) refusal = refuse_other_directories(prepared.run.options.output.dir, world);
+  if (!refusal && !prepared.run.options.output.gather)
+    refusal = refuse_other_directories(prepared.run.options.output.dir, world);
   if (!refusal) refusal = together([&] { take_up(flags, prepared, world); });
   return refusal;
 }

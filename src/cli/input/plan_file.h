@@ -22,6 +22,7 @@ struct PlanFlags {
   std::string model;  // a known model, or a config.json or its folder
   std::int64_t gpus = 0, seq_len = 0, batch = 0;
   std::string hardware;
+  friend bool operator==(const PlanFlags&, const PlanFlags&) = default;
 };
 
 // These flags as overrides, "--cluster.gpus=64".

@@ -16,6 +16,7 @@
 #include "cli/input/hardware_file.h"
 #include "cli/profile/measure.h"
 #include "cli/tell.h"
+#include "comm/texts.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
 #include "files/mapped_file.h"
@@ -156,12 +157,12 @@ Speeds speeds_together(const run::Options& options, comm::Communicator& world) {
   const ProfileKey key = profile_key(options);
   std::string text;
   if (world.rank() == 0) text = kept(profile_path(key));
-  text = broadcast_text(text, 0, world);
+  text = comm::broadcast_text(text, 0, world);
   if (text.empty()) {
     if (world.rank() == 0) announce(key);
     text = measured_as_rank(quick_profile(key), world, "processes of mpirun", [](const std::string&) {});
     if (world.rank() == 0) keep_profile(key, text);
-    text = broadcast_text(text, 0, world);
+    text = comm::broadcast_text(text, 0, world);
   }
   return speeds_in(text, origin_of(key));
 }

@@ -168,10 +168,12 @@ void add_attempts(const std::string& path, report::Run& run) {
                                             : "-"});
   }
   report::Table use{.title = "Time of all attempts", .header = {"", "time"}};
-  for (const auto& [key, name] :
-       {std::pair{"productive_s", "steps, each once"},
-        std::pair{"recomputed_s", "steps that a later attempt did again"},
-        std::pair{"other_s", "starts, evaluations, checkpoints"}, std::pair{"pauses_s", "pauses"}})
+  for (const auto& [key, name] : {std::pair{"productive_s", "steps, each once"},
+                                  std::pair{"recomputed_s", "steps that a later attempt did again"},
+                                  std::pair{"waiting_s", "from a failure to its end, and pauses"},
+                                  std::pair{"checkpoints_s", "held up by checkpoints and copies"},
+                                  std::pair{"starts_s", "starts, until the first step"},
+                                  std::pair{"other_s", "evaluations, final files"}})
     use.rows.push_back({name, seconds(member(told, "time"), key)});
   if (table.rows.empty()) return tell(path + " has no attempts; it is left out");
   run.tables.push_back(std::move(table));
@@ -189,6 +191,19 @@ void add_hidden_shares(const Json& summary, report::Run& run) {
       table.rows.push_back({name, percent(found->get<double>())});
   }
   if (!table.rows.empty()) run.tables.push_back(std::move(table));
+}
+
+// Of each rank for equal work, over the median rank's.
+void add_rank_times(const Json& summary, const mesh::Mesh& mesh, report::Run& run) {
+  const auto times = summary.find("rank_times");
+  if (times == summary.end() || !times->is_array() || std::ssize(*times) != mesh.world()) return;
+  report::Table table{.title = "Time of each rank for equal work", .header = {"rank", "times the median"}};
+  for (std::size_t rank = 0; rank < times->size(); ++rank) {
+    const Json& time = (*times)[rank];
+    table.rows.push_back({std::to_string(rank) + " (" + print_place(mesh, static_cast<int>(rank)) + ")",
+                          time.is_number() ? number(time.get<double>(), 2) : std::string("-")});
+  }
+  run.tables.push_back(std::move(table));
 }
 
 report::Run run_of_every_rank(const std::string& directory, const Simulated& simulated) {
@@ -256,6 +271,7 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
     run.tables.push_back(memory_table(device, devices[device]));
   }
   add_hidden_shares(summary, run);
+  add_rank_times(summary, simulated.mesh, run);
   add_attempts(file(files::kAttempts), run);
   run.notes.push_back("The simulation takes the action times of " +
                       simulated.measured[simulated.typical].label +

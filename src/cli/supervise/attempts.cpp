@@ -21,11 +21,40 @@ bool is_final(int exit_code) {
   return exit_code == static_cast<int>(Exit::No) || exit_code == static_cast<int>(Exit::WrongInput);
 }
 
+struct NamedUse {
+  const char* key;
+  const char* name;
+  Seconds TimeUse::*seconds;
+};
+constexpr NamedUse kUses[] = {{"productive_s", "productive", &TimeUse::productive},
+                              {"recomputed_s", "recomputed", &TimeUse::recomputed},
+                              {"waiting_s", "waiting, pauses", &TimeUse::waiting},
+                              {"checkpoints_s", "checkpoints", &TimeUse::checkpoints},
+                              {"starts_s", "starts", &TimeUse::starts},
+                              {"other_s", "other", &TimeUse::other}};
+
 Json json_of(const TimeUse& use) {
-  return {{"productive_s", use.productive},
-          {"recomputed_s", use.recomputed},
-          {"other_s", use.other},
-          {"pauses_s", use.pauses}};
+  Json object;
+  for (const NamedUse& part : kUses) object[part.key] = use.*part.seconds;
+  return object;
+}
+
+// Wall clocks may jump: no part is negative or longer than the whole.
+Seconds start_of(const Attempt& attempt) {
+  if (attempt.steps.empty()) return attempt.seconds;
+  const DoneStep& first = attempt.steps.front();
+  return std::clamp(first.time - first.held_up - first.seconds - attempt.began, 0.0, attempt.seconds);
+}
+
+Seconds after_last_step(const Attempt& attempt) {
+  if (attempt.steps.empty()) return 0;
+  const Seconds after = attempt.began + attempt.seconds - attempt.steps.back().time;
+  return std::clamp(after, 0.0, attempt.seconds - start_of(attempt));
+}
+
+double number_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
 }
 
 }  // namespace
@@ -54,16 +83,35 @@ TimeUse time_use(const std::vector<Attempt>& attempts) {
   TimeUse use;
   std::map<std::int64_t, Seconds> stays;
   for (const Attempt& attempt : attempts) {
-    Seconds in_steps = 0;
-    for (const auto& [step, seconds] : attempt.steps) {
-      in_steps += seconds;
-      use.recomputed += std::exchange(stays[step], seconds);
+    const Seconds start = start_of(attempt), end = after_last_step(attempt);
+    Seconds in_steps = 0, held_up = 0;
+    for (const DoneStep& step : attempt.steps) {
+      in_steps += step.seconds;
+      held_up += step.held_up;
+      use.recomputed += std::exchange(stays[step.step], step.seconds);
     }
-    use.other += std::max(0.0, attempt.seconds - in_steps);
-    use.pauses += attempt.pause;
+    use.starts += start;
+    use.checkpoints += held_up;
+    use.other += std::max(0.0, attempt.seconds - start - end - in_steps - held_up);
+    (attempt.good() ? use.other : use.waiting) += end;
+    use.waiting += attempt.pause;
   }
   for (const auto& [step, seconds] : stays) use.productive += seconds;
   return use;
+}
+
+std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts) {
+  std::vector<Recovery> found;
+  Seconds lost = 0, restart = 0;
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const Attempt& attempt = attempts[i];
+    restart += attempt.pause + start_of(attempt);  // of attempts that came to no step too
+    if (attempt.steps.empty()) continue;
+    if (i > 0) found.push_back({lost, restart - attempt.load, attempt.load, attempt.steps.front().seconds});
+    lost = after_last_step(attempt);
+    restart = 0;
+  }
+  return found;
 }
 
 std::string to_json(const std::vector<Attempt>& attempts) {
@@ -74,34 +122,60 @@ std::string to_json(const std::vector<Attempt>& attempts) {
                     {"exit_code", attempt.exit_code},
                     {"reason", attempt.reason},
                     {"resumed_from_step", attempt.resumed},
+                    {"load_s", attempt.load},
                     {"last_step", attempt.last_step()}});
   }
-  return Json{{"attempts", rows}, {"time", json_of(time_use(attempts))}}.dump(1) + "\n";
+  Json recovered = Json::array();
+  for (const Recovery& recovery : recoveries(attempts))
+    recovered.push_back({{"detect_s", recovery.detect},
+                         {"restart_s", recovery.restart},
+                         {"load_s", recovery.load},
+                         {"first_step_s", recovery.first_step}});
+  return Json{{"attempts", rows}, {"recoveries", recovered}, {"time", json_of(time_use(attempts))}}.dump(1) +
+         "\n";
 }
 
 std::string print_time_use(const std::vector<Attempt>& attempts) {
   const TimeUse use = time_use(attempts);
-  const auto part = [&](const char* name, Seconds seconds) -> std::vector<std::string> {
-    return {name, print_seconds(seconds), percent(use.all() > 0 ? seconds / use.all() : 0)};
-  };
-  return columns({{"attempts", std::to_string(attempts.size())},
-                  part("productive", use.productive),
-                  part("recomputed", use.recomputed),
-                  part("starts, checkpoints", use.other),
-                  part("pauses", use.pauses)},
-                 "lr");
+  std::vector<std::vector<std::string>> rows{{"attempts", std::to_string(attempts.size()), ""}};
+  for (const NamedUse& part : kUses)
+    rows.push_back({part.name, print_seconds(use.*part.seconds),
+                    percent(use.all() > 0 ? use.*part.seconds / use.all() : 0)});
+  std::string text = columns(rows, "lr");
+  for (const Recovery& recovery : recoveries(attempts))
+    text += "recovery  noticed in " + print_seconds(recovery.detect) + ", restarted in " +
+            print_seconds(recovery.restart) + ", loaded in " + print_seconds(recovery.load) +
+            ", first step " + print_seconds(recovery.first_step) + "\n";
+  return text;
 }
 
-std::vector<DoneStep> steps_after(std::int64_t step, const std::string& metrics) {
-  std::vector<DoneStep> steps;
+std::string with_time_use(const std::string& summary, const std::vector<Attempt>& attempts) {
+  Json document = Json::parse(summary, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) return summary;
+  document["attempts"] = attempts.size();
+  document["time"] = json_of(time_use(attempts));
+  return document.dump(2) + "\n";
+}
+
+Recorded recorded_in(const std::string& metrics) {
+  Recorded recorded;
   for (const std::string_view line : split(metrics, '\n')) {
     const Json values = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!values.is_object() || !values.contains("step") || !values.contains("step_s")) continue;
-    const Json &number = values["step"], &seconds = values["step_s"];
-    if (number.is_number_integer() && seconds.is_number() && number > step)
-      steps.push_back({number, seconds});
+    if (!values.is_object() || !values.contains("step") || !values["step"].is_number_integer()) continue;
+    const DoneStep step{.step = values["step"],
+                        .seconds = number_in(values, "step_s"),
+                        .held_up = number_in(values, "checkpoint_s"),
+                        .time = number_in(values, "time")};
+    recorded.last_step = step.step;
+    const auto start = values.find("start");
+    const bool starts = start != values.end() && start->is_object();
+    if (starts)
+      recorded.start = {.resumed = static_cast<std::int64_t>(number_in(*start, "resumed_from")),
+                        .load = number_in(*start, "load_s"),
+                        .steps = {}};
+    if (starts || !recorded.start.steps.empty()) recorded.start.steps.push_back(step);
   }
-  return steps;
+  return recorded;
 }
 
 }  // namespace penstock::cli

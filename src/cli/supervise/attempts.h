@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/units.h"
 
 namespace penstock::cli {
@@ -14,17 +15,35 @@ namespace penstock::cli {
 struct DoneStep {
   std::int64_t step = 0;
   Seconds seconds = 0;
+  Seconds held_up = 0;  // by checkpoints and copies, since the step before
+  Seconds time = 0;     // wall clock at its end
 };
+
+// Of metrics.jsonl: the steps since the program last started, and what it went on from.
+struct LastStart {
+  std::int64_t resumed = 0;
+  Seconds load = 0;             // weights and moments
+  std::vector<DoneStep> steps;  // ascending; empty in files without starts
+};
+struct Recorded {
+  std::int64_t last_step = 0;
+  LastStart start;
+};
+// Lines that are no step's, or cut short, are left out.
+Recorded recorded_in(const std::string& metrics);
 
 // One start of the command, until it ended.
 struct Attempt {
+  Seconds began = 0;            // wall clock
   Seconds seconds = 0;          // in all
   Seconds pause = 0;            // before it
   int exit_code = 0;            // 128 + the signal that ended it
   std::string reason;           // its complaint, or how it ended
   bool complained = false;      // else the exit code is the launcher's
   std::int64_t resumed = 0;     // after this step; 0: from the beginning
+  Seconds load = 0;             // of what it resumed from
   std::vector<DoneStep> steps;  // that it did, ascending
+  bool good() const { return exit_code == static_cast<int>(Exit::Done); }
   std::int64_t last_step() const { return steps.empty() ? resumed : steps.back().step; }
 };
 
@@ -40,18 +59,29 @@ Decision decide(const std::vector<Attempt>& attempts, int restarts);
 
 // What became of the wall time.
 struct TimeUse {
-  Seconds productive = 0;  // steps, each once
-  Seconds recomputed = 0;  // steps that a later attempt did again
-  Seconds other = 0;       // of attempts: starting, loading, evaluating, writing checkpoints
-  Seconds pauses = 0;
-  Seconds all() const { return productive + recomputed + other + pauses; }
+  Seconds productive = 0;   // steps, each once
+  Seconds recomputed = 0;   // steps that a later attempt did again
+  Seconds waiting = 0;      // after an attempt's last step until its failure had ended it; pauses
+  Seconds checkpoints = 0;  // that held up training, copies in hosts' memory included
+  Seconds starts = 0;       // until the first step
+  Seconds other = 0;        // evaluations, final files
+  Seconds all() const { return productive + recomputed + waiting + checkpoints + starts + other; }
 };
 TimeUse time_use(const std::vector<Attempt>& attempts);
+
+// How long it took from the last step of a failed attempt to the first of the next.
+struct Recovery {
+  Seconds detect = 0;   // until the attempt had ended
+  Seconds restart = 0;  // until weights and moments were loaded: pause, launcher, program
+  Seconds load = 0;
+  Seconds first_step = 0;
+};
+std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts);
 
 std::string to_json(const std::vector<Attempt>& attempts);
 std::string print_time_use(const std::vector<Attempt>& attempts);
 
-// The lines of metrics.jsonl after `step`; a last line that is cut short is left out.
-std::vector<DoneStep> steps_after(std::int64_t step, const std::string& metrics);
+// summary.json with the use of time as its member "time"; as it is where it is no JSON object.
+std::string with_time_use(const std::string& summary, const std::vector<Attempt>& attempts);
 
 }  // namespace penstock::cli

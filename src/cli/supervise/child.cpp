@@ -105,6 +105,22 @@ class Complaints {
   _exit(127);
 }
 
+// In a process group of its own, so that what it starts can be ended with it.
+[[noreturn]] void become_silent(const std::vector<char*>& words) {
+  setpgid(0, 0);
+  const int nowhere = open("/dev/null", O_RDWR);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, stream);
+  execvp(words.front(), words.data());
+  _exit(127);
+}
+
+std::vector<char*> arguments_of(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  return arguments;
+}
+
 struct Pipe {
   Pipe() {
     if (pipe2(ends.data(), O_CLOEXEC) != 0) throw RunError(std::string("no pipe: ") + std::strerror(errno));
@@ -181,9 +197,7 @@ int copy_complaints(int from, int child, Complaints& complaints) {
 }  // namespace
 
 ChildEnd run_child(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = arguments_of(words);
   if (isatty(STDERR_FILENO) == 1) setenv("PENSTOCK_PROGRESS", "live", 0);  // the pipe hides the terminal
   Pipe err, failure;
   const PassingOn passing;
@@ -202,6 +216,27 @@ ChildEnd run_child(const std::vector<std::string>& words) {
   if (read_some(failure.ends[0], &number, sizeof number) == sizeof number)
     throw InputError("\"" + printable(words.front()) + "\" cannot be started: " + std::strerror(number));
   return {.exit_code = exit_code, .complaint = complaints.reason(), .stopped = asked_to_end};
+}
+
+std::vector<bool> which_succeed(const std::vector<std::vector<std::string>>& commands, double seconds) {
+  std::vector<int> running;
+  for (const std::vector<std::string>& words : commands) {
+    const std::vector<char*> arguments = arguments_of(words);
+    const int child = fork();
+    if (child == 0) become_silent(arguments);
+    running.push_back(child);
+  }
+  std::vector<bool> good(commands.size(), false);
+  const double until = steady_seconds() + seconds;
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    int status = 0, ended = 0;
+    while ((ended = waitpid(running[i], &status, WNOHANG)) == 0 && steady_seconds() < until) usleep(20'000);
+    good[i] = ended == running[i] && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (ended != 0) continue;
+    kill(-running[i], SIGKILL);
+    waitpid(running[i], &status, 0);
+  }
+  return good;
 }
 
 bool pause_for(double seconds) {

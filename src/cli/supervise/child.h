@@ -18,6 +18,10 @@ struct ChildEnd {
 // Throws InputError when it cannot be started.
 ChildEnd run_child(const std::vector<std::string>& words);
 
+// Carries out all commands at once, in silence, for so many seconds at most: which of them ended with exit
+// code 0.
+std::vector<bool> which_succeed(const std::vector<std::vector<std::string>>& commands, double seconds);
+
 // Sleeps so long; false: this process was asked to end meanwhile.
 bool pause_for(double seconds);
 

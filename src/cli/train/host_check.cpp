@@ -13,14 +13,22 @@
 namespace penstock::cli {
 namespace {
 
-// Besides the device's tensors: records in host memory, and masters and moments copied for a checkpoint.
-Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory) {
-  if (run.options.train.checkpoint_every == 0) return memory.host;
+// Masters and moments that one rank writes.
+Bytes written_states(const run::Run& run, const model::DeviceMemory& memory) {
   // Masters are among the optimizer's bytes, or the weights.
   const bool masters =
       run.precision == model::Precision::BF16 || run.states == schedule::ReplicaStates::Passing;
   const Bytes states = memory.optimizer + (masters ? 0 : memory.optimizer / 2);
-  return memory.host + states / run::sharing_of(run, {}).copies;
+  return states / run::sharing_of(run, {}).copies;
+}
+
+// Besides the device's tensors: records in host memory, the staging copy of a checkpoint, and two copies in
+// memory of this rank's states; on several hosts two of another's too.
+Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory, bool several_hosts) {
+  const run::TrainOptions& train = run.options.train;
+  const Bytes copies = train.buddy_every == 0 ? 0 : several_hosts ? 4 : 2;
+  const Bytes staging = train.checkpoint_every == 0 || run.options.output.gather ? 0 : 1;
+  return memory.host + (staging + copies) * written_states(run, memory);
 }
 
 Bytes sum_of_greatest(std::vector<Bytes> bytes, int count) {
@@ -35,7 +43,8 @@ Bytes sum_of_greatest(std::vector<Bytes> bytes, int count) {
 Bytes bytes_on_host(const run::Run& run, int ranks) {
   std::vector<Bytes> bytes;
   for (const model::DeviceMemory& memory : run.predicted)
-    bytes.insert(bytes.end(), run.mesh.ranks_per_stage(), memory.total() + beside_tensors(run, memory));
+    bytes.insert(bytes.end(), run.mesh.ranks_per_stage(),
+                 memory.total() + beside_tensors(run, memory, ranks < run.mesh.world()));
   return sum_of_greatest(std::move(bytes), ranks);
 }
 
@@ -45,7 +54,8 @@ void require_host_memory(const run::Run& run, int ranks, Bytes free) {
   if (needed <= free) return;
   std::vector<Bytes> beside;
   for (const model::DeviceMemory& memory : run.predicted)
-    beside.insert(beside.end(), run.mesh.ranks_per_stage(), beside_tensors(run, memory));
+    beside.insert(beside.end(), run.mesh.ranks_per_stage(),
+                  beside_tensors(run, memory, ranks < run.mesh.world()));
   run::Run within = run;
   within.memory_limit = std::max<Bytes>(0, free - sum_of_greatest(std::move(beside), ranks)) / ranks;
   throw NoAnswer("the " + counted(ranks, "rank") + " on this host would need " + print_bytes(needed) +

@@ -6,8 +6,8 @@
 
 namespace penstock::cli {
 
-// Of the tensors, the records offloaded to host memory and the copies for checkpoints of the `ranks` devices
-// that take the most.
+// Of the tensors, the records offloaded to host memory and the copies of states of the `ranks` devices that
+// take the most.
 Bytes bytes_on_host(const run::Run& run, int ranks);
 
 // Throws NoAnswer when these ranks need more than `free` bytes, with the settings that would fit; does

@@ -2,12 +2,15 @@
 #include "cli/train/resolve_run.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "base/option_text.h"
 #include "cli/automatic_threads.h"
 #include "cli/profile/speeds.h"
 #include "cli/train/resume.h"
 #include "comm/mpi.h"
+#include "comm/texts.h"
 #include "files/option_file.h"
 #include "run/resolve/resolve.h"
 #include "train/machine.h"
@@ -24,13 +27,35 @@ run::Run resolved_here(const RunSource& source, int& ranks) {
   return run::resolve(std::move(options), machine);
 }
 
+namespace {
+
+// Rank 0 fits the options to the ranks, and to the run that is resumed: the other hosts may not see it.
+Refusal read_and_fit(const RunSource& source, comm::Communicator& world, run::Options& options, int& needed) {
+  const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
+  Refusal refusal = together([&] { options = run::read_options(source.file, source.overrides); });
+  if (refusal) return refusal;
+  const bool first = world.rank() == 0;
+  refusal = together([&] {
+    if (first) needed = fit_ranks(options, world.size(), source.resumes);
+  });
+  if (refusal) return refusal;
+  std::array<std::int64_t, 4> fitted{needed, options.parallel.dp, options.numerics.replicas,
+                                     options.numerics.tensor};
+  world.broadcast(std::as_writable_bytes(std::span(fitted)), 0);
+  needed = static_cast<int>(fitted[0]);
+  options.parallel.dp = fitted[1];
+  options.numerics.replicas = fitted[2];
+  options.numerics.tensor = fitted[3];
+  options.parallel.cp_mode = comm::broadcast_text(options.parallel.cp_mode, 0, world);
+  return {};
+}
+
+}  // namespace
+
 Refusal resolve_together(const RunSource& source, comm::Communicator& world, run::Run& run) {
   run::Options options;
-  Refusal refusal = agree(refusal_of([&] {
-                            options = run::read_options(source.file, source.overrides);
-                            fit_ranks(options, world.size(), source.resumes);
-                          }),
-                          world);
+  int needed = 0;
+  Refusal refusal = read_and_fit(source, world, options, needed);
   if (refusal) return refusal;
   run::Machine machine = train::probe_machine(automatic_threads(comm::local_ranks()));
   std::int64_t chooses = run::chooses_by_speed(options) ? 1 : 0;
@@ -45,14 +70,9 @@ Refusal resolve_together(const RunSource& source, comm::Communicator& world, run
 
 // Wrong input is left to be reported by all.
 int ranks_needed(const RunSource& source, comm::Communicator& world) {
-  std::int64_t needed = world.size();
-  const Refusal refusal = refusal_of([&] {
-    run::Options options = run::read_options(source.file, source.overrides);
-    needed = fit_ranks(options, world.size(), source.resumes);
-  });
-  if (refusal) needed = world.size();
-  world.all_reduce(&needed, 1, comm::Type::I64, comm::Reduction::Max);
-  return static_cast<int>(std::min<std::int64_t>(needed, world.size()));
+  run::Options options;
+  int needed = 0;
+  return read_and_fit(source, world, options, needed) ? world.size() : std::min(needed, world.size());
 }
 
 }  // namespace penstock::cli

@@ -11,9 +11,11 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
+#include "comm/texts.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "run/replicas.h"
+#include "train/checkpoint/host_copies.h"
 #include "train/checkpoint/settings.h"
 #include "train/run.h"
 
@@ -131,30 +133,65 @@ bool changes_sums_of_context(const run::ParallelOptions& is, const run::Parallel
          (is.dp != was.dp && !(power_of_two(is.dp) && power_of_two(was.dp)));
 }
 
+// Copies in the hosts' memory of this step or a later one.
+std::optional<train::FoundCopies> copies_from(std::int64_t step, const run::Run& run,
+                                              comm::Communicator& world) {
+  const run::TrainOptions& train = run.options.train;
+  if (train.buddy_every == 0) return {};
+  const comm::World ranks(world);
+  return train::find_copies(train::copies_directory(train.buddy_dir, run.options.output.dir, ranks), step - 1,
+                            ranks);
+}
+
+// The facts of a checkpoint that all ranks have verified together, or rank 0 alone where only it sees them.
+Refusal read_together(const train::CheckpointDirectory& directory, std::int64_t step, bool gather,
+                      comm::Communicator& world, train::CheckpointFacts& facts) {
+  const bool reads = !gather || world.rank() == 0;
+  const Refusal damage = agree(refusal_of([&] {
+                                 if (!reads) return;
+                                 facts = train::read_checkpoint_facts(directory, step);
+                                 train::verify_checkpoint(directory.of_step(step), facts, world.rank(),
+                                                          gather ? 1 : world.size());
+                               }),
+                               world);
+  if (damage || !gather) return damage;
+  const std::string text = comm::broadcast_text(reads ? to_json(facts) : std::string(), 0, world);
+  facts = train::parse_checkpoint_facts(text, directory.of_step(step));
+  return {};
+}
+
+std::shared_ptr<train::SavedState> state_of_step(const train::CheckpointDirectory& directory,
+                                                 std::int64_t step, const run::Run& run,
+                                                 comm::Communicator& world) {
+  const std::string checkpoint = directory.of_step(step);
+  if (run.options.output.gather) return train::state_in_files_of_first(checkpoint, comm::World(world));
+  return train::state_in_files(checkpoint);
+}
+
 }  // namespace
 
-Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, comm::Communicator& world) {
+Resumption choose_state(const run::Run& run, const train::TokenData& data, comm::Communicator& world) {
   const train::CheckpointDirectory directory = train::checkpoints_of(run);
   const std::vector<std::int64_t> steps = steps_on_first(directory, world);
   const std::int64_t summarised = summarised_steps(run.options.output.dir, world);
   Resumption chosen;
+  const auto choose = [&](train::Resumed from) {
+    require_fit(from.facts, from.state->name(), run, data);
+    chosen.finished = summarised == from.facts.step && from.facts.step == run.options.train.steps;
+    if (!chosen.remarks.empty()) chosen.remarks.push_back("going on from " + from.state->name() + " instead");
+    chosen.from = std::move(from);
+    return chosen;
+  };
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const std::string checkpoint = directory.of_step(*step);
+    if (auto copies = copies_from(*step, run, world))
+      return choose({std::move(copies->facts), std::move(copies->state), *step});
     train::CheckpointFacts facts;
-    const Refusal damage = agree(refusal_of([&] {
-                                   facts = train::read_checkpoint_facts(directory, *step);
-                                   train::verify_checkpoint(checkpoint, facts, world.rank(), world.size());
-                                 }),
-                                 world);
-    if (!damage) {
-      require_fit(facts, checkpoint, run, data);
-      chosen.finished = summarised == facts.step && facts.step == run.options.train.steps;
-      chosen.checkpoint = std::move(facts);
-      if (!chosen.remarks.empty()) chosen.remarks.push_back("going on from " + checkpoint + " instead");
-      return chosen;
-    }
-    chosen.remarks.push_back("checkpoint " + checkpoint + " cannot be used: " + damage.text);
+    const Refusal damage = read_together(directory, *step, run.options.output.gather, world, facts);
+    if (!damage) return choose({facts, state_of_step(directory, *step, run, world), *step});
+    chosen.remarks.push_back("checkpoint " + directory.of_step(*step) + " cannot be used: " + damage.text);
   }
+  if (auto copies = copies_from(1, run, world))
+    return choose({std::move(copies->facts), std::move(copies->state), 0});
   return begin_again(run.options.output.dir, chosen.remarks, summarised > 0);
 }
 

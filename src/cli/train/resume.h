@@ -8,21 +8,22 @@
 
 #include "comm/communicator.h"
 #include "run/run.h"
-#include "train/checkpoint/facts.h"
 #include "train/data/data.h"
+#include "train/run.h"
 
 namespace penstock::cli {
 
 struct Resumption {
-  std::optional<train::CheckpointFacts> checkpoint;  // none: none was written before the run ended
-  bool finished = false;                             // nothing left to do: all steps and files exist
-  std::vector<std::string> remarks;                  // to print: skipped checkpoints, changed settings
+  std::optional<train::Resumed> from;  // none: nothing was kept before the run ended
+  bool finished = false;               // nothing left to do: all steps and files exist
+  std::vector<std::string> remarks;    // to print: skipped checkpoints, changed settings
 };
 
-// The newest valid checkpoint of output.dir, which ranks verify together. Throws InputError, the same on
-// every rank: all checkpoints are damaged, or the run had ended but has none, or the checkpoint does not fit
-// these settings and this data. Changes nothing on disk. Collective.
-Resumption choose_checkpoint(const run::Run& run, const train::TokenData& data, comm::Communicator& world);
+// The newest valid checkpoint of output.dir, which ranks verify together, unless the memory of their hosts
+// has copies of that step or a later one. Throws InputError, the same on every rank: all checkpoints are
+// damaged, or the run had ended but has none, or the checkpoint does not fit these settings and this data.
+// Changes nothing on disk. Collective.
+Resumption choose_state(const run::Run& run, const train::TokenData& data, comm::Communicator& world);
 
 // Settles what the number of ranks and the newest checkpoint decide: numerics.replicas and numerics.tensor,
 // if not given, are those of the checkpoint that a run resumes from; parallel.dp = "auto". Returns how many

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "comm/launcher.h"
+#include "comm/texts.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
 #include "files/mapped_file.h"
@@ -45,7 +46,8 @@ void require_token(const std::string& directory, const std::string& file, const 
   while (!sees(file, token)) {
     if (steady_seconds() > until)
       throw InputError("output.dir = " + json_quote(directory) + " is another directory for " +
-                       this_rank(world) + " than for rank 0; name one that all hosts see");
+                       this_rank(world) +
+                       " than for rank 0; name one that all hosts see, or set output.gather = true");
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
@@ -53,7 +55,7 @@ void require_token(const std::string& directory, const std::string& file, const 
 }  // namespace
 
 void require_one_program(comm::Communicator& world) {
-  const std::string build = build_of_this_program(), first = broadcast_text(build, 0, world);
+  const std::string build = build_of_this_program(), first = comm::broadcast_text(build, 0, world);
   if (build == first) return;
   throw InputError(this_rank(world) + " runs another build of the program, " + build + ", than rank 0, " +
                    first + "; install the same on all hosts");
@@ -62,7 +64,7 @@ void require_one_program(comm::Communicator& world) {
 Refusal refuse_other_directories(const std::string& directory, comm::Communicator& world) {
   const std::string file = (std::filesystem::path(directory) / files::kToken).string();
   const bool writes = world.rank() == 0;
-  const std::string token = broadcast_text(writes ? new_token() : std::string(), 0, world);
+  const std::string token = comm::broadcast_text(writes ? new_token() : std::string(), 0, world);
   Refusal refusal = agree(refusal_of([&] {
                             if (writes) files::write_atomically(file, token);
                           }),

@@ -44,6 +44,13 @@ std::string experts_line(const run::Run& run) {
   return text + "\n";
 }
 
+std::string copies_line(const run::TrainOptions& train) {
+  if (train.buddy_every == 0) return {};
+  return "copies    of weights and moments after every " +
+         (train.buddy_every == 1 ? "step" : std::to_string(train.buddy_every) + " steps") +
+         ", in this and another host's memory (" + train.buddy_dir + ")\n";
+}
+
 std::string slices_of(const run::Run& run) {
   const auto [least, most] = std::ranges::minmax(run.program.slices);
   const std::string counts =
@@ -69,7 +76,7 @@ std::string start_table(const run::Run& run, const std::string& machine, int thr
        << run.stages() << " stages, " << run.program.micro_batches() << " micro-batches of " << slices_of(run)
        << (run.schedule_note.empty() ? "" : "; ") << run.schedule_note << "\n"
        << experts_line(run) << layers_line(run) << context_line(run) << exchange_line(run)
-       << gathers_line(run) << "machine   " << machine << ", " << threads
+       << gathers_line(run) << copies_line(train) << "machine   " << machine << ", " << threads
        << (threads == 1 ? " thread" : " threads") << " a rank\n"
        << memory_before(run);
   return text.str();

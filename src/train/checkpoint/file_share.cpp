@@ -32,7 +32,8 @@ bool has_first_element(const FileShare& share) {
 }  // namespace
 
 FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned) {
-  FileShare share{.layout = files::lay_out_safetensors(whole, {{"format", "pt"}}), .tensors{}};
+  FileShare share{
+      .whole = whole, .layout = files::lay_out_safetensors(whole, {{"format", "pt"}}), .tensors{}};
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const auto [first, last] = owned.equal_range(whole[i].name);
     for (auto source = first; source != last; ++source) {
@@ -40,24 +41,30 @@ FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const Own
       PENSTOCK_CHECK(parameter->sizes == whole[i].shape, "a parameter has the model's size");
       auto ranges = mesh::ranges_of(parameter->shard, parameter->sizes, parameter->written());
       if (ranges.empty()) continue;  // nothing but padding
-      share.tensors.push_back({.tensor = i,
-                               .element = files::size_of(whole[i].type),
-                               .ranges = std::move(ranges),
-                               .bytes = nn::bytes_of_tensor(parameter->written_part(values))});
+      const std::size_t element = files::size_of(whole[i].type);
+      // Padding comes last.
+      const auto elements = static_cast<std::size_t>(ranges.back().own_begin + ranges.back().count);
+      const auto bytes = nn::bytes_of_tensor(parameter->written_part(values)).first(elements * element);
+      share.tensors.push_back({.tensor = i, .element = element, .ranges = std::move(ranges), .bytes = bytes});
     }
   }
   return share;
+}
+
+void for_pieces(const FileShare& share,
+                const std::function<void(std::uint64_t, std::span<const std::byte>)>& visit) {
+  for (const TensorShare& tensor : share.tensors) {
+    for_ranges(tensor, [&](std::span<const std::byte> bytes, std::uint64_t begin) {
+      visit(share.layout.begins[tensor.tensor] + begin, bytes);
+    });
+  }
 }
 
 void write_share(const std::string& path, const FileShare& share) {
   if (share.tensors.empty()) return;
   const files::PartedFile file(path, share.layout.size);
   if (has_first_element(share)) file.write(0, share.layout.head);
-  for (const TensorShare& tensor : share.tensors) {
-    for_ranges(tensor, [&](std::span<const std::byte> bytes, std::uint64_t begin) {
-      file.write(share.layout.begins[tensor.tensor] + begin, bytes);
-    });
-  }
+  for_pieces(share, [&](std::uint64_t begin, std::span<const std::byte> bytes) { file.write(begin, bytes); });
   file.flush();
 }
 

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,13 +18,14 @@ namespace penstock::train {
 
 // A rank's elements of one tensor, contiguous in memory.
 struct TensorShare {
-  std::size_t tensor = 0;           // in the file
-  std::size_t element = 0;          // bytes
-  std::vector<mesh::Range> ranges;  // of the whole tensor's elements, ascending
-  std::span<const std::byte> bytes;
+  std::size_t tensor = 0;            // in the file
+  std::size_t element = 0;           // bytes
+  std::vector<mesh::Range> ranges;   // of the whole tensor's elements, ascending
+  std::span<const std::byte> bytes;  // of the ranges, one after another
 };
 
 struct FileShare {
+  std::vector<files::StoredTensor> whole;  // the file's tensors, without bytes
   files::SafetensorsLayout layout;
   std::vector<TensorShare> tensors;
 };
@@ -37,6 +39,10 @@ using OwnedTensors = std::multimap<std::string, TensorSource>;  // by name in th
 
 // `whole`: the file's tensors without their bytes. The shares refer to the sources' memory.
 FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned);
+
+// visit(offset in the file, bytes) of each run of bytes in the share.
+void for_pieces(const FileShare& share,
+                const std::function<void(std::uint64_t, std::span<const std::byte>)>& visit);
 
 // Writes the share to the file, with the file's header if it has the first element, and flushes it. A rank
 // without a share does not touch the file. Throws RunError naming the path.

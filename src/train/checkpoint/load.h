@@ -5,12 +5,16 @@
 #include <string>
 
 #include "train/checkpoint/facts.h"
+#include "train/checkpoint/saved_state.h"
 #include "train/step/trainer.h"
 
 namespace penstock::train {
 
 // Sets this rank's weights, moments and count of updates. Throws InputError naming the file and the tensor:
-// missing, damaged, or of another shape or type than the model's.
+// missing, damaged, or of another shape or type than the model's. Collective where the state is.
+void load_state(SavedState& state, const CheckpointFacts& facts, Trainer& trainer);
+
+// From the directory of a checkpoint that this rank sees.
 void load_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, Trainer& trainer);
 
 }  // namespace penstock::train

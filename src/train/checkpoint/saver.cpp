@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <thread>
 
 #include "base/error.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
 #include "files/directory.h"
-#include "model/parameters.h"
-#include "nn/groups/tensor_bytes.h"
-#include "train/checkpoint/weights_file.h"
+#include "train/checkpoint/gathered_share.h"
+#include "train/checkpoint/state_shares.h"
 
 namespace penstock::train {
 namespace {
@@ -22,13 +20,16 @@ constexpr auto kPollPause = std::chrono::milliseconds(2);
 }  // namespace
 
 CheckpointSaver::CheckpointSaver(CheckpointDirectory directory, std::int64_t keep, std::int64_t newest,
-                                 const model::Shape& shape, Trainer& trainer, comm::World world)
+                                 const model::Shape& shape, Trainer& trainer, comm::World world,
+                                 Sharing sharing)
     : directory_(std::move(directory)),
       keep_(keep),
       newest_(newest),
       world_(world),
-      files_(checkpoint_files(shape)) {
-  find_shares(trainer, shape);
+      sharing_(sharing),
+      files_(checkpoint_files(shape)),
+      live_(shares_of_state(files_, shape, trainer)) {
+  for (const FileShare& share : live_) sums_.emplace_back(share.layout.begins.size());
 }
 
 CheckpointSaver::~CheckpointSaver() {
@@ -38,38 +39,10 @@ CheckpointSaver::~CheckpointSaver() {
   if (world_->rank() == 0) files::remove_all(directory_.partial(facts_.step));
 }
 
-void CheckpointSaver::find_shares(Trainer& trainer, const model::Shape& shape) {
-  OwnedTensors owned;
-  for (const Optimizer::Entry& entry : trainer.optimizer().entries()) {
-    const nn::Parameter& parameter = *entry.parameter;
-    if (parameter.written().count == 0) continue;
-    owned.emplace(kept_name(parameter.name, Kept::Weight), TensorSource{&parameter, parameter.master});
-    owned.emplace(kept_name(parameter.name, Kept::FirstMoment), TensorSource{&parameter, entry.first_moment});
-    owned.emplace(kept_name(parameter.name, Kept::SecondMoment),
-                  TensorSource{&parameter, entry.second_moment});
-  }
-  std::map<std::string, std::vector<std::int64_t>> sizes;
-  for (model::ParameterShape& parameter : model::parameter_shapes(shape))
-    sizes[parameter.name] = std::move(parameter.sizes);
-  const files::ElementType type = element_type(trainer.parameters().front()->master);
-  for (const CheckpointFile& file : files_) {
-    std::vector<files::StoredTensor> whole;
-    for (const CheckpointTensor& tensor : file.tensors) {
-      whole.push_back({tensor.name, type, sizes.at(tensor.parameter), {}});
-    }
-    live_.push_back(share_of_file(whole, owned));
-    sums_.emplace_back(whole.size());
-  }
-}
-
 void CheckpointSaver::place_copies() {
   copies_ = live_;
-  std::size_t size = 0;
-  for (const FileShare& file : live_) {
-    for (const TensorShare& tensor : file.tensors) size += tensor.bytes.size();
-  }
-  staging_ = std::make_unique_for_overwrite<std::byte[]>(size);
-  copy_bytes_ = static_cast<Bytes>(size);
+  copy_bytes_ = bytes_in(live_);
+  staging_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(copy_bytes_));
   std::byte* next = staging_.get();
   for (FileShare& file : copies_) {
     for (TensorShare& tensor : file.tensors) {
@@ -81,17 +54,15 @@ void CheckpointSaver::place_copies() {
 
 void CheckpointSaver::copy_state() {
   if (!staging_) place_copies();
-  std::byte* next = staging_.get();
-  for (const FileShare& file : live_) {
-    for (const TensorShare& tensor : file.tensors) next = std::ranges::copy(tensor.bytes, next).out;
-  }
+  copy_shares(live_, staging_.get());
 }
 
 void CheckpointSaver::begin(CheckpointFacts facts) {
   settle();
-  copy_state();
   facts_ = std::move(facts);
   phase_ = Phase::Writing;
+  if (sharing_ == Sharing::FirstRank) return write_gathered_files(facts_.step);
+  copy_state();
   work_ = std::async(std::launch::async, [this, step = facts_.step] { write_files(step); });
 }
 
@@ -125,10 +96,22 @@ void CheckpointSaver::settle() {
   }
 }
 
-void CheckpointSaver::write_files(std::int64_t step) {
+void CheckpointSaver::make_folder(std::int64_t step) {
   files::make_directory(directory_.path());
+  files::make_directory(directory_.partial(step));
+}
+
+void CheckpointSaver::write_gathered_files(std::int64_t step) {
+  if (world_->rank() == 0) make_folder(step);
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    write_gathered_share(directory_.partial(step) + "/" + files_[i].name, live_[i], world_);
+    sums_[i] = word_sums_of(live_[i]);
+  }
+}
+
+void CheckpointSaver::write_files(std::int64_t step) {
+  make_folder(step);
   const std::string folder = directory_.partial(step);
-  files::make_directory(folder);
   for (std::size_t i = 0; i < files_.size(); ++i) {
     if (given_up_) return;
     write_share(folder + "/" + files_[i].name, copies_[i]);

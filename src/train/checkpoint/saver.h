@@ -5,6 +5,9 @@
 // its final name and removes old ones. So the name appears only when everything is on disk, and old ones stay
 // until then.
 //
+// Without a common file system (Sharing::FirstRank) a step waits until rank 0 has written what the others
+// send.
+//
 // Only the rank's own thread exchanges messages. All calls but busy() are collective.
 #pragma once
 
@@ -23,12 +26,16 @@
 
 namespace penstock::train {
 
+// Who sees the directory of checkpoints.
+enum class Sharing : std::uint8_t { AllRanks, FirstRank };
+
 class CheckpointSaver {
  public:
   // Arguments must outlive the saver. `keep`: how many of the newest checkpoints stay. `newest`: step of the
   // one that the run resumed from; 0: none.
   CheckpointSaver(CheckpointDirectory directory, std::int64_t keep, std::int64_t newest,
-                  const model::Shape& shape, Trainer& trainer, comm::World world);
+                  const model::Shape& shape, Trainer& trainer, comm::World world,
+                  Sharing sharing = Sharing::AllRanks);
 
   // Abandons a save in progress.
   ~CheckpointSaver();
@@ -57,10 +64,11 @@ class CheckpointSaver {
  private:
   enum class Phase : std::uint8_t { Idle, Writing, Finishing };
 
-  void find_shares(Trainer& trainer, const model::Shape& shape);
   void place_copies();
   void copy_state();
+  void make_folder(std::int64_t step);
   void write_files(std::int64_t step);
+  void write_gathered_files(std::int64_t step);
   void gather_sums();
   void finish();
 
@@ -68,6 +76,7 @@ class CheckpointSaver {
   std::int64_t keep_;
   std::int64_t newest_;
   comm::World world_;
+  const Sharing sharing_;
   std::vector<CheckpointFile> files_;
   std::vector<FileShare> live_;                   // of each file, the live tensors
   std::vector<FileShare> copies_;                 // the same in the staging buffer, once allocated

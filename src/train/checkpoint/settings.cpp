@@ -17,9 +17,9 @@ constexpr const char* kTensor = "numerics.tensor";
 constexpr std::int64_t kMostThreads = 4096;
 
 // These change no trained bit.
-constexpr std::array<std::string_view, 7> kUpkeep{
-    "device",           "timeout",          "evaluate_every", "evaluate_sequences",
-    "checkpoint_every", "keep_checkpoints", "threads"};
+constexpr std::array<std::string_view, 9> kUpkeep{
+    "device",           "timeout", "evaluate_every", "evaluate_sequences", "checkpoint_every",
+    "keep_checkpoints", "threads", "buddy_every",    "buddy_dir"};
 
 // The location of the data may change, its content may not; only a new run reads weights.
 constexpr std::array<std::string_view, 3> kPlaces{"data.text", "data.megatron", "model.weights"};

@@ -11,6 +11,7 @@
 #include "model/parameters.h"
 #include "nn/groups/tensor_bytes.h"
 #include "train/checkpoint/file_share.h"
+#include "train/checkpoint/gathered_share.h"
 
 namespace penstock::train {
 namespace {
@@ -39,11 +40,15 @@ void copy_part(const files::StoredTensor& whole, const nn::Parameter& parameter,
 }
 
 // Writes under a temporary name; removes that file when writing or renaming fails.
-void write_together(const std::string& path, const FileShare& share, comm::World world) {
+void write_together(const std::string& path, const FileShare& share, comm::World world, bool gather) {
   const std::string temporary = path + ".part";
   try {
-    write_share(temporary, share);
-    world->barrier();
+    if (gather) {
+      write_gathered_share(temporary, share, world);
+    } else {
+      write_share(temporary, share);
+      world->barrier();
+    }
     if (world->rank() != 0) return;
     if (files::file_system().rename(temporary, path) != 0)
       files::fail_to("cannot be renamed to its name", path);
@@ -76,7 +81,7 @@ void read_part(const files::StoredTensor* stored, const std::string& name, const
 }
 
 void write_weights(const std::string& path, const model::Shape& shape,
-                   const std::vector<nn::Parameter*>& parameters, comm::World world) {
+                   const std::vector<nn::Parameter*>& parameters, comm::World world, bool gather) {
   OwnedTensors owned;
   for (const nn::Parameter* parameter : parameters) {
     if (parameter->written().count > 0)
@@ -87,7 +92,7 @@ void write_weights(const std::string& path, const model::Shape& shape,
   for (model::ParameterShape& parameter : model::parameter_shapes(shape)) {
     whole.push_back({parameter.name, type, std::move(parameter.sizes), {}});
   }
-  write_together(path, share_of_file(whole, owned), world);
+  write_together(path, share_of_file(whole, owned), world, gather);
 }
 
 void load_weights(const files::ModelWeights& weights, const std::vector<nn::Parameter*>& parameters) {

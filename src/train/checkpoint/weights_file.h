@@ -24,9 +24,10 @@ void read_part(const files::StoredTensor* stored, const std::string& name, const
                const nn::Parameter& parameter, const at::Tensor& tensor);
 
 // Writes the master weights, each rank those that it owns, atomically: rank 0 renames the file when all have
-// written. The bytes do not depend on the mesh. Collective.
+// written, or writes what the others send where only its host sees the path (`gather`). The bytes do not
+// depend on the mesh. Collective.
 void write_weights(const std::string& path, const model::Shape& shape,
-                   const std::vector<nn::Parameter*>& parameters, comm::World world);
+                   const std::vector<nn::Parameter*>& parameters, comm::World world, bool gather = false);
 
 // Sets the masters of parameters from any floating-point format; reads only the bytes of the parts. The
 // weights have been checked against the model's shape. The caller then sets the weights from the masters.

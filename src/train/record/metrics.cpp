@@ -72,10 +72,14 @@ std::string to_json(const StepMetrics& metrics) {
             {"lr", metrics.lr},
             {"tokens", metrics.tokens},
             {"step_s", metrics.step_s},
+            {"time", metrics.time},
             {"tokens_per_second", metrics.tokens_per_second},
             {"mfu", metrics.mfu},
             {"bubble_fraction", metrics.bubble_fraction},
             {"peak_bytes", metrics.peak_bytes}};
+  if (metrics.checkpoint_s > 0) line["checkpoint_s"] = metrics.checkpoint_s;
+  if (metrics.start)
+    line["start"] = {{"resumed_from", metrics.start->resumed_from}, {"load_s", metrics.start->load_s}};
   if (metrics.copy_hidden) line["copy_hidden"] = *metrics.copy_hidden;
   if (metrics.collective_hidden) line["collective_hidden"] = *metrics.collective_hidden;
   add_traffic(line, "tensor", metrics.tensor);
@@ -88,6 +92,10 @@ std::string to_json(const StepMetrics& metrics) {
     line["expert_rows"] = metrics.load->rows;
   }
   if (metrics.documents) add_work(line, *metrics.documents);
+  if (metrics.rank_times) {
+    line["slowest_over_median"] = metrics.rank_times->greatest();
+    if (const std::vector<int> slow = metrics.rank_times->slow(); !slow.empty()) line["slow_ranks"] = slow;
+  }
   if (metrics.skipped) line["skipped"] = true;
   if (metrics.evaluation_loss) line["evaluation_loss"] = *metrics.evaluation_loss;
   return line.dump();
@@ -163,6 +171,7 @@ std::string to_json(const Summary& summary) {
                 {"resumed_from_step", summary.resumed_from_step},
                 {"tokens", summary.tokens},
                 {"wall_s", summary.wall_s},
+                {"checkpoint_s", summary.checkpoint_s},
                 {"tokens_per_second", summary.tokens_per_second},
                 {"mfu", summary.mfu},
                 {"loss", summary.loss},
@@ -174,6 +183,7 @@ std::string to_json(const Summary& summary) {
                 {"machine", summary.machine},
                 {"devices", devices},
                 {"processes", processes}};
+  if (!summary.rank_times.empty()) document["rank_times"] = summary.rank_times;
   add_traffic(document, "tensor", summary.tensor);
   add_traffic(document, "context", summary.context);
   add_traffic(document, "expert", summary.expert);

@@ -14,8 +14,15 @@
 #include "train/record/axis_traffic.h"
 #include "train/record/document_work.h"
 #include "train/record/expert_load.h"
+#include "train/record/rank_times.h"
 
 namespace penstock::train {
+
+// The first step after a start of the program has this.
+struct StartMetrics {
+  std::int64_t resumed_from = 0;  // step
+  Seconds load_s = 0;             // weights and moments, from wherever they were
+};
 
 struct StepMetrics {
   std::int64_t step = 0;  // from 1
@@ -24,6 +31,8 @@ struct StepMetrics {
   double lr = 0;
   Tokens tokens = 0;  // trained on since the run began
   Seconds step_s = 0;
+  Seconds time = 0;              // wall clock at the end of the step, since 1970
+  Seconds checkpoint_s = 0;      // that checkpoints and copies held up training since the last line
   double tokens_per_second = 0;  // of this step
   double mfu = 0;                // model FLOP/s / measured rate of matrix products
   double bubble_fraction = 0;
@@ -35,6 +44,8 @@ struct StepMetrics {
   std::optional<AxisTraffic> expert = {};        // of several expert ranks
   std::optional<ExpertLoad> load = {};           // of layers with experts
   std::optional<DocumentWork> documents = {};    // of sequences of several documents
+  std::optional<RankTimes> rank_times = {};      // every 20 steps
+  std::optional<StartMetrics> start = {};        // of the first step since the program started
   bool skipped = false;                          // no update: no targets, or loss or gradient not finite
   std::optional<double> evaluation_loss;         // after this step's update
 };
@@ -104,8 +115,10 @@ struct Summary {
   std::optional<double> collective_hidden = {};
   std::optional<AxisTraffic> tensor = {}, context = {}, expert = {};  // of the last step
   Seconds step_s = 0;                                                 // of the last step
+  Seconds checkpoint_s = 0;  // that checkpoints and copies held up training since then
   std::int64_t skipped_steps = 0;
   std::string machine;
+  std::vector<double> rank_times;  // for equal work, over the median rank's; empty where they do not compare
   std::vector<DeviceSummary> devices;
   std::vector<ResidentSummary> processes;
 };

@@ -56,6 +56,7 @@ StepResult Interpreter::run(const StepTokens& step) {
   result_.memory.clear();
   if (parts_.ledger) parts_.ledger->take_recent_peak();
   result_.processor_seconds.assign(list_.ops.size(), 0.0);
+  result_.waited.assign(list_.ops.size(), 0.0);
   began_ = steady_seconds();
   if (parts_.offloader) parts_.offloader->begin(began_);
   if (parts_.exchange) parts_.exchange->begin(began_, step.documents);
@@ -86,12 +87,14 @@ StepResult Interpreter::run(const StepTokens& step) {
 
 void Interpreter::execute(std::uint32_t index) {
   processor_began_ = own_processor_time();
+  const Seconds waited = parts_.waited();
   if (parts_.gradients) parts_.gradients->enter(list_.ops[index]);
   carry_out(index);
   if (parts_.gradients) parts_.gradients->leave(list_.ops[index]);
   const schedule::Lane lane = schedule::lane_of(list_.ops[index].kind);
   if (lane != schedule::Lane::Compute && lane != schedule::Lane::Collective) return;
   result_.processor_seconds[index] = own_processor_time() - processor_began_;
+  result_.waited[index] = parts_.waited() - waited;
   result_.events[index].end = now();
 }
 

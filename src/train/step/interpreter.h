@@ -58,6 +58,9 @@ struct StepResult {
   // Time of the rank's other threads is not included. Transfers have 0.
   std::vector<Seconds> processor_seconds;  // others' requests not included
 
+  // Inside each op, for the other ranks of its layers.
+  std::vector<Seconds> waited;
+
   std::vector<schedule::ExchangeSpan> exchanges;  // serving others, and waiting for them inside own ops
 };
 
@@ -74,6 +77,7 @@ struct DeviceParts {
   GradientBuffers* gradients = nullptr;       // when training
   ReplicaLane* replicas = nullptr;            // of several replicas
   std::function<bool()> meanwhile;            // serves others, moves collectives; true if anything moved
+  std::function<Seconds()> waited;            // of this rank in layers, for the other ranks of them
   nn::Ledger* ledger = nullptr;               // of this rank; may be null
   FlightRecorder* recorder = nullptr;         // the same
   // Runs STEP, given this device's loss sums of the step; may be empty when evaluating.

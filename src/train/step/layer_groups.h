@@ -36,6 +36,7 @@ class LayerGroups {
   };
   void restart() { before_ = all_traffic(); }
   Traffic traffic() const;
+  Seconds waited() const { return tensor_.waited() + context_.waited() + experts_.waited(); }  // ever
 
  private:
   std::unique_ptr<comm::Communicator> polling(comm::Communicator& ranks) const;

@@ -12,6 +12,7 @@
 #include "comm/polling.h"
 #include "nn/memory/allocator.h"
 #include "nn/stage_parameters.h"
+#include "run/costs.h"
 #include "run/lowering.h"
 #include "run/replicas.h"
 #include "schedule/exchange/time.h"
@@ -214,6 +215,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   exchanges_ = std::move(result.exchanges);
   memory_ = std::move(result.memory);
   processor_seconds_ = std::move(result.processor_seconds);
+  waited_ = std::move(result.waited);
   gather_facts(steady_seconds() - began);
   if (!content_.documents.empty())
     report_.documents = gather_document_work(plan(), content_, tokens.padding, planning_, groups_.world);
@@ -256,6 +258,22 @@ void Trainer::update(const std::vector<double>& loss_sums) {
     optimizer_->update(report_.lr, clip_scale(report_.grad_norm, run_.options.train.clip));
   if (!report_.skipped) weights_from_masters();
   gradients_->clear();
+}
+
+// The backward of layers alone: forwards of the ends have embedding and output layer, whose relation to the
+// layers differs from machine to machine.
+std::optional<double> Trainer::time_of_work() {
+  if (!plan().program.exchanges.empty() || run_.mesh.expert > 1) return {};
+  const int device = groups_.pipeline->rank();
+  const auto& list = plan().program.devices[device];
+  Seconds taken = 0;
+  for (const schedule::Event& event : events_) {
+    const schedule::OpKind kind = list.ops[event.op].kind;
+    if (is_backward(kind) || kind == schedule::OpKind::BackwardWeight)
+      taken += event.end - event.start - waited_[event.op];
+  }
+  if (!work_ || planned_) work_ = run::backward_seconds(plan(), device);
+  return *work_ > 0 ? std::optional(taken / *work_) : std::nullopt;
 }
 
 void Trainer::gather_facts(Seconds seconds) {
@@ -310,6 +328,7 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
                     .gradients = training ? &*gradients_ : nullptr,
                     .replicas = replicas_.get(),
                     .meanwhile = [this] { return advance(); },
+                    .waited = [this] { return layer_groups_.waited(); },
                     .ledger = &ledger_,
                     .recorder = recorder_,
                     .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }};

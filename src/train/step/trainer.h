@@ -63,6 +63,10 @@ class Trainer {
   const std::vector<OpMemory>& memory() const { return memory_; }
   const std::vector<nn::KernelCall>& kernel_calls() const { return profile_.calls(); }  // when profiling
   const std::vector<Seconds>& processor_seconds() const { return processor_seconds_; }
+  // This rank's time for backward actions, over what the analytic costs give for them on an assumed machine:
+  // comparable between ranks, whatever their stages. None where ranks do parts of others' work, or have
+  // experts of their own.
+  std::optional<double> time_of_work();
 
   std::map<int, nn::Stage>& stages() { return stages_; }
   nn::VocabularyShard* vocabulary() { return vocabulary_ ? &*vocabulary_ : nullptr; }
@@ -120,10 +124,11 @@ class Trainer {
   std::vector<schedule::ExchangeSpan> exchanges_;
   std::vector<OpMemory> memory_;
   nn::Profile profile_;
-  std::vector<Seconds> processor_seconds_;
-  bool exchanging_ = false;   // a step is under way that may serve others
-  StepReport report_;         // of the current step
-  std::int64_t targets_ = 0;  // of the current step
+  std::vector<Seconds> processor_seconds_, waited_;
+  std::optional<Seconds> work_;  // expected of this device
+  bool exchanging_ = false;      // a step is under way that may serve others
+  StepReport report_;            // of the current step
+  std::int64_t targets_ = 0;     // of the current step
 };
 
 }  // namespace penstock::train

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What checkpoints and copies in the host's memory take from training, and how soon a run that goes on is at its first step.
+
+Usage: bench/checkpoints.py PATH/TO/penstock [--size M] [--rounds 2] [--type f32]   (from the root of the repository)
+
+Two ranks under mpirun train with one of them every ten steps, and with none; runs alternate. Counted is the wall time of the steps
+after the first ten, so the work beside training that slows it counts too. Then a run of one step, and the one that goes on from it:
+from the command's start to the beginning of its first step.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import time
+
+import run_files
+from forecast import SIZES
+
+FOLDER = pathlib.Path("build/bench/checkpoints")
+EVERY = 10
+STEPS = 3 * EVERY
+KINDS = {"none": {}, "checkpoints": {"checkpoint_every": EVERY}, "copies": {"buddy_every": EVERY}}
+AIM, START_AIM = 1.03, 2.0
+
+
+def run_file(size, precision, kind, steps):
+    layers, hidden, ffn, heads, kv_heads, vocab, seq_len = SIZES[size]
+    text = FOLDER / "text.txt"
+    text.write_text("".join(f"line {i}: {i * i}\n" for i in range(400_000)))
+    train = {"steps": steps, "batch": 2, "precision": precision, "threads": 1, "lr_schedule": "constant", "checkpoint_every": 0, "evaluate_every": 0}
+    return run_files.write(FOLDER / f"{kind}.toml",
+                           model={"layers": layers, "hidden": hidden, "ffn": ffn, "heads": heads, "kv_heads": kv_heads, "vocab": vocab},
+                           data={"text": str(text.resolve()), "seq_len": seq_len, "validation_fraction": 0}, parallel={"pp": 2},
+                           schedule={"slices": 4}, train=train | KINDS[kind], output={"dir": str(FOLDER / kind)})
+
+
+def train(program, file, *words):
+    """Seconds since 1970 when the command began, and the lines of its metrics."""
+    began = time.time()
+    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", program, "train", str(file), *words]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    folder = FOLDER / file.stem
+    return began, [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def seconds_of_steps(program, size, precision, kind):
+    shutil.rmtree(FOLDER / kind, ignore_errors=True)
+    _, lines = train(program, run_file(size, precision, kind, STEPS))
+    first, last = lines[EVERY - 1], lines[-1]
+    held_up = sum(line.get("checkpoint_s", 0) for line in lines[EVERY:])
+    return (last["time"] - first["time"]) / (last["step"] - first["step"]), held_up / (last["step"] - first["step"])
+
+
+def seconds_to_first_step(program, size, precision, kind):
+    """Of a run of one step, and of the one that goes on from its checkpoint, and what of that was loading."""
+    shutil.rmtree(FOLDER / kind, ignore_errors=True)
+    file = run_file(size, precision, kind, 1)
+    words = ["--train.checkpoint_every", "1"]
+    began, lines = train(program, file, *words)
+    again, later = train(program, file, *words, "--resume", "--train.steps", "2")
+    return (lines[0]["time"] - lines[0]["step_s"] - began, later[1]["time"] - later[1]["step_s"] - again, later[1]["start"]["load_s"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--size", default="M", choices=SIZES)
+    parser.add_argument("--type", default="f32")
+    parser.add_argument("--rounds", type=int, default=2)
+    asked = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    found = {kind: [] for kind in KINDS}
+    for _ in range(asked.rounds):
+        for kind in KINDS:
+            found[kind].append(seconds_of_steps(asked.program, asked.size, asked.type, kind))
+    least = {kind: min(step for step, _ in rounds) for kind, rounds in found.items()}
+    print(f"{asked.size}, {asked.type}, two ranks; every {EVERY} steps; the least of {asked.rounds} rounds\n")
+    print("| kept | s a step | of none (aim) | held up, s a step |\n|---|---|---|---|")
+    for kind, rounds in found.items():
+        held_up = statistics.median(held for _, held in rounds)
+        aim = "" if kind == "none" else f" ({AIM})"
+        print(f"| {kind} | {least[kind]:.3f} | {least[kind] / least['none']:.3f}{aim} | {held_up:.3f} |")
+    starts = [seconds_to_first_step(asked.program, asked.size, asked.type, "checkpoints") for _ in range(3)]
+    fresh, resumed, load = (statistics.median(values) for values in zip(*starts))
+    print(f"\nfrom the command to the first step: {fresh:.2f} s; going on from a checkpoint: {resumed:.2f} s, of which loading {load:.2f} s; "
+          f"{resumed / fresh:.2f} times (aim {START_AIM})")
+
+
+if __name__ == "__main__":
+    main()

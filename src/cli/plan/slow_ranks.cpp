@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan/slow_ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/columns.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "files/mapped_file.h"
+#include "files/run_files.h"
+#include "run/costs.h"
+#include "run/layer_split.h"
+#include "run/resolve/resolve.h"
+#include "sim/costs/what_if.h"
+#include "sim/result.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestSummary = std::size_t{1} << 28;
+
+std::vector<double> rank_times(const std::string& directory) {
+  const std::string path = (fs::path(directory) / files::kSummary).string();
+  const auto summary = nlohmann::json::parse(files::read_text(path, kLongestSummary), nullptr, false);
+  if (!summary.is_object()) throw InputError(path + ": is no run's summary");
+  const auto told = summary.find("rank_times");
+  if (told == summary.end())
+    throw NoAnswer(path +
+                   ": compares no ranks: the run had one, or its ranks do parts of each other's work "
+                   "(schedule.exchange, parallel.ep)");
+  std::vector<double> times;
+  for (const auto& time : *told) {
+    const bool good = time.is_number() && std::isfinite(time.get<double>()) && time.get<double>() > 0;
+    if (!good) throw InputError(path + ": \"rank_times\": " + printable(time.dump(), 50) + " is no time");
+    times.push_back(time.get<double>());
+  }
+  return times;
+}
+
+// A device of the pipeline is as slow as its slowest rank.
+std::vector<double> slowness_of_devices(const run::Run& run, const std::vector<double>& times) {
+  std::vector<double> slowness(static_cast<std::size_t>(run.devices()), 0.0);
+  for (std::size_t rank = 0; rank < times.size(); ++rank) {
+    double& device = slowness[run.mesh.coordinates_of(static_cast<std::int64_t>(rank)).pipeline];
+    device = std::max(device, times[rank]);
+  }
+  return slowness;
+}
+
+Seconds step_seconds(const run::Run& run, const std::vector<double>& slowness) {
+  const sim::AnalyticCosts costs = run::costs_of(run, sim::assumed_hardware());
+  std::vector<sim::Override> slower;
+  for (std::size_t device = 0; device < slowness.size(); ++device)
+    slower.push_back({.device = static_cast<int>(device), .factor = slowness[device]});
+  const sim::WhatIf changed(costs, slower, run.devices());
+  return sim::evaluate(run.program, changed).makespan;
+}
+
+std::vector<std::int64_t> counts_of(const run::Run& run) {
+  std::vector<std::int64_t> counts;
+  for (const model::LayerRange& range : run.layers) counts.push_back(range.count);
+  return counts;
+}
+
+template <class Values, class Print>
+std::string listed(const Values& values, Print&& print) {
+  std::vector<std::string> texts;
+  for (const auto& value : values) texts.push_back(print(value));
+  return join(texts, ", ");
+}
+
+}  // namespace
+
+std::string propose_layers(const std::string& directory) {
+  const std::string file = (fs::path(directory) / files::kRunFile).string();
+  const run::Run run = run::lay_out(run::read_options(file), {});
+  const std::vector<double> times = rank_times(directory);
+  if (std::ssize(times) != run.mesh.world())
+    throw InputError(directory + ": its summary has " + counted(std::ssize(times), "rank") +
+                     ", its run file " + std::to_string(run.mesh.world()));
+  const std::vector<double> slowness = slowness_of_devices(run, times);
+  const auto in_words = [](std::int64_t count) { return std::to_string(count); };
+  const std::vector<std::int64_t> layers = run::levelled_layers(run, slowness);
+  run::Options options = run.options;
+  options.parallel.layers = {.list = Integers(layers.begin(), layers.end())};
+  const run::Run proposed = run::lay_out(std::move(options), {});
+  const double ratio = step_seconds(proposed, slowness) / step_seconds(run, slowness);
+  std::string text =
+      columns({{"devices", listed(slowness, [](double time) { return number(time, 2); }) +
+                               " times the median rank's time for equal work, each its slowest rank"},
+               {"layers", listed(counts_of(run), in_words)},
+               {"proposed", listed(layers, in_words)},
+               {"step", number(ratio, 3) + " of the time, simulated with these ranks"}},
+              "ll");
+  if (layers == counts_of(run)) return text + "The layers are as good as whole layers can be.\n";
+  return text + "parallel.layers = [" + listed(layers, in_words) + "]\n";
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/supervise/hosts.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/supervise/child.h"
+#include "files/mapped_file.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr std::size_t kLongestHostFile = std::size_t{1} << 24;
+constexpr int kMostSlots = 1 << 20;
+constexpr double kPatience = 60;
+
+constexpr std::array<std::string_view, 3> kLaunchers{"mpirun", "mpiexec", "orterun"};
+constexpr std::array<std::string_view, 3> kHost{"--host", "-host", "-H"};
+constexpr std::array<std::string_view, 4> kHostFile{"--hostfile", "-hostfile", "--machinefile",
+                                                    "-machinefile"};
+constexpr std::array<std::string_view, 4> kRanks{"-np", "--np", "-n", "-c"};
+constexpr std::array<std::string_view, 2> kParameter{"--mca", "-mca"};  // two words follow
+
+template <class List>
+bool is_one_of(std::string_view word, const List& list) {
+  return std::ranges::find(list, word) != list.end();
+}
+
+int slots_in(const std::string& text, const std::string& origin) {
+  const auto slots = parse_integer(text);
+  if (!slots || *slots < 1 || *slots > kMostSlots)
+    throw InputError(origin + ": \"" + printable(text, 50) + "\" is no number of slots");
+  return static_cast<int>(*slots);
+}
+
+void add(std::vector<NamedHost>& hosts, const std::string& name, int slots) {
+  const auto found = std::ranges::find(hosts, name, &NamedHost::name);
+  if (found == hosts.end()) {
+    hosts.push_back({name, slots});
+  } else if (slots > 0) {
+    found->slots += slots;
+  }
+}
+
+// "a:2,b,b": one slot each time where none is told.
+std::vector<NamedHost> hosts_in_list(const std::string& list) {
+  std::vector<NamedHost> hosts;
+  for (const std::string_view entry : split(list, ',')) {
+    const std::size_t colon = entry.find(':');
+    const std::string name(entry.substr(0, colon));
+    const bool told = colon != std::string_view::npos;
+    add(hosts, name, told ? slots_in(std::string(entry.substr(colon + 1)), "--host " + name) : 1);
+  }
+  return hosts;
+}
+
+// "name slots=2", a line each; what begins with # is a remark.
+std::vector<NamedHost> hosts_in_file(const std::string& path) {
+  std::vector<NamedHost> hosts;
+  const std::string text = files::read_text(path, kLongestHostFile);
+  for (const std::string_view line : split(text, '\n')) {
+    std::vector<std::string> words;
+    for (const std::string_view word : split(line.substr(0, line.find('#')), ' ')) {
+      if (!word.empty()) words.emplace_back(word);
+    }
+    if (words.empty()) continue;
+    int slots = 0;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      constexpr std::string_view key = "slots=";
+      if (words[i].starts_with(key))
+        slots = slots_in(words[i].substr(key.size()), path + ", host " + words[0]);
+    }
+    add(hosts, words.front(), slots);
+  }
+  return hosts;
+}
+
+bool tells_slots(const std::vector<NamedHost>& hosts) {
+  return std::ranges::all_of(hosts, [](const NamedHost& host) { return host.slots > 0; });
+}
+
+std::int64_t slots_of(const std::vector<NamedHost>& hosts) {
+  std::int64_t slots = 0;
+  for (const NamedHost& host : hosts) slots += host.slots;
+  return slots;
+}
+
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = (std::filesystem::temp_directory_path() / "penstock-probe-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw RunError(name + " cannot be made: " + std::strerror(errno));
+    path_ = name;
+  }
+  ~Scratch() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  std::string directory(std::size_t number) const {
+    const std::filesystem::path path = path_ / std::to_string(number);
+    std::filesystem::create_directory(path);
+    return path.string();
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// -np and its number; word 0: not asked.
+struct RanksAsked {
+  std::size_t word = 0;
+  std::int64_t count = 0;
+};
+RanksAsked ranks_asked(const Command& command) {
+  for (std::size_t i = 1; i + 1 < command.size() && command[i] != "train"; ++i) {
+    const auto count = is_one_of(command[i], kRanks) ? parse_integer(command[i + 1]) : std::nullopt;
+    if (count) return {i, *count};
+  }
+  return {};
+}
+
+std::string list_of(const std::vector<NamedHost>& hosts) {
+  std::vector<std::string> entries;
+  for (const NamedHost& host : hosts)
+    entries.push_back(host.slots > 0 ? host.name + ":" + std::to_string(host.slots) : host.name);
+  return join(entries, ",");
+}
+
+}  // namespace
+
+std::optional<NamedHosts> named_hosts(const Command& command) {
+  if (command.empty() || !is_one_of(std::filesystem::path(command.front()).filename().string(), kLaunchers))
+    return {};
+  const auto program = std::ranges::find(command, "train");  // behind it are the run's words
+  const auto end = static_cast<std::size_t>(program - command.begin());
+  for (std::size_t i = 1; i + 1 < end; ++i) {
+    if (is_one_of(command[i], kHost)) return NamedHosts{i, hosts_in_list(command[i + 1])};
+    if (is_one_of(command[i], kHostFile)) return NamedHosts{i, hosts_in_file(command[i + 1])};
+  }
+  return {};
+}
+
+void require_slots(const Command& command, const NamedHosts& named) {
+  const auto ranks = ranks_asked(command);
+  const bool more = ranks.count > slots_of(named.hosts) && tells_slots(named.hosts);
+  if (!more || std::ranges::find(command, "--oversubscribe") != command.end()) return;
+  throw InputError(command[ranks.word] + " " + std::to_string(ranks.count) +
+                   " asks for more ranks than the " + std::to_string(slots_of(named.hosts)) + " slots of " +
+                   command[named.option] + " " + printable(command[named.option + 1]));
+}
+
+Command probe(const Command& command, const NamedHost& host, const std::string& scratch) {
+  Command words{command.front(), "--mca", "orte_local_tmpdir_base", scratch};
+  for (std::size_t i = 1; i + 2 < command.size() && command[i] != "train"; ++i) {
+    if (is_one_of(command[i], kParameter))
+      words.insert(words.end(), {command[i], command[i + 1], command[i + 2]});
+    if (command[i] == "--allow-run-as-root") words.push_back(command[i]);
+  }
+  words.insert(words.end(), {"--host", host.name + ":1", "-np", "1", "true"});
+  return words;
+}
+
+Command on_hosts(const Command& command, const NamedHosts& all, const std::vector<NamedHost>& left) {
+  Command words = command;
+  words[all.option] = "--host";
+  words[all.option + 1] = list_of(left);
+  const auto [word, count] = ranks_asked(command);
+  if (word == 0) return words;
+  const std::int64_t most =
+      tells_slots(all.hosts) ? slots_of(left) : count * std::ssize(left) / std::ssize(all.hosts);
+  words[word + 1] = std::to_string(std::min(count, std::max<std::int64_t>(most, 1)));
+  return words;
+}
+
+std::vector<NamedHost> hosts_that_answer(const Command& command, const NamedHosts& all) {
+  const Scratch scratch;
+  std::vector<Command> probes;
+  for (const NamedHost& host : all.hosts)
+    probes.push_back(probe(command, host, scratch.directory(probes.size())));
+  const std::vector<bool> answers = which_succeed(probes, kPatience);
+  std::vector<NamedHost> left;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i]) left.push_back(all.hosts[i]);
+  }
+  return left;
+}
+
+}  // namespace penstock::cli

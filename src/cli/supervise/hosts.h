@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hosts that a command names for mpirun (Open MPI's words), so that an attempt can leave out those that
+// are lost.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace penstock::cli {
+
+struct NamedHost {
+  std::string name;
+  int slots = 0;  // 0: not told, as many as the host has
+  friend bool operator==(const NamedHost&, const NamedHost&) = default;
+};
+
+struct NamedHosts {
+  std::size_t option = 0;  // word of the command: --host or --hostfile; its value follows
+  std::vector<NamedHost> hosts;
+};
+
+using Command = std::vector<std::string>;
+
+// None where the command is no mpirun or names no hosts. Throws InputError for a host file that cannot be
+// read or a count of slots that is no number.
+std::optional<NamedHosts> named_hosts(const Command& command);
+
+// Throws InputError where more ranks are asked for (-np) than the hosts have slots.
+void require_slots(const Command& command, const NamedHosts& named);
+
+// mpirun of one rank on the host, which does nothing. `scratch`: a directory of the probe's own, since
+// mpiruns that share one remove each other's files.
+Command probe(const Command& command, const NamedHost& host, const std::string& scratch);
+
+// The command on these hosts alone, with no more ranks (-np) than they have slots; where slots are not told,
+// with as great a share of the ranks as of the hosts.
+Command on_hosts(const Command& command, const NamedHosts& all, const std::vector<NamedHost>& left);
+
+// Those of the hosts that answer within a minute, probed all at once.
+std::vector<NamedHost> hosts_that_answer(const Command& command, const NamedHosts& all);
+
+}  // namespace penstock::cli

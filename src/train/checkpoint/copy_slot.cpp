@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/copy_slot.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "files/file_system.h"
+
+namespace penstock::train {
+namespace {
+
+constexpr std::uint64_t kWhole = 0x59504f434b4e4550;  // "PENKCOPY", little-endian
+
+struct Head {
+  std::uint64_t whole = 0;  // kWhole, or the rest is not to be read
+  std::uint64_t room = 0, bytes = 0;
+};
+
+// The text ends where its room's zeros begin.
+std::string_view text_in(std::span<const std::byte> room) {
+  const std::string_view text(reinterpret_cast<const char*>(room.data()), room.size());
+  return text.substr(0, text.find('\0'));
+}
+
+}  // namespace
+
+CopySlot::CopySlot(std::string path, Bytes text_room, Bytes bytes)
+    : path_(std::move(path)),
+      room_(static_cast<std::size_t>(text_room)),
+      size_(sizeof(Head) + room_ + static_cast<std::size_t>(bytes)) {
+  const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) files::fail_to("cannot be written", path_);
+  // All of it now: memory that is wanting later would end the process without a word.
+  errno = posix_fallocate(file, 0, static_cast<off_t>(size_));
+  void* mapped = MAP_FAILED;
+  if (errno == 0) mapped = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  const int reason = errno;
+  close(file);
+  if (mapped == MAP_FAILED) {
+    unlink(path_.c_str());
+    errno = reason;
+    files::fail_to("cannot be written", path_, size_);
+  }
+  data_ = static_cast<std::byte*>(mapped);
+  const Head head{.whole = 0, .room = room_, .bytes = static_cast<std::uint64_t>(bytes)};
+  std::memcpy(data_, &head, sizeof head);
+}
+
+CopySlot::~CopySlot() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+CopySlot::CopySlot(CopySlot&& other) noexcept
+    : path_(std::move(other.path_)),
+      room_(other.room_),
+      size_(other.size_),
+      data_(std::exchange(other.data_, nullptr)) {}
+
+std::span<std::byte> CopySlot::contents() { return {data_ + sizeof(Head), size_ - sizeof(Head)}; }
+
+std::span<std::byte> CopySlot::bytes() { return contents().subspan(room_); }
+
+void CopySlot::set_text(std::string_view text) {
+  PENSTOCK_CHECK(text.size() <= room_, "a copy's text fits its room");
+  std::byte* end = std::ranges::copy(std::as_bytes(std::span(text)), contents().data()).out;
+  std::fill(end, bytes().data(), std::byte{0});
+}
+
+void CopySlot::take_back() { std::atomic_ref(*reinterpret_cast<std::uint64_t*>(data_)).store(0); }
+
+void CopySlot::complete() { std::atomic_ref(*reinterpret_cast<std::uint64_t*>(data_)).store(kWhole); }
+
+void CopySlot::remove() { unlink(path_.c_str()); }
+
+std::optional<SlotContents> contents_of_slot(std::span<const std::byte> file) {
+  Head head;
+  if (file.size() < sizeof head) return {};
+  std::memcpy(&head, file.data(), sizeof head);
+  file = file.subspan(sizeof head);
+  if (head.whole != kWhole || head.room > file.size() || head.bytes != file.size() - head.room) return {};
+  return SlotContents{text_in(file.first(head.room)), file.subspan(head.room)};
+}
+
+}  // namespace penstock::train

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of a run's state in the memory of its hosts, so that a failure of a process, or of one host, costs
+// few steps and no reading from disk. (In the spirit of Gemini, Wang et al. 2023, with files in memory, which
+// outlive the processes.)
+//
+// Every `every` steps each rank copies what it alone writes of weights and moments to its host's memory, and
+// sends it to its neighbour: a rank on the next host. A step waits for the copying alone; the messages
+// travel during the next step, whose end waits for them. With `every` = 1 the step itself does, so that no
+// step that is done can be lost. Two copies alternate, so one is whole at any moment.
+//
+// Only the rank's own thread calls. All calls are collective.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/groups.h"
+#include "train/checkpoint/copy_slot.h"
+#include "train/checkpoint/facts.h"
+#include "train/checkpoint/file_share.h"
+#include "train/checkpoint/layout.h"
+#include "train/checkpoint/saved_state.h"
+
+namespace penstock::train {
+
+class HostCopies {
+ public:
+  struct Setting {
+    std::string directory;  // of this run, in each host's memory
+    std::int64_t every = 1;
+  };
+
+  // `shares` (of `files`) refer to live memory, which outlives this. Takes all memory at once: two copies of
+  // the rank's own share, two of each that it keeps for others. Throws RunError naming the path and the bytes
+  // wanted.
+  HostCopies(Setting setting, const std::vector<CheckpointFile>& files, std::vector<FileShare> shares,
+             const CheckpointFacts& facts, comm::World world);
+  HostCopies(const HostCopies&) = delete;
+  HostCopies& operator=(const HostCopies&) = delete;
+
+  // After every step; copies when it is due. `facts` of the step, without files, are asked for on rank 0.
+  void after_step(std::int64_t step, const std::function<CheckpointFacts()>& facts);
+
+  // The run is over and needs them no more.
+  void remove();
+
+  // Bytes that this rank keeps in its host's memory.
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  using Slots = std::vector<CopySlot>;  // that alternate
+  struct Kept {
+    int owner = 0;
+    Slots slots;
+  };
+
+  Slots make_slots(int owner, Bytes text_room, Bytes bytes);
+  void pair_up(Bytes text_room, Bytes bytes);
+  std::string text_of(std::int64_t step, const std::function<CheckpointFacts()>& facts, std::uint64_t sum);
+  void begin(std::int64_t step, const std::function<CheckpointFacts()>& facts);
+  void settle();
+  void post(CopySlot& own);
+
+  const Setting setting_;
+  std::vector<FileSums> files_;  // names alone
+  const std::vector<FileShare> shares_;
+  comm::World world_;
+  std::string start_;
+  bool first_on_host_ = false;
+  std::optional<int> neighbour_;
+  Slots own_;
+  std::vector<Kept> kept_;  // of others
+  Bytes bytes_ = 0;
+  std::int64_t rounds_ = 0;
+  std::vector<comm::Request> requests_;  // of the round under way
+};
+
+// The directory of the copies of the run in `output_directory`, as rank 0 sees that, under `memory`, a file
+// system in each host's memory. Collective.
+std::string copies_directory(const std::string& memory, const std::string& output_directory,
+                             comm::World world);
+
+// A new run goes back to no older one's copies. On every host.
+void clear_copies(const std::string& directory);
+
+// The newest state of which the hosts of these ranks have every part, whole.
+struct FoundCopies {
+  CheckpointFacts facts;
+  std::shared_ptr<SavedState> state;
+};
+// Later than `step`; none if there is none. Collective.
+std::optional<FoundCopies> find_copies(const std::string& directory, std::int64_t step, comm::World world);
+
+}  // namespace penstock::train

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/keeper.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "train/checkpoint/state_shares.h"
+
+namespace penstock::train {
+
+StateKeeper::StateKeeper(const run::Run& run, CheckpointDirectory directory, std::int64_t newest,
+                         Trainer& trainer, const Facts& facts, comm::World world)
+    : directory_(directory),
+      saver_(std::move(directory), run.options.train.keep_checkpoints, newest, run.shape(), trainer, world,
+             run.options.output.gather ? Sharing::FirstRank : Sharing::AllRanks) {
+  const run::TrainOptions& train = run.options.train;
+  if (train.buddy_every == 0) return;
+  const std::vector<CheckpointFile> files = checkpoint_files(run.shape());
+  copies_.emplace(HostCopies::Setting{copies_directory(train.buddy_dir, run.options.output.dir, world),
+                                      train.buddy_every},
+                  files, shares_of_state(files, run.shape(), trainer), facts(), world);
+}
+
+template <class Work>
+void StateKeeper::hold_up(Work&& work) {
+  const Seconds began = steady_seconds();
+  work();
+  held_up_ += steady_seconds() - began;
+}
+
+void StateKeeper::copy(std::int64_t step, const Facts& facts) {
+  if (copies_) hold_up([&] { copies_->after_step(step, facts); });
+}
+
+void StateKeeper::save(const Facts& facts) {
+  hold_up([&] { saver_.begin(facts()); });
+}
+
+void StateKeeper::settle() {
+  hold_up([&] { saver_.settle(); });
+}
+
+void StateKeeper::forget_copies() {
+  if (copies_) copies_->remove();
+}
+
+std::string StateKeeper::newest_checkpoint() const {
+  return newest() > 0 ? directory_.of_step(newest()) : std::string();
+}
+
+Seconds StateKeeper::take_held_up() { return std::exchange(held_up_, 0); }
+
+}  // namespace penstock::train

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run keeps of its state while it trains: checkpoints on disk, copies in hosts' memory; and the time
+// that this takes from training.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "run/run.h"
+#include "train/checkpoint/host_copies.h"
+#include "train/checkpoint/saver.h"
+
+namespace penstock::train {
+
+class StateKeeper {
+ public:
+  using Facts = std::function<CheckpointFacts()>;  // of the step done, without files
+
+  // `newest`: step of the newest checkpoint on disk; 0: none. Collective, as all calls but busy() and those
+  // that tell.
+  StateKeeper(const run::Run& run, CheckpointDirectory directory, std::int64_t newest, Trainer& trainer,
+              const Facts& facts, comm::World world);
+
+  bool copies() const { return copies_.has_value(); }
+  void copy(std::int64_t step, const Facts& facts);  // after each step
+  void save(const Facts& facts);
+  bool busy() { return saver_.busy(); }
+  void proceed() { saver_.proceed(); }  // when no rank is busy
+  void settle();
+  void forget_copies();  // when the run has come to its end, or has a checkpoint of its last step
+
+  std::int64_t newest() const { return saver_.newest(); }  // checkpoint
+  std::string newest_checkpoint() const;                   // its directory; empty: none
+  Bytes staging_bytes() const { return saver_.copy_bytes(); }
+  Seconds take_held_up();  // since the last call
+
+ private:
+  template <class Work>
+  void hold_up(Work&& work);
+
+  CheckpointDirectory directory_;
+  CheckpointSaver saver_;
+  std::optional<HostCopies> copies_;
+  Seconds held_up_ = 0;
+};
+
+}  // namespace penstock::train

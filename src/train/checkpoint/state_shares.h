@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank contributes to a saved state: weights and moments that it alone writes.
+#pragma once
+
+#include <vector>
+
+#include "train/checkpoint/file_share.h"
+#include "train/checkpoint/layout.h"
+#include "train/step/trainer.h"
+
+namespace penstock::train {
+
+// Of each file; they refer to the trainer's memory.
+std::vector<FileShare> shares_of_state(const std::vector<CheckpointFile>& files, const model::Shape& shape,
+                                       Trainer& trainer);
+
+Bytes bytes_in(const std::vector<FileShare>& shares);
+
+// The shares' bytes one after another, from `to` on; returns the end.
+std::byte* copy_shares(const std::vector<FileShare>& shares, std::byte* to);
+
+}  // namespace penstock::train

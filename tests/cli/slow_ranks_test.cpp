@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan --from: layers for the ranks that a run had.
+#include <gtest/gtest.h>
+
+#include "cli/run_program.h"
+
+namespace penstock::testing {
+namespace {
+
+class PlanFrom : public ::testing::Test {
+ protected:
+  Ending asked(const std::string& times, const std::string& more = "") {
+    scratch_.write("run/run.toml",
+                   "[model]\nlayers = 12\nhidden = 64\nffn = 128\nheads = 4\nvocab = 8\n[data]\ntext = "
+                   "\"none\"\n[parallel]\npp = 2\ndp = 2\n" +
+                       more);
+    scratch_.write("run/summary.json", "{\"steps\": 40" + times + "}");
+    return program({"plan", "--from", scratch_ / "run"});
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(PlanFrom, GivesTheSlowDeviceFewerLayers) {
+  // Ranks 0 and 1 are replicas of device 0; the slower of them sets its pace.
+  const Ending ending = asked(", \"rank_times\": [1.0, 2.0, 1.0, 1.0]");
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("parallel.layers = [4, 8]"), std::string::npos) << ending.out;
+  const auto step = ending.out.find("step");
+  EXPECT_LT(std::stod(ending.out.substr(ending.out.find_first_of("0123456789", step))), 0.8) << ending.out;
+}
+
+TEST_F(PlanFrom, LeavesLayersThatAreGood) {
+  const Ending ending = asked(", \"rank_times\": [1.0, 1.01, 1.0, 1.0]");
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("as good as whole layers can be"), std::string::npos) << ending.out;
+  EXPECT_EQ(ending.out.find("parallel.layers"), std::string::npos);
+}
+
+TEST_F(PlanFrom, RefusesWhatTellsNoTimes) {
+  EXPECT_EQ(asked("").exit_code, 1);
+  EXPECT_EQ(asked(", \"rank_times\": [1.0, 1.0]").exit_code, 2);
+  EXPECT_EQ(asked(", \"rank_times\": [1.0, -1, 1, 1]").exit_code, 2);
+  EXPECT_EQ(program({"plan", "--from", scratch_ / "none"}).exit_code, 2);
+  EXPECT_EQ(program({"plan", "--from", scratch_ / "run", "--json"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace penstock::testing

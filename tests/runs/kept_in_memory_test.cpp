@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that keep copies of their state in the host's memory: a killed rank costs no step, and no checkpoint
+// is read. A rank that is slow is named.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "runs/endless_run.h"
+#include "runs/resumed_run.h"
+
+namespace penstock::testing {
+namespace {
+
+class KeptInMemory : public ResumedRun {
+ protected:
+  Arguments copying(const std::string& every) const {
+    return {"--train.buddy_every", every, "--train.buddy_dir", scratch_ / "memory", "--train.steps", "60"};
+  }
+
+  // Runs until a step after `steps`, is killed, and goes on; what the last start said.
+  Ending killed_after(std::size_t steps, const Arguments& settings, bool mpirun) {
+    const Arguments all = arguments("parts", settings);
+    RunningProgram program(mpirun ? with_mpirun(2, all) : with_threads(2, all));
+    const Seconds until = seconds_now() + 60 * kSlowness;
+    while (lines_of(scratch_.read("parts/metrics.jsonl")).size() <= steps && seconds_now() < until)
+      sleep_a_little();
+    const std::vector<int> ranks = mpirun ? ranks_of(program.process()) : std::vector{program.process()};
+    kill(ranks.back(), SIGKILL);
+    EXPECT_NE(program.wait(60).exit_code, 0);
+    done_ = lines_of(scratch_.read("parts/metrics.jsonl")).size();
+    Arguments resumed = settings;
+    resumed.emplace_back("--resume");
+    return train("parts", resumed, 2, mpirun);
+  }
+
+  std::size_t done_ = 0;  // steps, when it was killed
+};
+
+TEST_F(KeptInMemory, NoStepIsRepeatedWhenEachIsCopied) {
+  train_well("whole", {"--train.steps", "60"});
+  for (const bool mpirun : {false, true}) {
+    SCOPED_TRACE(mpirun);
+    Arguments settings = copying("1");
+    settings.insert(settings.end(), {"--train.checkpoint_every", "0"});
+    const Ending ending = killed_after(12, settings, mpirun);
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    EXPECT_NE(ending.out.find("resumes   after step " + std::to_string(done_) + ", from memory of"),
+              std::string::npos)
+        << ending.out;
+    expect_same("parts", "whole");
+    EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory")) << "copies stay after the end";
+    std::filesystem::remove_all(scratch_ / "parts");
+  }
+}
+
+TEST_F(KeptInMemory, NoMoreStepsAreRepeatedThanLieBetweenCopies) {
+  train_well("whole", {"--train.steps", "60"});
+  const Ending ending = killed_after(20, copying("8"), true);
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  expect_same("parts", "whole");
+  const auto line = ending.out.find("resumes   after step ");
+  ASSERT_NE(line, std::string::npos) << ending.out;
+  EXPECT_GE(std::stoul(ending.out.substr(line + 21)) + 8, done_);
+}
+
+// A checkpoint on disk that is newer than every copy is taken; so is one where the memory is lost.
+TEST_F(KeptInMemory, GoesOnFromDiskWithoutCopies) {
+  train_well("whole", {"--train.steps", "60"});
+  Arguments settings = copying("3");
+  const Arguments all = arguments("parts", settings);
+  {
+    RunningProgram program(with_mpirun(2, all));
+    while (lines_of(scratch_.read("parts/metrics.jsonl")).size() <= 9) sleep_a_little();
+    kill(ranks_of(program.process()).front(), SIGKILL);
+    program.wait(60);
+  }
+  std::filesystem::remove_all(scratch_ / "memory");
+  settings.emplace_back("--resume");
+  const Ending ending = train("parts", settings, 2, true);
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("/checkpoints/step-0000"), std::string::npos) << ending.out;
+  expect_same("parts", "whole");
+}
+
+// What an earlier run of the same directory left in memory is not taken for this one's.
+TEST_F(KeptInMemory, OfAnOlderRunAreForgotten) {
+  {
+    RunningProgram program(with_threads(2, arguments("parts", copying("1"))));
+    while (lines_of(scratch_.read("parts/metrics.jsonl")).size() <= 20) sleep_a_little();
+    kill(program.process(), SIGKILL);
+    program.wait(60);
+  }
+  EXPECT_FALSE(std::filesystem::is_empty(scratch_ / "memory"));
+  std::filesystem::remove_all(scratch_ / "parts");
+  train_well("parts", {"--train.buddy_dir", scratch_ / "memory", "--train.steps", "2"});
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory"));
+}
+
+// Half of the time rank 1 is stopped, as on a host that is busy with something else.
+TEST(SlowRank, IsNamedOnceAndInTheMetrics) {
+  EndlessRun run(2, {"--train.timeout", "60"});
+  ASSERT_EQ(run.ranks().size(), 2);
+  std::jthread slows([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      for (const int signal : {SIGSTOP, SIGCONT}) {
+        kill(run.ranks()[1], signal);
+        std::this_thread::sleep_for(std::chrono::milliseconds(4));
+      }
+    }
+  });
+  run.wait_for_steps(90);
+  slows.request_stop();
+  slows.join();
+  std::ofstream(run.file("stop")).flush();
+  const Ending ending = run.end();
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  const std::string named = "rank 1 (";
+  EXPECT_NE(ending.err.find(named), std::string::npos) << ending.err;
+  EXPECT_NE(ending.err.find("times as long as the median rank for equal work"), std::string::npos);
+  EXPECT_EQ(ending.err.find(named), ending.err.rfind(named)) << "twice: " << ending.err;
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Without a common file system: what rank 0 writes for all has the bytes that all write together, and what it
+// reads for all is loaded to the bit.
+#include "train/checkpoint/gathered_share.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "faulty_files.h"
+#include "nn/tensor_checks.h"
+#include "scratch.h"
+#include "train/checkpoint/weights_file.h"
+#include "train/saved_run.h"
+
+namespace penstock::testing {
+namespace {
+
+run::Run plan_of(int devices, int tensor, int replicas, const char* shard) {
+  auto options = small_options("slimpipe", devices, 4, "bf16");
+  options.parallel.tp = tensor;
+  options.numerics.tensor = 2;
+  options.parallel.dp = replicas;
+  options.numerics.replicas = 2;
+  options.parallel.shard = shard;
+  return planned(options);
+}
+
+// A step, its checkpoint, the weights.
+void write_state(const run::Run& run, const std::string& directory, bool gather) {
+  std::filesystem::create_directory(directory);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    step_on_drawn_tokens(run, trainer, world.rank(), 1);
+    train::CheckpointSaver saver(train::CheckpointDirectory(directory), 2, 0, run.shape(), trainer,
+                                 comm::World(world),
+                                 gather ? train::Sharing::FirstRank : train::Sharing::AllRanks);
+    saver.begin(facts_of(run, 1, trainer));
+    saver.settle();
+    train::write_weights(directory + "/weights.safetensors", run.shape(), trainer.parameters(),
+                         comm::World(world), gather);
+  });
+}
+
+TEST(GatheredFiles, HaveTheBytesThatAllRanksWrite) {
+  const FaultyFiles quick;
+  for (const run::Run& run :
+       {plan_of(2, 1, 2, "weights"), plan_of(3, 1, 1, "off"), plan_of(1, 2, 2, "optimizer")}) {
+    const Scratch scratch;
+    write_state(run, scratch / "all", false);
+    write_state(run, scratch / "first", true);
+    EXPECT_EQ(files_below(scratch / "first"), files_below(scratch / "all"));
+    EXPECT_GT(files_below(scratch / "all").size(), 4);
+  }
+}
+
+TEST(GatheredFiles, AreLoadedWhereOnlyTheFirstRankReads) {
+  const FaultyFiles quick;
+  const Scratch scratch;
+  write_state(plan_of(2, 2, 2, "weights"), scratch / "x", true);
+  const train::CheckpointDirectory checkpoints(scratch / "x");
+  const auto facts = train::read_checkpoint_facts(checkpoints, 1);
+  const run::Run run = plan_of(2, 1, 2, "optimizer");
+  const auto wanted = loaded(run, scratch / "x", 1);
+  std::map<std::string, at::Tensor> state;
+  std::mutex mutex;
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    const std::string seen = world.rank() == 0 ? checkpoints.of_step(1) : scratch / "none";
+    train::load_state(*train::state_in_files_of_first(seen, comm::World(world)), facts, trainer);
+    const std::lock_guard lock(mutex);
+    collect_state(trainer, state);
+  });
+  ASSERT_EQ(state.size(), wanted.size());
+  for (const auto& [name, tensor] : state) expect_same_bits(tensor, wanted.at(name), name);
+}
+
+TEST(GatheredFiles, AFullDiskEndsTheRunAndLeavesTheCheckpointBefore) {
+  const run::Run run = plan_of(2, 1, 1, "off");
+  const Scratch scratch;
+  int calls = 0;
+  {
+    const FaultyFiles counting;
+    write_state(run, scratch / "whole", true);
+    calls = counting.calls();
+  }
+  const auto before = files_below(scratch / "whole");
+  for (int call = 0; call < calls; call += calls / 4 + 1) {
+    const FaultyFiles full(call, ENOSPC, FaultyFiles::Fault::ForGood);
+    EXPECT_THROW(write_state(run, scratch / "whole", true), std::exception) << call;
+    const auto after = files_below(scratch / "whole");
+    for (const auto& [name, bytes] : before) {
+      const bool of_checkpoint = name.find("step-000001/") != std::string::npos;
+      EXPECT_TRUE(!of_checkpoint || after.at(name) == bytes) << name << ", " << call;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of a run's state in hosts' memory: the newest whole one is found and loaded on any mesh, to the bit.
+// (Copies on other hosts: tests/hosts.)
+#include "train/checkpoint/host_copies.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "comm/single.h"
+#include "failure.h"
+#include "nn/tensor_checks.h"
+#include "scratch.h"
+#include "train/checkpoint/state_copy.h"
+#include "train/checkpoint/state_shares.h"
+#include "train/saved_run.h"
+
+namespace penstock::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+using State = std::map<std::string, at::Tensor>;
+
+run::Run plan_of(int devices, int tensor, int replicas, const char* shard) {
+  auto options = small_options("slimpipe", devices, 4, "bf16");
+  options.parallel.tp = tensor;
+  options.numerics.tensor = 2;
+  options.parallel.dp = replicas;
+  options.numerics.replicas = 2;
+  options.parallel.shard = shard;
+  return planned(options);
+}
+
+// The state after each of so many steps, which are copied whenever `every` divides them.
+std::vector<State> copied_steps(const run::Run& run, const std::string& directory, std::int64_t every,
+                                std::int64_t steps) {
+  std::vector<State> states(static_cast<std::size_t>(steps));
+  std::mutex mutex;
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    const auto files = train::checkpoint_files(run.shape());
+    train::HostCopies copies({directory, every}, files, train::shares_of_state(files, run.shape(), trainer),
+                             facts_of(run, 0, trainer), comm::World(world));
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      step_on_drawn_tokens(run, trainer, world.rank(), step);
+      copies.after_step(step, [&] { return facts_of(run, step, trainer); });
+      world.barrier();
+      const std::lock_guard lock(mutex);
+      collect_state(trainer, states[static_cast<std::size_t>(step) - 1]);
+    }
+  });
+  return states;
+}
+
+std::optional<train::FoundCopies> found_in(const std::string& directory, std::int64_t after = 0) {
+  static const auto alone = comm::make_single();
+  return train::find_copies(directory, after, comm::World(*alone));
+}
+
+State loaded_from(const train::FoundCopies& found, const run::Run& run) {
+  State state;
+  std::mutex mutex;
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    train::load_state(*found.state, found.facts, trainer);
+    const std::lock_guard lock(mutex);
+    collect_state(trainer, state);
+  });
+  return state;
+}
+
+void expect_same(const State& got, const State& wanted) {
+  ASSERT_FALSE(wanted.empty());
+  for (const auto& [name, tensor] : got) {
+    if (wanted.contains(name)) expect_same_bits(tensor, wanted.at(name), name);
+  }
+}
+
+std::vector<fs::path> files_in(const std::string& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+TEST(HostCopies, AreLoadedOnEveryMeshToTheBit) {
+  const Scratch memory;
+  const auto states = copied_steps(plan_of(2, 2, 2, "weights"), memory / "copies", 1, 3);
+  const auto found = found_in(memory / "copies");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->facts.step, 3);
+  EXPECT_EQ(found->facts.samples_drawn, 3 * small_options("slimpipe", 1, 4, "bf16").train.batch);
+  for (const run::Run& other : {plan_of(2, 2, 2, "weights"), plan_of(1, 1, 1, "off"),
+                                plan_of(4, 1, 2, "optimizer"), plan_of(2, 1, 1, "auto")})
+    expect_same(loaded_from(*found, other), states.back());
+}
+
+TEST(HostCopies, AreOfTheStepsThatWereAskedFor) {
+  const Scratch memory;
+  const auto states = copied_steps(plan_of(2, 1, 1, "off"), memory / "copies", 2, 5);
+  const auto found = found_in(memory / "copies");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->facts.step, 4);
+  expect_same(loaded_from(*found, plan_of(2, 1, 1, "off")), states[3]);
+  EXPECT_TRUE(found_in(memory / "copies", 3));
+  EXPECT_FALSE(found_in(memory / "copies", 4)) << "none is later";
+  EXPECT_FALSE(found_in(memory / "none"));
+}
+
+// What a process that is killed, or a host that is lost, leaves of the newest copy.
+TEST(HostCopies, GoBackToTheStateOfWhichEveryPartIsWhole) {
+  const auto spoil = [](const fs::path& file, int way) {
+    if (way == 0) fs::remove(file);
+    if (way == 1) fs::resize_file(file, fs::file_size(file) - 1);
+    if (way >= 2) {
+      std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+      // The mark that it is whole; a byte of the text; the last of the tensors.
+      stream.seekp(way == 2 ? 0 : way == 3 ? 24 : static_cast<std::streamoff>(fs::file_size(file)) - 1);
+      stream.put('\x5a');
+    }
+  };
+  const run::Run run = plan_of(2, 1, 2, "optimizer");
+  for (int way = 0; way < 5; ++way) {
+    SCOPED_TRACE(way);
+    const Scratch memory;
+    const auto states = copied_steps(run, memory / "copies", 1, 3);
+    const auto files = files_in(memory / "copies");
+    ASSERT_EQ(files.size(), 8) << "two of each rank";
+    spoil(files[2], way);  // of rank 1: steps 1 and 3 were in its first slot
+    const auto found = found_in(memory / "copies");
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->facts.step, 2);
+    expect_same(loaded_from(*found, run), states[1]);
+    spoil(files[3], way);
+    EXPECT_FALSE(found_in(memory / "copies"));
+  }
+}
+
+TEST(HostCopies, OfAnEarlierStartStayUntilThereAreTwoNewOnes) {
+  const Scratch memory;
+  const run::Run run = plan_of(1, 1, 2, "off");
+  copied_steps(run, memory / "copies", 1, 3);
+  copied_steps(run, memory / "copies", 1, 1);
+  EXPECT_EQ(files_in(memory / "copies").size(), 8);
+  EXPECT_EQ(found_in(memory / "copies")->facts.step, 3);
+  copied_steps(run, memory / "copies", 1, 2);
+  EXPECT_EQ(files_in(memory / "copies").size(), 4);
+  EXPECT_EQ(found_in(memory / "copies")->facts.step, 2);
+  train::clear_copies(memory / "copies");
+  EXPECT_FALSE(fs::exists(memory / "copies"));
+}
+
+TEST(HostCopies, NameTheFolderThatHasNoRoom) {
+  const Scratch memory;
+  memory.write("file", "");
+  EXPECT_NE(failure<RunError>([&] {
+              copied_steps(plan_of(1, 1, 1, "off"), memory / "file/copies", 1, 1);
+            }).find("train.buddy_dir names the folder"),
+            std::string::npos);
+}
+
+train::StateCopy some_copy() {
+  train::StateCopy copy{.start = "00000000000000ab",
+                        .step = 7,
+                        .ranks = 4,
+                        .rank = 2,
+                        .checkpoint = "{}",
+                        .tensors = {{"a", files::ElementType::F32, {6, 10}, {{3, 2, 10, 6}}},
+                                    {"b", files::ElementType::F64, {9}, {{0, 4, 0, 1}, {5, 1, 2, 2}}}},
+                        .sum = 99};
+  return copy;
+}
+
+TEST(StateCopy, ReadsWhatItWrites) {
+  const train::StateCopy copy = some_copy();
+  EXPECT_EQ(train::parse_state_copy(to_json(copy), "x"), copy);
+  EXPECT_EQ(copy.bytes(), 12 * 4 + 6 * 8);
+  EXPECT_EQ(copy.tensors[0].whole_bytes(), 240);
+}
+
+TEST(StateCopy, RefusesRangesThatAreNotOfTheTensor) {
+  const std::vector<std::vector<train::RangeRun>> bad{{{0, 11, 0, 1}},               // too long
+                                                      {{8, 3, 0, 1}},                // beyond the end
+                                                      {{0, 2, 1, 2}},                // over themselves
+                                                      {{4, 2, 0, 1}, {5, 1, 0, 1}},  // over one another
+                                                      {{0, 1, 5, 3}},  // the last beyond the end
+                                                      {{0, 1, 1L << 47, 1L << 40}},  // beyond any number
+                                                      {{-1, 1, 0, 1}},
+                                                      {{0, 0, 0, 1}},
+                                                      {{0, 1, 0, 0}}};
+  for (const auto& runs : bad) {
+    train::StateCopy copy = some_copy();
+    copy.tensors = {{"a", files::ElementType::F32, {10}, runs}};
+    EXPECT_NE(failure<InputError>([&] { train::parse_state_copy(to_json(copy), "x"); }).find("x: "),
+              std::string::npos);
+  }
+  EXPECT_NE(failure<InputError>([] { train::parse_state_copy("[", "x"); }), "");
+  EXPECT_NE(failure<InputError>([] { train::parse_state_copy("{}", "x"); }).find("\"start\" is missing"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock::testing
