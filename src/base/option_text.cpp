@@ -8,10 +8,6 @@
 namespace penstock {
 namespace {
 
-std::string default_text(const Option& option) {
-  return option.shown_default.empty() ? value_text(option) : std::string(option.shown_default);
-}
-
 template <class Print>
 std::string each_section(const OptionTable& table, Print print) {
   std::string printed;
@@ -75,6 +71,10 @@ OptionTable changed(const OptionTable& table, const OptionTable& defaults) {
 
 std::string print_changed_toml(const OptionTable& table, const OptionTable& defaults) {
   return print_toml(changed(table, defaults));
+}
+
+std::string default_text(const Option& option) {
+  return option.shown_default.empty() ? value_text(option) : std::string(option.shown_default);
 }
 
 std::string print_help(const OptionTable& table) { return each_section(table, Help{}); }

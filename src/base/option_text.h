@@ -15,6 +15,9 @@ std::string print_toml(const OptionTable& table);
 OptionTable changed(const OptionTable& table, const OptionTable& defaults);
 std::string print_changed_toml(const OptionTable& table, const OptionTable& defaults);
 
+// The current value as the default: as TOML, or in words where it depends on other options.
+std::string default_text(const Option& option);
+
 // For --help: one line per key, with its current value as the default.
 std::string print_help(const OptionTable& table);
 

@@ -18,5 +18,7 @@ void add_profile_command(CLI::App& program, Exit& exit_code);
 void add_convert_command(CLI::App& program, Exit& exit_code);
 void add_report_command(CLI::App& program, Exit& exit_code);
 void add_supervise_command(CLI::App& program, Exit& exit_code);
+void add_man_command(CLI::App& program, Exit& exit_code);
+void add_completion_command(CLI::App& program, Exit& exit_code);
 
 }  // namespace penstock::cli

@@ -86,6 +86,8 @@ int parse_and_carry_out(CLI::App& program, const Exit& exit_code, int argc, char
 
 }  // namespace
 
+const char* version() { return PENSTOCK_VERSION; }
+
 int run(int argc, char** argv) {
   occupy_closed_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // writes past a limit of file size then fail as on a full disk
@@ -93,6 +95,7 @@ int run(int argc, char** argv) {
       "Trains long-context transformers with pipelines of sequence slices, and tells beforehand how long a "
       "run takes and how much memory it needs.",
       "penstock");
+  program.set_version_flag("--version", std::string("penstock ") + version(), "Print the version and exit");
   program.require_subcommand(1);
   Exit exit_code = Exit::Done;
   add_train_command(program, exit_code);
@@ -105,6 +108,8 @@ int run(int argc, char** argv) {
   add_convert_command(program, exit_code);
   add_report_command(program, exit_code);
   add_supervise_command(program, exit_code);
+  add_man_command(program, exit_code);
+  add_completion_command(program, exit_code);
   try {
     return parse_and_carry_out(program, exit_code, argc, argv);
   } catch (const InputError& error) {

@@ -8,4 +8,6 @@ namespace penstock::cli {
 // line first. Never throws.
 int run(int argc, char** argv);
 
+const char* version();  // "0.1.0"
+
 }  // namespace penstock::cli

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The script by which bash completes penstock's command lines.
+#pragma once
+
+#include <string>
+
+#include "cli/manual/interface.h"
+
+namespace penstock::cli {
+
+std::string bash_completion(const Interface& interface);
+
+}  // namespace penstock::cli
