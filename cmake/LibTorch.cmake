@@ -33,9 +33,9 @@ message(STATUS "LibTorch ${PENSTOCK_TORCH_VERSION}: ${torch_home}")
 
 add_library(penstock_libtorch INTERFACE)
 target_include_directories(penstock_libtorch SYSTEM INTERFACE ${torch_home}/include)
-target_link_directories(penstock_libtorch INTERFACE ${torch_home}/lib)
-target_link_libraries(penstock_libtorch INTERFACE torch_cpu c10)
-target_link_options(penstock_libtorch INTERFACE "LINKER:-rpath,${torch_home}/lib"
+# Full paths, so that CMake sets the search path of what is built, and replaces it in what is installed.
+target_link_libraries(penstock_libtorch INTERFACE ${torch_home}/lib/libtorch_cpu.so ${torch_home}/lib/libc10.so)
+target_link_options(penstock_libtorch INTERFACE
                     # The wheel's libraries find their own CUDA stubs at run time through their own rpath.
                     "LINKER:--allow-shlib-undefined")
 # at::parallel_for is a template that runs in parallel only where OpenMP is on; the library is the wheel's own libgomp.

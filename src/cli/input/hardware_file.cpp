@@ -17,7 +17,9 @@ std::vector<fs::path> folders(const std::string& beside) {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const fs::path here = beside.empty() ? fs::path(".") : fs::path(beside);
-  return {"hardware", here / "hardware", here / ".." / "hardware", program / ".." / ".." / "hardware"};
+  const fs::path installed = program / ".." / "share" / "penstock" / "hardware";
+  return {"hardware", here / "hardware", here / ".." / "hardware", program / ".." / ".." / "hardware",
+          installed};
 }
 
 std::vector<std::string> known_names(const std::string& beside) {
