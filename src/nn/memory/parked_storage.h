@@ -19,6 +19,8 @@ class ParkedStorage {
   // The first `leaving` bytes of the storage leave; at least 1, at most all.
   ParkedStorage(c10::Storage storage, Bytes leaving);
 
+  Bytes leaving() const { return leaving_; }
+
   // The bytes that leave, until leave().
   std::span<const std::byte> front() const;
 

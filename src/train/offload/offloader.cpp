@@ -2,6 +2,7 @@
 #include "train/offload/offloader.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/clock.h"
@@ -13,15 +14,23 @@ namespace {
 using schedule::Op;
 using schedule::OpKind;
 
-std::vector<nn::ParkedStorage> choose(const std::vector<c10::Storage>& storages, Bytes leaving) {
+// The rows of an expert rank follow the routing: of a record that is smaller than planned, all leaves.
+std::vector<nn::ParkedStorage> choose(const std::vector<c10::Storage>& storages, Bytes planned) {
   std::vector<Bytes> sizes;
   for (const c10::Storage& storage : storages) sizes.push_back(static_cast<Bytes>(storage.nbytes()));
-  const std::vector<Bytes> chosen = model::choose_leaving(sizes, leaving);
+  const Bytes there = std::accumulate(sizes.begin(), sizes.end(), Bytes{0});
+  const std::vector<Bytes> chosen = model::choose_leaving(sizes, std::min(planned, there));
   std::vector<nn::ParkedStorage> parked;
   for (std::size_t i = 0; i < storages.size(); ++i) {
     if (chosen[i] > 0) parked.emplace_back(storages[i], chosen[i]);
   }
   return parked;
+}
+
+Bytes bytes_of(const std::vector<nn::ParkedStorage>& parked) {
+  Bytes bytes = 0;
+  for (const nn::ParkedStorage& storage : parked) bytes += storage.leaving();
+  return bytes;
 }
 
 }  // namespace
@@ -47,7 +56,7 @@ void Offloader::offload(std::uint32_t op, const nn::Stage& stage, bool sliced) {
       at += static_cast<Bytes>(part.size());
     }
   });
-  away_ += copy.bytes;
+  away_ += bytes_of(parked);
   facts_.away_peak = std::max(facts_.away_peak, away_);
 }
 
@@ -71,17 +80,19 @@ std::optional<schedule::Event> Offloader::finish(std::uint32_t op) {
   const Seconds asked = steady_seconds();
   const CopyLane::Times times = (out ? out_ : in_).wait(posted.mapped());
   facts_.waiting += steady_seconds() - asked;
+  std::vector<nn::ParkedStorage>& parked = parked_.at(copy.key);
+  const Bytes bytes = bytes_of(parked);
+  facts_.bytes += bytes;
   if (out) {
-    for (nn::ParkedStorage& storage : parked_.at(copy.key)) storage.leave();
+    for (nn::ParkedStorage& storage : parked) storage.leave();
   } else {
     parked_.erase(copy.key);
-    away_ -= copy.bytes;
+    away_ -= bytes;
   }
   return event_of(op, times);
 }
 
 schedule::Event Offloader::event_of(std::uint32_t op, const CopyLane::Times& times) {
-  facts_.bytes += list_.ops[op].bytes;
   facts_.copying += times.end - times.start;
   return {.start = times.start - began_, .end = times.end - began_, .op = op};
 }
