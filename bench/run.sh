@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The benchmarks, all or some by name. What one prints is kept in bench/results/ under a head that says on which machine, of
 # which commit ("+": with changes), on which day (UTC) and by which command; bench/figures.py then copies it into the documents.
-# Options after the name go to bench/peers.py, bench/replicas.py, bench/mesh.py, bench/moe.py, bench/documents.py, bench/packed.py, bench/checkpoints.py or bench/memory.py: "peers --continue" measures what is missing yet.
+# Options after the name go to bench/peers.py, bench/replicas.py, bench/mesh.py, bench/moe.py, bench/documents.py, bench/packed.py, bench/checkpoints.py, bench/memory.py or tests/soak/soak.py: "peers --continue" measures what is missing yet.
 # PENSTOCK_BENCH_QUICK=1 runs everything at sizes of seconds, to see that it works, and keeps that in build/bench/quick/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -51,6 +51,7 @@ checkpoints() { python3 bench/checkpoints.py "$program" ${quick:+--size demo --r
 balance() { python3 bench/balance.py "$program"; }
 slimpipe() { python3 bench/slimpipe.py "$program"; }
 exchange() { python3 bench/exchange.py "$program"; }
+soak() { python3 tests/soak/soak.py "$program" ${quick:+10} "${options[@]}"; }
 demo() { python3 bench/demo.py; }
 pictures() {
   local show="$program show --schedule slimpipe -p 4 --format svg"
@@ -68,13 +69,13 @@ run() {
   mv "build/bench/$1.partial" "$kept/$1.txt"
 }
 
-names="generators simulate reality forecast reference_fit reference plan papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange demo pictures"
+names="generators simulate reality forecast reference_fit reference plan papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange soak demo pictures"
 wanted=""
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done
 options=("$@")
 case "$wanted:$#" in
-  *:0 | "memory :"* | "peers :"* | "replicas :"* | "mesh :"* | "moe :"* | "documents :"* | "packed :"* | "checkpoints :"*) ;;
-  *) echo "only \"memory\", \"peers\", \"replicas\", \"mesh\", \"moe\", \"documents\", \"packed\" and \"checkpoints\", each alone, take options" >&2; exit 2 ;;
+  *:0 | "memory :"* | "peers :"* | "replicas :"* | "mesh :"* | "moe :"* | "documents :"* | "packed :"* | "checkpoints :"* | "soak :"*) ;;
+  *) echo "only \"memory\", \"peers\", \"replicas\", \"mesh\", \"moe\", \"documents\", \"packed\", \"checkpoints\" and \"soak\", each alone, take options" >&2; exit 2 ;;
 esac
 # One name runs another benchmark too.
 case "$wanted" in

@@ -19,19 +19,11 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import hosts as namespaces  # noqa: E402
 from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
-PREFIX = f"p{os.getpid() % 100000}"  # of names that all of this machine shares
-HOSTS = [f"{PREFIX}h{number}" for number in range(1, 5)]
-BRIDGE = f"{PREFIX}bridge"
-NETWORK = "10.77.0.0/24"
 PATIENCE = 120  # seconds for anything
 
-# Open MPI calls it instead of ssh: HOST COMMAND...
-AGENT = """#!/bin/sh
-host=$1; shift
-exec ip netns exec "$host" unshare --uts --mount sh -c "hostname $host; mount --bind {folder}/hosts /etc/hosts; {more}; $*"
-"""
 RUN = """[model]
 layers = 4
 hidden = 64
@@ -62,56 +54,15 @@ dir = "{folder}/{name}"
 """
 
 
-def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
-
-
-class Hosts:
-    def __init__(self, folder):
-        self.folder = folder
-        self.addresses = {name: f"10.77.0.{number + 1}" for number, name in enumerate(HOSTS)}
-
-    def start(self):
-        ip("link", "add", BRIDGE, "type", "bridge")
-        ip("link", "set", BRIDGE, "up")
-        for name, address in self.addresses.items():
-            ip("netns", "add", name)
-            ip("link", "add", f"{name}in", "type", "veth", "peer", "name", f"{name}out")
-            ip("link", "set", f"{name}in", "netns", name)
-            ip("link", "set", f"{name}out", "master", BRIDGE, "up")
-            ip("-n", name, "addr", "add", f"{address}/24", "dev", f"{name}in")
-            ip("-n", name, "link", "set", f"{name}in", "up")
-            ip("-n", name, "link", "set", "lo", "up")
-        lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in self.addresses.items())]
-        (self.folder / "hosts").write_text("\n".join(lines) + "\n")
-
-    def end(self):
-        for name in HOSTS:
-            found = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
-            subprocess.run(["kill", "-9", *found], capture_output=True) if found else None
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
-            subprocess.run(["ip", "link", "del", f"{name}out"], capture_output=True)
-        subprocess.run(["ip", "link", "del", BRIDGE], capture_output=True)
-
-    def link(self, name, state):
-        ip("link", "set", f"{name}out", state)
-
-    def command(self, program, name, more, words, supervised=False):
-        agent = self.folder / f"{name}-agent"
-        agent.write_text(AGENT.format(folder=self.folder, more=more))
-        agent.chmod(0o755)
-        mpirun = ["mpirun", "--mca", "plm_rsh_agent", str(agent), "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", NETWORK, "--mca",
-                  "oob_tcp_if_include", NETWORK, "--bind-to", "none"]
-        ranks = ["--host", ",".join(f"{host}:1" for host in HOSTS), "-np", str(len(HOSTS)), str(program), *words]
-        supervisor = [str(program), "supervise", "--"] if supervised else []
-        return [str(agent), HOSTS[0], " ".join(f"'{word}'" if " " in word else word for word in supervisor + mpirun + ranks)]
-
+class Hosts(namespaces.Hosts):
     def start_run(self, program, name, steps, timeout=30, more="true", train="", output="", dp="2", resume=False, supervised=False):
         run_file = self.folder / f"{name}.toml"
         run_file.write_text(RUN.format(folder=self.folder, name=name, steps=steps, timeout=timeout, train=train, output=output, dp=dp))
         self.log = open(self.folder / f"{name}.log", "a")
-        words = ["train", str(run_file)] + (["--resume"] if resume else [])
-        return subprocess.Popen(self.command(program, name, more, words, supervised), stdout=self.log, stderr=subprocess.STDOUT)
+        words = [str(program), "train", str(run_file)] + (["--resume"] if resume else [])
+        under = [str(program), "supervise", "--"] if supervised else []
+        command = self.mpirun(words, len(self.names), name, more, under)
+        return subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
 
     def run(self, *arguments, **settings):
         return self.start_run(*arguments, **settings).wait(timeout=PATIENCE)
@@ -133,7 +84,7 @@ def keeps_the_contract(hosts, program):
     """Of communicators, which threads and MPI on one host pass too."""
     contract = pathlib.Path(program).parent / "bin" / "communicator_mpi"
     if contract.exists():
-        command = hosts.command(contract, "contract", "true", ["--gtest_filter=-MpiWorld.*"])
+        command = hosts.mpirun([str(contract), "--gtest_filter=-MpiWorld.*"], len(hosts.names), "contract")
         done = subprocess.run(command, capture_output=True, text=True, timeout=4 * PATIENCE)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
@@ -154,11 +105,11 @@ def leaves_the_same_bits(hosts, program, steps):
 def outlives_a_short_loss_of_a_link(hosts, program, steps):
     run = hosts.start_run(program, "short", steps)
     hosts.wait_for_steps("short", 5)
-    hosts.link(HOSTS[3], "down")
+    hosts.link(hosts.names[3], "down")
     time.sleep(5)
     before = len(hosts.steps("short"))
     assert before < steps, "the run was over before its link came back"
-    hosts.link(HOSTS[3], "up")
+    hosts.link(hosts.names[3], "up")
     assert run.wait(timeout=PATIENCE) == 0, hosts.said("short")
     assert hosts.bits("short") == hosts.bits("one"), "other bits after a link was down"
 
@@ -166,15 +117,15 @@ def outlives_a_short_loss_of_a_link(hosts, program, steps):
 def names_what_a_lost_link_holds_up(hosts, program):
     run = hosts.start_run(program, "long", 1000000, timeout=4)
     hosts.wait_for_steps("long", 5)
-    hosts.link(HOSTS[3], "down")
+    hosts.link(hosts.names[3], "down")
     until = time.monotonic() + PATIENCE
     while "is rank" not in hosts.said("long") and time.monotonic() < until:
         time.sleep(0.1)
     waited = time.monotonic()
     said = hosts.said("long")
-    hosts.link(HOSTS[3], "up")
+    hosts.link(hosts.names[3], "up")
     code = run.wait(timeout=PATIENCE)
-    assert "was sent and has not arrived" in said and HOSTS[3] in said, said
+    assert "was sent and has not arrived" in said and hosts.names[3] in said, said
     assert code == 3, (code, hosts.said("long"))
     assert time.monotonic() - waited < 60
 
@@ -182,10 +133,10 @@ def names_what_a_lost_link_holds_up(hosts, program):
 def refuses_a_directory_that_a_host_does_not_see(hosts, program):
     folder = hosts.folder / "apart"
     folder.mkdir()
-    more = f"[ $host = {HOSTS[2]} ] && mount -t tmpfs none {folder} || true"
+    more = f"[ $host = {hosts.names[2]} ] && mount -t tmpfs none {folder} || true"
     code = hosts.run(program, "apart", 10, more=more)
     said = hosts.said("apart")
-    assert code == 2 and f"is another directory for rank 2 on host {HOSTS[2]} than for rank 0" in said, said
+    assert code == 2 and f"is another directory for rank 2 on host {hosts.names[2]} than for rank 0" in said, said
     assert not (folder / "metrics.jsonl").exists() and not (folder / "token").exists()
 
 
@@ -194,9 +145,9 @@ def refuses_another_build(hosts, program):
     shutil.copy(program, other)
     with open(other, "ab") as file:
         file.write(b"\0")
-    more = f"[ $host = {HOSTS[1]} ] && mount --bind {other} {program} || true"
+    more = f"[ $host = {hosts.names[1]} ] && mount --bind {other} {program} || true"
     code = hosts.run(program, "mixed", 10, more=more)
-    assert code == 2 and f"rank 1 on host {HOSTS[1]} runs another build of the program" in hosts.said("mixed"), hosts.said("mixed")
+    assert code == 2 and f"rank 1 on host {hosts.names[1]} runs another build of the program" in hosts.said("mixed"), hosts.said("mixed")
     assert not (hosts.folder / "mixed").exists()
 
 
@@ -208,7 +159,7 @@ def apart(folder, host_with_it=None):
 
 def gathers_without_a_common_file_system(hosts, program, steps):
     folder = hosts.folder / "gathered"
-    settings = {"more": apart(folder, host_with_it=HOSTS[0]), "output": "gather = true"}
+    settings = {"more": apart(folder, host_with_it=hosts.names[0]), "output": "gather = true"}
     folder.mkdir()
     run = hosts.start_run(program, "gathered", steps, **settings)
     hosts.wait_for_steps("gathered", 45)
@@ -217,7 +168,7 @@ def gathers_without_a_common_file_system(hosts, program, steps):
     assert len(hosts.steps("gathered")) < steps, "the run was over before it was stopped"
     assert hosts.run(program, "gathered", steps, resume=True, **settings) == 0, hosts.said("gathered")
     assert hosts.bits("gathered") == hosts.bits("one"), "other bits where rank 0's host has the files alone"
-    for host in HOSTS[1:]:
+    for host in hosts.names[1:]:
         assert not any((hosts.folder / f"gathered-{host}").iterdir()), f"{host} has files"
 
 
@@ -227,7 +178,7 @@ def repeats_no_step_when_a_host_is_lost(hosts, program, steps):
     run = hosts.start_run(program, "lost", steps, timeout=4, more=apart(memory), dp='"auto"', supervised=True,
                           train=f'buddy_every = 1\nbuddy_dir = "{memory}"')
     hosts.wait_for_steps("lost", 15)
-    lost = HOSTS[3]
+    lost = hosts.names[3]
     subprocess.run(["kill", "-9", *subprocess.run(["ip", "netns", "pids", lost], capture_output=True, text=True).stdout.split()])
     hosts.link(lost, "down")
     shutil.rmtree(f"{memory}-{lost}")
@@ -235,29 +186,29 @@ def repeats_no_step_when_a_host_is_lost(hosts, program, steps):
     hosts.link(lost, "up")
     said = hosts.said("lost")
     assert code == 0, said
-    assert f"starts nothing on {lost}; goes on with {', '.join(HOSTS[:3])}" in said, said
+    assert f"starts nothing on {lost}; goes on with {', '.join(hosts.names[:3])}" in said, said
     attempts = json.loads((hosts.folder / "lost" / "attempts.json").read_text())
     assert attempts["time"]["recomputed_s"] == 0, attempts
     first, second = attempts["attempts"][0], attempts["attempts"][-1]
     assert second["resumed_from_step"] == first["last_step"] > 0, attempts
     assert "from memory of" in said and len(attempts["recoveries"]) == 1, said
     assert hosts.bits("lost") == hosts.bits("one"), "other bits after a host was lost"
-    assert not any(pathlib.Path(f"{memory}-{HOSTS[0]}").iterdir()), "copies stay after the run"
+    assert not any(pathlib.Path(f"{memory}-{hosts.names[0]}").iterdir()), "copies stay after the run"
     print("recovery from a lost host:", {name: round(seconds, 2) for name, seconds in attempts["recoveries"][0].items()})
 
 
 def refuses_a_host_that_is_not_there(hosts, program):
-    hosts.link(HOSTS[1], "down")
+    hosts.link(hosts.names[1], "down")
     run = hosts.start_run(program, "unknown", 10, supervised=True)
     code = run.wait(timeout=PATIENCE)
-    hosts.link(HOSTS[1], "up")
-    assert code == 2 and f"mpirun starts nothing on {HOSTS[1]}, named by --host" in hosts.said("unknown"), hosts.said("unknown")
+    hosts.link(hosts.names[1], "up")
+    assert code == 2 and f"mpirun starts nothing on {hosts.names[1]}, named by --host" in hosts.said("unknown"), hosts.said("unknown")
     assert not (hosts.folder / "unknown").exists()
 
 
 def bears_slow_links(hosts, program, steps):
     """A millisecond each way and a gigabit a second, where the kernel has netem."""
-    slow = ["tc", "qdisc", "add", "dev", f"{HOSTS[2]}out", "root", "netem", "delay", "1ms", "rate", "1gbit"]
+    slow = ["tc", "qdisc", "add", "dev", f"{hosts.names[2]}out", "root", "netem", "delay", "1ms", "rate", "1gbit"]
     made = subprocess.run(slow, capture_output=True, text=True)
     if made.returncode != 0:
         return f"slow links untried (this kernel has no netem: {made.stderr.strip()})"
@@ -275,7 +226,7 @@ def main():
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-hosts-"))
     write_corpus(folder)
-    hosts = Hosts(folder)
+    hosts = Hosts(folder, 4)
     try:
         try:
             hosts.start()
