@@ -64,7 +64,7 @@ class Place:
         self.mounts = own_mounts()
         if self.mounts:
             self.missing |= {kind: self.mounts for kind in draw.NEED_ROOT}
-        if not os.path.exists(trial.FAKE_TIME):
+        if trial.FAKE_TIME is None:
             self.missing.setdefault(draw.CLOCK, "apt-get install -y --no-install-recommends faketime enables it")
         self.hosts = None if self.mounts else self.start_hosts()
         self.able = [kind for kind in draw.KINDS if kind not in self.missing]

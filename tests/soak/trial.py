@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One attempt of a run under way: its start, its faults, and what must be true of it when it has ended."""
+import glob
 import re
 import signal
 import time
@@ -14,7 +15,7 @@ SLACK = 10  # s beyond train.timeout, within which a run that cannot go on must 
 AFTERWARDS = 10  # s, until nothing of an attempt is running
 LOOK = 0.003  # s
 START = 120  # s, to the first step on a busy machine
-FAKE_TIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
+FAKE_TIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
 ENDED_BY = {3, 128 + signal.SIGKILL}  # exit codes of a run that a fault has ended: told by itself, or by a signal
 
 
