@@ -67,7 +67,7 @@ class Run {
   }
 
   RunOutcome carry_out() {
-    began_ = steady_seconds();
+    const Seconds began = steady_seconds();
     while (done_ < steps() && !stopped_) {
       const DoneStep step = one_step(done_ + 1);
       resident_.note_step(away().host);
@@ -77,7 +77,7 @@ class Run {
       if (directory_) note(step);
       keep_up(step.report);
     }
-    summary_.wall_s = elapsed();
+    summary_.wall_s = steady_seconds() - began;
     keeper_->settle();
     summary_.checkpoint_s += keeper_->take_held_up();
     RunOutcome outcome = stopped_ ? end_early() : finish();
@@ -95,7 +95,6 @@ class Run {
   };
 
   std::int64_t steps() const { return run_.options.train.steps; }
-  Seconds elapsed() const { return steady_seconds() - began_; }
   Flops model_flops(double tokens_per_second) const {
     return tokens_per_second * model::flops_per_token(run_.shape(), run_.options.data.seq_len);
   }
@@ -324,7 +323,6 @@ class Run {
   std::optional<MetricsFile> metrics_;
   std::optional<files::EventFile> curves_;  // for TensorBoard
   Flops machine_flops_ = 0;
-  Seconds began_ = 0;
   std::optional<StartMetrics> start_;  // until the first step is noted
   std::int64_t done_ = 0;              // steps
   std::int64_t samples_drawn_ = 0;

@@ -2,6 +2,8 @@
 // plan --from: layers for the ranks that a run had.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "cli/run_program.h"
 
 namespace penstock::testing {
@@ -10,8 +12,9 @@ namespace {
 class PlanFrom : public ::testing::Test {
  protected:
   Ending asked(const std::string& times, const std::string& more = "") {
+    std::filesystem::create_directories(scratch_ / "run");
     scratch_.write("run/run.toml",
-                   "[model]\nlayers = 12\nhidden = 64\nffn = 128\nheads = 4\nvocab = 8\n[data]\ntext = "
+                   "[model]\nlayers = 12\nhidden = 256\nffn = 1024\nheads = 4\n[data]\ntext = "
                    "\"none\"\n[parallel]\npp = 2\ndp = 2\n" +
                        more);
     scratch_.write("run/summary.json", "{\"steps\": 40" + times + "}");

@@ -47,8 +47,8 @@ std::vector<std::string> keys_among(std::span<const std::string> words) {
   return keys;
 }
 
-// The directory of the run that the command trains.
-std::string directory_of(const std::vector<std::string>& command) {
+// Of the run that the command trains.
+run::Options options_of(const std::vector<std::string>& command) {
   const auto train = std::ranges::find(command, "train");
   const auto file = std::find_if(train, command.end(), [](const std::string& word) {
     return word.ends_with(".toml") && !word.starts_with("-");
@@ -58,7 +58,7 @@ std::string directory_of(const std::vector<std::string>& command) {
         "the command trains no run file; expected penstock supervise -- [mpirun ...] penstock train "
         "RUN.toml ...");
   const std::vector<std::string> words(file + 1, command.end());
-  return run::read_options(*file, keys_among(words)).output.dir;
+  return run::read_options(*file, keys_among(words));
 }
 
 std::string path_in(const std::string& directory, const char* name) {
@@ -116,21 +116,31 @@ std::vector<NamedHost> without(const std::vector<NamedHost>& all, const std::vec
   return others;
 }
 
-// The command for the next attempt: on the hosts that answer. All must before the first.
-Command command_for(const Command& command, bool first) {
-  const std::optional<NamedHosts> named = named_hosts(command);
-  if (!named) return command;
-  if (first) require_slots(command, *named);
-  if (named->hosts.size() < 2) return command;
-  const std::vector<NamedHost> left = hosts_that_answer(command, *named);
-  if (left.size() == named->hosts.size()) return command;
-  const std::string silent = names_of(without(named->hosts, left));
-  if (first)
-    throw InputError("mpirun starts nothing on " + silent + ", named by " + command[named->option] +
-                     "; leave out what is not there");
-  if (left.empty()) return command;
-  tell("mpirun starts nothing on " + silent + "; goes on with " + names_of(left));
-  return on_hosts(command, *named, left);
+void require_all(const Command& command, const NamedHosts& named) {
+  require_slots(command, named);
+  const std::vector<NamedHost> answer = hosts_that_answer(command, named);
+  if (answer.size() < named.hosts.size())
+    throw InputError("mpirun starts nothing on " + names_of(without(named.hosts, answer)) + ", named by " +
+                     command[named.option] + "; leave out what is not there");
+}
+
+// The command for another attempt: on the hosts that answer, if the run's mesh follows the ranks; else it
+// waits until all do. None: asked to end meanwhile, or they have not come after so many looks.
+std::optional<Command> command_on_what_is_left(const Command& command, const NamedHosts& named,
+                                               bool mesh_follows, int looks) {
+  Seconds pause = 1;
+  for (int look = 0; look <= looks; ++look, pause = std::min(60.0, 2 * pause)) {
+    const std::vector<NamedHost> left = hosts_that_answer(command, named);
+    if (left.size() == named.hosts.size()) return command;
+    const std::string lost = "mpirun starts nothing on " + names_of(without(named.hosts, left));
+    if (mesh_follows && !left.empty()) {
+      tell(lost + "; goes on with " + names_of(left));
+      return on_hosts(command, named, left);
+    }
+    if (look == 0) tell(lost + "; waits for all hosts, since parallel.dp is not \"auto\"");
+    if (!pause_for(pause)) return {};
+  }
+  return {};
 }
 
 void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision) {
@@ -152,14 +162,20 @@ void tell_of_attempts(const std::string& directory, const std::vector<Attempt>& 
 }
 
 Exit supervise(const SuperviseFlags& flags) {
-  const std::string directory = directory_of(flags.command);
+  const run::Options options = options_of(flags.command);
+  const std::string& directory = options.output.dir;
+  const std::optional<NamedHosts> named = named_hosts(flags.command);
+  if (named) require_all(flags.command, *named);
   std::vector<Attempt> attempts;
   Seconds ended = steady_seconds();
   for (;;) {
     bool stopped = false;
-    const Command command = command_for(flags.command, attempts.empty());
+    std::optional<Command> command = flags.command;
+    if (named && !attempts.empty())
+      command = command_on_what_is_left(flags.command, *named, options.parallel.dp == 0, flags.restarts);
+    if (!command) return Exit::Failed;
     const Seconds pause = attempts.empty() ? 0 : steady_seconds() - ended;
-    attempts.push_back(attempt(command, directory, stopped));
+    attempts.push_back(attempt(*command, directory, stopped));
     attempts.back().pause = pause;
     ended = steady_seconds();
     const int exit_code = attempts.back().exit_code;

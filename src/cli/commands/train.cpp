@@ -34,7 +34,6 @@
 #include "profile/host_memory.h"
 #include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
-#include "train/checkpoint/host_copies.h"
 #include "train/checkpoint/settings.h"
 #include "train/machine.h"
 #include "train/run.h"
@@ -132,12 +131,6 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
   const std::string& path = prepared.run.options.output.dir;
   prepared.directory = std::make_unique<train::RunDirectory>(path, start_of(flags));
   if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
-}
-
-// Of a run that was in this directory before.
-void forget_older_copies(const run::Options& options, comm::Communicator& world) {
-  train::clear_copies(
-      train::copies_directory(options.train.buddy_dir, options.output.dir, comm::World(world)));
 }
 
 // Collective. The rank with the directory also removes partial checkpoints and sets later ones aside.
@@ -269,6 +262,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
           exit_code = train_as_world(flags, world, place);
           return;
         }
+        if (flags.source.resumes) bring_copies(flags.source.file, flags.source.overrides, needed, world);
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
         if (world.rank() < needed) exit_code = train_as_world(flags, *part, place);

@@ -79,7 +79,7 @@ std::string listed(const Values& values, Print&& print) {
 
 std::string propose_layers(const std::string& directory) {
   const std::string file = (fs::path(directory) / files::kRunFile).string();
-  const run::Run run = run::lay_out(run::read_options(file), {});
+  const run::Run run = run::resolve(run::read_options(file));
   const std::vector<double> times = rank_times(directory);
   if (std::ssize(times) != run.mesh.world())
     throw InputError(directory + ": its summary has " + counted(std::ssize(times), "rank") +
@@ -89,7 +89,7 @@ std::string propose_layers(const std::string& directory) {
   const std::vector<std::int64_t> layers = run::levelled_layers(run, slowness);
   run::Options options = run.options;
   options.parallel.layers = {.list = Integers(layers.begin(), layers.end())};
-  const run::Run proposed = run::lay_out(std::move(options), {});
+  const run::Run proposed = run::resolve(std::move(options));
   const double ratio = step_seconds(proposed, slowness) / step_seconds(run, slowness);
   std::string text =
       columns({{"devices", listed(slowness, [](double time) { return number(time, 2); }) +

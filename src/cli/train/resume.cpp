@@ -207,6 +207,19 @@ int fit_ranks(run::Options& options, int ranks, bool resumes) {
   return automatic ? static_cast<int>(std::min<std::int64_t>(needed, ranks)) : ranks;
 }
 
+void forget_older_copies(const run::Options& options, comm::Communicator& world) {
+  train::clear_copies(
+      train::copies_directory(options.train.buddy_dir, options.output.dir, comm::World(world)));
+}
+
+void bring_copies(const std::string& file, std::span<const std::string> overrides, int needed,
+                  comm::Communicator& world) {
+  const run::Options options = run::read_options(file, overrides);
+  if (options.train.buddy_every == 0) return;
+  const comm::World ranks(world);
+  train::bring_copies(train::copies_directory(options.train.buddy_dir, options.output.dir, ranks), needed, ranks);
+}
+
 std::vector<std::string> changed_mesh(const run::Run& run) {
   const std::optional<run::Options> before = options_before(run.options.output.dir);
   if (!before) return {};

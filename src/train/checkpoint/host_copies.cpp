@@ -185,6 +185,7 @@ void HostCopies::remove() {
   for (Kept& kept : kept_) {
     for (CopySlot& slot : kept.slots) slot.remove();
   }
+  if (first_on_host_) remove_others(setting_.directory, start_);
   std::error_code error;
   fs::remove(setting_.directory, error);  // by the last rank of the host
 }

@@ -85,6 +85,10 @@ class HostCopies {
 std::string copies_directory(const std::string& memory, const std::string& output_directory,
                              comm::World world);
 
+// Ranks from `working` on will have no work: what their hosts keep goes to the memory of hosts that have.
+// Collective, over all of them.
+void bring_copies(const std::string& directory, int working, comm::World world);
+
 // A new run goes back to no older one's copies. On every host.
 void clear_copies(const std::string& directory);
 

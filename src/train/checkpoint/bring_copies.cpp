@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "comm/launcher.h"
+#include "comm/texts.h"
+#include "files/mapped_file.h"
+#include "schedule/program.h"
+#include "train/checkpoint/copy_slot.h"
+#include "train/checkpoint/host_copies.h"
+
+namespace penstock::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kChannel = static_cast<int>(schedule::Channel::Control);
+constexpr std::size_t kLongestMessage = std::size_t{64} << 20;
+
+// Name and bytes of each copy that is whole, a line each.
+std::string copies_listed(const std::string& directory) {
+  std::ostringstream list;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    try {
+      const files::MappedFile file(entry.path().string());
+      if (contents_of_slot(file.bytes()))
+        list << entry.path().filename().string() << " " << file.bytes().size() << "\n";
+    } catch (const InputError&) {
+      continue;  // removed meanwhile
+    }
+  }
+  return list.str();
+}
+
+// A file that is cut short is no copy, so one that a failure leaves does no harm.
+void receive_file(const std::string& path, std::size_t size, int from, comm::World world) {
+  std::ofstream file(path, std::ios::binary);
+  std::vector<std::byte> message;
+  for (std::size_t first = 0; first < size; first += message.size()) {
+    message.resize(std::min(kLongestMessage, size - first));
+    world->receive(message, from, kChannel).wait();
+    file.write(reinterpret_cast<const char*>(message.data()), std::ssize(message));
+  }
+  if (!file.flush()) throw RunError(path + " cannot be written: " + std::to_string(size) + " bytes wanted");
+}
+
+void send_file(const std::string& path, int to, comm::World world) {
+  const files::MappedFile file(path);
+  const std::span<const std::byte> bytes = file.bytes();
+  for (std::size_t first = 0; first < bytes.size(); first += kLongestMessage)
+    world->send(bytes.subspan(first, std::min(kLongestMessage, bytes.size() - first)), to, kChannel).wait();
+}
+
+}  // namespace
+
+void bring_copies(const std::string& directory, int working, comm::World world) {
+  const std::vector<std::string> hosts = comm::all_texts(comm::host_name(), *world);
+  for (int rank = working; rank < world->size(); ++rank) {
+    const bool first_of_host = std::ranges::find(hosts, hosts[rank]) - hosts.begin() == rank;
+    if (!first_of_host) continue;
+    const int to = (rank - working) % working;
+    const bool sends = world->rank() == rank;
+    std::istringstream list(
+        comm::broadcast_text(sends ? copies_listed(directory) : std::string(), rank, *world));
+    if (world->rank() == to) fs::create_directories(directory);
+    std::string name;
+    for (std::size_t size = 0; list >> name >> size;) {
+      const std::string path = (fs::path(directory) / name).string();
+      if (sends) send_file(path, to, world);
+      if (world->rank() == to) receive_file(path + "-" + hosts[rank], size, rank, world);
+    }
+  }
+}
+
+}  // namespace penstock::train
