@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults at random moments of random runs: none costs a checkpoint, a hang or a bit.
 
-Usage: soak.py PATH/TO/penstock [FAULTS] [--seed N] [--only RUN] [--keep FOLDER]
+Usage: soak.py PATH/TO/penstock [FAULTS] [--seed N] [--only RUN] [--jobs N] [--keep FOLDER]
 
 Runs are drawn one after another until that many faults have been carried out. Each trains one of the models of families.py, is hit,
 goes on with --resume on another mesh, schedule and transport, is hit again, and so on to its end, where it must have the bits of a
 run that nothing disturbed. Exit 0: so it was; 1: not, and what happened is printed with the command that repeats the run, whose
-directory is kept. SIGTERM ends it after the run under way.
+directory is kept. SIGTERM ends it after the runs under way.
 """
 import argparse
 import ctypes
+import multiprocessing
 import os
 import pathlib
 import shutil
@@ -26,7 +27,7 @@ import draw  # noqa: E402
 import families  # noqa: E402
 import trial  # noqa: E402
 from hosts import Hosts  # noqa: E402
-from summary import Tally  # noqa: E402
+from summary import Tally, summary  # noqa: E402
 
 DISK_SIZE = "24m"
 MOST_ATTEMPTS = 30  # of a run, before it is left in peace
@@ -210,30 +211,44 @@ def read_arguments():
     parser.add_argument("faults", type=int, nargs="?", default=200, help="how many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the run of that number alone, however many faults it has")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path("build/soak"), help="where a failed run's directory goes")
     return parser.parse_args()
+
+
+def work(given, job, struck, results):
+    """Every jobs-th run, beginning with that number."""
+    place = Place(given.program.resolve(), pathlib.Path(tempfile.mkdtemp(prefix="penstock-soak-")))
+    tally = Tally(struck, given.faults if given.only is None else sys.maxsize)
+    signal.signal(signal.SIGTERM, lambda *_: tally.ask_for_no_more())
+    number, told = job if given.only is None else given.only, time.monotonic()
+    try:
+        while not tally.enough() and tally.defects() < MOST_DEFECTS:
+            carry_out(place, given.seed, number, tally, given.keep.absolute())
+            number += given.jobs
+            if given.only is not None:
+                break
+            if time.monotonic() - told > 60:
+                told = time.monotonic()
+                print(tally.line(), file=sys.stderr, flush=True)
+    finally:
+        place.close()
+        results.put((tally.found_out(), place.missing))
 
 
 def main():
     given = read_arguments()
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-soak-"))
-    place = Place(given.program.resolve(), folder)
-    tally = Tally(given.seed, given.faults if given.only is None else sys.maxsize)
-    signal.signal(signal.SIGTERM, lambda *_: tally.ask_for_no_more())
-    number = given.only or 0
-    told = time.monotonic()
-    try:
-        while not tally.enough() and tally.defects() < MOST_DEFECTS and (given.only is None or number == given.only):
-            carry_out(place, given.seed, number, tally, given.keep.absolute())
-            number += 1
-            if time.monotonic() - told > 60:
-                told = time.monotonic()
-                print(f"{tally.line()}", file=sys.stderr, flush=True)
-    finally:
-        place.close()
-    print(tally.summary(place.missing))
-    sys.exit(1 if tally.defects() else 0)
+    struck, results, began = multiprocessing.Value("i", 0), multiprocessing.Queue(), time.monotonic()
+    workers = [multiprocessing.Process(target=work, args=(given, job, struck, results)) for job in range(given.jobs if given.only is None else 1)]
+    for worker in workers:
+        worker.start()
+    signal.signal(signal.SIGTERM, lambda *_: [worker.terminate() for worker in workers])
+    found, missing = zip(*(results.get() for _ in workers))
+    for worker in workers:
+        worker.join()
+    print(f"seed {given.seed}, {(time.monotonic() - began) / 60:.0f} minutes, {given.jobs} at a time\n\n{summary(found, missing[0])}")
+    sys.exit(1 if any(part["found"] for part in found) else 0)
 
 
 if __name__ == "__main__":

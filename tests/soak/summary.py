@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a soak has carried out and found."""
 import collections
-import time
 
 import checks
 import draw
 
 
+COUNTED = ("faults", "families", "meshes", "schedules", "transports", "settings", "found")
+LONGEST = ("longest_on", "longest_end")
+
+
 class Tally:
-    def __init__(self, seed, wanted):
-        self.seed, self.wanted, self.began = seed, wanted, time.monotonic()
-        self.faults = collections.Counter()
-        self.on = collections.Counter()  # faults after which the attempt went on
-        self.longest_on, self.longest_end = collections.defaultdict(float), collections.defaultdict(float)
-        self.found = collections.Counter()
-        self.families, self.meshes, self.schedules = collections.Counter(), collections.Counter(), collections.Counter()
-        self.transports, self.settings = collections.Counter(), collections.Counter()
+    """Of one worker; `struck` counts the faults of all."""
+
+    def __init__(self, struck, wanted):
+        self.all, self.wanted = struck, wanted
+        for name in COUNTED + LONGEST:
+            setattr(self, name, collections.Counter())
+
+    def found_out(self):
+        return {name: getattr(self, name) for name in COUNTED + LONGEST}
 
     def started(self, attempt):
         self.meshes[str(attempt.mesh)] += 1
@@ -26,9 +30,10 @@ class Tally:
 
     def struck(self, kind):
         self.faults[kind] += 1
+        with self.all.get_lock():
+            self.all.value += 1
 
     def went_on(self, kind, seconds):
-        self.on[kind] += 1
         self.longest_on[kind] = max(self.longest_on[kind], seconds)
 
     def ended(self, kind, seconds):
@@ -44,27 +49,28 @@ class Tally:
         self.wanted = 0
 
     def enough(self):
-        return self.faults.total() >= self.wanted
+        return self.all.value >= self.wanted
 
     def defects(self):
         return self.found.total()
 
     def line(self):
-        minutes = (time.monotonic() - self.began) / 60
-        return f"{self.faults.total()} faults, {self.families.total()} runs, {self.meshes.total()} starts, {minutes:.0f} min, {self.defects()} failures"
+        return f"{self.faults.total()} faults, {self.families.total()} runs, {self.meshes.total()} starts, {self.defects()} failures"
 
-    def summary(self, missing):
-        minutes = (time.monotonic() - self.began) / 60
-        row = [self.faults.total(), self.families.total(), self.meshes.total(), *(self.found[kind] for kind in checks.KINDS)]
-        lines = [f"seed {self.seed}, {minutes:.0f} minutes", "",
-                 "| faults | runs that came to their end | starts | " + " | ".join(checks.KINDS) + " |", "|" + "---|" * len(row),
-                 "| " + " | ".join(f"{value:,}" for value in row) + " |", "",
-                 "| fault | times | until the run went on, s at most | until it had ended, s at most |", "|---|---|---|---|"]
-        for kind in draw.KINDS:
-            on = f"{self.longest_on[kind]:.1f}" if self.longest_on[kind] else ""
-            end = f"{self.longest_end[kind]:.1f}" if self.longest_end[kind] else ""
-            lines.append(f"| {kind} | {self.faults[kind] if kind not in missing else 'not here: ' + missing[kind]} | {on} | {end} |")
-        for name, counts in (("models, by finished runs", self.families), ("meshes, by starts", self.meshes), ("schedules", self.schedules),
-                             ("transports", self.transports), ("shards, policies, offloading", self.settings)):
-            lines += ["", f"{name}: " + ", ".join(f"{key} ({count})" for key, count in sorted(counts.items()))]
-        return "\n".join(lines)
+
+def summary(parts, missing):
+    """Of what several workers have found out."""
+    total = {name: sum((part[name] for part in parts), collections.Counter()) for name in COUNTED}
+    longest = {name: {kind: max(part[name][kind] for part in parts) for kind in draw.KINDS} for name in LONGEST}
+    row = [total[name].total() for name in ("faults", "families", "meshes")] + [total["found"][kind] for kind in checks.KINDS]
+    lines = ["| faults | runs that came to their end | starts | " + " | ".join(checks.KINDS) + " |", "|" + "---|" * len(row),
+             "| " + " | ".join(f"{value:,}" for value in row) + " |", "",
+             "| fault | times | until the run went on, s at most | until it had ended, s at most |", "|---|---|---|---|"]
+    for kind in draw.KINDS:
+        seconds = [f"{longest[name][kind]:.1f}" if longest[name][kind] else "" for name in LONGEST]
+        times = f"not here: {missing[kind]}" if kind in missing else total["faults"][kind]
+        lines.append(f"| {kind} | {times} | " + " | ".join(seconds) + " |")
+    for title, name in (("models, by finished runs", "families"), ("meshes, by starts", "meshes"), ("schedules", "schedules"),
+                        ("transports", "transports"), ("shards, policies, offloading", "settings")):
+        lines += ["", f"{title}: " + ", ".join(f"{key} ({count})" for key, count in sorted(total[name].items()))]
+    return "\n".join(lines)

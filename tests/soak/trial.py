@@ -14,7 +14,7 @@ from processes import Processes
 SLACK = 10  # s beyond train.timeout, within which a run that cannot go on must have ended
 AFTERWARDS = 10  # s, until nothing of an attempt is running
 LOOK = 0.003  # s
-START = 120  # s, to the first step on a busy machine
+START = 240  # s, for a step on a busy machine
 FAKE_TIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
 ENDED_BY = {3, 128 + signal.SIGKILL}  # exit codes of a run that a fault has ended: told by itself, or by a signal
 
@@ -111,7 +111,8 @@ class Trial:
             self.processes.send(process, signal.SIGCONT)
         self.tally.struck(fault.kind)
         done = self.steps()
-        goes_on = self.wait_until(lambda: self.steps() > done, self.attempt.timeout + SLACK)
+        # A rank that waits too long ends the run; else it goes on, however slow the machine is.
+        goes_on = self.wait_until(lambda: self.steps() > done, self.attempt.timeout + START)
         self.tally.went_on(fault.kind, time.monotonic() - began)
         if fault.kind == draw.CLOCK:  # an event may be written after the line of its step
             goes_on = goes_on and self.wait_until(lambda: self.has_jumped(fault.seconds), SLACK, "clock")
