@@ -217,7 +217,8 @@ void bring_copies(const std::string& file, std::span<const std::string> override
   const run::Options options = run::read_options(file, overrides);
   if (options.train.buddy_every == 0) return;
   const comm::World ranks(world);
-  train::bring_copies(train::copies_directory(options.train.buddy_dir, options.output.dir, ranks), needed, ranks);
+  train::bring_copies(train::copies_directory(options.train.buddy_dir, options.output.dir, ranks), needed,
+                      ranks);
 }
 
 std::vector<std::string> changed_mesh(const run::Run& run) {
