@@ -53,6 +53,7 @@ slimpipe() { python3 bench/slimpipe.py "$program"; }
 exchange() { python3 bench/exchange.py "$program"; }
 soak() { python3 tests/soak/soak.py "$program" ${quick:+10} "${options[@]}"; }
 demo() { python3 bench/demo.py; }
+fuzz() { if [ -n "$quick" ]; then ./dev fuzz --inputs 1000; else ./dev fuzz --inputs 1000000; fi; }
 pictures() {
   local show="$program show --schedule slimpipe -p 4 --format svg"
   $show -m 2 -n 8 > docs/pictures/slimpipe.svg
@@ -69,7 +70,8 @@ run() {
   mv "build/bench/$1.partial" "$kept/$1.txt"
 }
 
-names="generators simulate reality forecast reference_fit reference plan papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange soak demo pictures"
+names="generators simulate reality forecast reference_fit reference plan papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange demo pictures"
+asked="fuzz soak"  # hours: only by name
 wanted=""
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done
 options=("$@")
@@ -84,7 +86,7 @@ case "$wanted" in
 esac
 mkdir -p build/bench "$kept"
 for name in ${wanted:-$names}; do
-  [[ " $names " == *" $name "* ]] || { echo "no benchmark is called \"$name\"; there are: $names" >&2; exit 2; }
+  [[ " $names $asked " == *" $name "* ]] || { echo "no benchmark is called \"$name\"; there are: $names $asked" >&2; exit 2; }
   if [ "$name" = pictures ]; then pictures; echo "written: docs/pictures/slimpipe*.svg, mesh.svg"; else run "$name"; fi
 done
 [ -n "$quick" ] || python3 bench/figures.py || { echo "the documents name figures, listed above, that are others now" >&2; exit 1; }

@@ -14,7 +14,9 @@ namespace penstock {
 
 class FaultyFiles : public files::FileSystem {
  public:
-  enum class Fault { Once, ForGood };  // for good: as if the process had been killed at that call
+  // For good: as if the process had been killed at that call. Short: if that call writes, it writes a part,
+  // and the call after it fails.
+  enum class Fault { Once, ForGood, Short };
 
   static constexpr int kNever = std::numeric_limits<int>::max();
 
@@ -38,12 +40,21 @@ class FaultyFiles : public files::FileSystem {
   ssize_t write(int descriptor, std::span<const std::byte> bytes) override {
     if (gated_) opened_.wait();
     if (fails()) return -1;
-    return FileSystem::write(descriptor, bytes.first(std::min(bytes.size(), longest_write_)));
+    return FileSystem::write(descriptor, shortened(bytes));
   }
   ssize_t write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset) override {
     if (gated_) opened_.wait();
     if (fails()) return -1;
-    return FileSystem::write_at(descriptor, bytes.first(std::min(bytes.size(), longest_write_)), offset);
+    return FileSystem::write_at(descriptor, shortened(bytes), offset);
+  }
+  ssize_t read_at(int descriptor, std::span<std::byte> bytes, std::int64_t offset) override {
+    return fails() ? -1 : FileSystem::read_at(descriptor, bytes, offset);
+  }
+  int open_unnamed(const std::string& directory) override {
+    return fails() ? -1 : FileSystem::open_unnamed(directory);
+  }
+  int reserve(int descriptor, std::int64_t bytes) override {
+    return fails() ? -1 : FileSystem::reserve(descriptor, bytes);
   }
   int resize(int descriptor, std::int64_t bytes) override {
     return fails() ? -1 : FileSystem::resize(descriptor, bytes);
@@ -60,15 +71,29 @@ class FaultyFiles : public files::FileSystem {
  private:
   bool fails() {
     const int call = calls_++;
-    const bool now = fault_ == Fault::Once ? call == at_ : call >= at_;
-    if (now) errno = error_;
+    const bool now = fault_ == Fault::ForGood ? call >= at_
+                     : fault_ == Fault::Once  ? call == at_
+                                              : torn_.load();
+    if (now) {
+      torn_ = false;
+      errno = error_;
+    }
     return now;
+  }
+
+  // Of the call that fails() has counted.
+  std::span<const std::byte> shortened(std::span<const std::byte> bytes) {
+    bytes = bytes.first(std::min(bytes.size(), longest_write_));
+    if (fault_ != Fault::Short || calls_ - 1 != at_ || bytes.size() < 2) return bytes;
+    torn_ = true;
+    return bytes.first(bytes.size() / 2);
   }
 
   int at_;
   int error_;
   Fault fault_;
   std::atomic<int> calls_ = 0;
+  std::atomic<bool> torn_ = false;  // the call before wrote a part
   std::atomic<bool> gated_ = false;
   std::promise<void> gate_;
   std::shared_future<void> opened_{gate_.get_future()};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/units.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -22,7 +24,7 @@ std::string with_unit(double value, const char* unit) {
 }  // namespace
 
 std::string print_bytes(Bytes bytes) {
-  if (bytes < 0) return "-" + print_bytes(-bytes);
+  if (bytes < 0) return "-" + print_bytes(-std::max(bytes, -std::numeric_limits<Bytes>::max()));
   if (bytes < KiB) return std::to_string(bytes) + " B";
   const auto value = static_cast<double>(bytes);
   if (bytes < MiB) return with_unit(value / KiB, "KiB");
@@ -37,7 +39,7 @@ std::string print_seconds(Seconds seconds) {
   if (seconds < 1e-3) return with_unit(seconds * 1e6, "us");
   if (seconds < 1) return with_unit(seconds * 1e3, "ms");
   if (seconds < 60) return with_unit(seconds, "s");
-  const auto whole = static_cast<long long>(seconds + 0.5);
+  const auto whole = static_cast<long long>(std::min(seconds, 1e15) + 0.5);  // a file may name any number
   std::array<char, 64> text{};
   if (whole < 3600) {
     std::snprintf(text.data(), text.size(), "%lld min %02lld s", whole / 60, whole % 60);

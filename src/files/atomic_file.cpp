@@ -30,11 +30,32 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::commit() {
+  flush();
+  take_name();
+}
+
+void AtomicFile::flush() {
   PENSTOCK_CHECK(descriptor_ >= 0, "a file is committed once");
   if (file_system().flush(descriptor_) != 0) fail_to("cannot be flushed", path_);
+}
+
+void AtomicFile::take_name() {
   if (file_system().rename(temporary_, path_) != 0) fail_to("cannot be renamed to its name", path_);
   close(std::exchange(descriptor_, -1));
   flush_directory(std::filesystem::path(path_).parent_path().string());
+}
+
+void AtomicFile::give_name_back() { file_system().remove(path_); }
+
+void commit_together(std::span<AtomicFile* const> files) {
+  for (AtomicFile* file : files) file->flush();
+  std::size_t named = 0;
+  try {
+    for (; named < files.size(); ++named) files[named]->take_name();
+  } catch (...) {
+    while (named > 0) files[--named]->give_name_back();
+    throw;
+  }
 }
 
 void write_atomically(const std::string& path, std::string_view text) {

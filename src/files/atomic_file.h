@@ -24,10 +24,19 @@ class AtomicFile {
   void commit();
 
  private:
+  friend void commit_together(std::span<AtomicFile* const> files);
+  void flush();
+  void take_name();
+  void give_name_back();
+
   std::string path_;
   std::string temporary_;
   int descriptor_ = -1;
 };
+
+// Commits files whose names are free, all or none: flushes each before the first is renamed, and if a rename
+// fails removes those before it.
+void commit_together(std::span<AtomicFile* const> files);
 
 void write_atomically(const std::string& path, std::string_view text);
 

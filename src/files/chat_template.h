@@ -24,6 +24,9 @@ class ChatTemplate {
   // file and line: {content} missing, braces that do not close, other names in them.
   explicit ChatTemplate(const std::string& name);
 
+  // Of such a file's contents; `origin` names them in messages.
+  ChatTemplate(std::string_view turn, const std::string& origin) { parse(turn, origin); }
+
   // Of assistants' turns what follows the role is learnt, up to the turn's end; with `all`, every turn.
   std::vector<TextPart> render(const std::vector<Message>& messages, bool all) const;
 

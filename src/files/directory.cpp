@@ -26,6 +26,17 @@ void make_directory(const std::string& path) {
   fail_to("cannot be made", path);
 }
 
+int make_directories(const std::string& path) {
+  fs::path there;
+  for (const fs::path& name : fs::path(path)) {
+    there /= name;
+    std::error_code error;
+    if (fs::is_directory(there, error)) continue;
+    if (file_system().make_directory(there.string()) != 0 && errno != EEXIST) return -1;
+  }
+  return 0;
+}
+
 void publish_directory(const std::string& temporary, const std::string& path) {
   flush_directory(temporary);
   if (file_system().rename(temporary, path) != 0) fail_to("cannot be given its name", path);

@@ -12,6 +12,9 @@ void flush_directory(const std::string& path);
 // Creates the directory if missing; its parent must exist. Throws RunError naming the path.
 void make_directory(const std::string& path);
 
+// Creates the directory and those above it that are missing. Returns -1 and sets errno on failure.
+int make_directories(const std::string& path);
+
 // Gives a directory whose files have been flushed its final name, which must be free. Throws RunError naming
 // it.
 void publish_directory(const std::string& temporary, const std::string& path);

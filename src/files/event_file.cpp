@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files/event_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -99,9 +98,19 @@ std::string event_record(std::string_view event) {
 EventFile::EventFile(const std::string& directory, std::int64_t last_step) {
   for (int number = 0; descriptor_ < 0; ++number) {
     path_ = new_name(directory, number);
-    descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    descriptor_ = file_system().open(path_, OpenFor::New);
     if (descriptor_ < 0 && errno != EEXIST) fail_to("cannot be written", path_);
   }
+  try {
+    write_start(last_step);
+  } catch (...) {
+    close(descriptor_);
+    file_system().remove(path_);
+    throw;
+  }
+}
+
+void EventFile::write_start(std::int64_t last_step) {
   std::string version = event_of(0);
   put_bytes(version, kFileVersion, "brain.Event:2");
   write_record(version);

@@ -31,6 +31,7 @@ class EventFile {
   const std::string& path() const { return path_; }
 
  private:
+  void write_start(std::int64_t last_step);
   void write_record(std::string_view event);
 
   std::string path_;

@@ -41,7 +41,7 @@ void write_in_parts(std::span<const std::byte> bytes, const std::string& path, W
 }  // namespace
 
 int FileSystem::open(const std::string& path, OpenFor purpose) {
-  constexpr std::array kStart{O_TRUNC, O_APPEND, 0};
+  constexpr std::array kStart{O_TRUNC, O_APPEND, 0, O_APPEND | O_EXCL};
   const int start = kStart.at(static_cast<std::size_t>(purpose));
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | start, 0666);
 }

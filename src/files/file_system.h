@@ -11,8 +11,9 @@
 
 namespace penstock::files {
 
-// Truncate the file, append to it, or overwrite parts of it.
-enum class OpenFor : std::uint8_t { Writing, Appending, Parts };
+// Truncate the file, append to it, overwrite parts of it, or append to one that must not be there yet
+// (EEXIST).
+enum class OpenFor : std::uint8_t { Writing, Appending, Parts, New };
 
 // The real file system. Calls return -1 and set errno on failure, as the system's do. Any thread.
 class FileSystem {

@@ -10,11 +10,13 @@
 namespace penstock::files {
 
 SentencePiece::SentencePiece(const std::string& path)
+    : SentencePiece(MappedFile(path).text(), printable(path, 500)) {}
+
+SentencePiece::SentencePiece(std::string_view serialized, const std::string& origin)
     : model_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
-  const MappedFile file(path);
-  const auto status = model_->LoadFromSerializedProto(file.text());
+  const auto status = model_->LoadFromSerializedProto(serialized);
   if (!status.ok() || model_->GetPieceSize() <= 0) {
-    throw InputError(printable(path, 500) + ": is no SentencePiece model" +
+    throw InputError(origin + ": is no SentencePiece model" +
                      (status.ok() ? "" : ": " + printable(status.ToString(), 200)));
   }
 }

@@ -22,6 +22,24 @@ std::string json_fault(std::string_view text, std::size_t byte) {
          " cannot go on with \"" + printable(text.substr(before.size(), 1)) + "\"";
 }
 
+bool is_nested_beyond(std::string_view text, int deepest) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (quoted) {
+      i += c == '\\';
+    } else if (c == '[' || c == '{') {
+      if (++depth > deepest) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 json parse_strictly(std::string_view text, std::string_view origin, std::string_view what, int deepest) {
   const auto fail = [&](const std::string& why) {
     throw InputError(std::string(origin) + ": " + std::string(what) + " " + why);

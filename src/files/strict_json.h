@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict parsing of external JSON.
+// Parsing of external JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,6 +12,17 @@ namespace penstock::files {
 // ("the header").
 nlohmann::json parse_strictly(std::string_view text, std::string_view origin, std::string_view what,
                               int deepest);
+
+// Whether brackets outside of strings open more than `deepest` levels.
+bool is_nested_beyond(std::string_view text, int deepest);
+
+// The whole text as one JSON value; a discarded one for what is not JSON or is nested beyond `deepest`
+// levels, since the library copies and prints values by recursion.
+template <class Json = nlohmann::json>
+Json parse_or_discard(std::string_view text, int deepest = 16) {
+  if (is_nested_beyond(text, deepest)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
 
 // Where a text that is not JSON goes wrong, in words; `byte` counts from 1, as the JSON library's errors do.
 std::string json_fault(std::string_view text, std::size_t byte);

@@ -60,7 +60,7 @@ class Run {
       metrics_.emplace(directory_->metrics(), done_);
       curves_.emplace(directory_->path(), done_);
     }
-    machine_flops_ = measure_matmul_rate(run.precision);
+    machine_flops_ = control.machine_flops > 0 ? control.machine_flops : measure_matmul_rate(run.precision);
     world_->all_reduce(&machine_flops_, 1, comm::Type::F64, comm::Reduction::Sum);
     if (directory_ && data_.is_text() && data_.evaluation_batches() > 0)
       summary_.bigram_loss = bigram_loss(data_);

@@ -41,6 +41,7 @@ struct RunControl {
   std::function<bool()> stop_asked;    // called on every rank after each step, on the run's thread
   bool profile = false;                // time every kernel call
   FlightRecorder* recorder = nullptr;  // of this rank; may be null
+  Flops machine_flops = 0;             // of a rank, for the MFU; 0: measured at the start
 };
 
 // The result of a run on rank 0; empty on the others.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "failure.h"
+#include "faulty_files.h"
 #include "files/crc32c.h"
 #include "scratch.h"
 
@@ -114,6 +115,16 @@ TEST(EventFile, BeginsWithItsVersionAndSaysWhereARunGoesOn) {
 TEST(EventFile, NamesADirectoryThatItCannotWriteTo) {
   EXPECT_NE(failure<RunError>([] { EventFile("/proc/none", 0); }).find("/proc/none/events.out.tfevents."),
             std::string::npos);
+}
+
+TEST(EventFile, LeavesNoFileThatCouldNotBeBegun) {
+  for (int at = 0; at < 3; ++at) {
+    const Scratch scratch;
+    const FaultyFiles full(at);
+    EXPECT_NE(failure<RunError>([&] { EventFile(scratch.path(), 7); }).find("No space left"),
+              std::string::npos);
+    EXPECT_TRUE(std::filesystem::is_empty(scratch.path())) << at;
+  }
 }
 
 }  // namespace

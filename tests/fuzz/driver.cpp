@@ -19,11 +19,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "fuzz/allocations.h"
 #include "fuzz/coverage.h"
 #include "fuzz/mutate.h"
 
 // Present when a sanitizer is linked: called before the process dies.
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
+
+// Otherwise it ends the process without a word to others.
+extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
 
 namespace penstock::fuzz {
 namespace {
@@ -31,12 +35,14 @@ namespace {
 constexpr std::size_t kMostBytes = 1 << 14;
 constexpr std::size_t kMostAccepted = 4096;
 constexpr double kSlowSeconds = 10;
-constexpr std::size_t kMostBytesKept = 2048;  // of a file that joins the corpus
-constexpr std::size_t kMostFilesKept = 64;    // by one call
+constexpr std::size_t kTimesInput = 4, kAllocated = 64 << 20;  // may be allocated for an input
+constexpr std::size_t kMostBytesKept = 2048;                   // of a file that joins the corpus
+constexpr std::size_t kMostFilesKept = 64;                     // by one call
 
 struct Options {
   std::string corpus;
   double seconds = 10;
+  long inputs = 0;  // instead of the seconds; 0: not given
   unsigned long seed = 1;
   std::string save = "fuzz-failure.bin";
   bool grow = false;
@@ -49,6 +55,8 @@ Options parse_options(int argc, char** argv) {
     const bool has_value = i + 1 < argc;
     if (word == "--seconds" && has_value) {
       options.seconds = std::stod(argv[++i]);
+    } else if (word == "--inputs" && has_value) {
+      options.inputs = std::stol(argv[++i]);
     } else if (word == "--seed" && has_value) {
       options.seed = std::stoul(argv[++i]);
     } else if (word == "--save" && has_value) {
@@ -113,10 +121,14 @@ void save_and_die(int signal) {
   raise(signal);
 }
 
-// A sanitizer calls back; without one the signals of a dying process do, on a stack of their own, since the
-// other may be full.
+// The address sanitizer calls back, the one for undefined behaviour aborts; without them the signals of a
+// dying process do, on a stack of their own, since the other may be full.
 void save_input_at_death() {
-  if (__sanitizer_set_death_callback != nullptr) return __sanitizer_set_death_callback(save_present_input);
+  if (__sanitizer_set_death_callback != nullptr) {
+    __sanitizer_set_death_callback(save_present_input);
+    ::signal(SIGABRT, save_and_die);
+    return;
+  }
   static std::array<char, 1 << 16> room;
   stack_t stack{};
   stack.ss_sp = room.data();
@@ -133,6 +145,7 @@ class Fuzzer {
   Fuzzer(Target target, const Options& options, std::vector<std::string> corpus)
       : target_(target),
         seconds_(options.seconds),
+        most_inputs_(options.inputs),
         grow_(options.grow),
         inputs_(std::move(corpus)),
         mutator_(options.seed, options.grow ? kMostBytesKept : kMostBytes) {
@@ -141,6 +154,7 @@ class Fuzzer {
 
   // False on a defect.
   bool run() {
+    const Seconds begin = steady_seconds();
     const std::size_t seeds = inputs_.size();
     for (std::size_t i = 0; i < seeds; ++i) {
       if (!try_input(inputs_[i])) return false;
@@ -148,14 +162,17 @@ class Fuzzer {
     }
     if (grow_ && covered_features().empty())
       throw std::runtime_error("this build does not say what an input reaches; take the preset coverage");
-    const Seconds begin = steady_seconds();
-    while (steady_seconds() - begin < seconds_) {
+    while (most_inputs_ > 0 ? tried_ < most_inputs_ : steady_seconds() - begin < seconds_) {
       const std::string& base = inputs_[mutator_.below(inputs_.size())];
       const std::string& other = inputs_[mutator_.below(inputs_.size())];
       if (!try_input(mutator_.mutate(base, other))) return false;
       if (grow_ && new_inputs_.note(present_input, covered_features())) keep();
     }
-    std::cout << "fuzz: " << tried_ << " inputs, " << accepted_ << " accepted, no defect\n";
+    std::cout << "fuzz: " << tried_ << " inputs, " << accepted_ << " accepted, "
+              << number(steady_seconds() - begin, 0) << " s, ";
+    if (counts_allocations())
+      std::cout << number(static_cast<double>(most_allocated_) / (1 << 20), 1) << " MiB at most, ";
+    std::cout << "no defect\n";
     return true;
   }
 
@@ -168,6 +185,7 @@ class Fuzzer {
     ++tried_;
     const Seconds begin = steady_seconds();
     if (grow_) begin_coverage();
+    begin_allocations();
     try {
       target_(present_input);
       accept();
@@ -176,8 +194,18 @@ class Fuzzer {
       std::cerr << "fuzz: input " << tried_ << ": " << printable(error.what(), 2000) << '\n';
       return false;
     }
+    if (!allocated_little()) return false;
     if (steady_seconds() - begin <= kSlowSeconds) return true;
     std::cerr << "fuzz: input " << tried_ << " took " << steady_seconds() - begin << " s\n";
+    return false;
+  }
+
+  bool allocated_little() {
+    const std::size_t most = most_allocated();
+    most_allocated_ = std::max(most_allocated_, most);
+    if (most <= kTimesInput * present_input.size() + kAllocated) return true;
+    std::cerr << "fuzz: input " << tried_ << " of " << present_input.size() << " bytes made " << most
+              << " bytes be allocated\n";
     return false;
   }
 
@@ -197,12 +225,14 @@ class Fuzzer {
 
   Target target_;
   double seconds_;
+  long most_inputs_;
   bool grow_;
   NewInputs new_inputs_;
   std::vector<std::string> inputs_;
   Mutator mutator_;
   long tried_ = 0;
   long accepted_ = 0;
+  std::size_t most_allocated_ = 0;
 };
 
 }  // namespace

@@ -8,9 +8,6 @@
 #include <deque>
 #include <filesystem>
 
-#include "base/error.h"
-#include "failure.h"
-#include "faulty_files.h"
 #include "files/checksum.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/parameters/parameter_maker.h"
@@ -114,37 +111,6 @@ TEST(FileShares, OfRanksThatOwnNothingTouchNoFile) {
   train::write_share(scratch / "none", none);
   EXPECT_FALSE(std::filesystem::exists(scratch / "none"));
   EXPECT_EQ(train::word_sums_of(none), std::vector<std::uint64_t>{0});
-}
-
-// Rank by rank and call by call.
-TEST(WeightsFile, StaysTheOldOneWhenWritingFails) {
-  const Scratch scratch;
-  const run::Run run = planned(small_options("slimpipe", 2, 4, "f32"));
-  const auto write = [&] {
-    on_ranks(run, [&](comm::Communicator& world) {
-      train::Trainer trainer(run, world);
-      train::write_weights(scratch / "x", run.shape(), trainer.parameters(), world);
-    });
-  };
-  scratch.write("x", "old");
-  int calls = 0;
-  {
-    const FaultyFiles counting;
-    write();
-    calls = counting.calls();
-  }
-  const std::string whole = scratch.read("x");
-  EXPECT_GT(calls, 80);
-  for (int at = 0; at + 1 < calls; at += 11) {  // the last call is of no consequence
-    scratch.write("x", "old");
-    const FaultyFiles full(at, ENOSPC);
-    const std::string failed = failure<RunError>(write);
-    EXPECT_NE(failed.find("No space left on device"), std::string::npos) << at << ": " << failed;
-    EXPECT_EQ(scratch.read("x"), "old");
-    EXPECT_FALSE(std::filesystem::exists(scratch / "x.part"));
-  }
-  write();
-  EXPECT_EQ(scratch.read("x"), whole);
 }
 
 }  // namespace

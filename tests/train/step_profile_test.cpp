@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/record/step_profile.h"
+#include "train/record/named_profile.h"
 
 #include <gtest/gtest.h>
 

@@ -150,6 +150,14 @@ void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision
        (decision.again ? "starts again in " + print_seconds(decision.pause) : decision.why + ": gives up"));
 }
 
+// On a full disk a run may still be started again.
+template <class Write>
+void record(Write&& write) try {
+  write();
+} catch (const RunError& failure) {
+  tell(std::string(failure.what()) + "; the attempts are not recorded");
+}
+
 // The summary and the page that the last attempt wrote know of no attempts.
 void tell_of_attempts(const std::string& directory, const std::vector<Attempt>& attempts) {
   const std::string summary = path_in(directory, files::kSummary);
@@ -179,11 +187,13 @@ Exit supervise(const SuperviseFlags& flags) {
     attempts.back().pause = pause;
     ended = steady_seconds();
     const int exit_code = attempts.back().exit_code;
-    std::error_code error;
-    if (fs::is_directory(directory, error))
-      files::write_atomically(path_in(directory, files::kAttempts), to_json(attempts));
+    record([&] {
+      std::error_code error;
+      if (fs::is_directory(directory, error))
+        files::write_atomically(path_in(directory, files::kAttempts), to_json(attempts));
+    });
     const bool good = exit_code == static_cast<int>(Exit::Done);
-    if (good) tell_of_attempts(directory, attempts);
+    if (good) record([&] { tell_of_attempts(directory, attempts); });
     if (good || stopped) {
       std::cout << print_time_use(attempts);
       return good ? Exit::Done : Exit::Failed;

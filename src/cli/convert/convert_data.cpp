@@ -212,8 +212,7 @@ std::string convert_data(const DataConversion& conversion) {
                           conversion.json_lines || names_json_lines(source)};
     convert_source(encoder, texts[i].text(), writers, progress);
   }
-  writers.mask.commit();  // a pair without its mask would have every token for a target
-  writers.pair.commit();
+  writers.pair.commit(writers.mask.file());
   progress.finish();
   const files::MegatronWriter& writer = writers.pair;
   const std::int64_t learnt = writers.mask.learnt();

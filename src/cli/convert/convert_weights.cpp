@@ -12,7 +12,9 @@
 #include "cli/convert/byte_progress.h"
 #include "cli/convert/model_source.h"
 #include "files/atomic_file.h"
+#include "files/directory.h"
 #include "files/elements.h"
+#include "files/file_system.h"
 #include "files/run_files.h"
 #include "model/parameters.h"
 #include "run/options.h"
@@ -44,22 +46,19 @@ class NewFolder {
     std::error_code error;
     if (fs::exists(path_, error) && !fs::is_empty(path_, error))
       throw InputError(printable(path_, 500) + " is there already; name another target");
-    if (!fs::create_directory(temporary_, error))
-      throw InputError(printable(path_, 500) + " cannot be made: " + error.message());
+    const std::string parent = fs::path(temporary_).parent_path();
+    if (!parent.empty() && !fs::is_directory(parent, error))
+      throw InputError(printable(path_, 500) + " cannot be made: there is no folder \"" +
+                       printable(parent, 500) + "\"");
+    files::remove_all(temporary_);  // of a process of this number that was killed
+    if (files::file_system().make_directory(temporary_) != 0) files::fail_to("cannot be made", path_);
   }
-  ~NewFolder() {
-    std::error_code error;
-    fs::remove_all(temporary_, error);
-  }
+  ~NewFolder() { files::remove_all(temporary_); }
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
   std::string file(const std::string& name) const { return (fs::path(temporary_) / name).string(); }
-  void publish() const {
-    std::error_code error;
-    fs::rename(temporary_, path_, error);
-    if (error) throw RunError(printable(path_, 500) + " cannot be made: " + error.message());
-  }
+  void publish() const { files::publish_directory(temporary_, path_); }
 
  private:
   std::string path_, temporary_;

@@ -19,6 +19,8 @@
 #include "comm/texts.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
+#include "files/directory.h"
+#include "files/file_system.h"
 #include "files/mapped_file.h"
 #include "run/settle.h"
 #include "train/machine.h"
@@ -136,7 +138,8 @@ std::string keep_profile(const ProfileKey& key, const std::string& text) {
   const std::string path = profile_path(key);
   if (path.empty()) return {};
   try {
-    fs::create_directories(fs::path(path).parent_path());
+    const std::string folder = fs::path(path).parent_path().string();
+    if (files::make_directories(folder) != 0) files::fail_to("cannot be made", folder);
     files::write_atomically(path, text);
     return path;
   } catch (const std::exception& failure) {

@@ -9,6 +9,7 @@
 #include "base/columns.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "files/strict_json.h"
 
 namespace penstock::cli {
 namespace {
@@ -150,7 +151,7 @@ std::string print_time_use(const std::vector<Attempt>& attempts) {
 }
 
 std::string with_time_use(const std::string& summary, const std::vector<Attempt>& attempts) {
-  Json document = Json::parse(summary, nullptr, /*allow_exceptions=*/false);
+  Json document = files::parse_or_discard<Json>(summary);
   if (!document.is_object()) return summary;
   document["attempts"] = attempts.size();
   document["time"] = json_of(time_use(attempts));
@@ -160,7 +161,7 @@ std::string with_time_use(const std::string& summary, const std::vector<Attempt>
 Recorded recorded_in(const std::string& metrics) {
   Recorded recorded;
   for (const std::string_view line : split(metrics, '\n')) {
-    const Json values = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json values = files::parse_or_discard<Json>(line);
     if (!values.is_object() || !values.contains("step") || !values["step"].is_number_integer()) continue;
     const DoneStep step{.step = values["step"],
                         .seconds = number_in(values, "step_s"),

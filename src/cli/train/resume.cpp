@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
@@ -14,6 +13,7 @@
 #include "comm/texts.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
+#include "files/strict_json.h"
 #include "run/replicas.h"
 #include "train/checkpoint/host_copies.h"
 #include "train/checkpoint/settings.h"
@@ -48,7 +48,7 @@ std::int64_t summarised_steps(const std::string& directory, comm::Communicator& 
   const std::string path = (fs::path(directory) / files::kSummary).string();
   std::error_code error;
   if (world.rank() == 0 && fs::is_regular_file(path, error)) {
-    const auto summary = nlohmann::json::parse(files::read_text(path, kLongestSummary), nullptr, false);
+    const auto summary = files::parse_or_discard(files::read_text(path, kLongestSummary));
     const auto told = summary.find("steps");
     if (told != summary.end() && told->is_number_unsigned()) steps = told->get<std::int64_t>();
   }

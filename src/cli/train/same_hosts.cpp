@@ -12,6 +12,7 @@
 #include "comm/texts.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
+#include "files/directory.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 
@@ -70,8 +71,7 @@ Refusal refuse_other_directories(const std::string& directory, comm::Communicato
                           }),
                           world);
   if (!refusal) refusal = agree(refusal_of([&] { require_token(directory, file, token, world); }), world);
-  std::error_code error;
-  if (writes) std::filesystem::remove(file, error);
+  if (writes) files::remove_all(file);
   return refusal;
 }
 

@@ -45,8 +45,4 @@ void LossMaskWriter::add(std::string_view learnt) {
   learnt_ += ones;
 }
 
-void LossMaskWriter::commit() {
-  if (file_) file_->commit();
-}
-
 }  // namespace penstock::files

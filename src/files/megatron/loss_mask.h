@@ -36,8 +36,8 @@ class LossMaskWriter {
 
   void add(std::string_view learnt);  // of each further token 1 or 0
 
-  // Writes the file, unless all tokens are targets. It has a temporary name until then.
-  void commit();
+  // To be committed with the pair; null where all tokens are targets, which needs no file.
+  AtomicFile* file() { return file_.get(); }
 
   std::int64_t learnt() const { return learnt_; }
 

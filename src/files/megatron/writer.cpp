@@ -2,30 +2,22 @@
 #include "files/megatron/writer.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/text.h"
-#include "files/file_system.h"
 
 namespace penstock::files {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 20;
+constexpr std::size_t kLengths = 1 << 18;  // at a time
+constexpr Bytes kLengthBytes = sizeof(std::int32_t);
 constexpr std::int32_t kGoesOn = std::int32_t{1} << 31;  // flag in a length: the document continues
 
-[[noreturn]] void fail(const std::string& path) {
-  throw RunError(printable(path, 500) + " cannot be written: " + std::strerror(errno));
-}
-
-// An unnamed file in the directory of the output, which needs the space anyway.
-std::FILE* open_unnamed(const std::string& prefix) {
+// The directory of the output, which needs the space anyway.
+std::string folder_of(const std::string& prefix) {
   const std::string folder = std::filesystem::path(prefix).parent_path().string();
-  const int descriptor = file_system().open_unnamed(folder.empty() ? "." : folder);
-  if (descriptor < 0) fail(prefix + ".idx");
-  return fdopen(descriptor, "w+b");
+  return folder.empty() ? "." : folder;
 }
 
 }  // namespace
@@ -35,10 +27,7 @@ MegatronWriter::MegatronWriter(const std::string& prefix, TokenType type, std::i
       longest_sequence_(longest_sequence),
       bin_(prefix + ".bin"),
       idx_(prefix + ".idx"),
-      lengths_(open_unnamed(prefix), std::fclose),
-      lengths_name_(prefix + ".idx") {
-  PENSTOCK_CHECK(lengths_ != nullptr, "a descriptor just opened makes a stream");
-}
+      lengths_(folder_of(prefix), prefix + ".idx", 0) {}
 
 void MegatronWriter::add(std::span<const std::byte> tokens) {
   const std::int64_t size = size_of(type_);
@@ -63,18 +52,25 @@ void MegatronWriter::end_document() {
 void MegatronWriter::end_sequence(bool document_ends) {
   const auto length = static_cast<std::int32_t>(open_tokens_);
   const std::int32_t kept = document_ends ? length : length | kGoesOn;
-  if (std::fwrite(&kept, sizeof kept, 1, lengths_.get()) != 1) fail(lengths_name_);
+  new_lengths_.push_back(kept);
   open_tokens_ = 0;
   ++sequences_;
+  if (new_lengths_.size() >= kLengths) put_lengths_away();
+}
+
+void MegatronWriter::put_lengths_away() {
+  const auto before = sequences_ - std::ssize(new_lengths_);
+  lengths_.write(before * kLengthBytes, std::as_bytes(std::span(new_lengths_)));
+  new_lengths_.clear();
 }
 
 void MegatronWriter::for_each_sequence(
     const std::function<void(std::int64_t length, bool document_ends)>& visit) {
-  std::rewind(lengths_.get());
-  for (std::int64_t sequence = 0; sequence < sequences_; ++sequence) {
-    std::int32_t kept = 0;
-    if (std::fread(&kept, sizeof kept, 1, lengths_.get()) != 1) fail(lengths_name_);
-    visit(kept & ~kGoesOn, (kept & kGoesOn) == 0);
+  std::vector<std::int32_t> block;
+  for (std::int64_t begin = 0; begin < sequences_; begin += std::ssize(block)) {
+    block.resize(std::min(kLengths, static_cast<std::size_t>(sequences_ - begin)));
+    lengths_.read(begin * kLengthBytes, std::as_writable_bytes(std::span(block)));
+    for (const std::int32_t kept : block) visit(kept & ~kGoesOn, (kept & kGoesOn) == 0);
   }
 }
 
@@ -86,9 +82,9 @@ void MegatronWriter::write_number(T value) {
   buffer_.clear();
 }
 
-void MegatronWriter::commit() {
+void MegatronWriter::commit(AtomicFile* mask) {
   PENSTOCK_CHECK(open_tokens_ == 0, "the last document has been ended");
-  if (std::fflush(lengths_.get()) != 0) fail(lengths_name_);
+  put_lengths_away();
   buffer_ = kMegatronMagic;
   write_number(kMegatronVersion);
   write_number(type_);
@@ -106,8 +102,9 @@ void MegatronWriter::commit() {
     if (document_ends) write_number(sequence);
   });
   idx_.write(buffer_);
-  bin_.commit();
-  idx_.commit();
+  // A pair without its mask would have every token for a target, and one without .idx is none.
+  AtomicFile* const all[] = {mask, &bin_, &idx_};
+  commit_together(std::span(all).subspan(mask == nullptr ? 1 : 0));
 }
 
 }  // namespace penstock::files

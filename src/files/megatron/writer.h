@@ -4,14 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "files/atomic_file.h"
 #include "files/megatron/index.h"
+#include "files/spill_file.h"
 
 namespace penstock::files {
 
@@ -28,14 +28,16 @@ class MegatronWriter {
   void add(std::span<const std::byte> tokens);
   void end_document();  // a document without tokens is dropped
 
-  // Flushes both files and renames them, .bin first. The current document must have been ended.
-  void commit();
+  // Both files, and the mask if there is one, take their names together; if that fails none has it. The
+  // current document must have been ended.
+  void commit(AtomicFile* mask = nullptr);
 
   std::int64_t tokens() const { return tokens_; }
   std::int64_t documents() const { return documents_; }
 
  private:
   void end_sequence(bool document_ends);
+  void put_lengths_away();
   void for_each_sequence(const std::function<void(std::int64_t length, bool document_ends)>& visit);
   template <class T>
   void write_number(T value);
@@ -43,10 +45,10 @@ class MegatronWriter {
   TokenType type_;
   std::int64_t longest_sequence_;
   AtomicFile bin_, idx_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> lengths_;  // of all sequences, until commit()
-  std::string lengths_name_;
-  std::string buffer_;            // of idx_
-  std::int64_t open_tokens_ = 0;  // of the current sequence
+  SpillFile lengths_;                      // of all sequences, until commit()
+  std::vector<std::int32_t> new_lengths_;  // those that are not there yet
+  std::string buffer_;                     // of idx_
+  std::int64_t open_tokens_ = 0;           // of the current sequence
   std::int64_t tokens_ = 0, sequences_ = 0, documents_ = 0;
 };
 

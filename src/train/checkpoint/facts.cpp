@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/checksum.h"
+#include "files/strict_json.h"
 
 namespace penstock::train {
 namespace {
@@ -108,7 +109,7 @@ Json unsealed(std::string_view text, const Reader& read) {
     read.fail("is damaged: its checksum is " + files::checksum_text(files::checksum(body)) +
               ", another one was recorded");
   }
-  Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json document = files::parse_or_discard<Json>(text);
   if (!document.is_object()) read.fail("is no JSON object");
   return document;
 }

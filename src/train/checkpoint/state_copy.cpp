@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/checksum.h"
+#include "files/strict_json.h"
 
 namespace penstock::train {
 namespace {
@@ -14,23 +15,6 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
-
-std::vector<RangeRun> runs_of(const std::vector<mesh::Range>& ranges) {
-  std::vector<RangeRun> runs;
-  for (const mesh::Range& range : ranges) {
-    if (!runs.empty() && runs.back().count == range.count) {
-      RangeRun& last = runs.back();
-      const std::int64_t stride = range.begin - (last.first + last.stride * (last.times - 1));
-      if (last.times == 1) last.stride = stride;
-      if (last.stride == stride) {
-        ++last.times;
-        continue;
-      }
-    }
-    runs.push_back({.first = range.begin, .count = range.count});
-  }
-  return runs;
-}
 
 class Reader {
  public:
@@ -117,17 +101,6 @@ std::uint64_t CopiedTensor::whole_bytes() const {
   return elements * size_of(type);
 }
 
-std::vector<CopiedTensor> copied_tensors(const std::vector<FileShare>& shares) {
-  std::vector<CopiedTensor> tensors;
-  for (const FileShare& file : shares) {
-    for (const TensorShare& share : file.tensors) {
-      const files::StoredTensor& whole = file.whole[share.tensor];
-      tensors.push_back({whole.name, whole.type, whole.shape, runs_of(share.ranges)});
-    }
-  }
-  return tensors;
-}
-
 std::uint64_t StateCopy::bytes() const {
   std::uint64_t bytes = 0;
   for (const CopiedTensor& tensor : tensors) bytes += tensor.bytes();
@@ -154,7 +127,7 @@ std::string to_json(const StateCopy& facts) {
 
 StateCopy parse_state_copy(std::string_view text, std::string_view origin) {
   const Reader reader(origin);
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = files::parse_or_discard(text);
   if (!json.is_object()) reader.fail("is no copy of a run's state");
   StateCopy facts;
   facts.start = reader.text(reader.member(json, "start"));

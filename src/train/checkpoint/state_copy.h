@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "files/safetensors.h"
-#include "train/checkpoint/file_share.h"
 
 namespace penstock::train {
 
@@ -42,9 +41,6 @@ struct StateCopy {
   std::uint64_t bytes() const;
   friend bool operator==(const StateCopy&, const StateCopy&) = default;
 };
-
-// All tensors of a rank's shares, in their order.
-std::vector<CopiedTensor> copied_tensors(const std::vector<FileShare>& shares);
 
 std::string to_json(const StateCopy& facts);
 

@@ -23,6 +23,23 @@ OwnedTensors tensors_of(Trainer& trainer) {
   return owned;
 }
 
+std::vector<RangeRun> runs_of(const std::vector<mesh::Range>& ranges) {
+  std::vector<RangeRun> runs;
+  for (const mesh::Range& range : ranges) {
+    if (!runs.empty() && runs.back().count == range.count) {
+      RangeRun& last = runs.back();
+      const std::int64_t stride = range.begin - (last.first + last.stride * (last.times - 1));
+      if (last.times == 1) last.stride = stride;
+      if (last.stride == stride) {
+        ++last.times;
+        continue;
+      }
+    }
+    runs.push_back({.first = range.begin, .count = range.count});
+  }
+  return runs;
+}
+
 }  // namespace
 
 std::vector<FileShare> shares_of_state(const std::vector<CheckpointFile>& files, const model::Shape& shape,
@@ -40,6 +57,17 @@ std::vector<FileShare> shares_of_state(const std::vector<CheckpointFile>& files,
     shares.push_back(share_of_file(whole, owned));
   }
   return shares;
+}
+
+std::vector<CopiedTensor> copied_tensors(const std::vector<FileShare>& shares) {
+  std::vector<CopiedTensor> tensors;
+  for (const FileShare& file : shares) {
+    for (const TensorShare& share : file.tensors) {
+      const files::StoredTensor& whole = file.whole[share.tensor];
+      tensors.push_back({whole.name, whole.type, whole.shape, runs_of(share.ranges)});
+    }
+  }
+  return tensors;
 }
 
 Bytes bytes_in(const std::vector<FileShare>& shares) {

@@ -6,6 +6,7 @@
 
 #include "train/checkpoint/file_share.h"
 #include "train/checkpoint/layout.h"
+#include "train/checkpoint/state_copy.h"
 #include "train/step/trainer.h"
 
 namespace penstock::train {
@@ -15,6 +16,9 @@ std::vector<FileShare> shares_of_state(const std::vector<CheckpointFile>& files,
                                        Trainer& trainer);
 
 Bytes bytes_in(const std::vector<FileShare>& shares);
+
+// In the order of copy_shares.
+std::vector<CopiedTensor> copied_tensors(const std::vector<FileShare>& shares);
 
 // The shares' bytes one after another, from `to` on; returns the end.
 std::byte* copy_shares(const std::vector<FileShare>& shares, std::byte* to);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "comm/launcher.h"
 #include "files/atomic_file.h"
+#include "files/directory.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "schedule/program_text.h"
@@ -116,7 +117,7 @@ std::string FlightRecorder::answer_of(std::int64_t request, int rank) const {
 }
 
 void FlightRecorder::answer(std::int64_t request) {
-  fs::create_directories(path(files::kPositions));
+  files::make_directory(path(files::kPositions));
   files::write_atomically(answer_of(request, setting_.rank), json_of(position()));
 }
 
@@ -125,7 +126,8 @@ Positions FlightRecorder::answers_to(std::int64_t request) const {
   for (int rank = 0; rank < setting_.ranks; ++rank) {
     const std::string file = answer_of(request, rank);
     if (!fs::exists(file)) continue;
-    positions[static_cast<std::size_t>(rank)] = parse_position(files::read_text(file, kLongestAnswer), file);
+    positions[static_cast<std::size_t>(rank)] =
+        parse_position(files::read_text(file, kLongestAnswer), file, rank, setting_.ranks);
   }
   return positions;
 }
@@ -150,8 +152,8 @@ void FlightRecorder::collect(std::int64_t request) {
   if (lowest != positions.end() && (*lowest)->rank == setting_.rank) {
     files::write_atomically(path(files::kPositionsText), text);
     if (setting_.tell) setting_.tell(text);
-    fs::remove(path(files::kWhereRequest));
-    fs::remove_all(path(files::kPositions));
+    files::remove_all(path(files::kWhereRequest));
+    files::remove_all(path(files::kPositions));
   } else {
     const Seconds until = steady_seconds() + kTelling;
     while (time_of(path(files::kWhereRequest)) == request && steady_seconds() < until)

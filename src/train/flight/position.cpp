@@ -92,7 +92,7 @@ std::string json_of(const Position& position) {
   return json.dump() + "\n";
 }
 
-Position parse_position(std::string_view json, std::string_view origin) try {
+Position parse_position(std::string_view json, std::string_view origin, int rank, int ranks) try {
   const Json file = files::parse_strictly(json, origin, "the position", kDeepest);
   Position position{.rank = file.at("rank"),
                     .host = file.at("host"),
@@ -108,6 +108,10 @@ Position parse_position(std::string_view json, std::string_view origin) try {
   }
   for (const Json& passed : file.at("passed"))
     position.passed.push_back({passed.at(0), passed.at(1), passed.at(2), passed.at(3)});
+  const bool among = !position.wait || (position.wait->peer >= 0 && position.wait->peer < ranks);
+  if (position.rank != rank || !among)
+    throw InputError(std::string(origin) + ": is no position of rank " + std::to_string(rank) + " of " +
+                     std::to_string(ranks));
   return position;
 } catch (const Json::exception& fault) {
   throw InputError(std::string(origin) + ": is no position of a rank: " + fault.what());

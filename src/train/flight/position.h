@@ -29,9 +29,10 @@ struct Position {
   std::vector<comm::Passed> passed;  // messages, by peer and channel
 };
 
-// One line. The parser throws InputError, beginning with `origin`.
+// One line. The parser throws InputError, beginning with `origin`, also for the position of another rank and
+// for a wait for none of the `ranks`.
 std::string json_of(const Position& position);
-Position parse_position(std::string_view json, std::string_view origin);
+Position parse_position(std::string_view json, std::string_view origin, int rank, int ranks);
 
 // Of each rank; empty where it did not answer.
 using Positions = std::vector<std::optional<Position>>;

@@ -11,6 +11,7 @@
 #include "files/atomic_file.h"
 #include "files/file_system.h"
 #include "files/mapped_file.h"
+#include "files/strict_json.h"
 
 namespace penstock::train {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::size_t kLongestFile = std::size_t{1} << 32;
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 std::int64_t step_of(std::string_view line, const std::string& path) {
-  const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = files::parse_or_discard<Json>(line);
   const bool good = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer();
   if (!good) throw InputError(path + ": \"" + printable(line) + "\" is no step's metrics");
   return parsed["step"].get<std::int64_t>();

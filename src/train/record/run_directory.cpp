@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/record/run_directory.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -13,6 +12,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/directory.h"
+#include "files/file_system.h"
 #include "files/run_files.h"
 
 namespace penstock::train {
@@ -51,18 +52,16 @@ bool began_without_a_step(const std::string& path) {
 }
 
 void remove_traces(const std::string& path) {
-  std::error_code error;
   for (const char* trace : {files::kRunFile, files::kMetrics, files::kCheckpoints})
-    fs::remove_all(fs::path(path) / trace, error);
+    files::remove_all((fs::path(path) / trace).string());
 }
 
 }  // namespace
 
 RunDirectory::RunDirectory(std::string path, RunStart start) : path_(std::move(path)) {
   check(path_, start);
-  std::error_code error;
-  fs::create_directories(path_, error);
-  if (error) fail(path_, "cannot be made: " + error.message());
+  if (files::make_directories(path_) != 0)
+    fail(path_, std::string("cannot be made: ") + std::strerror(errno));
   lock();
   try {
     refuse_unless(path_, start);  // another run may have started since the first check
@@ -105,7 +104,7 @@ void RunDirectory::refuse_unless(const std::string& path, RunStart start) {
 }
 
 void RunDirectory::lock() {
-  lock_ = open(file(files::kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  lock_ = files::file_system().open(file(files::kLock), files::OpenFor::Parts);
   if (lock_ < 0) fail(path_, std::string("cannot be written: ") + std::strerror(errno));
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
   const bool held = errno == EWOULDBLOCK;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "files/strict_json.h"
 
 namespace penstock::train {
 namespace {
@@ -40,7 +41,7 @@ std::string to_json(const StepDocuments& documents) {
 }
 
 StepDocuments parse_step_documents(std::string_view json, const run::Run& run, std::string_view origin) {
-  const Json file = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json file = files::parse_or_discard<Json>(json);
   const auto micro_batches = static_cast<std::size_t>(run.schedule.micro_batches());
   const auto member = [&](const char* key) { return file.is_object() ? file.value(key, Json()) : Json(); };
   const Json step = member("step"), fewest = member("fewest"), most = member("most"),

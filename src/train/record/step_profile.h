@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "comm/groups.h"
@@ -27,20 +26,6 @@ StepProfile gather_profile(std::int64_t step, const std::vector<nn::KernelCall>&
                            comm::Pipeline pipeline);
 
 std::string to_json(const std::vector<StepProfile>& steps);
-
-// A call of a named kernel, as in profile.json.
-struct NamedCall {
-  std::string block;
-  std::string kernel;
-  Seconds start = 0;
-  Seconds end = 0;
-};
-struct NamedProfile {
-  std::int64_t step = 0;
-  std::vector<std::vector<NamedCall>> devices;
-};
-// Throws InputError that begins with `origin`.
-std::vector<NamedProfile> parse_profiles(std::string_view json, std::string_view origin);
 
 // A table with a line per block and kernel, longest first: calls, milliseconds and share of the compute time
 // of a step (means over the steps, summed over the devices), and the rate. The last line is compute time

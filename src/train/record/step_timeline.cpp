@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/strict_json.h"
 
 namespace penstock::train {
 namespace {
@@ -207,7 +208,7 @@ std::string to_json(const std::vector<StepTimeline>& steps) {
 
 std::vector<StepTimeline> parse_timelines(std::string_view json, const schedule::Program& program,
                                           std::string_view origin) {
-  const Json document = Json::parse(json, nullptr, false);
+  const Json document = files::parse_or_discard(json);
   if (!document.is_object() || !document.contains("steps") || !document["steps"].is_array()) {
     throw InputError(std::string(origin) + ": is no timeline; expected {\"steps\": [...]}");
   }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a turn of conversations.
+#include <stdexcept>
+
+#include "files/chat_template.h"
+#include "fuzz/driver.h"
+
+namespace penstock::files {
+namespace {
+
+void take(std::string_view input) {
+  const ChatTemplate chat(input, "fuzz");
+  std::string text;
+  bool learnt = false;
+  for (const TextPart& part : chat.render({{"user", "why?"}, {"assistant", "because"}}, false)) {
+    text += part.text;
+    learnt |= part.learnt;
+  }
+  if (text.find("because") == text.npos || !learnt)
+    throw std::logic_error("an answer is not there to be learnt");
+}
+
+}  // namespace
+}  // namespace penstock::files
+
+int main(int argc, char** argv) { return penstock::fuzz::fuzz_main(argc, argv, penstock::files::take); }

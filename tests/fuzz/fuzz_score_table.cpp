@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of published figures, and their score.
+#include "base/error.h"
+#include "fuzz/driver.h"
+#include "plan/published/score.h"
+
+namespace penstock::plan {
+namespace {
+
+constexpr std::size_t kMostRows = 8;  // each is predicted
+
+void take(std::string_view input) {
+  static const HardwareSet kHardware{{"a100", sim::assumed_hardware()},
+                                     {"a800", sim::assumed_hardware()},
+                                     {"h800", sim::assumed_hardware()}};
+  const Table table(input, "fuzz");
+  if (table.size() > kMostRows) throw InputError("too long");
+  const Score scored = score(table, kHardware);
+  print_score(scored);
+  print_score_json(scored);
+}
+
+}  // namespace
+}  // namespace penstock::plan
+
+int main(int argc, char** argv) { return penstock::fuzz::fuzz_main(argc, argv, penstock::plan::take); }
