@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/record/kept_steps.h"
+#include "train/kept_steps.h"
 
 #include "train/record/gather_events.h"
 
