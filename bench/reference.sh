@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${1:-build/release/penstock}
 
-for table in atc24_memory slimpipe_planner atc24_throughput calculon_cases vtrain_multi_node; do
+for table in atc24_memory slimpipe_planner atc24_throughput calculon_cases vtrain_multi_node throughput/hopper throughput/a100; do
   "$program" plan --score "bench/reference/$table.csv"
   echo
 done

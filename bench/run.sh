@@ -32,11 +32,19 @@ simulate() { google simulate_benchmark; }
 reality() { python3 bench/reality.py "$program"; }
 forecast() { python3 bench/forecast.py "$program" ${quick:+1}; }
 reference() { bash bench/reference.sh "$program"; }
-reference_fit() { "$program" plan --fit bench/reference; }
+reference_fit() { "$program" plan --fit bench/reference --checked engines/checked.csv; }
+throughput() { python3 bench/throughput.py "$program"; }
 plan() { python3 bench/plan.py "$program" ${quick:+1}; }
+python_border() { python3 bench/python_border.py "$program" ${quick:---install}; }
 papers() { python3 bench/papers.py "$program"; }
 schedules() { bench/schedules.sh; }
-kernels() { google kernels_benchmark; }
+kernels() {
+  google kernels_benchmark
+  printf '\n'
+  google elementwise_benchmark
+  printf '\n'
+  "$bin/attention_table" ${quick:+1 2048}
+}
 memory() { python3 bench/memory.py "$program" ${quick:+--small} "${options[@]}"; }
 memory-reference() { "$program" plan --score bench/reference/atc24_memory.csv; }
 overhead() { python3 bench/overhead.py "$program"; }
@@ -70,7 +78,7 @@ run() {
   mv "build/bench/$1.partial" "$kept/$1.txt"
 }
 
-names="generators simulate reality forecast reference_fit reference plan papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange demo pictures"
+names="generators simulate reality forecast reference_fit reference throughput plan python_border papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange demo pictures"
 asked="fuzz soak"  # hours: only by name
 wanted=""
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts into a folder that can be moved: the program, the libraries it needs but for those of
+# What `cmake --install` puts into a folder that can be moved: the programs, the libraries it needs but for those of
 # Debian's Open MPI and of the C and C++ run time, its manual, and examples. cmake/package.sh makes an archive of it.
 
 # DT_RPATH, not DT_RUNPATH: it serves the libraries of libraries too, and comes before a site's LD_LIBRARY_PATH.
-target_link_options(penstock PRIVATE "LINKER:--disable-new-dtags")
-set_target_properties(penstock PROPERTIES INSTALL_RPATH "$ORIGIN/../lib" INSTALL_REMOVE_ENVIRONMENT_RPATH ON)
-install(TARGETS penstock RUNTIME_DEPENDENCY_SET penstock_libraries RUNTIME DESTINATION bin)
+foreach(program penstock penstock-compute)
+  target_link_options(${program} PRIVATE "LINKER:--disable-new-dtags")
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib" INSTALL_REMOVE_ENVIRONMENT_RPATH ON)
+endforeach()
+install(TARGETS penstock penstock-compute RUNTIME_DEPENDENCY_SET penstock_libraries RUNTIME DESTINATION bin)
 # A bundled libstdc++ would be older than the one that a newer system's Open MPI needs; the system's serves both.
 install(RUNTIME_DEPENDENCY_SET penstock_libraries
         PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|util|pthread)[.]so" "^lib(stdc[+][+]|gcc_s)[.]so" "^lib(mpi|open-)"
@@ -20,8 +22,8 @@ install(CODE "
                   OUTPUT_FILE \"\${share}/bash-completion/completions/penstock\")")
 
 # Run directories are in runs/ too; files named this-machine were measured on another one.
-install(DIRECTORY examples runs plans hardware DESTINATION share/penstock FILES_MATCHING
-        PATTERN "*.toml" PATTERN "*.jsonl" PATTERN "*.sbatch" REGEX "/runs/[^/]+/" EXCLUDE PATTERN "this-machine.toml" EXCLUDE)
+install(DIRECTORY examples runs plans hardware engines DESTINATION share/penstock FILES_MATCHING
+        PATTERN "*.toml" PATTERN "*.csv" PATTERN "*.jsonl" PATTERN "*.sbatch" REGEX "/runs/[^/]+/" EXCLUDE PATTERN "this-machine.toml" EXCLUDE)
 
 # Licences: of the wheels, as they carry them, and of Debian's packages whose code is in the program or beside it.
 set(licences share/doc/penstock/licences)

@@ -18,6 +18,6 @@ for kind in GLIBC GLIBCXX; do
   newest=$(objdump -p "$stage/$name"/bin/* "$stage/$name"/lib/* | grep -ohE "\b${kind}_[0-9.]+" | sort -Vu | tail -1)
   needs+="$newest and "
 done
-echo "needs Open MPI ($(objdump -p "$stage/$name/bin/penstock" | grep -o 'libmpi[.]so.*')), ${needs% and } or newer" >&2
+echo "needs Open MPI ($(objdump -p "$stage/$name/bin/penstock-compute" | grep -o 'libmpi[.]so.*')), ${needs% and } or newer" >&2
 moment=${SOURCE_DATE_EPOCH:-$(git -C "$source" log -1 --format=%ct)}
 tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$moment" -cf - "$name"

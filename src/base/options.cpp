@@ -334,7 +334,7 @@ std::string value_text(const Option& option) {
 
 bool is_given(const Option& option) {
   const std::string value = value_text(option);
-  return option.shown_default.empty() || (value != "0" && value != "\"\"" && value != "[]");
+  return option.shown_default.empty() || (value != "0" && value != "-1" && value != "\"\"" && value != "[]");
 }
 
 std::string_view type_name(const Option& option) {

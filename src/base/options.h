@@ -91,8 +91,8 @@ void assign_text(const Option& option, std::string_view text, std::string_view o
 // The current value as TOML: 100, 3e-04, "slimpipe", [7, 5]. Round-trips.
 std::string value_text(const Option& option);
 
-// False while an option whose default depends on other options (shown_default) still holds the zero, empty
-// text or empty list that means "not given".
+// False while an option whose default depends on other options (shown_default) still holds the zero, -1,
+// empty text or empty list that means "not given".
 bool is_given(const Option& option);
 
 std::string_view type_name(const Option& option);  // "integer", "list of numbers", ...

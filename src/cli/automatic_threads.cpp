@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "comm/mpi.h"
+#include "comm/launcher.h"
 #include "train/machine.h"
 
 namespace penstock::cli {

@@ -17,6 +17,7 @@ void add_simulate_command(CLI::App& program, Exit& exit_code);
 void add_profile_command(CLI::App& program, Exit& exit_code);
 void add_convert_command(CLI::App& program, Exit& exit_code);
 void add_report_command(CLI::App& program, Exit& exit_code);
+void add_explain_command(CLI::App& program, Exit& exit_code);
 void add_supervise_command(CLI::App& program, Exit& exit_code);
 void add_man_command(CLI::App& program, Exit& exit_code);
 void add_completion_command(CLI::App& program, Exit& exit_code);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/program.h"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <csignal>
 #include <exception>
@@ -90,7 +92,8 @@ const char* version() { return PENSTOCK_VERSION; }
 
 int run(int argc, char** argv) {
   occupy_closed_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // writes past a limit of file size then fail as on a full disk
+  prctl(PR_SET_NAME, "penstock");  // what ps and killall call it, also as penstock-compute
+  std::signal(SIGXFSZ, SIG_IGN);   // writes past a limit of file size then fail as on a full disk
   CLI::App program(
       "Trains long-context transformers with pipelines of sequence slices, and tells beforehand how long a "
       "run takes and how much memory it needs.",
@@ -100,6 +103,7 @@ int run(int argc, char** argv) {
   Exit exit_code = Exit::Done;
   add_train_command(program, exit_code);
   add_plan_command(program, exit_code);
+  add_explain_command(program, exit_code);
   add_data_command(program, exit_code);
   add_simulate_command(program, exit_code);
   add_show_command(program, exit_code);

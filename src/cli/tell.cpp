@@ -3,9 +3,6 @@
 
 #include <iostream>
 
-#include "base/error.h"
-#include "comm/mpi.h"
-
 namespace penstock::cli {
 
 void tell(const std::string& text) {
@@ -14,17 +11,6 @@ void tell(const std::string& text) {
 
 void tell_lines(const std::string& text) {
   std::cerr << "penstock: " + text + (text.ends_with('\n') ? "" : "\n") << std::flush;
-}
-
-void tell_once(const std::string& text) try {
-  if (!comm::launched_by_mpi()) return tell(text);
-  comm::run_mpi(
-      [&](comm::Communicator& world) {
-        if (world.rank() == 0) tell(text);
-      },
-      [](int, const std::exception& failure) { tell(failure.what()); });
-} catch (const RunError&) {  // no MPI: every rank reports rather than none
-  tell(text);
 }
 
 }  // namespace penstock::cli

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "base/text.h"
-#include "comm/mpi.h"
 
 namespace penstock::comm {
 namespace {

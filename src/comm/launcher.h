@@ -7,6 +7,15 @@
 
 namespace penstock::comm {
 
+// Whether a launcher started this process as one of several ranks (or the only one), so that MPI should be
+// used. Reads only the environment.
+bool launched_by_mpi();
+
+// This process's rank and the number of ranks from the launcher's environment, available before MPI is
+// initialised; 0 and 1 without a launcher.
+int launched_rank();
+int launched_ranks();
+
 // Ranks on this machine, or 1 if unknown.
 int launched_local_ranks();
 

@@ -2,8 +2,14 @@
 #include "comm/message.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace penstock::comm {
+namespace {
+
+std::atomic<bool> waited_in_vain = false;
+
+}  // namespace
 
 std::string describe(const Message& message) {
   const std::string peer = (message.sending ? "to rank " : "from rank ") + std::to_string(message.peer);
@@ -14,9 +20,12 @@ std::string describe(const Message& message) {
 }
 
 RunError timed_out(const Message& message, Seconds timeout) {
+  waited_in_vain = true;
   return RunError("waited " + print_seconds(timeout) + " for " + describe(message) +
                   " without progress; is rank " + std::to_string(message.peer) + " stuck?");
 }
+
+bool any_timed_out() { return waited_in_vain; }
 
 RunError wrong_length(const Message& message, Bytes arrived) {
   return RunError(describe(message) + " arrived with another length: " + std::to_string(arrived) +

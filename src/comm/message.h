@@ -24,6 +24,7 @@ struct Message {
 
 std::string describe(const Message& message);  // "the message from rank 3 on channel 1 (4.00 MiB)"
 RunError timed_out(const Message& message, Seconds timeout);
+bool any_timed_out();  // of this process's messages, so far
 RunError wrong_length(const Message& message, Bytes arrived);
 
 // The time `timeout` seconds from now; never if 0.

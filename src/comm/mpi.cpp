@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, to make progress visible
 constexpr Seconds farewell_time = 4;           // for busy ranks to receive a failure
+constexpr Seconds short_farewell = 1;          // of a rank that has waited in vain: so have the others
 constexpr Seconds last_resort = 1;             // then a rank waiting for termination aborts the job itself
 constexpr Seconds withdrawal_time = 0.5;       // for all withdrawn messages to complete
 constexpr Seconds notice_period = 2e-3;
@@ -186,7 +187,7 @@ void World::tell_others() {
 
 void World::hear_others() {
   has_ended_[rank_] = true;
-  const Deadline deadline(farewell_time);
+  const Deadline deadline(any_timed_out() ? short_farewell : farewell_time);
   while (!deadline.passed() && std::ranges::find(has_ended_, false) != has_ended_.end()) {
     if (!silent_) read_notice();
     ::usleep(1000);

@@ -25,15 +25,6 @@
 
 namespace penstock::comm {
 
-// Whether a launcher started this process as one of several ranks (or the only one), so that MPI should be
-// used. Reads only the environment.
-bool launched_by_mpi();
-
-// This process's rank and the number of ranks from the launcher's environment, available before MPI is
-// initialised; 0 and 1 without a launcher.
-int launched_rank();
-int launched_ranks();
-
 // Initialises MPI (thread level FUNNELED) on the calling thread and returns the world. Destroying it, after
 // its sub-groups, finalises MPI; aborts the job instead (exit code 3) after a failure or while an exception
 // is unwinding. At most once per process. MPI errors are RunErrors with MPI's text.

@@ -64,6 +64,26 @@ class Closed {
 
 }  // namespace
 
+namespace {
+
+// Fully sharded data parallelism as in PyTorch: f32 weights, gradients and moments are shared out; gathered
+// in the training precision are the weights of two layers, or with a pipeline of all, whose gradients then
+// add up unsharded until the last micro-batch.
+void share_weights(const Workload& workload, const Layout& layout, model::DeviceMemory& memory) {
+  const auto shards = as_double(layout.mesh.replicas());
+  const auto whole = as_double(memory.weights);
+  const double masters =
+      as_double(accumulator_size(workload.precision)) / as_double(element_size(workload.precision));
+  const double layer =
+      weight_bytes(model::held_parameters(workload.model.shape, layout.mesh, 1, 0), workload.precision);
+  const double gathered = layout.shared.regathers ? std::min(whole, 2 * layer) : whole;
+  memory.weights = rounded(whole * masters / shards + gathered);
+  memory.gradients = rounded(whole * masters / shards + (layout.shared.regathers ? layer * masters : whole));
+  memory.optimizer = rounded(2 * whole * masters / shards);
+}
+
+}  // namespace
+
 RecordSize record_size(const Workload& workload, const Layout& layout, double layers_per_chunk) {
   return Closed(workload, layout).record(layers_per_chunk);
 }
@@ -101,6 +121,7 @@ model::DeviceMemory device_memory(const Workload& workload, const Layout& layout
                               layout.mesh.tensor * as_double(accumulator_size(workload.precision));
   memory.gradients = rounded(gradient_bytes(parameters, workload.precision) + own_gradient);
   memory.optimizer = rounded(optimizer_bytes(parameters, layout.mesh, workload.precision));
+  if (layout.shared.on) share_weights(workload, layout, memory);
   memory.activations = rounded(load.records * record.total() - gone - buffers);
   memory.copies = rounded(buffers);
   memory.host = rounded(gone > 0 ? layout.offload * load.records * record.leaving : 0.0);

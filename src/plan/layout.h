@@ -18,9 +18,19 @@ struct Workload {
   std::int64_t global_batch = 1;  // sequences per step
   model::Precision precision = model::Precision::BF16;
   double expert_load = 1;  // rows of the busiest expert rank over their mean
+  double seen = 1;         // of the causal half of attention, where documents or windows leave less
 };
 
 using schedule::ExchangeMode;
+
+// Replicas that share weights too and gather them before use, as FSDP and ZeRO-3 do.
+struct SharedWeights {
+  bool on = false;
+  bool regathers = true;   // for the backward too; else they stay from the forward
+  std::int64_t group = 0;  // replicas with one set of states, with shared weights or without; 0: all
+
+  friend bool operator==(const SharedWeights&, const SharedWeights&) = default;
+};
 
 struct Layout {
   mesh::Mesh mesh;
@@ -30,10 +40,12 @@ struct Layout {
   int chunks = 1;       // v
   model::KeepSet keep;
   bool recompute_scores = false;  // plain attention recomputes scores (Korthikanti et al.'s "selective")
+  double recomputed = 1;          // share of the layers to which `keep` applies; others keep everything
   double offload = 0;             // α
   bool vocabulary_parallel = false;
   ExchangeMode exchange = ExchangeMode::Off;
   double output = 0;  // work of the output layer, in layers, by which stages get fewer or more; 0: evenly
+  SharedWeights shared;
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };
@@ -73,6 +85,7 @@ inline sim::LayerSlice average_slice(const Workload& workload, const Layout& lay
           .keep = layout.keep,
           .tokens = group_tokens(workload, layout),
           .own = sequence / layout.slices,
+          .seen = workload.seen,
           .earlier = 0.5 * (layout.slices - 1),
           .sequence = sequence,
           .expert_load = workload.expert_load,

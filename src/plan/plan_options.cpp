@@ -10,7 +10,6 @@
 namespace penstock::plan {
 namespace {
 
-const std::vector<std::string_view> kEngineNames{"penstock", "kwai", "megatron-2024"};
 const std::vector<std::string_view> kAnswers{"off", "on"};
 
 void describe_model(PlanOptions::ModelKeys& keys, OptionTable& table) {
@@ -39,8 +38,12 @@ void describe_cluster(PlanOptions& options, OptionTable& table) {
   table.push_back({"workload", "text", &options.workload.text, "Text of the run files.", {}});
   table.push_back({"cluster", "hardware", &options.cluster.hardware, "A file of hardware/, or a path.", {}});
   table.push_back({"cluster", "gpus", &options.cluster.gpus, "Devices in all.", from_to(1, 1 << 20)});
-  table.push_back(
-      {"cluster", "engine", &options.cluster.engine, "Whose habits of overlapping.", one_of(kEngineNames)});
+  table.push_back({"cluster",
+                   "engine",
+                   &options.cluster.engine,
+                   "The trainer: penstock; megatron or torchtitan and only what it can do; a file of "
+                   "engines/, or a path.",
+                   {}});
   table.push_back({"memory", "limit", &options.memory.limit, "Most bytes of a device, as in \"70 GB\".", {}});
   Constraint fraction = from_to(0, 1);
   fraction.choices = {"auto"};
@@ -110,10 +113,6 @@ void refuse_sizes_with_a_name(const PlanOptions& options) {
 
 std::vector<int> sizes_of(const Integers& values) { return {values.begin(), values.end()}; }
 
-sim::Engine engine_of(std::string_view name) {
-  return name == "kwai" ? sim::kKwaiEngine : name == "megatron-2024" ? sim::kMegatron2024 : sim::kPenstock;
-}
-
 }  // namespace
 
 void describe(PlanOptions& options, OptionTable& table) {
@@ -169,12 +168,12 @@ Workload workload_of(const PlanOptions& options) {
   return workload;
 }
 
-Cluster cluster_of(const PlanOptions& options, const sim::Hardware& hardware) {
+Cluster cluster_of(const PlanOptions& options, const sim::Hardware& hardware, const sim::Engine& engine) {
   require_given(options.cluster.gpus, "cluster.gpus");
   Cluster cluster;
   cluster.hardware = hardware;
   cluster.gpus = options.cluster.gpus;
-  cluster.engine = engine_of(options.cluster.engine);
+  cluster.engine = engine;
   const auto limit = [&] { return static_cast<double>(parse_bytes(options.memory.limit)); };
   cluster.limit =
       options.memory.limit.empty() ? hardware.usable_bytes() : on_behalf_of("memory.limit", limit);

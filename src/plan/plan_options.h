@@ -52,7 +52,8 @@ std::string options_markdown();  // docs/plan_options.md
 
 // Each throws InputError naming the key, the value and the valid ones.
 Workload workload_of(const PlanOptions& options);
-Cluster cluster_of(const PlanOptions& options, const sim::Hardware& hardware);
+Cluster cluster_of(const PlanOptions& options, const sim::Hardware& hardware,
+                   const sim::Engine& engine = sim::kPenstock);
 SearchSpace space_of(const PlanOptions& options);
 
 // The single configuration of [layout], for --explain: legal, with the offload share of memory.offload.

@@ -5,17 +5,26 @@
 #include <atomic>
 #include <numeric>
 #include <thread>
+#include <tuple>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/interruption.h"
 #include "plan/enumerate.h"
+#include "plan/trainer.h"
 
 namespace penstock::plan {
 namespace {
 
 bool quicker(const Candidate& a, const Candidate& b) {
   if (a.step() != b.step()) return a.step() < b.step();
-  return a.memory.fullest.total() < b.memory.fullest.total();
+  const Bytes less = a.memory.fullest.total(), more = b.memory.fullest.total();
+  if (less != more) return less < more;
+  // Which thread visits a mesh must not decide; on one mesh the first visited stays first.
+  const auto sizes = [](const mesh::Mesh& mesh) {
+    return std::tuple(mesh.tensor, mesh.context, mesh.expert, mesh.pipeline);
+  };
+  return sizes(a.layout.mesh) < sizes(b.layout.mesh);
 }
 
 // The fastest candidate of each narrow band of memory: small, but enough for a Pareto front.
@@ -116,6 +125,7 @@ void Worker::visit(const mesh::Mesh& mesh) {
 
 void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const std::vector<int>& slices) {
   for (const int n : slices) {
+    allow_interruption();
     layout.slices = n;
     CommonOfPolicies common(space_.policies.size());
     for (const ScheduleKind schedule : space_.schedules) {
@@ -126,6 +136,8 @@ void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const st
           count(Rejection::Schedule, option_count());
         } else if (const auto why = reject_layout(workload_, layout)) {
           count(*why, option_count());
+        } else if (space_.trainer != nullptr && refusal_of(*space_.trainer, workload_, layout)) {
+          count(Rejection::Schedule, option_count());
         } else {
           visit_options(layout, common);
         }
@@ -176,6 +188,7 @@ bool Worker::host_holds(const FittedMemory& memory, int devices) const {
 void Worker::judge(Layout layout, const Common& common) {
   layout.offload = space_.offload.value_or(0.0);
   layout.output = takes_output(layout) ? common.output : 0;
+  if (space_.trainer != nullptr) adapt(*space_.trainer, layout);
   Candidate candidate;
   candidate.memory = fit_memory(workload_, layout, cluster_.limit, space_.offload.has_value(),
                                 common.temporary[splits_backward(layout.schedule)]);
@@ -258,14 +271,23 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
   };
   std::vector<std::thread> running;
   for (unsigned i = 1; i < threads; ++i) running.emplace_back(work, std::ref(workers[i]));
-  work(workers[0]);
-  for (std::thread& thread : running) thread.join();
+  const auto join = [&] {
+    for (std::thread& thread : running) thread.join();
+  };
+  try {
+    work(workers[0]);
+  } catch (...) {  // interrupted: the others end with the mesh that they are at
+    next = meshes.size();
+    join();
+    throw;
+  }
+  join();
 
   SearchResult result;
   Front front(cluster.limit);
   for (const Worker& worker : workers) worker.add_to(result, front);
   for (std::vector<Candidate>* best : {&result.best, &result.without_exchange}) {
-    std::ranges::sort(*best, quicker);
+    std::ranges::stable_sort(*best, quicker);
     if (best->size() > keep) best->resize(keep);
   }
   result.pareto = front.ascending();

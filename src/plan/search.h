@@ -15,6 +15,8 @@
 
 namespace penstock::plan {
 
+struct Trainer;
+
 struct Cluster {
   sim::Hardware hardware;
   std::int64_t gpus = 0;
@@ -44,7 +46,8 @@ struct SearchSpace {
                                       model::Policy::BalancedFc1, model::Policy::Full};
   std::vector<bool> vocabulary_parallel{false, true};
   std::vector<ExchangeMode> exchanges{ExchangeMode::Off, ExchangeMode::Paired, ExchangeMode::Levelled};
-  std::optional<double> offload;  // absent: the least share that fits
+  std::optional<double> offload;     // absent: the least share that fits
+  const Trainer* trainer = nullptr;  // whose constraints hold too (trainer.h); null: none
 };
 
 struct Candidate {

@@ -105,7 +105,12 @@ void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& wor
   std::vector<std::jthread> others;
   for (unsigned i = 1; i < std::clamp(std::thread::hardware_concurrency(), 1u, 16u); ++i)
     others.emplace_back(take);
-  take();
+  try {
+    take();
+  } catch (...) {  // the others end with what they are at
+    next = count;
+    throw;
+  }
 }
 
 // The `count` fastest, simulated as the closed form has them; those that no run file can express leave, and

@@ -2,6 +2,7 @@
 #include "plan/step_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "plan/device_memory.h"
 #include "sim/costs/collectives.h"
@@ -38,19 +39,39 @@ int slowest_device(const Case& c) {
   return seconds_of(c, end) >= seconds_of(c, other) ? end : other;
 }
 
-// Parameters of the heaviest device: its layers and one matrix of V·h.
-double local_parameters(const Case& c) {
+// Parameters of the heaviest device: its layers and one matrix of V·h. Experts are counted apart, as fewer
+// ranks have the same.
+struct Parameters {
+  double dense = 0, experts = 0;
+  double total() const { return dense + experts; }
+};
+
+Parameters local_parameters(const Case& c) {
   const auto& shape = c.shape();
   const double layers = as_double(std::max(device_layers(c.workload, c.layout, 0),
                                            device_layers(c.workload, c.layout, last_device(c.layout))));
-  const double mlp = as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn * shape.experts) *
-                     (shape.experts > 1 ? c.t() : 1);  // experts are whole
+  const double mlp = layers * as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn);
   const double attention = as_double(model::attention_parameters(shape) + model::router_parameters(shape));
-  const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // whole too
+  const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // whole
   const double shards = c.layout.vocabulary_parallel ? c.p() : 1.0;
-  return (layers * (attention + shared + mlp / c.layout.mesh.expert) +
-          c.vocab() * as_double(shape.hidden) / shards) /
-         c.t();
+  Parameters parameters;
+  parameters.dense = (layers * (attention + shared) + c.vocab() * as_double(shape.hidden) / shards) / c.t();
+  if (shape.experts == 1) {
+    parameters.dense += mlp / c.t();
+  } else {
+    const double held = as_double(shape.experts) / c.layout.mesh.expert;
+    parameters.experts = mlp * held / (c.engine.folded_experts ? 1.0 : c.t());
+  }
+  return parameters;
+}
+
+// Ranks that have the same experts: all that share them out, or those of one tensor rank where it cuts them.
+mesh::NodeSpread expert_replicas(const Case& c) {
+  const mesh::Mesh& mesh = c.layout.mesh;
+  if (c.engine.folded_experts) return mesh::thinnest(mesh, mesh::Group::ExpertReplica, c.hardware.node.gpus);
+  const auto members = static_cast<int>(std::max<std::int64_t>(1, mesh.replicas() / mesh.expert));
+  return mesh::thinnest(mesh.ranks_per_stage(), mesh.pipeline, std::int64_t{mesh.tensor} * mesh.expert,
+                        members, c.hardware.node.gpus);
 }
 
 // Under vocabulary parallelism every device has 1/p of the columns; hidden states and their f32 gradients are
@@ -68,7 +89,8 @@ Seconds edges_of_step(const Case& c, int rank) {
 
 Seconds seconds_of(const Case& c, int rank) {
   const sim::LayerCost& layer = c.costs.layer;
-  const Seconds of_layer = layer.forward.total() + layer.backward.total() + layer.recompute.total();
+  const Seconds of_layer =
+      layer.forward.total() + layer.backward.total() + c.layout.recomputed * layer.recompute.total();
   return c.m() * c.layout.slices * as_double(device_layers(c.workload, c.layout, rank)) * of_layer +
          edges_of_step(c, rank);
 }
@@ -105,14 +127,44 @@ Seconds transfers_of_step(const Case& c) {
   const auto& layout = c.layout;
   if (layout.mesh.pipeline == 1) return 0;
   const Seconds one = stage_transfer(c.hardware, layout.mesh, hidden_state_bytes(c.workload, c.layout));
+  const double exposed = c.engine.pipeline_exposed * c.hardware.efficiency.pipeline_exposed;
   if (c.engine.pipeline_overlap) {
     const int group = model::slice_group(layout.slices, layout.mesh.pipeline, layout.chunks);
     const bool slack = layout.slices > 1 && (layout.chunks == 1 || group > layout.mesh.pipeline);
     const double hops = slack ? c.p() - 1 : c.p() * layout.chunks - 1;
-    return c.hardware.efficiency.pipeline_exposed * 2 * hops * one;
+    return exposed * 2 * hops * one;
   }
   const Seconds gather = c.engine.sequence_parallel ? 0 : sim::hidden_pass(c.slice(), c.hardware, c.engine);
-  return (c.units() + c.p() - 1) * 2 * c.hardware.efficiency.pipeline_exposed * (one + gather);
+  return (c.units() + c.p() - 1) * 2 * exposed * (one + gather);
+}
+
+// Members of one set of states: so many neighbours among the replicas.
+mesh::NodeSpread shard_group(const Case& c) {
+  const mesh::Mesh& mesh = c.layout.mesh;
+  const std::int64_t node = c.hardware.node.gpus, group = c.layout.shared.group;
+  if (group == 0 || group >= mesh.replicas()) return mesh::thinnest(mesh, mesh::Group::Replica, node);
+  const std::int64_t width = group * mesh.tensor;
+  return mesh::thinnest(width, mesh.world() / width, mesh.tensor, static_cast<int>(group), node);
+}
+
+// Weights gathered for every micro-batch, gradients scattered, a collective for each layer; between copies of
+// the set gradients are all-reduced. The first gather and the last sum hide behind nothing.
+Seconds shared_weights_of_step(const Case& c, Seconds compute) {
+  constexpr double kHidden = 0.9;  // of the compute may have traffic behind it
+  const SharedWeights& shared = c.layout.shared;
+  const mesh::NodeSpread group = shard_group(c);
+  if (group.members == 1) return 0;
+  const double sums = c.engine.gradients_once ? 1 : c.m(), gathers = (shared.regathers ? 2 : 1) * c.m();
+  const double count = local_parameters(c).total(), gradients = count * sums * c.engine.gradient_bytes;
+  const Seconds start = 1e-6 * c.hardware.network.latency_us * std::log2(group.members);
+  Seconds traffic = ring_pass(c.hardware, group, count * gathers * 2 + gradients) +
+                    (gathers + sums) * as_double(c.shape().layers) * start;
+  if (c.layout.mesh.replicas() > group.members) {
+    const mesh::NodeSpread all = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
+    traffic += ring_pass(c.hardware, all, 2 * gradients / group.members, /*gradients=*/true);
+  }
+  const double exposed = c.engine.gradient_exposed;
+  return exposed * traffic + std::max(0.0, (1 - exposed) * traffic - kHidden * compute);
 }
 
 // Sharded: a reduce-scatter of the gradients and an all-gather of the 16-bit weights. Replicated: an
@@ -120,10 +172,15 @@ Seconds transfers_of_step(const Case& c) {
 Seconds gradients_of_step(const Case& c) {
   const auto& mesh = c.layout.mesh;
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Replica, c.hardware.node.gpus);
-  const double count = local_parameters(c);
-  const double bytes =
-      count * (c.engine.shards_optimizer ? c.engine.gradient_bytes + 2 : 2 * c.engine.gradient_bytes);
-  Seconds seconds = c.engine.gradient_overlap ? 0 : ring_pass(c.hardware, group, bytes, /*gradients=*/true);
+  const Parameters count = local_parameters(c);
+  const double bytes = c.engine.shards_optimizer ? c.engine.gradient_bytes + 2 : 2 * c.engine.gradient_bytes;
+  Seconds seconds = 0;
+  if (!c.engine.gradient_overlap) {
+    seconds = ring_pass(c.hardware, group, count.dense * bytes, /*gradients=*/true);
+    if (count.experts > 0)
+      seconds += ring_pass(c.hardware, expert_replicas(c), count.experts * bytes, /*gradients=*/true);
+    seconds *= c.engine.gradient_exposed;
+  }
   if (c.shape().tied_embeddings && mesh.pipeline > 1 && !c.layout.vocabulary_parallel) {
     seconds += 2 * stage_transfer(c.hardware, mesh, 4.0 * c.vocab() * as_double(c.shape().hidden) / c.t());
   }
@@ -131,10 +188,15 @@ Seconds gradients_of_step(const Case& c) {
 }
 
 Seconds optimizer_of_step(const Case& c) {
-  const double shards =
-      c.engine.shards_optimizer ? static_cast<double>(c.layout.mesh.data) * c.layout.mesh.context : 1.0;
-  const double bytes = c.engine.gradient_passes + c.engine.optimizer_bytes / shards;
-  return optimizer_passes(c.hardware, local_parameters(c) * bytes);
+  const Parameters count = local_parameters(c);
+  const auto traffic = [&](double parameters, const mesh::NodeSpread& group) {
+    const double shards = c.engine.shards_optimizer ? group.members : 1.0;
+    const double passes = c.layout.shared.on ? c.engine.gradient_passes / shards : c.engine.gradient_passes;
+    return parameters * (passes + c.engine.optimizer_bytes / shards);
+  };
+  const mesh::NodeSpread dense = shard_group(c);
+  const double experts = traffic(count.experts, c.layout.shared.on ? dense : expert_replicas(c));
+  return optimizer_passes(c.hardware, traffic(count.dense, dense) + experts);
 }
 
 // A record's copy can overlap one F + B in the steady state and one F in warm-up.
@@ -180,25 +242,32 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
 
   StepCost cost;
   cost.forward_slot = layers * layer.forward.total();
-  cost.backward_slot = layers * (layer.backward.total() + layer.recompute.total());
+  const double again = layout.recomputed;
+  cost.backward_slot = layers * (layer.backward.total() + again * layer.recompute.total());
   cost.work = times(both, layers * c.units());
-  cost.recomputation = layers * c.units() * layer.recompute.total();
+  cost.recomputation = layers * c.units() * again * layer.recompute.total();
   cost.output_layer = edges_of_step(c, device);
-  const double attention = cost.work.attention + layers * c.units() * layer.recompute.attention;
+  const double attention = cost.work.attention + layers * c.units() * again * layer.recompute.attention;
   const double share = attention / (cost.work.total() + cost.recomputation);
   cost.imbalance = attention * attention_imbalance(layout, share);
   cost.exchange = exchange_of_step(c, layers, both.attention);
   cost.bubble = ramp_slots(layout.schedule, pipeline_shape(workload, layout)) *
                 (cost.forward_slot + cost.backward_slot);
+  if (layout.mesh.pipeline > 1)
+    cost.bubble += engine.pipeline_waits * (cost.work.total() + cost.recomputation);
   cost.transfers = transfers_of_step(c);
   cost.copies = copies_of_step(c, layers, cost.forward_slot, cost.backward_slot);
-  cost.gradients = gradients_of_step(c);
+  cost.gradients = layout.shared.on
+                       ? shared_weights_of_step(c, cost.work.total() + cost.recomputation + cost.output_layer)
+                       : gradients_of_step(c);
   cost.optimizer = optimizer_of_step(c);
-  cost.fixed = 1e-3 * hardware.kernels.step_ms;
+  const double nodes = std::max(1.0, as_double(layout.mesh.world()) / as_double(hardware.node.gpus));
+  cost.stragglers = hardware.network.straggle * std::log2(nodes) * cost.total();
+  cost.fixed = 1e-3 * (hardware.kernels.step_ms + engine.step_ms);
   return cost;
 }
 
-std::array<std::pair<std::string_view, Seconds>, 17> terms_of(const StepCost& cost) {
+std::array<std::pair<std::string_view, Seconds>, 18> terms_of(const StepCost& cost) {
   return {{{"matrix products", cost.work.matrix},
            {"attention", cost.work.attention},
            {"elementwise", cost.work.elementwise},
@@ -215,6 +284,7 @@ std::array<std::pair<std::string_view, Seconds>, 17> terms_of(const StepCost& co
            {"offloading copies", cost.copies},
            {"gradient sums", cost.gradients},
            {"optimizer", cost.optimizer},
+           {"slowest node", cost.stragglers},
            {"fixed", cost.fixed}}};
 }
 

@@ -25,6 +25,7 @@ struct StepCost {
   Seconds copies = 0;     // of offloading, exposed part
   Seconds gradients = 0;  // sums of gradients, gathers of weights
   Seconds optimizer = 0;
+  Seconds stragglers = 0;  // waits for the slowest node
   Seconds fixed = 0;
 
   Seconds forward_slot = 0;   // F of a slice-chunk
@@ -32,7 +33,7 @@ struct StepCost {
 
   Seconds total() const {
     return work.total() + recomputation + output_layer + imbalance + exchange + bubble + transfers + copies +
-           gradients + optimizer + fixed;
+           gradients + optimizer + stragglers + fixed;
   }
   double bubble_fraction() const { return bubble / total(); }
 };
@@ -52,7 +53,7 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
                    const sim::Engine& engine);
 
 // The terms by name, for tables; their sum is total().
-std::array<std::pair<std::string_view, Seconds>, 17> terms_of(const StepCost& cost);
+std::array<std::pair<std::string_view, Seconds>, 18> terms_of(const StepCost& cost);
 
 // Bytes of one hidden state of a slice on one device.
 double hidden_state_bytes(const Workload& workload, const Layout& layout);

@@ -11,11 +11,8 @@ void check_timeline(const schedule::Program& program, const schedule::Timeline& 
   PENSTOCK_CHECK(timeline.devices.size() == program.devices.size(),
                  "a timeline has the devices of its program");
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
-    const auto& events = timeline.devices[d];
-    PENSTOCK_CHECK(events.size() == program.devices[d].ops.size(), "a timeline has one event per op");
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      PENSTOCK_CHECK(events[i].op == i, "a timeline is in the order of the ops");
-    }
+    PENSTOCK_CHECK(timeline.devices[d].size() == program.devices[d].ops.size(),
+                   "a timeline has one event per op");
   }
 }
 

@@ -173,11 +173,11 @@ Drawing draw(const schedule::Program& program, const schedule::Timeline& timelin
     for (const Op& op : ops) {
       if (is_action(op.kind)) chunks.add(op.key.stage);
     }
-    for (const schedule::Event& event : timeline.devices[device]) {
-      const Op& op = ops[event.op];
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Op& op = ops[i];
       const auto lane = std::ranges::find(lanes, lane_of(op.kind));
       if (lane == lanes.end()) continue;
-      drawing.boxes.push_back(box_of(program, device, op, event, sliced, chunks));
+      drawing.boxes.push_back(box_of(program, device, op, timeline.devices[device][i], sliced, chunks));
       drawing.boxes.back().row = row + static_cast<int>(lane - lanes.begin());
       notes.add_to(drawing.boxes.back(), device, op);
     }

@@ -53,6 +53,7 @@ std::string point_chart_json(const PointChart& chart) {
       .add("y", json_text(chart.y_name))
       .add("xUnit", unit_json(chart.x_unit))
       .add("yUnit", unit_json(chart.y_unit))
+      .add("compared", chart.compared ? "true" : "false")
       .add("points", points.text())
       .text();
 }

@@ -3,7 +3,9 @@
 //
 // bars: {"title", "note", "unit": "seconds" | "bytes" | "count", "rows": [text..],
 //        "parts": [{"name", "values": [number..]}]}
-// points: {"title", "note", "x": name, "y": name, "xUnit", "yUnit", "points": [{"name", "x", "y"}]}
+// points: {"title", "note", "x": name, "y": name, "xUnit", "yUnit", "compared",
+//          "points": [{"name", "x", "y"}]}
+//
 // heat maps: {"title", "note", "row": name, "column": name, "values": [[number..]..]}
 #pragma once
 

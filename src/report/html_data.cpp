@@ -120,8 +120,9 @@ Work work_json(const Run& run, const Track& track) {
   JsonList busy, counts;
   for (std::size_t d = 0; d < run.program.devices.size(); ++d) {
     std::vector<double> seconds(kinds.size(), 0.0), runs(kinds.size(), 0.0);
-    for (const auto& event : track.timeline.devices[d]) {
-      const auto kind = std::ranges::find(kinds, run.program.devices[d].ops[event.op].kind);
+    for (std::size_t i = 0; i < track.timeline.devices[d].size(); ++i) {
+      const schedule::Event& event = track.timeline.devices[d][i];
+      const auto kind = std::ranges::find(kinds, run.program.devices[d].ops[i].kind);
       if (kind == kinds.end()) continue;
       seconds[kind - kinds.begin()] += event.end - event.start;
       runs[kind - kinds.begin()] += 1;

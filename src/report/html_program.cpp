@@ -123,8 +123,9 @@ std::string events_json(const schedule::Program& program, const schedule::Timeli
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     Columns columns;
     std::array<std::int64_t, kLanes> ended{};
-    for (const Event& event : timeline.devices[d]) {
-      std::int64_t& before = ended[static_cast<std::size_t>(lane_of(program.devices[d].ops[event.op].kind))];
+    for (std::size_t i = 0; i < timeline.devices[d].size(); ++i) {
+      const Event& event = timeline.devices[d][i];
+      std::int64_t& before = ended[static_cast<std::size_t>(lane_of(program.devices[d].ops[i].kind))];
       const std::int64_t start = ticks(event.start, tick), end = std::max(start, ticks(event.end, tick));
       columns.add_signed(start - before);
       columns.add(static_cast<std::uint64_t>(end - start));
@@ -151,9 +152,9 @@ std::string shares_json(const schedule::Program& program, const schedule::Timeli
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     std::map<OpKind, std::vector<double>> rows;
     for (const OpKind kind : kinds) rows[kind].assign(slots, 0.0);
-    for (const Event& event : timeline.devices[d]) {
-      const auto row = rows.find(program.devices[d].ops[event.op].kind);
-      if (row != rows.end()) add_shares(row->second, event, width);
+    for (std::size_t i = 0; i < timeline.devices[d].size(); ++i) {
+      const auto row = rows.find(program.devices[d].ops[i].kind);
+      if (row != rows.end()) add_shares(row->second, timeline.devices[d][i], width);
     }
     Columns columns;
     for (std::size_t slot = 0; slot < slots; ++slot) {

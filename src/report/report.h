@@ -104,7 +104,8 @@ struct BarChart {
   std::vector<Part> parts;
 };
 
-// Points in a plane, ascending in x, joined as steps where each holds until the next.
+// Points in a plane: ascending in x and joined as steps where each holds until the next; or, where x and y
+// are two accounts of one positive quantity, beside the line on which both agree, on logarithmic scales.
 struct PointChart {
   struct Point {
     std::string name;
@@ -115,6 +116,7 @@ struct PointChart {
   std::string x_name, y_name;
   Unit x_unit = Unit::Count, y_unit = Unit::Count;
   std::vector<Point> points;
+  bool compared = false;  // x and y are such accounts
 };
 
 struct Report {

@@ -47,8 +47,9 @@ Row row_of(const schedule::DeviceProgram& device, const std::vector<Event>& even
   const Seconds width = makespan > 0 ? makespan / columns : 1.0;
   std::vector<Seconds> longest(columns, width * 1e-9), covered(columns, 0.0);
   Seconds busy_until = 0;
-  for (const Event& event : events) {
-    const Op& op = device.ops[event.op];
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Op& op = device.ops[i];
+    const Event& event = events[i];
     if (!is_drawn(op, lane)) continue;
     row.busy += std::max(0.0, event.end - std::max(event.start, busy_until));
     busy_until = std::max(busy_until, event.end);

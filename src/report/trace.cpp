@@ -98,9 +98,10 @@ void TraceWriter::place_spans() {
   spans_.assign(process_->program.devices.size(), {});
   for (std::size_t d = 0; d < spans_.size(); ++d) {
     spans_[d].resize(process_->program.devices[d].ops.size());
-    for (const Event& event : process_->timeline.devices[d]) {
-      const Nanoseconds start = nanoseconds(event.start);
-      spans_[d][event.op] = {start, std::max(start, nanoseconds(event.end)), 0};
+    const std::vector<Event>& events = process_->timeline.devices[d];
+    for (std::size_t op = 0; op < events.size(); ++op) {
+      const Nanoseconds start = nanoseconds(events[op].start);
+      spans_[d][op] = {start, std::max(start, nanoseconds(events[op].end)), 0};
     }
   }
   for (const schedule::Delivery& message : messages_) {

@@ -64,7 +64,7 @@ schedule::Schedule read(Options& options) {
   require_match(chosen.file, "micro-batches", parsed.micro_batches(), "train.batch / train.micro_batch",
                 micro_batches(options));
   const auto [least, greatest] = std::ranges::minmax(parsed.slices);
-  if (chosen.slices != 0) {
+  if (chosen.slices > 0) {
     require_match(chosen.file, "slices in some micro-batch", least == chosen.slices ? greatest : least,
                   "schedule.slices", chosen.slices);
   } else if (least == greatest) {

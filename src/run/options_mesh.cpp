@@ -160,9 +160,12 @@ void describe(ScheduleOptions& options, OptionTable& table) {
       {section, "name", &options.name, "The schedule, by its generator's name.", {}, "\"slimpipe\""});
   table.push_back(
       {section, "file", &options.file, "A schedule of one's own in CSV form, instead of a name."});
-  table.push_back({section, "slices", &options.slices, "Slices of each sequence.", from_to(1, kMostSlices),
+  table.push_back({section, "slices", &options.slices,
+                   "Slices of each sequence; 0: as many as make a simulated step fastest.",
+                   from_to(0, kMostSlices),
                    "8, or the nearest that the sequence, chunks and group allow; 1 for unsliced schedules"});
-  table.push_back({section, "chunks", &options.chunks, "Stages per device.", from_to(1, 4096),
+  table.push_back({section, "chunks", &options.chunks,
+                   "Stages per device; 0: as many as make a simulated step fastest.", from_to(0, 4096),
                    "the schedule's own, mostly 1"});
   table.push_back({section, "group", &options.group,
                    "Slices per group of interleaved slimpipe; 0: automatic.", from_to(0, kMostSlices)});

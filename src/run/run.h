@@ -55,7 +55,8 @@ struct Run {
 
   std::string layers_note;    // why stages have unequal layers by default; may be empty
   std::string gathers_note;   // what breadth-first would save of gathers of weights; may be empty
-  std::string schedule_note;  // where the order of a schedule made for given costs comes from; may be empty
+  std::string schedule_note;  // the choice of slices and chunks, where a schedule made for given costs has
+                              // its order from; may be empty
   std::string memory_note;    // the choice made for an "auto" of [memory]; may be empty
   std::string
       context_note;  // the choice made for parallel.cp_mode = "auto", a raised slice unit; may be empty

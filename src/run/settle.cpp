@@ -150,8 +150,8 @@ void choose_generator(Options& options) {
   if (chosen.name.empty()) chosen.name = "slimpipe";
   const schedule::Generator& generator = schedule::find_generator(chosen.name);
   const bool sliced = generator.sliced_sibling.empty();
-  if (chosen.chunks == 0) chosen.chunks = generator.default_chunks;
-  if (chosen.slices == 0) chosen.slices = sliced ? default_slices(options) : 1;
+  if (chosen.chunks <= 0) chosen.chunks = generator.default_chunks;
+  if (chosen.slices <= 0) chosen.slices = sliced ? default_slices(options) : 1;
 }
 
 // Times and memory that greedy is made for.

@@ -34,7 +34,7 @@ void settle_slice_tokens(Options& options) {
               " is of sequences as long as their documents; data.packing = \"concat\" fills them all: use "
               "\"best_fit\" or \"balanced\", or schedule.slices");
   const Tokens most = parts_of(options.data.seq_len, chosen.slice_tokens);
-  require(chosen.slices == 0 || chosen.slices == most,
+  require(chosen.slices <= 0 || chosen.slices == most,
           given + " and schedule.slices = " + std::to_string(chosen.slices) + " are both given; keep one");
   require(chosen.file.empty(), given + " needs a schedule for each step; give schedule.name, not a file");
   require(options.train.micro_batch == 1, given +

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/text.h"
 
 namespace penstock::schedule {
@@ -123,17 +124,6 @@ void parse_pair(std::string_view cell, std::vector<Action>& row) {
   row[row.size() - 2].overlaps_next = true;
 }
 
-void parse_cell(std::string_view cell, std::vector<Action>& row) {
-  cell = trim(cell);
-  if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')
-    cell = trim(cell.substr(1, cell.size() - 2));
-  if (cell.starts_with('(')) {
-    parse_pair(cell, row);
-  } else {
-    row.push_back(parse_token(cell));
-  }
-}
-
 // Messages name the row from 1; where the cell is, too, from 1.
 std::vector<Action> parse_row(std::string_view line, std::size_t row_number, std::string_view origin) {
   std::vector<Action> row;
@@ -150,21 +140,6 @@ std::vector<Action> parse_row(std::string_view line, std::size_t row_number, std
     }
     if (end == std::string_view::npos) return row;
     line.remove_prefix(end + 1);
-  }
-}
-
-// The greatest number + 1 of each, over all actions.
-void infer_sizes(Schedule& schedule) {
-  for (const std::vector<Action>& row : schedule.devices) {
-    for (const Action& action : row) {
-      if (action.kind == Kind::Idle) continue;
-      schedule.stages = std::max(schedule.stages, action.key.stage + 1);
-      if (!is_compute(action.kind)) continue;
-      if (action.key.micro_batch >= schedule.micro_batches())
-        schedule.slices.resize(action.key.micro_batch + 1, 1);
-      schedule.slices[action.key.micro_batch] =
-          std::max(schedule.slices[action.key.micro_batch], action.key.slice + 1);
-    }
   }
 }
 
@@ -197,6 +172,17 @@ Action parse_token(std::string_view token) {
   return action;
 }
 
+void parse_cell(std::string_view cell, std::vector<Action>& row) {
+  cell = trim(cell);
+  if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')
+    cell = trim(cell.substr(1, cell.size() - 2));
+  if (cell.starts_with('(')) {
+    parse_pair(cell, row);
+  } else {
+    row.push_back(parse_token(cell));
+  }
+}
+
 std::string to_csv(const Schedule& schedule) {
   const bool with_slice = is_sliced(schedule);
   std::string text;
@@ -211,6 +197,20 @@ std::string to_csv(const Schedule& schedule) {
   return text;
 }
 
+void infer_sizes(Schedule& schedule) {
+  for (const std::vector<Action>& row : schedule.devices) {
+    for (const Action& action : row) {
+      if (action.kind == Kind::Idle) continue;
+      schedule.stages = std::max(schedule.stages, action.key.stage + 1);
+      if (!is_compute(action.kind)) continue;
+      if (action.key.micro_batch >= schedule.micro_batches())
+        schedule.slices.resize(action.key.micro_batch + 1, 1);
+      schedule.slices[action.key.micro_batch] =
+          std::max(schedule.slices[action.key.micro_batch], action.key.slice + 1);
+    }
+  }
+}
+
 Schedule parse_csv(std::string_view text, std::string_view origin) {
   Schedule schedule{.name = std::string(origin)};
   for (std::string_view rest = text; !rest.empty();) {
@@ -218,6 +218,7 @@ Schedule parse_csv(std::string_view text, std::string_view origin) {
       throw InputError(std::string(origin) + ": more than " + std::to_string(kMostDevices) +
                        " rows; a row is a device");
     }
+    allow_interruption();
     const std::size_t end = rest.find('\n');
     schedule.devices.push_back(parse_row(rest.substr(0, end), schedule.devices.size() + 1, origin));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);

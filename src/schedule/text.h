@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schedule/schedule.h"
 
@@ -26,6 +27,9 @@ std::string to_token(const Action& action, bool with_slice);
 // InputError saying what was expected.
 Action parse_token(std::string_view token);
 
+// Appends the one or two actions of a cell of a file.
+void parse_cell(std::string_view cell, std::vector<Action>& row);
+
 // The first of two actions has overlaps_next; three in a row are a broken invariant.
 std::string to_csv(const Schedule& schedule);
 
@@ -33,6 +37,9 @@ std::string to_csv(const Schedule& schedule);
 // Stages, micro-batches and slices are inferred as the greatest number + 1. `origin` names the text in errors
 // (a file name): "my.csv: row 2, column 5: "3X1" is no action; expected ...". Throws InputError.
 Schedule parse_csv(std::string_view text, std::string_view origin);
+
+// Sets stages, micro-batches and slices to the greatest number + 1 of each.
+void infer_sizes(Schedule& schedule);
 
 // One object with a line for each device and no newline at its end, cells as in the CSV:
 // {"schedule","stages","slices":[..],"devices":[["0F0",..],..]}

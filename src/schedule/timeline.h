@@ -16,7 +16,6 @@ namespace penstock::schedule {
 struct Event {
   Seconds start = 0;
   Seconds end = 0;
-  std::uint32_t op = 0;  // index into the device's ops
 };
 
 // A time in which a device served another's request, or waited inside an op for the reply to its own.
@@ -29,7 +28,7 @@ struct ExchangeSpan {
 };
 
 struct Timeline {
-  std::vector<std::vector<Event>> devices;                // each in issue order, one event per op
+  std::vector<std::vector<Event>> devices;                // of each, one event per op, with the op's index
   std::vector<std::vector<ExchangeSpan>> exchanges = {};  // of each device, by start; empty without exchange
 
   Seconds makespan() const {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/result.h"
 
+#include <cmath>
+
+#include "base/error.h"
+#include "base/interruption.h"
+#include "sim/costs/what_if.h"
+
 namespace penstock::sim {
 namespace {
 
@@ -28,6 +34,7 @@ Result account(const schedule::Program& program, schedule::Timeline timeline, co
   std::vector<DeviceTime> times = account_time(program, timeline);
   if (options.imbalance) split_imbalance(times, program, timeline, costs);
   for (int d = 0; d < program.device_count(); ++d) {
+    allow_interruption();
     result.devices.push_back({times[d], count_in_flight(program.devices[d]), {}});
     if (!options.memory) continue;
     result.devices[d].memory = account_memory(program, timeline, d, costs, options.memory_samples);
@@ -43,6 +50,18 @@ Result evaluate(const schedule::Program& program, const Costs& costs, const Resu
   Result result;
   result.name = program.name;
   result.deadlock = std::move(simulation.deadlock);
+  return result;
+}
+
+Result evaluate_changed(const schedule::Program& program, const Costs& costs,
+                        const std::vector<std::string>& changes, const ResultOptions& options) {
+  std::vector<Override> overrides;
+  for (const std::string& change : changes)
+    overrides.push_back(parse_override(change, program.device_count()));
+  const WhatIf changed(costs, overrides, program.device_count());
+  Result result = evaluate(program, changed, options);
+  if (!std::isfinite(result.makespan))
+    throw InputError("the costs add up to more seconds than a number can hold; expected smaller ones");
   return result;
 }
 

@@ -42,6 +42,11 @@ struct ResultOptions {
 // Simulates and accounts.
 Result evaluate(const schedule::Program& program, const Costs& costs, const ResultOptions& options = {});
 
+// Evaluates with changes of the costs (costs/what_if.h: "device:2=1.5"). Throws InputError for one that
+// cannot be read, and for costs that add up to more than a number can hold.
+Result evaluate_changed(const schedule::Program& program, const Costs& costs,
+                        const std::vector<std::string>& changes, const ResultOptions& options = {});
+
 // Accounts for a timeline that is there already: a run's own measurements beside a simulation of them.
 Result account(const schedule::Program& program, schedule::Timeline timeline, const Costs& costs,
                const ResultOptions& options = {});

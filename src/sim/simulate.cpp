@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "sim/channel_table.h"
 #include "sim/deadlock.h"
 #include "sim/fifo.h"
@@ -25,20 +26,23 @@ constexpr Seconds kPending = -1;  // end of an op that has not ended (yet); time
 constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 using schedule::kLanes;
 
-// Messages from one source on one channel: either some have arrived or some receives wait, never both.
+// Messages to one peer on one channel: either some have arrived or some receives wait, never both.
 struct Mailbox {
   Fifo<Seconds> arrivals;
-  Fifo<std::uint32_t> waiting;  // ops
+  Fifo<std::uint32_t> waiting;  // ops of the peer
 };
 
+// To one peer, shared by the channels.
 struct Link {
+  int peer = 0;
   Seconds free = 0;
+  std::array<Mailbox, schedule::kChannels> mailboxes;
 };
 
 struct Device {
   int number = 0;
   const schedule::DeviceProgram* list = nullptr;
-  Event* events = nullptr;                  // one per op
+  std::vector<Event> events;                // of the ops looked at so far; wide: one per op
   std::uint32_t next = 0;                   // first op not looked at yet
   std::uint32_t open = 0;                   // receives and collectives begun and not ended
   std::uint32_t blocker = kNone;            // the op whose end the next one waits for
@@ -47,20 +51,26 @@ struct Device {
   std::array<Seconds, kLanes> ready{};      // when the lane takes its next op; kPending: not known
   std::array<std::uint32_t, kLanes> met{};  // the collective that holds the lane, where ready is pending
   std::array<Fifo<std::uint32_t>, kLanes> deferred;  // wide: ops looked at that wait, per lane
-  ChannelTable<Mailbox> mailboxes;
-  ChannelTable<Link> links;  // outgoing; channels share the link, so all use one key
+  std::vector<Link> links;                           // outgoing
+
+  // Devices have few peers, so a search through a short list wins over a map. The reference holds until
+  // another link is made.
+  Link& link_to(int peer) {
+    for (Link& link : links) {
+      if (link.peer == peer) return link;
+    }
+    return links.emplace_back(peer);
+  }
 };
 
 class Run {
  public:
   Run(const Program& program, const Costs& costs)
       : program_(program), costs_(costs), devices_(program.devices.size()), meetings_(program) {
-    events_.resize(program.devices.size());
-    for (std::size_t d = 0; d < events_.size(); ++d) {
-      events_[d].resize(program.devices[d].ops.size(), Event{0, kPending, 0});
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
       devices_[d].number = static_cast<int>(d);
       devices_[d].list = &program.devices[d];
-      devices_[d].events = events_[d].data();
+      devices_[d].events.reserve(program.devices[d].ops.size());
       to_advance_.push_back(static_cast<int>(d));
     }
   }
@@ -74,13 +84,14 @@ class Run {
     Simulation simulation;
     if (auto stalled = stalls(); !stalled.empty())
       simulation.deadlock = describe(program_, std::move(stalled));
-    simulation.timeline.devices = std::move(events_);
+    for (Device& device : devices_) simulation.timeline.devices.push_back(std::move(device.events));
     return simulation;
   }
 
  private:
   void advance_all() {
     while (!to_advance_.empty()) {
+      allow_interruption();
       Device& device = devices_[to_advance_.front()];
       to_advance_.pop_front();
       device.queued = false;
@@ -94,6 +105,19 @@ class Run {
     std::uint32_t next = device.next;
     while (next < count && try_run(device, next)) ++next;
     device.next = next;
+    if (next < count) fetch_ahead(device);
+  }
+
+  // Devices take turns after a few ops each, and more of them than a processor follows in memory by itself:
+  // what a device needs next comes nearer while the others run.
+  static void fetch_ahead(const Device& device) {
+    constexpr std::uint32_t kOps = 12, kOpsOfLine = 2;
+    const std::vector<Op>& ops = device.list->ops;
+    __builtin_prefetch(device.list->after.data() + ops[device.next].after_begin + kOps);
+    for (std::uint32_t i = kOpsOfLine; i < kOps; i += kOpsOfLine) {
+      __builtin_prefetch(ops.data() + device.next + i);
+      __builtin_prefetch(device.events.data() + device.next + i, 1);
+    }
   }
 
   // The thorough way, needed only when no device gets on by the quick one: lanes overtake each other.
@@ -117,6 +141,7 @@ class Run {
   void widen() {
     for (Device& device : devices_) {
       device.wide = true;
+      device.events.resize(device.list->ops.size(), Event{0, kPending});
       wake(device);
     }
   }
@@ -151,9 +176,8 @@ class Run {
 
   // Carries out an op that may start at `start`; returns when its lane takes the next one.
   Seconds run(Device& device, std::uint32_t index, const Op& op, Lane lane, Seconds start) {
-    Event& event = device.events[index];
-    event.start = start;
-    event.op = index;
+    Event& event = device.wide ? device.events[index] : device.events.emplace_back();
+    event = {start, kPending};
     if (lane == Lane::Send) {
       event.end = send(device, index, op, start);
       return start;
@@ -172,11 +196,11 @@ class Run {
     PENSTOCK_CHECK(op.peer >= 0 && op.peer < program_.device_count(),
                    "a send goes to a device of the program");
     const Transfer transfer = costs_.transfer(device.number, index, op);
-    Seconds& free = device.links.at(op.peer, Channel::Control).free;
-    free = std::max(free, start) + transfer.occupied;
-    const Seconds arrival = free + transfer.latency;
+    Link& link = device.link_to(op.peer);
+    link.free = std::max(link.free, start) + transfer.occupied;
+    const Seconds arrival = link.free + transfer.latency;
     Device& peer = devices_[op.peer];
-    Mailbox& mailbox = peer.mailboxes.at(device.number, channel_of(op.kind));
+    Mailbox& mailbox = link.mailboxes[static_cast<std::size_t>(channel_of(op.kind))];
     if (mailbox.waiting.empty()) {
       mailbox.arrivals.push_back(arrival);
     } else {
@@ -188,7 +212,8 @@ class Run {
   }
 
   void receive(Device& device, std::uint32_t index, const Op& op, Event& event) {
-    Mailbox& mailbox = device.mailboxes.at(op.peer, channel_of(op.kind));
+    Link& link = devices_[op.peer].link_to(device.number);
+    Mailbox& mailbox = link.mailboxes[static_cast<std::size_t>(channel_of(op.kind))];
     if (mailbox.arrivals.empty()) {
       mailbox.waiting.push_back(index);
       ++device.open;
@@ -235,24 +260,24 @@ class Run {
 
   std::uint32_t first_stalled(int d) const {
     const Device& device = devices_[d];
-    std::uint32_t first = device.next < events_[d].size() ? device.next : kNone;
+    std::uint32_t first = device.next < device.list->ops.size() ? device.next : kNone;
     for (const auto& lane : device.deferred) {
       if (!lane.empty()) first = std::min(first, lane.front());
     }
     if (first != kNone || device.open == 0) return first;
-    const auto open = std::ranges::find(events_[d], kPending, &Event::end);
-    return static_cast<std::uint32_t>(open - events_[d].begin());
+    const auto open = std::ranges::find(device.events, kPending, &Event::end);
+    return static_cast<std::uint32_t>(open - device.events.begin());
   }
 
   std::uint32_t blocker_of(int d, std::uint32_t index) const {
     const schedule::DeviceProgram& list = program_.devices[d];
     for (const std::uint32_t wait : list.after_of(list.ops[index])) {
-      if (events_[d][wait].end == kPending) return wait;
+      if (devices_[d].events[wait].end == kPending) return wait;
     }
     if (is_receive(list.ops[index].kind)) return index;
     for (std::uint32_t i = index; i > 0; --i) {  // an open collective before it on its lane
       const bool same_lane = lane_of(list.ops[i - 1].kind) == lane_of(list.ops[index].kind);
-      if (same_lane) return events_[d][i - 1].end == kPending ? i - 1 : index;
+      if (same_lane) return devices_[d].events[i - 1].end == kPending ? i - 1 : index;
     }
     return index;
   }
@@ -260,7 +285,6 @@ class Run {
   const Program& program_;
   const Costs& costs_;
   std::vector<Device> devices_;
-  std::vector<std::vector<Event>> events_;
   Meetings meetings_;
   std::deque<int> to_advance_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/interruption.h"
 #include "sim/deadlock.h"
 #include "sim/exchange_run.h"
 
@@ -26,7 +27,7 @@ constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 ExchangeRun::ExchangeRun(const Program& program, const Costs& costs)
     : program_(program), costs_(costs), devices_(program.devices.size()), meetings_(program) {
   for (const schedule::DeviceProgram& list : program.devices)
-    timeline_.devices.emplace_back(list.ops.size(), Event{0, kPending, 0});
+    timeline_.devices.emplace_back(list.ops.size(), Event{0, kPending});
   timeline_.exchanges.resize(program.devices.size());
   for (std::uint32_t i = 0; i < program.exchanges.size(); ++i) {
     const Exchange& exchange = program.exchanges[i];
@@ -37,6 +38,7 @@ ExchangeRun::ExchangeRun(const Program& program, const Costs& costs)
 Simulation ExchangeRun::finish() {
   for (int d = 0; d < program_.device_count(); ++d) happen({.what = Happening::What::Wake, .device = d});
   while (!agenda_.empty()) {
+    allow_interruption();
     const Happening now = agenda_.take();
     time_ = now.time;
     take(now);
@@ -116,7 +118,6 @@ bool ExchangeRun::begin_op(int d) {
   const Lane lane = lane_of(op.kind);
   if (device.ready[static_cast<int>(lane)] == kPending) return false;
   event_of(d).start = time_;
-  event_of(d).op = device.next;
   if (lane == Lane::Compute) {
     begin_compute(d, op);
   } else {

@@ -5,8 +5,6 @@
 #include <string>
 
 #include "base/units.h"
-#include "model/shape.h"
-#include "run/machine.h"
 
 namespace penstock::train {
 
@@ -17,12 +15,5 @@ struct Host {
   Bytes memory = 0;          // of the host; 0: unknown
 };
 Host this_host();
-
-// The properties that a run's memory and choices depend on; `threads` per rank.
-run::Machine probe_machine(int threads);
-
-// Rate of a product of two square matrices in the given precision on this thread's share of the cores: the
-// limit for model FLOP/s; the best of some sizes. Takes about 0.1 s.
-Flops measure_matmul_rate(model::Precision precision);
 
 }  // namespace penstock::train

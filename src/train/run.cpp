@@ -22,6 +22,7 @@
 #include "train/data/bigram.h"
 #include "train/kept_steps.h"
 #include "train/machine.h"
+#include "train/machine_probe.h"
 #include "train/record/gather_events.h"
 #include "train/record/rank_times.h"
 #include "train/record/resident.h"
@@ -305,9 +306,8 @@ class Run {
     summary_.mfu = model_flops(summary_.tokens_per_second) / machine_flops_;
     const Host machine = this_host();
     summary_.machine = machine.processor + ", " + machine.instructions;
-    for (std::size_t device = 0; device < measured.size(); ++device) {
+    for (std::size_t device = 0; device < measured.size(); ++device)
       summary_.devices.push_back({predicted_bytes(run_.predicted[device]), measured[device]});
-    }
   }
 
   const run::Run& run_;

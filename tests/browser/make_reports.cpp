@@ -79,7 +79,15 @@ Report charts_report() {
                     "seconds of a step",
                     Unit::Bytes,
                     Unit::Seconds,
-                    {{"small", 2e10, 9.5}, {kMarkup, 4e10, 8.25}, {"large", 7e10, 8}}}};
+                    {{"small", 2e10, 9.5}, {kMarkup, 4e10, 8.25}, {"large", 7e10, 8}}},
+                   {"Predicted beside published",
+                    "Three rows.",
+                    "published",
+                    "predicted",
+                    Unit::Seconds,
+                    Unit::Seconds,
+                    {{"as published", 10, 10}, {"too fast", 100, 10}, {"too slow", 1, 10}},
+                    true}};
   return report;
 }
 

@@ -174,12 +174,20 @@ class Charts(Page):
 
     def test_stand_before_the_timeline_with_their_numbers(self):
         headings = BROWSER.evaluate("[...document.querySelectorAll('h2')].map(h => h.textContent)")
-        self.assertEqual(headings[:4], ["Least time by memory", "Memory by category", "Rejected", "Timeline"])
+        self.assertEqual(headings[:5], ["Least time by memory", "Predicted beside published", "Memory by category", "Rejected", "Timeline"])
         text = BROWSER.evaluate("document.body.innerText")
         for part in ("8.38 GiB", "5,571,840", "On the fullest device.", "seconds of a step"):
             self.assertIn(part, text)
         self.assertEqual(BROWSER.evaluate("document.querySelectorAll('.barrow').length"), 4)
-        self.assertEqual(BROWSER.evaluate("document.querySelectorAll('circle').length"), 3)
+        self.assertEqual(BROWSER.evaluate("document.querySelectorAll('circle').length"), 6)
+
+    def test_two_accounts_of_one_quantity_agree_on_the_diagonal(self):
+        as_published, fast, slow = BROWSER.evaluate("[...document.querySelectorAll('circle')].slice(3).map(c => [c.cx, c.cy].map(a => a.baseVal.value))")
+        left, low, right, high = map(float, BROWSER.evaluate("document.querySelectorAll('path.curve')[1].getAttribute('d')").replace("M", "").replace("L", " ").split())
+        on_line = low + (as_published[0] - left) / (right - left) * (high - low)
+        self.assertAlmostEqual(as_published[1], on_line, delta=0.1)
+        self.assertAlmostEqual(fast[0] - as_published[0], as_published[0] - slow[0], delta=0.1)  # a tenth, and ten times
+        self.assertEqual(fast[1], slow[1])
 
     def test_bars_are_as_long_as_their_values(self):
         widths = BROWSER.evaluate("[...document.querySelectorAll('.bar')].slice(0, 2).map(bar =>"

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "files/mapped_file.h"
 #include "run_program.h"
 
 namespace penstock::cli {
@@ -226,6 +227,68 @@ TEST(PlanCommand, FlagsThatWouldBeIgnoredAreRefused) {
     EXPECT_EQ(ending.exit_code, 2);
     EXPECT_EQ(ending.complaints().size(), 1u) << ending.err;
   }
+}
+
+TEST(PlanCommand, ScoresATableOfThroughputByKindAndDrawsIt) {
+  const Scratch scratch;
+  const std::string table = PENSTOCK_SOURCE_DIR "/bench/reference/throughput/hopper.csv";
+  const Ending ending = plan({"--score", table, "--json", "--report", scratch / "score.html"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const Json json = Json::parse(ending.out);
+  EXPECT_EQ(json.at("rows").size() + json.at("refused").size(), 250u);
+  EXPECT_EQ(json.at("rows")[0].at("engine"), "nemo");
+  std::size_t rows = 0;
+  for (const auto& [engine, errors] : json.at("kinds").at("engine").items())
+    rows += errors.at("count").get<std::size_t>();
+  EXPECT_EQ(rows, json.at("rows").size());
+  EXPECT_GT(json.at("ranking").at("pairs").get<int>(), 0);
+  const std::string page = scratch.read("score.html");
+  EXPECT_NE(page.find("The worst rows, term by term"), std::string::npos);
+  EXPECT_NE(page.find("megatron-2025"), std::string::npos) << "a plot for each engine";
+}
+
+TEST(PlanCommand, BadRowsOfATableOfThroughputAreNamedAndTheOthersScored) {
+  const Scratch scratch;
+  const std::string table =
+      files::read_text(PENSTOCK_SOURCE_DIR "/bench/reference/throughput/hopper.csv", 1 << 20);
+  const std::size_t header = table.find('\n') + 1, first = table.find('\n', header) + 1,
+                    second = table.find('\n', first) + 1;
+  std::string bad = table.substr(header, first - header);
+  bad.replace(bad.find("H100 80GB"), 9, "B200 180GB");
+  scratch.write("table.csv", table.substr(0, first) + bad + table.substr(first, second - first));
+  const Ending ending = plan({"--score", scratch / "table.csv", "--json"});
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_NE(ending.err.find("row 2, hardware = \"B200 180GB"), std::string::npos) << ending.err;
+  EXPECT_EQ(Json::parse(ending.out).at("rows").size(), 2u);
+}
+
+TEST(PlanCommand, APlanTellsHowFarItsStepMayBeOff) {
+  const Arguments question{"--model",  "llama3-8b", "--gpus", "64",    "--hardware",
+                           "dgx-h100", "--seq-len", "8192",   "--json"};
+  const auto interval = [&](const std::string& engine) {
+    Arguments words = question;
+    words.insert(words.end(), {"--cluster.engine", engine});
+    const Ending ending = plan(words);
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    const Json json = Json::parse(ending.out);
+    Json found = json.at("interval");
+    const double step = json.at("best")[0].at("step_s").get<double>();
+    EXPECT_LT(found.at("low_s").get<double>(), step);
+    EXPECT_GT(found.at("high_s").get<double>(), step);
+    return found;
+  };
+  const Json own = interval("nemo"), unknown = interval("penstock");
+  EXPECT_TRUE(own.at("own_engine").get<bool>());
+  EXPECT_FALSE(unknown.at("own_engine").get<bool>());
+  EXPECT_NE(unknown.at("outside").dump().find("few runs of the engine penstock"), std::string::npos);
+}
+
+TEST(PlanCommand, AnUnknownEngineIsNamedWithTheKnownOnes) {
+  const Ending ending = plan({kPlans + "mixtral-8x7b.toml", "--cluster.engine", "nemoo"});
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_NE(ending.err.find("engines \"nemoo\" is unknown; known are aleph-alpha"), std::string::npos)
+      << ending.err;
+  EXPECT_EQ(plan({kPlans + "mixtral-8x7b.toml", "--checked", "here.csv"}).exit_code, 2);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/input/plan_file.h"
+#include "plan/question.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,8 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "cli/input/hardware_file.h"
+#include "cli/input/machine_sets.h"
+#include "run/hardware_file.h"
 
 namespace penstock::cli {
 namespace {
@@ -17,7 +18,7 @@ const std::string kSource = PENSTOCK_SOURCE_DIR;
 // Reads a checked-in plan with overrides; the message of its refusal, or "".
 std::string refusal(const std::vector<std::string>& overrides) {
   try {
-    read_plan_file(kSource + "/plans/mixtral-8x7b.toml", overrides);
+    plan::read_question(kSource + "/plans/mixtral-8x7b.toml", overrides);
     return "";
   } catch (const InputError& error) {
     return error.what();
@@ -27,7 +28,7 @@ std::string refusal(const std::vector<std::string>& overrides) {
 TEST(PlanFile, EveryCheckedInPlanAndHardwareFileReads) {
   int plans = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kSource + "/plans")) {
-    EXPECT_NO_THROW(read_plan_file(entry.path())) << entry.path();
+    EXPECT_NO_THROW(plan::read_question(entry.path())) << entry.path();
     ++plans;
   }
   EXPECT_GE(plans, 4);
@@ -54,7 +55,7 @@ TEST(HardwareFile, NegativeAndMissingRatesAreRefusedNamingTheKey) {
   const auto refused = [&](const std::string& text) {
     std::ofstream(folder / "x.toml") << text;
     try {
-      read_hardware_file(folder / "x.toml");
+      run::read_hardware_file(folder / "x.toml");
       return std::string();
     } catch (const InputError& error) {
       return std::string(error.what());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "cli/input/hardware_file.h"
 #include "profile/host_memory.h"
 #include "profile/memory_work.h"
 #include "profile/sampling.h"
+#include "run/hardware_file.h"
 #include "run_program.h"
 #include "sim/costs/engine.h"
 
@@ -53,7 +53,7 @@ TEST(ProfileCommand, WritesAHardwareFileThatThePlannerReadsFromThreadsAndFromPro
         run_program(processes ? testing::with_mpirun(2, words) : testing::with_threads(2, words), 400);
     ASSERT_EQ(ending.exit_code, 0) << ending.err;
     EXPECT_EQ(ending.out, "");
-    const sim::Hardware hardware = read_hardware_file(file).hardware;
+    const sim::Hardware hardware = run::read_hardware_file(file).hardware;
     EXPECT_EQ(hardware.node.gpus, 2);
     EXPECT_EQ(hardware.device.name, "this-machine");
     EXPECT_EQ(hardware.measured.matrix_tflops.size(),

@@ -2,6 +2,7 @@
 // The speeds that run files are simulated with, and the profile of this machine.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -111,6 +112,36 @@ TEST_F(Speeds, ChooseAnExchangeTogether) {
                                     200);
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_EQ(second.err.find("profile   measuring"), std::string::npos) << second.err;
+}
+
+// A resumed run keeps its numbers, whatever the machine's speeds would ask for then.
+TEST_F(Speeds, ChooseSlicesAndChunksTogetherAndOnce) {
+  const Arguments words{
+      "train", scratch_ / "run.toml", "--schedule.slices", "0", "--schedule.chunks", "0", "--train.steps",
+      "2",     "--output.dir",        scratch_ / "chosen"};
+  const Ending first = run_program(with_mpirun(2, words), 200);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.out.find(" in simulation, "), std::string::npos) << first.out;
+  const std::string file = scratch_.read("chosen/run.toml");
+  const auto line = [](const std::string& text, const std::string& key) {
+    for (const std::string& each : lines_of(text)) {
+      if (each.starts_with(key + " = ")) return each;
+    }
+    return std::string();
+  };
+  ASSERT_NE(line(file, "slices"), "") << file;
+  EXPECT_NE(line(file, "slices"), "slices = 0");
+  EXPECT_NE(line(file, "chunks"), "chunks = 0");
+
+  for (const std::string& profile : profiles()) std::filesystem::remove(profile);
+  Arguments resumed = words;
+  *std::ranges::find(resumed, "2") = "3";
+  resumed.push_back("--resume");
+  const Ending second = run_program(with_threads(2, resumed), 200);
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(second.err.find("profile   measuring"), std::string::npos) << "nothing is left to choose";
+  EXPECT_EQ(line(scratch_.read("chosen/run.toml"), "slices"), line(file, "slices"));
+  EXPECT_EQ(line(scratch_.read("chosen/run.toml"), "chunks"), line(file, "chunks"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "comm/single.h"
 #include "files/atomic_file.h"
 #include "run/resolve/resolve.h"
-#include "train/machine.h"
+#include "train/machine_probe.h"
 #include "train/run.h"
 
 namespace penstock::testing {

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "comm/contract.h"
+#include "comm/launcher.h"
 #include "comm/mpi.h"
 
 namespace penstock::comm {

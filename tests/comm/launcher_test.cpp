@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "comm/launcher.h"
 #include "comm/mpi.h"
 
 namespace penstock::comm {

@@ -10,12 +10,16 @@ namespace {
 constexpr std::size_t kMostRows = 8;  // each is predicted
 
 void take(std::string_view input) {
-  static const HardwareSet kHardware{{"a100", sim::assumed_hardware()},
-                                     {"a800", sim::assumed_hardware()},
-                                     {"h800", sim::assumed_hardware()}};
+  static const KnownMachines kKnown = [] {
+    KnownMachines known;
+    for (const char* name : {"a100", "a800", "h800"}) known.hardware[name] = sim::assumed_hardware();
+    for (const char* name : {"kwai", "megatron-2022", "megatron-2024", "megatron-deepspeed", "fsdp2"})
+      known.engines[name] = {sim::kPenstock, {name}};
+    return known;
+  }();
   const Table table(input, "fuzz");
   if (table.size() > kMostRows) throw InputError("too long");
-  const Score scored = score(table, kHardware);
+  const Score scored = score(table, kKnown);
   print_score(scored);
   print_score_json(scored);
 }

@@ -141,11 +141,12 @@ def refuses_a_directory_that_a_host_does_not_see(hosts, program):
 
 
 def refuses_another_build(hosts, program):
-    other = hosts.folder / "penstock"
-    shutil.copy(program, other)
+    whole = f"{program}-compute"  # what `penstock` becomes to train
+    other = hosts.folder / "penstock-compute"
+    shutil.copy(whole, other)
     with open(other, "ab") as file:
         file.write(b"\0")
-    more = f"[ $host = {hosts.names[1]} ] && mount --bind {other} {program} || true"
+    more = f"[ $host = {hosts.names[1]} ] && mount --bind {other} {whole} || true"
     code = hosts.run(program, "mixed", 10, more=more)
     assert code == 2 and f"rank 1 on host {hosts.names[1]} runs another build of the program" in hosts.said("mixed"), hosts.said("mixed")
     assert not (hosts.folder / "mixed").exists()

@@ -35,6 +35,7 @@ const Edges kMayInclude{
     {"train", {"base", "model", "mesh", "files", "schedule", "run", "comm", "nn"}},
     {"profile", {"base", "model", "comm", "nn"}},
     {"report", {"base", "model", "mesh", "schedule"}},
+    {"python", {"base", "model", "mesh", "schedule", "sim", "run", "plan", "report"}},
     {"cli",
      {"base", "model", "mesh", "files", "schedule", "sim", "run", "plan", "comm", "nn", "train", "profile",
       "report"}},

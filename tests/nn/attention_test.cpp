@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "nn/kernels/accumulate.h"
+#include "nn/kernels/cpu/attention/avx512_choice.h"
 #include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/merge.h"
@@ -24,6 +25,7 @@ using kernels::Mask;
 struct Sizes {
   std::int64_t heads, kv_heads;
   std::vector<std::int64_t> slices;
+  std::int64_t width = 6;  // of a head
 };
 
 std::vector<Sizes> all_sizes() {
@@ -37,7 +39,7 @@ std::vector<Sizes> all_sizes() {
   return result;
 }
 
-// Whole sequences [2, heads, s, 6] and the slices of them.
+// Whole sequences [2, heads, s, width] and the slices of them.
 struct Sequences {
   at::Tensor query, key, value, grad_output;
   std::vector<std::int64_t> begins, lengths;
@@ -51,10 +53,10 @@ struct Sequences {
       begins.push_back(tokens);
       tokens += length;
     }
-    query = random_tensor({2, sizes.heads, tokens, 6}, type, 1);
-    key = random_tensor({2, sizes.kv_heads, tokens, 6}, type, 2);
-    value = random_tensor({2, sizes.kv_heads, tokens, 6}, type, 3);
-    grad_output = random_tensor({2, sizes.heads, tokens, 6}, type, 4);
+    query = random_tensor({2, sizes.heads, tokens, sizes.width}, type, 1);
+    key = random_tensor({2, sizes.kv_heads, tokens, sizes.width}, type, 2);
+    value = random_tensor({2, sizes.kv_heads, tokens, sizes.width}, type, 3);
+    grad_output = random_tensor({2, sizes.heads, tokens, sizes.width}, type, 4);
   }
   // Cuts each sequence into documents of random lengths.
   void draw_documents(std::uint64_t longest) {
@@ -177,8 +179,22 @@ TEST_P(TiledAttention, IsAsGoodAsItsRounding) {
   }
 }
 
-TEST_P(TiledAttention, HasTheSameBitsForEveryNumberOfThreads) {
-  const Sequences all({6, 2, {150, 90}}, GetParam(), AttentionKernel::Tiled);
+// Heads of whole vector registers, which some processors' own loops take (cpu/attention/avx512_choice.h).
+TEST_P(TiledAttention, OfWideHeadsIsAsGoodAsItsRounding) {
+  const double tolerance = GetParam() == at::kFloat ? 1e-5 : 2e-2;
+  for (const std::int64_t width : {32, 64, 96, 128, 256}) {
+    for (const std::uint64_t longest_document : {0, 1, 50, 500}) {
+      for (const auto& slices :
+           std::vector<std::vector<std::int64_t>>{{1}, {2, 7, 1, 4}, {63, 320, 1}, {300, 129}, {600}}) {
+        expect_equals_autograd({2, 1, slices, width}, GetParam(), AttentionKernel::Tiled, tolerance,
+                               longest_document);
+      }
+    }
+  }
+}
+
+// Two slices.
+void expect_same_bits_for_threads(const Sequences& all) {
   const int before = at::get_num_threads();
   at::set_num_threads(1);
   const AttentionPart alone = forward(all, 1);
@@ -196,17 +212,39 @@ TEST_P(TiledAttention, HasTheSameBitsForEveryNumberOfThreads) {
   at::set_num_threads(before);
 }
 
+TEST_P(TiledAttention, HasTheSameBitsForEveryNumberOfThreads) {
+  for (const std::int64_t width : {6, 64})
+    expect_same_bits_for_threads(Sequences({6, 2, {150, 90}, width}, GetParam(), AttentionKernel::Tiled));
+}
+
+TEST(OwnProducts, MakeAQuerysBitsDependOnItsKeysAlone) {
+  const Sequences all({2, 1, {100}, 64}, at::kBFloat16, AttentionKernel::Tiled);
+  if (!kernels::avx512::fits(all.query))
+    GTEST_SKIP() << "this processor multiplies bf16 otherwise; no command enables it, another processor does";
+  const auto attend = [&](const at::Tensor& queries) {
+    return kernels::attend(queries, all.key, all.value, Mask::None, AttentionKernel::Tiled);
+  };
+  const AttentionPart whole = attend(all.query);
+  for (const std::int64_t first : {0, 1, 37, 80}) {
+    const AttentionPart part = attend(all.query.narrow(2, first, 20).contiguous());
+    expect_same_bits(part.output, whole.output.narrow(2, first, 20), "output");
+    expect_same_bits(part.log_sum_exp, whole.log_sum_exp.narrow(2, first, 20), "log-sum-exp");
+  }
+}
+
 TEST_P(TiledAttention, CarriesAScoreThatIsNoNumberIntoTheOutput) {
-  Sequences all({1, 1, {5}}, GetParam(), AttentionKernel::Tiled);
-  all.query.select(2, 3).fill_(NAN);
-  const at::Tensor output = forward(all, 0).output;
-  EXPECT_TRUE(output.select(2, 3).isnan().all().item<bool>());
-  EXPECT_FALSE(output.narrow(2, 0, 3).isnan().any().item<bool>());
+  for (const std::int64_t width : {6, 32}) {
+    Sequences all({1, 1, {5}, width}, GetParam(), AttentionKernel::Tiled);
+    all.query.select(2, 3).fill_(NAN);
+    const at::Tensor output = forward(all, 0).output;
+    EXPECT_TRUE(output.select(2, 3).isnan().all().item<bool>());
+    EXPECT_FALSE(output.narrow(2, 0, 3).isnan().any().item<bool>());
+  }
 }
 
 // Documents over several tiles: what no query of a tile sees is not a number, and no result of that tile
 // tells.
-class SkippedTiles : public ::testing::Test {
+class SkippedTiles : public TiledAttention {
  protected:
   static constexpr std::int64_t kTokens = 1500;
 
@@ -227,13 +265,15 @@ class SkippedTiles : public ::testing::Test {
     return copy;
   }
 
-  Sequences sequences{{2, 1, {kTokens}}, at::kFloat, AttentionKernel::Tiled};
+  Sequences sequences{
+      {2, 1, {kTokens}, GetParam() == at::kFloat ? 6 : 64}, GetParam(), AttentionKernel::Tiled};
   const std::int64_t query_tiles = (kTokens + kernels::kQueries - 1) / kernels::kQueries;
   const std::int64_t key_tiles = (kTokens + kernels::kKeys - 1) / kernels::kKeys;
 };
 
-TEST_F(SkippedTiles, AreAllThatNoQuerySees) {
-  if (kernels::fastest_attention(at::kFloat) != AttentionKernel::Tiled) GTEST_SKIP() << "no tiles";
+INSTANTIATE_TEST_SUITE_P(Types, SkippedTiles, ::testing::Values(at::kFloat, at::kBFloat16));
+
+TEST_P(SkippedTiles, AreAllThatNoQuerySees) {
   sequences.draw_documents(400);
   sequences.documents = sequences.documents.narrow(0, 0, 1);
   const at::Tensor query = sequences.query.narrow(0, 0, 1).contiguous(),
@@ -244,7 +284,8 @@ TEST_F(SkippedTiles, AreAllThatNoQuerySees) {
   const auto attend = [&](const at::Tensor& keys, const at::Tensor& values) {
     return kernels::attend(query, keys, values, visible, AttentionKernel::Tiled);
   };
-  const AttentionPart whole = attend(key, value);
+  AttentionPart whole = attend(key, value);
+  whole.output = whole.output.to(GetParam());
   const auto gradients = [&](const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values) {
     return kernels::attend_backward(grad, queries, keys, values, whole, visible, AttentionKernel::Tiled);
   };
@@ -253,7 +294,8 @@ TEST_F(SkippedTiles, AreAllThatNoQuerySees) {
   for (std::int64_t keys = 0; keys < key_tiles; ++keys) {
     const at::Tensor bad_key = spoilt(key, keys, kernels::kKeys),
                      bad_value = spoilt(value, keys, kernels::kKeys);
-    const AttentionPart part = attend(bad_key, bad_value);
+    AttentionPart part = attend(bad_key, bad_value);
+    part.output = part.output.to(GetParam());
     const auto back = gradients(query, bad_key, bad_value);
     for (std::int64_t queries = 0; queries < query_tiles; ++queries) {
       if (sees(queries, keys)) continue;

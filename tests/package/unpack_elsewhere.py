@@ -57,7 +57,7 @@ class Elsewhere:
         subprocess.run(["bash", "-c", unpack], check=True)
         (self.package,) = folder.glob("penstock-*")
         self.program = self.package / "bin" / "penstock"
-        of_build = ldd(program)
+        of_build = ldd(f"{program}-compute")
         self.of_mpi = ldd(of_build["libmpi.so.40"]).keys() | {"libmpi.so.40"}
         cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
         hidden_files = [path.resolve() for name, path in of_build.items() if name not in self.of_mpi and not OF_SYSTEM.match(name)]
@@ -82,7 +82,8 @@ def expect(condition, message):
 
 
 def expect_own_libraries(elsewhere):
-    loaded = libraries(elsewhere.run("ldd", elsewhere.program))
+    loaded = libraries(elsewhere.run("ldd", f"{elsewhere.program}-compute"))
+    loaded |= libraries(elsewhere.run("ldd", elsewhere.program))
     expect("libtorch_cpu.so" in loaded and "libmpi.so.40" in loaded, f"ldd lists {sorted(loaded)}")
     for name, path in loaded.items():
         own = path.resolve().is_relative_to(elsewhere.package)

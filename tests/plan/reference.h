@@ -2,6 +2,8 @@
 // The repository's hardware files and reference tables.
 #pragma once
 
+#include <filesystem>
+
 #include "plan/published/score.h"
 #include "sim/hardware_files.h"
 
@@ -14,10 +16,23 @@ inline Table reference_table(const std::string& name) {
   return Table(read_source("bench/reference/" + name + ".csv"), name);
 }
 
-inline HardwareSet reference_hardware() {
-  HardwareSet set;
-  for (const char* name : {"a100", "a100-vtrain", "a800", "h800"}) set.emplace(name, read_hardware(name));
-  return set;
+// Every hardware and engine file.
+inline KnownMachines reference_machines() {
+  KnownMachines known;
+  const std::filesystem::path source = PENSTOCK_SOURCE_DIR;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(source / "hardware")) {
+    if (file.path().extension() != ".toml") continue;
+    const auto name = file.path().lexically_relative(source / "hardware").replace_extension("");
+    known.hardware.emplace(file.path().stem(), read_hardware(name));
+  }
+  for (const auto& file : std::filesystem::directory_iterator(source / "engines")) {
+    if (file.path().extension() != ".toml") continue;
+    NamedEngine& engine = known.engines[file.path().stem()];
+    OptionTable table;
+    describe(engine, table);
+    sim::read_description(file.path().lexically_relative(source), table);
+  }
+  return known;
 }
 
 }  // namespace penstock::plan

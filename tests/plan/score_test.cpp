@@ -17,7 +17,7 @@ TEST(ScoreMemory, PeaksOfTheAtc24RunsAreMetWithoutAFittedConstant) {
 
 TEST(ScoreMemory, RunsThatRanOutOfMemoryArePredictedNotToFit) {
   const Score memory = score(reference_table("atc24_memory"), {});
-  const Score time = score(reference_table("atc24_throughput"), reference_hardware());
+  const Score time = score(reference_table("atc24_throughput"), reference_machines());
   EXPECT_EQ(memory.out_of_memory.size() + time.out_of_memory.size(), 6u);
   for (const auto& row : memory.out_of_memory) EXPECT_FALSE(row.predicted_to_fit) << row.setting;
   for (const auto& row : time.out_of_memory) EXPECT_FALSE(row.predicted_to_fit) << row.setting;
@@ -45,7 +45,7 @@ TEST(ScoreMemory, ConventionsAreNamedForEverySourceFile) {
 }
 
 TEST(ScoreTime, PublishedThroughputOfAtc24IsMet) {
-  const Score result = score(reference_table("atc24_throughput"), reference_hardware());
+  const Score result = score(reference_table("atc24_throughput"), reference_machines());
   const ErrorStatistics errors = statistics_of(result);
   EXPECT_EQ(errors.count, 19u);
   EXPECT_LE(errors.mean, 0.015) << print_score(result);
@@ -54,13 +54,13 @@ TEST(ScoreTime, PublishedThroughputOfAtc24IsMet) {
 }
 
 TEST(ScoreTime, CalculonsCasesAreMet) {
-  const Score result = score(reference_table("calculon_cases"), reference_hardware());
+  const Score result = score(reference_table("calculon_cases"), reference_machines());
   EXPECT_LE(statistics_of(result).mean, 0.025) << print_score(result);
   EXPECT_LE(statistics_of(result).greatest, 0.05) << print_score(result);
 }
 
 TEST(ScoreTime, VtrainsMultiNodeRunsAreMet) {
-  const Score result = score(reference_table("vtrain_multi_node"), reference_hardware());
+  const Score result = score(reference_table("vtrain_multi_node"), reference_machines());
   const ErrorStatistics errors = statistics_of(result);
   EXPECT_LE(errors.median, 0.035) << print_score(result);
   EXPECT_LE(errors.p90, 0.12) << print_score(result);

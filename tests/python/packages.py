@@ -44,8 +44,8 @@ def import_failure(modules):
     return None
 
 
-def install(group, gigabytes):
-    """The folder with the group's packages, installed unless it is there."""
+def install(group, gigabytes, alone=False):
+    """The folder with the group's packages, installed unless it is there; alone: without those that they depend on."""
     requirements = [words[1] for words in lines("test") if words[0] == group]
     digest = hashlib.sha256(" ".join(requirements).encode()).hexdigest()[:12]
     folder = os.path.join(CACHE, f"python-{group}-{digest}")
@@ -53,18 +53,18 @@ def install(group, gigabytes):
     with open(f"{folder}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run at the same time
         if not os.path.isdir(folder):
-            download(group, requirements, folder, gigabytes)
+            download(group, requirements, folder, gigabytes, ["--no-deps"] if alone else [])
     return folder
 
 
-def download(group, requirements, folder, gigabytes):
+def download(group, requirements, folder, gigabytes, flags):
     free = shutil.disk_usage(CACHE).free / 1e9
     if free < 3 * gigabytes + 1:
         skip(f"{group} needs {gigabytes} GB of packages, but {CACHE} has only {free:.1f} GB free",
              f"XDG_CACHE_HOME=FOLDER_WITH_ROOM ./dev test {group}")
     partial = f"{folder}.partial-{os.getpid()}"
     command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-warn-conflicts",
-               "--root-user-action=ignore", "--target", partial, *requirements]
+               "--root-user-action=ignore", "--target", partial, *flags, *requirements]
     print(f"installing {', '.join(requirements)} ({gigabytes} GB)", file=sys.stderr, flush=True)
     try:
         subprocess.run(command, check=True, timeout=PATIENCE_S, capture_output=True, text=True)

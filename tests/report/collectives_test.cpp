@@ -43,8 +43,9 @@ schedule::Program sharded_vocabulary() {
 schedule::Timeline timeline_of(const schedule::Program& program, Seconds length) {
   schedule::Timeline timeline = simulate(program, sim::UnitCosts()).timeline;
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
-    for (schedule::Event& event : timeline.devices[d]) {
-      const OpKind kind = program.devices[d].ops[event.op].kind;
+    for (std::size_t op = 0; op < timeline.devices[d].size(); ++op) {
+      const OpKind kind = program.devices[d].ops[op].kind;
+      schedule::Event& event = timeline.devices[d][op];
       if (kind == OpKind::GatherWeights || kind == OpKind::ReduceGradients) event.end = event.start + length;
     }
   }

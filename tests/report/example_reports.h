@@ -49,7 +49,6 @@ class PaperClock {
     for (const auto& device : program.devices) {
       timeline_.devices.emplace_back(device.ops.size());
       done_.emplace_back(device.ops.size(), false);
-      for (std::uint32_t i = 0; i < device.ops.size(); ++i) timeline_.devices.back()[i].op = i;
     }
     next_.assign(program.devices.size(), {});
     free_.assign(program.devices.size(), {});
@@ -89,7 +88,7 @@ class PaperClock {
     } else {
       end += seconds_(d, op);
     }
-    timeline_.devices[d][next] = {start, end, static_cast<std::uint32_t>(next)};
+    timeline_.devices[d][next] = {start, end};
     const bool transfer = is_receive(op.kind) || is_send(op.kind);
     free_[d][lane] = transfer ? start : end;
     done_[d][next] = true;
@@ -111,8 +110,9 @@ inline std::vector<MemorySeries> example_memory(const schedule::Program& program
   std::vector<MemorySeries> all;
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     MemorySeries memory{{"weights", "activations"}, {0}, {{600 * MiB}, {0}}};
-    for (const auto& event : timeline.devices[d]) {
-      const auto kind = program.devices[d].ops[event.op].kind;
+    for (std::size_t op = 0; op < timeline.devices[d].size(); ++op) {
+      const auto& event = timeline.devices[d][op];
+      const auto kind = program.devices[d].ops[op].kind;
       if (kind != schedule::OpKind::Forward && kind != schedule::OpKind::Backward) continue;
       memory.times.push_back(event.end);
       memory.bytes[0].push_back(600 * MiB);
@@ -130,8 +130,9 @@ inline std::vector<IdleCause> example_idle(const schedule::Program& program,
   IdleCause ramp{"ramp", {}}, dependency{"dependency", {}};
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     Seconds first = timeline.makespan(), last = 0, busy = 0;
-    for (const auto& event : timeline.devices[d]) {
-      if (lane_of(program.devices[d].ops[event.op].kind) != schedule::Lane::Compute) continue;
+    for (std::size_t op = 0; op < timeline.devices[d].size(); ++op) {
+      const auto& event = timeline.devices[d][op];
+      if (lane_of(program.devices[d].ops[op].kind) != schedule::Lane::Compute) continue;
       first = std::min(first, event.start);
       last = std::max(last, event.end);
       busy += event.end - event.start;

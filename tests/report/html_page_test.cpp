@@ -72,7 +72,7 @@ TEST(Page, CarriesChartsNumberByNumberAndTheirTextsAsText) {
   const std::string evil = "</script><script>alert(1)</script>";
   Report report{"charts", {}};
   report.bars = {{evil, evil, Unit::Bytes, {evil, "b"}, {{evil, {1, 2.5}}}}};
-  report.points = {{evil, evil, evil, evil, Unit::Bytes, Unit::Seconds, {{evil, 3, 0.25}}}};
+  report.points = {{evil, evil, evil, evil, Unit::Bytes, Unit::Seconds, {{evil, 3, 0.25}}, true}};
   const std::string page = html_page(report);
   EXPECT_EQ(count(page, "<script"), count(html_page({"charts", {}}), "<script"));
   const Json bars = data_of(page)["bars"][0], points = data_of(page)["points"][0];
@@ -81,6 +81,7 @@ TEST(Page, CarriesChartsNumberByNumberAndTheirTextsAsText) {
   EXPECT_EQ(bars["rows"][0].text, evil);
   EXPECT_EQ(points["points"][0]["y"].number, 0.25);
   EXPECT_EQ(points["yUnit"].text, "seconds");
+  EXPECT_EQ(points["compared"].number, 1);
   report.bars[0].rows.pop_back();
   EXPECT_THROW(html_page(report), std::logic_error);
 }

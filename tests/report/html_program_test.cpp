@@ -93,8 +93,9 @@ TEST(PageData, HoldsEveryTimeToATick) {
   for (int d = 0; d < program.device_count(); ++d) {
     ColumnReader reader(json[d].text);
     std::array<std::int64_t, schedule::kLanes> ended{};
-    for (const auto& event : timeline.devices[d]) {
-      auto& before = ended[static_cast<std::size_t>(lane_of(program.devices[d].ops[event.op].kind))];
+    for (std::size_t op = 0; op < timeline.devices[d].size(); ++op) {
+      const auto& event = timeline.devices[d][op];
+      auto& before = ended[static_cast<std::size_t>(lane_of(program.devices[d].ops[op].kind))];
       const auto start = before + reader.next_signed();
       before = start + static_cast<std::int64_t>(reader.next());
       EXPECT_NEAR(start * tick, event.start, 0.51 * tick);
@@ -113,9 +114,9 @@ TEST(PageData, SharesOfTimeAddUpToTheBusyTime) {
     const auto bytes = ColumnReader(json[d].text).bytes();
     ASSERT_EQ(bytes.size(), slots * kinds);
     Seconds busy = 0;
-    for (const auto& event : timeline.devices[d]) {
-      if (lane_of(program.devices[d].ops[event.op].kind) == schedule::Lane::Compute)
-        busy += event.end - event.start;
+    for (std::size_t op = 0; op < timeline.devices[d].size(); ++op) {
+      if (lane_of(program.devices[d].ops[op].kind) == schedule::Lane::Compute)
+        busy += timeline.devices[d][op].end - timeline.devices[d][op].start;
     }
     const double shares = std::accumulate(bytes.begin(), bytes.end(), 0.0) / 255;
     EXPECT_NEAR(shares * timeline.makespan() / slots, busy, 0.01 * timeline.makespan());

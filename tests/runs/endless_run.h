@@ -47,11 +47,15 @@ class EndlessRun {
   }
 
   std::string file(const std::string& name) const { return scratch_ / "run/" + name; }
-  std::size_t steps() const { return lines_of(scratch_.read("run/metrics.jsonl")).size(); }
+  std::string metrics() const { return scratch_.read("run/metrics.jsonl"); }
+  std::size_t steps() const { return lines_of(metrics()).size(); }
   void wait_for_steps(std::size_t count) const {
+    wait_until([&] { return steps() >= count; });
+  }
+  template <class Condition>
+  void wait_until(const Condition& holds) const {
     const Seconds until = seconds_now() + 60 * kSlowness;
-    while (steps() < count && seconds_now() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!holds() && seconds_now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
   // How the run ends; `seconds` counts from here.

@@ -210,9 +210,15 @@ def resumes_after_its_time_is_up(slurm, steps):
     expect_same(slurm, "limited", "whole")
 
 
+def has_checkpoint(folder):
+    """A whole one: they are written with what training leaves of the cores."""
+    return any(not path.suffix for path in (folder / "checkpoints").glob("step-*"))
+
+
 def goes_on_without_a_lost_node(slurm, steps):
     job = slurm.submit("lost", "--nodes=2", "--time=20", steps=steps)
-    wait_until("it has done 15 steps", lambda: len(steps_of(slurm.folder / "lost")) >= 15, PATIENCE)
+    ready = lambda: len(steps_of(slurm.folder / "lost")) >= 15 and has_checkpoint(slurm.folder / "lost")
+    wait_until("it has done 15 steps and written a checkpoint", ready, PATIENCE)
     slurm.lose_node("n2")
     wait_for_end(slurm, "lost", job)
     log = log_of(slurm, "lost")

@@ -58,7 +58,8 @@ class Place:
     def __init__(self, program, folder):
         self.base, self.folder = folder, None  # of all runs, of the one under way
         self.program = folder / "penstock"
-        shutil.copy2(program, self.program)  # a build does not change it under the runs
+        for part in ("", "-compute"):  # a build does not change them under the runs
+            shutil.copy2(f"{program}{part}", f"{self.program}{part}")
         self.text = folder / "corpus.txt"
         self.text.write_text("".join(f"line {number * number} of a text\n" for number in range(400)))
         self.missing = {}  # faults that cannot be carried out, and why
@@ -213,7 +214,7 @@ def read_arguments():
     parser.add_argument("--only", type=int, help="the run of that number alone, however many faults it has")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path("build/soak"), help="where a failed run's directory goes")
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def work(given, job, struck, results):
@@ -248,7 +249,8 @@ def main():
     for worker in workers:
         worker.join()
     print(f"seed {given.seed}, {(time.monotonic() - began) / 60:.0f} minutes, {given.jobs} at a time\n\n{summary(found, missing[0])}")
-    sys.exit(1 if any(part["found"] for part in found) else 0)
+    broken = any(worker.exitcode != 0 for worker in workers)  # an error of this program itself
+    sys.exit(1 if broken or any(part["found"] for part in found) else 0)
 
 
 if __name__ == "__main__":

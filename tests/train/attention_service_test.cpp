@@ -9,7 +9,7 @@
 #include "nn/kernels/cpu/element.h"
 #include "nn/memory/allocator.h"
 #include "nn/tensor_checks.h"
-#include "train/machine.h"
+#include "train/machine_probe.h"
 
 namespace penstock::testing {
 namespace {

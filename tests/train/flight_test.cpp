@@ -82,6 +82,9 @@ TEST(Position, IsReadAsItWasWritten) {
   EXPECT_EQ(failure<InputError>([&] { train::parse_position(train::json_of(position), "a.json", 2, 4); }),
             "a.json: is no position of rank 2 of 4");
   EXPECT_THROW(train::parse_position(train::json_of(waiting(0, 4, 1)), "a.json", 0, 4), InputError);
+  position.passed = {{1, -1, 4, -5}};
+  EXPECT_THROW(train::parse_position(train::json_of(position), "a.json", 3, 4), InputError)
+      << "counts are not negative";
 }
 
 // What the recorders of ranks told, and why each rank failed.

@@ -17,7 +17,7 @@
 #include "comm/threads.h"
 #include "nn/plain_pipeline.h"
 #include "run/resolve/resolve.h"
-#include "train/machine.h"
+#include "train/machine_probe.h"
 #include "train/step/trainer.h"
 
 namespace penstock::testing {

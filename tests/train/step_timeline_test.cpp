@@ -16,7 +16,7 @@ schedule::Program two_devices() { return lower(generate("1f1b", schedule::reques
 std::vector<schedule::Event> events_of(const schedule::DeviceProgram& device, double offset) {
   std::vector<schedule::Event> events;
   for (std::uint32_t op = 0; op < device.ops.size(); ++op)
-    events.push_back({.start = offset + op / 3.0, .end = offset + (op + 1) / 3.0, .op = op});
+    events.push_back({.start = offset + op / 3.0, .end = offset + (op + 1) / 3.0});
   return events;
 }
 

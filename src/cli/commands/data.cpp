@@ -1,182 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock data: what a run's documents are like, and what each way to pack them and to cut slices comes to.
-#include <algorithm>
-#include <cmath>
-#include <iostream>
-#include <memory>
-#include <numeric>
+#include "cli/data/describe_data.h"
 
-#include "base/columns.h"
-#include "base/error.h"
-#include "base/text.h"
-#include "base/units.h"
-#include "cli/automatic_threads.h"
+#include <memory>
+
 #include "cli/commands.h"
-#include "cli/data/choices.h"
-#include "cli/profile/speeds.h"
-#include "files/byte_tokenizer.h"
-#include "files/mapped_file.h"
-#include "run/resolve/resolve.h"
-#include "run/settle.h"
-#include "train/machine.h"
 
 namespace penstock::cli {
-namespace {
-
-constexpr std::size_t kLongestList = std::size_t{1} << 30;
-constexpr std::int64_t kMostSteps = 10'000;
-
-struct DataFlags {
-  std::string first, second;  // [LENGTHS] RUN.toml
-  std::int64_t steps = 8;
-  std::string hardware;
-  bool json = false;
-};
-
-// A number a line, tokens of a document.
-std::vector<Tokens> read_lengths(const std::string& path) {
-  std::vector<Tokens> lengths;
-  const std::string text = files::read_text(path, kLongestList);
-  std::int64_t line = 0;
-  for (const std::string_view entry : split(text, '\n')) {
-    ++line;
-    if (trim(entry).empty()) continue;
-    const auto length = parse_integer(trim(entry));
-    if (!length || *length < 1 || *length >= std::int64_t{1} << 40)
-      throw InputError(path + ", line " + std::to_string(line) + ": \"" + printable(entry) +
-                       "\" is no number of tokens of a document");
-    lengths.push_back(*length);
-  }
-  if (lengths.empty()) throw InputError(path + ": no document's length");
-  return lengths;
-}
-
-// Documents and their tokens by powers of two.
-std::string histogram(std::vector<Tokens> lengths) {
-  std::ranges::sort(lengths);
-  const auto tokens = static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), Tokens{0}));
-  const auto at = [&](double share) {
-    return lengths[static_cast<std::size_t>(share * static_cast<double>(lengths.size() - 1))];
-  };
-  std::string text = "documents " + print_count(static_cast<double>(lengths.size())) + " of " +
-                     print_count(tokens) + " tokens; mean " +
-                     number(tokens / static_cast<double>(lengths.size()), 0) + ", median " +
-                     std::to_string(at(0.5)) + ", 90 % up to " + std::to_string(at(0.9)) + ", 99 % up to " +
-                     std::to_string(at(0.99)) + ", longest " + std::to_string(lengths.back()) + "\n\n";
-  Rows rows{{"tokens of a document", "documents", "of all tokens", ""}};
-  constexpr double kBar = 40;
-  for (std::size_t first = 0; first < lengths.size();) {
-    Tokens below = 1;
-    while (below <= lengths[first]) below *= 2;
-    std::size_t end = first;
-    Tokens held = 0;
-    for (; end < lengths.size() && lengths[end] < below; ++end) held += lengths[end];
-    const double documents = static_cast<double>(end - first) / static_cast<double>(lengths.size());
-    const double share = static_cast<double>(held) / tokens;
-    rows.push_back({std::to_string(below / 2) + " to " + std::to_string(below - 1), percent(documents),
-                    percent(share), std::string(static_cast<std::size_t>(std::lround(kBar * share)), '#')});
-    first = end;
-  }
-  return text + columns(rows, "lrrl");
-}
-
-std::string keys_of(const DataChoice& choice) {
-  return "data.packing = " + json_quote(choice.packing) + ", schedule.cut = " + json_quote(choice.cut) +
-         (choice.slice_tokens > 0 ? ", schedule.slice_tokens = " + std::to_string(choice.slice_tokens) : "");
-}
-
-std::string table_of(const std::vector<DataOutcome>& outcomes, const DataOutcome& best) {
-  Rows rows{{"", "packing", "cut", "slices", "padding", "cut documents", "attended", "slots", "micro-batches",
-             "replicas", "idle", "step", "tokens/s", "work/s"}};
-  for (const DataOutcome& outcome : outcomes) {
-    const DataChoice& choice = outcome.choice;
-    rows.push_back({&outcome == &best ? "*" : "", choice.packing, choice.cut,
-                    choice.slice_tokens > 0 ? "of " + std::to_string(choice.slice_tokens) : "as given",
-                    percent(outcome.padding), percent(outcome.cut_documents), percent(outcome.attended),
-                    outcome.slots > 0 ? number(outcome.slots, 3) : "-", number(outcome.micro_batches, 3),
-                    number(outcome.replicas, 3), percent(outcome.idle), print_seconds(outcome.step_s),
-                    print_count(outcome.tokens_per_second), print_count(outcome.work_per_second)});
-  }
-  return columns(rows, "llllr");
-}
-
-std::string json_of(const std::vector<DataOutcome>& outcomes) {
-  std::vector<std::string> rows;
-  for (const DataOutcome& outcome : outcomes) {
-    const auto member = [](const char* key, double value) {
-      return std::string(",\"") + key + "\":" + exact_number(value);
-    };
-    rows.push_back("{\"packing\":" + json_quote(outcome.choice.packing) +
-                   ",\"cut\":" + json_quote(outcome.choice.cut) +
-                   ",\"slice_tokens\":" + std::to_string(outcome.choice.slice_tokens) +
-                   member("padding", outcome.padding) + member("cut_documents", outcome.cut_documents) +
-                   member("attended", outcome.attended) + member("work_of_slots", outcome.slots) +
-                   member("work_of_micro_batches", outcome.micro_batches) +
-                   member("work_of_replicas", outcome.replicas) + member("idle", outcome.idle) +
-                   member("step_s", outcome.step_s) + member("planning_s", outcome.planning_s) +
-                   member("tokens_per_second", outcome.tokens_per_second) +
-                   member("work_per_second", outcome.work_per_second) + "}");
-  }
-  return "[" + join(rows, ",\n ") + "]\n";
-}
-
-// The run file's, for its data or for the documents of these lengths.
-run::Options options_of(const std::string& file, const std::vector<std::string>& overrides,
-                        const std::string& list) {
-  run::Options options = run::read_options(file, overrides);
-  if (!list.empty()) {  // any name will do: nothing is read
-    options.data.text.clear();
-    options.data.megatron = {list};
-    options.data.megatron_weights.clear();
-    if (options.model.config.empty() && options.model.shape.vocab == 0)
-      options.model.shape.vocab = files::kByteVocabulary;
-  }
-  if (options.data.mask == "auto" && options.data.text.empty()) options.data.mask = "documents";
-  return options;
-}
-
-// As given, or about as many as the run file's slices have; 0 where micro-batches cannot differ in length.
-Tokens slice_tokens_of(const run::Run& given) {
-  const run::Options& options = given.options;
-  if (options.schedule.slice_tokens > 0) return options.schedule.slice_tokens;
-  const bool may_differ = options.train.micro_batch == 1 && given.mesh.context == 1 && given.is_sliced() &&
-                          options.schedule.chunks == 1 && options.schedule.file.empty() &&
-                          options.moe.balance_coefficient == 0 && options.moe.z_coefficient == 0;
-  if (!may_differ) return 0;
-  const Tokens slices = options.schedule.slices;
-  return std::max((options.data.seq_len + slices - 1) / slices, options.schedule.slice_unit);
-}
-
-Exit carry_out(const DataFlags& flags, const std::vector<std::string>& overrides) {
-  if (flags.steps < 1 || flags.steps > kMostSteps)
-    throw InputError("--steps " + std::to_string(flags.steps) + ": expected 1 to " +
-                     std::to_string(kMostSteps));
-  const bool two = !flags.second.empty();
-  const std::string list = two && flags.first != "stats" ? flags.first : std::string();
-  const std::vector<Tokens> lengths = list.empty() ? std::vector<Tokens>() : read_lengths(list);
-  const run::Options options = options_of(two ? flags.second : flags.first, overrides, list);
-  run::Machine machine =
-      train::probe_machine(automatic_threads(static_cast<int>(run::mesh_of(options).world())));
-  const Speeds speeds = speeds_of(flags.hardware, options);
-  machine.hardware = speeds.hardware;
-  const run::Run given = run::resolve(options, machine);
-  if (!flags.json) std::cout << histogram(open_data(given, lengths).document_lengths()) << "\n" << std::flush;
-
-  std::vector<DataOutcome> outcomes;
-  for (const DataChoice& choice : choices_of(options, slice_tokens_of(given)))
-    outcomes.push_back(outcome_of(options, choice, lengths, flags.steps, machine));
-  if (flags.json) {
-    std::cout << json_of(outcomes);
-    return Exit::Done;
-  }
-  const DataOutcome& best = *std::ranges::max_element(outcomes, {}, &DataOutcome::work_per_second);
-  std::cout << "means of the first " << counted(flags.steps, "step") << ", simulated with the speeds of "
-            << speeds.origin << ". Of slots, micro-batches and replicas: the greatest work over the mean.\n\n"
-            << table_of(outcomes, best) << "\nbest  " << keys_of(best.choice) << "\n";
-  return Exit::Done;
-}
-
-}  // namespace
 
 void add_data_command(CLI::App& program, Exit& exit_code) {
   const auto flags = std::make_shared<DataFlags>();
@@ -195,7 +24,10 @@ void add_data_command(CLI::App& program, Exit& exit_code) {
                       "profile, measured once");
   command->add_flag("--json", flags->json, "the table as JSON on stdout");
   command->allow_extras();
-  command->callback([command, flags, &exit_code] { exit_code = carry_out(*flags, command->remaining()); });
+  command->callback([command, flags, &exit_code] {
+    flags->overrides = command->remaining();
+    exit_code = describe_data(*flags);
+  });
 }
 
 }  // namespace penstock::cli

@@ -8,20 +8,24 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
-#include "cli/input/hardware_file.h"
+#include "cli/input/machine_sets.h"
 #include "cli/input/number_flags.h"
 #include "cli/input/output_path.h"
-#include "cli/input/plan_file.h"
 #include "cli/plan/slow_ranks.h"
 #include "cli/report/plan_report.h"
+#include "cli/report/score_report.h"
+#include "cli/tell.h"
 #include "files/atomic_file.h"
 #include "files/mapped_file.h"
 #include "files/option_file.h"
+#include "plan/answer.h"
 #include "plan/plan_print.h"
-#include "plan/published/reference_fit.h"
+#include "plan/published/checked.h"
+#include "plan/question.h"
 #include "plan/run_file.h"
-#include "plan/simulated_step.h"
+#include "plan/trainers/settings.h"
 #include "report/html.h"
+#include "run/description_file.h"
 #include "run/resolve/resolve.h"
 #include "train/trainable.h"
 
@@ -31,16 +35,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestTable = 64 << 20;
-constexpr std::int64_t kUsualBatch = 32;
 
 struct Flags {
   std::string file;
   std::string score;
   std::string fit;
+  std::string checked;
   std::string from;
-  PlanFlags question;  // its hardware: a folder with --score and --fit
+  plan::QuestionFlags question;  // its hardware: a folder with --score and --fit
   std::string write;
   std::string run_file;
+  std::string exported;
   std::string report;
   bool explain = false;
   bool print_config = false;
@@ -48,9 +53,9 @@ struct Flags {
   friend bool operator==(const Flags&, const Flags&) = default;
 };
 
-plan::HardwareSet hardware_for_tables(const std::string& folder) {
-  if (!folder.empty()) return read_hardware_folder(folder);
-  return read_hardware_folder(fs::path(find_hardware_file("h800", "")).parent_path());
+plan::KnownMachines machines_for_tables(const std::string& folder) {
+  return {read_hardware_folder(folder.empty() ? run::description_folder("hardware") : folder),
+          read_engines()};
 }
 
 plan::Table read_table(const std::string& path) {
@@ -58,63 +63,33 @@ plan::Table read_table(const std::string& path) {
 }
 
 Exit score_table(const Flags& flags) {
-  const plan::Score score =
-      plan::score(read_table(flags.score), hardware_for_tables(flags.question.hardware));
+  const plan::Table table = read_table(flags.score);
+  const plan::KnownMachines known = machines_for_tables(flags.question.hardware);
+  const plan::Score score = plan::score(table, known);
+  if (!flags.report.empty())
+    files::write_atomically(flags.report, report::html_page(score_report(table, score, known)));
   std::cout << (flags.json ? plan::print_score_json(score) : plan::print_score(score));
-  return Exit::Done;
+  Exit exit = Exit::Done;
+  for (const plan::RefusedRow& row : score.refused) {
+    if (!row.bad_input) continue;
+    tell(row.reason);
+    exit = Exit::WrongInput;
+  }
+  return exit;
 }
 
 Exit fit_constants(const Flags& flags) {
   const auto tables = plan::reference_fit_tables(
       [&](const std::string& name) { return read_table((fs::path(flags.fit) / (name + ".csv")).string()); });
-  std::cout << plan::print_fit(
-      plan::fit_reference(tables, hardware_for_tables(flags.question.hardware), /*leave_out=*/true));
+  const plan::Fit fit =
+      plan::fit_reference(tables, machines_for_tables(flags.question.hardware), /*leave_out=*/true);
+  std::cout << plan::print_fit(fit);
+  if (!flags.checked.empty()) files::write_atomically(flags.checked, plan::print_checked(fit));
   return Exit::Done;
 }
 
-// The one configuration of [layout] as a plan of its own.
-plan::Plan plan_of_layout(const PlanQuestion& question) {
-  const auto offload = question.options.memory.offload;
-  plan::Candidate candidate;
-  candidate.layout = plan::layout_of(question.options, question.workload, question.cluster);
-  candidate.layout.offload = offload.word.empty() ? offload.number : 0.0;
-  candidate.memory =
-      plan::fit_memory(question.workload, candidate.layout, question.cluster.limit, offload.word.empty());
-  candidate.layout.offload = candidate.memory.offload;
-  candidate.cost = plan::step_cost(question.workload, candidate.layout, question.cluster.hardware,
-                                   question.cluster.engine);
-  plan::Plan plan{question.workload, question.cluster, {}};
-  if (plan::action_count(question.workload, candidate.layout) <= plan::kMostSimulatedActions) {
-    const auto step = plan::simulate_step(question.workload, question.cluster, candidate.layout);
-    if (step) candidate.simulated = step->result.makespan;
-  }
-  plan.result.candidates = 1;
-  plan.result.best = {candidate};
-  if (!candidate.memory.fits)
-    plan.result.rejected[static_cast<std::size_t>(plan::Rejection::DeviceMemory)] = 1;
-  return plan;
-}
-
-plan::Plan plan_of_search(const PlanQuestion& question, const Flags& flags) {
-  plan::Plan plan{question.workload, question.cluster, {}};
-  constexpr std::size_t kTried = 48;  // by simulation, in each list
-  const auto best = static_cast<std::size_t>(question.options.search.best);
-  plan.result = plan::search(question.workload, question.cluster, plan::space_of(question.options),
-                             std::max(best, kTried));
-  if (!plan.result.best.empty()) {
-    plan::simulate_best(question.workload, question.cluster, plan.result,
-                        static_cast<std::size_t>(question.options.search.simulate),
-                        !question.options.memory.offload.word.empty());
-  }
-  plan.result.best.resize(std::min(best, plan.result.best.size()));
-  if (plan.result.best.empty()) {
-    throw NoAnswer((flags.file.empty() ? "" : flags.file + ": ") + plan::print_nearest_miss(plan));
-  }
-  return plan;
-}
-
 // Begins with the trainer's refusal, if any.
-std::string run_file_of(const PlanQuestion& question, const plan::Candidate& winner,
+std::string run_file_of(const plan::Question& question, const plan::Candidate& winner,
                         const std::string& directory) {
   const std::string text =
       plan::run_file(question.workload, question.cluster, winner, question.options.workload.text, directory);
@@ -124,11 +99,14 @@ std::string run_file_of(const PlanQuestion& question, const plan::Candidate& win
   return refusal ? "# the trainer cannot run this yet: " + refusal.text + "\n" + text : text;
 }
 
-void write_files(const PlanQuestion& question, const plan::Plan& plan, const Flags& flags) {
+void write_files(const plan::Question& question, const plan::Plan& plan, const Flags& flags) {
   if (!flags.run_file.empty()) {
     const std::string directory = "runs/" + fs::path(flags.run_file).stem().string();
     files::write_atomically(flags.run_file, run_file_of(question, plan.result.best[0], directory));
   }
+  if (!flags.exported.empty())
+    files::write_atomically(flags.exported,
+                            plan::print_settings(*question.trainer, plan, plan.result.best[0]));
   if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(plan_report(plan)));
 }
 
@@ -137,19 +115,67 @@ std::string with_assumed(std::string json, const Words& assumed) {
   return json + ",\"assumed\":" + json_quote_all(assumed) + "}\n";
 }
 
+// How far the first candidate's step may be off, by published runs; on a GPU, which all of them are on.
+struct Confidence {
+  std::optional<plan::Interval> interval;
+  Words outside;
+};
+
+Confidence confidence_in(const plan::Question& question, const plan::Candidate& first) {
+  if (question.cluster.hardware.f32()) return {};
+  const std::string file = (fs::path(run::description_folder("engines")) / "checked.csv").string();
+  if (!fs::exists(file)) return {};
+  const std::vector<plan::CheckedRun> runs = plan::read_checked(read_table(file));
+  const plan::CheckedRun asked =
+      plan::as_checked(question.workload, first.layout, question.cluster.engine.name);
+  return {plan::interval_of(asked, runs), plan::outside_of(asked, runs)};
+}
+
+std::string print(const Confidence& confidence, Seconds predicted) {
+  if (!confidence.interval) return "";
+  const plan::Interval& found = *confidence.interval;
+  std::string text = "\nThe first's step: eight of ten between " + print_seconds(found.low * predicted) +
+                     " and " + print_seconds(found.high * predicted) + ", by the errors on the " +
+                     std::to_string(found.runs) +
+                     " published runs most like it, left out of the fit with all of " +
+                     (found.own_engine ? "their configuration" : "their source") + "\n";
+  for (const std::string& word : confidence.outside) text += word + "\n";
+  return text;
+}
+
+std::string with_interval(std::string json, const Confidence& confidence, Seconds predicted) {
+  if (!confidence.interval) return json;
+  const plan::Interval& found = *confidence.interval;
+  json.erase(json.rfind('}'));
+  return json + ",\"interval\":{\"low_s\":" + exact_number(found.low * predicted) +
+         ",\"high_s\":" + exact_number(found.high * predicted) + ",\"runs\":" + std::to_string(found.runs) +
+         ",\"own_engine\":" + (found.own_engine ? "true" : "false") +
+         ",\"outside\":" + json_quote_all(confidence.outside) + "}}\n";
+}
+
 // Exit 1 when the one configuration does not fit.
-Exit answer(const PlanQuestion& question, const Flags& flags) {
-  plan::Plan plan = flags.explain ? plan_of_layout(question) : plan_of_search(question, flags);
+Exit answer(const plan::Question& question, const Flags& flags) {
+  if (question.trainer && !flags.run_file.empty())
+    throw InputError("--run-file is of Penstock's own trainer; --export writes the configuration of " +
+                     std::string(question.trainer->name));
+  if (question.trainer == nullptr && !flags.exported.empty())
+    throw InputError(
+        "--export writes the configuration of --engine megatron or torchtitan; --run-file that of " +
+        question.options.cluster.engine);
+  plan::Plan plan = flags.explain ? plan::answer_for_layout(question) : plan::answer(question, flags.file);
   const plan::Candidate& first = plan.result.best[0];
+  const Seconds predicted = first.step();
+  const Confidence confidence = confidence_in(question, first);
   if (!flags.json && !question.assumed.empty())
     std::cout << question.options.cluster.hardware
               << " leaves open, assumed: " << join(question.assumed, ", ") << "\n";
   if (flags.json) {
-    std::cout << with_assumed(plan::print_plan_json(plan), question.assumed);
+    std::cout << with_interval(with_assumed(plan::print_plan_json(plan), question.assumed), confidence,
+                               predicted);
   } else if (flags.explain) {
-    std::cout << plan::explain(question.workload, question.cluster, first);
+    std::cout << plan::explain(question.workload, question.cluster, first) << print(confidence, predicted);
   } else {
-    std::cout << plan::print_plan(plan);
+    std::cout << plan::print_plan(plan) << print(confidence, predicted);
   }
   write_files(question, plan, flags);
   return first.memory.fits ? Exit::Done : Exit::No;
@@ -168,26 +194,29 @@ void refuse_idle_flags(const Flags& flags) {
     throw InputError("--score and --fit are both given; keep one");
   if (table && !flags.file.empty())
     throw InputError("\"" + printable(flags.file) + "\" and --score or --fit are both given; keep one");
-  PlanFlags folder;
+  plan::QuestionFlags folder;
   folder.hardware = flags.question.hardware;
-  const bool asks = !flags.run_file.empty() || !flags.report.empty() || !flags.write.empty() ||
-                    flags.explain || flags.print_config ||
-                    overrides_of(folder) != overrides_of(flags.question);
+  const bool asks = !flags.run_file.empty() || !flags.exported.empty() ||
+                    (!flags.report.empty() && flags.score.empty()) || !flags.write.empty() || flags.explain ||
+                    flags.print_config || overrides_of(folder) != overrides_of(flags.question);
   if (table && asks)
     throw InputError(
-        "--explain, --run-file, --report and the flags of a question are of plans; leave out --score and "
-        "--fit");
+        "--explain, --run-file and the flags of a question are of plans, --report of plans and --score; "
+        "leave out --score and --fit");
   if (!table && flags.file.empty() && flags.question.model.empty())
     throw InputError(
         "penstock plan needs a plan file, or --model with --gpus and --seq-len; or --score FILE or --fit "
         "FOLDER");
+  if (!flags.checked.empty() && flags.fit.empty()) throw InputError("--checked is of --fit; give --fit too");
+  check_output("--checked", flags.checked);
   check_new_output("--run-file", flags.run_file);
+  check_new_output("--export", flags.exported);
   check_new_output("--write", flags.write);
   check_output("--report", flags.report);
 }
 
 // What differs from the defaults, as a plan file.
-std::string file_of(PlanQuestion& question) {
+std::string file_of(plan::Question& question) {
   plan::PlanOptions defaults;
   OptionTable table, default_table;
   plan::describe(question.options, table);
@@ -212,11 +241,11 @@ Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   }
   if (!flags.score.empty()) return score_table(flags);
   if (!flags.fit.empty()) return fit_constants(flags);
-  PlanFlags asked = flags.question;
-  if (flags.file.empty() && asked.batch == 0) asked.batch = kUsualBatch;
-  std::vector<std::string> words = overrides_of(asked);
+  plan::QuestionFlags asked = flags.question;
+  if (flags.file.empty() && asked.batch == 0) asked.batch = plan::kUsualBatch;
+  std::vector<std::string> words = plan::overrides_of(asked);
   words.insert(words.end(), overrides.begin(), overrides.end());
-  PlanQuestion question = read_plan_file(flags.file, words);
+  plan::Question question = plan::read_question(flags.file, words);
   if (flags.print_config) {
     std::cout << file_of(question);
     return Exit::Done;
@@ -235,8 +264,17 @@ void add_plan_command(CLI::App& program, Exit& exit_code) {
   command->add_flag("--json", flags->json, "the answer as JSON on stdout");
   command->add_flag("--explain", flags->explain, "the configuration of [layout] alone, with every term");
   command->add_option("--run-file", flags->run_file, "write the winner's run file here");
+  command->add_option(
+      "--engine", flags->question.engine,
+      "cluster.engine: penstock, megatron or torchtitan and only what it can do, or an engine file");
+  command->add_option(
+      "--export", flags->exported,
+      "with --engine megatron or torchtitan: write the winner's arguments, or job file, here");
   command->add_option("--report", flags->report, "write the plan as an HTML page here");
   command->add_option("--score", flags->score, "predict the rows of a published table, beside its figures");
+  command->add_option(
+      "--checked", flags->checked,
+      "With --fit: write each published run's errors where it was left out, for the intervals of plans");
   command->add_option("--fit", flags->fit,
                       "fit the constants of the hardware files on the tables of this folder");
   command->add_option("--from", flags->from,

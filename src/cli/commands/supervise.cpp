@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/input/number_flags.h"
 #include "cli/report/run_report.h"
+#include "cli/start/whole.h"
 #include "cli/supervise/attempts.h"
 #include "cli/supervise/child.h"
 #include "cli/supervise/hosts.h"
@@ -220,6 +221,7 @@ void add_supervise_command(CLI::App& program, Exit& exit_code) {
     if (flags->command.empty())
       throw InputError(
           "the command is missing; expected penstock supervise -- [mpirun ...] penstock train RUN.toml ...");
+    become_whole_now();  // the report at the end needs it, and nothing may be started twice
     exit_code = supervise(*flags);
   });
 }

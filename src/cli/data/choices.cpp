@@ -53,18 +53,11 @@ run::Options with_choice(run::Options options, const DataChoice& choice) {
   if (choice.packing == "concat") options.data.long_documents = "split";
   options.schedule.cut = choice.cut;
   options.schedule.slice_tokens = choice.slice_tokens;
-  if (choice.slice_tokens > 0) options.schedule.slices = 0;
+  if (choice.slice_tokens > 0) options.schedule.slices = run::kUnset;
   return options;
 }
 
 }  // namespace
-
-run::StepContent most_work(const run::Run& run, std::vector<run::StepContent> replicas) {
-  const auto work_of = [&](const run::StepContent& content) {
-    return run::step_work(run::planned(run, content), content.documents).work;
-  };
-  return std::move(*std::ranges::max_element(replicas, {}, work_of));
-}
 
 std::vector<DataChoice> choices_of(const run::Options& options, Tokens slice_tokens) {
   std::vector<DataChoice> choices;
@@ -89,6 +82,14 @@ train::TokenData open_data(const run::Run& run, std::span<const Tokens> lengths)
            .replicas = options.numerics.replicas,
            .trims = options.schedule.slice_tokens > 0},
           lengths.empty() ? nullptr : train::tokens_of_lengths(lengths)};
+}
+
+run::StepContent content_of_step(const run::Run& run, std::int64_t step) {
+  const train::TokenData data = open_data(run, {});
+  std::vector<run::StepContent> replicas = data.contents((step - 1) * run.options.train.batch, run.mesh.data);
+  return std::move(*std::ranges::max_element(replicas, {}, [&](const run::StepContent& content) {
+    return run::step_work(run::planned(run, content), content.documents).work;
+  }));
 }
 
 DataOutcome outcome_of(run::Options options, const DataChoice& choice, std::span<const Tokens> lengths,

@@ -40,8 +40,8 @@ struct DataOutcome {
 // by work. With `slice_tokens` > 0 packed ones also with slices of so many tokens.
 std::vector<DataChoice> choices_of(const run::Options& options, Tokens slice_tokens);
 
-// Of a step's replicas, one that has the most work.
-run::StepContent most_work(const run::Run& run, std::vector<run::StepContent> replicas);
+// What that step of the run's data has, from 1 on, for the replica with the most work.
+run::StepContent content_of_step(const run::Run& run, std::int64_t step);
 
 // Simulates so many steps from the first on. `lengths`: of the documents, instead of the run's data; or
 // empty.

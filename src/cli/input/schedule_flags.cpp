@@ -10,6 +10,7 @@
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
 #include "schedule/text.h"
+#include "sim/costs/unit.h"
 
 namespace penstock::cli {
 namespace {
@@ -99,20 +100,16 @@ schedule::Request request_of(const ScheduleFlags& flags) {
 }
 
 schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags) {
-  const auto findings = schedule::check(schedule);
-  const Bytes leaving = model::leaving_bytes(kUnitRecord, flags.offload);
-  if (findings.empty())
-    return schedule::lower(schedule, {.offload_bytes = [=](const schedule::Key&) { return leaving; },
-                                      .vocabulary = {.parallel = flags.vocabulary_parallel},
-                                      .exchange = {.mode = schedule::parse_exchange_mode(flags.exchange),
-                                                   .limit = flags.exchange_limit}});
-  std::string message = schedule.name + ": not a legal schedule: " + findings.front().text;
-  for (std::size_t i = 1; i < findings.size(); ++i) message += "\n  " + findings[i].text;
-  throw NoAnswer(message);
+  schedule::require_legal(schedule);
+  const Bytes leaving = model::leaving_bytes(sim::kUnitRecord, flags.offload);
+  return schedule::lower(schedule, {.offload_bytes = [=](const schedule::Key&) { return leaving; },
+                                    .vocabulary = {.parallel = flags.vocabulary_parallel},
+                                    .exchange = {.mode = schedule::parse_exchange_mode(flags.exchange),
+                                                 .limit = flags.exchange_limit}});
 }
 
 sim::RecordBytes unit_record(const ScheduleFlags& flags) {
-  return {.record = flags.offload > 0 ? kUnitRecord : 0};
+  return {.record = flags.offload > 0 ? sim::kUnitRecord : 0};
 }
 
 }  // namespace penstock::cli

@@ -19,9 +19,6 @@ namespace penstock::cli {
 // Files of schedules and programs are read up to this many bytes.
 inline constexpr std::size_t kLongestSchedule = std::size_t{256} << 20;
 
-// Bytes of a schedule's record, without a model, when records are offloaded.
-inline constexpr Bytes kUnitRecord = 1'000'000;
-
 struct ScheduleFlags {
   std::string file;         // a CSV of the text form; or
   std::string name;         // a generator
@@ -30,7 +27,8 @@ struct ScheduleFlags {
   std::vector<int> slices;  // -n: one for all micro-batches, or one per micro-batch
   int chunks = 0;           // -v
   int group = 0;
-  double offload = 0;  // offloaded share of each record; for schedules, whose records have kUnitRecord bytes
+  double offload =
+      0;  // offloaded share of each record; for schedules, whose records have sim::kUnitRecord bytes
   bool vocabulary_parallel = false;
   std::string exchange = "off";  // context exchange: off, paired or levelled
   int exchange_limit = 1000;     // K,V slices

@@ -19,34 +19,6 @@ namespace {
 using schedule::OpKind;
 using schedule::StageCosts;
 
-constexpr OpKind kActions[] = {OpKind::Forward, OpKind::Backward, OpKind::BackwardInput,
-                               OpKind::BackwardWeight};
-
-// The time of an action of whole micro-batches; of those in slices the sum, missing where a slice's is.
-std::optional<Seconds> whole_seconds(const sim::CostTable& table, OpKind kind, int stage) {
-  Seconds sum = 0;
-  for (int slice = 0; slice < table.extent().slices; ++slice) {
-    const std::optional<Seconds> seconds = table.find_seconds(kind, stage, slice);
-    if (!seconds) return {};
-    sum += *seconds;
-  }
-  return sum;
-}
-
-sim::CostTable without_slices(const sim::CostTable& table) {
-  const auto [stages, slices, devices] = table.extent();
-  sim::CostTable whole({stages, 1, devices});
-  for (int stage = 0; stage < stages; ++stage) {
-    for (const OpKind kind : kActions) {
-      if (const auto seconds = whole_seconds(table, kind, stage)) whole.set_seconds(kind, stage, 0, *seconds);
-    }
-  }
-  for (int from = 0; from < devices; ++from) {
-    for (int to = 0; to < devices; ++to) whole.set_link(from, to, table.link(from, to));
-  }
-  return whole;
-}
-
 sim::CostTable measured_costs(const std::string& directory, const sim::TableExtent& wanted) {
   const MeasuredRun run = read_measured_run(directory);
   const sim::CostTable table = sim::average(run.program, run.typical_step().timeline);
@@ -60,7 +32,7 @@ sim::CostTable measured_costs(const std::string& directory, const sim::TableExte
   if (!matches)
     throw InputError("--costs " + directory + ": the run has " + text(found) + ", the schedule " +
                      text(wanted) + "; give a run with as many");
-  return found.slices == wanted.slices ? table : without_slices(table);
+  return found.slices == wanted.slices ? table : sim::without_slices(table);
 }
 
 // The mean over neighbours: a schedule is made for one time of all transfers.

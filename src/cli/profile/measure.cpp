@@ -8,7 +8,6 @@
 #include <memory>
 #include <vector>
 
-#include "cli/input/hardware_file.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/file_system.h"
@@ -17,6 +16,7 @@
 #include "profile/hardware_text.h"
 #include "profile/host_memory.h"
 #include "profile/profile.h"
+#include "run/hardware_file.h"
 #include "sim/costs/layer_cost.h"
 #include "train/machine.h"
 #include "train/step/optimizer.h"
@@ -162,8 +162,8 @@ std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& 
                                     .memory_bytes = memory.total,
                                     .used_bytes = memory.used};
   const std::string without_gap = profile::hardware_text(options.name, facts, measured);
-  measured.gap =
-      LayersWork::gap(parse_hardware_text(without_gap, "what was measured").hardware, measured.layer_seconds);
+  measured.gap = LayersWork::gap(run::parse_hardware_text(without_gap, "what was measured").hardware,
+                                 measured.layer_seconds);
   return profile::hardware_text(options.name, facts, measured);
 }
 

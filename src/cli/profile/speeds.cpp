@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/automatic_threads.h"
-#include "cli/input/hardware_file.h"
 #include "cli/profile/measure.h"
 #include "cli/tell.h"
 #include "comm/texts.h"
@@ -22,6 +21,7 @@
 #include "files/directory.h"
 #include "files/file_system.h"
 #include "files/mapped_file.h"
+#include "run/hardware_file.h"
 #include "run/settle.h"
 #include "train/machine.h"
 
@@ -53,7 +53,7 @@ std::string words_of(const ProfileKey& key) {
 }
 
 Speeds speeds_in(const std::string& text, const std::string& origin) {
-  HardwareFile file = parse_hardware_text(text, origin);
+  run::HardwareFile file = run::parse_hardware_text(text, origin);
   return {file.hardware, origin, std::move(file.assumed)};
 }
 
@@ -76,7 +76,7 @@ std::string kept(const std::string& path) {
   if (path.empty() || !fs::is_regular_file(path, error)) return {};
   try {
     std::string text = files::read_text(path, kLongestProfile);
-    parse_hardware_text(text, path);
+    run::parse_hardware_text(text, path);
     return text;
   } catch (const std::exception& failure) {
     tell(std::string(failure.what()) + "; it is measured again");
@@ -93,14 +93,14 @@ Speeds assumed_speeds() {
 }
 
 Speeds speeds_in_file(const std::string& name) {
-  const std::string path = find_hardware_file(name, ".");
-  HardwareFile file = read_hardware_file(path);
+  const std::string path = run::find_hardware_file(name, ".");
+  run::HardwareFile file = run::read_hardware_file(path);
   return {file.hardware, path, std::move(file.assumed)};
 }
 
 void announce(const ProfileKey& key) {
   std::cerr << "profile   measuring this machine once, for " + words_of(key) +
-                   " (under 15 s; --hardware takes speeds from a file instead)\n"
+                   ", in less than a minute (--hardware takes speeds from a file instead)\n"
             << std::flush;
 }
 

@@ -76,8 +76,9 @@ std::vector<report::MemorySeries> measured_memory(const schedule::Program& progr
     const auto& ops = program.devices[device].ops;
     ByCategory before = step.memory[device].empty() ? ByCategory{} : step.memory[device].back().live;
     std::size_t index = 0;
-    for (const schedule::Event& event : step.result.timeline.devices[device]) {
-      if (lane_of(ops[event.op].kind) != schedule::Lane::Compute) continue;
+    for (std::size_t op = 0; op < ops.size(); ++op) {
+      if (lane_of(ops[op].kind) != schedule::Lane::Compute) continue;
+      const schedule::Event& event = step.result.timeline.devices[device][op];
       const train::OpMemory& memory = step.memory[device][index++];
       ByCategory during = before;
       const Bytes total = std::accumulate(before.begin(), before.end(), Bytes{0});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/report/parts.h"
 #include "cli/report/run_report.h"
 #include "plan/simulated_step.h"
 
@@ -13,27 +14,6 @@ namespace {
 using plan::Candidate;
 
 constexpr std::int64_t kMostDrawnActions = 400'000;
-
-// Named values per candidate; all candidates share the names, in the order of the first.
-class Parts {
- public:
-  explicit Parts(std::size_t rows) : rows_(rows) {}
-  void add(std::size_t row, std::string_view name, double value) {
-    auto found = std::ranges::find(parts_, name, &report::BarChart::Part::name);
-    if (found == parts_.end()) found = parts_.insert(found, {std::string(name), std::vector<double>(rows_)});
-    found->values[row] = value;
-  }
-  std::vector<report::BarChart::Part> without_empty() {
-    std::erase_if(parts_, [](const auto& part) {
-      return std::ranges::all_of(part.values, [](double value) { return value == 0; });
-    });
-    return std::move(parts_);
-  }
-
- private:
-  std::size_t rows_;
-  std::vector<report::BarChart::Part> parts_;
-};
 
 std::vector<std::string> names_of(const std::vector<Candidate>& candidates) {
   std::vector<std::string> names;

@@ -26,8 +26,7 @@
 #include "schedule/program_text.h"
 #include "sim/costs/measured.h"
 #include "sim/costs/table.h"
-#include "sim/costs/what_if.h"
-#include "train/machine.h"
+#include "train/machine_probe.h"
 #include "train/record/step_documents.h"
 #include "train/record/step_timeline.h"
 
@@ -36,16 +35,8 @@ namespace {
 
 sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs& costs,
                              const SimulateFlags& flags) {
-  std::vector<sim::Override> overrides;
-  for (const std::string& change : flags.changes) {
-    overrides.push_back(sim::parse_override(change, program.device_count()));
-  }
-  const sim::WhatIf changed(costs, overrides, program.device_count());
-  sim::Result result =
-      sim::evaluate(program, changed, {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
-  if (!std::isfinite(result.makespan))
-    throw InputError("the costs add up to more seconds than a number can hold; expected smaller ones");
-  return result;
+  return sim::evaluate_changed(program, costs, flags.changes,
+                               {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
 }
 
 // Refuses flags that do not apply to the source.
@@ -148,8 +139,7 @@ run::Run of_step(run::Run run, std::int64_t step, const std::string& file) {
   if (run.options.data.mask != "documents")
     throw InputError("--step " + std::to_string(step) + ": " + printable(file) +
                      " has no documents (data.mask = \"documents\"); all its steps are alike");
-  const train::TokenData data = open_data(run, {});
-  run = run::planned(run, most_work(run, data.contents((step - 1) * run.options.train.batch, run.mesh.data)));
+  run = run::planned(run, content_of_step(run, step));
   run.predicted = run::predict_memory(run, run.program);
   return run;
 }

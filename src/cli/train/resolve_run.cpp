@@ -13,7 +13,7 @@
 #include "comm/texts.h"
 #include "files/option_file.h"
 #include "run/resolve/resolve.h"
-#include "train/machine.h"
+#include "train/machine_probe.h"
 
 namespace penstock::cli {
 
@@ -39,13 +39,19 @@ Refusal read_and_fit(const RunSource& source, comm::Communicator& world, run::Op
     if (first) needed = fit_ranks(options, world.size(), source.resumes);
   });
   if (refusal) return refusal;
-  std::array<std::int64_t, 4> fitted{needed, options.parallel.dp, options.numerics.replicas,
-                                     options.numerics.tensor};
+  std::array<std::int64_t, 6> fitted{needed,
+                                     options.parallel.dp,
+                                     options.numerics.replicas,
+                                     options.numerics.tensor,
+                                     options.schedule.slices,
+                                     options.schedule.chunks};
   world.broadcast(std::as_writable_bytes(std::span(fitted)), 0);
   needed = static_cast<int>(fitted[0]);
   options.parallel.dp = fitted[1];
   options.numerics.replicas = fitted[2];
   options.numerics.tensor = fitted[3];
+  options.schedule.slices = fitted[4];
+  options.schedule.chunks = fitted[5];
   options.parallel.cp_mode = comm::broadcast_text(options.parallel.cp_mode, 0, world);
   return {};
 }

@@ -15,6 +15,7 @@
 #include "files/run_files.h"
 #include "files/strict_json.h"
 #include "run/replicas.h"
+#include "run/resolve/choose.h"
 #include "train/checkpoint/host_copies.h"
 #include "train/checkpoint/settings.h"
 #include "train/run.h"
@@ -122,6 +123,17 @@ void take_context_mode(run::Options& options) {
   if (was && was->parallel.cp == options.parallel.cp) options.parallel.cp_mode = was->parallel.cp_mode;
 }
 
+// As many slices and chunks as the machine's speeds asked for then.
+void take_slices(run::Options& options) {
+  run::ScheduleOptions& chosen = options.schedule;
+  if (!run::leaves_slices_open(options)) return;
+  const std::optional<run::Options> was = options_before(options.output.dir);
+  if (!was || !was->schedule.file.empty()) return;
+  if (chosen.slices == 0 && chosen.slice_tokens == 0 && was->schedule.slices > 0)
+    chosen.slices = was->schedule.slices;
+  if (chosen.chunks == 0 && was->schedule.chunks > 0) chosen.chunks = was->schedule.chunks;
+}
+
 // Context ranks cut sums over tokens and keys; those of other replicas are added in another tree unless both
 // are powers of two (mesh/mesh.h).
 bool changes_sums_of_context(const run::ParallelOptions& is, const run::ParallelOptions& was) {
@@ -199,6 +211,7 @@ int fit_ranks(run::Options& options, int ranks, bool resumes) {
   if (resumes) {
     take_numerics(options);
     take_context_mode(options);
+    take_slices(options);
   }
   const bool automatic = options.parallel.dp == 0;
   run::fit_replicas(options, ranks);

@@ -63,8 +63,10 @@ std::string profile_of(const schedule::Program& program, const train::RunOutcome
   Seconds compute = 0;
   for (const train::StepTimeline& step : outcome.timelines) {
     for (std::size_t device = 0; device < step.timeline.devices.size(); ++device) {
-      for (const schedule::Event& event : step.timeline.devices[device]) {
-        const schedule::OpKind kind = program.devices[device].ops[event.op].kind;
+      const std::vector<schedule::Event>& events = step.timeline.devices[device];
+      for (std::size_t op = 0; op < events.size(); ++op) {
+        const schedule::OpKind kind = program.devices[device].ops[op].kind;
+        const schedule::Event& event = events[op];
         if (lane_of(kind) == schedule::Lane::Compute) compute += event.end - event.start;
       }
     }

@@ -41,11 +41,8 @@ std::int64_t block_rows(std::int64_t rows) {
   return block;
 }
 
-// Tiles of our own kernel (nn/kernels/cpu/attention/tiles.h); narrow products need pairs of rows.
-constexpr std::int64_t kTileQueries = 64, kTileKeys = 256;
-std::int64_t paired(const KernelSetting& setting, std::int64_t rows) {
-  return padded(rows, setting.narrow() && !setting.widened_attention() ? 2 : 1);
-}
+// Tiles of our own kernel (nn/kernels/cpu/attention/tiles.h) and what their rows are padded to.
+constexpr std::int64_t kTileQueries = 64, kTileKeys = 256, kTileRows = 32;
 Bytes tile_element(const KernelSetting& setting) {
   return setting.widened_attention() ? kWide : element_size(setting.precision);
 }
@@ -53,14 +50,14 @@ Bytes tile_element(const KernelSetting& setting) {
 // Keys and values of a chunk, packed for the products.
 Bytes packed_keys(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
   const std::int64_t tiles = size.sequences * size.kv_heads * ((keys + kTileKeys - 1) / kTileKeys);
-  return 2 * tiles * paired(setting, std::min(kTileKeys, keys)) * size.head_dim * tile_element(setting);
+  return 2 * tiles * padded(std::min(kTileKeys, keys), kTileRows) * size.head_dim * tile_element(setting);
 }
 
 // One head's queries in all formats, their gradient and two numbers per row, on each thread.
 Bytes query_room(const KernelSetting& setting, const AttentionSize& size) {
   const std::int64_t threads = std::min<std::int64_t>(size.sequences * size.kv_heads, setting.threads);
   const std::int64_t tiles = (size.tokens + kTileQueries - 1) / kTileQueries;
-  const std::int64_t rows = paired(setting, std::min(kTileQueries, size.tokens));
+  const std::int64_t rows = padded(std::min(kTileQueries, size.tokens), kTileRows);
   const Bytes numbers = 4 * tile_element(setting) + kWide;
   return threads * tiles * (numbers * rows * size.head_dim + 2 * kTileQueries * kWide);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace penstock::plan {
 namespace {
@@ -16,16 +17,33 @@ double sum_of_squares(const Vector& values) {
   return sum;
 }
 
-// Derivative of each residual by one parameter, with the step away from the nearer bound.
-Vector derivative(const Residuals& residuals, const Vector& at, const Vector& there, std::size_t i,
-                  const Bounds& bound) {
-  const double width = 1e-4 * (bound.high - bound.low);
-  const double step = at[i] + width <= bound.high ? width : -width;
+Vector all_of(const Residuals& residuals, const Vector& at) {
+  Vector values(residuals.count);
+  for (std::size_t r = 0; r < values.size(); ++r) values[r] = residuals.value(r, at);
+  return values;
+}
+
+struct Slope {
+  std::size_t parameter;
+  double value;
+};
+
+// Of each residual, by the parameters that it depends on; with the step away from the nearer bound.
+std::vector<std::vector<Slope>> slopes_at(const Residuals& residuals, const Vector& at, const Vector& there,
+                                          const std::vector<Bounds>& bounds) {
+  std::vector<std::vector<Slope>> slopes(residuals.count);
   Vector moved = at;
-  moved[i] += step;
-  Vector slope = residuals(moved);
-  for (std::size_t r = 0; r < slope.size(); ++r) slope[r] = (slope[r] - there[r]) / step;
-  return slope;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const double width = 1e-4 * (bounds[i].high - bounds[i].low);
+    const double step = at[i] + width <= bounds[i].high ? width : -width;
+    moved[i] = at[i] + step;
+    for (const std::size_t r : residuals.of_parameter[i]) {
+      const double slope = (residuals.value(r, moved) - there[r]) / step;
+      if (slope != 0) slopes[r].push_back({i, slope});
+    }
+    moved[i] = at[i];
+  }
+  return slopes;
 }
 
 // Solves a symmetric positive definite system by elimination.
@@ -53,15 +71,12 @@ struct Quadratic {
 Quadratic quadratic_at(const Residuals& residuals, const Vector& at, const Vector& there,
                        const std::vector<Bounds>& bounds) {
   const std::size_t n = at.size();
-  Matrix jacobian(n);
-  for (std::size_t i = 0; i < n; ++i) jacobian[i] = derivative(residuals, at, there, i, bounds[i]);
   Quadratic quadratic{Matrix(n, Vector(n)), Vector(n)};
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t r = 0; r < there.size(); ++r) quadratic.slope[i] += jacobian[i][r] * there[r];
-    for (std::size_t j = 0; j <= i; ++j) {
-      for (std::size_t r = 0; r < there.size(); ++r)
-        quadratic.curvature[i][j] += jacobian[i][r] * jacobian[j][r];
-      quadratic.curvature[j][i] = quadratic.curvature[i][j];
+  const auto slopes = slopes_at(residuals, at, there, bounds);
+  for (std::size_t r = 0; r < slopes.size(); ++r) {
+    for (const Slope& a : slopes[r]) {
+      quadratic.slope[a.parameter] += a.value * there[r];
+      for (const Slope& b : slopes[r]) quadratic.curvature[a.parameter][b.parameter] += a.value * b.value;
     }
   }
   return quadratic;
@@ -79,21 +94,31 @@ void hold_at_bounds(Quadratic& quadratic, const Vector& at, const std::vector<Bo
   }
 }
 
+// Of a parameter without a residual nothing is known: it stays.
+void hold_unknown(Quadratic& quadratic) {
+  for (std::size_t i = 0; i < quadratic.slope.size(); ++i) {
+    if (quadratic.curvature[i][i] == 0) quadratic.curvature[i][i] = 1;
+  }
+}
+
 }  // namespace
 
 std::vector<double> least_squares(const Residuals& residuals, std::vector<double> at,
-                                  const std::vector<Bounds>& bounds) {
-  Vector there = residuals(at);
+                                  const std::vector<Bounds>& bounds, int steps) {
+  Vector there = all_of(residuals, at);
   double damping = 1e-3;
-  for (int iteration = 0; iteration < 200 && damping < 1e8; ++iteration) {
-    Quadratic quadratic = quadratic_at(residuals, at, there, bounds);
+  std::optional<Quadratic> current;  // until a step succeeds
+  for (int step = 0; step < steps && damping < 1e8; ++step) {
+    if (!current) current = quadratic_at(residuals, at, there, bounds);
+    Quadratic quadratic = *current;
+    hold_unknown(quadratic);
     hold_at_bounds(quadratic, at, bounds);
     for (std::size_t i = 0; i < at.size(); ++i) quadratic.curvature[i][i] *= 1 + damping;
-    const Vector step = solve(quadratic.curvature, quadratic.slope);
+    const Vector change = solve(quadratic.curvature, quadratic.slope);
     Vector moved = at;
     for (std::size_t i = 0; i < at.size(); ++i)
-      moved[i] = std::clamp(at[i] - step[i], bounds[i].low, bounds[i].high);
-    Vector found = residuals(moved);
+      moved[i] = std::clamp(at[i] - change[i], bounds[i].low, bounds[i].high);
+    Vector found = all_of(residuals, moved);
     const double before = sum_of_squares(there), after = sum_of_squares(found);
     if (after >= before) {
       damping *= 10;
@@ -101,10 +126,29 @@ std::vector<double> least_squares(const Residuals& residuals, std::vector<double
     }
     at = std::move(moved);
     there = std::move(found);
+    current.reset();
     damping *= 0.2;
-    if (before - after < 1e-10 * before) break;
+    if (before - after < 1e-9 * before) break;
   }
   return at;
+}
+
+// Square roots of the diagonal of the inverse curvature, times the residuals' own size.
+std::vector<double> deviations(const Residuals& residuals, const std::vector<double>& at,
+                               const std::vector<Bounds>& bounds) {
+  const Vector there = all_of(residuals, at);
+  Quadratic quadratic = quadratic_at(residuals, at, there, bounds);
+  hold_unknown(quadratic);
+  const std::size_t n = at.size();
+  const double free = std::max(1.0, static_cast<double>(residuals.count) - static_cast<double>(n));
+  const double size = std::sqrt(sum_of_squares(there) / free);
+  Vector found(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    Vector unit(n);
+    unit[i] = 1;
+    found[i] = size * std::sqrt(std::max(0.0, solve(quadratic.curvature, std::move(unit))[i]));
+  }
+  return found;
 }
 
 }  // namespace penstock::plan

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small bounded least squares: Levenberg-Marquardt with finite-difference derivatives.
+// Small bounded least squares: Levenberg-Marquardt with finite-difference derivatives, for residuals that
+// each depend on few of the parameters.
 #pragma once
 
 #include <functional>
@@ -12,11 +13,20 @@ struct Bounds {
   double high = 1;
 };
 
-using Residuals = std::function<std::vector<double>(const std::vector<double>&)>;
+struct Residuals {
+  std::size_t count = 0;
+  std::function<double(std::size_t residual, const std::vector<double>& at)> value;
+  // By parameter, those that may depend on it.
+  std::vector<std::vector<std::size_t>> of_parameter;
+};
 
-// A local minimum of the sum of squared residuals within the bounds, descending from `start`. The number of
-// residuals must be the same in every call.
+// A local minimum of the sum of squared residuals within the bounds, descending from `start`, after so many
+// steps at most.
 std::vector<double> least_squares(const Residuals& residuals, std::vector<double> start,
-                                  const std::vector<Bounds>& bounds);
+                                  const std::vector<Bounds>& bounds, int steps = 200);
+
+// Standard deviations of the parameters there, from the curvature and the size of the residuals.
+std::vector<double> deviations(const Residuals& residuals, const std::vector<double>& at,
+                               const std::vector<Bounds>& bounds);
 
 }  // namespace penstock::plan

@@ -25,25 +25,28 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
   return ranks;
 }
 
+}  // namespace
+
+Score score(const Table& table, const KnownMachines& known) {
+  if (is_throughput(table)) return score_throughput(table, known);
+  if (table.has("kv_cache_GiB")) return score_slimpipe_planner(table);
+  if (table.has("peak_bytes")) return score_kwai_memory(table);
+  if (table.has("tokens_per_second")) return score_kwai_throughput(table, known);
+  if (table.has("iteration_s")) return score_calculon(table, known);
+  if (table.has("iteration_ms") && table.has("params_billion")) return score_vtrain(table, known);
+  throw InputError(
+      table.origin() +
+      ": the header is of no known kind; expected the columns of a file in bench/reference, such as "
+      "peak_bytes, kv_cache_GiB, tokens_per_second, iteration_s, params_billion with iteration_ms, or source "
+      "with "
+      "step_s");
+}
+
 double at_quantile(const std::vector<double>& sorted, double quantile) {
   const double place = quantile * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-}  // namespace
-
-Score score(const Table& table, const HardwareSet& hardware) {
-  if (table.has("kv_cache_GiB")) return score_slimpipe_planner(table);
-  if (table.has("peak_bytes")) return score_kwai_memory(table);
-  if (table.has("tokens_per_second")) return score_kwai_throughput(table, hardware);
-  if (table.has("iteration_s")) return score_calculon(table, hardware);
-  if (table.has("iteration_ms") && table.has("params_billion")) return score_vtrain(table, hardware);
-  throw InputError(
-      table.origin() +
-      ": the header is of no known kind; expected the columns of a file in bench/reference, such as "
-      "peak_bytes, kv_cache_GiB, tokens_per_second, iteration_s, or params_billion with iteration_ms");
 }
 
 ErrorStatistics statistics_of(const Score& score) {
@@ -52,6 +55,10 @@ ErrorStatistics statistics_of(const Score& score) {
     errors.push_back(
         std::abs(score.error_kind == ErrorKind::Relative ? figure.relative_error() : figure.error()));
   }
+  return statistics_of(std::move(errors));
+}
+
+ErrorStatistics statistics_of(std::vector<double> errors) {
   if (errors.empty()) return {};
   std::sort(errors.begin(), errors.end());
   const double sum = std::accumulate(errors.begin(), errors.end(), 0.0);
@@ -86,10 +93,53 @@ std::map<std::string, double> rank_correlations(const Score& score) {
   return correlations;
 }
 
+namespace {
+
+struct Speeds {
+  double predicted, published;
+};
+
+void rank(std::vector<Speeds> speeds, Ranking& ranking) {
+  constexpr double kDifference = 1.05;
+  constexpr std::size_t kFirst = 3;
+  for (std::size_t a = 0; a < speeds.size(); ++a) {
+    for (std::size_t b = 0; b < speeds.size(); ++b) {
+      if (speeds[a].published < kDifference * speeds[b].published) continue;
+      ++ranking.pairs;
+      ranking.right += speeds[a].predicted > speeds[b].predicted;
+    }
+  }
+  if (speeds.size() <= kFirst) return;
+  ++ranking.groups;
+  const auto best = *std::ranges::max_element(speeds, {}, &Speeds::published);
+  const auto before =
+      std::ranges::count_if(speeds, [&](const Speeds& row) { return row.predicted > best.predicted; });
+  ranking.in_three += before < static_cast<std::ptrdiff_t>(kFirst);
+}
+
+}  // namespace
+
+Ranking ranking_of(const Score& score) {
+  std::map<std::string, std::vector<Speeds>> groups;
+  for (const ScoredFigure& figure : score.figures) {
+    if (figure.tokens > 0)
+      groups[figure.group].push_back({figure.tokens / figure.predicted, figure.tokens / figure.published});
+  }
+  Ranking ranking;
+  for (const auto& [name, speeds] : groups) rank(speeds, ranking);
+  return ranking;
+}
+
 const sim::Hardware& find_hardware(const HardwareSet& hardware, const std::string& name) {
   const auto found = hardware.find(name);
   if (found == hardware.end()) throw InputError("no description of the hardware \"" + name + "\" was given");
   return found->second;
+}
+
+const sim::Engine& find_engine(const EngineSet& engines, const std::string& name) {
+  const auto found = engines.find(name);
+  if (found == engines.end()) throw InputError("no description of the engine \"" + name + "\" was given");
+  return found->second.engine;
 }
 
 mesh::Mesh mesh_of(const Table& table, std::size_t row) {

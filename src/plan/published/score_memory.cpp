@@ -56,14 +56,15 @@ void append_parts(Score& score, const Table& table, std::size_t row, const Plann
   for (const auto& [column, predicted] : columns) {
     const auto published = table.number_if_any(row, column);
     if (published)
-      score.figures.push_back({row, table.text(row, "model"), setting, column, predicted, *published});
+      score.figures.push_back(
+          {row, table.text(row, "model"), setting, column, predicted, *published, {}, {}, {}});
   }
 }
 
 }  // namespace
 
 Score score_slimpipe_planner(const Table& table) {
-  Score score{"slimpipe_planner", ErrorKind::Absolute, {}, {}, {}};
+  Score score{"slimpipe_planner", ErrorKind::Absolute, {}, {}, {}, {}, {}};
   std::map<std::string, std::string> conventions_by_file;
   for (std::size_t row = 0; row < table.size(); ++row) {
     const std::string& file = table.text(row, "source_file");
@@ -78,13 +79,13 @@ Score score_slimpipe_planner(const Table& table) {
 }
 
 Score score_kwai_memory(const Table& table) {
-  Score score{"atc24_memory", ErrorKind::Relative, {}, {}, {}};
+  Score score{"atc24_memory", ErrorKind::Relative, {}, {}, {}, {}, {}};
   for (std::size_t row = 0; row < table.size(); ++row) {
     const KwaiMemory memory = kwai_memory(kwai_memory_case(table, row));
     const std::string setting = kwai_setting(table, row);
     if (const auto published = table.number_if_any(row, "peak_bytes")) {
       score.figures.push_back(
-          {row, table.text(row, "model"), setting, "peak_bytes", memory.total(), *published});
+          {row, table.text(row, "model"), setting, "peak_bytes", memory.total(), *published, {}, {}, {}});
     } else {
       score.out_of_memory.push_back({row, setting, memory.total(), kwai_fits(memory, kCardBytes)});
     }

@@ -9,12 +9,15 @@ namespace penstock::plan {
 
 Score score_kwai_memory(const Table& table);
 Score score_slimpipe_planner(const Table& table);
-Score score_kwai_throughput(const Table& table, const HardwareSet& hardware);
-Score score_calculon(const Table& table, const HardwareSet& hardware);
-Score score_vtrain(const Table& table, const HardwareSet& hardware);
+Score score_kwai_throughput(const Table& table, const KnownMachines& known);
+Score score_calculon(const Table& table, const KnownMachines& known);
+Score score_vtrain(const Table& table, const KnownMachines& known);
+bool is_throughput(const Table& table);
+Score score_throughput(const Table& table, const KnownMachines& known);
 
-// The hardware of that name; throws InputError if missing.
+// The hardware, the engine of that name; throw InputError if missing.
 const sim::Hardware& find_hardware(const HardwareSet& hardware, const std::string& name);
+const sim::Engine& find_engine(const EngineSet& engines, const std::string& name);
 
 // The columns tp, cp, ep, dp and pp, where the table has them.
 mesh::Mesh mesh_of(const Table& table, std::size_t row);

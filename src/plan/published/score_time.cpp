@@ -5,16 +5,10 @@
 #include "plan/published/kwai_case.h"
 #include "plan/published/score_tables.h"
 #include "plan/published/timed_cases.h"
-#include "plan/step_cost.h"
 
 namespace penstock::plan {
 
 namespace {
-
-Seconds seconds_of(const TimedCase& timed, const HardwareSet& hardware) {
-  return step_cost(timed.workload, timed.layout, find_hardware(hardware, timed.hardware), *timed.engine)
-      .total();
-}
 
 std::string setting_of(const TimedCase& timed) {
   const Layout& layout = timed.layout;
@@ -25,14 +19,14 @@ std::string setting_of(const TimedCase& timed) {
 
 }  // namespace
 
-Score score_kwai_throughput(const Table& table, const HardwareSet& hardware) {
-  Score score{"atc24_throughput", ErrorKind::Relative, {}, {}, {}};
+Score score_kwai_throughput(const Table& table, const KnownMachines& known) {
+  Score score{"atc24_throughput", ErrorKind::Relative, {}, {}, {}, {}, {}};
   for (std::size_t row = 0; row < table.size(); ++row) {
     const std::string setting = table.text(row, "hardware") + " " + kwai_setting(table, row);
     const auto published = table.number_if_any(row, "tokens_per_second");
     if (!published) {
       const KwaiMemory memory = kwai_memory(kwai_memory_case(table, row));
-      const double card = find_hardware(hardware, table.text(row, "hardware")).device.memory_gb * 1e9;
+      const double card = find_hardware(known.hardware, table.text(row, "hardware")).device.memory_gb * 1e9;
       score.out_of_memory.push_back({row, setting, memory.total(), kwai_fits(memory, card)});
       continue;
     }
@@ -40,27 +34,41 @@ Score score_kwai_throughput(const Table& table, const HardwareSet& hardware) {
     const double tokens = static_cast<double>(timed.workload.global_batch * timed.workload.seq_len);
     const std::string model = table.text(row, "model") + " " + table.text(row, "hardware");
     score.figures.push_back(
-        {row, model, setting, "tokens/s", tokens / seconds_of(timed, hardware), *published});
+        {row, model, setting, "tokens/s", tokens / seconds_of(timed, known), *published, {}, {}, {}});
   }
   return score;
 }
 
-Score score_calculon(const Table& table, const HardwareSet& hardware) {
-  Score score{"calculon_cases", ErrorKind::Relative, {}, {}, {}};
+Score score_calculon(const Table& table, const KnownMachines& known) {
+  Score score{"calculon_cases", ErrorKind::Relative, {}, {}, {}, {}, {}};
   for (std::size_t row = 0; row < table.size(); ++row) {
     const TimedCase timed = calculon_case(table, row);
-    score.figures.push_back({row, "gpt", table.text(row, "model") + " " + setting_of(timed), "step s",
-                             seconds_of(timed, hardware), table.number(row, "iteration_s")});
+    score.figures.push_back({row,
+                             "gpt",
+                             table.text(row, "model") + " " + setting_of(timed),
+                             "step s",
+                             seconds_of(timed, known),
+                             table.number(row, "iteration_s"),
+                             {},
+                             {},
+                             {}});
   }
   return score;
 }
 
-Score score_vtrain(const Table& table, const HardwareSet& hardware) {
-  Score score{"vtrain_multi_node", ErrorKind::Relative, {}, {}, {}};
+Score score_vtrain(const Table& table, const KnownMachines& known) {
+  Score score{"vtrain_multi_node", ErrorKind::Relative, {}, {}, {}, {}, {}};
   for (std::size_t row = 0; row < table.size(); ++row) {
     const TimedCase timed = vtrain_case(table, row);
-    score.figures.push_back({row, table.text(row, "params_billion") + "B", setting_of(timed), "step s",
-                             seconds_of(timed, hardware), table.number(row, "iteration_ms") / 1000});
+    score.figures.push_back({row,
+                             table.text(row, "params_billion") + "B",
+                             setting_of(timed),
+                             "step s",
+                             seconds_of(timed, known),
+                             table.number(row, "iteration_ms") / 1000,
+                             {},
+                             {},
+                             {}});
   }
   return score;
 }

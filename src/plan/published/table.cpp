@@ -5,14 +5,42 @@
 #include "base/text.h"
 
 namespace penstock::plan {
+namespace {
+
+// Of one line.
+std::vector<std::string> cells_of(std::string_view line, const std::string& place) {
+  std::vector<std::string> cells{""};
+  bool quoted = false, closed = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
+      cells.back() += line[++i];
+    } else if (c == '"' && (quoted || (!closed && trim(cells.back()).empty()))) {
+      closed = quoted;
+      quoted = !quoted;
+      if (quoted) cells.back().clear();
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+      closed = false;
+    } else {
+      cells.back() += c;
+    }
+  }
+  if (quoted) throw InputError(place + " has a quoted cell without an end");
+  for (std::string& cell : cells) cell = std::string(trim(cell));
+  return cells;
+}
+
+}  // namespace
 
 Table::Table(std::string_view text, std::string_view origin) : origin_(origin) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of UTF-8, as some programs begin a file
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   std::size_t line_number = 0;
   for (const std::string_view line : split(text, '\n')) {
     ++line_number;
     if (trim(line).empty()) continue;
-    std::vector<std::string> cells;
-    for (const std::string_view cell : split(line, ',')) cells.emplace_back(trim(cell));
+    std::vector<std::string> cells = cells_of(line, origin_ + ": line " + std::to_string(line_number));
     if (columns_.empty()) {
       for (std::size_t i = 0; i < cells.size(); ++i) {
         if (!columns_.emplace(cells[i], i).second) {

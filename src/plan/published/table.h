@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of published figures: CSV with a header line, no quoting. All input is validated.
+// Tables of published figures: CSV with a header line; cells in double quotes may hold commas, and quotes
+// twice. All input is validated.
 #pragma once
 
 #include <cstdint>

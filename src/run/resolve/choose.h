@@ -7,6 +7,13 @@
 
 namespace penstock::run {
 
+// schedule.slices = 0 or schedule.chunks = 0: the numbers with which a step is fastest in simulation; of
+// those within 1 % of it, the ones that need least memory. Only such as fit memory.limit with the policy
+// given, if any do and neither policy nor offload is "auto". Sets the options and returns a note of the
+// choice; nothing where neither is 0. Throws InputError when the schedule takes none.
+std::string choose_slices(Options& options, const Machine& machine);
+bool leaves_slices_open(const Options& options);
+
 // A schedule made for given costs (greedy): without times in the options it takes each stage's by the
 // analytic model at run.machine.hardware, with the policy given ("auto": none). Without schedule.in_flight it
 // may hold p micro-batches; with memory.limit, and neither policy nor offload "auto", the most up to 2p that
@@ -36,6 +43,9 @@ void require_fit(const Run& run);
 // The settings with which every device would need at most run.memory_limit bytes: "memory.policy = "full"
 // would fit with 2 GiB", or why there are none.
 std::string settings_that_fit(const Run& run);
+
+// The predicted peak of the fullest device.
+Bytes greatest_total(const Run& run);
 
 // Whether the prediction of every device is within memory.limit.
 bool fits(const Run& run);

@@ -17,11 +17,6 @@ namespace {
 constexpr model::Policy kCheapestFirst[] = {model::Policy::None, model::Policy::Balanced,
                                             model::Policy::BalancedFc1, model::Policy::Full};
 
-Bytes greatest_total(const Run& run) {
-  const model::MemoryTable table = predict_memory(run, program_of(run));
-  return table[fullest_device(table)].total();
-}
-
 // Twice and four times the slices under full, if the schedule has slices.
 std::optional<Run> with_slices(const Run& run, int factor) {
   const ScheduleOptions& chosen = run.options.schedule;
@@ -168,6 +163,11 @@ void choose_memory(Run& run) {
   Run candidate = any_policy ? with_policy(run, model::Policy::Full) : run;
   if (is_automatic(run.options.memory.offload)) candidate = with_share(candidate, 1);
   refuse(candidate, predict_memory(candidate, program_of(candidate)));
+}
+
+Bytes greatest_total(const Run& run) {
+  const model::MemoryTable table = predict_memory(run, program_of(run));
+  return table[fullest_device(table)].total();
 }
 
 bool fits(const Run& run) { return !run.memory_limit || greatest_total(run) <= *run.memory_limit; }

@@ -113,7 +113,7 @@ bool chooses_by_speed(const Options& options) {
   const auto generators = schedule::generators();
   const auto generator = std::ranges::find(generators, chosen.name, &schedule::Generator::name);
   const bool made_for_costs = generator != generators.end() && generator->made_for_costs;
-  return (options.parallel.cp_mode == "auto" && options.parallel.cp > 1) ||
+  return leaves_slices_open(options) || (options.parallel.cp_mode == "auto" && options.parallel.cp > 1) ||
          (chosen.exchange == "auto" && options.parallel.pp > 1) ||
          (made_for_costs && chosen.file.empty() && chosen.forward.empty());
 }
@@ -121,7 +121,9 @@ bool chooses_by_speed(const Options& options) {
 Run resolve(Options options, const Machine& machine) {
   const bool chooses_context = options.parallel.cp_mode == "auto";
   const std::int64_t unit = options.schedule.slice_unit;
+  const std::string slices_note = choose_slices(options, machine);
   Run run = lay_out(std::move(options), machine);
+  run.schedule_note = slices_note;
   choose_order(run);
   if (chooses_context) choose_context(run);
   choose_memory(run);

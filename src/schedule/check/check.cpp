@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/check/check.h"
 
+#include "base/error.h"
 #include "schedule/check/collectives.h"
 #include "schedule/check/complete.h"
 #include "schedule/check/deadlock.h"
@@ -76,6 +77,14 @@ std::vector<Finding> check(const Program& program, std::size_t limit) {
   find_bad_exchange(table, findings);
   if (findings.count() == 0) find_program_deadlock(table, partners, meetings, findings);
   return findings.take();
+}
+
+void require_legal(const Schedule& schedule) {
+  const auto findings = check(schedule);
+  if (findings.empty()) return;
+  std::string message = schedule.name + ": not a legal schedule: " + findings.front().text;
+  for (std::size_t i = 1; i < findings.size(); ++i) message += "\n  " + findings[i].text;
+  throw NoAnswer(message);
 }
 
 }  // namespace penstock::schedule

@@ -40,4 +40,7 @@ struct Finding {
 std::vector<Finding> check(const Schedule& schedule, std::size_t limit = 20);
 std::vector<Finding> check(const Program& program, std::size_t limit = 20);
 
+// Throws NoAnswer with the findings, one per line, unless the schedule is legal.
+void require_legal(const Schedule& schedule);
+
 }  // namespace penstock::schedule

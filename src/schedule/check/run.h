@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/interruption.h"
 #include "schedule/check/table.h"
 
 namespace penstock::schedule {
@@ -29,6 +30,7 @@ class ScheduleRun {
   template <typename Start>
   bool run(Start start) {
     while (!ready_.empty()) {
+      allow_interruption();
       const int device = ready_.back();
       ready_.pop_back();
       advance(device, start);

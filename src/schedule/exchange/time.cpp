@@ -10,16 +10,17 @@ namespace {
 template <class Visit>
 void for_overlaps(const DeviceProgram& list, std::span<const Event> events,
                   std::span<const ExchangeSpan> spans, Visit&& visit) {
-  std::vector<Event> computing;
-  for (const Event& event : events) {
-    if (lane_of(list.ops[event.op].kind) == Lane::Compute) computing.push_back(event);
+  std::vector<std::uint32_t> computing;
+  for (std::uint32_t op = 0; op < events.size(); ++op) {
+    if (lane_of(list.ops[op].kind) == Lane::Compute) computing.push_back(op);
   }
   std::size_t first = 0;  // that no later span lies behind
   for (std::size_t s = 0; s < spans.size(); ++s) {
-    while (first < computing.size() && computing[first].end <= spans[s].start) ++first;
-    for (std::size_t i = first; i < computing.size() && computing[i].start < spans[s].end; ++i) {
-      const Seconds begin = std::max(spans[s].start, computing[i].start);
-      visit(s, computing[i].op, std::max(0.0, std::min(spans[s].end, computing[i].end) - begin));
+    while (first < computing.size() && events[computing[first]].end <= spans[s].start) ++first;
+    for (std::size_t i = first; i < computing.size() && events[computing[i]].start < spans[s].end; ++i) {
+      const Event& event = events[computing[i]];
+      const Seconds begin = std::max(spans[s].start, event.start);
+      visit(s, computing[i], std::max(0.0, std::min(spans[s].end, event.end) - begin));
     }
   }
 }
@@ -47,8 +48,8 @@ std::vector<Seconds> own_seconds(const DeviceProgram& list, std::span<const Even
 Seconds busy_seconds(const DeviceProgram& list, std::span<const Event> events,
                      std::span<const ExchangeSpan> spans) {
   Seconds busy = 0;
-  for (const Event& event : events) {
-    if (lane_of(list.ops[event.op].kind) == Lane::Compute) busy += event.end - event.start;
+  for (std::size_t op = 0; op < events.size(); ++op) {
+    if (lane_of(list.ops[op].kind) == Lane::Compute) busy += events[op].end - events[op].start;
   }
   const std::vector<Seconds> inside = seconds_inside_ops(list, events, spans);
   for (std::size_t i = 0; i < spans.size(); ++i)

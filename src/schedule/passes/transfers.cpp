@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "schedule/passes/rewriter.h"
 #include "schedule/program_index.h"
 #include "schedule/slot_grid.h"
@@ -166,6 +167,7 @@ Program add_transfers(const Program& program, const TransferBytes& bytes, int le
   Program lowered{program.name, program.stages, program.slices, {}};
   lowered.devices.reserve(program.devices.size());
   for (int device = 0; device < program.device_count(); ++device) {
+    allow_interruption();
     lowered.devices.push_back(with_transfers(program, index, device, inboxes[device], bytes, lead,
                                              slots.empty() ? nullptr : &slots[device]));
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/interruption.h"
+
 namespace penstock::schedule {
 namespace {
 
@@ -44,7 +46,10 @@ void ListScheduler::reset(const StepRows* guide, const ListResult* best) {
 std::optional<ListResult> ListScheduler::run(const ListRule& rule, const ListResult* best) {
   reset(rule.guide, best);
   for (int device = 0; device < static_cast<int>(devices_.size()); ++device) earliest_.set(device, 0);
-  while (!earliest_.none() && !hopeless_) decide(earliest_.device(), earliest_.time(), rule);
+  while (!earliest_.none() && !hopeless_) {
+    allow_interruption();
+    decide(earliest_.device(), earliest_.time(), rule);
+  }
   return result();
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a training program runs a step: what it overlaps, fuses and keeps. Facts about programs, taken from
-// their code and papers, not fitted.
+// How a training program runs a step: what it overlaps, fuses and keeps, taken from its code and papers.
 #pragma once
 
-#include <string_view>
+#include <string>
 
+#include "base/options.h"
 #include "model/shape.h"
 
 namespace penstock::sim {
@@ -20,18 +20,24 @@ struct ElementwiseBytes {
   double split = 0;
 };
 
+// What an engine file (engines/*.toml) says; docs/engines.md has them all. The last ones are efficiencies
+// of the program, fitted on published runs of it where there are any.
 struct Engine {
-  std::string_view name;
+  std::string name = "penstock";
+  std::string attention = "fa2";  // FlashAttention 2, "fa3", "cudnn", "triton"; "plain": scores in memory
+  bool dropout = false;           // on attention's scores
   bool sequence_parallel = true;  // else tensor-parallel all-reduces, and norms on every rank
   bool tensor_overlap = true;     // its traffic runs behind the products (userbuffers)
   bool regathers_inputs = true;   // the gathered inputs are gathered again for the weights' gradients
   bool pipeline_overlap = true;   // transfers between stages run behind compute; else they add to every slot
-  bool flash_attention = true;    // else scores are in memory
-  bool dropout = false;           // on attention's scores
   bool context_by_split = false;  // context parallelism as the slice's split says, not by K and V in a ring
   bool folded_experts = false;    // whole, over t·c·d ranks, on each one's tokens; else cut by t, over c·d
+  bool grouped_experts = true;    // one launch for the products of all experts; else one for each expert
+  double routing_passes = 0;      // of 2h bytes over the rows of experts, each way: put in order and back
+  bool direct_dispatch = false;   // a token goes to a node once, whatever experts it has there (DeepEP)
   bool shards_optimizer = true;  // gradients reduce-scattered and weights gathered over d·c; else all-reduced
-  bool gradient_overlap = false;  // behind the backward
+  bool gradient_overlap = false;  // wholly behind the backward
+  bool gradients_once = true;     // with sharded weights: summed once a step, not once a micro-batch
   double gradient_bytes = 4;      // a number, in the sum over replicas
   double accumulate_bytes = 8;    // traffic of adding a weight gradient to its sum
   double optimizer_bytes = 46;    // traffic of a step per parameter whose states are on the device
@@ -40,39 +46,28 @@ struct Engine {
   double unfused_passes = 0;      // extra passes of 2h bytes a token and layer, each way: norms in f32 as
                                   // separate operations are 12 each, a rotation in parts 8 on Q and 8 on K
   bool levels_layers = false;     // the last stage has fewer layers, for its output layer
+  double elementwise = 1;         // traffic of elementwise work, as a multiple of its counted passes
+  double compiled = 1;            // ... once more, where a compiler or library fuses it
+  double tensor_exposed = 1;      // share of tensor-parallel traffic that shows
+  double gradient_exposed = 1;    // ... of gradient sums, and of gathers of sharded weights
+  double expert_exposed = 1;      // time of expert traffic, of what its bytes take
+  double pipeline_exposed = 1;    // ... of transfers that wait for each other: times the hardware's
+  double pipeline_waits = 0;      // of stages for each other: share of their work
+  double layer_ms = 0;            // of the host, for a layer's passes of a micro-batch
+  double expert_ms = 0;           // ... of a layer with experts, beyond that
+  double step_ms = 0;             // ... for a step
+
+  bool flash_attention() const { return attention != "plain"; }
 };
 
-inline constexpr Engine kPenstock{.name = "penstock",
-                                  .tensor_overlap = false,
-                                  .context_by_split = true,
-                                  .folded_experts = true,
-                                  .fused = true,
-                                  .levels_layers = true};
+// The table that reads, prints and documents an engine file.
+void describe(Engine& engine, OptionTable& table);
 
-// The engine of Yuan et al. (ATC'24) and its "baseline"; NVIDIA's Megatron-LM of January 2024 as they ran it.
-inline constexpr Engine kKwaiEngine{.name = "kwai", .optimizer_bytes = 34};
-inline constexpr Engine kMegatron2024{
-    .name = "megatron-2024", .tensor_overlap = false, .optimizer_bytes = 34, .unfused_passes = 40};
-
-// Megatron-LM as Korthikanti et al. (2022) measured it; sequence parallelism as the case says.
-inline constexpr Engine kMegatron2022{.name = "megatron-2022",
-                                      .tensor_overlap = false,
-                                      .pipeline_overlap = false,
-                                      .flash_attention = false,
-                                      .dropout = true,
-                                      .shards_optimizer = false,
-                                      .optimizer_bytes = 58};
-
-// Megatron-DeepSpeed as vTrain's authors ran it.
-inline constexpr Engine kMegatronDeepSpeed{.name = "megatron-deepspeed",
-                                           .sequence_parallel = false,
-                                           .tensor_overlap = false,
-                                           .pipeline_overlap = false,
-                                           .flash_attention = false,
-                                           .dropout = true,
-                                           .shards_optimizer = false,
-                                           .accumulate_bytes = 6,
-                                           .optimizer_bytes = 58};
+inline const Engine kPenstock{.tensor_overlap = false,
+                              .context_by_split = true,
+                              .folded_experts = true,
+                              .fused = true,
+                              .levels_layers = true};
 
 // Elementwise traffic of a layer's forward and backward, and its kernels.
 ElementwiseBytes forward_traffic(const Engine& engine, const model::Shape& shape, Family family);

@@ -13,6 +13,11 @@ namespace {
 void describe_device(Device& device, OptionTable& table) {
   const std::string_view section = "device";
   table.push_back({section, "name", &device.name, "What the machine is called.", {}});
+  table.push_back({section,
+                   "published_as",
+                   &device.published_as,
+                   "How tables of published runs call it: beginnings of the name there.",
+                   {}});
   table.push_back({section, "peak", &device.peak, "The rate that MFU refers to.", one_of({"bf16", "f32"})});
   table.push_back(
       {section, "bf16_tflops", &device.bf16_tflops, "Peak of dense bf16 products.", not_negative()});
@@ -31,6 +36,18 @@ void describe_efficiency(Efficiency& efficiency, OptionTable& table) {
                    "Share of a product's memory traffic that its arithmetic does not hide.", from_to(0, 1)});
   table.push_back(
       {section, "attention", &efficiency.attention, "Flash attention forward, of the peak.", share});
+  table.push_back({section, "attention_cudnn", &efficiency.attention_cudnn,
+                   "The same by cuDNN's kernels; 0: as attention.", from_to(0, 1)});
+  table.push_back({section, "attention_triton", &efficiency.attention_triton,
+                   "The same by Triton's; 0: as attention.", from_to(0, 1)});
+  table.push_back({section, "attention_fa3", &efficiency.attention_fa3,
+                   "The same by FlashAttention 3's; 0: as cuDNN's.", from_to(0, 1)});
+  table.push_back({section, "attention_half", &efficiency.attention_half,
+                   "Tokens of a sequence at which half of those rates is reached.", not_negative()});
+  table.push_back({section, "narrow_heads", &efficiency.narrow_heads,
+                   "Of those rates, with heads of 64 numbers or fewer.", share});
+  table.push_back({section, "odd_heads", &efficiency.odd_heads,
+                   "Of plain attention's rate, with heads whose size is no multiple of 8.", share});
   table.push_back(
       {section, "attention_backward", &efficiency.attention_backward, "Backward, of forward.", share});
   table.push_back({section, "plain_attention", &efficiency.plain_attention,
@@ -74,6 +91,9 @@ void describe_links(Node& node, Network& network, OptionTable& table) {
   table.push_back({"network", "pair_efficiency", &network.pair_efficiency,
                    "Of two links, in sums over groups with two members on a node.", from_to(0.5, 1)});
   table.push_back({"network", "latency_us", &network.latency_us, "Between nodes.", not_negative()});
+  table.push_back({"network", "straggle", &network.straggle,
+                   "Of a step, waiting for the slowest node: its share for each doubling of the nodes.",
+                   from_to(0, 0.2)});
 }
 
 void describe_measured(Measured& measured, OptionTable& table) {

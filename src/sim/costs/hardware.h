@@ -13,6 +13,7 @@ namespace penstock::sim {
 
 struct Device {
   std::string name = "unnamed";
+  Words published_as;         // how tables of published runs call it: beginnings
   std::string peak = "bf16";  // which rate MFU refers to
   double bf16_tflops = 0;     // dense matrix products
   double f32_tflops = 0;
@@ -22,9 +23,15 @@ struct Device {
 };
 
 struct Efficiency {
-  double matrix = 0.8;               // of the peak rate, for large matrix products
-  double matrix_traffic = 0.4;       // share of a product's memory traffic that its arithmetic does not hide
-  double attention = 0.5;            // of the peak rate, flash attention forward
+  double matrix = 0.8;          // of the peak rate, for large matrix products
+  double matrix_traffic = 0.4;  // share of a product's memory traffic that its arithmetic does not hide
+  double attention = 0.5;       // of the peak rate, flash attention forward
+  double attention_cudnn = 0;   // ... by cuDNN's kernels, and by Triton's; 0: as attention
+  double attention_triton = 0;
+  double attention_fa3 = 0;   // ... by FlashAttention 3's; 0: as cuDNN's, whose published rates are like them
+  double attention_half = 0;  // tokens of a sequence at which half of those rates is reached
+  double narrow_heads = 1;    // of those rates, with heads of 64 numbers or fewer
+  double odd_heads = 1;       // of plain_attention, with heads whose size is no multiple of 8
   double attention_backward = 0.85;  // relative to forward
   double plain_attention = 0.4;  // of the peak rate, batched products of attention with its scores in memory
   double memory = 0.9;           // of the memory rate, for elementwise work
@@ -59,6 +66,7 @@ struct Network {
   double gradient_efficiency = 0.8;  // in the sums of gradients over data-parallel groups
   double pair_efficiency = 1;        // in those of groups with two members on a node: of both links; 0.5: one
   double latency_us = 20;
+  double straggle = 0;  // of a step, waiting for the slowest node: its share for each doubling of the nodes
 };
 
 // Measured tables (penstock profile writes them); where given they replace the efficiency of the same name.

@@ -21,22 +21,35 @@ struct AttentionRates {
   double own, earlier;
 };
 
-AttentionRates forward_rates(const Hardware& hardware, double tokens) {
+double attention_efficiency(const Efficiency& efficiency, std::string_view kernels) {
+  if (kernels == "fa3" && efficiency.attention_fa3 > 0) return efficiency.attention_fa3;
+  if ((kernels == "cudnn" || kernels == "fa3") && efficiency.attention_cudnn > 0)
+    return efficiency.attention_cudnn;
+  if (kernels == "triton" && efficiency.attention_triton > 0) return efficiency.attention_triton;
+  return efficiency.attention;
+}
+
+AttentionRates forward_rates(const Hardware& hardware, const FlashAttention& attention) {
   const Measured& measured = hardware.measured;
   const Numbers& at = measured.attention_tokens;
+  const double tokens = attention.tokens;
   if (at.empty()) {
-    const double rate = hardware.peak() * hardware.efficiency.attention;
+    const Efficiency& efficiency = hardware.efficiency;
+    const double rate = hardware.peak() * attention_efficiency(efficiency, attention.kernels) * tokens /
+                        (tokens + efficiency.attention_half) *
+                        (attention.head_size <= 64 ? efficiency.narrow_heads : 1);
     return {rate, rate};
   }
   return {1e12 * on_curve(at, measured.attention_tflops, tokens),
           1e12 * table_rate(at, measured.earlier_attention_tflops, measured.attention_tflops, tokens)};
 }
 
-AttentionRates backward_rates(const Hardware& hardware, double tokens) {
+AttentionRates backward_rates(const Hardware& hardware, const FlashAttention& attention) {
+  const double tokens = attention.tokens;
   const Measured& measured = hardware.measured;
   const Numbers& own = measured.attention_backward_tflops;
   if (own.empty()) {
-    const AttentionRates forward = forward_rates(hardware, tokens);
+    const AttentionRates forward = forward_rates(hardware, attention);
     const double factor = hardware.efficiency.attention_backward;
     return {factor * forward.own, factor * forward.earlier};
   }
@@ -73,12 +86,15 @@ Seconds product_seconds(const Hardware& hardware, const Numbers& rates, double m
 // Bytes of passes over the scores of b sequences: products write and read them (4), softmax reads and writes
 // (4), dropout reads, writes and keeps a mask (5); backward twice the products' (8), softmax reads both and
 // writes (6), dropout (5).
-double score_traffic(double queries, double keys, double heads, double bytes) {
-  return queries * keys * heads * bytes;
+Seconds score_traffic(const Hardware& hardware, const PlainAttention& attention, double bytes) {
+  return elementwise(hardware, attention.queries * attention.keys * attention.heads * bytes);
 }
 
-Seconds plain_products(const Hardware& hardware, double queries, double keys, double width) {
-  return 4.0 * queries * keys * width / (hardware.peak() * hardware.efficiency.plain_attention);
+Seconds plain_products(const Hardware& hardware, const PlainAttention& attention) {
+  const Efficiency& efficiency = hardware.efficiency;
+  const auto head_size = static_cast<std::int64_t>(std::round(attention.width / attention.heads));
+  const double rate = efficiency.plain_attention * (head_size % 8 == 0 ? 1 : efficiency.odd_heads);
+  return 4.0 * attention.queries * attention.keys * attention.width / (hardware.peak() * rate);
 }
 
 }  // namespace
@@ -98,11 +114,11 @@ Seconds matrix_product_backward(const Hardware& hardware, double m, double n, do
 }
 
 Seconds flash_attention(const Hardware& hardware, const FlashAttention& attention) {
-  return attention_seconds(attention, forward_rates(hardware, attention.tokens));
+  return attention_seconds(attention, forward_rates(hardware, attention));
 }
 
 Seconds flash_attention_backward(const Hardware& hardware, const FlashAttention& attention) {
-  return 2.5 * attention_seconds(attention, backward_rates(hardware, attention.tokens));
+  return 2.5 * attention_seconds(attention, backward_rates(hardware, attention));
 }
 
 Seconds layer_elementwise(const Hardware& hardware, double bytes, double state) {
@@ -118,16 +134,13 @@ Seconds optimizer_passes(const Hardware& hardware, double bytes) {
   return bytes / (measured > 0 ? measured : hardware.memory_rate());
 }
 
-Seconds plain_attention(const Hardware& hardware, double queries, double keys, double width, double heads,
-                        bool dropout) {
-  return plain_products(hardware, queries, keys, width) +
-         elementwise(hardware, score_traffic(queries, keys, heads, dropout ? 13 : 8));
+Seconds plain_attention(const Hardware& hardware, const PlainAttention& attention) {
+  return plain_products(hardware, attention) + score_traffic(hardware, attention, attention.dropout ? 13 : 8);
 }
 
-Seconds plain_attention_backward(const Hardware& hardware, double queries, double keys, double width,
-                                 double heads, bool dropout) {
-  return 2.0 * plain_products(hardware, queries, keys, width) +
-         elementwise(hardware, score_traffic(queries, keys, heads, dropout ? 19 : 14));
+Seconds plain_attention_backward(const Hardware& hardware, const PlainAttention& attention) {
+  return 2.0 * plain_products(hardware, attention) +
+         score_traffic(hardware, attention, attention.dropout ? 19 : 14);
 }
 
 }  // namespace penstock::sim

@@ -3,6 +3,8 @@
 // al. 2023), traffic to the share that the arithmetic does not hide: that alone makes small products slow.
 #pragma once
 
+#include <string_view>
+
 #include "sim/costs/hardware.h"
 
 namespace penstock::sim {
@@ -21,15 +23,19 @@ Seconds matrix_product_weights(const Hardware& hardware, double m, double n, dou
 struct FlashAttention {
   double queries, tokens, earlier, width;
   double seen = 1;
+  double head_size = 128;
+  std::string_view kernels = "fa2";  // Engine::attention
 };
 Seconds flash_attention(const Hardware& hardware, const FlashAttention& attention);
 Seconds flash_attention_backward(const Hardware& hardware, const FlashAttention& attention);
 
 // Attention with its scores in memory: all keys, no causal saving; dropout adds passes.
-Seconds plain_attention(const Hardware& hardware, double queries, double keys, double width, double heads,
-                        bool dropout);
-Seconds plain_attention_backward(const Hardware& hardware, double queries, double keys, double width,
-                                 double heads, bool dropout);
+struct PlainAttention {
+  double queries, keys, width, heads;
+  bool dropout = false;
+};
+Seconds plain_attention(const Hardware& hardware, const PlainAttention& attention);
+Seconds plain_attention_backward(const Hardware& hardware, const PlainAttention& attention);
 
 // Passes over memory of `bytes` in all; those of a layer at hidden states of `state` bytes.
 inline Seconds elementwise(const Hardware& hardware, double bytes) { return bytes / hardware.memory_rate(); }

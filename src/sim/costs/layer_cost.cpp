@@ -2,6 +2,7 @@
 #include "sim/costs/layer_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/memory/context_traffic.h"
 #include "sim/costs/collectives.h"
@@ -27,7 +28,14 @@ struct Site {
   double queries() const { return as_double(shape().query_width()); }
   double keys() const { return as_double(shape().kv_width()); }
   double hidden_bytes() const { return hardware.number_bytes() * tokens * hidden(); }
-  FlashAttention flash() const { return {tokens, slice.own, slice.earlier, queries() / t, slice.seen}; }
+  FlashAttention flash() const {
+    return {tokens,          slice.own,  slice.earlier,
+            queries() / t,   slice.seen, as_double(shape().head_dim()),
+            engine.attention};
+  }
+  PlainAttention plain() const {
+    return {tokens, slice.sequence, queries() / t, as_double(shape().heads) / t, engine.dropout};
+  }
   bool has_experts() const { return shape().experts > 1; }
   // Whole experts work on the rank's own tokens: nothing is gathered or scattered around them.
   bool folds_experts() const { return engine.folded_experts && has_experts(); }
@@ -48,6 +56,13 @@ ExpertProducts expert_products(const Site& site) {
   const double tokens = site.folds_experts() ? site.tokens / site.t : site.tokens;
   const double routed = tokens * as_double(site.shape().experts_per_token) * site.expert_load();
   return {routed * site.slice.mesh.expert / experts, experts / site.slice.mesh.expert};
+}
+
+// Launches beyond those of a dense MLP's forward: gates, activation and output again for every further
+// expert.
+double further_launches(const Site& site) {
+  if (site.engine.grouped_experts || !site.has_experts()) return 0;
+  return 3 * (expert_products(site).count - 1);
 }
 
 // All experts that a token visits.
@@ -87,28 +102,28 @@ Products backward_products(const Site& site) {
 }
 
 Seconds attention_forward(const Site& site) {
-  if (site.engine.flash_attention) return flash_attention(site.hardware, site.flash());
-  const double s = site.slice.sequence, width = site.queries() / site.t;
-  const double heads = as_double(site.shape().heads) / site.t;
-  return plain_attention(site.hardware, site.tokens, s, width, heads, site.engine.dropout);
+  if (site.engine.flash_attention()) return flash_attention(site.hardware, site.flash());
+  return plain_attention(site.hardware, site.plain());
 }
 
 Seconds attention_backward(const Site& site) {
-  if (site.engine.flash_attention) return flash_attention_backward(site.hardware, site.flash());
-  const double s = site.slice.sequence, width = site.queries() / site.t;
-  const double heads = as_double(site.shape().heads) / site.t;
-  return plain_attention_backward(site.hardware, site.tokens, s, width, heads, site.engine.dropout);
+  if (site.engine.flash_attention()) return flash_attention_backward(site.hardware, site.flash());
+  return plain_attention_backward(site.hardware, site.plain());
 }
 
 // Traffic is counted for 16-bit numbers.
 double elementwise_bytes(const Site& site, const ElementwiseBytes& bytes) {
   const double hidden_tokens = site.engine.sequence_parallel ? site.tokens / site.t : site.tokens;
-  return site.hardware.number_bytes() / 2 *
-         (bytes.hidden * hidden_tokens + bytes.split * site.tokens / site.t);
+  const double routed = site.has_experts() ? 2.0 * site.engine.routing_passes * site.hidden() *
+                                                 as_double(site.shape().experts_per_token)
+                                           : 0;
+  return site.engine.elementwise * site.hardware.number_bytes() / 2 *
+         (bytes.hidden * hidden_tokens + (bytes.split + routed) * site.tokens / site.t);
 }
 
 double tensor_exposed(const Site& site) {
-  return site.engine.tensor_overlap ? site.hardware.efficiency.tensor_exposed : 1.0;
+  return site.engine.tensor_exposed *
+         (site.engine.tensor_overlap ? site.hardware.efficiency.tensor_exposed : 1.0);
 }
 
 mesh::NodeSpread tensor_group(const Site& site) {
@@ -174,6 +189,9 @@ ContextTraffic context_traffic(const Site& site) {
   return {context_pass(site, moved.forward, split), context_pass(site, moved.backward, split)};
 }
 
+// Of the nodes of a group, those on which a token has some of its experts.
+double visited_nodes(double nodes, double experts) { return nodes * (1 - std::pow(1 - 1 / nodes, experts)); }
+
 // Tokens to their experts and back.
 Seconds expert_traffic(const Site& site) {
   const auto& shape = site.shape();
@@ -182,8 +200,11 @@ Seconds expert_traffic(const Site& site) {
   const mesh::NodeSpread group = site.folds_experts()
                                      ? mesh::thinnest(site.slice.mesh, mesh::Group::Expert, node)
                                      : strided_expert_group(site.slice.mesh, node);
-  const double bytes = site.hidden_bytes() / site.t * as_double(shape.experts_per_token) * site.expert_load();
-  return 2.0 * all_to_all(site.hardware, group, bytes);
+  const double visits = as_double(shape.experts_per_token);
+  const double copies =
+      site.engine.direct_dispatch && !group.one_node ? visited_nodes(group.nodes, visits) : visits;
+  const double bytes = site.hidden_bytes() / site.t * copies * site.expert_load();
+  return 2.0 * site.engine.expert_exposed * all_to_all(site.hardware, group, bytes);
 }
 
 LayerTerms forward_terms(const Site& site) {
@@ -196,7 +217,7 @@ LayerTerms forward_terms(const Site& site) {
   terms.tensor = (site.folds_experts() ? 2 : 4) * tensor_pass(site);
   terms.context = context_traffic(site).forward;
   terms.expert = expert_traffic(site);
-  terms.gaps = gaps(site.hardware, forward_kernels(site.slice.family));
+  terms.gaps = gaps(site.hardware, forward_kernels(site.slice.family) + further_launches(site));
   return terms;
 }
 
@@ -211,7 +232,7 @@ LayerTerms backward_terms(const Site& site) {
   terms.tensor = (regathers ? 6 : 4) * tensor_pass(site) / (site.folds_experts() ? 2 : 1);
   terms.context = context_traffic(site).backward;
   terms.expert = expert_traffic(site);
-  terms.gaps = gaps(site.hardware, backward_kernels(site.slice.family));
+  terms.gaps = gaps(site.hardware, backward_kernels(site.slice.family) + 2 * further_launches(site));
   return terms;
 }
 
@@ -272,6 +293,9 @@ LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const En
   const Seconds floor = 1e-3 * hardware.kernels.layer_dispatch_ms;
   cost.forward.gaps += std::max(0.0, floor - cost.forward.total());
   cost.backward.gaps += std::max(0.0, 2 * floor - cost.backward.total());
+  const Seconds host = 1e-3 * (engine.layer_ms + (site.has_experts() ? engine.expert_ms : 0));
+  cost.forward.gaps += host / 3;
+  cost.backward.gaps += 2 * host / 3;
   return cost;
 }
 

@@ -18,6 +18,20 @@ constexpr Seconds kMissing = -1;
 // Kinds that need no entry: programs have them of their own accord.
 bool is_optional(OpKind kind) { return !is_action(kind); }
 
+constexpr OpKind kActions[] = {OpKind::Forward, OpKind::Backward, OpKind::BackwardInput,
+                               OpKind::BackwardWeight};
+
+// The time of an action of whole micro-batches; of those in slices the sum, missing where a slice's is.
+std::optional<Seconds> whole_seconds(const CostTable& table, OpKind kind, int stage) {
+  Seconds sum = 0;
+  for (int slice = 0; slice < table.extent().slices; ++slice) {
+    const std::optional<Seconds> seconds = table.find_seconds(kind, stage, slice);
+    if (!seconds) return {};
+    sum += *seconds;
+  }
+  return sum;
+}
+
 }  // namespace
 
 TableExtent extent_of(const schedule::Program& program) {
@@ -77,5 +91,19 @@ Transfer CostTable::transfer(int device, std::uint32_t, const Op& send) const {
 }
 
 RecordBytes CostTable::record(const schedule::Key& key) const { return records_[cell(key.stage, key.slice)]; }
+
+CostTable without_slices(const CostTable& table) {
+  const auto [stages, slices, devices] = table.extent();
+  CostTable whole({stages, 1, devices});
+  for (int stage = 0; stage < stages; ++stage) {
+    for (const OpKind kind : kActions) {
+      if (const auto seconds = whole_seconds(table, kind, stage)) whole.set_seconds(kind, stage, 0, *seconds);
+    }
+  }
+  for (int from = 0; from < devices; ++from) {
+    for (int to = 0; to < devices; ++to) whole.set_link(from, to, table.link(from, to));
+  }
+  return whole;
+}
 
 }  // namespace penstock::sim

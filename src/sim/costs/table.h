@@ -68,6 +68,10 @@ class CostTable final : public Costs {
   std::vector<Link> links_;                    // [from * devices + to]
 };
 
+// The same stages with micro-batches in one slice: an action takes the sum of its slices' times, and has no
+// time where one of them has none. Without records.
+CostTable without_slices(const CostTable& table);
+
 // Throws InputError naming origin, line, the entry and what was expected.
 CostTable parse_cost_table(std::string_view text, std::string_view origin, const TableExtent& extent);
 

@@ -9,6 +9,9 @@
 
 namespace penstock::sim {
 
+// Bytes of a schedule's record, without a model, when records are offloaded.
+inline constexpr Bytes kUnitRecord = 1'000'000;
+
 struct UnitTimes {
   Seconds forward = 1;
   Seconds backward = 2;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint/saver.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -16,6 +19,12 @@ namespace penstock::train {
 namespace {
 
 constexpr auto kPollPause = std::chrono::milliseconds(2);
+
+// The calling thread gets what training leaves of the cores: ranks that compute do not wait for files.
+void stand_back() {
+  constexpr int kLowest = 19;
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowest);
+}
 
 }  // namespace
 
@@ -63,7 +72,10 @@ void CheckpointSaver::begin(CheckpointFacts facts) {
   phase_ = Phase::Writing;
   if (sharing_ == Sharing::FirstRank) return write_gathered_files(facts_.step);
   copy_state();
-  work_ = std::async(std::launch::async, [this, step = facts_.step] { write_files(step); });
+  work_ = std::async(std::launch::async, [this, step = facts_.step] {
+    stand_back();
+    write_files(step);
+  });
 }
 
 bool CheckpointSaver::busy() {

@@ -108,8 +108,10 @@ Position parse_position(std::string_view json, std::string_view origin, int rank
   }
   for (const Json& passed : file.at("passed"))
     position.passed.push_back({passed.at(0), passed.at(1), passed.at(2), passed.at(3)});
+  const bool counted = std::ranges::all_of(
+      position.passed, [](const comm::Passed& passed) { return passed.sent >= 0 && passed.received >= 0; });
   const bool among = !position.wait || (position.wait->peer >= 0 && position.wait->peer < ranks);
-  if (position.rank != rank || !among)
+  if (position.rank != rank || !among || !counted)
     throw InputError(std::string(origin) + ": is no position of rank " + std::to_string(rank) + " of " +
                      std::to_string(ranks));
   return position;

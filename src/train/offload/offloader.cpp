@@ -89,12 +89,12 @@ std::optional<schedule::Event> Offloader::finish(std::uint32_t op) {
     parked_.erase(copy.key);
     away_ -= bytes;
   }
-  return event_of(op, times);
+  return event_of(times);
 }
 
-schedule::Event Offloader::event_of(std::uint32_t op, const CopyLane::Times& times) {
+schedule::Event Offloader::event_of(const CopyLane::Times& times) {
   facts_.copying += times.end - times.start;
-  return {.start = times.start - began_, .end = times.end - began_, .op = op};
+  return {.start = times.start - began_, .end = times.end - began_};
 }
 
 void Offloader::throw_failure() {

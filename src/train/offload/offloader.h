@@ -56,7 +56,7 @@ class Offloader {
  private:
   using Key = std::tuple<int, int, int>;
   static Key key_of(const schedule::Op& op) { return {op.key.stage, op.key.micro_batch, op.key.slice}; }
-  schedule::Event event_of(std::uint32_t op, const CopyLane::Times& times);
+  schedule::Event event_of(const CopyLane::Times& times);
 
   const schedule::DeviceProgram& list_;
   OffloadRooms rooms_;

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "comm/mpi.h"
+#include "comm/launcher.h"
 #include "nn/memory/allocator.h"
 
 namespace penstock::train {

@@ -22,7 +22,7 @@ schedule::Event parse_event(const Json& pair, std::uint32_t op, const std::strin
   const bool numbers = pair.is_array() && (pair.size() == 2 || pair.size() == 3) &&
                        std::ranges::all_of(pair, [](const Json& number) { return number.is_number(); });
   if (!numbers) throw InputError(place + ": op " + std::to_string(op) + " has no start and end");
-  const schedule::Event event{.start = pair[0].get<double>(), .end = pair[1].get<double>(), .op = op};
+  const schedule::Event event{.start = pair[0].get<double>(), .end = pair[1].get<double>()};
   if (!std::isfinite(event.start) || !std::isfinite(event.end) || event.end < event.start) {
     throw InputError(place + ": op " + std::to_string(op) + " ends before it starts");
   }
@@ -189,12 +189,12 @@ std::string to_json(const std::vector<StepTimeline>& steps) {
             ", \"devices\": [";
     for (std::size_t rank = 0; rank < step.timeline.devices.size(); ++rank) {
       text += rank ? ",\n[" : "\n[";
-      for (const schedule::Event& event : step.timeline.devices[rank]) {
+      const std::vector<schedule::Event>& events = step.timeline.devices[rank];
+      for (std::size_t op = 0; op < events.size(); ++op) {
         if (text.back() != '[') text += ",";
-        text += "[" + numbers_of_event(event);
-        const bool measured =
-            rank < step.processor_seconds.size() && step.processor_seconds[rank][event.op] > 0;
-        if (measured) text += "," + exact_number(step.processor_seconds[rank][event.op]);
+        text += "[" + numbers_of_event(events[op]);
+        const bool measured = rank < step.processor_seconds.size() && step.processor_seconds[rank][op] > 0;
+        if (measured) text += "," + exact_number(step.processor_seconds[rank][op]);
         text += "]";
       }
       text += "]";

@@ -70,7 +70,7 @@ StepResult Interpreter::run(const StepTokens& step) {
     const auto waits = list_.after_of(list_.ops[index]);
     for (const std::uint32_t earlier : waits) finish(earlier);
     if (!waits.empty()) free_what_is_sent();  // before the op allocates memory
-    result_.events[index] = {.start = now(), .end = 0, .op = index};
+    result_.events[index] = {.start = now()};
     execute(index);
     if (parts_.ledger && lane_of(list_.ops[index].kind) == schedule::Lane::Compute) {
       result_.memory.push_back(memory_now(*parts_.ledger));
@@ -242,8 +242,8 @@ void Interpreter::reduce_gradients(std::uint32_t index) {
 // All that started before this op or with it.
 void Interpreter::finish_collectives(std::uint32_t index) {
   if (!parts_.replicas) return;
-  parts_.replicas->finish(index, parts_.meanwhile,
-                          [this](const schedule::Event& event) { result_.events[event.op] = event; });
+  const auto note = [this](std::uint32_t op, const schedule::Event& event) { result_.events[op] = event; };
+  parts_.replicas->finish(index, parts_.meanwhile, note);
 }
 
 // Finishes an op that another waits for. Compute ops are done already: this thread runs them one by one.

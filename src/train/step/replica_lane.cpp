@@ -178,12 +178,12 @@ void ReplicaLane::finish(std::uint32_t index, const std::function<bool()>& meanw
 }
 
 void ReplicaLane::end(const Flight& flight, const Report& report) {
-  schedule::Event event{.start = 0, .end = 0, .op = flight.index};
+  schedule::Event event;
   if (flight.last >= flight.first) {
     event.start = lane_.times(flight.first).began - began_;
     event.end = lane_.times(flight.last).ended - began_;
     facts_.busy += event.end - event.start;
-    report(event);
+    report(flight.index, event);
   }
   const int unit = flight.op.key.stage;
   if (flight.op.kind == OpKind::ReduceGradients && units_.at(unit).passing) gradients_.drop(unit);

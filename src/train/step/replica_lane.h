@@ -44,7 +44,7 @@ class ReplicaLane {
   bool advance() { return lane_.advance(); }
 
   // Waits for all ops up to this index while running `meanwhile`; reports the event of each.
-  using Report = std::function<void(const schedule::Event&)>;
+  using Report = std::function<void(std::uint32_t op, const schedule::Event&)>;
   void finish(std::uint32_t index, const std::function<bool()>& meanwhile, const Report& report);
 
   // The masters have changed: weights that were gathered before are out of date.

@@ -267,10 +267,10 @@ std::optional<double> Trainer::time_of_work() {
   const int device = groups_.pipeline->rank();
   const auto& list = plan().program.devices[device];
   Seconds taken = 0;
-  for (const schedule::Event& event : events_) {
-    const schedule::OpKind kind = list.ops[event.op].kind;
+  for (std::size_t op = 0; op < events_.size(); ++op) {
+    const schedule::OpKind kind = list.ops[op].kind;
     if (is_backward(kind) || kind == schedule::OpKind::BackwardWeight)
-      taken += event.end - event.start - waited_[event.op];
+      taken += events_[op].end - events_[op].start - waited_[op];
   }
   if (!work_ || planned_) work_ = run::backward_seconds(plan(), device);
   return *work_ > 0 ? std::optional(taken / *work_) : std::nullopt;

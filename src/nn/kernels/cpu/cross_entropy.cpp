@@ -5,47 +5,11 @@
 #include <numeric>
 #include <vector>
 
-#include "nn/kernels/cpu/element.h"
-#include "nn/kernels/cpu/exponential.h"
-#include "nn/kernels/cpu/vectorised.h"
+#include "nn/kernels/cpu/softmax_row.h"
 #include "nn/kernels/cpu/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
-
-template <class Number>
-struct RowSums {
-  Number maximum;
-  Number sum;  // of exp(logit − maximum)
-};
-
-// Leaves exp(logit − maximum) in `exponentials`.
-template <class Element>
-PENSTOCK_VECTORISED RowSums<Accumulator<Element>> exponentiate(const Element* logits, std::int64_t vocabulary,
-                                                               Accumulator<Element>* exponentials) {
-  using Number = Accumulator<Element>;
-  Number maximum = Number(logits[0]), sum = 0;
-#pragma omp simd reduction(max : maximum)
-  for (std::int64_t i = 0; i < vocabulary; ++i) {
-    maximum = Number(logits[i]) > maximum ? Number(logits[i]) : maximum;
-  }
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < vocabulary; ++i) {
-    exponentials[i] = exponential(Number(logits[i]) - maximum);
-    sum += exponentials[i];
-  }
-  return {maximum, sum};
-}
-
-template <class Element>
-PENSTOCK_VECTORISED void gradient_row(const Accumulator<Element>* exponentials, Accumulator<Element> sum,
-                                      std::int64_t target, double scale, std::int64_t vocabulary,
-                                      Element* gradient) {
-  using Number = Accumulator<Element>;
-  const Number factor = Number(scale) / sum;
-  for (std::int64_t i = 0; i < vocabulary; ++i) gradient[i] = narrowed<Element>(exponentials[i] * factor);
-  gradient[target] = narrowed<Element>(exponentials[target] * factor - Number(scale));
-}
 
 // The loss of each row, and with `gradient` (the logits' own memory) its gradient.
 template <class Element>
@@ -63,9 +27,13 @@ void all_rows(const Element* logits, const at::Tensor& targets, std::int64_t voc
         if (dx) std::fill_n(dx, vocabulary, Element(0));
         continue;
       }
-      const auto [maximum, sum] = exponentiate(x, vocabulary, exponentials.data());
-      losses[row] = double(std::log(sum) + (maximum - Number(x[target[row]])));
-      if (dx) gradient_row(exponentials.data(), sum, target[row], scale, vocabulary, dx);
+      const auto [greatest, sum] = row_statistics(x, vocabulary, exponentials.data());
+      const Number logit = Number(x[target[row]]);
+      losses[row] = double(std::log(sum) + (greatest - logit));
+      if (!dx) continue;
+      const Number factor = Number(scale) / sum;
+      scale_exponentials(exponentials.data(), factor, vocabulary, dx);
+      dx[target[row]] = target_gradient<Element>(logit, greatest, factor, scale);
     }
   });
 }

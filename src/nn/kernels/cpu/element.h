@@ -33,17 +33,27 @@ inline at::ScalarType accumulator_type(at::ScalarType type) {
   return type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// The nearest value of the narrower type, ties to even. c10's conversion branches on NaN, which prevents
-// vectorised loops; this one selects.
+// The bits of the nearest bf16, ties to even, in the upper half; the lower is left over. Not for NaN. Integer
+// operations alone: the processor's own conversion flushes denormals to zero, so bits would depend on the
+// processor.
+inline std::uint32_t number_to_upper_half(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return bits + 0x7FFFu + ((bits >> 16) & 1u);
+}
+
+// The same of any value. c10's conversion branches on NaN, which prevents vectorised loops; this one selects.
+inline std::uint32_t rounded_to_upper_half(float value) {
+  return value == value ? number_to_upper_half(value) : 0x7FC00000u;
+}
+
+// The nearest value of the narrower type, ties to even.
 template <class Element, class Number>
 inline Element narrowed(Number value) {
   return static_cast<Element>(value);
 }
 template <>
 inline c10::BFloat16 narrowed<c10::BFloat16, float>(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
-  return {static_cast<std::uint16_t>(value == value ? rounded : 0x7FC0u), c10::BFloat16::from_bits()};
+  return {static_cast<std::uint16_t>(rounded_to_upper_half(value) >> 16), c10::BFloat16::from_bits()};
 }
 
 // The same of what is a number, but ties away from zero: half the work.

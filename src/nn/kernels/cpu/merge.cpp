@@ -16,6 +16,7 @@ namespace {
 
 template <class Number, class Element>
 PENSTOCK_VECTORISED void weigh(Number keep, Number take, const Element* part, std::int64_t d, Number* total) {
+#pragma omp simd
   for (std::int64_t i = 0; i < d; ++i) total[i] = keep * total[i] + take * Number(part[i]);
 }
 
@@ -23,10 +24,11 @@ template <class Number, class Element>
 void merge_row(Number* total, Number& total_lse, const Element* part, Number part_lse, std::int64_t d) {
   if (part_lse == -std::numeric_limits<Number>::infinity()) return;
   const Number greater = std::max(total_lse, part_lse), less = std::min(total_lse, part_lse);
-  const Number lse = greater + std::log1p(std::exp(less - greater));
-  const Number keep = std::exp(total_lse - lse), take = std::exp(part_lse - lse);
-  weigh(keep, take, part, d, total);
-  total_lse = lse;
+  const Number ratio = std::exp(less - greater);  // of the lesser sum to the greater
+  const Number of_greater = Number(1) / (Number(1) + ratio), of_less = ratio * of_greater;
+  const bool kept_more = total_lse >= part_lse;
+  weigh(kept_more ? of_greater : of_less, kept_more ? of_less : of_greater, part, d, total);
+  total_lse = greater + std::log1p(ratio);
 }
 
 template <class Element>

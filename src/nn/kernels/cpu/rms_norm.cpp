@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/cpu/pairs.h"
 #include "nn/kernels/cpu/vectorised.h"
 #include "nn/kernels/cpu/work.h"
 
@@ -18,28 +18,36 @@ namespace {
 constexpr std::int64_t kBlockRows = 32;
 
 template <class Element>
-Accumulator<Element> sum_of_squares(const Element* x, std::int64_t h) {
-  Accumulator<Element> sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < h; ++i) sum += Accumulator<Element>(x[i]) * Accumulator<Element>(x[i]);
-  return sum;
-}
-
-template <class Element>
 PENSTOCK_VECTORISED void norm_row(const Element* x, const Element* weight, std::int64_t h, double epsilon,
                                   Element* output, Accumulator<Element>* scale) {
   using Number = Accumulator<Element>;
-  const Number factor = Number(1) / std::sqrt(sum_of_squares(x, h) / Number(h) + Number(epsilon));
-  for (std::int64_t i = 0; i < h; ++i) {
-    output[i] = narrowed<Element>(Number(weight[i]) * (Number(x[i]) * factor));
-  }
+  const Number squares = sum_of<Number>(
+      h, [](Number v) { return v * v; }, x);
+  const Number factor = Number(1) / std::sqrt(squares / Number(h) + Number(epsilon));
+  map(h, Inputs(x, weight), Output(output, [factor](Number v, Number w) { return w * (v * factor); }));
   *scale = factor;
 }
 
 template <class Element>
 PENSTOCK_VECTORISED void add_row(const Element* a, const Element* b, std::int64_t h, Element* sum) {
   using Number = Accumulator<Element>;
-  for (std::int64_t i = 0; i < h; ++i) sum[i] = narrowed<Element>(Number(a[i]) + Number(b[i]));
+  map(h, Inputs(a, b), Output(sum, [](Number first, Number second) { return first + second; }));
+}
+
+// Adds r·x·dy to the sums of the weight's gradient.
+template <class Element>
+inline void add_products(const Element* dy, const Element* x, Accumulator<Element> r, std::int64_t h,
+                         Accumulator<Element>* sums) {
+  using Number = Accumulator<Element>;
+  const std::int64_t pairs = kAnyNarrow<Element> ? h / 2 : 0;
+#pragma omp simd
+  for (std::int64_t k = 0; k < pairs; ++k) {
+    const auto gradient = pair_at(dy, k), value = pair_at(x, k);
+    sums[2 * k] += r * (gradient.even * value.even);
+    sums[2 * k + 1] += r * (gradient.odd * value.odd);
+  }
+#pragma omp simd
+  for (std::int64_t i = 2 * pairs; i < h; ++i) sums[i] += r * (Number(dy[i]) * Number(x[i]));
 }
 
 // dx = r·(w·dy) − x·r³/h·Σ(w·dy·x) + residual; the weight's part r·x·dy goes to weight_sums.
@@ -48,17 +56,18 @@ PENSTOCK_VECTORISED void norm_row_backward(const Element* dy, const Element* x, 
                                            Accumulator<Element> r, const Element* residual, std::int64_t h,
                                            Element* dx, Accumulator<Element>* weight_sums) {
   using Number = Accumulator<Element>;
-  Number dot = 0;
-#pragma omp simd reduction(+ : dot)
-  for (std::int64_t i = 0; i < h; ++i) {
-    const Number product = Number(dy[i]) * Number(x[i]);
-    dot += Number(weight[i]) * product;
-    weight_sums[i] += r * product;
-  }
+  add_products(dy, x, r, h, weight_sums);
+  const Number dot = sum_of<Number>(
+      h, [](Number d, Number v, Number w) { return w * (d * v); }, dy, x, weight);
   const Number pull = dot * r * r * r / Number(h);
-  for (std::int64_t i = 0; i < h; ++i) {
-    const Number gradient = r * Number(weight[i]) * Number(dy[i]) - pull * Number(x[i]);
-    dx[i] = narrowed<Element>(residual ? gradient + Number(residual[i]) : gradient);
+  const auto own = [r, pull](Number d, Number v, Number w) { return r * w * d - pull * v; };
+  if (residual) {
+    const auto with_residual = [own](Number d, Number v, Number w, Number rest) {
+      return own(d, v, w) + rest;
+    };
+    map(h, Inputs(dy, x, weight, residual), Output(dx, with_residual));
+  } else {
+    map(h, Inputs(dy, x, weight), Output(dx, own));
   }
 }
 

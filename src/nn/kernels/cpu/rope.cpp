@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/kernels/cpu/head_rows.h"
+#include "nn/kernels/cpu/pairs.h"
 #include "nn/kernels/cpu/vectorised.h"
 #include "nn/kernels/cpu/work.h"
 
@@ -38,13 +39,21 @@ std::vector<double> frequencies(const model::Shape& shape) {
 
 // Rotates the pairs of one head by the angle (backward: by its negative, through `sign`).
 template <class In, class Out, class Number>
-PENSTOCK_VECTORISED void turn_row(const In* in, const Number* cosine, const Number* sine, Number sign,
-                                  std::int64_t half, Out* out) {
-  for (std::int64_t i = 0; i < half; ++i) {
-    const Number first = Number(in[i]), second = Number(in[half + i]), s = sign * sine[i];
-    out[i] = narrowed<Out>(first * cosine[i] - second * s);
-    out[half + i] = narrowed<Out>(second * cosine[i] + first * s);
-  }
+inline void turn_row(const In* in, const Number* cosine, const Number* sine, Number sign, std::int64_t half,
+                     Out* out) {
+  const auto first = [sign](Number a, Number b, Number c, Number s) { return a * c - b * (sign * s); };
+  const auto second = [sign](Number a, Number b, Number c, Number s) { return b * c + a * (sign * s); };
+  map(half, Inputs(in, in + half, cosine, sine), Output(out, first), Output(out + half, second));
+}
+
+// The heads of one token. One of the tensors has them next to each other, the other has a head's tokens so:
+// token by token, both are read or written in order, the latter at as many places as there are heads.
+template <class In, class Out, class Number>
+PENSTOCK_VECTORISED void turn_heads(const In* in, std::int64_t in_stride, const Number* cosine,
+                                    const Number* sine, Number sign, std::int64_t half, std::int64_t heads,
+                                    Out* out, std::int64_t out_stride) {
+  for (std::int64_t head = 0; head < heads; ++head)
+    turn_row(in + head * in_stride, cosine, sine, sign, half, out + head * out_stride);
 }
 
 // Both tensors seen as [b, H, T, d] with last stride 1.
@@ -52,8 +61,7 @@ template <class In, class Out>
 void turn(const at::Tensor& in, const RotaryTable& table, const Positions& positions, double sign,
           at::Tensor& out) {
   using Number = Accumulator<Out>;
-  const HeadRows rows(in);
-  const std::int64_t half = in.size(3) / 2;
+  const std::int64_t heads = in.size(1), tokens = in.size(2), half = in.size(3) / 2;
   const In* source = in.const_data_ptr<In>();
   Out* target = out.data_ptr<Out>();
   const Number* cosine = table.cosine.const_data_ptr<Number>();
@@ -61,12 +69,14 @@ void turn(const at::Tensor& in, const RotaryTable& table, const Positions& posit
   const std::int64_t* starts =
       positions.starts.defined() ? positions.starts.const_data_ptr<std::int64_t>() : nullptr;
   const std::int64_t length = starts ? positions.starts.size(1) : 0;
-  for_rows(in.numel() / in.size(3), 2 * half, [&](std::int64_t row) {
-    const std::int64_t in_sequence = positions.of(rows.token(row));
-    const std::int64_t start = starts ? starts[rows.sequence(row) * length + in_sequence] : 0;
-    const std::int64_t position = (in_sequence - start) * half;
-    turn_row(source + rows.offset(row, in.strides()), cosine + position, sine + position, Number(sign), half,
-             target + rows.offset(row, out.strides()));
+  for_rows(in.size(0) * tokens, heads * 2 * half, [&](std::int64_t row) {
+    const std::int64_t sequence = row / tokens, token = row % tokens;
+    const std::int64_t in_sequence = positions.of(token);
+    const std::int64_t start = starts ? starts[sequence * length + in_sequence] : 0;
+    const std::int64_t angles = (in_sequence - start) * half;
+    turn_heads(source + sequence * in.stride(0) + token * in.stride(2), in.stride(1), cosine + angles,
+               sine + angles, Number(sign), half, heads,
+               target + sequence * out.stride(0) + token * out.stride(2), out.stride(1));
   });
 }
 

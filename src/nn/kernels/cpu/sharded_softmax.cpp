@@ -6,42 +6,22 @@
 #include <cmath>
 #include <limits>
 
-#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/exponential.h"
-#include "nn/kernels/cpu/vectorised.h"
+#include "nn/kernels/cpu/softmax_row.h"
 #include "nn/kernels/cpu/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
 
-template <class Number>
-struct RowStatistics {
-  Number greatest;
-  Number sum;  // of exp(logit − greatest)
-};
-
-template <class Element>
-PENSTOCK_VECTORISED RowStatistics<Accumulator<Element>> row_statistics(const Element* logits,
-                                                                       std::int64_t count) {
-  using Number = Accumulator<Element>;
-  Number greatest = -std::numeric_limits<Number>::infinity(), sum = 0;
-#pragma omp simd reduction(max : greatest)
-  for (std::int64_t i = 0; i < count; ++i) {
-    greatest = Number(logits[i]) > greatest ? Number(logits[i]) : greatest;
-  }
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < count; ++i) sum += exponential(Number(logits[i]) - greatest);
-  return {greatest, sum};
-}
-
-// logits become exp(logit - greatest)·factor.
+// logits become exp(logit − greatest)·factor.
 template <class Element>
 PENSTOCK_VECTORISED void scaled_exponentials(Element* logits, std::int64_t count,
                                              Accumulator<Element> greatest, Accumulator<Element> factor) {
   using Number = Accumulator<Element>;
-  for (std::int64_t i = 0; i < count; ++i) {
-    logits[i] = narrowed<Element>(exponential(Number(logits[i]) - greatest) * factor);
-  }
+  const auto formula = [greatest, factor](Number x) {
+    return exponential_below<Element>(x, greatest) * factor;
+  };
+  map(count, Inputs(static_cast<const Element*>(logits)), Output(logits, formula));
 }
 
 template <class Element>
@@ -54,8 +34,7 @@ void gradient_row(Element* logits, std::int64_t target, const mesh::Shard& shard
   scaled_exponentials(logits, shard.count, softmax.greatest, factor);
   std::fill(logits + shard.count, logits + shard.held, Element(0));
   if (!here) return;
-  const Number probability = exponential(at_target - softmax.greatest) * factor;
-  logits[target - shard.begin] = narrowed<Element>(probability - Number(scale));
+  logits[target - shard.begin] = target_gradient<Element>(at_target, softmax.greatest, factor, scale);
 }
 
 // Sums over the parts in the order of the ranks.
@@ -104,12 +83,16 @@ at::Tensor shard_statistics(const at::Tensor& logits, const at::Tensor& targets,
     using Number = Accumulator<Element>;
     const Element* x = logits.const_data_ptr<Element>();
     Number* out = result.data_ptr<Number>();
-    for_rows(tokens, shard.held, [&](std::int64_t row) {
-      const Element* logit = x + row * shard.held;
-      const auto [greatest, sum] = row_statistics(logit, shard.count);
-      out[row] = greatest;
-      out[tokens + row] = sum;
-      out[2 * tokens + row] = shard.holds(target[row]) ? Number(logit[target[row] - shard.begin]) : Number(0);
+    at::parallel_for(0, tokens, rows_per_task(shard.held), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<Number> exponentials(static_cast<std::size_t>(shard.count));
+      for (std::int64_t row = begin; row < end; ++row) {
+        const Element* logit = x + row * shard.held;
+        const auto [greatest, sum] = row_statistics(logit, shard.count, exponentials.data());
+        out[row] = greatest;
+        out[tokens + row] = sum;
+        out[2 * tokens + row] =
+            shard.holds(target[row]) ? Number(logit[target[row] - shard.begin]) : Number(0);
+      }
     });
   });
   return result;

@@ -7,20 +7,19 @@
 #include <array>
 #include <numeric>
 
-#include "nn/kernels/cpu/element.h"
-#include "nn/kernels/cpu/exponential.h"
+#include "nn/kernels/cpu/fused_exponential.h"
+#include "nn/kernels/cpu/pairs.h"
 #include "nn/kernels/cpu/vectorised.h"
 #include "nn/kernels/cpu/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
 
-template <class Number>
-Number sigmoid(Number x) {
-  return Number(1) / (Number(1) + exponential(-x));
+template <class Element>
+Accumulator<Element> sigmoid(Accumulator<Element> x) {
+  using Number = Accumulator<Element>;
+  return Number(1) / (Number(1) + fast_exponential<Element>(-x));
 }
-
-constexpr std::int64_t kBlock = 4096;  // elements
 
 template <class Element>
 struct GatePass {
@@ -28,20 +27,27 @@ struct GatePass {
   const Element* gate;
   const Element* up;
 
+  static constexpr auto kOutput = [](Number x, Number u, auto...) { return x * sigmoid<Element>(x) * u; };
+  static constexpr auto kOfGate = [](Number x, Number u, Number d) {
+    const Number s = sigmoid<Element>(x);
+    return d * u * s * (Number(1) + x * (Number(1) - s));
+  };
+  static constexpr auto kOfUp = [](Number x, Number, Number d) { return d * x * sigmoid<Element>(x); };
+
   PENSTOCK_VECTORISED void forward(std::int64_t begin, std::int64_t end, Element* y) const {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Number x = Number(gate[i]);
-      y[i] = narrowed<Element>(x * sigmoid(x) * Number(up[i]));
-    }
+    map(end - begin, Inputs(gate + begin, up + begin), Output(y + begin, kOutput));
   }
 
   PENSTOCK_VECTORISED void backward(std::int64_t begin, std::int64_t end, const Element* dy, Element* dg,
                                     Element* du) const {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Number x = Number(gate[i]), s = sigmoid(x), d = Number(dy[i]);
-      dg[i] = narrowed<Element>(d * Number(up[i]) * s * (Number(1) + x * (Number(1) - s)));
-      du[i] = narrowed<Element>(d * x * s);
-    }
+    map(end - begin, Inputs(gate + begin, up + begin, dy + begin), Output(dg + begin, kOfGate),
+        Output(du + begin, kOfUp));
+  }
+
+  PENSTOCK_VECTORISED void backward_with_output(std::int64_t begin, std::int64_t end, const Element* dy,
+                                                Element* dg, Element* du, Element* y) const {
+    map(end - begin, Inputs(gate + begin, up + begin, dy + begin), Output(dg + begin, kOfGate),
+        Output(du + begin, kOfUp), Output(y + begin, kOutput));
   }
 };
 
@@ -55,10 +61,8 @@ struct WeightedRow {
   std::int64_t columns;
 
   PENSTOCK_VECTORISED void forward(Element* y) const {
-    for (std::int64_t i = 0; i < columns; ++i) {
-      const Number x = Number(gate[i]);
-      y[i] = narrowed<Element>(weight * (x * sigmoid(x) * Number(up[i])));
-    }
+    const auto output = [w = weight](Number x, Number u) { return w * (x * sigmoid<Element>(x) * u); };
+    map(columns, Inputs(gate, up), Output(y, output));
   }
 
   // Returns the gradient of the weight: a sum of kLanes sums, so that the loops can be vectorised.
@@ -70,7 +74,7 @@ struct WeightedRow {
       const std::int64_t count = std::min(kTerms, columns - begin);
       for (std::int64_t j = 0; j < count; ++j) {
         const std::int64_t i = begin + j;
-        const Number x = Number(gate[i]), s = sigmoid(x), d = Number(dy[i]), u = Number(up[i]);
+        const Number x = Number(gate[i]), s = sigmoid<Element>(x), d = Number(dy[i]), u = Number(up[i]);
         terms[j] = d * (x * s * u);
         dg[i] = narrowed<Element>(weight * d * u * s * (Number(1) + x * (Number(1) - s)));
         du[i] = narrowed<Element>(weight * d * x * s);
@@ -129,12 +133,8 @@ SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor&
     Element* du = gradients.up.data_ptr<Element>();
     Element* y = lacking ? result.data_ptr<Element>() : nullptr;
     at::parallel_for(0, gate.numel(), rows_per_task(1), [&](std::int64_t begin, std::int64_t end) {
-      // In blocks that stay in cache, so that gate and up are read from memory once.
-      for (std::int64_t first = begin; first < end; first += kBlock) {
-        const std::int64_t last = std::min(end, first + kBlock);
-        if (y) pass.forward(first, last, y);
-        pass.backward(first, last, dy, dg, du);
-      }
+      if (y) return pass.backward_with_output(begin, end, dy, dg, du, y);
+      pass.backward(begin, end, dy, dg, du);
     });
   });
   return gradients;

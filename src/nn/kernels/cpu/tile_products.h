@@ -77,15 +77,38 @@ void pack_rows(const Element* rows, std::int64_t stride, std::int64_t count, std
   }
 }
 
+// A 4 by 4 tile of 32-bit words, transposed; strides in words.
+inline void transpose_words(const void* from, std::int64_t from_stride, void* to, std::int64_t to_stride) {
+  const auto row = [&](std::int64_t i) {
+    return _mm_loadu_si128(
+        reinterpret_cast<const __m128i*>(static_cast<const char*>(from) + 4 * i * from_stride));
+  };
+  const __m128i low[2] = {_mm_unpacklo_epi32(row(0), row(1)), _mm_unpacklo_epi32(row(2), row(3))};
+  const __m128i high[2] = {_mm_unpackhi_epi32(row(0), row(1)), _mm_unpackhi_epi32(row(2), row(3))};
+  const auto put = [&](std::int64_t i, __m128i column) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(static_cast<char*>(to) + 4 * i * to_stride), column);
+  };
+  put(0, _mm_unpacklo_epi64(low[0], low[1]));
+  put(1, _mm_unpackhi_epi64(low[0], low[1]));
+  put(2, _mm_unpacklo_epi64(high[0], high[1]));
+  put(3, _mm_unpackhi_epi64(high[0], high[1]));
+}
+
 // The transpose of the same: rows [count, width] → paired [width, columns], columns from `count` on zeros.
-// width is a multiple of the pair.
+// width is a multiple of the pair. Pairs are words of 32 bits in both types.
 template <class Element>
-PENSTOCK_VECTORISED void pack_transposed(const Element* rows, std::int64_t stride, std::int64_t count,
-                                         std::int64_t width, std::int64_t columns, Element* packed) {
-  constexpr std::int64_t pair = kPair<Element>;
+void pack_transposed(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
+                     std::int64_t columns, Element* packed) {
+  constexpr std::int64_t pair = kPair<Element>, tile = 4 * pair;
+  static_assert(pair * sizeof(Element) == 4);
+  const std::int64_t whole_rows = count / 4 * 4, whole_width = stride % pair == 0 ? width / tile * tile : 0;
+  for (std::int64_t r = 0; r < whole_rows; r += 4) {
+    for (std::int64_t k = 0; k < whole_width; k += tile)
+      transpose_words(rows + r * stride + k, stride / pair, packed + k * columns + r * pair, columns);
+  }
   for (std::int64_t k = 0; k < width; k += pair) {
     Element* to = packed + k * columns;
-    for (std::int64_t r = 0; r < columns; ++r) {
+    for (std::int64_t r = k < whole_width ? whole_rows : 0; r < columns; ++r) {
       for (std::int64_t i = 0; i < pair; ++i) {
         to[r * pair + i] = r < count ? rows[r * stride + k + i] : Element(0);
       }
@@ -122,14 +145,14 @@ inline void transpose_tile(const c10::BFloat16* from, std::int64_t from_stride, 
 template <class Element>
 void transpose_rows(const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
                     std::int64_t columns, Element* transposed) {
-  std::int64_t whole_rows = 0, whole_columns = 0;
-  if constexpr (sizeof(Element) == 2) {
-    whole_rows = count / 8 * 8;
-    whole_columns = width / 8 * 8;
-    for (std::int64_t r = 0; r < whole_rows; r += 8) {
-      for (std::int64_t k = 0; k < whole_columns; k += 8) {
-        transpose_tile(rows + r * stride + k, stride, transposed + k * columns + r, columns);
-      }
+  constexpr std::int64_t tile = 16 / sizeof(Element);
+  const std::int64_t whole_rows = count / tile * tile, whole_columns = width / tile * tile;
+  for (std::int64_t r = 0; r < whole_rows; r += tile) {
+    for (std::int64_t k = 0; k < whole_columns; k += tile) {
+      const Element* from = rows + r * stride + k;
+      Element* to = transposed + k * columns + r;
+      if constexpr (tile == 8) transpose_tile(from, stride, to, columns);
+      if constexpr (tile == 4) transpose_words(from, stride, to, columns);
     }
   }
   for (std::int64_t k = 0; k < width; ++k) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/ops/empty.h>
-
 #include <array>
 
+#include "nn/kernels/cpu/attention/avx512_choice.h"
+#include "nn/kernels/cpu/attention/avx512_forward.h"
+#include "nn/kernels/cpu/attention/forward_loop.h"
 #include "nn/kernels/cpu/attention/tiled.h"
 #include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/tiled_products.h"
@@ -41,47 +42,19 @@ PENSTOCK_VECTORISED void multiply(float* values, std::int64_t count, float facto
 template <class Element>
 class PackedKeys {
  public:
-  PackedKeys(const Extent& extent, const at::Tensor& key, const at::Tensor& value)
-      : extent_(extent), room_(padded<Element>(extent.most_keys()) * extent.width) {
-    const std::int64_t tiles = extent.sequences * extent.kv_heads * extent.key_tiles();
-    packed_ = at::empty({tiles, 2, room_}, key.options());
-    const auto keys = read_heads<Element>(key), values = read_heads<Element>(value);
-    at::parallel_for(0, tiles, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t place = i / extent.key_tiles(), tile = i % extent.key_tiles();
-        const std::int64_t sequence = place / extent.kv_heads, head = place % extent.kv_heads;
-        const std::int64_t count = extent.keys_of(tile);
-        pack_transposed(keys.at(sequence, head, tile * kKeys), keys.stride(), count, extent.width, count,
-                        at(place, tile));
-        pack_rows(values.at(sequence, head, tile * kKeys), values.stride(), count, extent.width,
-                  at(place, tile) + room_);
-      }
+  PackedKeys(const Extent& extent, const at::Tensor& key, const at::Tensor& value) : packed_(extent, key) {
+    packed_.fill(key, value, [&](const auto& keys, const auto& values, std::int64_t count, Element* to) {
+      pack_transposed(keys.rows, keys.stride, count, extent.width, count, to);
+      pack_rows(values.rows, values.stride, count, extent.width, to + packed_.room());
     });
   }
-  // place: sequence · key-value heads + head.
-  const Element* keys(std::int64_t place, std::int64_t tile) const { return at(place, tile); }
-  const Element* values(std::int64_t place, std::int64_t tile) const { return at(place, tile) + room_; }
-
- private:
-  Element* at(std::int64_t place, std::int64_t tile) const {
-    return packed_.mutable_data_ptr<Element>() + (place * extent_.key_tiles() + tile) * 2 * room_;
+  const Element* keys(std::int64_t place, std::int64_t tile) const { return packed_.at(place, tile); }
+  const Element* values(std::int64_t place, std::int64_t tile) const {
+    return packed_.at(place, tile) + packed_.room();
   }
 
-  const Extent& extent_;
-  std::int64_t room_;
-  at::Tensor packed_;
-};
-
-// The queries of one tile; their output rows and log-sum-exps.
-template <class Element>
-struct QueryTile {
-  std::int64_t sequence;
-  const Element* query;
-  std::int64_t query_stride;
-  std::int64_t first, rows;
-  float* output;
-  std::int64_t output_stride;
-  float* log_sum_exp;
+ private:
+  KeyRoom<Element> packed_;
 };
 
 // A task's tile of scores, and the running softmax of its queries.
@@ -95,6 +68,9 @@ class ForwardTile {
         first_keys_(visible),
         scores_(scratch<float>(kQueries * extent.most_keys())),
         probabilities_(scratch<Element>(kQueries * padded<Element>(extent.most_keys()))) {}
+  ~ForwardTile() { release_products<Element>(); }
+  ForwardTile(const ForwardTile&) = delete;
+  ForwardTile& operator=(const ForwardTile&) = delete;
 
   void attend(const QueryTile<Element>& tile, std::int64_t place) {
     maximum_.fill(-INFINITY);
@@ -110,14 +86,9 @@ class ForwardTile {
     }
     for (std::int64_t row = 0; row < tile.rows; ++row) {
       float* output = tile.output + row * tile.output_stride;
-      if (sum_[row] == 0) {  // it sees no key
-        std::fill_n(output, extent_.width, 0.0f);
-        tile.log_sum_exp[row] = -INFINITY;
-        continue;
-      }
-      multiply(output, extent_.width, 1.0f / sum_[row]);
-      tile.log_sum_exp[row] = static_cast<float>(static_cast<double>(maximum_[row]) / kLogOfE +
-                                                 std::log(static_cast<double>(sum_[row])));
+      if (sum_[row] == 0) std::fill_n(output, extent_.width, 0.0f);  // it sees no key
+      if (sum_[row] != 0) multiply(output, extent_.width, 1.0f / sum_[row]);
+      tile.log_sum_exp[row] = log_sum_exp(maximum_[row], sum_[row]);
     }
   }
 
@@ -167,49 +138,37 @@ class ForwardTile {
   std::array<float, kQueries> maximum_{}, sum_{};  // maximum: of scores as powers of two
 };
 
-// The tiles of a head alternate between its beginning and its end, so that consecutive tiles have about equal
-// work under the causal mask.
-std::int64_t alternating(std::int64_t index, std::int64_t count) {
-  return index % 2 == 0 ? index / 2 : count - 1 - index / 2;
-}
-
 template <class Element>
 AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                       const Visible& visible) {
-  const Extent extent(query, key);
-  const PackedKeys<Element> packed(extent, key, value);
-  const auto options = at::dtype(at::kFloat);
-  const at::Tensor by_token =
-      at::empty({extent.sequences, extent.queries, extent.heads, extent.width}, options);
-  AttentionPart part{by_token.transpose(1, 2),
-                     at::empty({extent.sequences, extent.heads, extent.queries}, options)};
-  const auto queries = read_heads<Element>(query);
-  const Heads<float> outputs{part.output.data_ptr<float>(), part.output.strides()};
-  float* log_sum_exp = part.log_sum_exp.data_ptr<float>();
-  const std::int64_t tiles = extent.query_tiles();
-  at::parallel_for(0, extent.sequences * extent.heads * tiles, 1, [&](std::int64_t begin, std::int64_t end) {
-    ForwardTile<Element> work(extent, packed, visible);
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t place = task / tiles, tile = alternating(task % tiles, tiles);
-      const std::int64_t sequence = place / extent.heads, head = place % extent.heads;
-      const std::int64_t first = tile * kQueries;
-      work.attend(
-          {sequence, queries.at(sequence, head, first), queries.stride(), first, extent.queries_of(tile),
-           outputs.at(sequence, head, first), outputs.stride(), log_sum_exp + place * extent.queries + first},
-          sequence * extent.kv_heads + head / extent.group());
-    }
-    release_products<Element>();
-  });
-  return part;
+  return attend_by_query_tiles<Element, PackedKeys<Element>, ForwardTile<Element>>(query, key, value,
+                                                                                   visible);
 }
 
 }  // namespace
 
 AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const Visible& visible) {
-  if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16)
+  if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16) {
+    if (avx512::fits(query)) return avx512::attend(query, key, value, visible);
     return forward<c10::BFloat16>(query, key, value, visible);
+  }
   return forward<float>(query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), visible);
+}
+
+void softmax_tile(const at::Tensor& scores, at::Tensor& probabilities) {
+  const float* from = scores.const_data_ptr<float>();
+  const float scale = static_cast<float>(kLogOfE);
+  if (probabilities.scalar_type() == at::kBFloat16) {
+    if (avx512::fits(probabilities)) return avx512::softmax_tile(scores, probabilities);
+    auto* to = probabilities.data_ptr<c10::BFloat16>();
+    for (std::int64_t i = 0; i < scores.numel(); i += kKeys)
+      exponentiate(from + i, kKeys, kKeys, scale, scale * greatest(from + i, kKeys), to + i);
+    return;
+  }
+  auto* to = probabilities.data_ptr<float>();
+  for (std::int64_t i = 0; i < scores.numel(); i += kKeys)
+    exponentiate(from + i, kKeys, kKeys, scale, scale * greatest(from + i, kKeys), to + i);
 }
 
 }  // namespace penstock::nn::kernels

@@ -3,6 +3,9 @@
 // our own softmax. Two to four times as fast as ATen's kernel where that has no fast product (bf16 on
 // processors other than Intel's; its backward everywhere).
 //
+// bf16 on processors with avx512_bf16 and without AMX has its own products (avx512_forward.h): scores become
+// probabilities before they leave the L1 cache.
+//
 // Keys and queries are repacked once a call (bf16 products need interleaved pairs of rows). Products sum in
 // f32; probabilities and their gradients are rounded to the compute type, as everywhere. Tasks are heads, or
 // tiles of queries, and independent of each other: bits do not depend on the number of threads.
@@ -19,5 +22,9 @@ AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const
 AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                          const at::Tensor& key, const at::Tensor& value,
                                          const AttentionPart& merged, const Visible& visible);
+
+// The softmax alone, as the forward computes it of a tile of scores [rows, 256] that are all seen: their
+// probabilities, in the type of the tiles. rows is a multiple of 8. For benchmarks.
+void softmax_tile(const at::Tensor& scores, at::Tensor& probabilities);
 
 }  // namespace penstock::nn::kernels

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores are computed transposed, [keys, queries], so that every product takes its operands as stored.
-#include <ATen/ops/empty.h>
-
-#include <vector>
-
+#include "nn/kernels/cpu/attention/avx512_backward.h"
+#include "nn/kernels/cpu/attention/avx512_choice.h"
+#include "nn/kernels/cpu/attention/backward_loop.h"
 #include "nn/kernels/cpu/attention/tiled.h"
-#include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/tiled_products.h"
 
 namespace penstock::nn::kernels {
 namespace {
-
-// Rounded once.
-float in_base_two(float log_sum_exp) {
-  return static_cast<float>(kLogOfE * static_cast<double>(log_sum_exp));
-}
 
 // Of a tile, those that see a key.
 struct SeeingQueries {
@@ -36,102 +28,13 @@ PENSTOCK_VECTORISED void gradients_of_key(const float* scores, const float* grad
   }
 }
 
-template <class Element>
-PENSTOCK_VECTORISED float dot(const Element* a, const Element* b, std::int64_t count) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < count; ++i) sum += float(a[i]) * float(b[i]);
-  return sum;
-}
-
-// Scratch memory for one head per thread, allocated by the calling thread so that it is accounted and reused.
-struct QueryRoom {
-  at::Tensor packed, grad, rows;
-
-  QueryRoom(const Extent& extent, std::int64_t threads, std::int64_t tile_size, at::ScalarType type)
-      : packed(at::empty({threads, 4 * extent.query_tiles() * tile_size}, at::dtype(type))),
-        grad(at::empty({threads, extent.query_tiles() * tile_size}, at::dtype(at::kFloat))),
-        rows(at::empty({threads, 2 * extent.query_tiles() * kQueries}, at::dtype(at::kFloat))) {}
-};
-
-template <class Element>
-std::int64_t tile_size(const Extent& extent) {
-  return padded<Element>(extent.most_queries()) * extent.width;
-}
-
-// The queries of one head and their results, in every layout the products need. A tile's columns are its
-// queries, padded to a pair; padding has probability 0 and no gradient.
-template <class Element>
-class PackedQueries {
- public:
-  PackedQueries(const Extent& extent, const QueryRoom& room, std::int64_t thread)
-      : extent_(extent),
-        tile_size_(tile_size<Element>(extent)),
-        packed_(room.packed.mutable_data_ptr<Element>() + thread * room.packed.size(1)),
-        grad_(room.grad.mutable_data_ptr<float>() + thread * room.grad.size(1)),
-        rows_(room.rows.mutable_data_ptr<float>() + thread * room.rows.size(1)) {}
-
-  // One head: its queries, output and output's gradient by token, and its log-sum-exps.
-  struct Head {
-    const Element *query, *output, *grad_output;
-    std::int64_t query_stride, output_stride, grad_stride;
-    const float* log_sum_exp;
-  };
-  void fill(const Head& head) {
-    begun_.assign(static_cast<std::size_t>(extent_.query_tiles()), false);
-    for (std::int64_t tile = 0; tile < extent_.query_tiles(); ++tile) {
-      const std::int64_t first = tile * kQueries, count = extent_.queries_of(tile), width = extent_.width;
-      const Element* query = head.query + first * head.query_stride;
-      const Element* grad = head.grad_output + first * head.grad_stride;
-      pack_transposed(query, head.query_stride, count, width, columns(tile), queries_transposed(tile));
-      pack_rows(query, head.query_stride, count, width, queries(tile));
-      pack_transposed(grad, head.grad_stride, count, width, columns(tile), grads_transposed(tile));
-      pack_rows(grad, head.grad_stride, count, width, grads(tile));
-      for (std::int64_t row = 0; row < columns(tile); ++row) {
-        const bool real = row < count;
-        const Element* output = head.output + (first + row) * head.output_stride;
-        log_sum_exp(tile)[row] = real ? in_base_two(head.log_sum_exp[first + row]) : INFINITY;
-        delta(tile)[row] = real ? dot(output, grad + row * head.grad_stride, width) : 0.0f;
-      }
-    }
-  }
-
-  std::int64_t columns(std::int64_t tile) const { return padded<Element>(extent_.queries_of(tile)); }
-  Element* queries_transposed(std::int64_t tile) const { return packed_ + 4 * tile * tile_size_; }
-  Element* queries(std::int64_t tile) const { return queries_transposed(tile) + tile_size_; }
-  Element* grads_transposed(std::int64_t tile) const { return queries_transposed(tile) + 2 * tile_size_; }
-  Element* grads(std::int64_t tile) const { return queries_transposed(tile) + 3 * tile_size_; }
-  float* grad_queries(std::int64_t tile) const { return grad_ + tile * tile_size_; }  // [d, columns]
-  // To base 2.
-  float* log_sum_exp(std::int64_t tile) const { return rows_ + 2 * tile * kQueries; }
-  float* delta(std::int64_t tile) const { return log_sum_exp(tile) + kQueries; }
-
-  // Whether the tile's gradient has been added to; the first key to do so sets it.
-  bool begun(std::int64_t tile) const { return begun_[static_cast<std::size_t>(tile)]; }
-  void begin(std::int64_t tile) { begun_[static_cast<std::size_t>(tile)] = true; }
-
- private:
-  const Extent& extent_;
-  std::int64_t tile_size_;
-  Element* packed_;
-  float *grad_, *rows_;
-  std::vector<bool> begun_;  // of each tile
-};
-
-// One tile of keys of one key-value head, and its gradients [count, d], packed.
-template <class Element>
-struct KeyTile {
-  std::int64_t sequence;
-  const Element *keys, *values;
-  std::int64_t key_stride, value_stride;
-  std::int64_t first, count;
-  float *grad_keys, *grad_values;
-};
-
 // A task's tiles of scores and of values computed from them.
 template <class Element>
 class BackwardTile {
  public:
+  static constexpr std::int64_t kUnit = kPair<Element>;
+  static float query_scale(const Extent&) { return 1.0f; }  // scores' gradients are scaled
+
   BackwardTile(const Extent& extent, const Visible& visible)
       : extent_(extent),
         mask_(visible.mask),
@@ -140,10 +43,21 @@ class BackwardTile {
         floats_(scratch<float>(2 * elements_)),
         elements_of_type_(scratch<Element>(3 * elements_)),
         keys_transposed_(scratch<Element>(padded<Element>(extent.most_keys()) * extent.width)) {}
+  ~BackwardTile() { release_products<Element>(); }
+  BackwardTile(const BackwardTile&) = delete;
+  BackwardTile& operator=(const BackwardTile&) = delete;
+
+  void fill(QueryTiles<Element>& packed, const typename QueryTiles<Element>::Head& head) {
+    packed.fill(head, [&](const Element* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
+                          Element* transposed, Element* plain) {
+      pack_transposed(rows, stride, count, extent_.width, columns, transposed);
+      pack_rows(rows, stride, count, extent_.width, plain);
+    });
+  }
 
   // All queries of one head against one tile of keys; `adds` to the gradients of keys and values, or sets
   // them.
-  void against_keys(const KeyTile<Element>& keys, PackedQueries<Element>& packed, bool adds) {
+  void against_keys(const KeyTile<Element>& keys, QueryTiles<Element>& packed, bool adds) {
     transpose_rows(keys.keys, keys.key_stride, keys.count, extent_.width, padded<Element>(keys.count),
                    keys_transposed_.get());
     for (std::int64_t tile = 0; tile < extent_.query_tiles(); ++tile) {
@@ -164,7 +78,7 @@ class BackwardTile {
   }
 
   // The first `count` keys; no query of the tile sees later ones.
-  void against_queries(const KeyTile<Element>& keys, std::int64_t count, PackedQueries<Element>& packed,
+  void against_queries(const KeyTile<Element>& keys, std::int64_t count, QueryTiles<Element>& packed,
                        std::int64_t tile, bool adds) {
     const std::int64_t columns = packed.columns(tile), width = extent_.width, inner = padded<Element>(count);
     float *scores = floats_.get(), *grad_probabilities = scores + elements_;
@@ -208,95 +122,24 @@ class BackwardTile {
   std::unique_ptr<Element[]> elements_of_type_, keys_transposed_;
 };
 
-// Tensors of one call, by key-value head.
 template <class Element>
-class Backward {
- public:
-  Backward(const at::Tensor& grad_output, const at::Tensor& query, const at::Tensor& key,
-           const at::Tensor& value, const AttentionPart& merged, const Visible& visible)
-      : extent_(query, key),
-        visible_(visible),
-        queries_(read_heads<Element>(query)),
-        keys_(read_heads<Element>(key)),
-        values_(read_heads<Element>(value)),
-        outputs_(read_heads<Element>(merged.output)),
-        grads_(read_heads<Element>(grad_output)),
-        log_sum_exp_(merged.log_sum_exp.const_data_ptr<float>()) {
-    const auto options = at::dtype(at::kFloat);
-    result_ = {at::empty(query.sizes(), options), at::empty(key.sizes(), options),
-               at::empty(value.sizes(), options)};
-  }
-
-  AttentionGradients run() {
-    const std::int64_t heads = extent_.sequences * extent_.kv_heads;
-    const QueryRoom room(extent_, std::min<std::int64_t>(heads, at::get_num_threads()),
-                         tile_size<Element>(extent_), c10::CppTypeToScalarType<Element>::value);
-    at::parallel_for(0, heads, 1, [&](std::int64_t begin, std::int64_t end) {
-      PackedQueries<Element> packed(extent_, room, at::get_thread_num());
-      BackwardTile<Element> tile(extent_, visible_);
-      for (std::int64_t place = begin; place < end; ++place) {
-        for (std::int64_t member = 0; member < extent_.group(); ++member) {
-          one_head(place, member, packed, tile);
-        }
-      }
-      release_products<Element>();
-    });
-    return result_;
-  }
-
- private:
-  // place: sequence · key-value heads + head.
-  void one_head(std::int64_t place, std::int64_t member, PackedQueries<Element>& packed,
-                BackwardTile<Element>& tile) {
-    const std::int64_t sequence = place / extent_.kv_heads,
-                       head = place % extent_.kv_heads * extent_.group() + member;
-    const std::int64_t row = (sequence * extent_.heads + head) * extent_.queries;
-    packed.fill({queries_.at(sequence, head, 0), outputs_.at(sequence, head, 0), grads_.at(sequence, head, 0),
-                 queries_.stride(), outputs_.stride(), grads_.stride(), log_sum_exp_ + row});
-    for (std::int64_t keys = 0; keys < extent_.key_tiles(); ++keys) {
-      tile.against_keys(key_tile(place, keys), packed, member > 0);
-    }
-    for (std::int64_t queries = 0; queries < extent_.query_tiles(); ++queries) {
-      if (!packed.begun(queries))
-        std::fill_n(packed.grad_queries(queries), packed.columns(queries) * extent_.width, 0.0f);
-      transpose_rows(packed.grad_queries(queries), packed.columns(queries), extent_.width,
-                     extent_.queries_of(queries), extent_.width,
-                     result_.query.data_ptr<float>() + (row + queries * kQueries) * extent_.width);
-    }
-  }
-
-  KeyTile<Element> key_tile(std::int64_t place, std::int64_t tile) const {
-    const std::int64_t sequence = place / extent_.kv_heads, head = place % extent_.kv_heads;
-    const std::int64_t first = tile * kKeys, row = (place * extent_.keys + first) * extent_.width;
-    return {sequence,
-            keys_.at(sequence, head, first),
-            values_.at(sequence, head, first),
-            keys_.stride(),
-            values_.stride(),
-            first,
-            extent_.keys_of(tile),
-            result_.key.data_ptr<float>() + row,
-            result_.value.data_ptr<float>() + row};
-  }
-
-  Extent extent_;
-  const Visible& visible_;
-  Heads<const Element> queries_, keys_, values_, outputs_, grads_;
-  const float* log_sum_exp_;
-  AttentionGradients result_;
-};
+AttentionGradients backward(const at::Tensor& grad_output, const at::Tensor& query, const at::Tensor& key,
+                            const at::Tensor& value, const AttentionPart& merged, const Visible& visible) {
+  return Backward<Element, BackwardTile<Element>>(grad_output, query, key, value, merged, visible).run();
+}
 
 }  // namespace
 
 AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                          const at::Tensor& key, const at::Tensor& value,
                                          const AttentionPart& merged, const Visible& visible) {
-  if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16)
-    return Backward<c10::BFloat16>(grad_output, query, key, value, merged, visible).run();
+  if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16) {
+    if (avx512::fits(query)) return avx512::attend_backward(grad_output, query, key, value, merged, visible);
+    return backward<c10::BFloat16>(grad_output, query, key, value, merged, visible);
+  }
   const auto single = [](const at::Tensor& x) { return x.to(at::kFloat); };
-  return Backward<float>(single(grad_output), single(query), single(key), single(value),
-                         {single(merged.output), merged.log_sum_exp}, visible)
-      .run();
+  return backward<float>(single(grad_output), single(query), single(key), single(value),
+                         {single(merged.output), merged.log_sum_exp}, visible);
 }
 
 }  // namespace penstock::nn::kernels

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/input/plan_file.h"
+#include "plan/question.h"
 
 #include <filesystem>
 
 #include "base/error.h"
-#include "cli/input/hardware_file.h"
-#include "files/model_config.h"
-#include "files/option_file.h"
+#include "plan/engine_file.h"
+#include "run/description_file.h"
+#include "run/hardware_file.h"
 
-namespace penstock::cli {
+namespace penstock::plan {
 namespace {
 
 // The sizes of a model's config.json, as keys of a plan file.
 std::vector<std::string> sizes_of(const std::string& config) {
-  const model::Shape shape = files::read_model_config(config);
+  const model::Shape shape = run::read_model_sizes(config);
   const std::pair<const char*, std::int64_t> sizes[] = {
       {"layers", shape.layers}, {"hidden", shape.hidden},     {"ffn", shape.ffn},
       {"heads", shape.heads},   {"kv_heads", shape.kv_heads}, {"vocab", shape.vocab}};
@@ -26,7 +26,7 @@ std::vector<std::string> sizes_of(const std::string& config) {
 
 }  // namespace
 
-std::vector<std::string> overrides_of(const PlanFlags& flags) {
+std::vector<std::string> overrides_of(const QuestionFlags& flags) {
   std::vector<std::string> words;
   std::error_code error;
   if (!flags.model.empty() && std::filesystem::exists(flags.model, error)) {
@@ -41,28 +41,37 @@ std::vector<std::string> overrides_of(const PlanFlags& flags) {
   add("--workload.seq_len", flags.seq_len);
   add("--workload.global_batch", flags.batch);
   if (!flags.hardware.empty()) words.push_back("--cluster.hardware=" + flags.hardware);
+  if (!flags.engine.empty()) words.push_back("--cluster.engine=" + flags.engine);
   return words;
 }
 
-PlanQuestion read_plan_file(const std::string& path, std::span<const std::string> overrides) {
-  PlanQuestion question;
+Question settled(PlanOptions options, const std::string& beside) {
+  Question question{.options = std::move(options)};
+  question.workload = workload_of(question.options);
+  run::HardwareFile file =
+      run::read_hardware_file(run::find_hardware_file(question.options.cluster.hardware, beside));
+  question.trainer = find_trainer(question.options.cluster.engine);
+  const std::string engine =
+      question.trainer ? std::string(question.trainer->engine) : question.options.cluster.engine;
+  question.cluster = cluster_of(question.options, file.hardware, read_engine(engine, beside).engine);
+  question.workload.precision = model::parse_precision(file.hardware.device.peak);
+  question.assumed = std::move(file.assumed);
+  return question;
+}
+
+Question read_question(const std::string& path, std::span<const std::string> overrides) {
+  PlanOptions options;
   OptionTable table;
-  plan::describe(question.options, table);
-  if (!path.empty()) files::read_toml_file(path, table);
-  files::apply_overrides(overrides, table);
+  describe(options, table);
+  if (!path.empty()) run::read_description(path, table);
+  run::override_description(overrides, table);
   try {
-    question.workload = plan::workload_of(question.options);
-    const std::string beside = std::filesystem::path(path).parent_path();
-    HardwareFile file = read_hardware_file(find_hardware_file(question.options.cluster.hardware, beside));
-    question.cluster = plan::cluster_of(question.options, file.hardware);
-    question.workload.precision = model::parse_precision(file.hardware.device.peak);
-    question.assumed = std::move(file.assumed);
+    return settled(std::move(options), std::filesystem::path(path).parent_path());
   } catch (const InputError& error) {
     const std::string text = error.what();
     const bool names_file = path.empty() || text.find(".toml") != std::string::npos;
     throw InputError(names_file ? text : path + ": " + text);
   }
-  return question;
 }
 
-}  // namespace penstock::cli
+}  // namespace penstock::plan

@@ -4,10 +4,9 @@
 
 #include <string>
 
-#include "plan/published/score.h"
 #include "sim/costs/hardware.h"
 
-namespace penstock::cli {
+namespace penstock::run {
 
 // The file of that name: a path (with a slash or ".toml") as given, relative to `beside`; a bare name in
 // hardware/ of the working directory, of `beside` and its parent, and of the program's own tree or package.
@@ -25,7 +24,4 @@ HardwareFile read_hardware_file(const std::string& path);
 // The same for a text; `origin` is what errors call it.
 HardwareFile parse_hardware_text(const std::string& text, const std::string& origin);
 
-// All files of the folder that `name` is in, by their name.
-plan::HardwareSet read_hardware_folder(const std::string& folder);
-
-}  // namespace penstock::cli
+}  // namespace penstock::run

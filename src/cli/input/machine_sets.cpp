@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/input/machine_sets.h"
+
+#include <filesystem>
+
+#include "plan/engine_file.h"
+#include "run/description_file.h"
+#include "run/hardware_file.h"
+
+namespace penstock::cli {
+
+namespace fs = std::filesystem;
+
+plan::HardwareSet read_hardware_folder(const std::string& folder) {
+  plan::HardwareSet set;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".toml") continue;
+    set.emplace(entry.path().stem(), run::read_hardware_file(entry.path()).hardware);
+  }
+  return set;
+}
+
+plan::EngineSet read_engines() {
+  plan::EngineSet set{{sim::kPenstock.name, {sim::kPenstock, {}}}};
+  for (const auto& entry : fs::directory_iterator(run::description_folder("engines"))) {
+    if (entry.path().extension() == ".toml")
+      set.emplace(entry.path().stem(), plan::read_engine_file(entry.path()));
+  }
+  return set;
+}
+
+}  // namespace penstock::cli

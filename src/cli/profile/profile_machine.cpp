@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/profile/profile_machine.h"
+
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/agree.h"
+#include "cli/input/output_path.h"
+#include "cli/profile/measure.h"
+#include "cli/profile/speeds.h"
+#include "cli/tell.h"
+#include "comm/launcher.h"
+#include "comm/mpi.h"
+#include "files/atomic_file.h"
+#include "nn/kernels/matmul.h"
+#include "run/hardware_file.h"
+#include "train/machine.h"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string folder_of(const std::string& file) {
+  const std::string parent = fs::path(file).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+void check(const ProfileFlags& flags) {
+  if (!(flags.budget >= 0 && flags.budget <= 10))
+    throw InputError("--budget " + std::to_string(flags.budget) + ": use seconds from 0 to 10");
+  if (!flags.precision.empty() && flags.precision != "bf16" && flags.precision != "f32")
+    throw InputError("--precision \"" + printable(flags.precision) + "\" is unknown; use bf16 or f32");
+  if (flags.name.empty()) throw InputError("--name is empty; give the machine a name");
+  check_output("--out", flags.out);
+}
+
+model::Precision precision_of(const ProfileFlags& flags) {
+  if (!flags.precision.empty()) return model::parse_precision(flags.precision);
+  const bool slow = nn::kernels::fastest_bf16_products() == nn::kernels::Bf16Products::Widened;
+  return slow ? model::Precision::F32 : model::Precision::BF16;
+}
+
+int threads_of(const ProfileFlags& flags, int ranks) {
+  if (flags.threads > 0) return flags.threads;
+  const int cores = train::this_host().cores;
+  return comm::launched_by_mpi() && cores < static_cast<int>(std::thread::hardware_concurrency())
+             ? cores
+             : std::max(1, cores / ranks);
+}
+
+MeasureOptions options_of(const ProfileFlags& flags, int ranks) {
+  return {.name = flags.name,
+          .precision = precision_of(flags),
+          .quick = flags.quick,
+          .threads = threads_of(flags, ranks),
+          .budget = flags.budget,
+          .disk_folder = folder_of(flags.out)};
+}
+
+void say(const std::string& what) { std::cerr << "profile   " + what + "\n" << std::flush; }
+
+// Later simulations of runs divided like this take these speeds.
+void hand_over(const ProfileFlags& flags, int ranks, const std::string& text) {
+  run::parse_hardware_text(text, flags.out.empty() ? "what was measured" : flags.out);
+  if (flags.out.empty()) {
+    const MeasureOptions options = options_of(flags, ranks);
+    const std::string path =
+        keep_profile({.precision = options.precision, .ranks = ranks, .threads = options.threads}, text);
+    if (!path.empty()) say("kept for simulate: " + path);
+    std::cout << text;
+  } else {
+    files::write_atomically(flags.out, text);
+    say("written: " + flags.out);
+  }
+}
+
+void report_failure(int rank, const std::exception& failure) {
+  tell("rank " + std::to_string(rank) + ": " + failure.what());
+}
+
+void check_under_mpi(const ProfileFlags& flags, comm::Communicator& world) {
+  check(flags);
+  if (flags.ranks > 0)
+    throw InputError("--ranks " + std::to_string(flags.ranks) +
+                     " starts threads of one process, but mpirun has started the ranks; leave it out");
+  if (world.size() != comm::local_ranks())
+    throw InputError("mpirun has started " + std::to_string(world.size()) + " ranks, of which " +
+                     std::to_string(comm::local_ranks()) + " are here; profile one machine at a time");
+}
+
+Exit profile_under_mpi(const ProfileFlags& flags) {
+  Exit exit_code = Exit::Done;
+  comm::run_mpi(
+      [&](comm::Communicator& world) {
+        const Refusal refusal = agree(refusal_of([&] { check_under_mpi(flags, world); }), world);
+        exit_code = refusal.exit_code;
+        if (refusal) {
+          if (world.rank() == 0) tell(refusal.text);
+          return;
+        }
+        const std::string text =
+            measured_as_rank(options_of(flags, world.size()), world, "processes of mpirun", say);
+        if (world.rank() == 0) hand_over(flags, world.size(), text);
+      },
+      report_failure);
+  return exit_code;
+}
+
+Exit profile_here(const ProfileFlags& flags) {
+  check(flags);
+  const int ranks = flags.ranks > 0 ? flags.ranks : std::min(2, train::this_host().cores);
+  hand_over(flags, ranks, measured_here(options_of(flags, ranks), ranks, say));
+  return Exit::Done;
+}
+
+}  // namespace
+
+Exit profile_machine(const ProfileFlags& flags) {
+  return comm::launched_by_mpi() ? profile_under_mpi(flags) : profile_here(flags);
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/train.h"
+
+#include <ATen/Parallel.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/option_text.h"
+#include "base/text.h"
+#include "cli/agree.h"
+#include "cli/tell.h"
+#include "cli/train/check_weights.h"
+#include "cli/train/host_check.h"
+#include "cli/train/memory_report.h"
+#include "cli/train/recorded.h"
+#include "cli/train/resolve_run.h"
+#include "cli/train/resume.h"
+#include "cli/train/run_outputs.h"
+#include "cli/train/same_hosts.h"
+#include "cli/train/start_table.h"
+#include "cli/train/stop_signals.h"
+#include "comm/launcher.h"
+#include "comm/mpi.h"
+#include "comm/single.h"
+#include "comm/threads.h"
+#include "files/atomic_file.h"
+#include "profile/host_memory.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/resolve.h"
+#include "train/checkpoint/settings.h"
+#include "train/machine.h"
+#include "train/run.h"
+#include "train/sample.h"
+#include "train/trainable.h"
+
+namespace penstock::cli {
+namespace {
+
+// A launcher hides the terminal from its ranks; PENSTOCK_PROGRESS=live reports that there is one.
+bool draws_on_terminal() {
+  const char* progress = std::getenv("PENSTOCK_PROGRESS");
+  return isatty(STDERR_FILENO) == 1 || (progress && std::string_view(progress) == "live");
+}
+
+// A rank's input, read and checked before the first message.
+struct Prepared {
+  run::Run run;
+  std::unique_ptr<train::TokenData> data;
+  std::unique_ptr<train::RunDirectory> directory;  // rank 0
+  Resumption resumption;
+};
+
+train::RunStart start_of(const TrainFlags& flags) {
+  return flags.source.resumes ? train::RunStart::Resume : train::RunStart::New;
+}
+
+void check_sample(const TrainFlags& flags, const run::DataOptions& data) {
+  if (flags.sample > 0 && data.text.empty())
+    throw InputError("--sample needs the text of data.text; leave it out with data.megatron");
+  const Tokens seq_len = data.seq_len;
+  const Tokens room = seq_len - train::prompt_bytes(seq_len);
+  if (flags.sample <= room) return;
+  throw InputError("--sample " + std::to_string(flags.sample) +
+                   ": a sequence of data.seq_len = " + std::to_string(seq_len) + " has room for " +
+                   std::to_string(room) + " tokens after the prompt; use at most that");
+}
+
+void check_offload(const run::MemoryOptions& memory, bool gather) {
+  std::error_code error;
+  const std::string& directory = memory.offload_dir;
+  if (memory.offload_to == "disk" && directory.empty() && gather)
+    throw InputError(
+        "memory.offload_to = \"disk\" needs memory.offload_dir, a folder on each host, since output.gather "
+        "leaves the run directory to rank 0's");
+  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
+    throw InputError("memory.offload_dir = " + json_quote(directory) +
+                     " is no directory; name one that is there");
+  }
+}
+
+// Its table comes before the refusal.
+void check_host_memory(const run::Run& run, int ranks_here) {
+  const profile::HostMemory memory = profile::host_memory();
+  try {
+    require_host_memory(run, ranks_here, static_cast<Bytes>(memory.total - memory.used));
+  } catch (const NoAnswer&) {
+    if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
+    throw;
+  }
+}
+
+// `ranks_here`: those of all `ranks` that are on this host.
+Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here) {
+  train::require_trainable(run);
+  check_offload(run.options.memory, run.options.output.gather);
+  run::check_ranks(run, ranks);
+  check_sample(flags, run.options.data);
+  run::require_fit(run);
+  check_host_memory(run, ranks_here);
+  if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
+    check_weights(run.options.model);
+  Prepared prepared{.run = std::move(run)};
+  const run::Options& options = prepared.run.options;
+  const model::Shape& shape = options.model.shape;
+  prepared.data = std::make_unique<train::TokenData>(
+      options.data, options.train, shape.vocab,
+      train::TokenData::Balancing{.work = run::token_work(options),
+                                  .replicas = options.numerics.replicas,
+                                  .trims = options.schedule.slice_tokens > 0});
+  return prepared;
+}
+
+// Comes last, so that earlier errors leave nothing written.
+void open_directory(const TrainFlags& flags, Prepared& prepared) {
+  const std::string& path = prepared.run.options.output.dir;
+  prepared.directory = std::make_unique<train::RunDirectory>(path, start_of(flags));
+  if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
+}
+
+// Collective. The rank with the directory also removes partial checkpoints and sets later ones aside.
+void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {
+  if (!flags.source.resumes) return forget_older_copies(prepared.run.options, world);
+  prepared.resumption = choose_state(prepared.run, *prepared.data, world);
+  if (!prepared.directory) return;
+  const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
+  checkpoints.clear_partial();
+  const auto& chosen = prepared.resumption.from;
+  if (!chosen) return;
+  checkpoints.set_aside_after(chosen->checkpoint);
+  checkpoints.keep_newest(prepared.run.options.train.keep_checkpoints);
+}
+
+// The thread count, which bits depend on, is the checkpoint's unless the run file sets another.
+int threads_of(const Prepared& prepared) {
+  const auto& from = prepared.resumption.from;
+  if (prepared.run.options.train.threads > 0 || !from) return prepared.run.threads;
+  const int before = train::threads_of(from->facts.settings);
+  return before > 0 ? before : prepared.run.threads;
+}
+
+// Prints skipped checkpoints and changes of bits on stderr; the start table, with the step resumed from and
+// what changed of the mesh.
+std::string tell_start(const Prepared& prepared, int threads) {
+  for (const std::string& remark : prepared.resumption.remarks) tell(remark);
+  const train::Host machine = train::this_host();
+  std::string table =
+      start_table(prepared.run, machine.processor + " (" + machine.instructions + ")", threads);
+  const auto& from = prepared.resumption.from;
+  if (!from) return table;
+  for (const std::string& line : changed_settings(from->facts, prepared.run, threads)) tell(line);
+  table +=
+      "resumes   after step " + std::to_string(from->facts.step) + ", from " + from->state->name() + "\n";
+  for (const std::string& line : changed_mesh(prepared.run)) table += "changed   " + line + "\n";
+  return table;
+}
+
+void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world) {
+  at::set_num_threads(threads);
+  world.set_timeout(prepared.run.options.train.timeout);
+  const bool talks = world.rank() == 0;
+  train::Progress progress({.stream = std::cerr,
+                            .terminal = draws_on_terminal(),
+                            .width = train::terminal_width,
+                            .now = steady_seconds});
+  const train::RunObserver observer{
+      .progress = [&](const train::ProgressState& state) { progress.update(state); },
+      .say = [&](const std::string& line) { progress.say(line); }};
+  if (talks) {
+    std::cout << tell_start(prepared, threads) << std::flush;
+    files::write_atomically(prepared.directory->config(), configuration_of(prepared.run.options));
+  }
+  const train::RunControl control{
+      .resumed = prepared.resumption.from, .stop_asked = StopSignals::asked, .profile = flags.profile};
+  const train::RunOutcome outcome = run_recorded(
+      prepared.run, *prepared.data, world, talks ? prepared.directory.get() : nullptr, observer, control);
+  if (!talks) return;
+  progress.finish();
+  if (outcome.stopped) {
+    std::cout << stop_line(outcome);
+    return;
+  }
+  write_outputs(prepared.run, outcome, *prepared.directory);
+  const std::string sample =
+      flags.sample > 0 ? train::sample_of(prepared.run, *prepared.data, outcome.weights_file, flags.sample)
+                       : std::string();
+  std::cout << result_table(prepared.run, outcome.summary, sample, *prepared.directory);
+  if (flags.profile)
+    std::cout << "profile   " << profile_of(outcome.program.value_or(prepared.run.program), outcome);
+}
+
+void refuse_threads(const TrainFlags& flags) {
+  if (flags.ranks == 1) return;
+  throw InputError("--ranks " + std::to_string(flags.ranks) +
+                   " starts threads of one process, but mpirun has started the ranks; leave it out");
+}
+
+// Errors common to all ranks are reported once, by rank 0, before any rank begins to work.
+Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Prepared& prepared) {
+  const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
+  Refusal refusal = together([&] { refuse_threads(flags); });
+  if (!refusal) refusal = together([&] { require_one_program(world); });
+  run::Run run;
+  if (!refusal) refusal = resolve_together(flags.source, world, run);
+  if (!refusal)
+    refusal = together([&] { prepared = prepare(flags, std::move(run), world.size(), comm::local_ranks()); });
+  if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
+  if (!refusal) {
+    refusal = together([&] {
+      if (world.rank() == 0) open_directory(flags, prepared);
+    });
+  }
+  if (!refusal && !prepared.run.options.output.gather)
+    refusal = refuse_other_directories(prepared.run.options.output.dir, world);
+  if (!refusal) refusal = together([&] { take_up(flags, prepared, world); });
+  return refusal;
+}
+
+Exit train_as_world(const TrainFlags& flags, comm::Communicator& world, std::string& place) {
+  Prepared prepared;
+  const Refusal refusal = prepare_together(flags, world, prepared);
+  if (!refusal) place = print_place(prepared.run.mesh, world.rank());
+  if (refusal && world.rank() == 0) tell(refusal.text);
+  if (refusal) return refusal.exit_code;
+  if (!prepared.resumption.finished) {
+    train_as_rank(flags, prepared, threads_of(prepared), world);
+  } else if (world.rank() == 0) {
+    std::cout << finished_line(prepared.run);
+  }
+  return Exit::Done;
+}
+
+void tell_idle(int needed, int started) {
+  if (needed < started)
+    tell(std::to_string(needed) + " of the " + std::to_string(started) + " ranks have work");
+}
+
+// Under a launcher, SIGTERM and SIGINT belong to the launcher.
+Exit train_under_mpi(const TrainFlags& flags) {
+  const StopSignals signals({SIGUSR1});
+  Exit exit_code = Exit::Done;
+  std::string place;
+  comm::run_mpi(
+      [&](comm::Communicator& world) {
+        const int needed = ranks_needed(flags.source, world);
+        if (needed == world.size()) {
+          exit_code = train_as_world(flags, world, place);
+          return;
+        }
+        if (flags.source.resumes) bring_copies(flags.source.file, flags.source.overrides, needed, world);
+        const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
+        if (world.rank() == 0) tell_idle(needed, world.size());
+        if (world.rank() < needed) exit_code = train_as_world(flags, *part, place);
+        world.set_timeout(0);  // those without work wait for the others
+      },
+      [&](int rank, const std::exception& failure) { report_failure(rank, failure, place); });
+  return exit_code;
+}
+
+void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
+  const StopSignals signals({SIGUSR1, SIGTERM, SIGINT});
+  Prepared prepared = prepare(flags, resolved, ranks, ranks);
+  open_directory(flags, prepared);
+  const auto alone = comm::make_single();
+  take_up(flags, prepared, *alone);
+  if (prepared.resumption.finished) {
+    std::cout << finished_line(prepared.run);
+    return;
+  }
+  const int threads = threads_of(prepared);
+  if (ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
+  comm::run_ranks(ranks, [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
+}
+
+// Dry run: printed by the first rank of a launcher; the ranks exchange no messages.
+std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int ranks) {
+  if (flags.print_config) return configuration_of(resolved.options);
+  Prepared prepared = prepare(flags, resolved, ranks, comm::launched_by_mpi() ? comm::local_ranks() : ranks);
+  train::RunDirectory::check(resolved.options.output.dir, start_of(flags));
+  if (comm::launched_rank() != 0) return {};
+  take_up(flags, prepared, *comm::make_single());
+  if (prepared.resumption.finished) return finished_line(prepared.run);
+  return tell_start(prepared, threads_of(prepared)) + memory_remark(prepared.run, ranks);
+}
+
+}  // namespace
+
+Exit train(const TrainFlags& flags) {
+  const bool describes = flags.print_config || flags.dry_run;
+  if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
+  const int started = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
+  int ranks = started;
+  const run::Run resolved = resolved_here(flags.source, ranks);
+  if (comm::launched_rank() == 0) tell_idle(ranks, started);
+  if (!describes) {
+    train_here(flags, resolved, ranks);
+  } else if (const std::string text = describe_run(flags, resolved, ranks); comm::launched_rank() == 0) {
+    std::cout << text;
+  }
+  return Exit::Done;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The softmax of one row of logits: its greatest, the sum of exponentials, and the gradient of the loss.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "nn/kernels/cpu/fused_exponential.h"
+#include "nn/kernels/cpu/pairs.h"
+#include "nn/kernels/cpu/vectorised.h"
+
+namespace penstock::nn::kernels {
+
+template <class Number>
+struct RowStatistics {
+  Number greatest;  // -infinity without logits
+  Number sum;       // of exp(logit − greatest); NaN if a logit is NaN, or the greatest infinite
+};
+
+// Floats as integers of the same order: those of negative ones are mirrored. Half as many bits are twice as
+// many elements a vector, and the greatest integer needs one instruction where that of floats, whose NaN have
+// no order, needs two and a mask.
+template <class Key>
+struct Keys {
+  static constexpr Key kMagnitude = std::numeric_limits<Key>::max();  // all bits but the sign
+  static Key of(Key bits) { return static_cast<Key>(bits ^ ((bits >> (8 * sizeof(Key) - 1)) & kMagnitude)); }
+  static Key magnitude(Key bits) { return static_cast<Key>(bits & kMagnitude); }
+};
+
+// The greatest logit, NaN if any is NaN.
+template <class Key, class Element>
+inline Accumulator<Element> greatest_by_key(const Element* logits, std::int64_t count) {
+  static_assert(sizeof(Key) == sizeof(Element));
+  using Number = Accumulator<Element>;
+  constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
+  Key greatest = Keys<Key>::of(std::bit_cast<Key>(narrowed<Element>(-kInfinity))), magnitude = 0;
+#pragma omp simd reduction(max : greatest, magnitude)
+  for (std::int64_t i = 0; i < count; ++i) {
+    Key bits;
+    std::memcpy(&bits, logits + i, sizeof(bits));
+    greatest = std::max(greatest, Keys<Key>::of(bits));
+    magnitude = std::max(magnitude, Keys<Key>::magnitude(bits));
+  }
+  if (magnitude > std::bit_cast<Key>(narrowed<Element>(kInfinity)))
+    return std::numeric_limits<Number>::quiet_NaN();
+  return Number(std::bit_cast<Element>(Keys<Key>::of(greatest)));  // mirroring twice changes nothing
+}
+
+template <class Element>
+PENSTOCK_VECTORISED Accumulator<Element> greatest_of(const Element* logits, std::int64_t count) {
+  if constexpr (sizeof(Element) == 2) return greatest_by_key<std::int16_t>(logits, count);
+  if constexpr (sizeof(Element) == 4) return greatest_by_key<std::int32_t>(logits, count);
+  if constexpr (sizeof(Element) == 8) return greatest_by_key<std::int64_t>(logits, count);
+}
+
+// Logits whose exponentials are added while they are in the first-level cache.
+inline constexpr std::int64_t kRowBlock = 1024;
+
+// Calls work(begin, length) for the blocks of a row.
+template <class Work>
+inline void for_row_blocks(std::int64_t count, Work&& work) {
+  for (std::int64_t begin = 0; begin < count; begin += kRowBlock)
+    work(begin, std::min(kRowBlock, count - begin));
+}
+
+// Leaves exp(logit − greatest) of a block in `kept`: in bf16, those of the even places before those of the
+// odd.
+template <class Element>
+inline void exponentiate_block(const Element* logits, std::int64_t length, Accumulator<Element> greatest,
+                               Accumulator<Element>* kept) {
+  const std::int64_t pairs = kAnyNarrow<Element> ? length / 2 : 0;
+#pragma omp simd
+  for (std::int64_t k = 0; k < pairs; ++k) {
+    const auto pair = pair_at(logits, k);
+    kept[k] = exponential_below<Element>(pair.even, greatest);
+    kept[pairs + k] = exponential_below<Element>(pair.odd, greatest);
+  }
+#pragma omp simd
+  for (std::int64_t i = 2 * pairs; i < length; ++i)
+    kept[i] = exponential_below<Element>(Accumulator<Element>(logits[i]), greatest);
+}
+
+// Returns the sum of exp(logit − greatest), and leaves these in `kept`, block by block. Fetches the row after
+// this one into the second-level cache: the search for its greatest logit is too short for the processor to
+// fetch ahead.
+template <class Element>
+PENSTOCK_VECTORISED Accumulator<Element> exponentiate(const Element* logits, std::int64_t count,
+                                                      Accumulator<Element> greatest,
+                                                      Accumulator<Element>* kept) {
+  Sums<Accumulator<Element>> sums;
+  for_row_blocks(count, [&](std::int64_t begin, std::int64_t length) {
+    constexpr std::int64_t kLine = 64 / sizeof(Element);
+    for (std::int64_t i = 0; i < length; i += kLine) __builtin_prefetch(logits + count + begin + i, 0, 2);
+    exponentiate_block(logits + begin, length, greatest, kept + begin);
+    sums.add(kept + begin, length);
+  });
+  return sums.total();
+}
+
+// The gradient of a block of logits as if none were the target, from its exponentials; factor is a number.
+template <class Element>
+inline void scale_block(const Accumulator<Element>* kept, Accumulator<Element> factor, std::int64_t length,
+                        Element* gradient) {
+  const std::int64_t pairs = kAnyNarrow<Element> ? length / 2 : 0;
+  if constexpr (kAnyNarrow<Element>) {
+#pragma omp simd
+    for (std::int64_t k = 0; k < pairs; ++k) {
+      const std::uint32_t even = number_to_upper_half(kept[k] * factor);
+      const std::uint32_t odd = number_to_upper_half(kept[pairs + k] * factor);
+      put_word(gradient, k, (even >> 16) | (odd & 0xFFFF0000u));
+    }
+  }
+#pragma omp simd
+  for (std::int64_t i = 2 * pairs; i < length; ++i) gradient[i] = narrowed<Element>(kept[i] * factor);
+}
+
+template <class Element>
+PENSTOCK_VECTORISED void scale_exponentials(const Accumulator<Element>* kept, Accumulator<Element> factor,
+                                            std::int64_t count, Element* gradient) {
+  if (factor != factor) return static_cast<void>(std::fill_n(gradient, count, narrowed<Element>(factor)));
+  for_row_blocks(count, [&](std::int64_t begin, std::int64_t length) {
+    scale_block(kept + begin, factor, length, gradient + begin);
+  });
+}
+
+template <class Element>
+inline RowStatistics<Accumulator<Element>> row_statistics(const Element* logits, std::int64_t count,
+                                                          Accumulator<Element>* kept) {
+  using Number = Accumulator<Element>;
+  const Number greatest = greatest_of(logits, count);
+  if (count == 0) return {greatest, Number(0)};
+  const Number sum = exponentiate(logits, count, greatest, kept);
+  return {greatest, std::isfinite(greatest) ? sum : std::numeric_limits<Number>::quiet_NaN()};
+}
+
+// The gradient of the target's logit.
+template <class Element>
+inline Element target_gradient(Accumulator<Element> logit, Accumulator<Element> greatest,
+                               Accumulator<Element> factor, double scale) {
+  using Number = Accumulator<Element>;
+  return narrowed<Element>(exponential_below<Element>(logit, greatest) * factor - Number(scale));
+}
+
+}  // namespace penstock::nn::kernels

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/answer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "plan/simulated_step.h"
+
+namespace penstock::plan {
+
+// The one configuration of [layout] as a plan of its own.
+Plan answer_for_layout(const Question& question) {
+  const auto offload = question.options.memory.offload;
+  Candidate candidate;
+  candidate.layout = layout_of(question.options, question.workload, question.cluster);
+  if (question.trainer) adapt(*question.trainer, candidate.layout);
+  candidate.layout.offload = offload.word.empty() ? offload.number : 0.0;
+  candidate.memory =
+      fit_memory(question.workload, candidate.layout, question.cluster.limit, offload.word.empty());
+  candidate.layout.offload = candidate.memory.offload;
+  candidate.cost =
+      step_cost(question.workload, candidate.layout, question.cluster.hardware, question.cluster.engine);
+  Plan plan{question.workload, question.cluster, {}};
+  if (question.trainer == nullptr &&
+      action_count(question.workload, candidate.layout) <= kMostSimulatedActions) {
+    const auto step = simulate_step(question.workload, question.cluster, candidate.layout);
+    if (step) candidate.simulated = step->result.makespan;
+  }
+  plan.result.candidates = 1;
+  plan.result.best = {candidate};
+  if (!candidate.memory.fits) plan.result.rejected[static_cast<std::size_t>(Rejection::DeviceMemory)] = 1;
+  return plan;
+}
+
+Plan answer(const Question& question, const std::string& origin) {
+  Plan plan{question.workload, question.cluster, {}};
+  constexpr std::size_t kTried = 48;  // by simulation, in each list
+  const auto best = static_cast<std::size_t>(question.options.search.best);
+  plan.result =
+      search(question.workload, question.cluster,
+             question.trainer ? space_for(*question.trainer, question.options) : space_of(question.options),
+             std::max(best, kTried));
+  // What is simulated are Penstock's own programs and records.
+  if (!plan.result.best.empty() && question.trainer == nullptr) {
+    simulate_best(question.workload, question.cluster, plan.result,
+                  static_cast<std::size_t>(question.options.search.simulate),
+                  !question.options.memory.offload.word.empty());
+  }
+  plan.result.best.resize(std::min(best, plan.result.best.size()));
+  if (plan.result.best.empty()) {
+    throw NoAnswer((origin.empty() ? "" : origin + ": ") + print_nearest_miss(plan));
+  }
+  return plan;
+}
+
+}  // namespace penstock::plan

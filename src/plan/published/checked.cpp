@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/published/checked.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "base/text.h"
+
+namespace penstock::plan {
+namespace {
+
+// Runs of one source or configuration err alike, so that quantiles of 10 and 90 % among the others hold fewer
+// than eight of ten; these hold them over the published runs (coverage_of, printed by `plan --fit`).
+constexpr std::size_t kNearest = 160;
+constexpr double kLow = 0.06, kHigh = 0.94;
+
+double octaves(double a, double b) { return std::abs(std::log2(a / b)); }
+
+// How unlike two runs are: families most, then the axes of the mesh in use, then sizes.
+double distance(const CheckedRun& a, const CheckedRun& b) {
+  const auto differ = [](int x, int y) { return (x > 1) != (y > 1) ? 1.0 : 0.0; };
+  double sum = a.family != b.family ? 3 : 0;
+  sum += differ(a.mesh.tensor, b.mesh.tensor) + differ(a.mesh.context, b.mesh.context) +
+         differ(a.mesh.expert, b.mesh.expert) + differ(a.mesh.pipeline, b.mesh.pipeline);
+  sum += a.shares_weights != b.shares_weights ? 1 : 0;
+  sum += 0.3 * octaves(static_cast<double>(a.mesh.world()), static_cast<double>(b.mesh.world()));
+  return sum + 0.3 * octaves(static_cast<double>(a.seq_len), static_cast<double>(b.seq_len));
+}
+
+using Chosen = std::function<bool(const CheckedRun&)>;
+
+// Of the runs that are chosen, by one of the two errors.
+std::optional<Interval> interval_from(const CheckedRun& asked, const std::vector<CheckedRun>& runs,
+                                      double CheckedRun::*error, const Chosen& chosen) {
+  std::vector<std::pair<double, double>> near;  // distance, factor of the predicted step
+  for (const CheckedRun& run : runs) {
+    if (chosen(run)) near.emplace_back(distance(asked, run), 1 / (1 + run.*error));
+  }
+  if (near.empty()) return std::nullopt;
+  std::ranges::sort(near);
+  std::size_t count = std::min(near.size(), kNearest);
+  while (count < near.size() && near[count].first == near[count - 1].first) ++count;  // as near as the last
+  near.resize(count);
+  std::vector<double> factors;
+  for (const auto& [unlike, factor] : near) factors.push_back(factor);
+  std::ranges::sort(factors);
+  return Interval{at_quantile(factors, kLow), at_quantile(factors, kHigh), factors.size(),
+                  error == &CheckedRun::unseen_configuration};
+}
+
+bool holds(const std::optional<Interval>& interval, double error) {
+  const double factor = 1 / (1 + error);
+  return interval && factor >= interval->low && factor <= interval->high;
+}
+
+// A few runs say too little of an engine.
+bool knows_engine(const CheckedRun& asked, const std::vector<CheckedRun>& runs) {
+  constexpr std::ptrdiff_t kEnough = 20;
+  return std::ranges::count(runs, asked.engine, &CheckedRun::engine) >= kEnough;
+}
+
+template <class Size>
+void tell_above(Words& words, const char* what, const CheckedRun& asked, const std::vector<CheckedRun>& runs,
+                Size size) {
+  std::int64_t greatest = 0;
+  for (const CheckedRun& run : runs) greatest = std::max(greatest, size(run));
+  if (size(asked) > greatest)
+    words.push_back("nothing published has " + std::string(what) + " above " + std::to_string(greatest) +
+                    " (here " + std::to_string(size(asked)) + ")");
+}
+
+}  // namespace
+
+std::vector<CheckedRun> read_checked(const Table& table) {
+  std::vector<CheckedRun> runs;
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    CheckedRun run;
+    run.engine = table.text(row, "engine");
+    run.family = table.text(row, "family");
+    run.source = table.text(row, "source");
+    run.configuration = table.text(row, "configuration");
+    const auto size = [&](const char* column) {
+      return static_cast<int>(std::min<std::int64_t>(table.integer(row, column), 1 << 20));
+    };
+    run.mesh = {size("tp"), size("cp"), size("ep"), size("dp"), size("pp")};
+    run.shares_weights = table.integer(row, "shares_weights", 0) != 0;
+    run.seq_len = table.integer(row, "seq_len");
+    run.unseen_configuration = table.number(row, "unseen_configuration", -0.99);
+    run.unseen_source = table.number(row, "unseen_source", -0.99);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+CheckedRun as_checked(const Workload& workload, const Layout& layout, const std::string& engine) {
+  CheckedRun run;
+  run.engine = engine;
+  run.family = family_name(workload);
+  run.mesh = layout.mesh;
+  run.shares_weights = layout.shared.on;
+  run.seq_len = workload.seq_len;
+  return run;
+}
+
+std::vector<CheckedRun> checked_runs(const Fit& fit) {
+  std::vector<CheckedRun> runs;
+  for (const FittedRow& row : fit.rows) {
+    if (row.figure.engine.empty()) continue;
+    CheckedRun run = as_checked(row.timed.workload, row.timed.layout, row.figure.engine);
+    run.source = row.source;
+    run.configuration = row.configuration;
+    run.unseen_configuration = row.unseen_configuration;
+    run.unseen_source = row.unseen_source;
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::string print_checked(const Fit& fit) {
+  std::string text =
+      "engine,family,source,configuration,tp,cp,ep,dp,pp,shares_weights,seq_len,unseen_configuration,unseen_"
+      "source\n";
+  for (const CheckedRun& run : checked_runs(fit)) {
+    const auto cell = [](std::int64_t value) { return "," + std::to_string(value); };
+    text += run.engine + "," + run.family + "," + "\"" + run.source + "\",\"" + run.configuration + "\"" +
+            cell(run.mesh.tensor) + cell(run.mesh.context) + cell(run.mesh.expert) + cell(run.mesh.data) +
+            cell(run.mesh.pipeline) + cell(run.shares_weights) + cell(run.seq_len) + "," +
+            number(run.unseen_configuration, 4) + "," + number(run.unseen_source, 4) + "\n";
+  }
+  return text;
+}
+
+std::optional<Interval> interval_of(const CheckedRun& asked, const std::vector<CheckedRun>& runs) {
+  if (knows_engine(asked, runs)) {
+    return interval_from(asked, runs, &CheckedRun::unseen_configuration,
+                         [&](const CheckedRun& run) { return run.engine == asked.engine; });
+  }
+  return interval_from(asked, runs, &CheckedRun::unseen_source, [](const CheckedRun&) { return true; });
+}
+
+Words outside_of(const CheckedRun& asked, const std::vector<CheckedRun>& all) {
+  Words words;
+  if (all.empty()) return words;
+  std::vector<CheckedRun> runs = all;
+  if (knows_engine(asked, all))
+    std::erase_if(runs, [&](const CheckedRun& run) { return run.engine != asked.engine; });
+  if (std::ranges::none_of(runs, [&](const CheckedRun& run) { return run.family == asked.family; }))
+    words.push_back("nothing published is of the family \"" + asked.family + "\"");
+  tell_above(words, "tensor ranks", asked, runs,
+             [](const CheckedRun& run) { return std::int64_t{run.mesh.tensor}; });
+  tell_above(words, "context ranks", asked, runs,
+             [](const CheckedRun& run) { return std::int64_t{run.mesh.context}; });
+  tell_above(words, "expert ranks", asked, runs,
+             [](const CheckedRun& run) { return std::int64_t{run.mesh.expert}; });
+  tell_above(words, "pipeline ranks", asked, runs,
+             [](const CheckedRun& run) { return std::int64_t{run.mesh.pipeline}; });
+  tell_above(words, "GPUs", asked, runs, [](const CheckedRun& run) { return run.mesh.world(); });
+  tell_above(words, "tokens of a sequence", asked, runs, [](const CheckedRun& run) { return run.seq_len; });
+  if (!knows_engine(asked, all))
+    words.push_back("few runs of the engine " + asked.engine +
+                    " are published, or none: the interval is that of unknown ones");
+  return words;
+}
+
+Coverage coverage_of(const std::vector<CheckedRun>& runs) {
+  Coverage coverage;
+  for (const CheckedRun& left_out : runs) {
+    coverage.configurations += holds(interval_from(left_out, runs, &CheckedRun::unseen_configuration,
+                                                   [&](const CheckedRun& run) {
+                                                     return run.engine == left_out.engine &&
+                                                            run.configuration != left_out.configuration;
+                                                   }),
+                                     left_out.unseen_configuration);
+    coverage.sources +=
+        holds(interval_from(left_out, runs, &CheckedRun::unseen_source,
+                            [&](const CheckedRun& run) { return run.source != left_out.source; }),
+              left_out.unseen_source);
+  }
+  const double count = std::max<double>(1, static_cast<double>(runs.size()));
+  return {coverage.configurations / count, coverage.sources / count};
+}
+
+}  // namespace penstock::plan

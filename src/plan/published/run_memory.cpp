@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/published/run_memory.h"
+
+#include "model/memory/terms.h"
+#include "plan/device_memory.h"
+
+namespace penstock::plan {
+namespace {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+// held_parameters and records count SwiGLU's MLPs: GELU's have a matrix and a tensor of f numbers less.
+double gelu(const Workload& workload) { return workload.model.family == Family::Gpt ? 1 : 0; }
+
+double gelu_parameters(const Workload& workload, const Layout& layout, double layers) {
+  const model::Shape& shape = workload.model.shape;
+  return gelu(workload) * layers * as_double(shape.hidden * shape.ffn) / layout.mesh.tensor;
+}
+
+// 2 bytes of weights, 4 of gradients, 12 of masters and moments, of which replicas share the last; with
+// shared weights, in 32 bits, all 16.
+double states_of(const Workload& workload, const Layout& layout, double layers) {
+  const model::Shape& shape = workload.model.shape;
+  const double ends = layout.mesh.pipeline > 1 ? 1 : 2;
+  const model::LocalParameters held = model::held_parameters(shape, layout.mesh, layers, ends);
+  const double dense = held.dense - gelu_parameters(workload, layout, layers), experts = held.expert;
+  const double replicas = as_double(layout.shared.group > 0 ? layout.shared.group : layout.mesh.replicas());
+  const double expert_replicas = as_double(layout.mesh.expert_replicas());
+  if (layout.shared.on) return 16 * (dense + experts) / replicas;
+  return dense * (6 + 12 / replicas) + experts * (6 + 12 / expert_replicas);
+}
+
+}  // namespace
+
+RunMemory run_memory(const Workload& workload, const Layout& layout) {
+  const model::Shape& shape = workload.model.shape;
+  const double layers = as_double(device_layers(workload, layout, 0)), chunk = layers / layout.chunks;
+  const double flight = records_in_flight(layout.schedule, pipeline_shape(workload, layout), 0);
+  Layout whole = layout;
+  whole.keep = model::keep_of(model::Policy::None);
+  const double narrow =
+      2 * gelu(workload) * chunk * group_tokens(workload, layout) * as_double(shape.ffn) / layout.mesh.tensor;
+  const bool keeps_gelu = layout.keep.has(model::SavedTensor::GateUp);
+  const double all = record_size(workload, whole, chunk).total() - narrow;
+  const double kept = record_size(workload, layout, chunk).total() - (keeps_gelu ? narrow : 0);
+  const double vocabulary =
+      as_double(padded_vocabulary(shape.vocab, layout.mesh.tensor)) / layout.mesh.tensor;
+
+  RunMemory memory;
+  memory.states = states_of(workload, layout, layers);
+  memory.records = flight * (layout.recomputed * kept + (1 - layout.recomputed) * all);
+  memory.working = (all - kept) / chunk;
+  if (layout.shared.on)
+    memory.working += 2 * 2 * as_double(model::layer_parameters(shape)) / layout.mesh.tensor;
+  if (layout.mesh.pipeline == 1) memory.logits = 8 * group_tokens(workload, layout) * vocabulary;
+  return memory;
+}
+
+bool fits(const RunMemory& memory, const sim::Hardware& hardware) {
+  return memory.total() <= hardware.device.memory_gb * 1e9;
+}
+
+}  // namespace penstock::plan

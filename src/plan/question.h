@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The question of a plan: the model, workload, cluster and search space to plan (plan/plan_options.h).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/plan_options.h"
+#include "plan/trainer.h"
+
+namespace penstock::plan {
+
+struct Question {
+  PlanOptions options;
+  Workload workload;
+  Cluster cluster;
+  const Trainer* trainer = nullptr;  // cluster.engine, if it is one; null: Penstock's own, or an engine file
+  Words assumed;                     // speeds that the hardware file leaves open, with their defaults
+};
+
+// A question asked by flags: the keys of a plan file that are asked for most. Unset ones are the file's.
+struct QuestionFlags {
+  std::string model;  // a known model, or a config.json or its folder
+  std::int64_t gpus = 0, seq_len = 0, batch = 0;
+  std::string hardware, engine;
+  friend bool operator==(const QuestionFlags&, const QuestionFlags&) = default;
+};
+
+// These flags as overrides, "--cluster.gpus=64".
+std::vector<std::string> overrides_of(const QuestionFlags& flags);
+
+// Reads the hardware file and the engine that the options name, also next to the folder `beside`. Throws
+// InputError.
+Question settled(PlanOptions options, const std::string& beside);
+
+// Reads the file, if there is one, then the overrides ("--section.key value"), then the hardware file that it
+// names. Throws InputError.
+Question read_question(const std::string& path, std::span<const std::string> overrides = {});
+
+}  // namespace penstock::plan

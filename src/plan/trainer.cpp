@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/trainer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::plan {
+namespace {
+
+using model::Policy;
+
+const Trainer kTrainers[] = {
+    // Interleaving asserts more than two pipeline ranks.
+    {.name = "megatron",
+     .engine = "megatron-2025",
+     .version = "Megatron-LM 307dcf37 (megatron/training/arguments.py)",
+     .schedules = {ScheduleKind::OneFOneB, ScheduleKind::Interleaved},
+     .policies = {Policy::None, Policy::Full},
+     .least_looped_devices = 3},
+    {.name = "torchtitan",
+     .engine = "fsdp2",
+     .version = "torchtitan 0.2.2 (torchtitan/config/job_config.py)",
+     .schedules = {ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::GPipe, ScheduleKind::ZbV,
+                   ScheduleKind::DualPipeV},
+     .policies = {Policy::None, Policy::Full},
+     .shares_weights = true}};
+
+std::string names_of(const std::vector<ScheduleKind>& schedules) {
+  std::vector<std::string> names;
+  for (const ScheduleKind kind : schedules) names.emplace_back(name_of(kind));
+  return join(names, ", ");
+}
+
+template <class Value>
+bool has(const std::vector<Value>& values, const Value& value) {
+  return std::ranges::find(values, value) != values.end();
+}
+
+void restrict_to(const Trainer& trainer, SearchSpace& space, const PlanOptions::SearchKeys& asked) {
+  const auto refuse = [&](const std::string& key, std::string_view value, const std::string& valid) {
+    throw InputError("search." + key + ": " + std::string(trainer.name) + " has no " + std::string(value) +
+                     "; it has " + valid);
+  };
+  for (const ScheduleKind kind : space.schedules) {
+    if (!asked.schedules.empty() && !has(trainer.schedules, kind))
+      refuse("schedules", name_of(kind), names_of(trainer.schedules));
+  }
+  for (const Policy policy : space.policies) {
+    if (!asked.policies.empty() && !has(trainer.policies, policy))
+      refuse("policies", model::name_of(policy), "none, full");
+  }
+  if (asked.schedules.empty()) space.schedules = trainer.schedules;
+  if (asked.policies.empty()) space.policies = trainer.policies;
+  for (const std::int64_t n : asked.slices) {
+    if (n != 1) refuse("slices", std::to_string(n) + " slices", "whole sequences: 1");
+  }
+  if (has(asked.vocabulary_parallel, std::string("on"))) refuse("vocabulary_parallel", "it", "off");
+  for (const std::string& exchange : asked.exchanges) {
+    if (exchange != "off") refuse("exchanges", exchange, "off");
+  }
+}
+
+}  // namespace
+
+const Trainer* find_trainer(std::string_view name) {
+  const auto* found = std::ranges::find(kTrainers, name, &Trainer::name);
+  return found == std::end(kTrainers) ? nullptr : found;
+}
+
+SearchSpace space_for(const Trainer& trainer, const PlanOptions& options) {
+  SearchSpace space = space_of(options);
+  restrict_to(trainer, space, options.search);
+  if (options.memory.offload.word.empty() && options.memory.offload.number > 0)
+    throw InputError("memory.offload = " + number(options.memory.offload.number, 2) + ": " +
+                     std::string(trainer.name) + " is planned without offloading; expected 0 or auto");
+  space.slices = {1};
+  space.vocabulary_parallel = {false};
+  space.exchanges = {ExchangeMode::Off};
+  space.offload = 0;
+  space.trainer = &trainer;
+  return space;
+}
+
+void adapt(const Trainer& trainer, Layout& layout) {
+  layout.output = 0;
+  // With a pipeline weights stay gathered from the first forward on.
+  if (trainer.shares_weights)
+    layout.shared = {.on = layout.mesh.replicas() > 1, .regathers = layout.mesh.pipeline == 1};
+}
+
+std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& workload,
+                                      const Layout& layout) {
+  if (!has(trainer.schedules, layout.schedule))
+    return std::string(name_of(layout.schedule)) + " is no schedule of " + std::string(trainer.name) +
+           ", which has " + names_of(trainer.schedules);
+  const std::int64_t layers = workload.model.shape.layers, stages = stages_of(layout);
+  if (layers % stages != 0)
+    return std::to_string(layers) + " layers are not divided by " + std::to_string(stages) + " stages";
+  if (layout.chunks > 1 && layout.mesh.pipeline < trainer.least_looped_devices)
+    return "several stages a device need " + std::to_string(trainer.least_looped_devices) +
+           " pipeline ranks or more";
+  if (layout.schedule == ScheduleKind::Interleaved &&
+      micro_batches(workload, layout) % layout.mesh.pipeline != 0)
+    return std::to_string(micro_batches(workload, layout)) + " micro-batches are not divided by " +
+           std::to_string(layout.mesh.pipeline) + " pipeline ranks";
+  return {};
+}
+
+}  // namespace penstock::plan

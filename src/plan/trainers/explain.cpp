@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/trainers/explain.h"
+
+#include "base/error.h"
+#include "plan/answer.h"
+#include "plan/trainers/changes.h"
+#include "plan/trainers/megatron.h"
+#include "plan/trainers/torchtitan.h"
+
+namespace penstock::plan {
+
+Explained explain_configuration(const Today& today) {
+  PlanOptions options;
+  options.cluster.gpus = today.gpus;
+  options.cluster.hardware = today.hardware;
+  options.memory.limit = today.limit;
+  options.memory.offload = {0, ""};
+  options.cluster.engine = today.megatron.empty() ? "torchtitan" : "megatron";
+  if (today.megatron.empty()) {
+    read_torchtitan(today.torchtitan, today.origin, options);
+  } else {
+    read_megatron(today.megatron, options);
+  }
+  const Question question = settled(options, "");
+  const Plan plan = answer_for_layout(question);
+  const Candidate& candidate = plan.result.best.front();
+  if (const auto why = refusal_of(*question.trainer, question.workload, candidate.layout))
+    throw InputError(*why);
+  return {explain_today(plan, question), candidate.memory.fits};
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trainer's configuration as names and values in the trainer's own words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan_print.h"
+#include "plan/question.h"
+
+namespace penstock::plan {
+
+struct Setting {
+  std::string name;
+  std::string value;  // empty: a flag without one
+  friend bool operator==(const Setting&, const Setting&) = default;
+};
+using Settings = std::vector<Setting>;
+
+// Of a layout, for Megatron-LM (megatron.h) or torchtitan (torchtitan.h).
+Settings settings_of(const Trainer& trainer, const Workload& workload, const Layout& layout);
+
+// As the trainer reads them, for `plan --export`: a shell's words, or a job TOML; begins with a comment that
+// names the plan and the version.
+std::string print_settings(const Trainer& trainer, const Plan& plan, const Candidate& candidate);
+
+// What differs, in the trainer's words: "--tensor-model-parallel-size 4, without --recompute-granularity".
+std::string difference(const Trainer& trainer, const Settings& before, const Settings& after);
+
+}  // namespace penstock::plan

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/action_costs.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "schedule/program_words.h"
+#include "schedule/text.h"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+using schedule::Op;
+using schedule::Program;
+
+std::string what(const Op& op) {
+  return "costs: " + std::string(schedule::word_of(op.kind).text) + " of stage " +
+         std::to_string(op.key.stage) + ", micro-batch " + std::to_string(op.key.micro_batch) + ", slice " +
+         std::to_string(op.key.slice);
+}
+
+Seconds seconds_of(nb::callable function, const Op& op) {
+  const nb::object answer = function(schedule::word_of(op.kind).text.data(), op.key.stage, op.key.micro_batch,
+                                     static_cast<int>(op.key.slice));
+  const double seconds = PyFloat_AsDouble(answer.ptr());
+  if (seconds == -1 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    throw InputError(what(op) + ": the function returned " + printable(nb::repr(answer).c_str()) +
+                     "; expected seconds");
+  }
+  return sim::checked_seconds(what(op), seconds);
+}
+
+}  // namespace
+
+SecondsOfActions seconds_of_actions(nb::callable function, const Program& program) {
+  SecondsOfActions seconds;
+  for (const schedule::DeviceProgram& device : program.devices) {
+    auto& row = seconds.emplace_back(device.ops.size(), 0.0);
+    for (std::size_t i = 0; i < device.ops.size(); ++i) {
+      if (is_action(device.ops[i].kind)) row[i] = seconds_of(function, device.ops[i]);
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  return seconds;
+}
+
+}  // namespace penstock::python

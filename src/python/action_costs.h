@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs that a Python function gives for each action. It is asked before the simulation begins, once for each
+// action in the program's order, so that the simulation itself runs without the interpreter.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "schedule/program.h"
+#include "sim/costs/costs.h"
+
+namespace penstock::python {
+
+using SecondsOfActions = std::vector<std::vector<Seconds>>;  // [device][op]; 0 for other ops
+
+// function(kind, stage, micro_batch, slice) in seconds; kinds are "F", "B", "I", "W". What it raises goes on
+// to the caller. Throws InputError that names the action when it returns no number, NaN, infinity or a
+// negative one.
+SecondsOfActions seconds_of_actions(nanobind::callable function, const schedule::Program& program);
+
+// Actions take what the list says; `others` answers for everything else.
+class ActionCosts final : public sim::Costs {
+ public:
+  ActionCosts(SecondsOfActions seconds, std::shared_ptr<const sim::Costs> others)
+      : seconds_(std::move(seconds)), others_(std::move(others)) {}
+
+  Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override {
+    return is_action(op.kind) ? seconds_[device][index] : others_->seconds(device, index, op);
+  }
+  sim::Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override {
+    return others_->transfer(device, index, send);
+  }
+  sim::RecordBytes record(const schedule::Key& key) const override { return others_->record(key); }
+
+ private:
+  SecondsOfActions seconds_;
+  std::shared_ptr<const sim::Costs> others_;
+};
+
+}  // namespace penstock::python

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs from Python: numbers, tables, functions, measured runs.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "python/action_costs.h"
+#include "python/bindings.h"
+#include "python/interruption.h"
+#include "python/values.h"
+#include "schedule/program_words.h"
+#include "sim/costs/measured.h"
+#include "sim/costs/table.h"
+#include "sim/costs/unit.h"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+using schedule::OpKind;
+using schedule::Program;
+
+// Messages name arguments as Python has them, where the program's name its flags.
+template <class Work>
+auto naming_arguments(Work&& work) try {
+  return work();
+} catch (const InputError& error) {
+  const std::string text = error.what();
+  throw InputError(text.starts_with("--") ? text.substr(2) : text);
+}
+
+CostsValue unit_costs(const sim::UnitTimes& times, double offload, const Program& program) {
+  return naming_arguments([&] {
+    return costs_value(sim::UnitCosts(times, {.record = offload > 0 ? sim::kUnitRecord : 0}, program.slices));
+  });
+}
+
+OpKind kind_of(const std::string& word) {
+  for (const schedule::OpWord& known : schedule::kOpWords) {
+    if (known.text == word) return known.kind;
+  }
+  throw InputError("kind " + json_quote(printable(word)) + " is unknown");
+}
+
+// Rows of stages and slices, one after the other; links of [from][to].
+struct Table {
+  std::map<std::string, std::vector<double>> seconds;  // by the kind's word
+  std::vector<double> latency, bytes_per_second;
+  std::vector<double> record, weight_record, kv_gradient;  // bytes
+};
+
+void give_links(sim::CostTable& costs, const Table& table) {
+  const int devices = costs.extent().devices;
+  for (int from = 0; from < devices; ++from) {
+    for (int to = 0; to < devices; ++to) {
+      const std::size_t cell = static_cast<std::size_t>(from) * devices + to;
+      const std::string way = " from device " + std::to_string(from) + " to " + std::to_string(to);
+      const double rate = table.bytes_per_second[cell];
+      if (!(rate > 0))
+        throw InputError("bandwidth" + way + ": " + exact_number(rate) +
+                         ": expected bytes per second above 0");
+      costs.set_link(from, to, {sim::checked_seconds("transfer" + way, table.latency[cell]), rate});
+    }
+  }
+}
+
+Bytes bytes_in(const char* what, double value) {
+  constexpr double kMost = 1e18;
+  if (value >= 0 && value <= kMost) return static_cast<Bytes>(value);
+  throw InputError(std::string(what) + " " + exact_number(value) + ": expected bytes, 0 or more");
+}
+
+CostsValue table_costs(const Table& table, const Program& program) {
+  sim::CostTable costs(sim::extent_of(program));
+  const auto [stages, slices, devices] = costs.extent();
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int slice = 0; slice < slices; ++slice) {
+      const std::size_t cell = static_cast<std::size_t>(stage) * slices + slice;
+      for (const auto& [word, seconds] : table.seconds) {
+        const std::string what =
+            word + " of stage " + std::to_string(stage) + ", slice " + std::to_string(slice);
+        costs.set_seconds(kind_of(word), stage, slice, sim::checked_seconds(what, seconds[cell]));
+      }
+      costs.set_record(stage, slice,
+                       {.record = bytes_in("record", table.record[cell]),
+                        .weight_record = bytes_in("weight_record", table.weight_record[cell]),
+                        .kv_gradient = bytes_in("kv_gradient", table.kv_gradient[cell])});
+    }
+  }
+  give_links(costs, table);
+  costs.require_complete(program);
+  return costs_value(std::move(costs));
+}
+
+CostsValue parsed_costs(const std::string& text, const std::string& origin, const Program& program) {
+  sim::CostTable costs = sim::parse_cost_table(text, origin, sim::extent_of(program));
+  costs.require_complete(program);
+  return costs_value(std::move(costs));
+}
+
+std::string text_of(const sim::TableExtent& extent) {
+  return std::to_string(extent.devices) + " devices, " + std::to_string(extent.stages) + " stages and " +
+         std::to_string(extent.slices) + " slices";
+}
+
+// Of each device and op [start, end, start, end, ...].
+CostsValue measured_costs(const Program& measured, const std::vector<std::vector<double>>& times,
+                          const std::string& origin, const Program& program) {
+  schedule::Timeline timeline;
+  for (const std::vector<double>& device : times) {
+    auto& events = timeline.devices.emplace_back();
+    for (std::size_t i = 0; i + 1 < device.size(); i += 2) events.push_back({device[i], device[i + 1]});
+  }
+  const sim::MeasuredCosts checked(measured, timeline, sim::UnitCosts());  // the timeline is of the program
+  sim::CostTable costs = sim::average(measured, timeline);
+  const sim::TableExtent found = costs.extent(), wanted = sim::extent_of(program);
+  const bool matches = found.stages == wanted.stages && found.devices == wanted.devices &&
+                       (found.slices == wanted.slices || wanted.slices == 1);
+  if (!matches)
+    throw InputError("costs: " + origin + ": the run has " + text_of(found) + ", the schedule " +
+                     text_of(wanted) + "; give a run with as many");
+  if (found.slices != wanted.slices) costs = sim::without_slices(costs);
+  costs.require_complete(program);
+  return costs_value(std::move(costs));
+}
+
+void add_values(nb::module_& module) {
+  nb::class_<CostsValue>(module, "Costs");
+  nb::class_<sim::UnitTimes>(module, "UnitTimes")
+      .def(nb::init<>())
+      .def_rw("forward", &sim::UnitTimes::forward)
+      .def_rw("backward", &sim::UnitTimes::backward)
+      .def_rw("input", &sim::UnitTimes::input)
+      .def_rw("weight", &sim::UnitTimes::weight)
+      .def_rw("transfer", &sim::UnitTimes::transfer)
+      .def_rw("copy", &sim::UnitTimes::copy)
+      .def_rw("visit", &sim::UnitTimes::visit)
+      .def_rw("attention", &sim::UnitTimes::attention)
+      .def_rw("layers", &sim::UnitTimes::layers);
+  nb::class_<Table>(module, "Table")
+      .def(nb::init<>())
+      .def_rw("seconds", &Table::seconds)
+      .def_rw("latency", &Table::latency)
+      .def_rw("bytes_per_second", &Table::bytes_per_second)
+      .def_rw("record", &Table::record)
+      .def_rw("weight_record", &Table::weight_record)
+      .def_rw("kv_gradient", &Table::kv_gradient);
+}
+
+}  // namespace
+
+void add_costs(nb::module_& module) {
+  add_values(module);
+  module.def("unit_costs", &unit_costs);
+  module.def("table_costs", &table_costs);
+  module.def("parsed_costs", &parsed_costs);
+  module.def("measured_costs", &measured_costs);
+  module.def("function_costs",
+             [](nb::callable function, const sim::UnitTimes& others, double offload, const Program& program) {
+               return CostsValue{std::make_shared<ActionCosts>(seconds_of_actions(function, program),
+                                                               unit_costs(others, offload, program).costs)};
+             });
+}
+
+}  // namespace penstock::python

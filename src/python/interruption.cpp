@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/interruption.h"
+
+#include "base/clock.h"
+
+namespace penstock::python {
+
+void ask_interpreter() {
+  constexpr int kCallsBetweenLooks = 16;  // at the clock, which costs more than a call
+  constexpr Seconds kBetweenQuestions = 0.02;
+  static thread_local int calls = 0;
+  static thread_local Seconds last = 0;
+  if (++calls % kCallsBetweenLooks != 0) return;
+  const Seconds now = steady_seconds();
+  if (now - last < kBetweenQuestions) return;
+  last = now;
+  const nanobind::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Costs of a simulation: numbers, tables, functions, measured runs, hardware."""
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Any, Optional, Sequence, Union
+
+from . import _core
+
+Number = Union[float, Sequence[float], Sequence[Sequence[float]], None]
+
+TIMES = {"forward": "F", "backward": "B", "input": "I", "weight": "W", "step": "STEP"}
+OF_TABLES = ("bandwidth", "record", "weight_record", "kv_gradient", "step")
+OF_NUMBERS = ("copy", "visit", "attention", "layers")
+
+
+class Measured:
+    """What the actions of a finished run took: made by penstock.measured(), given to Schedule.simulate()."""
+
+    def __init__(self, program: Any, times: list[list[float]], origin: str):
+        self._program, self._times, self._origin = program, times, origin
+
+    def core_costs(self, program: Any, schedule: Any) -> Any:
+        return _core.measured_costs(self._program, self._times, self._origin, program)
+
+
+def measured(directory: Union[str, os.PathLike]) -> Measured:
+    """Mean seconds of each kind, stage and slice in the run directory's step of median time, and its links' least.
+
+    For schedules with as many devices, stages and slices; one without slices takes the sum over the slices.
+    """
+    def read(name: str) -> tuple[str, str]:
+        path = os.path.join(os.fspath(directory), name)
+        try:
+            with open(path, encoding="utf-8") as file:
+                return file.read(), path
+        except OSError as error:
+            raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None
+
+    program = _core.parse_program(*read("program.txt"))
+    text, path = read("timeline.json")
+    try:
+        steps = [step["devices"] for step in json.loads(text)["steps"]]
+        times = [[[float(value) for op in device for value in op[:2]] for device in step] for step in steps]
+        makespans = [max(max(device[1::2]) for device in step if device) for step in times]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _core.InputError(f"{path}: no timeline of a run: {error}") from None
+    order = sorted(range(len(times)), key=lambda i: makespans[i])
+    if not order:
+        raise _core.InputError(f"{path}: no step in it")
+    return Measured(program, times[order[(len(order) - 1) // 2]], os.fspath(directory))
+
+
+def core_costs(costs: Any, numbers: dict[str, Any], program: Any, offload: float, schedule: Any) -> Any:
+    """The costs that the simulator takes, of the arguments of Schedule.simulate()."""
+    given = {name: value for name, value in numbers.items() if value is not None}
+    if costs is not None and not callable(costs) and given:
+        raise _core.InputError(f"costs and {', '.join(given)} are both given; keep one")
+    if hasattr(costs, "core_costs"):
+        return costs.core_costs(program, schedule)
+    if callable(costs):
+        ours = [name for name in given if name in TIMES or name in OF_TABLES]
+        if ours:
+            raise _core.InputError(f"costs is a function; leave out {', '.join(ours)}")
+        return _core.function_costs(costs, _unit_times(given), offload, program)
+    if isinstance(costs, (str, os.PathLike)):
+        return _file_costs(os.fspath(costs), program)
+    if costs is not None:
+        raise _core.InputError(f"costs {costs!r:.60} is neither a function, a path nor measured costs")
+    if any(name in OF_TABLES or _is_table(value) for name, value in given.items()):
+        return _core.table_costs(_table(given, program), program)
+    return _core.unit_costs(_unit_times(given), offload, program)
+
+
+def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Optional[float], devices: int,
+                chunks: int) -> Any:
+    """What a schedule is made for."""
+    made_for = _core.StageCosts()
+    if entry is None or not entry["made_for_costs"]:
+        if costs is not None or memory_limit is not None:
+            raise _core.InputError("costs and memory_limit are of greedy, which is made for them; other schedules are as "
+                                   "they are")
+        return made_for
+    if costs is not None and not isinstance(costs, dict):
+        raise _core.InputError(f"costs {costs!r:.60} is no dict with forward, input, weight and transfer")
+    chunks = chunks or entry["default_chunks"]
+    stages = devices * chunks
+    given = dict(costs or {})
+    for name in ("forward", "input", "weight"):
+        setattr(made_for, name, _column(name, given.pop(name, 1.0), max(stages, 1)))
+    made_for.transfer = _seconds("transfer", given.pop("transfer", 0.0))
+    if given:
+        raise _core.InputError(f"costs has no {next(iter(given))!r}; expected forward, input, weight and transfer")
+    if memory_limit is not None:
+        limit = _number("memory_limit", memory_limit)
+        if limit < 1:
+            raise _core.InputError(f"memory_limit {memory_limit!r}: a device holds a micro-batch at least; expected 1 or "
+                                   "more")
+        made_for.limit = math.floor(min(limit, 1e9) * chunks)
+    return made_for
+
+
+def _file_costs(path: str, program: Any) -> Any:
+    if os.path.isdir(path):
+        return measured(path).core_costs(program, None)
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return _core.parsed_costs(file.read(), path, program)
+    except OSError as error:
+        raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None
+
+
+def _unit_times(given: dict[str, Any]) -> Any:
+    times = _core.UnitTimes()
+    for name, value in given.items():
+        if name == "layers":
+            if not isinstance(value, int) or value < 1:
+                raise _core.InputError(f"layers = {value!r}: expected a whole number of 1 or more")
+            times.layers = value
+        else:
+            setattr(times, name, _number(name, value))
+    if not 0 <= times.attention <= 1:
+        raise _core.InputError(f"attention {times.attention!r}: expected a share from 0 to 1")
+    return times
+
+
+def _table(given: dict[str, Any], program: Any) -> Any:
+    wrong = [name for name in OF_NUMBERS if name in given]
+    if wrong:
+        raise _core.InputError(f"{wrong[0]} is of costs in numbers; leave it out with tables")
+    stages, slices, devices = program.stages, max(program.slices), program.devices
+    table = _core.Table()
+    seconds = {}
+    for name, word in TIMES.items():
+        if name in given:
+            seconds[word] = _cells(name, given[name], stages, slices, "[stages][slices]")
+    table.seconds = seconds
+    table.latency = _cells("transfer", given.get("transfer", 0.0), devices, devices, "[devices][devices]")
+    table.bytes_per_second = _cells("bandwidth", given.get("bandwidth", math.inf), devices, devices,
+                                    "[devices][devices]")
+    for name in ("record", "weight_record", "kv_gradient"):
+        setattr(table, name, _cells(name, given.get(name, 0.0), stages, slices, "[stages][slices]"))
+    return table
+
+
+def _is_table(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes)) or getattr(value, "ndim", 0) > 0
+
+
+def _cells(name: str, value: Any, rows: int, columns: int, shape: str) -> list[float]:
+    """A number, a number for each row, or one for each row and column; as rows, one after the other."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not _is_table(value):
+        return [_number(name, value)] * (rows * columns)
+    if len(value) != rows:
+        raise _core.InputError(f"{name} has {len(value)} rows, expected {rows} {shape.split(']')[0][1:]}: a number, "
+                               f"[{shape.split(']')[0][1:]}] or {shape}")
+    cells: list[float] = []
+    for i, row in enumerate(value):
+        row = row.tolist() if hasattr(row, "tolist") else row
+        if not _is_table(row):
+            cells += [_number(f"{name}[{i}]", row)] * columns
+            continue
+        if len(row) != columns:
+            raise _core.InputError(f"{name}[{i}] has {len(row)} columns, expected {columns}: {shape}")
+        cells += [_number(f"{name}[{i}][{j}]", cell) for j, cell in enumerate(row)]
+    return cells
+
+
+def _column(name: str, value: Any, count: int) -> list[float]:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not _is_table(value):
+        return [_seconds(name, value)] * count
+    if len(value) != count:
+        raise _core.InputError(f"{name} has {len(value)} numbers; expected one, or one for each of {count} stages")
+    return [_seconds(f"{name}[{i}]", cell) for i, cell in enumerate(value)]
+
+
+def _seconds(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not (math.isfinite(number) and number >= 0):
+        raise _core.InputError(f"{name} {number!r}: expected a finite number of seconds, 0 or more")
+    return number
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, (str, bytes, bool)) or not hasattr(type(value), "__float__"):
+        raise _core.InputError(f"{name} = {value!r:.60} is no number")
+    return float(value)

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: the best way to run a model on a cluster; and costs of actions by a machine's speeds."""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from . import _core
+from .schedules import _integer
+from .tables import Table
+
+_core.add_description_home(os.path.dirname(os.path.abspath(__file__)))
+
+USUAL_BATCH = 32
+
+
+class Candidate:
+    """A configuration: its sizes, policy, times and memory are attributes with the names of the program's JSON, among them
+    tp, cp, ep, pp, dp, chunks, slices, micro_batch, schedule, policy, offload_ratio, step_s, mfu, tokens_per_s_per_gpu,
+    bubble_fraction, peak_bytes (of the fullest device), host_bytes, terms_s (seconds by term) and memory_bytes (by
+    category)."""
+
+    def __init__(self, core: Any, pareto: bool, number: int, values: dict[str, Any]):
+        self._core, self._at = core, (pareto, number)
+        self.__dict__.update(values)
+        self.values = values
+
+    @property
+    def layout(self) -> str:
+        """In one line, as the program prints it: "t2 c2 p4 d8 slimpipe n32 v5 balanced"."""
+        return self._core.layout(*self._at)
+
+    @property
+    def why(self) -> str:
+        """Every term of the step, the memory of each device, and what would make it fit if it does not."""
+        return self._core.why(*self._at)
+
+    @property
+    def memory(self) -> Table:
+        """Bytes of each device of the pipeline by category, their total, and host: what is offloaded; in closed form."""
+        rows = self._core.memory(*self._at)
+        return Table({"device": list(range(len(rows))), **{name: [row[name] for row in rows] for name in rows[0]}})
+
+    def run_file(self, directory: str = "runs/planned") -> str:
+        """The run file (TOML) for `penstock train`, with the arithmetic of the layout as comments."""
+        return self._core.run_file(*self._at, directory)
+
+    def __repr__(self) -> str:
+        return f"<Candidate {self.layout}: {self.values['step_s']:.6g} s>"
+
+
+class Candidates(Sequence):
+    """Candidates in order; a notebook shows them as a table."""
+
+    COLUMNS = ("step_s", "tokens_per_s_per_gpu", "mfu", "peak_bytes", "host_bytes", "bubble_fraction")
+
+    def __init__(self, candidates: list[Candidate]):
+        self._list = candidates
+
+    def __len__(self) -> int:
+        return len(self._list)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._list[number]
+
+    @property
+    def table(self) -> Table:
+        """A row for each: layout, step_s, tokens_per_s_per_gpu, mfu, peak_bytes, host_bytes, bubble_fraction."""
+        columns: dict[str, list[Any]] = {"layout": [candidate.layout for candidate in self]}
+        columns.update({name: [candidate.values[name] for candidate in self] for name in self.COLUMNS})
+        return Table(columns)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas.DataFrame."""
+        return self.table.to_pandas()
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+class Plan:
+    """The answer to a question: `best` first, `pareto` by memory, `rejected` by reason."""
+
+    def __init__(self, core: Any):
+        self._core = core
+        self._told = json.loads(core.to_json())
+        self.best = Candidates([Candidate(core, False, i, values) for i, values in enumerate(self._told["best"])])
+        """Fastest first."""
+        self.pareto = Candidates([Candidate(core, True, i, values) for i, values in enumerate(self._told["pareto"])])
+        """Ascending memory of the fullest device, each faster than all with less."""
+
+    @property
+    def question(self) -> str:
+        """In one line."""
+        return self._core.question
+
+    @property
+    def assumed(self) -> list[str]:
+        """Speeds that the hardware file leaves open, with their defaults."""
+        return self._core.assumed
+
+    @property
+    def candidates(self) -> int:
+        """How many were looked at."""
+        return self._told["candidates"]
+
+    @property
+    def fitting(self) -> int:
+        """How many of them fit."""
+        return self._told["fitting"]
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Candidates by the constraint that they break."""
+        return self._told["rejected"]
+
+    @property
+    def why(self) -> str:
+        """Why the first is first: every term of its step, and its memory."""
+        return self.best[0].why
+
+    def to_json(self) -> str:
+        """What `penstock plan --json` prints, without its intervals by published runs."""
+        return self._core.to_json()
+
+    def __repr__(self) -> str:
+        return self._core.to_text()
+
+
+def plan(file: Union[str, os.PathLike, None] = None, *, model: Optional[str] = None, gpus: Optional[int] = None,
+         seq_len: Optional[int] = None, batch: Optional[int] = None, hardware: Optional[str] = None,
+         engine: Optional[str] = None, explain: bool = False, options: Optional[Mapping[str, Any]] = None) -> Plan:
+    """The best meshes, schedules and memory policies for a model on a cluster. Raises NoAnswer when nothing fits.
+
+    file: a plan file (TOML); or model (a known one as "llama-70b-gqa") with gpus (devices
+    in all) and seq_len (tokens); batch: sequences of a step (32). hardware: "h800", "h100", ... or a file's path; engine:
+    the trainer, "penstock" by default. options: other keys of a plan file, {"search.pp": [4, 8], "memory.limit": "70 GB"}.
+    explain: the one configuration of [layout] alone, which may not fit.
+    """
+    words = []
+    if model is not None:
+        if os.path.exists(model):
+            raise _core.InputError(f"model {model!r} is a path; give its sizes as options, or a plan file")
+        words.append(f"--model.name={model}")
+    for key, value in (("cluster.gpus", gpus), ("workload.seq_len", seq_len), ("workload.global_batch", batch)):
+        if value is not None:
+            words.append(f"--{key}={_integer(key, value)}")
+    if file is None and batch is None and not (options and "workload.global_batch" in options):
+        words.append(f"--workload.global_batch={USUAL_BATCH}")
+    for key, value in (("cluster.hardware", hardware), ("cluster.engine", engine)):
+        if value is not None:
+            words.append(f"--{key}={value}")
+    words += [f"--{key}={_word(value)}" for key, value in (options or {}).items()]
+    return Plan(_core.answer("" if file is None else os.fspath(file), words, explain))
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_word, value))
+    return str(value)
+
+
+class Hardware:
+    """A machine's speeds: a file of hardware/ by its name ("h800"), or a path."""
+
+    def __init__(self, name: Union[str, os.PathLike]):
+        self.name = os.fspath(name)
+
+    def costs(self, model: str, seq_len: int, *, micro_batch: int = 1, tensor: int = 1, context: int = 1,
+              policy: str = "none") -> MachineCosts:
+        """Costs of a model's actions on this machine, for Schedule.simulate(): the layers spread evenly over the schedule's
+        stages, each sequence of seq_len tokens cut evenly into its slices.
+
+        model: a known one, or the path of a config.json; micro_batch: sequences; tensor, context: ranks of each device;
+        policy: what layers keep for the backward ("none" recomputes nothing, "balanced", "balanced+fc1", "full").
+        """
+        work = _core.MachineWork()
+        work.model = model
+        work.seq_len, work.micro_batch = _integer("seq_len", seq_len), _integer("micro_batch", micro_batch)
+        work.tensor, work.context, work.policy = _integer("tensor", tensor), _integer("context", context), policy
+        for name in ("seq_len", "micro_batch", "tensor", "context"):
+            if getattr(work, name) < 1:
+                raise _core.InputError(f"{name} = {getattr(work, name)} must be at least 1")
+        return MachineCosts(self.name, work)
+
+
+class MachineCosts:
+    """Made by Hardware.costs()."""
+
+    def __init__(self, hardware: str, work: Any):
+        self._hardware, self._work = hardware, work
+
+    def core_program(self, schedule: Any) -> Any:
+        """With the bytes of the model's messages."""
+        return _core.machine_program(self._hardware, self._work, schedule._core)
+
+    def core_costs(self, program: Any, schedule: Any) -> Any:
+        return _core.machine_costs(self._hardware, self._work, schedule._core)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules: for each device the list of what it computes, in order."""
+from __future__ import annotations
+
+import os
+from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
+
+from . import _core
+from .costs import Number, core_costs, stage_costs
+from .simulation import Simulation
+
+Cell = Union[str, tuple, None]
+
+
+class Action(NamedTuple):
+    """What a device computes for one (stage, micro-batch, slice); kinds are F, B (whole backward), I (backward for the
+    input) and W (backward for the weights)."""
+
+    kind: str
+    stage: int
+    micro_batch: int
+    slice: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.stage}{self.kind}{self.micro_batch}" + (f".{self.slice}" if self.slice else "")
+
+
+class Finding(NamedTuple):
+    """Why a schedule is illegal."""
+
+    rule: str
+    """missing, duplicate, mixed, range, home, order or deadlock."""
+    device: int
+    """-1: no device has the action."""
+    position: int
+    """Of the device's row, from 0; -1: none."""
+    action: str
+    """As in a CSV; of rule "missing" the one that is not there."""
+    text: str
+    """One sentence: what is wrong and what is missing."""
+
+
+class Schedule:
+    """A schedule: `p` devices, each with a list of actions. Made by penstock.schedule(), read by from_csv(), or written:
+
+        Schedule([["0F0", "0F1", "0B0", "0B1"], ["1F0", "1B0", "1F1", "1B1"]])
+
+    One list for each device, of text ("3F2", "0B1.7": stage, kind, micro-batch, slice), of tuples or Actions
+    (kind, stage, micro_batch[, slice]), or None where the device is idle. It may be illegal; check() says so.
+    """
+
+    def __init__(self, rows: Sequence[Iterable[Cell]], name: str = "own"):
+        if isinstance(rows, (str, bytes)) or not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__"):
+            raise _core.InputError(f"rows {rows!r:.60} is no list of lists of actions, one list for each device")
+        self._core = _core.schedule_of_rows(_name(name), rows)
+
+    @classmethod
+    def _of(cls, core: _core.Schedule) -> Schedule:
+        schedule = cls.__new__(cls)
+        schedule._core = core
+        return schedule
+
+    @classmethod
+    def from_columns(cls, device: Any, kind: Any, stage: Any, micro_batch: Any, slice: Any = None,
+                     name: str = "own") -> Schedule:
+        """A schedule from one-dimensional arrays of equal length, an action a row, each device's in its order.
+
+        Kinds are letters (an array of dtype "U1" or "S1", or a string such as "FFBB"), all else integers.
+        """
+        import numpy
+
+        def integers(what: str, column: Any) -> Any:
+            column = numpy.asarray(column)
+            if column.ndim != 1 or not numpy.issubdtype(column.dtype, numpy.integer):
+                raise _core.InputError(f"{what} is an array of shape {column.shape} and type {column.dtype}; "
+                                       "expected one dimension of integers")
+            return numpy.ascontiguousarray(column, numpy.int64)
+
+        device = integers("device", device)
+        slice = numpy.zeros(len(device), numpy.int64) if slice is None else integers("slice", slice)
+        letters = numpy.asarray(list(kind) if isinstance(kind, str) else kind)
+        if letters.ndim != 1 or letters.dtype.kind not in "US" or letters.dtype not in ("U1", "S1"):
+            raise _core.InputError(f"kind is an array of shape {letters.shape} and type {letters.dtype}; expected one "
+                                   'dimension of the letters F, B, I and W')
+        letters = numpy.ascontiguousarray(letters)
+        if letters.dtype.kind == "U":
+            letters = numpy.minimum(letters.view(numpy.uint32), 255).astype(numpy.uint8)
+        return cls._of(_core.schedule_of_columns(_name(name), device, letters.view(numpy.uint8), integers("stage", stage),
+                                                 integers("micro_batch", micro_batch), slice))
+
+    @classmethod
+    def from_csv(cls, source: Union[str, os.PathLike]) -> Schedule:
+        """From a file by its path, or from text, which has a comma or a line break.
+
+        The form is PyTorch's compute-only pipeline CSV, with slices as in "0B1.7".
+        """
+        if isinstance(source, os.PathLike) or (isinstance(source, str) and "\n" not in source and "," not in source):
+            path = os.fspath(source)
+            try:
+                with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                    text = file.read()
+            except OSError as error:
+                raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None
+            return cls._of(_core.parse_csv(text, path))
+        if not isinstance(source, str):
+            raise _core.InputError(f"source {source!r:.60} is neither a path nor text")
+        return cls._of(_core.parse_csv(source, "text"))
+
+    def to_csv(self, path: Union[str, os.PathLike, None] = None) -> str:
+        """The text that from_csv() reads; also written to `path` if one is given."""
+        text = self._core.to_csv()
+        if path is not None:
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+        return text
+
+    @property
+    def name(self) -> str:
+        """The generator's, the file's, or the one given."""
+        return self._core.name
+
+    @property
+    def devices(self) -> int:
+        """p"""
+        return self._core.devices
+
+    @property
+    def stages(self) -> int:
+        """Of the whole model, over all devices."""
+        return self._core.stages
+
+    @property
+    def micro_batches(self) -> int:
+        """m"""
+        return len(self._core.slices)
+
+    @property
+    def slices(self) -> list[int]:
+        """n of each micro-batch, m numbers."""
+        return self._core.slices
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Of each device its actions as text, in order; "" where it is idle."""
+        return self._core.rows()
+
+    def columns(self, device: int) -> dict[str, Any]:
+        """The actions of a device as NumPy arrays that share the schedule's memory, read only.
+
+        kind (uint8: 0 idle, 1 F, 2 B, 3 I, 4 W), stage and micro_batch (int32), slice (int16).
+        """
+        return _core.actions(self._core, _device(device, self.devices))
+
+    def check(self, limit: int = 20) -> list[Finding]:
+        """What makes it illegal, most telling first, at most `limit`; an empty list: it is legal."""
+        return [Finding(*found) for found in self._core.check(limit)]
+
+    @property
+    def is_legal(self) -> bool:
+        """check() finds nothing."""
+        return not self._core.check(1)
+
+    def simulate(self, costs: Any = None, *, forward: Number = None, backward: Number = None, input: Number = None,
+                 weight: Number = None, transfer: Number = None, bandwidth: Number = None, copy: Optional[float] = None,
+                 visit: Optional[float] = None, attention: Optional[float] = None, layers: Optional[int] = None,
+                 record: Number = None, weight_record: Number = None, kv_gradient: Number = None, step: Number = None,
+                 offload: float = 0.0, vocabulary_parallel: bool = False, exchange: str = "off",
+                 exchange_limit: int = 1000, changes: Sequence[str] = (), samples: bool = False) -> Simulation:
+        """Runs the schedule event by event. Raises NoAnswer if it is illegal.
+
+        costs: None for the numbers below; a function (kind, stage, micro_batch, slice) -> seconds, asked once for each
+            action; the path of a table of costs or of a run directory; penstock.measured(); penstock.Hardware.costs().
+        forward, backward, input, weight: seconds of F (1), B (2), I (1) and W (1). Numbers; or, and then those that the
+            schedule needs must all be given, tables [stages] or [stages][slices] (lists or arrays).
+        transfer: seconds from device to device, which occupy nothing; with tables also [devices][devices].
+        bandwidth: bytes per second of a link, with tables; a number or [devices][devices].
+        record, weight_record, kv_gradient: bytes, with tables; numbers, [stages] or [stages][slices].
+        step: seconds of the optimizer, with tables; a number or [stages].
+        copy: seconds to copy a whole record (1), with offload. visit: seconds of a visit of the vocabulary (0).
+        attention: share of F, B and I that grows with the slice's number, 0 to 1; layers: of a stage (4), for exchange.
+        offload: share of each record that leaves its device, 0 to 1. exchange: "off", "paired" or "levelled".
+        changes: what if? "device:2=1.5", "link:0-1=4", "kind:W=0.5": that many times as long.
+        samples: also keep bytes over time (Simulation.memory).
+        """
+        if not 0 <= offload <= 1:
+            raise _core.InputError(f"offload {offload!r}: expected a share from 0 to 1")
+        if hasattr(costs, "core_program"):
+            if offload or vocabulary_parallel or exchange != "off":
+                raise _core.InputError("offload, vocabulary_parallel and exchange: costs by a machine have none; "
+                                       "penstock.plan() weighs them")
+            program = costs.core_program(self)
+        else:
+            program = _core.lower(self._core, offload, vocabulary_parallel, exchange, exchange_limit)
+        numbers = dict(forward=forward, backward=backward, input=input, weight=weight, transfer=transfer,
+                       bandwidth=bandwidth, copy=copy, visit=visit, attention=attention, layers=layers, record=record,
+                       weight_record=weight_record, kv_gradient=kv_gradient, step=step)
+        chosen = core_costs(costs, numbers, program, offload, self)
+        return Simulation(_core.simulate(program, chosen, list(changes), samples))
+
+    def grid(self, columns: int = 160) -> str:
+        """The schedule in text, a line a device in unit times, in blocks of at most `columns` characters (0: no limit);
+        cells with findings are marked."""
+        return self._core.grid(columns)
+
+    def svg(self) -> str:
+        """The picture that a notebook shows, F = 1, B = 2, I = W = 1."""
+        return self._core.svg()
+
+    _repr_svg_ = svg
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schedule) and self._core == other._core
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (f"<Schedule {self.name}: {self.devices} devices, {self.stages} stages, {self.micro_batches} "
+                "micro-batches>")
+
+
+def schedule(name: str, p: int, m: Optional[int] = None, n: Union[int, Sequence[int]] = 1, v: Optional[int] = None, *,
+             group: int = 0, latency: float = 0.0, costs: Optional[dict] = None,
+             memory_limit: Optional[float] = None) -> Schedule:
+    """The schedule of that name (penstock.catalogue() lists them).
+
+    p: devices; m: micro-batches; n: slices of a micro-batch, or a list with one number for each; v: stages a device,
+    by default the schedule's own. group: slices in a group of interleaved slimpipe, 0: automatic. latency: of a
+    transfer, in forwards, for that choice. Of greedy, which is made for given costs: costs, a dict with forward, input
+    and weight in seconds (numbers, or lists [stages]) and transfer in seconds; memory_limit, micro-batches' worth of
+    records that a device may hold, by default p as 1f1b.
+    """
+    slices = _slices(m, n)
+    entry = next((entry for entry in _core.catalogue() if entry["name"] == name), None)
+    chunks = _integer("v", v) if v is not None else 0
+    if v is not None and chunks < 1:
+        raise _core.InputError(f"chunks (v) must be at least 1, got {v}")
+    made_for = stage_costs(entry, costs, memory_limit, _integer("p", p), chunks)
+    return Schedule._of(_core.generate(_name(name), _integer("p", p), slices, chunks, _integer("group", group),
+                                       float(latency), made_for))
+
+
+def catalogue() -> list[dict]:
+    """The schedules that penstock.schedule() knows: name, summary, whether it takes slices, its chunks."""
+    return _core.catalogue()
+
+
+def _slices(m: Optional[int], n: Union[int, Sequence[int]]) -> list[int]:
+    most = 50_000_000  # a longer list alone does not fit; the message is the program's
+    if not isinstance(n, (str, bytes)) and hasattr(n, "__len__"):
+        slices = [_integer("n", value) for value in n]
+        if m is not None and len(slices) != _integer("m", m):
+            raise _core.InputError(f"n lists {len(slices)} micro-batches; m = {m} needs as many, or one number for all")
+        return slices
+    if m is None:
+        raise _core.InputError("m is missing; give the number of micro-batches")
+    count = _integer("m", m)
+    if count > most:
+        raise _core.InputError(f"micro-batches (m) {count}: at most {most} are possible")
+    return [_integer("n", n)] * count
+
+
+def _integer(what: str, value: Any) -> int:
+    index = getattr(type(value), "__index__", None)
+    if index is None or isinstance(value, bool):
+        raise _core.InputError(f"{what} = {value!r:.60} is no integer")
+    number = index(value)
+    if not -(2**31) <= number < 2**31:
+        raise _core.InputError(f"{what} = {number} must be a whole number up to {2**31 - 1}")
+    return number
+
+
+def _device(device: int, devices: int) -> int:
+    number = _integer("device", device)
+    if not 0 <= number < devices:
+        raise _core.InputError(f"device {number}: expected 0 to {devices - 1}")
+    return number
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise _core.InputError(f"name {name!r:.60} is no text")
+    return name

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs: schedules lowered, and their simulation.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+
+#include "base/error.h"
+#include "model/memory/offload_choice.h"
+#include "python/bindings.h"
+#include "python/interruption.h"
+#include "python/values.h"
+#include "python/views.h"
+#include "schedule/check/check.h"
+#include "schedule/passes/lower.h"
+#include "schedule/program_text.h"
+#include "sim/costs/unit.h"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+using schedule::Op;
+using schedule::Program;
+using schedule::Schedule;
+
+using SharedProgram = std::shared_ptr<Program>;
+
+SharedProgram lower_legal(const Schedule& schedule, double offload, bool vocabulary_parallel,
+                          const std::string& exchange, int exchange_limit) {
+  return released([&] {
+    schedule::require_legal(schedule);
+    const Bytes leaving = model::leaving_bytes(sim::kUnitRecord, offload);
+    return std::make_shared<Program>(schedule::lower(
+        schedule, {.offload_bytes = [=](const schedule::Key&) { return leaving; },
+                   .vocabulary = {.parallel = vocabulary_parallel},
+                   .exchange = {.mode = schedule::parse_exchange_mode(exchange), .limit = exchange_limit}}));
+  });
+}
+
+Simulated simulate(const SharedProgram& program, const CostsValue& costs,
+                   const std::vector<std::string>& changes, bool samples) {
+  return released([&] {
+    Simulated simulated{program,
+                        sim::evaluate_changed(*program, *costs.costs, changes, {.memory_samples = samples})};
+    if (simulated.result.deadlock)
+      throw NoAnswer(program->name + ": does not run to its end: " + simulated.result.deadlock->text);
+    return simulated;
+  });
+}
+
+}  // namespace
+
+void add_programs(nb::module_& module) {
+  nb::class_<Program>(module, "Program")
+      .def_ro("name", &Program::name)
+      .def_ro("stages", &Program::stages)
+      .def_ro("slices", &Program::slices)
+      .def_prop_ro("devices", &Program::device_count)
+      .def("to_text", [](const Program& self) { return released([&] { return schedule::to_text(self); }); });
+  module.def("lower", &lower_legal);
+  module.def("parse_program", [](const std::string& text, const std::string& origin) {
+    return released([&] { return std::make_shared<Program>(schedule::parse_program(text, origin)); });
+  });
+  module.def("simulate", &simulate);
+}
+
+}  // namespace penstock::python

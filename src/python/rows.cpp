@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/rows.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "python/interruption.h"
+#include "schedule/text.h"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+using schedule::Action;
+using schedule::Kind;
+
+constexpr const char* kExpected =
+    "expected text as in \"3F2\" or \"0B1.7\", a tuple (kind, stage, micro-batch[, slice]), or None";
+
+Kind kind_of(char letter) {
+  switch (letter) {
+    case 'F':
+      return Kind::Forward;
+    case 'B':
+      return Kind::Backward;
+    case 'I':
+      return Kind::BackwardInput;
+    case 'W':
+      return Kind::BackwardWeight;
+    default:
+      throw InputError("kind " + json_quote(printable(std::string(1, letter))) +
+                       " is unknown; expected F, B, I or W");
+  }
+}
+
+// A number that Python calls `what`, from 0 up to `most`.
+int checked(std::int64_t value, const char* what, int most) {
+  if (value >= 0 && value < most) return static_cast<int>(value);
+  throw InputError(std::string(what) + " " + std::to_string(value) + " must be from 0 to " +
+                   std::to_string(most - 1));
+}
+
+std::string shown(nb::handle value) { return printable(nb::repr(value).c_str()); }
+
+int number_in(nb::handle value, const char* what, int most) {
+  int overflow = 0;
+  // Floats are refused: 1.5 is no stage. NumPy's integers have __index__.
+  if (!PyIndex_Check(value.ptr()))
+    throw InputError(std::string(what) + " " + shown(value) + " is no integer");
+  const long long number = PyLong_AsLongLongAndOverflow(
+      PyLong_Check(value.ptr()) ? value.ptr() : nb::steal(PyNumber_Index(value.ptr())).ptr(), &overflow);
+  if (overflow != 0) throw InputError(std::string(what) + " " + shown(value) + " is too large");
+  return checked(number, what, most);
+}
+
+Action action_of_tuple(PyObject* tuple) {
+  const Py_ssize_t size = PyTuple_GET_SIZE(tuple);
+  if (size != 3 && size != 4) throw InputError(shown(tuple) + " is no action; " + kExpected);
+  PyObject* kind = PyTuple_GET_ITEM(tuple, 0);
+  Py_ssize_t letters = 0;
+  const char* letter = PyUnicode_Check(kind) ? PyUnicode_AsUTF8AndSize(kind, &letters) : nullptr;
+  if (letter == nullptr || letters != 1) {
+    PyErr_Clear();
+    throw InputError("kind " + shown(kind) + " is unknown; expected F, B, I or W");
+  }
+  const int slice = size == 4 ? number_in(PyTuple_GET_ITEM(tuple, 3), "slice", schedule::kMostSlices) : 0;
+  return {schedule::make_key(
+              number_in(PyTuple_GET_ITEM(tuple, 1), "stage", schedule::kMostStages),
+              number_in(PyTuple_GET_ITEM(tuple, 2), "micro-batch", schedule::kMostMicroBatches), slice),
+          kind_of(*letter), false};
+}
+
+// Text may hold a pair that overlaps: two actions.
+void append(nb::handle cell, std::vector<Action>& row) {
+  if (PyTuple_Check(cell.ptr())) {
+    row.push_back(action_of_tuple(cell.ptr()));
+  } else if (cell.is_none()) {
+    row.emplace_back();
+  } else if (PyUnicode_Check(cell.ptr())) {
+    schedule::parse_cell(nb::borrow<nb::str>(cell).c_str(), row);
+  } else {
+    throw InputError(shown(cell) + " is no action; " + kExpected);
+  }
+}
+
+std::vector<Action> row_of(nb::handle cells, std::size_t device) {
+  if (!PySequence_Check(cells.ptr()) || PyUnicode_Check(cells.ptr()))
+    throw InputError("device " + std::to_string(device) + ": " + shown(cells) +
+                     " is no list of actions; expected one for each device");
+  const nb::object fast = nb::steal(PySequence_Fast(cells.ptr(), "a list of actions"));
+  if (!fast.is_valid()) throw nb::python_error();
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(fast.ptr());
+  std::vector<Action> row;
+  row.reserve(count);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    try {
+      append(PySequence_Fast_GET_ITEM(fast.ptr(), i), row);
+    } catch (const InputError& error) {
+      throw InputError("device " + std::to_string(device) + ", position " + std::to_string(i) + ": " +
+                       error.what());
+    }
+  }
+  return row;
+}
+
+void require_devices(std::size_t devices) {
+  if (devices > schedule::kMostDevices)
+    throw InputError(std::to_string(devices) + " devices; at most " + std::to_string(schedule::kMostDevices) +
+                     " are possible");
+}
+
+schedule::Schedule finished(schedule::Schedule schedule) {
+  schedule::infer_sizes(schedule);
+  if (schedule.stages == 0)
+    throw InputError(
+        "rows: no action; expected a list of actions for each device, as in "
+        "[[\"0F0\", \"0B0\"]]");
+  return schedule;
+}
+
+void require_length(const char* column, std::size_t found, std::size_t wanted) {
+  if (found != wanted)
+    throw InputError(std::string(column) + " has " + std::to_string(found) + " rows, device " +
+                     std::to_string(wanted) + "; give columns of one length");
+}
+
+}  // namespace
+
+schedule::Schedule schedule_of_rows(const std::string& name, nb::sequence rows) {
+  const Interruptible interruptible;
+  schedule::Schedule schedule{.name = name};
+  const std::size_t devices = nb::len(rows);
+  require_devices(devices);
+  for (std::size_t device = 0; device < devices; ++device) {
+    schedule.devices.push_back(row_of(rows[device], device));
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  return finished(std::move(schedule));
+}
+
+schedule::Schedule schedule_of_columns(const std::string& name, Column<std::int64_t> device,
+                                       Column<std::uint8_t> kind, Column<std::int64_t> stage,
+                                       Column<std::int64_t> micro_batch, Column<std::int64_t> slice) {
+  const std::size_t count = device.shape(0);
+  require_length("kind", kind.shape(0), count);
+  require_length("stage", stage.shape(0), count);
+  require_length("micro_batch", micro_batch.shape(0), count);
+  require_length("slice", slice.shape(0), count);
+  schedule::Schedule schedule{.name = name};
+  for (std::size_t i = 0; i < count; ++i) {
+    try {
+      const auto d = static_cast<std::size_t>(checked(device(i), "device", schedule::kMostDevices));
+      if (d >= schedule.devices.size()) schedule.devices.resize(d + 1);
+      schedule.devices[d].push_back(
+          {schedule::make_key(checked(stage(i), "stage", schedule::kMostStages),
+                              checked(micro_batch(i), "micro-batch", schedule::kMostMicroBatches),
+                              checked(slice(i), "slice", schedule::kMostSlices)),
+           kind_of(static_cast<char>(kind(i))), false});
+    } catch (const InputError& error) {
+      throw InputError("row " + std::to_string(i) + ": " + error.what());
+    }
+  }
+  return finished(std::move(schedule));
+}
+
+}  // namespace penstock::python

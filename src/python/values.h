@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the extension module passes around: costs of any kind, and a simulated program.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "schedule/program.h"
+#include "sim/costs/costs.h"
+#include "sim/result.h"
+
+namespace penstock::python {
+
+struct CostsValue {
+  std::shared_ptr<const sim::Costs> costs;
+};
+
+template <class Kind>
+CostsValue costs_value(Kind costs) {
+  return {std::make_shared<const Kind>(std::move(costs))};
+}
+
+// The program outlives the result, whose timeline is of it.
+struct Simulated {
+  std::shared_ptr<const schedule::Program> program;
+  sim::Result result;
+};
+
+}  // namespace penstock::python

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/description_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/model_config.h"
+#include "files/option_file.h"
+
+namespace penstock::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path>& homes() {
+  static std::vector<fs::path> added;
+  return added;
+}
+
+std::vector<fs::path> folders(const std::string& kind, const std::string& beside) {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path here = beside.empty() ? fs::path(".") : fs::path(beside);
+  const fs::path installed = program / ".." / "share" / "penstock" / kind;
+  std::vector<fs::path> all{kind, here / kind, here / ".." / kind, program / ".." / ".." / kind, installed};
+  for (const fs::path& home : homes()) all.push_back(home / kind);
+  return all;
+}
+
+std::vector<std::string> known_names(const std::string& kind, const std::string& beside) {
+  std::vector<std::string> names;
+  for (const fs::path& folder : folders(kind, beside)) {
+    if (!fs::is_directory(folder)) continue;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace
+
+void add_description_home(const std::string& folder) { homes().push_back(folder); }
+
+Words read_description(const std::string& path, const OptionTable& table) {
+  return files::read_toml_file(path, table);
+}
+
+Words parse_description(const std::string& text, const std::string& origin, const OptionTable& table) {
+  return files::read_toml(text, origin, table);
+}
+
+void override_description(std::span<const std::string> words, const OptionTable& table) {
+  files::apply_overrides(words, table);
+}
+
+model::Shape read_model_sizes(const std::string& path) { return files::read_model_config(path); }
+
+std::string find_description(const std::string& kind, const std::string& name, const std::string& beside) {
+  if (name.find('/') != std::string::npos || name.ends_with(".toml")) {
+    return fs::path(name).is_absolute() || beside.empty() ? name : (fs::path(beside) / name).string();
+  }
+  for (const fs::path& folder : folders(kind, beside)) {
+    for (const fs::path& file : {folder / (name + ".toml"), folder / "published" / (name + ".toml")}) {
+      if (fs::is_regular_file(file)) return file.lexically_normal().string();
+    }
+  }
+  throw InputError(kind + " \"" + printable(name) + "\" is unknown; known are " +
+                   join(known_names(kind, beside), ", ") + ", or give a path");
+}
+
+std::string description_folder(const std::string& kind) {
+  for (const fs::path& folder : folders(kind, "")) {
+    if (fs::is_directory(folder)) return folder.lexically_normal().string();
+  }
+  throw InputError("there is no folder " + kind + "/ here or beside the program");
+}
+
+}  // namespace penstock::run

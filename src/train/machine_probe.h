@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What products on this machine show of it: which kernels it runs, and how fast.
+#pragma once
+
+#include "base/units.h"
+#include "model/shape.h"
+#include "run/machine.h"
+
+namespace penstock::train {
+
+// The properties that a run's memory and choices depend on; `threads` per rank.
+run::Machine probe_machine(int threads);
+
+// Rate of a product of two square matrices in the given precision on this thread's share of the cores: the
+// limit for model FLOP/s; the best of some sizes. Takes about 0.1 s.
+Flops measure_matmul_rate(model::Precision precision);
+
+}  // namespace penstock::train

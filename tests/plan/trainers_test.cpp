@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "plan/answer.h"
+#include "plan/trainers/changes.h"
+#include "plan/trainers/explain.h"
+#include "plan/trainers/megatron.h"
+#include "plan/trainers/torchtitan.h"
+
+namespace penstock::plan {
+namespace {
+
+constexpr int kGpus = 64;
+
+Question question_of(const std::string& engine, std::vector<std::string> more = {}) {
+  std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
+  std::vector<std::string> words{"--model.name=llama-70b-gqa", "--cluster.gpus=64",
+                                 "--workload.seq_len=8192",    "--workload.global_batch=128",
+                                 "--cluster.hardware=h100",    "--cluster.engine=" + engine};
+  words.insert(words.end(), more.begin(), more.end());
+  return read_question("", words);
+}
+
+PlanOptions asked() {
+  PlanOptions options;
+  options.cluster.gpus = kGpus;
+  return options;
+}
+
+template <class Work>
+std::string refusal_of_input(Work&& work) {
+  try {
+    work();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+// Every candidate of a search over the trainer's space, not the best alone.
+std::vector<Candidate> candidates_of(const Question& question) {
+  return search(question.workload, question.cluster, space_for(*question.trainer, question.options), 2000)
+      .best;
+}
+
+TEST(Trainers, ASearchHasOnlyWhatTheTrainerCanDo) {
+  for (const std::string name : {"megatron", "torchtitan"}) {
+    const Question question = question_of(name);
+    const std::vector<Candidate> candidates = candidates_of(question);
+    ASSERT_GT(candidates.size(), 20);
+    std::set<ScheduleKind> seen;
+    for (const Candidate& candidate : candidates) {
+      const Layout& layout = candidate.layout;
+      seen.insert(layout.schedule);
+      EXPECT_EQ(refusal_of(*question.trainer, question.workload, layout), std::nullopt)
+          << print_layout(layout);
+      EXPECT_EQ(layout.slices, 1);
+      EXPECT_EQ(layout.offload, 0);
+      EXPECT_FALSE(layout.vocabulary_parallel);
+      EXPECT_EQ(80 % stages_of(layout), 0);
+      EXPECT_EQ(layout.shared.on, name == "torchtitan" && layout.mesh.replicas() > 1);
+    }
+    EXPECT_GT(seen.size(), 1);
+  }
+}
+
+TEST(Trainers, WhatIsWrittenForMegatronReadsBackAsTheSameLayout) {
+  const Question question = question_of("megatron");
+  for (const Candidate& candidate : candidates_of(question)) {
+    PlanOptions options = asked();
+    const std::string text = print_megatron(megatron_settings(question.workload, candidate.layout));
+    read_megatron(text, options);
+    options.cluster = question.options.cluster;
+    const Question again = settled(options, "");
+    Layout layout = layout_of(again.options, again.workload, again.cluster);
+    adapt(*again.trainer, layout);
+    EXPECT_EQ(layout, candidate.layout) << text;
+    EXPECT_EQ(again.workload.global_batch, question.workload.global_batch);
+    EXPECT_EQ(model::total_parameters(again.workload.model.shape),
+              model::total_parameters(question.workload.model.shape));
+  }
+}
+
+TEST(Trainers, WhatIsWrittenForTorchtitanReadsBackAsTheSameLayout) {
+  const Question question = question_of("torchtitan");
+  for (const Candidate& candidate : candidates_of(question)) {
+    PlanOptions options = asked();
+    const std::string text = print_torchtitan(torchtitan_settings(question.workload, candidate.layout));
+    read_torchtitan(text, "job.toml", options);
+    options.cluster = question.options.cluster;
+    const Question again = settled(options, "");
+    Layout layout = layout_of(again.options, again.workload, again.cluster);
+    adapt(*again.trainer, layout);
+    if (candidate.layout.mesh.pipeline == 1)
+      layout.schedule = candidate.layout.schedule;  // there is none to write
+    EXPECT_EQ(layout, candidate.layout) << text;
+  }
+}
+
+TEST(Trainers, SharedStatesTakeSixteenBytesAParameterOverAllDevices) {
+  const Question question = question_of("torchtitan");
+  const auto parameters = static_cast<double>(model::total_parameters(question.workload.model.shape));
+  for (const int replicas : {64, 32, 8}) {
+    Layout layout;
+    layout.mesh = {.tensor = kGpus / replicas, .data = replicas};
+    layout.schedule = ScheduleKind::OneFOneB;
+    adapt(*question.trainer, layout);
+    const model::DeviceMemory memory = layout_memory(question.workload, layout).front();
+    EXPECT_NEAR(static_cast<double>(memory.optimizer) * kGpus / parameters, 8, 0.1) << replicas;
+    // f32 weights and gradients as well; two layers' gathered weights and one layer's gradients come on top.
+    const double layer =
+        static_cast<double>(model::layer_parameters(question.workload.model.shape)) / layout.mesh.tensor;
+    EXPECT_NEAR(static_cast<double>(memory.weights + memory.gradients) - 8 * parameters / kGpus,
+                (2 * 2 + 4) * layer, 0.02 * 8 * layer)
+        << replicas;
+  }
+}
+
+TEST(Trainers, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
+  const std::string good =
+      "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --swiglu --vocab-size 32000 --seq-length "
+      "8192 "
+      "--micro-batch-size 1 --global-batch-size 128 --bf16 ";
+  const std::pair<std::string, std::string> cases[] = {
+      {"--fp16", "--fp16 and --bf16 are both given"},
+      {"--tensor-model-parallel-size 3",
+       "world size (64) is not divisible by tensor parallel size (3) times pipeline "
+       "parallel size (1) times context parallel size (1)"},
+      {"--sequence-parallel", "--sequence-parallel means nothing with --tensor-model-parallel-size 1"},
+      {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 4",
+       "pipeline-model-parallel size should be greater than 2 with interleaved schedule, got 2"},
+      {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 3",
+       "number of layers per pipeline stage must be divisible by it"},
+      {"--recompute-method uniform", "--recompute-method is of --recompute-granularity full"},
+      {"--recompute-granularity full", "needs --recompute-method uniform or block"},
+      {"--overlap-param-gather", "needs --use-distributed-optimizer and --overlap-grad-reduce"},
+      {"--num-query-groups 8", "means nothing without --group-query-attention"},
+      {"--micro-batch-size 3", "--global-batch-size 128 is not divisible by --micro-batch-size"},
+      {"--micro-batch-siz 3", "did you mean --micro-batch-size?"},
+      {"--micro-batch-size two", "--micro-batch-size two: expected a whole number"},
+      {"--micro-batch-size", "--micro-batch-size has no value"},
+      {"--bf16=yes", "--bf16 takes no value"}};
+  PlanOptions options = asked();
+  read_megatron(good, options);
+  for (const auto& [more, expected] : cases) {
+    PlanOptions other = asked();
+    const std::string said = refusal_of_input([&] { read_megatron(good + more, other); });
+    EXPECT_NE(said.find(expected), std::string::npos) << more << ": " << said;
+  }
+}
+
+TEST(Trainers, AJobFileThatContradictsItselfIsRefusedByItsOwnNames) {
+  const std::string model =
+      "[model]\nname = \"llama3\"\nflavor = \"70B\"\n[activation_checkpoint]\nmode = \"full\"\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {"[parallelism]\ntensor_parallel_degree = 8\ndata_parallel_shard_degree = 4\n",
+       "dp_replicate(1) * dp_shard(4) * cp(1) * tp(8) * pp(1) != WORLD_SIZE(64)"},
+      {"[parallelism]\ntensor_parallel_degre = 8\n", "tensor_parallel_degree"},
+      {"[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Looped\"\n",
+       "expected one of 1F1B, GPipe, Interleaved1F1B, ZBVZeroBubble, DualPipeV"},
+      {"[training]\nlocal_batch_size = 3\nglobal_batch_size = 64\n",
+       "is not divisible by training.local_batch_size"},
+      {"[parallelism]\ncontext_parallel_degree = 0\n", "context_parallel_degree = 0: expected 1 or more"}};
+  PlanOptions options = asked();
+  read_torchtitan(model + "[optimizer]\nname = \"AdamW\"\n[metrics]\nunknown_here = [1,\n 2]\n", "job.toml",
+                  options);
+  EXPECT_EQ(options.layout.policy, "full");
+  for (const auto& [more, expected] : cases) {
+    PlanOptions other = asked();
+    const std::string said = refusal_of_input([&] { read_torchtitan(model + more, "job.toml", other); });
+    EXPECT_NE(said.find(expected), std::string::npos) << more << ": " << said;
+    EXPECT_EQ(said.rfind("job.toml", 0), 0) << said;
+  }
+}
+
+TEST(Trainers, EachNearestChangeHelpsAndIsOfThatTrainer) {
+  const Question question = question_of(
+      "megatron", {"--layout.tp=8", "--layout.pp=8", "--layout.schedule=1f1b", "--layout.policy=full"});
+  const Plan plan = answer_for_layout(question);
+  const Candidate& today = plan.result.best.front();
+  const std::vector<Change> changes = nearest_changes(question, today);
+  ASSERT_EQ(changes.size(), 3);
+  for (const Change& change : changes) {
+    EXPECT_LT(change.candidate.step(), today.step());
+    EXPECT_TRUE(change.candidate.memory.fits);
+    EXPECT_EQ(refusal_of(*question.trainer, question.workload, change.candidate.layout), std::nullopt);
+    EXPECT_NE(change.text.find("--"), std::string::npos);
+  }
+  EXPECT_LE(changes[0].candidate.step(), changes[1].candidate.step());
+}
+
+TEST(Trainers, AConfigurationOfTodayIsExplained) {
+  std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
+  const Explained explained = explain_configuration(
+      {.megatron =
+           "--num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 --swiglu \\\n"
+           "--group-query-attention --num-query-groups 8 --vocab-size 128256 --seq-length 8192 "
+           "--micro-batch-size 1 --global-batch-size 128 --tensor-model-parallel-size 8 --sequence-parallel "
+           "--pipeline-model-parallel-size 8 --bf16",
+       .gpus = kGpus});
+  EXPECT_TRUE(explained.fits);
+  for (const char* part : {"matrix products", "what limits it", "what would help", "device 0"})
+    EXPECT_NE(explained.text.find(part), std::string::npos) << part;
+}
+
+TEST(Trainers, WhatATrainerHasNotIsRefusedByName) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"--search.schedules=slimpipe", "search.schedules: megatron has no slimpipe; it has 1f1b, interleaved"},
+      {"--search.policies=balanced", "search.policies: megatron has no balanced; it has none, full"},
+      {"--search.slices=4", "search.slices: megatron has no 4 slices; it has whole sequences: 1"},
+      {"--search.exchanges=paired", "search.exchanges: megatron has no paired; it has off"},
+      {"--memory.offload=0.5", "megatron is planned without offloading"}};
+  for (const auto& [word, expected] : cases) {
+    const Question question = question_of("megatron", {word});
+    const std::string said = refusal_of_input([&] { answer(question); });
+    EXPECT_NE(said.find(expected), std::string::npos) << said;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::plan

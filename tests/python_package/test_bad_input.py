@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+import math
+import os
+import signal
+import threading
+import time
+import unittest
+
+import numpy
+import penstock
+import program
+
+SLIMPIPE = dict(name="slimpipe", p=4, m=2, n=8)
+
+
+class BadInput(unittest.TestCase):
+    def refused(self, text, call, error=penstock.InputError):
+        with self.assertRaises(error) as caught:
+            call()
+        self.assertIn(text, str(caught.exception))
+
+    def test_texts_are_the_programs(self):
+        for name, p, m, n in [("slimpip", 4, 2, 8), ("1f1b", 4, 2, 8), ("1f1b", 10**6, 10**6, 1), ("slimpipe", 4, 2, 40000)]:
+            with self.subTest(name):
+                said = program.refusal("show", "--schedule", name, "-p", p, "-m", m, "-n", n)
+                with self.assertRaises(penstock.InputError) as caught:
+                    penstock.schedule(name, p=p, m=m, n=n)
+                self.assertEqual(str(caught.exception), said)
+
+    def test_wrong_sizes_name_the_argument(self):
+        self.refused("p = 4.5 is no integer", lambda: penstock.schedule("1f1b", p=4.5, m=2))
+        self.refused("m = '2' is no integer", lambda: penstock.schedule("1f1b", p=4, m="2"))
+        self.refused("n = None is no integer", lambda: penstock.schedule("1f1b", p=4, m=2, n=None))
+        self.refused("p = 4294967296 must be a whole number", lambda: penstock.schedule("1f1b", p=2**32, m=2))
+        self.refused("m is missing", lambda: penstock.schedule("1f1b", p=4))
+        self.refused("n lists 2 micro-batches; m = 3", lambda: penstock.schedule("slimpipe", p=2, m=3, n=[4, 4]))
+        self.refused("chunks (v) must be at least 1, got 0", lambda: penstock.schedule("interleaved", p=4, m=8, v=0))
+        self.refused("(p) must be at least 1, got 0", lambda: penstock.schedule("1f1b", p=0, m=8))
+
+    def test_a_million_devices_are_made_or_refused(self):
+        self.assertEqual(penstock.schedule("gpipe", p=10**6, m=1).devices, 10**6)
+        self.refused("1000000 devices; at most 65536", lambda: penstock.Schedule([["0F0"]] * 10**6))
+        self.refused("device 1000000 must be from 0 to 65535", lambda: penstock.Schedule.from_columns(
+            device=[10**6], kind="F", stage=[0], micro_batch=[0]))
+
+    def test_wrong_actions_name_their_place(self):
+        self.refused("device 1, position 2: \"1X0\"", lambda: penstock.Schedule([["0F0"], ["1F0", None, "1X0"]]))
+        self.refused("device 0, position 1: 3.5 is no action", lambda: penstock.Schedule([["0F0", 3.5]]))
+        self.refused("position 0: stage 0.5 is no integer", lambda: penstock.Schedule([[("F", 0.5, 0)]]))
+        self.refused("position 0: kind 'FB' is unknown", lambda: penstock.Schedule([[("FB", 0, 0)]]))
+        self.refused("position 0: kind \"X\" is unknown", lambda: penstock.Schedule([[("X", 0, 0)]]))
+        self.refused("position 0: stage -1 must be from 0", lambda: penstock.Schedule([[("F", -1, 0)]]))
+        self.refused("slice 40000 must be from 0 to 32767", lambda: penstock.Schedule([[("F", 0, 0, 40000)]]))
+        self.refused("('F', 0) is no action", lambda: penstock.Schedule([[("F", 0)]]))
+        self.refused("device 0: 7 is no list of actions", lambda: penstock.Schedule([7]))
+        self.refused("'0F0' is no list of lists", lambda: penstock.Schedule("0F0"))
+        self.refused("no action", lambda: penstock.Schedule([]))
+
+    def test_wrong_columns_name_the_column(self):
+        good = dict(device=[0, 0], kind="FB", stage=[0, 0], micro_batch=[0, 0])
+        make = lambda **other: penstock.Schedule.from_columns(**{**good, **other})
+        self.assertTrue(make().is_legal)
+        self.refused("stage is an array of shape (2,) and type float64", lambda: make(stage=[0.0, 1.0]))
+        self.refused("device is an array of shape (1, 2)", lambda: make(device=[[0, 0]]))
+        self.refused("kind has 3 rows, device 2", lambda: make(kind="FBB"))
+        self.refused("kind is an array of shape (2,) and type int64", lambda: make(kind=[1, 2]))
+        self.refused("row 1: kind \"Z\" is unknown", lambda: make(kind="FZ"))
+        self.refused("row 1: kind", lambda: make(kind="F\u0146"))
+        self.refused("row 0: stage -1", lambda: make(stage=[-1, 0]))
+
+    def test_wrong_costs_name_the_argument(self):
+        schedule = penstock.schedule(**SLIMPIPE)
+        simulate = lambda **costs: lambda: schedule.simulate(**costs)
+        self.refused("forward: -1.000000 is no time", simulate(forward=-1))
+        self.refused("weight: nan is no time", simulate(weight=math.nan))
+        self.refused("forward = 'slow' is no number", simulate(forward="slow"))
+        self.refused("forward has 3 rows, expected 4 stages", simulate(forward=[1, 2, 3], backward=1))
+        self.refused("forward[1] has 7 columns, expected 8", simulate(forward=[[1] * 8, [1] * 7] * 2, backward=1))
+        self.refused("forward[0] has 2 columns", simulate(forward=numpy.ones((4, 2)), backward=1))
+        self.refused("forward[2] = None is no number", simulate(forward=[1, 1, None, 1], backward=1))
+        self.refused("no time for B of stage 0, slice 7", simulate(forward=[1, 1, 1, 1]))
+        self.refused("B of stage 2, slice 0: -3.000000 is no time", simulate(forward=1, backward=[1, 1, -3, 1]))
+        self.refused("bandwidth from device 0 to 0: 0", simulate(forward=[1] * 4, backward=1, bandwidth=0))
+        self.refused("record -5", simulate(forward=[1] * 4, backward=1, record=-5))
+        self.refused("copy is of costs in numbers", simulate(forward=[1] * 4, backward=1, copy=1.0))
+        self.refused("offload 2", simulate(offload=2))
+        self.refused("what-if \"device:9=1\"", simulate(changes=["device:9=1"]))
+        self.refused("costs 5 is neither", simulate(costs=5))
+        self.refused("none.txt: cannot be opened", simulate(costs="none.txt"))
+
+    def test_wrong_functions_name_the_action(self):
+        schedule = penstock.schedule(**SLIMPIPE)
+
+        def costs(answer):
+            return lambda kind, stage, micro_batch, slice: answer if (kind, stage, slice) == ("B", 2, 3) else 1.0
+
+        where = "costs: B of stage 2, micro-batch 0, slice 3: "
+        self.refused(where + "nan is no time", lambda: schedule.simulate(costs(math.nan)))
+        self.refused(where + "-0.5", lambda: schedule.simulate(costs(-0.5)))
+        self.refused(where + "inf", lambda: schedule.simulate(costs(math.inf)))
+        self.refused(where + "the function returned 'x'", lambda: schedule.simulate(costs("x")))
+        self.refused("costs is a function; leave out forward", lambda: schedule.simulate(costs(1.0), forward=2))
+
+    def test_what_a_function_raises_goes_on_to_the_caller(self):
+        def costs(kind, stage, micro_batch, slice):
+            raise KeyError(f"{kind}{stage}")
+
+        with self.assertRaisesRegex(KeyError, "F0"):
+            penstock.schedule(**SLIMPIPE).simulate(costs)
+
+    def test_an_illegal_schedule_is_not_simulated(self):
+        self.refused("own: not a legal schedule", penstock.Schedule([["0B0", "0F0"]]).simulate, penstock.NoAnswer)
+
+    def test_costs_of_greedy_alone(self):
+        self.refused("are of greedy", lambda: penstock.schedule("1f1b", p=2, m=4, costs={"forward": 1}))
+        self.refused("forward has 3 numbers; expected one, or one for each of 4 stages",
+                     lambda: penstock.schedule("greedy", p=2, m=4, costs={"forward": [1, 2, 3]}))
+        self.refused("costs has no 'backward'", lambda: penstock.schedule("greedy", p=2, m=4, costs={"backward": 1}))
+        self.refused("memory_limit 0.5", lambda: penstock.schedule("greedy", p=2, m=4, memory_limit=0.5))
+
+
+class LongCalls(unittest.TestCase):
+    def interrupted(self, call):
+        """Seconds from the signal to KeyboardInterrupt; the call takes many times as long by itself."""
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            call()
+            self.fail("the call ended before it was interrupted")
+
+    def test_a_simulation_is_interrupted(self):
+        schedule = penstock.schedule("1f1b", p=64, m=60_000)
+        self.interrupted(lambda: [schedule.simulate() for _ in range(100)])
+
+    def test_a_list_scheduler_is_interrupted(self):
+        self.interrupted(lambda: penstock.schedule("greedy", p=64, m=2048, costs={"forward": 1.37, "weight": 0.61}))
+
+    def test_a_function_of_costs_is_interrupted(self):
+        schedule = penstock.schedule("1f1b", p=8, m=100_000)
+        self.interrupted(lambda: [schedule.simulate(lambda *action: 1.0) for _ in range(100)])
+
+    def test_other_threads_run_during_a_long_call(self):
+        schedule = penstock.schedule("1f1b", p=64, m=20_000)
+        turns, stop = [0], threading.Event()
+
+        def count():
+            while not stop.is_set():
+                turns[0] += 1
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        before = turns[0]
+        schedule.simulate()
+        during = turns[0] - before
+        stop.set()
+        thread.join()
+        self.assertGreater(during, 3)

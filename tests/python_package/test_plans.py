@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import tempfile
+import unittest
+
+import penstock
+import program
+
+QUESTION = dict(model="llama-13b", gpus=32, seq_len=32768, batch=64, hardware="h100")
+WORDS = ["--model", "llama-13b", "--gpus", 32, "--seq-len", 32768, "--batch", 64, "--hardware", "h100"]
+NOT_COMPARED = ("search_s", "candidates_per_s", "assumed", "interval")  # the first two are times of the search itself
+
+
+class Plans(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.plan = penstock.plan(**QUESTION)
+
+    def test_a_plan_is_the_programs_to_the_last_digit(self):
+        theirs, ours = program.answer("plan", *WORDS), json.loads(self.plan.to_json())
+        self.assertEqual(self.plan.assumed, theirs["assumed"])
+        for key in NOT_COMPARED:
+            theirs.pop(key, None)
+            ours.pop(key, None)
+        self.assertEqual(ours, theirs)
+
+    def test_a_plan_file_and_options_are_the_programs(self):
+        file = os.path.join(os.path.dirname(__file__), "..", "..", "plans", "llama-70b-128k.toml")
+        ours = penstock.plan(file, options={"search.pp": [4, 8], "search.vocabulary_parallel": ["off"]})
+        theirs = program.answer("plan", file, "--search.pp=4,8", "--search.vocabulary_parallel=off")
+        self.assertEqual([candidate.values for candidate in ours.best], theirs["best"])
+        self.assertEqual({candidate.pp for candidate in ours.best} | {4, 8}, {4, 8})
+
+    def test_candidates_are_tables_and_objects(self):
+        best = self.plan.best
+        self.assertEqual(best.table["step_s"], [candidate.step_s for candidate in best])
+        self.assertEqual(best.to_pandas().step_s.tolist(), best.table["step_s"])
+        self.assertIn(best[0].schedule, best[0].layout)
+        self.assertIn("matrix products", self.plan.why)
+        self.assertIn("[parallel]", best[0].run_file())
+
+    def test_the_pareto_front_ascends_in_memory_and_descends_in_time(self):
+        memory = [candidate.peak_bytes for candidate in self.plan.pareto]
+        seconds = [candidate.closed_form_s for candidate in self.plan.pareto]
+        self.assertEqual(memory, sorted(memory))
+        self.assertEqual(seconds, sorted(seconds, reverse=True))
+        self.assertGreater(len(memory), 2)
+
+    def test_the_memory_table_has_a_row_for_each_device_and_adds_up(self):
+        memory = self.plan.best[0].memory
+        self.assertEqual(len(memory), self.plan.best[0].pp)
+        for row in memory.rows():
+            self.assertLessEqual(row["total"], sum(row.values()) - row["total"] - row["host"] - row["device"])
+            self.assertGreater(row["weights"], 0)
+
+    def test_one_configuration_is_explained(self):
+        options = {"layout.pp": 4, "layout.tp": 8, "layout.schedule": "1f1b", "layout.policy": "full"}
+        ours = penstock.plan(**QUESTION, options=options, explain=True)
+        theirs = program.answer("plan", *WORDS, "--explain", *(f"--{key}={value}" for key, value in options.items()))
+        self.assertEqual([candidate.values for candidate in ours.best], theirs["best"])
+
+    def test_what_cannot_be_says_so_in_the_programs_words(self):
+        with self.assertRaises(penstock.NoAnswer) as caught:
+            penstock.plan(model="llama-70b-gqa", gpus=1, seq_len=8192, hardware="h100")
+        self.assertEqual(str(caught.exception), program.refusal(
+            "plan", "--model", "llama-70b-gqa", "--gpus", 1, "--seq-len", 8192, "--hardware", "h100", code=1))
+        for wrong, (at, word) in [(dict(model="lama-7b"), (1, "lama-7b")), (dict(hardware="h8"), (9, "h8"))]:
+            words = [*WORDS[:at], word, *WORDS[at + 1:]]
+            with self.assertRaises(penstock.InputError) as caught:
+                penstock.plan(**{**QUESTION, **wrong})
+            self.assertEqual(str(caught.exception).split(";")[0], program.refusal("plan", *words).split(";")[0])
+        with self.assertRaisesRegex(penstock.InputError, "cluster.gpus = 8.5 is no integer"):
+            penstock.plan(**{**QUESTION, "gpus": 8.5})
+
+    def test_costs_by_a_machine_are_those_of_a_run_file(self):
+        text = "\n".join(["[model]", "layers = 32", "hidden = 4096", "ffn = 11008", "heads = 32", "vocab = 32004", "[data]",
+                          'text = "none"', "seq_len = 16384", "[train]", "batch = 8", "[parallel]", "pp = 4",
+                          'layers = "even"', "[schedule]", 'name = "slimpipe"', "slices = 8"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.toml")
+            with open(path, "w") as file:
+                file.write(text)
+            theirs = program.answer("simulate", path, "--hardware", "h100")
+        costs = penstock.Hardware("h100").costs("llama-7b", 16384)
+        ours = penstock.schedule("slimpipe", p=4, m=8, n=8).simulate(costs)
+        busy = [device["busy_s"] for device in ours.devices]
+        self.assertEqual(busy, [device["busy_s"] for device in theirs["devices"]])
+        self.assertEqual(ours.makespan, theirs["makespan_s"])
+        self.assertGreater(busy[3], busy[1], "the last device has the output layer")
+
+    def test_a_report_has_what_was_put_in(self):
+        simulation = penstock.schedule("slimpipe", p=2, m=2, n=4).simulate(samples=True, forward=1.0, backward=2.0,
+                                                                          record=[100, 100])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.html")
+            penstock.Report(simulation, self.plan, title="My <report>").save(path)
+            with open(path) as file:
+                page = file.read()
+        self.assertIn("My &lt;report&gt;", page)
+        self.assertIn(self.plan.pareto[0].layout, page)
+        self.assertIn("slimpipe", page)
+        with self.assertRaisesRegex(penstock.InputError, "neither a Simulation nor a Plan"):
+            penstock.Report(7)

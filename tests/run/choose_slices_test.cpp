@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// schedule.slices = 0 and schedule.chunks = 0: the fastest by the machine's speeds.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/resolve.h"
+#include "run/resolve/shortened.h"
+
+namespace penstock::run {
+namespace {
+
+Options options_of(const std::string& schedule, std::int64_t slices, std::int64_t chunks) {
+  Options options;
+  options.model.shape = {.layers = 8, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = 4};
+  options.data.text = "no file";
+  options.data.seq_len = 2048;
+  options.parallel.pp = 2;
+  options.train.batch = 4;
+  options.schedule.name = schedule;
+  options.schedule.slices = slices;
+  options.schedule.chunks = chunks;
+  return options;
+}
+
+// Products of few rows are slow, or are as fast as all others.
+Machine machine_of(bool few_rows_are_slow) {
+  Machine machine;
+  sim::Measured& measured = machine.hardware.measured;
+  measured.matrix_tokens = {16, 512, 2048};
+  measured.matrix_width = {64, 1024};
+  const double few = few_rows_are_slow ? 0.001 : 0.1;
+  for (Numbers* rates :
+       {&measured.matrix_tflops, &measured.matrix_input_tflops, &measured.matrix_weight_tflops})
+    *rates = {few, few, 0.1, 0.1, 0.1, 0.1};
+  return machine;
+}
+
+Seconds seconds_with(const Options& options, const Machine& machine) {
+  return simulated_seconds(shortened(lay_out(options, machine)));
+}
+
+TEST(ChooseSlices, TakesNoNumberSlowerThanAnyOther) {
+  for (const bool few_rows_are_slow : {false, true}) {
+    const Machine machine = machine_of(few_rows_are_slow);
+    const run::Run run = resolve(options_of("slimpipe", 0, 0), machine);
+    const Seconds chosen = seconds_with(run.options, machine);
+    for (const std::int64_t chunks : {1, 2, 4}) {
+      for (const std::int64_t slices : {1, 2, 4, 8, 16, 32, 64}) {
+        Options other = options_of("slimpipe", slices, chunks);
+        try {
+          EXPECT_LE(kWorthwhile * chosen, seconds_with(other, machine) * (1 + 1e-12))
+              << slices << " slices, " << chunks << " chunks; chosen: " << run.schedule_note;
+        } catch (const InputError&) {
+          // a pair that the schedule does not take
+        }
+      }
+    }
+  }
+}
+
+TEST(ChooseSlices, TakesFewerWhereProductsOfFewRowsAreSlow) {
+  const run::Run quick = resolve(options_of("slimpipe", 0, 1), machine_of(false));
+  const run::Run slow = resolve(options_of("slimpipe", 0, 1), machine_of(true));
+  EXPECT_GT(quick.options.schedule.slices, slow.options.schedule.slices);
+  EXPECT_EQ(slow.options.schedule.chunks, 1) << "was given";
+  EXPECT_EQ(slow.schedule_note.find(std::to_string(slow.options.schedule.slices) + " slice"), 0u)
+      << slow.schedule_note;
+  EXPECT_NE(slow.schedule_note.find("in simulation"), std::string::npos) << slow.schedule_note;
+}
+
+TEST(ChooseSlices, ChoosesChunksAloneAndForUnslicedSchedules) {
+  const run::Run sliced = resolve(options_of("slimpipe", 8, 0), machine_of(false));
+  EXPECT_EQ(sliced.options.schedule.slices, 8);
+  EXPECT_GT(sliced.options.schedule.chunks, 1) << sliced.schedule_note;
+  const run::Run unsliced = resolve(options_of("interleaved", 0, 0), machine_of(false));
+  EXPECT_EQ(unsliced.options.schedule.slices, 1);
+  EXPECT_GE(unsliced.options.schedule.chunks, 2);
+  const run::Run plain = resolve(options_of("1f1b", 0, 0), machine_of(false));
+  EXPECT_EQ(plain.options.schedule.slices, 1);
+  EXPECT_EQ(plain.options.schedule.chunks, 1);
+}
+
+TEST(ChooseSlices, StaysWithinTheLimitOfMemory) {
+  Options options = options_of("slimpipe", 0, 1);
+  const Machine machine = machine_of(true);
+  const run::Run free = resolve(options, machine);
+  const Bytes peak = std::max(free.predicted[0].total(), free.predicted[1].total());
+  options.memory.limit = std::to_string(peak - 1) + " B";
+  const run::Run limited = resolve(options, machine);
+  EXPECT_NE(limited.options.schedule.slices, free.options.schedule.slices);
+  EXPECT_LT(std::max(limited.predicted[0].total(), limited.predicted[1].total()), peak);
+}
+
+TEST(ChooseSlices, LeavesUnsetNumbersTheirDefaultsAndSaysNothing) {
+  const run::Run run = resolve(options_of("slimpipe", kUnset, kUnset), machine_of(false));
+  EXPECT_EQ(run.options.schedule.slices, 8);
+  EXPECT_EQ(run.options.schedule.chunks, 1);
+  EXPECT_EQ(run.schedule_note, "");
+}
+
+TEST(ChooseSlices, SaysWhyAScheduleTakesNoneOfThem) {
+  Options options = options_of("slimpipe", 0, 0);
+  options.parallel.pp = 16;
+  try {
+    resolve(options, machine_of(false));
+    FAIL() << "16 stages of 8 layers";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("model.layers = 8"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace penstock::run

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/costs/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/costs/layer_cost.h"
+#include "sim/hardware_files.h"
+
+namespace penstock::sim {
+namespace {
+
+LayerCost layer(const Hardware& hardware, const Engine& engine, std::int64_t experts = 1,
+                int expert_ranks = 1) {
+  model::Shape shape;
+  shape.experts = experts;
+  shape.experts_per_token = experts > 1 ? 2 : 1;
+  mesh::Mesh mesh;
+  mesh.data = mesh.expert = expert_ranks;
+  LayerSlice slice{.shape = shape, .mesh = mesh};
+  slice.tokens = slice.own = slice.sequence = 4096;
+  return layer_cost(slice, hardware, engine);
+}
+
+TEST(Engine, LaunchesExpertsOneAfterAnotherWhereTheyAreNotGrouped) {
+  Hardware hardware = assumed_hardware();
+  hardware.kernels.gap_us = 10;
+  Engine grouped, looped;
+  looped.grouped_experts = false;
+  const auto further = [&](std::int64_t experts, int expert_ranks) {
+    const LayerCost less = layer(hardware, grouped, experts, expert_ranks);
+    const LayerCost more = layer(hardware, looped, experts, expert_ranks);
+    EXPECT_NEAR(more.backward.gaps - less.backward.gaps, 2 * (more.forward.gaps - less.forward.gaps), 1e-12);
+    EXPECT_DOUBLE_EQ(more.forward.matrix, less.forward.matrix);
+    return more.forward.gaps - less.forward.gaps;
+  };
+  EXPECT_EQ(further(1, 1), 0) << "a dense model has none";
+  EXPECT_NEAR(further(8, 1), 3 * 7 * 10e-6, 1e-12);
+  EXPECT_NEAR(further(8, 4), 3 * 1 * 10e-6, 1e-12);
+  EXPECT_EQ(further(8, 8), 0) << "one expert a rank";
+}
+
+TEST(Engine, AttentionsGenerationPicksTheRate) {
+  Hardware hardware = assumed_hardware();
+  hardware.measured = {};
+  hardware.efficiency.attention = 0.4;
+  const auto seconds = [&](const char* kernels) {
+    Engine engine;
+    engine.attention = kernels;
+    return layer(hardware, engine).forward.attention;
+  };
+  EXPECT_DOUBLE_EQ(seconds("fa3"), seconds("fa2")) << "nothing is known of it";
+  hardware.efficiency.attention_cudnn = 0.8;
+  EXPECT_NEAR(seconds("cudnn") / seconds("fa2"), 0.5, 1e-12);
+  EXPECT_DOUBLE_EQ(seconds("fa3"), seconds("cudnn")) << "published rates of the two are alike";
+  hardware.efficiency.attention_fa3 = 0.6;
+  EXPECT_NEAR(seconds("fa3") / seconds("fa2"), 0.4 / 0.6, 1e-12);
+}
+
+}  // namespace
+}  // namespace penstock::sim
