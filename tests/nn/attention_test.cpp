@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/attention/avx512_choice.h"
+#include "nn/kernels/cpu/attention/bf16_choice.h"
 #include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/merge.h"
@@ -179,7 +179,7 @@ TEST_P(TiledAttention, IsAsGoodAsItsRounding) {
   }
 }
 
-// Heads of whole vector registers, which some processors' own loops take (cpu/attention/avx512_choice.h).
+// Heads of whole vector registers, which some processors' own loops take (cpu/attention/bf16_choice.h).
 TEST_P(TiledAttention, OfWideHeadsIsAsGoodAsItsRounding) {
   const double tolerance = GetParam() == at::kFloat ? 1e-5 : 2e-2;
   for (const std::int64_t width : {32, 64, 96, 128, 256}) {
@@ -219,7 +219,7 @@ TEST_P(TiledAttention, HasTheSameBitsForEveryNumberOfThreads) {
 
 TEST(OwnProducts, MakeAQuerysBitsDependOnItsKeysAlone) {
   const Sequences all({2, 1, {100}, 64}, at::kBFloat16, AttentionKernel::Tiled);
-  if (!kernels::avx512::fits(all.query))
+  if (kernels::bf16_attention(all.query) == kernels::Bf16Attention::Brgemm)
     GTEST_SKIP() << "this processor multiplies bf16 otherwise; no command enables it, another processor does";
   const auto attend = [&](const at::Tensor& queries) {
     return kernels::attend(queries, all.key, all.value, Mask::None, AttentionKernel::Tiled);

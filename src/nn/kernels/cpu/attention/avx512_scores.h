@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of four keys and 32 queries: probabilities and gradients of scores, transposed, from both products they
+// Of a few keys and 32 queries: probabilities and gradients of scores, transposed, from both products they
 // need.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace penstock::nn::kernels::avx512 {
 
-inline constexpr int kScoreRows = 4;  // keys: with both products 16 sums
+inline constexpr int kScoreRows = 4;  // keys: with both products 16 sums in registers
 
 // Of 32 queries, which keys of the chunk each sees: those from `first` to `last`, which is -1 for padding.
 struct SeenKeys {
@@ -15,30 +15,41 @@ struct SeenKeys {
 };
 
 struct ScoreBlock {
-  const Word *keys, *values;    // rows of keys [4, d]
+  const Word *keys, *values;    // rows of keys [rows, d]
   const Word *queries, *grads;  // panels of queries [d, 32]
   std::int64_t words;           // of a row of keys
   const float *log_sum_exp, *delta;
   float scale_of_two;
   std::int64_t columns;                        // of a row of the results
-  c10::BFloat16 *probabilities, *grad_scores;  // [4, columns]; grad_scores not scaled by 1/√d
-  Word* paired;                                // the same as grad_scores, a panel [4 / 2, 32]
+  c10::BFloat16 *probabilities, *grad_scores;  // [rows, columns]; grad_scores not scaled by 1/√d
+  Word* paired;                                // the same as grad_scores, a panel [rows / 2, 32]
+
+  // The block from its row-th key on, an even number, as far as the results go.
+  ScoreBlock results_from(std::int64_t row) const {
+    ScoreBlock rest = *this;
+    rest.probabilities += row * columns;
+    rest.grad_scores += row * columns;
+    rest.paired += row / 2 * kPanel;
+    return rest;
+  }
 };
 
 // probabilities = 2^(scale·S − lse) and dS = P·(dP − δ) of 16 columns.
+template <class Power>
 PENSTOCK_AVX512_BF16_INLINE void gradients(__m512 scale, __m512 log_sum_exp, __m512 delta, __mmask16 seen,
                                            __m512& scores, __m512& grads) {
-  scores = _mm512_maskz_mov_ps(seen, power_of_two(_mm512_fmsub_ps(scale, scores, log_sum_exp)));
+  scores = _mm512_maskz_mov_ps(seen, Power::of_two(_mm512_fmsub_ps(scale, scores, log_sum_exp)));
   grads = _mm512_maskz_mul_ps(seen, scores, _mm512_sub_ps(grads, delta));
 }
 
-// The first of four keys is `key` of the chunk; `seen` is read only where not everything is seen.
-template <bool Whole>
-PENSTOCK_AVX512_BF16_INLINE void score_block(const ScoreBlock& block, const SeenKeys& seen,
-                                             std::int64_t key) {
+// The products of four keys, to be made probabilities and gradients by results().
+struct ScoreSums {
   __m512 scores[kScoreRows][2], grads[kScoreRows][2];
-  clear(scores);
-  clear(grads);
+};
+
+PENSTOCK_AVX512_BF16_INLINE void multiply_scores(const ScoreBlock& block, ScoreSums& sums) {
+  clear(sums.scores);
+  clear(sums.grads);
   for (std::int64_t step = 0; step < block.words; ++step) {
     const Word *at_query = block.queries + step * kPanel, *at_grad = block.grads + step * kPanel;
     const __m512bh query[2] = {pairs(at_query), pairs(at_query + 16)};
@@ -46,13 +57,20 @@ PENSTOCK_AVX512_BF16_INLINE void score_block(const ScoreBlock& block, const Seen
 #pragma GCC unroll 16
     for (int row = 0; row < kScoreRows; ++row) {
       const __m512bh k = spread(block.keys[row * block.words + step]);
-      scores[row][0] = _mm512_dpbf16_ps(scores[row][0], k, query[0]);
-      scores[row][1] = _mm512_dpbf16_ps(scores[row][1], k, query[1]);
+      sums.scores[row][0] = _mm512_dpbf16_ps(sums.scores[row][0], k, query[0]);
+      sums.scores[row][1] = _mm512_dpbf16_ps(sums.scores[row][1], k, query[1]);
       const __m512bh v = spread(block.values[row * block.words + step]);
-      grads[row][0] = _mm512_dpbf16_ps(grads[row][0], v, grad[0]);
-      grads[row][1] = _mm512_dpbf16_ps(grads[row][1], v, grad[1]);
+      sums.grads[row][0] = _mm512_dpbf16_ps(sums.grads[row][0], v, grad[0]);
+      sums.grads[row][1] = _mm512_dpbf16_ps(sums.grads[row][1], v, grad[1]);
     }
   }
+}
+
+// The first of the four keys is `key` of the chunk; `seen` is read only where not everything is seen.
+template <class Power, bool Whole>
+PENSTOCK_AVX512_BF16_INLINE void write_results(const ScoreBlock& block, ScoreSums& sums, const SeenKeys& seen,
+                                               std::int64_t key) {
+  auto& [scores, grads] = sums;
   const __m512 scale = _mm512_set1_ps(block.scale_of_two);
 #pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {
@@ -66,7 +84,7 @@ PENSTOCK_AVX512_BF16_INLINE void score_block(const ScoreBlock& block, const Seen
         mask = _mm512_cmple_epi32_mask(_mm512_load_si512(seen.first + 16 * half), keys) &
                _mm512_cmpge_epi32_mask(_mm512_load_si512(seen.last + 16 * half), keys);
       }
-      gradients(scale, log_sum_exp, delta, mask, scores[row][half], grads[row][half]);
+      gradients<Power>(scale, log_sum_exp, delta, mask, scores[row][half], grads[row][half]);
     }
   }
   // Words of a pair of keys alternate between their rows.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "nn/kernels/cpu/attention/avx512_choice.h"
+#include "nn/kernels/cpu/attention/amx_forward.h"
 #include "nn/kernels/cpu/attention/avx512_forward.h"
+#include "nn/kernels/cpu/attention/bf16_choice.h"
 #include "nn/kernels/cpu/attention/forward_loop.h"
 #include "nn/kernels/cpu/attention/tiled.h"
 #include "nn/kernels/cpu/attention/tiles.h"
@@ -150,8 +151,14 @@ AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::
 AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const Visible& visible) {
   if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16) {
-    if (avx512::fits(query)) return avx512::attend(query, key, value, visible);
-    return forward<c10::BFloat16>(query, key, value, visible);
+    switch (bf16_attention(query)) {
+      case Bf16Attention::Brgemm:
+        return forward<c10::BFloat16>(query, key, value, visible);
+      case Bf16Attention::Avx512:
+        return avx512::attend(query, key, value, visible);
+      case Bf16Attention::Amx:
+        return amx::attend(query, key, value, visible);
+    }
   }
   return forward<float>(query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), visible);
 }
@@ -160,7 +167,9 @@ void softmax_tile(const at::Tensor& scores, at::Tensor& probabilities) {
   const float* from = scores.const_data_ptr<float>();
   const float scale = static_cast<float>(kLogOfE);
   if (probabilities.scalar_type() == at::kBFloat16) {
-    if (avx512::fits(probabilities)) return avx512::softmax_tile(scores, probabilities);
+    const Bf16Attention chosen = bf16_attention(probabilities);
+    if (chosen == Bf16Attention::Avx512) return avx512::softmax_tile(scores, probabilities);
+    if (chosen == Bf16Attention::Amx) return amx::softmax_tile(scores, probabilities);
     auto* to = probabilities.data_ptr<c10::BFloat16>();
     for (std::int64_t i = 0; i < scores.numel(); i += kKeys)
       exponentiate(from + i, kKeys, kKeys, scale, scale * greatest(from + i, kKeys), to + i);

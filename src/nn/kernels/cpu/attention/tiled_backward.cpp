@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nn/kernels/cpu/attention/amx_backward.h"
 #include "nn/kernels/cpu/attention/avx512_backward.h"
-#include "nn/kernels/cpu/attention/avx512_choice.h"
 #include "nn/kernels/cpu/attention/backward_loop.h"
+#include "nn/kernels/cpu/attention/bf16_choice.h"
 #include "nn/kernels/cpu/attention/tiled.h"
 #include "nn/kernels/cpu/tiled_products.h"
 
@@ -134,8 +135,14 @@ AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at
                                          const at::Tensor& key, const at::Tensor& value,
                                          const AttentionPart& merged, const Visible& visible) {
   if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16) {
-    if (avx512::fits(query)) return avx512::attend_backward(grad_output, query, key, value, merged, visible);
-    return backward<c10::BFloat16>(grad_output, query, key, value, merged, visible);
+    switch (bf16_attention(query)) {
+      case Bf16Attention::Brgemm:
+        return backward<c10::BFloat16>(grad_output, query, key, value, merged, visible);
+      case Bf16Attention::Avx512:
+        return avx512::attend_backward(grad_output, query, key, value, merged, visible);
+      case Bf16Attention::Amx:
+        return amx::attend_backward(grad_output, query, key, value, merged, visible);
+    }
   }
   const auto single = [](const at::Tensor& x) { return x.to(at::kFloat); };
   return backward<float>(single(grad_output), single(query), single(key), single(value),
