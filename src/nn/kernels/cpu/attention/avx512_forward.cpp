@@ -6,7 +6,16 @@
 namespace penstock::nn::kernels::avx512 {
 namespace {
 
-PENSTOCK_AVX512_BF16_INLINE void score_block(const QueryBlock& block, const SeenByBlock& seen,
+using Seen = SeenByBlock<kBlock>;
+using Running = RunningSoftmax<kBlock>;
+
+// A block of eight queries and the keys of one step, on the way to the output.
+struct Buffers {
+  float* scores;                 // [8, kKeys]
+  c10::BFloat16* probabilities;  // [8, kKeys]
+};
+
+PENSTOCK_AVX512_BF16_INLINE void score_block(const QueryBlock<kBlock>& block, const Seen& seen, float* to,
                                              __m512 (&greatest)[kBlock]) {
   const std::int64_t query_words = block.width / 2;
 #pragma GCC unroll 16
@@ -17,7 +26,7 @@ PENSTOCK_AVX512_BF16_INLINE void score_block(const QueryBlock& block, const Seen
     multiply_block(block.query, query_words, query_words, block.keys + column * query_words, sums);
 #pragma GCC unroll 16
     for (int row = 0; row < kBlock; ++row) {
-      float* scores = block.scores + row * kKeys + column;
+      float* scores = to + row * kKeys + column;
       _mm512_storeu_ps(scores, sums[row][0]);
       _mm512_storeu_ps(scores + 16, sums[row][1]);
       raise(greatest[row], sums[row], seen, row, column);
@@ -25,9 +34,30 @@ PENSTOCK_AVX512_BF16_INLINE void score_block(const QueryBlock& block, const Seen
   }
 }
 
+// Scores to probabilities; `greatest` of each row are the maxima of its scores. Returns the factors of what
+// was summed before.
+template <bool Masked>
+PENSTOCK_AVX512_BF16_INLINE void softmax_block(const Buffers& buffers, const Seen& seen, float scale,
+                                               const __m512 (&greatest)[kBlock], Running& running,
+                                               float (&keep)[kBlock]) {
+  float maxima[kBlock];
+  for (int row = 0; row < kBlock; ++row)
+    maxima[row] = std::max(running.maximum[row], scale * _mm512_reduce_max_ps(greatest[row]));
+  const __m256 before = _mm256_loadu_ps(running.maximum.data());
+  const __m512 change = _mm512_castps256_ps512(_mm256_sub_ps(before, _mm256_loadu_ps(maxima)));
+  _mm256_storeu_ps(keep, _mm512_castps512_ps256(ByIntegers::of_two(change)));
+  for (int row = 0; row < kBlock; ++row) {
+    if (seen.rows[row].none()) keep[row] = 1.0f;  // and its maximum stays
+    const __m512 sum = exponentiate_row<ByIntegers, Masked>(buffers.scores + row * kKeys, seen, row, scale,
+                                                            maxima[row], buffers.probabilities + row * kKeys);
+    running.sum[row] = keep[row] * running.sum[row] + _mm512_reduce_add_ps(sum);
+    running.maximum[row] = maxima[row];
+  }
+}
+
 // output = keep·output + probabilities · values.
-PENSTOCK_AVX512_BF16_INLINE void sum_values(const QueryBlock& block, const SeenByBlock& seen,
-                                            const float (&keep)[kBlock]) {
+PENSTOCK_AVX512_BF16_INLINE void sum_values(const QueryBlock<kBlock>& block, const Seen& seen,
+                                            const c10::BFloat16* probabilities, const float (&keep)[kBlock]) {
   const std::int64_t begin = seen.first_column() / 2, steps = (seen.any.until + 1) / 2 - begin;
   for (std::int64_t column = 0; column < block.width; column += kPanel) {
     __m512 sums[kBlock][2];
@@ -39,7 +69,7 @@ PENSTOCK_AVX512_BF16_INLINE void sum_values(const QueryBlock& block, const SeenB
       sums[row][1] = _mm512_mul_ps(factor, _mm512_loadu_ps(output + 16));
     }
     const Word* values = block.values + column * block.value_steps + begin * kPanel;
-    multiply_block(words(block.probabilities) + begin, kKeys / 2, steps, values, sums);
+    multiply_block(words(probabilities) + begin, kKeys / 2, steps, values, sums);
 #pragma GCC unroll 16
     for (int row = 0; row < kBlock; ++row) {
       float* output = block.output + row * block.width + column;
@@ -49,31 +79,36 @@ PENSTOCK_AVX512_BF16_INLINE void sum_values(const QueryBlock& block, const SeenB
   }
 }
 
-PENSTOCK_AVX512_BF16 void attend_block(const QueryBlock& block, const SeenByBlock& seen, float scale,
-                                       RunningSoftmax& running) {
+PENSTOCK_AVX512_BF16 void attend_block(const QueryBlock<kBlock>& block, const Seen& seen,
+                                       const Buffers& buffers) {
   __m512 greatest[kBlock];
-  score_block(block, seen, greatest);
+  score_block(block, seen, buffers.scores, greatest);
   float keep[kBlock];
-  softmax_block<ByIntegers>(block.scores, seen, scale, greatest, running, block.probabilities, keep);
-  sum_values(block, seen, keep);
+  (seen.masks() ? softmax_block<true> : softmax_block<false>)(buffers, seen, block.scale, greatest,
+                                                              *block.running, keep);
+  sum_values(block, seen, buffers.probabilities, keep);
 }
 
-PENSTOCK_AVX512_BF16 void softmax_alone(const float* scores, const SeenByBlock& seen,
-                                        c10::BFloat16* probabilities) {
+PENSTOCK_AVX512_BF16 void softmax_alone(const Buffers& buffers, const Seen& seen) {
   __m512 greatest[kBlock];
-  find_greatest(scores, seen, greatest);
-  RunningSoftmax running{};
+  for (int row = 0; row < kBlock; ++row)
+    greatest[row] = greatest_of<false>(buffers.scores + row * kKeys, seen, row);
+  Running running{};
   float keep[kBlock];
-  softmax_block<ByIntegers>(scores, seen, static_cast<float>(kLogOfE), greatest, running, probabilities,
-                            keep);
+  softmax_block<false>(buffers, seen, static_cast<float>(kLogOfE), greatest, running, keep);
 }
 
-struct Products {
-  static constexpr std::int64_t kRows = kBlock;
-  static void attend(const QueryBlock& block, const std::array<SeenByBlock, 1>& seen, float scale,
-                     RunningSoftmax* running) {
-    attend_block(block, seen[0], scale, *running);
+class Products {
+ public:
+  static constexpr std::int64_t kRows = kBlock, kStep = kKeys, kTile = kQueries;
+
+  void add(const QueryBlock<kBlock>& block, const Seen& seen) {
+    attend_block(block, seen, {scores_.get(), probabilities_.get()});
   }
+
+ private:
+  Scratch<c10::BFloat16> probabilities_ = scratch<c10::BFloat16>(kRows * kStep);
+  Scratch<float> scores_ = scratch<float>(kRows * kStep);
 };
 
 }  // namespace
@@ -84,9 +119,12 @@ AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::T
 }
 
 void softmax_tile(const at::Tensor& scores, at::Tensor& probabilities) {
+  Seen seen;
+  seen.rows.fill({0, kKeys});
+  seen.finish();
+  const at::Tensor copy = scores.clone();
   for (std::int64_t i = 0; i < scores.numel(); i += kBlock * kKeys)
-    softmax_alone(scores.const_data_ptr<float>() + i, whole_tile(),
-                  probabilities.data_ptr<c10::BFloat16>() + i);
+    softmax_alone({copy.data_ptr<float>() + i, probabilities.data_ptr<c10::BFloat16>() + i}, seen);
 }
 
 }  // namespace penstock::nn::kernels::avx512

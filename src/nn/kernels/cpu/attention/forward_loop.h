@@ -74,8 +74,8 @@ inline std::int64_t alternating(std::int64_t index, std::int64_t count) {
   return index % 2 == 0 ? index / 2 : count - 1 - index / 2;
 }
 
-// Packed(extent, key, value) is made once; a task's Tile(extent, packed, visible) attends one tile of queries
-// after another: attend(QueryTile<Element>, place).
+// Packed(extent, key, value) is made once; a task's Tile(extent, packed, visible) attends one tile of up to
+// Tile::kTile queries after another: attend(QueryTile<Element>, place).
 template <class Element, class Packed, class Tile>
 AttentionPart attend_by_query_tiles(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                     const Visible& visible) {
@@ -89,15 +89,15 @@ AttentionPart attend_by_query_tiles(const at::Tensor& query, const at::Tensor& k
   const auto queries = read_heads<Element>(query);
   const Heads<float> outputs{part.output.data_ptr<float>(), part.output.strides()};
   float* log_sum_exp = part.log_sum_exp.data_ptr<float>();
-  const std::int64_t tiles = extent.query_tiles();
+  const std::int64_t tiles = (extent.queries + Tile::kTile - 1) / Tile::kTile;
   at::parallel_for(0, extent.sequences * extent.heads * tiles, 1, [&](std::int64_t begin, std::int64_t end) {
     Tile work(extent, packed, visible);
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t place = task / tiles, tile = alternating(task % tiles, tiles);
       const std::int64_t sequence = place / extent.heads, head = place % extent.heads;
-      const std::int64_t first = tile * kQueries;
+      const std::int64_t first = tile * Tile::kTile, rows = std::min(Tile::kTile, extent.queries - first);
       work.attend(
-          {sequence, queries.at(sequence, head, first), queries.stride(), first, extent.queries_of(tile),
+          {sequence, queries.at(sequence, head, first), queries.stride(), first, rows,
            outputs.at(sequence, head, first), outputs.stride(), log_sum_exp + place * extent.queries + first},
           sequence * extent.kv_heads + head / extent.group());
     }

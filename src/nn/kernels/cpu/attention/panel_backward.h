@@ -222,10 +222,10 @@ class PanelBackward {
   const Extent& extent_;
   Mask mask_;
   FirstKeys first_keys_;
-  std::unique_ptr<Element[]> keys_;
+  Scratch<Element> keys_;
   Element *values_, *keys_transposed_;
-  std::unique_ptr<float[]> sums_;  // [kKeys, d] of keys, then of values
-  std::unique_ptr<Element[]> probabilities_;
+  Scratch<float> sums_;  // [kKeys, d] of keys, then of values
+  Scratch<Element> probabilities_;
   Element *grad_scores_, *paired_;
 };
 

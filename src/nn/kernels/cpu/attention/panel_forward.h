@@ -39,47 +39,49 @@ class Panels {
   KeyRoom<c10::BFloat16> packed_;
 };
 
-// What a block of `rows` queries and a tile of keys have.
+// What a block of queries and the keys of one step have.
+template <std::int64_t Rows>
 struct QueryBlock {
   const avx512::Word *query, *keys, *values;
-  std::int64_t width, value_steps;  // steps of a panel of values
-  float *scores, *output;           // [rows, kKeys]; [rows, width]
-  c10::BFloat16* probabilities;     // [rows, kKeys]
+  std::int64_t width, value_steps;  // value_steps: of a panel of values
+  float* output;                    // [rows, width]
+  avx512::RunningSoftmax<Rows>* running;
+  float scale;  // of scores as powers of two
 };
 
-// A task's queries, padded to blocks, and their running softmax. Products::attend(QueryBlock, what each eight
-// queries of it see, scale, their running softmaxes) takes Products::kRows queries, a multiple of eight; an
-// object of Products lives as long as the task.
+// A task's queries, padded to blocks of Products::kRows, and their running softmax, over steps of
+// Products::kStep keys, whole panels of a tile, which Products::add(QueryBlock, what its queries see) takes
+// one after another. An object of Products lives as long as the task.
 template <class Products>
 class PanelForward {
   using Element = c10::BFloat16;
 
  public:
+  static constexpr std::int64_t kTile = Products::kTile;  // queries
+
   PanelForward(const Extent& extent, const Panels& panels, const Visible& visible)
       : extent_(extent),
         panels_(panels),
         mask_(visible.mask),
         first_keys_(visible),
-        query_(scratch<Element>(kQueries * extent.width)),
-        probabilities_(scratch<Element>(kRows * kKeys)),
-        scores_(scratch<float>(kRows * kKeys)),
-        output_(scratch<float>(kQueries * extent.width)) {}
+        query_(scratch<Element>(kTile * extent.width)),
+        output_(scratch<float>(kTile * extent.width)) {
+    whole_.rows.fill({0, kStep});
+    whole_.finish();
+  }
 
   void attend(const QueryTile<Element>& tile, std::int64_t place) {
     begin(tile);
-    const std::int64_t least = std::max<std::int64_t>(first_keys_.of(tile.sequence, tile.first), 0);
-    for (std::int64_t keys = least / kKeys; keys < extent_.key_tiles(); ++keys) {
-      if (seen_keys(mask_, tile.first + tile.rows - 1, keys * kKeys, extent_.keys_of(keys)) <= 0) continue;
+    const std::int64_t first = std::max<std::int64_t>(first_keys_.of(tile.sequence, tile.first), 0);
+    const std::int64_t end = seen_keys(mask_, tile.first + tile.rows - 1, 0, extent_.keys);
+    for (std::int64_t keys = first / kStep * kStep; keys < end; keys += kStep) {
       for (std::int64_t row = 0; row < tile.rows; row += kRows) attend_keys(tile, row, place, keys);
     }
-    for (std::int64_t row = 0; row < tile.rows; ++row) {
-      const avx512::RunningSoftmax& running = running_[row / avx512::kBlock];
-      finish_row(tile, row, running.maximum[row % avx512::kBlock], running.sum[row % avx512::kBlock]);
-    }
+    for (std::int64_t row = 0; row < tile.rows; ++row) finish_row(tile, row);
   }
 
  private:
-  static constexpr std::int64_t kRows = Products::kRows, kGroups = kRows / avx512::kBlock;
+  static constexpr std::int64_t kRows = Products::kRows, kStep = Products::kStep;
 
   void begin(const QueryTile<Element>& tile) {
     const std::int64_t rows = avx512::up(tile.rows, kRows), width = extent_.width;
@@ -87,46 +89,44 @@ class PanelForward {
       std::copy_n(tile.query + row * tile.query_stride, width, query_.get() + row * width);
     std::fill_n(query_.get() + tile.rows * width, (rows - tile.rows) * width, Element(0));
     std::fill_n(output_.get(), rows * width, 0.0f);
-    for (avx512::RunningSoftmax& running : running_) {
-      running.maximum.fill(-INFINITY);
-      running.sum.fill(0.0f);
-    }
+    for (std::int64_t row = 0; row < rows; row += kRows) running_[row / kRows].begin();
   }
 
-  // The queries of one block, from `first` of the tile on.
+  // The block of queries from `first` of the tile on, and the step whose first key of the chunk is `keys`.
   void attend_keys(const QueryTile<Element>& tile, std::int64_t first, std::int64_t place,
                    std::int64_t keys) {
-    std::array<avx512::SeenByBlock, kGroups> seen;
-    const std::int64_t count = extent_.keys_of(keys);
-    bool any = false;
+    const std::int64_t rows = std::min(kRows, tile.rows - first), query = tile.first + first;
+    const std::int64_t count = std::min(kStep, extent_.keys - keys), in_tile = keys % kKeys;
+    if (seen_keys(mask_, query + rows - 1, keys, count) == 0) return;
+    const QueryBlock<kRows> block{avx512::words(query_.get() + first * extent_.width),
+                                  panels_.keys(place, keys / kKeys) + in_tile * extent_.width / 2,
+                                  panels_.values(place, keys / kKeys) + in_tile / 2 * avx512::kPanel,
+                                  extent_.width,
+                                  avx512::up(extent_.keys_of(keys / kKeys), avx512::kPanel) / 2,
+                                  output_.get() + first * extent_.width,
+                                  &running_[first / kRows],
+                                  extent_.scale_of_two()};
+    const bool whole = count == kStep && first_keys_.of(tile.sequence, query + rows - 1) <= keys &&
+                       seen_keys(mask_, query, keys, count) == count;
+    if (whole) return products_.add(block, whole_);
+    avx512::SeenByBlock<kRows> seen;
     for (std::int64_t row = 0; row < kRows; ++row) {
-      const std::int64_t query = tile.first + std::min(first + row, tile.rows - 1);  // padding sees the same
-      const std::int64_t from = first_keys_.of(tile.sequence, query) - keys * kKeys;
-      seen[row / avx512::kBlock].rows[row % avx512::kBlock] = {std::max<std::int64_t>(from, 0),
-                                                               seen_keys(mask_, query, keys * kKeys, count)};
+      const std::int64_t position = query + std::min(row, rows - 1);  // padding sees the same
+      const std::int64_t from = first_keys_.of(tile.sequence, position) - keys;
+      seen.rows[row] = {std::max<std::int64_t>(from, 0), seen_keys(mask_, position, keys, count)};
     }
-    for (avx512::SeenByBlock& group : seen) {
-      group.finish();
-      any = any || !group.any.none();
-    }
-    if (!any) return;
-    const QueryBlock block{avx512::words(query_.get() + first * extent_.width),
-                           panels_.keys(place, keys),
-                           panels_.values(place, keys),
-                           extent_.width,
-                           avx512::up(count, avx512::kPanel) / 2,
-                           scores_.get(),
-                           output_.get() + first * extent_.width,
-                           probabilities_.get()};
-    Products::attend(block, seen, extent_.scale_of_two(), running_.data() + first / avx512::kBlock);
+    seen.finish();
+    if (!seen.any.none()) products_.add(block, seen);
   }
 
-  void finish_row(const QueryTile<Element>& tile, std::int64_t row, float maximum, float sum) {
+  void finish_row(const QueryTile<Element>& tile, std::int64_t row) {
+    const avx512::RunningSoftmax<kRows>& running = running_[row / kRows];
     const float* from = output_.get() + row * extent_.width;
     float* output = tile.output + row * tile.output_stride;
+    const float sum = running.sum[row % kRows];
     const float factor = sum == 0 ? 0.0f : 1.0f / sum;  // 0: it sees no key
     for (std::int64_t i = 0; i < extent_.width; ++i) output[i] = factor * from[i];
-    tile.log_sum_exp[row] = log_sum_exp(maximum, sum);
+    tile.log_sum_exp[row] = log_sum_exp(running.maximum[row % kRows], sum);
   }
 
   Products products_;
@@ -134,9 +134,10 @@ class PanelForward {
   const Panels& panels_;
   Mask mask_;
   FirstKeys first_keys_;
-  std::unique_ptr<Element[]> query_, probabilities_;
-  std::unique_ptr<float[]> scores_, output_;
-  std::array<avx512::RunningSoftmax, kQueries / avx512::kBlock> running_{};
+  Scratch<Element> query_;
+  Scratch<float> output_;
+  avx512::SeenByBlock<kRows> whole_;  // of a step that all queries see whole
+  std::array<avx512::RunningSoftmax<kRows>, kTile / kRows> running_;
 };
 
 template <class Products>

@@ -62,6 +62,8 @@ class PackedKeys {
 template <class Element>
 class ForwardTile {
  public:
+  static constexpr std::int64_t kTile = kQueries;
+
   ForwardTile(const Extent& extent, const PackedKeys<Element>& packed, const Visible& visible)
       : extent_(extent),
         packed_(packed),
@@ -134,8 +136,8 @@ class ForwardTile {
   const PackedKeys<Element>& packed_;
   Mask mask_;
   FirstKeys first_keys_;
-  std::unique_ptr<float[]> scores_;
-  std::unique_ptr<Element[]> probabilities_;
+  Scratch<float> scores_;
+  Scratch<Element> probabilities_;
   std::array<float, kQueries> maximum_{}, sum_{};  // maximum: of scores as powers of two
 };
 

@@ -119,8 +119,8 @@ class BackwardTile {
   Mask mask_;
   FirstKeys first_keys_;
   std::int64_t elements_;
-  std::unique_ptr<float[]> floats_;
-  std::unique_ptr<Element[]> elements_of_type_, keys_transposed_;
+  Scratch<float> floats_;
+  Scratch<Element> elements_of_type_, keys_transposed_;
 };
 
 template <class Element>
