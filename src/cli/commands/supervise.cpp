@@ -119,10 +119,12 @@ std::vector<NamedHost> without(const std::vector<NamedHost>& all, const std::vec
 
 void require_all(const Command& command, const NamedHosts& named) {
   require_slots(command, named);
-  const std::vector<NamedHost> answer = hosts_that_answer(command, named);
-  if (answer.size() < named.hosts.size())
-    throw InputError("mpirun starts nothing on " + names_of(without(named.hosts, answer)) + ", named by " +
-                     command[named.option] + "; leave out what is not there");
+  std::vector<NamedHost> missing = without(named.hosts, hosts_that_answer(command, named));
+  // Those whose link has just come back, or that are very busy, may answer only the second time.
+  if (!missing.empty()) missing = without(missing, hosts_that_answer(command, {named.option, missing}));
+  if (!missing.empty())
+    throw InputError("mpirun starts nothing on " + names_of(missing) + ", named by " + command[named.option] +
+                     "; leave out what is not there");
 }
 
 // The command for another attempt: on the hosts that answer, if the run's mesh follows the ranks; else it
