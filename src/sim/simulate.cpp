@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/interruption.h"
-#include "sim/channel_table.h"
 #include "sim/deadlock.h"
 #include "sim/fifo.h"
 #include "sim/meetings.h"
+#include "sim/peer_link.h"
 #include "sim/simulate_exchange.h"
 
 namespace penstock::sim {
@@ -26,19 +26,6 @@ constexpr Seconds kPending = -1;  // end of an op that has not ended (yet); time
 constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 using schedule::kLanes;
 
-// Messages to one peer on one channel: either some have arrived or some receives wait, never both.
-struct Mailbox {
-  Fifo<Seconds> arrivals;
-  Fifo<std::uint32_t> waiting;  // ops of the peer
-};
-
-// To one peer, shared by the channels.
-struct Link {
-  int peer = 0;
-  Seconds free = 0;
-  std::array<Mailbox, schedule::kChannels> mailboxes;
-};
-
 struct Device {
   int number = 0;
   const schedule::DeviceProgram* list = nullptr;
@@ -51,12 +38,12 @@ struct Device {
   std::array<Seconds, kLanes> ready{};      // when the lane takes its next op; kPending: not known
   std::array<std::uint32_t, kLanes> met{};  // the collective that holds the lane, where ready is pending
   std::array<Fifo<std::uint32_t>, kLanes> deferred;  // wide: ops looked at that wait, per lane
-  std::vector<Link> links;                           // outgoing
+  std::vector<PeerLink> links;                       // outgoing
 
   // Devices have few peers, so a search through a short list wins over a map. The reference holds until
   // another link is made.
-  Link& link_to(int peer) {
-    for (Link& link : links) {
+  PeerLink& link_to(int peer) {
+    for (PeerLink& link : links) {
       if (link.peer == peer) return link;
     }
     return links.emplace_back(peer);
@@ -95,29 +82,37 @@ class Run {
       Device& device = devices_[to_advance_.front()];
       to_advance_.pop_front();
       device.queued = false;
+      if (!to_advance_.empty()) fetch(devices_[to_advance_.front()]);
       device.wide ? advance_lanes(device) : advance(device);
+    }
+  }
+
+  // Devices take turns after a few ops each, and more of them than the first-level cache holds or a processor
+  // follows in memory by itself. So each fetches its own ops of two or three turns on from memory (advance),
+  // and what the next device begins with from the second-level cache (fetch). GCC takes a function that only
+  // fetches for one without effect and drops its calls, unless it is inlined before.
+  [[gnu::always_inline]] static void fetch(const Device& device) {
+    const Op* op = device.list->ops.data() + device.next;
+    for (const int i : {0, 2, 4}) __builtin_prefetch(op + i);  // two are a line
+    __builtin_prefetch(device.events.data() + device.next, 1);
+    for (const PeerLink& link : device.links) {
+      for (const Channel channel : {Channel::Forward, Channel::Backward})
+        __builtin_prefetch(&link.mailboxes[static_cast<std::size_t>(channel)]);
     }
   }
 
   // The quick way: ops in issue order until one must wait.
   void advance(Device& device) {
-    const auto count = static_cast<std::uint32_t>(device.list->ops.size());
+    constexpr std::uint32_t kAhead = 24;  // ops; 16 to 32 take the same time
+    const auto& [ops, after] = *device.list;
+    const auto count = static_cast<std::uint32_t>(ops.size());
     std::uint32_t next = device.next;
-    while (next < count && try_run(device, next)) ++next;
-    device.next = next;
-    if (next < count) fetch_ahead(device);
-  }
-
-  // Devices take turns after a few ops each, and more of them than a processor follows in memory by itself:
-  // what a device needs next comes nearer while the others run.
-  static void fetch_ahead(const Device& device) {
-    constexpr std::uint32_t kOps = 12, kOpsOfLine = 2;
-    const std::vector<Op>& ops = device.list->ops;
-    __builtin_prefetch(device.list->after.data() + ops[device.next].after_begin + kOps);
-    for (std::uint32_t i = kOpsOfLine; i < kOps; i += kOpsOfLine) {
-      __builtin_prefetch(ops.data() + device.next + i);
-      __builtin_prefetch(device.events.data() + device.next + i, 1);
+    for (; next < count && try_run(device, next); ++next) {
+      __builtin_prefetch(ops.data() + next + kAhead);
+      __builtin_prefetch(after.data() + ops[next].after_begin + kAhead);
+      __builtin_prefetch(device.events.data() + next + kAhead, 1);
     }
+    device.next = next;
   }
 
   // The thorough way, needed only when no device gets on by the quick one: lanes overtake each other.
@@ -196,7 +191,7 @@ class Run {
     PENSTOCK_CHECK(op.peer >= 0 && op.peer < program_.device_count(),
                    "a send goes to a device of the program");
     const Transfer transfer = costs_.transfer(device.number, index, op);
-    Link& link = device.link_to(op.peer);
+    PeerLink& link = device.link_to(op.peer);
     link.free = std::max(link.free, start) + transfer.occupied;
     const Seconds arrival = link.free + transfer.latency;
     Device& peer = devices_[op.peer];
@@ -212,7 +207,7 @@ class Run {
   }
 
   void receive(Device& device, std::uint32_t index, const Op& op, Event& event) {
-    Link& link = devices_[op.peer].link_to(device.number);
+    PeerLink& link = devices_[op.peer].link_to(device.number);
     Mailbox& mailbox = link.mailboxes[static_cast<std::size_t>(channel_of(op.kind))];
     if (mailbox.arrivals.empty()) {
       mailbox.waiting.push_back(index);
