@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "model/slices.h"
 #include "plan/answer.h"
+#include "plan/published/confidence.h"
 #include "plan/run_file.h"
 #include "python/bindings.h"
 #include "python/interruption.h"
@@ -114,8 +115,11 @@ void add_plans(nb::module_& module) {
   module.def("add_description_home", &run::add_description_home);
   module.def("answer", &answer);
   nb::class_<Answer>(module, "Answer")
-      .def("to_json", [](const Answer& self) { return plan::print_plan_json(self.plan); })
-      .def("to_text", [](const Answer& self) { return plan::print_plan(self.plan); })
+      .def("to_json", [](const Answer& self) { return plan::print_answer_json(self.question, self.plan); })
+      .def("to_text",
+           [](const Answer& self) {
+             return plan::print_plan(self.plan) + print(plan::confidence_in(self.question, self.plan));
+           })
       .def_prop_ro("question", [](const Answer& self) { return plan::print_question(self.plan); })
       .def_prop_ro("assumed", [](const Answer& self) { return self.question.assumed; })
       .def("layout",

@@ -2,6 +2,7 @@
 // Files that describe machines and programs by name: hardware/NAME.toml, engines/NAME.toml, or a path.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -28,6 +29,12 @@ void override_description(std::span<const std::string> words, const OptionTable&
 
 // The sizes in a Hugging Face config.json, or in the one of a folder.
 model::Shape read_model_sizes(const std::string& path);
+
+// Any file of that name in the first of those folders that has one, such as engines/checked.csv.
+struct DescriptionText {
+  std::string path, text;
+};
+std::optional<DescriptionText> read_beside_descriptions(const std::string& kind, const std::string& file);
 
 // The first of those folders that is there. Throws InputError where none is.
 std::string description_folder(const std::string& kind);

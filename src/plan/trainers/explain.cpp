@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "plan/answer.h"
+#include "plan/published/confidence.h"
 #include "plan/trainers/changes.h"
 #include "plan/trainers/megatron.h"
 #include "plan/trainers/torchtitan.h"
@@ -26,7 +27,7 @@ Explained explain_configuration(const Today& today) {
   const Candidate& candidate = plan.result.best.front();
   if (const auto why = refusal_of(*question.trainer, question.workload, candidate.layout))
     throw InputError(*why);
-  return {explain_today(plan, question), candidate.memory.fits};
+  return {explain_today(plan, question) + print(confidence_in(question, plan)), candidate.memory.fits};
 }
 
 }  // namespace penstock::plan

@@ -119,13 +119,20 @@ class Plan:
         return self._told["rejected"]
 
     @property
+    def interval(self) -> Optional[dict[str, Any]]:
+        """Where the first's step lies with eight of ten such runs: low_s and high_s (seconds), from the errors on the `runs`
+        published runs most like it, which were left out of the fit; own_engine: they are of its own engine; outside: in words,
+        where nothing published is like the question. None where nothing is published: on CPUs."""
+        return self._told.get("interval")
+
+    @property
     def why(self) -> str:
         """Why the first is first: every term of its step, and its memory."""
         return self.best[0].why
 
     def to_json(self) -> str:
-        """What `penstock plan --json` prints, without its intervals by published runs."""
-        return self._core.to_json()
+        """What `penstock plan --json` prints, without a line break at its end."""
+        return self._core.to_json().rstrip("\n")
 
     def __repr__(self) -> str:
         return self._core.to_text()
