@@ -56,6 +56,10 @@ Words parse_description(const std::string& text, const std::string& origin, cons
   return files::read_toml(text, origin, table);
 }
 
+std::vector<GivenValue> parse_values(const std::string& text, const std::string& origin) {
+  return files::read_toml_values(text, origin);
+}
+
 void override_description(std::span<const std::string> words, const OptionTable& table) {
   files::apply_overrides(words, table);
 }

@@ -21,10 +21,11 @@ std::string find_description(const std::string& kind, const std::string& name, c
 void add_description_home(const std::string& folder);
 
 // Reads such a file, or a text of its form, into the table's targets; returns the keys given, as
-// "section.key". Then "--section.key=value" words. Throw InputError that names file, line and key, as
-// files/option_file.h.
+// "section.key". All values of a text with other keys. "--section.key=value" words. Throw InputError that
+// names file, line and key, as files/option_file.h.
 Words read_description(const std::string& path, const OptionTable& table);
 Words parse_description(const std::string& text, const std::string& origin, const OptionTable& table);
+std::vector<GivenValue> parse_values(const std::string& text, const std::string& origin);
 void override_description(std::span<const std::string> words, const OptionTable& table);
 
 // The sizes in a Hugging Face config.json, or in the one of a folder.

@@ -17,13 +17,18 @@ Explained explain_configuration(const Today& today) {
   options.memory.limit = today.limit;
   options.memory.offload = {0, ""};
   options.cluster.engine = today.megatron.empty() ? "torchtitan" : "megatron";
+  Beyond beyond;
   if (today.megatron.empty()) {
-    read_torchtitan(today.torchtitan, today.origin, options);
+    beyond = read_torchtitan(today.torchtitan, today.origin, options);
   } else {
     read_megatron(today.megatron, options);
   }
-  const Question question = settled(options, "");
-  const Plan plan = answer_for_layout(question);
+  Question question = settled(options, "");
+  apply(beyond, question);
+  Layout layout = layout_of(question.options, question.workload, question.cluster);
+  apply(beyond, question.workload, layout);
+  adapt(*question.trainer, layout);
+  const Plan plan = answer_for_layout(question, layout);
   const Candidate& candidate = plan.result.best.front();
   if (const auto why = refusal_of(*question.trainer, question.workload, candidate.layout))
     throw InputError(*why);
