@@ -133,6 +133,10 @@ model::DeviceMemory device_memory(const Workload& workload, const Layout& layout
                               layout.mesh.tensor * as_double(accumulator_size(workload.precision));
   memory.gradients = rounded(gradient_bytes(parameters, workload.precision) + own_gradient);
   memory.optimizer = rounded(optimizer_bytes(parameters, layout.mesh, workload.precision));
+  if (!layout.shared.on && layout.shared.group == 1) {  // no replica leaves states to another
+    const model::LocalParameters own{parameters.dense, parameters.expert};
+    memory.optimizer = rounded(optimizer_bytes(own, mesh::Mesh{}, workload.precision));
+  }
   if (layout.shared.on) share_weights(workload, layout, parameters, rotation, memory);
   memory.activations = rounded(load.records * record.total() - gone - buffers);
   memory.copies = rounded(buffers);

@@ -31,7 +31,8 @@ struct SharedWeights {
   bool regathers = true;      // for the backward too; else they stay from the forward
   bool stays = false;         // gathered once a step, not for every micro-batch; does not regather
   std::optional<bool> asked;  // to regather: a configuration's own choice, in place of the trainer's (adapt)
-  std::int64_t group = 0;     // replicas with one set of states, with shared weights or without; 0: all
+  std::int64_t group = 0;     // replicas with one set of states, with shared weights or without; 0: all,
+                              // 1: each has its own
 
   friend bool operator==(const SharedWeights&, const SharedWeights&) = default;
 };

@@ -173,7 +173,8 @@ Seconds gradients_of_step(const Case& c) {
   const auto& mesh = c.layout.mesh;
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Replica, c.hardware.node.gpus);
   const Parameters count = local_parameters(c);
-  const double bytes = c.engine.shards_optimizer ? c.engine.gradient_bytes + 2 : 2 * c.engine.gradient_bytes;
+  const bool shards = c.engine.shards_optimizer && c.layout.shared.group != 1;
+  const double bytes = shards ? c.engine.gradient_bytes + 2 : 2 * c.engine.gradient_bytes;
   Seconds seconds = 0;
   if (!c.engine.gradient_overlap) {
     seconds = ring_pass(c.hardware, group, count.dense * bytes, /*gradients=*/true);

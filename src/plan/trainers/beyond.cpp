@@ -30,13 +30,17 @@ void apply(const Beyond& beyond, Question& question) {
   if (!beyond.model.empty()) question.workload.model.name = beyond.model;
   if (beyond.compiled) engine.elementwise *= engine.compiled;
   if (beyond.whole_experts) engine.folded_experts = true;
+  if (beyond.looped_experts) engine.grouped_experts = false;
 }
 
 void apply(const Beyond& beyond, const Workload& workload, Layout& layout) {
   layout.ends = beyond.ends;
   if (beyond.copies > 1) layout.shared.group = layout.mesh.replicas() / beyond.copies;
+  if (beyond.whole_states) layout.shared.group = 1;
   if (beyond.regathers) layout.shared.asked = *beyond.regathers;
   if (beyond.recomputed == Recomputed::EverySo) recompute_every(beyond.every, workload, layout);
+  if (beyond.recomputed == Recomputed::Scores) layout.recompute_scores = true;
+  if (beyond.recomputed == Recomputed::FirstOfStage) recompute_first(beyond.every, workload, layout);
   if (beyond.recomputed == Recomputed::EverySecondOp) recompute_every_second_product(workload, layout);
 }
 
@@ -47,6 +51,14 @@ void recompute_every(std::int64_t every, const Workload& workload, Layout& layou
   layout.keep = model::keep_of(model::Policy::Full);
   layout.others = model::keep_of(model::Policy::None);
   layout.recomputed = static_cast<double>(most / every) / static_cast<double>(most);
+}
+
+void recompute_first(std::int64_t layers, const Workload& workload, Layout& layout) {
+  const std::int64_t all = chunk_layers(workload, layout);
+  layout.recompute_scores = false;
+  layout.keep = model::keep_of(model::Policy::Full);
+  layout.others = model::keep_of(model::Policy::None);
+  layout.recomputed = static_cast<double>(std::min(layers, all)) / static_cast<double>(all);
 }
 
 void recompute_every_second_product(const Workload& workload, Layout& layout) {

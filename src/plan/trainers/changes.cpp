@@ -15,9 +15,13 @@ namespace {
 
 bool faster(const Change& a, const Change& b) { return a.candidate.step() < b.candidate.step(); }
 
+// Each replica has all states: Megatron-LM without its distributed optimizer.
+bool has_whole_states(const Layout& layout) { return !layout.shared.on && layout.shared.group == 1; }
+
 // Copies of what replicas share out.
 std::int64_t copies_of(const Layout& layout) {
-  return layout.shared.group > 0 ? layout.mesh.replicas() / layout.shared.group : 1;
+  return layout.shared.group > 0 && !has_whole_states(layout) ? layout.mesh.replicas() / layout.shared.group
+                                                              : 1;
 }
 
 // Replicas fill the cluster, in so many copies; false where they cannot.
@@ -35,6 +39,7 @@ void recompute(Layout& layout, model::Policy policy) {
   layout.keep = model::keep_of(policy);
   layout.others = model::keep_of(model::Policy::None);
   layout.recomputed = 1;
+  layout.recompute_scores = false;
 }
 
 // Layouts one step away; they may be impossible.
@@ -44,7 +49,10 @@ std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
   const auto add_copied = [&](std::int64_t as, const std::function<void(Layout&)>& change) {
     Layout other = layout;
     change(other);
-    if (fill(other, question.cluster.gpus, as)) found.push_back(other);
+    const bool whole = has_whole_states(other);
+    if (!fill(other, question.cluster.gpus, as)) return;
+    if (whole) other.shared.group = 1;
+    found.push_back(other);
   };
   const auto add = [&](const std::function<void(Layout&)>& change) { add_copied(copies, change); };
   for (int mesh::Mesh::*size : {&mesh::Mesh::tensor, &mesh::Mesh::context, &mesh::Mesh::pipeline}) {
@@ -55,6 +63,13 @@ std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
   if (layout.micro_batch % 2 == 0) add([](Layout& other) { other.micro_batch /= 2; });
   for (const model::Policy policy : question.trainer->policies)
     add([&](Layout& other) { recompute(other, policy); });
+  if (question.trainer->name == "megatron") {
+    add([&](Layout& other) { recompute(other, model::Policy::None), other.recompute_scores = true; });
+    add([&](Layout& other) {
+      recompute_first(chunk_layers(question.workload, other) / 2, question.workload, other);
+    });
+    add([](Layout& other) { other.shared.group = 0; });
+  }
   if (question.trainer->shares_weights) {
     add([&](Layout& other) { recompute_every(2, question.workload, other); });
     add([&](Layout& other) { recompute_every_second_product(question.workload, other); });

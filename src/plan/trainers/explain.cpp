@@ -21,7 +21,7 @@ Explained explain_configuration(const Today& today) {
   if (today.megatron.empty()) {
     beyond = read_torchtitan(today.torchtitan, today.origin, options);
   } else {
-    read_megatron(today.megatron, options);
+    beyond = read_megatron(today.megatron, options);
   }
   Question question = settled(options, "");
   apply(beyond, question);
@@ -32,7 +32,10 @@ Explained explain_configuration(const Today& today) {
   const Candidate& candidate = plan.result.best.front();
   if (const auto why = refusal_of(*question.trainer, question.workload, candidate.layout))
     throw InputError(*why);
-  return {explain_today(plan, question) + print(confidence_in(question, plan)), candidate.memory.fits};
+  std::string text = explain_today(plan, question) + print(confidence_in(question, plan));
+  if (!beyond.not_counted.empty()) text += "\nnot counted\n";
+  for (const std::string& word : beyond.not_counted) text += "  " + word + "\n";
+  return {text, candidate.memory.fits};
 }
 
 }  // namespace penstock::plan
