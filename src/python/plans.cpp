@@ -10,6 +10,7 @@
 #include "plan/answer.h"
 #include "plan/published/confidence.h"
 #include "plan/run_file.h"
+#include "plan/trainers/settings.h"
 #include "python/bindings.h"
 #include "python/interruption.h"
 #include "python/values.h"
@@ -33,8 +34,12 @@ struct Answer {
   Plan plan;
 };
 
-Answer answer(const std::string& file, const std::vector<std::string>& words, bool layout_alone) {
+// `model`: a known one, or the path of a config.json or of its folder; empty: the file's.
+Answer answer(const std::string& file, const std::string& model, const std::vector<std::string>& more,
+              bool layout_alone) {
   return released([&] {
+    std::vector<std::string> words = plan::overrides_of({.model = model});
+    words.insert(words.end(), more.begin(), more.end());
     plan::Question question = plan::read_question(file, words);
     Plan plan = layout_alone ? plan::answer_for_layout(question) : plan::answer(question, file);
     return Answer{std::move(question), std::move(plan)};
@@ -136,6 +141,14 @@ void add_plans(nb::module_& module) {
              return plan::run_file(self.question.workload, self.question.cluster,
                                    candidate_of(self, pareto, number), self.question.options.workload.text,
                                    directory);
+           })
+      .def("settings",
+           [](const Answer& self, bool pareto, std::size_t number) {
+             if (self.question.trainer == nullptr)
+               throw InputError("engine " + self.question.options.cluster.engine +
+                                " has no configuration to write; plan for megatron or torchtitan");
+             return plan::print_settings(*self.question.trainer, self.plan,
+                                         candidate_of(self, pareto, number));
            })
       .def("memory", &memory_of);
   nb::class_<MachineWork>(module, "MachineWork")

@@ -43,46 +43,75 @@ void recompute(Layout& layout, model::Policy policy) {
 }
 
 // Layouts one step away; they may be impossible.
-std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
+class Neighbours {
+ public:
+  Neighbours(const Question& question, const Layout& layout)
+      : question_(question), layout_(layout), copies_(copies_of(layout)) {
+    add_meshes();
+    add_recomputations();
+    add_schedules();
+    if (question.trainer->shares_weights) add_sharings();
+    if (has_whole_states(layout)) add([](Layout& other) { other.shared.group = 0; });
+  }
+
   std::vector<Layout> found;
-  const std::int64_t copies = copies_of(layout);
-  const auto add_copied = [&](std::int64_t as, const std::function<void(Layout&)>& change) {
-    Layout other = layout;
+
+ private:
+  using Change = std::function<void(Layout&)>;
+
+  void add(const Change& change) { add(copies_, change); }
+  void add(std::int64_t copies, const Change& change) {
+    Layout other = layout_;
     change(other);
     const bool whole = has_whole_states(other);
-    if (!fill(other, question.cluster.gpus, as)) return;
+    if (!fill(other, question_.cluster.gpus, copies)) return;
     if (whole) other.shared.group = 1;
     found.push_back(other);
-  };
-  const auto add = [&](const std::function<void(Layout&)>& change) { add_copied(copies, change); };
-  for (int mesh::Mesh::*size : {&mesh::Mesh::tensor, &mesh::Mesh::context, &mesh::Mesh::pipeline}) {
-    add([&](Layout& other) { other.mesh.*size *= 2; });
-    if (layout.mesh.*size % 2 == 0) add([&](Layout& other) { other.mesh.*size /= 2; });
   }
-  add([](Layout& other) { other.micro_batch *= 2; });
-  if (layout.micro_batch % 2 == 0) add([](Layout& other) { other.micro_batch /= 2; });
-  for (const model::Policy policy : question.trainer->policies)
-    add([&](Layout& other) { recompute(other, policy); });
-  if (question.trainer->name == "megatron") {
-    add([&](Layout& other) { recompute(other, model::Policy::None), other.recompute_scores = true; });
-    add([&](Layout& other) {
-      recompute_first(chunk_layers(question.workload, other) / 2, question.workload, other);
-    });
-    add([](Layout& other) { other.shared.group = 0; });
+
+  void add_meshes() {
+    for (int mesh::Mesh::*size : {&mesh::Mesh::tensor, &mesh::Mesh::context, &mesh::Mesh::pipeline}) {
+      add([&](Layout& other) { other.mesh.*size *= 2; });
+      if (layout_.mesh.*size % 2 == 0) add([&](Layout& other) { other.mesh.*size /= 2; });
+    }
+    add([](Layout& other) { other.micro_batch *= 2; });
+    if (layout_.micro_batch % 2 == 0) add([](Layout& other) { other.micro_batch /= 2; });
   }
-  if (question.trainer->shares_weights) {
-    add([&](Layout& other) { recompute_every(2, question.workload, other); });
-    add([&](Layout& other) { recompute_every_second_product(question.workload, other); });
-    add_copied(2 * copies, [](Layout&) {});
-    if (copies % 2 == 0) add_copied(copies / 2, [](Layout&) {});
-    for (const bool regathers : {true, false}) add([&](Layout& other) { other.shared.asked = regathers; });
-  }
-  for (const ScheduleKind kind : question.trainer->schedules) {
-    for (int chunks = 1; chunks <= 16; ++chunks) {
-      add([&](Layout& other) { other.schedule = kind, other.chunks = chunks; });
+
+  void add_recomputations() {
+    const Workload& workload = question_.workload;
+    for (const model::Policy policy : question_.trainer->policies)
+      add([&](Layout& other) { recompute(other, policy); });
+    if (question_.trainer->name == "torchtitan") {
+      add([&](Layout& other) { recompute_every(2, workload, other); });
+      add([&](Layout& other) { recompute_every_second_product(workload, other); });
+    } else {
+      add([&](Layout& other) { recompute(other, model::Policy::None), other.recompute_scores = true; });
+      add([&](Layout& other) { recompute_first(chunk_layers(workload, other) / 2, workload, other); });
     }
   }
-  return found;
+
+  void add_schedules() {
+    constexpr int kMostChunks = 16;
+    for (const ScheduleKind kind : question_.trainer->schedules) {
+      for (int chunks = 1; chunks <= kMostChunks; ++chunks)
+        add([&](Layout& other) { other.schedule = kind, other.chunks = chunks; });
+    }
+  }
+
+  void add_sharings() {
+    add(2 * copies_, [](Layout&) {});
+    if (copies_ % 2 == 0) add(copies_ / 2, [](Layout&) {});
+    for (const bool regathers : {true, false}) add([&](Layout& other) { other.shared.asked = regathers; });
+  }
+
+  const Question& question_;
+  const Layout& layout_;
+  const std::int64_t copies_;
+};
+
+std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
+  return Neighbours(question, layout).found;
 }
 
 // With its time and memory; nothing where it cannot run or does not fit.
