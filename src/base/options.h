@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -34,6 +35,17 @@ using Words = std::vector<std::string>;
 // Values of a file or a command line, independent of syntax.
 using Scalar = std::variant<bool, std::int64_t, double, std::string>;
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<Scalar>>;
+
+// A value of a file whose keys no table lists.
+struct GivenValue {
+  std::string section;  // with those around it: "training.dataloader"
+  std::string key;
+  std::string where;           // "job.toml:12"
+  std::string text;            // as the file may write it; of lists within lists "[...]"
+  std::optional<Value> value;  // none of a list within a list, of a date or time
+
+  std::string name() const { return section + (section.empty() ? "" : ".") + key; }
+};
 
 // The variable that receives a value; not owned.
 using Target = std::variant<bool*, std::int64_t*, double*, std::string*, NumberOrWord*, IntegersOrWord*,

@@ -101,6 +101,41 @@ toml::table parse(std::string_view text, std::string_view origin) {
   }
 }
 
+std::string text_of(const Scalar& scalar) {
+  if (const auto* word = std::get_if<std::string>(&scalar)) return json_quote(*word);
+  if (const auto* flag = std::get_if<bool>(&scalar)) return *flag ? "true" : "false";
+  if (const auto* whole = std::get_if<std::int64_t>(&scalar)) return std::to_string(*whole);
+  return exact_number(std::get<double>(scalar));
+}
+
+GivenValue given_value(const std::string& section, std::string_view key, const toml::node& node,
+                       std::string_view origin) {
+  GivenValue given{section, std::string(key), place(origin, node), "[...]", {}};
+  if (const auto scalar = scalar_of(node)) {
+    given.text = text_of(*scalar);
+    std::visit([&](const auto& value) { given.value = value; }, *scalar);
+  } else if (const auto* array = node.as_array()) {
+    std::vector<Scalar> list;
+    std::vector<std::string> texts;
+    for (const toml::node& element : *array) {
+      if (const auto one = scalar_of(element)) list.push_back(*one), texts.push_back(text_of(*one));
+    }
+    if (list.size() == array->size()) given.value = list, given.text = "[" + join(texts, ", ") + "]";
+  }
+  return given;
+}
+
+void collect(const std::string& section, const toml::table& table, std::string_view origin,
+             std::vector<GivenValue>& all) {
+  for (const auto& [key, node] : table) {
+    if (const auto* inner = node.as_table()) {
+      collect(section + (section.empty() ? "" : ".") + std::string(key.str()), *inner, origin, all);
+    } else {
+      all.push_back(given_value(section, key.str(), node, origin));
+    }
+  }
+}
+
 // Splits "--train.steps" into section and key.
 const Option& option_of_flag(std::string_view flag, const OptionTable& table) {
   const std::size_t dot = flag.find('.');
@@ -124,6 +159,12 @@ Words read_toml(std::string_view text, std::string_view origin, const OptionTabl
   Words given;
   for (const auto& [section, node] : document) read_section(table, section.str(), node, origin, given);
   return given;
+}
+
+std::vector<GivenValue> read_toml_values(std::string_view text, std::string_view origin) {
+  std::vector<GivenValue> all;
+  collect("", parse(text, origin), origin, all);
+  return all;
 }
 
 Words read_toml_file(const std::string& path, const OptionTable& table) {

@@ -8,12 +8,16 @@
 
 namespace penstock::plan {
 
-// The one configuration of [layout] as a plan of its own.
 Plan answer_for_layout(const Question& question) {
+  Layout layout = layout_of(question.options, question.workload, question.cluster);
+  if (question.trainer) adapt(*question.trainer, layout);
+  return answer_for_layout(question, layout);
+}
+
+Plan answer_for_layout(const Question& question, const Layout& layout) {
   const auto offload = question.options.memory.offload;
   Candidate candidate;
-  candidate.layout = layout_of(question.options, question.workload, question.cluster);
-  if (question.trainer) adapt(*question.trainer, candidate.layout);
+  candidate.layout = layout;
   candidate.layout.offload = offload.word.empty() ? offload.number : 0.0;
   candidate.memory =
       fit_memory(question.workload, candidate.layout, question.cluster.limit, offload.word.empty());

@@ -16,5 +16,6 @@ Plan answer(const Question& question, const std::string& origin = {});
 
 // The one configuration of [layout] as a plan of its own; it may not fit.
 Plan answer_for_layout(const Question& question);
+Plan answer_for_layout(const Question& question, const Layout& layout);
 
 }  // namespace penstock::plan

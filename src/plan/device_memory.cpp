@@ -23,11 +23,19 @@ class Closed {
         tokens_(group_tokens(workload, layout) / layout.mesh.tensor) {}
 
   RecordSize record(double layers) const {
+    const double share = layout_.recomputed;
+    const RecordSize own = record_of(layout_.keep, layers * share);
+    if (share == 1) return own;
+    const RecordSize others = record_of(layout_.others, layers * (1 - share));
+    return {own.leaving + others.leaving, own.staying + others.staying};
+  }
+
+  RecordSize record_of(model::KeepSet keep, double layers) const {
     const bool cached = layout_.slices > 1;
     const double unit = layers * tokens_;
     const double keys = cached ? as_double(key_value_bytes(shape_, element_)) : 0.0;
-    const double statistics = as_double(statistics_bytes(shape_, layout_.keep, accumulator_));
-    return {(as_double(kept_bytes(shape_, layout_.keep, element_, cached)) - keys) * unit,
+    const double statistics = as_double(statistics_bytes(shape_, keep, accumulator_));
+    return {(as_double(kept_bytes(shape_, keep, element_, cached)) - keys) * unit,
             (keys + statistics) * unit};
   }
 
@@ -66,20 +74,24 @@ class Closed {
 
 namespace {
 
-// Fully sharded data parallelism as in PyTorch: f32 weights, gradients and moments are shared out; gathered
-// in the training precision are the weights of two layers, or with a pipeline of all, whose gradients then
-// add up unsharded until the last micro-batch.
-void share_weights(const Workload& workload, const Layout& layout, model::DeviceMemory& memory) {
-  const auto shards = as_double(layout.mesh.replicas());
-  const auto whole = as_double(memory.weights);
-  const double masters =
-      as_double(accumulator_size(workload.precision)) / as_double(element_size(workload.precision));
-  const double layer =
-      weight_bytes(model::held_parameters(workload.model.shape, layout.mesh, 1, 0), workload.precision);
+// Fully sharded data parallelism as in PyTorch: f32 weights, gradients and moments are shared out, experts
+// over the ranks that have the same ones; gathered in the training precision are the weights of two layers,
+// or of all where they stay. A pipeline adds its gradients up in f32, unsharded, until the last micro-batch.
+void share_weights(const Workload& workload, const Layout& layout, const model::LocalParameters& parameters,
+                   double rotation, model::DeviceMemory& memory) {
+  const double copies = layout.shared.group > 0
+                            ? as_double(layout.mesh.replicas()) / as_double(layout.shared.group)
+                            : 1;  // of one set of states
+  const double element = as_double(element_size(workload.precision)),
+               master = as_double(accumulator_size(workload.precision));
+  const double shard = copies * (parameters.dense / as_double(layout.mesh.replicas()) +
+                                 parameters.expert / as_double(layout.mesh.expert_replicas()));
+  const double layer = model::held_parameters(workload.model.shape, layout.mesh, 1, 0).total();
+  const double whole = parameters.total();
   const double gathered = layout.shared.regathers ? std::min(whole, 2 * layer) : whole;
-  memory.weights = rounded(whole * masters / shards + gathered);
-  memory.gradients = rounded(whole * masters / shards + (layout.shared.regathers ? layer * masters : whole));
-  memory.optimizer = rounded(2 * whole * masters / shards);
+  memory.weights = rounded(shard * master + gathered * element + rotation);
+  memory.gradients = rounded((shard + (layout.mesh.pipeline > 1 ? whole : layer)) * master);
+  memory.optimizer = rounded(2 * shard * master);
 }
 
 }  // namespace
@@ -121,7 +133,11 @@ model::DeviceMemory device_memory(const Workload& workload, const Layout& layout
                               layout.mesh.tensor * as_double(accumulator_size(workload.precision));
   memory.gradients = rounded(gradient_bytes(parameters, workload.precision) + own_gradient);
   memory.optimizer = rounded(optimizer_bytes(parameters, layout.mesh, workload.precision));
-  if (layout.shared.on) share_weights(workload, layout, memory);
+  if (!layout.shared.on && layout.shared.group == 1) {  // no replica leaves states to another
+    const model::LocalParameters own{parameters.dense, parameters.expert};
+    memory.optimizer = rounded(optimizer_bytes(own, mesh::Mesh{}, workload.precision));
+  }
+  if (layout.shared.on) share_weights(workload, layout, parameters, rotation, memory);
   memory.activations = rounded(load.records * record.total() - gone - buffers);
   memory.copies = rounded(buffers);
   memory.host = rounded(gone > 0 ? layout.offload * load.records * record.leaving : 0.0);

@@ -25,6 +25,19 @@ std::int64_t share_of(std::int64_t more, int rank, int devices) {
   return more > rank ? (more - rank - 1) / devices + 1 : 0;
 }
 
+std::int64_t layers_of_stage(const Workload& workload, const Layout& layout, std::int64_t stage) {
+  const auto [first, last] = *layout.ends;
+  const std::int64_t stages = stages_of(layout), all = workload.model.shape.layers + first + last;
+  return all / stages + (stage < all % stages ? 1 : 0) - (stage == 0 ? first : 0) -
+         (stage == stages - 1 ? last : 0);
+}
+
+// The chunk-th stage of a device: in turn over the devices, or there and back.
+std::int64_t stage_of(const Layout& layout, int rank, int chunk) {
+  const int p = layout.mesh.pipeline;
+  return is_v_shaped(layout.schedule) && chunk == 1 ? 2 * p - 1 - rank : rank + std::int64_t{chunk} * p;
+}
+
 }  // namespace
 
 double output_in_layers(const Workload& workload, const Layout& layout) {
@@ -38,11 +51,23 @@ double output_in_layers(const Workload& workload, const Layout& layout) {
 }
 
 std::int64_t chunk_layers(const Workload& workload, const Layout& layout) {
+  if (layout.ends && stages_of(layout) > 1) {
+    std::int64_t most = 0;
+    for (std::int64_t stage = 0; stage < stages_of(layout); ++stage)
+      most = std::max(most, layers_of_stage(workload, layout, stage));
+    return most;
+  }
   const Split split = split_of(workload, layout);
   return std::max(split.last, split.each + (split.more > 0 ? 1 : 0));
 }
 
 std::int64_t device_layers(const Workload& workload, const Layout& layout, int rank) {
+  if (layout.ends && layout.mesh.pipeline > 1) {
+    std::int64_t layers = 0;
+    for (int chunk = 0; chunk < layout.chunks; ++chunk)
+      layers += layers_of_stage(workload, layout, stage_of(layout, rank, chunk));
+    return layers;
+  }
   const Split split = split_of(workload, layout);
   const int p = layout.mesh.pipeline, v = layout.chunks, end = last_device(layout);
   const std::int64_t own = rank == end ? split.each * (v - 1) + split.last : split.each * v;

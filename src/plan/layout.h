@@ -2,6 +2,8 @@
 // One way to run a workload on a cluster: a candidate of the search.
 #pragma once
 
+#include <optional>
+
 #include "model/memory/context_traffic.h"
 #include "model/memory/policy.h"
 #include "model/memory/terms.h"
@@ -26,10 +28,20 @@ using schedule::ExchangeMode;
 // Replicas that share weights too and gather them before use, as FSDP and ZeRO-3 do.
 struct SharedWeights {
   bool on = false;
-  bool regathers = true;   // for the backward too; else they stay from the forward
-  std::int64_t group = 0;  // replicas with one set of states, with shared weights or without; 0: all
+  bool regathers = true;      // for the backward too; else they stay from the forward
+  bool stays = false;         // gathered once a step, not for every micro-batch; does not regather
+  std::optional<bool> asked;  // to regather: a configuration's own choice, in place of the trainer's (adapt)
+  std::int64_t group = 0;     // replicas with one set of states, with shared weights or without; 0: all,
+                              // 1: each has its own
 
   friend bool operator==(const SharedWeights&, const SharedWeights&) = default;
+};
+
+// Layers' worth of work that a split counts for the embedding on the first stage and for the output layer on
+// the last, as torchtitan splits: stages with equal sums, the first of them with one more.
+struct EndWeights {
+  int first = 0, last = 0;
+  friend bool operator==(const EndWeights&, const EndWeights&) = default;
 };
 
 struct Layout {
@@ -40,11 +52,13 @@ struct Layout {
   int chunks = 1;       // v
   model::KeepSet keep;
   bool recompute_scores = false;  // plain attention recomputes scores (Korthikanti et al.'s "selective")
-  double recomputed = 1;          // share of the layers to which `keep` applies; others keep everything
-  double offload = 0;             // α
+  double recomputed = 1;          // share of the layers to which `keep` applies
+  model::KeepSet others = model::keep_of(model::Policy::None);  // what the other layers keep
+  double offload = 0;                                           // α
   bool vocabulary_parallel = false;
   ExchangeMode exchange = ExchangeMode::Off;
   double output = 0;  // work of the output layer, in layers, by which stages get fewer or more; 0: evenly
+  std::optional<EndWeights> ends;  // instead of `output`
   SharedWeights shared;
 
   friend bool operator==(const Layout&, const Layout&) = default;

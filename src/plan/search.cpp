@@ -2,11 +2,10 @@
 #include "plan/search.h"
 
 #include <algorithm>
-#include <atomic>
 #include <numeric>
-#include <thread>
 #include <tuple>
 
+#include "base/all_cores.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/interruption.h"
@@ -125,7 +124,6 @@ void Worker::visit(const mesh::Mesh& mesh) {
 
 void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const std::vector<int>& slices) {
   for (const int n : slices) {
-    allow_interruption();
     layout.slices = n;
     CommonOfPolicies common(space_.policies.size());
     for (const ScheduleKind schedule : space_.schedules) {
@@ -162,6 +160,7 @@ const Worker::Common& Worker::common_of(const Layout& layout, std::optional<Comm
 }
 
 void Worker::visit_options(const Layout& base, CommonOfPolicies& common) {
+  allow_interruption();
   Layout layout = base;
   for (const bool vocabulary : space_.vocabulary_parallel) {
     layout.vocabulary_parallel = vocabulary;
@@ -263,25 +262,8 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
   check_cluster(cluster);
   const Seconds start = steady_seconds();
   const auto meshes = all_meshes(workload, cluster, space);
-  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
-  std::vector<Worker> workers(threads, Worker(workload, cluster, space, keep));
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&](Worker& worker) {
-    for (std::size_t i = next++; i < meshes.size(); i = next++) worker.visit(meshes[i]);
-  };
-  std::vector<std::thread> running;
-  for (unsigned i = 1; i < threads; ++i) running.emplace_back(work, std::ref(workers[i]));
-  const auto join = [&] {
-    for (std::thread& thread : running) thread.join();
-  };
-  try {
-    work(workers[0]);
-  } catch (...) {  // interrupted: the others end with the mesh that they are at
-    next = meshes.size();
-    join();
-    throw;
-  }
-  join();
+  std::vector<Worker> workers(core_count(), Worker(workload, cluster, space, keep));
+  on_all_cores(meshes.size(), [&](std::size_t i, std::size_t thread) { workers[thread].visit(meshes[i]); });
 
   SearchResult result;
   Front front(cluster.limit);

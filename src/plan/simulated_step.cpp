@@ -2,15 +2,13 @@
 #include "plan/simulated_step.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <ranges>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/all_cores.h"
 #include "base/error.h"
 #include "plan/run_file.h"
 #include "run/costs.h"
@@ -96,23 +94,6 @@ std::optional<Candidate> simulate(const Workload& workload, const Cluster& clust
   return candidate;
 }
 
-// work(i) for each i below `count`, on all cores.
-void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& work) {
-  std::atomic<std::size_t> next = 0;
-  const auto take = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
-  };
-  std::vector<std::jthread> others;
-  for (unsigned i = 1; i < std::clamp(std::thread::hardware_concurrency(), 1u, 16u); ++i)
-    others.emplace_back(take);
-  try {
-    take();
-  } catch (...) {  // the others end with what they are at
-    next = count;
-    throw;
-  }
-}
-
 // The `count` fastest, simulated as the closed form has them; those that no run file can express leave, and
 // so do long ones and the last ones beyond kMostTriedActions.
 std::vector<Candidate> fastest(const Workload& workload, const Cluster& cluster,
@@ -125,7 +106,7 @@ std::vector<Candidate> fastest(const Workload& workload, const Cluster& cluster,
     return leaves;
   });
   std::vector<std::optional<Seconds>> steps(candidates.size());
-  on_all_cores(candidates.size(), [&](std::size_t i) {
+  on_all_cores(candidates.size(), [&](std::size_t i, std::size_t) {
     if (const auto run = run_of(workload, cluster, candidates[i].layout))
       steps[i] = sim::simulate(run::program_of(*run), costs_of(workload, cluster, *run)).timeline.makespan();
   });
@@ -174,8 +155,9 @@ void simulate_best(const Workload& workload, const Cluster& cluster, SearchResul
   const bool only_exchange = result.without_exchange.empty();
   const std::vector<Candidate> judged = fastest(workload, cluster, to_try(result, count), count);
   std::vector<std::optional<Candidate>> fitted(judged.size());
-  on_all_cores(judged.size(),
-               [&](std::size_t i) { fitted[i] = simulate(workload, cluster, judged[i], any_offload); });
+  on_all_cores(judged.size(), [&](std::size_t i, std::size_t) {
+    fitted[i] = simulate(workload, cluster, judged[i], any_offload);
+  });
   std::vector<Candidate> simulated;
   for (std::optional<Candidate>& candidate : fitted) {
     if (candidate) simulated.push_back(std::move(*candidate));

@@ -89,8 +89,7 @@ Seconds edges_of_step(const Case& c, int rank) {
 
 Seconds seconds_of(const Case& c, int rank) {
   const sim::LayerCost& layer = c.costs.layer;
-  const Seconds of_layer =
-      layer.forward.total() + layer.backward.total() + c.layout.recomputed * layer.recompute.total();
+  const Seconds of_layer = layer.forward.total() + layer.backward.total() + c.costs.again.total();
   return c.m() * c.layout.slices * as_double(device_layers(c.workload, c.layout, rank)) * of_layer +
          edges_of_step(c, rank);
 }
@@ -154,7 +153,8 @@ Seconds shared_weights_of_step(const Case& c, Seconds compute) {
   const SharedWeights& shared = c.layout.shared;
   const mesh::NodeSpread group = shard_group(c);
   if (group.members == 1) return 0;
-  const double sums = c.engine.gradients_once ? 1 : c.m(), gathers = (shared.regathers ? 2 : 1) * c.m();
+  const double sums = c.engine.gradients_once ? 1 : c.m();
+  const double gathers = shared.stays ? 1 : (shared.regathers ? 2 : 1) * c.m();
   const double count = local_parameters(c).total(), gradients = count * sums * c.engine.gradient_bytes;
   const Seconds start = 1e-6 * c.hardware.network.latency_us * std::log2(group.members);
   Seconds traffic = ring_pass(c.hardware, group, count * gathers * 2 + gradients) +
@@ -173,7 +173,8 @@ Seconds gradients_of_step(const Case& c) {
   const auto& mesh = c.layout.mesh;
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Replica, c.hardware.node.gpus);
   const Parameters count = local_parameters(c);
-  const double bytes = c.engine.shards_optimizer ? c.engine.gradient_bytes + 2 : 2 * c.engine.gradient_bytes;
+  const bool shards = c.engine.shards_optimizer && c.layout.shared.group != 1;
+  const double bytes = shards ? c.engine.gradient_bytes + 2 : 2 * c.engine.gradient_bytes;
   Seconds seconds = 0;
   if (!c.engine.gradient_overlap) {
     seconds = ring_pass(c.hardware, group, count.dense * bytes, /*gradients=*/true);
@@ -215,13 +216,24 @@ sim::LayerTerms times(sim::LayerTerms terms, double factor) {
           terms.context * factor, terms.expert * factor,    terms.gaps * factor};
 }
 
+// Of the mean layer, where those of a share of the layers is given.
+sim::LayerTerms recomputation(const sim::LayerTerms& own, const Layout& layout, sim::LayerSlice slice,
+                              const sim::Hardware& hardware, const sim::Engine& engine) {
+  sim::LayerTerms mean = times(own, layout.recomputed);
+  if (layout.recomputed == 1 || layout.others == keep_of(model::Policy::None)) return mean;
+  slice.keep = layout.others;
+  slice.whole_again = layout.others == keep_of(model::Policy::Full);
+  return mean += times(sim::layer_cost(slice, hardware, engine).recompute, 1 - layout.recomputed);
+}
+
 }  // namespace
 
 SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                      const sim::Engine& engine) {
   const sim::LayerSlice slice = average_slice(workload, layout);
   const double vocab = as_double(padded_vocabulary(workload.model.shape.vocab, layout.mesh.tensor));
-  return {sim::layer_cost(slice, hardware, engine),
+  const sim::LayerCost layer = sim::layer_cost(slice, hardware, engine);
+  return {layer, recomputation(layer.recompute, layout, slice, hardware, engine),
           sim::output_layer(slice, hardware, engine, vocab / layout.mesh.tensor),
           sim::embedding(slice, hardware, engine)};
 }
@@ -242,12 +254,12 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
 
   StepCost cost;
   cost.forward_slot = layers * layer.forward.total();
-  const double again = layout.recomputed;
-  cost.backward_slot = layers * (layer.backward.total() + again * layer.recompute.total());
+  const sim::LayerTerms& again = slice.again;
+  cost.backward_slot = layers * (layer.backward.total() + again.total());
   cost.work = times(both, layers * c.units());
-  cost.recomputation = layers * c.units() * again * layer.recompute.total();
+  cost.recomputation = layers * c.units() * again.total();
   cost.output_layer = edges_of_step(c, device);
-  const double attention = cost.work.attention + layers * c.units() * again * layer.recompute.attention;
+  const double attention = cost.work.attention + layers * c.units() * again.attention;
   const double share = attention / (cost.work.total() + cost.recomputation);
   cost.imbalance = attention * attention_imbalance(layout, share);
   cost.exchange = exchange_of_step(c, layers, both.attention);

@@ -40,8 +40,9 @@ struct StepCost {
 
 // Of one slice: the part that layouts of the same t, c, e, micro-batch, slices and policy have in common.
 struct SliceCost {
-  sim::LayerCost layer;
-  Seconds output = 0;  // output layer and loss, whole
+  sim::LayerCost layer;   // of one to which the layout's `keep` applies
+  sim::LayerTerms again;  // recomputation of the mean layer
+  Seconds output = 0;     // output layer and loss, whole
   Seconds embedding = 0;
 };
 SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,

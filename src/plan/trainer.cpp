@@ -25,7 +25,8 @@ const Trainer kTrainers[] = {
      .schedules = {ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::GPipe, ScheduleKind::ZbV,
                    ScheduleKind::DualPipeV},
      .policies = {Policy::None, Policy::Full},
-     .shares_weights = true}};
+     .shares_weights = true,
+     .needs_replicas = true}};
 
 std::string names_of(const std::vector<ScheduleKind>& schedules) {
   std::vector<std::string> names;
@@ -62,6 +63,20 @@ void restrict_to(const Trainer& trainer, SearchSpace& space, const PlanOptions::
   }
 }
 
+// A split that counts the ends is written as layers of a stage, unless the stages of a device are as many as
+// the schedule has by default.
+std::optional<std::string> refusal_of_ends(const Workload& workload, const Layout& layout) {
+  const EndWeights ends = *layout.ends;
+  const std::int64_t stages = stages_of(layout), all = workload.model.shape.layers + ends.first + ends.last;
+  if (all / stages <= std::max(ends.first, ends.last))
+    return std::to_string(stages) + " stages leave an end of the pipeline without layers";
+  const bool looped = layout.schedule != ScheduleKind::OneFOneB && layout.schedule != ScheduleKind::GPipe;
+  const std::int64_t each = (all + stages - 1) / stages;
+  if (layout.chunks != (looped ? 2 : 1) && (all + each - 1) / each != stages)
+    return "no number of layers per stage makes " + std::to_string(stages) + " stages";
+  return {};
+}
+
 }  // namespace
 
 const Trainer* find_trainer(std::string_view name) {
@@ -85,9 +100,12 @@ SearchSpace space_for(const Trainer& trainer, const PlanOptions& options) {
 
 void adapt(const Trainer& trainer, Layout& layout) {
   layout.output = 0;
-  // With a pipeline weights stay gathered from the first forward on.
-  if (trainer.shares_weights)
-    layout.shared = {.on = layout.mesh.replicas() > 1, .regathers = layout.mesh.pipeline == 1};
+  if (!trainer.shares_weights) return;
+  SharedWeights& shared = layout.shared;
+  const bool pipeline = layout.mesh.pipeline > 1;
+  shared.on = layout.mesh.replicas() > 1;
+  shared.regathers = shared.asked.value_or(!pipeline);
+  shared.stays = pipeline && !shared.regathers;  // from the first forward to the last backward
 }
 
 std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& workload,
@@ -96,8 +114,14 @@ std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& wo
     return std::string(name_of(layout.schedule)) + " is no schedule of " + std::string(trainer.name) +
            ", which has " + names_of(trainer.schedules);
   const std::int64_t layers = workload.model.shape.layers, stages = stages_of(layout);
-  if (layers % stages != 0)
+  if (trainer.needs_replicas && layout.mesh.replicas() == 1 && layout.mesh.world() > 1)
+    return "mixed precision with tensor or pipeline ranks alone: " + std::string(trainer.name) +
+           " trains in f32 unless data or context ranks share the weights out";
+  if (layout.ends && layout.mesh.pipeline > 1) {
+    if (const auto why = refusal_of_ends(workload, layout)) return why;
+  } else if (layers % stages != 0) {
     return std::to_string(layers) + " layers are not divided by " + std::to_string(stages) + " stages";
+  }
   if (layout.chunks > 1 && layout.mesh.pipeline < trainer.least_looped_devices)
     return "several stages a device need " + std::to_string(trainer.least_looped_devices) +
            " pipeline ranks or more";

@@ -20,6 +20,7 @@ struct Trainer {
   std::vector<model::Policy> policies;
   int least_looped_devices = 1;  // fewer cannot have several stages each
   bool shares_weights = false;   // over replicas: gathered for each micro-batch, or kept with a pipeline
+  bool needs_replicas = false;   // to train in 16 bits on several devices
 };
 
 // Neither slices, offloads, shards the vocabulary over a pipeline nor exchanges context; stages have equally
@@ -30,7 +31,7 @@ const Trainer* find_trainer(std::string_view name);  // null: no trainer of that
 // something else, naming what there is.
 SearchSpace space_for(const Trainer& trainer, const PlanOptions& options);
 
-// What a layout becomes on that trainer.
+// What a layout becomes on that trainer. What SharedWeights::asked and `group` say stays.
 void adapt(const Trainer& trainer, Layout& layout);
 
 // Why the trainer cannot run it, in one sentence.

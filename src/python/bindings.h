@@ -13,6 +13,7 @@ void add_programs(nanobind::module_& module);
 void add_costs(nanobind::module_& module);
 void add_results(nanobind::module_& module);
 void add_plans(nanobind::module_& module);
+void add_trainers(nanobind::module_& module);
 void add_reports(nanobind::module_& module);
 
 }  // namespace penstock::python

@@ -10,5 +10,6 @@ NB_MODULE(_core, module) {
   penstock::python::add_costs(module);
   penstock::python::add_results(module);
   penstock::python::add_plans(module);
+  penstock::python::add_trainers(module);
   penstock::python::add_reports(module);
 }

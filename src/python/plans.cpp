@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "model/slices.h"
 #include "plan/answer.h"
+#include "plan/published/confidence.h"
 #include "plan/run_file.h"
+#include "plan/trainers/settings.h"
 #include "python/bindings.h"
 #include "python/interruption.h"
 #include "python/values.h"
@@ -32,8 +34,12 @@ struct Answer {
   Plan plan;
 };
 
-Answer answer(const std::string& file, const std::vector<std::string>& words, bool layout_alone) {
+// `model`: a known one, or the path of a config.json or of its folder; empty: the file's.
+Answer answer(const std::string& file, const std::string& model, const std::vector<std::string>& more,
+              bool layout_alone) {
   return released([&] {
+    std::vector<std::string> words = plan::overrides_of({.model = model});
+    words.insert(words.end(), more.begin(), more.end());
     plan::Question question = plan::read_question(file, words);
     Plan plan = layout_alone ? plan::answer_for_layout(question) : plan::answer(question, file);
     return Answer{std::move(question), std::move(plan)};
@@ -114,8 +120,11 @@ void add_plans(nb::module_& module) {
   module.def("add_description_home", &run::add_description_home);
   module.def("answer", &answer);
   nb::class_<Answer>(module, "Answer")
-      .def("to_json", [](const Answer& self) { return plan::print_plan_json(self.plan); })
-      .def("to_text", [](const Answer& self) { return plan::print_plan(self.plan); })
+      .def("to_json", [](const Answer& self) { return plan::print_answer_json(self.question, self.plan); })
+      .def("to_text",
+           [](const Answer& self) {
+             return plan::print_plan(self.plan) + print(plan::confidence_in(self.question, self.plan));
+           })
       .def_prop_ro("question", [](const Answer& self) { return plan::print_question(self.plan); })
       .def_prop_ro("assumed", [](const Answer& self) { return self.question.assumed; })
       .def("layout",
@@ -132,6 +141,14 @@ void add_plans(nb::module_& module) {
              return plan::run_file(self.question.workload, self.question.cluster,
                                    candidate_of(self, pareto, number), self.question.options.workload.text,
                                    directory);
+           })
+      .def("settings",
+           [](const Answer& self, bool pareto, std::size_t number) {
+             if (self.question.trainer == nullptr)
+               throw InputError("engine " + self.question.options.cluster.engine +
+                                " has no configuration to write; plan for megatron or torchtitan");
+             return plan::print_settings(*self.question.trainer, self.plan,
+                                         candidate_of(self, pareto, number));
            })
       .def("memory", &memory_of);
   nb::class_<MachineWork>(module, "MachineWork")

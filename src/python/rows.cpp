@@ -16,20 +16,8 @@ using schedule::Kind;
 constexpr const char* kExpected =
     "expected text as in \"3F2\" or \"0B1.7\", a tuple (kind, stage, micro-batch[, slice]), or None";
 
-Kind kind_of(char letter) {
-  switch (letter) {
-    case 'F':
-      return Kind::Forward;
-    case 'B':
-      return Kind::Backward;
-    case 'I':
-      return Kind::BackwardInput;
-    case 'W':
-      return Kind::BackwardWeight;
-    default:
-      throw InputError("kind " + json_quote(printable(std::string(1, letter))) +
-                       " is unknown; expected F, B, I or W");
-  }
+[[noreturn]] void refuse_kind(const std::string& given) {
+  throw InputError("kind " + given + " is unknown; expected F, B, I or W");
 }
 
 // A number that Python calls `what`, from 0 up to `most`.
@@ -55,18 +43,17 @@ int number_in(nb::handle value, const char* what, int most) {
 Action action_of_tuple(PyObject* tuple) {
   const Py_ssize_t size = PyTuple_GET_SIZE(tuple);
   if (size != 3 && size != 4) throw InputError(shown(tuple) + " is no action; " + kExpected);
-  PyObject* kind = PyTuple_GET_ITEM(tuple, 0);
+  PyObject* word = PyTuple_GET_ITEM(tuple, 0);
   Py_ssize_t letters = 0;
-  const char* letter = PyUnicode_Check(kind) ? PyUnicode_AsUTF8AndSize(kind, &letters) : nullptr;
-  if (letter == nullptr || letters != 1) {
-    PyErr_Clear();
-    throw InputError("kind " + shown(kind) + " is unknown; expected F, B, I or W");
-  }
+  const char* letter = PyUnicode_Check(word) ? PyUnicode_AsUTF8AndSize(word, &letters) : nullptr;
+  if (letter == nullptr) PyErr_Clear();  // text that is no UTF-8
+  const Kind kind = letters == 1 ? schedule::kind_of(*letter) : Kind::Idle;
+  if (kind == Kind::Idle) refuse_kind(shown(word));
   const int slice = size == 4 ? number_in(PyTuple_GET_ITEM(tuple, 3), "slice", schedule::kMostSlices) : 0;
   return {schedule::make_key(
               number_in(PyTuple_GET_ITEM(tuple, 1), "stage", schedule::kMostStages),
               number_in(PyTuple_GET_ITEM(tuple, 2), "micro-batch", schedule::kMostMicroBatches), slice),
-          kind_of(*letter), false};
+          kind, false};
 }
 
 // Text may hold a pair that overlaps: two actions.
@@ -148,13 +135,15 @@ schedule::Schedule schedule_of_columns(const std::string& name, Column<std::int6
   schedule::Schedule schedule{.name = name};
   for (std::size_t i = 0; i < count; ++i) {
     try {
+      const Kind known = schedule::kind_of(static_cast<char>(kind(i)));
+      if (known == Kind::Idle) refuse_kind(json_quote(printable(std::string(1, static_cast<char>(kind(i))))));
       const auto d = static_cast<std::size_t>(checked(device(i), "device", schedule::kMostDevices));
       if (d >= schedule.devices.size()) schedule.devices.resize(d + 1);
       schedule.devices[d].push_back(
           {schedule::make_key(checked(stage(i), "stage", schedule::kMostStages),
                               checked(micro_batch(i), "micro-batch", schedule::kMostMicroBatches),
                               checked(slice(i), "slice", schedule::kMostSlices)),
-           kind_of(static_cast<char>(kind(i))), false});
+           known, false});
     } catch (const InputError& error) {
       throw InputError("row " + std::to_string(i) + ": " + error.what());
     }

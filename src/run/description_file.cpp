@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/mapped_file.h"
 #include "files/model_config.h"
 #include "files/option_file.h"
 
@@ -55,6 +56,10 @@ Words parse_description(const std::string& text, const std::string& origin, cons
   return files::read_toml(text, origin, table);
 }
 
+std::vector<GivenValue> parse_values(const std::string& text, const std::string& origin) {
+  return files::read_toml_values(text, origin);
+}
+
 void override_description(std::span<const std::string> words, const OptionTable& table) {
   files::apply_overrides(words, table);
 }
@@ -72,6 +77,15 @@ std::string find_description(const std::string& kind, const std::string& name, c
   }
   throw InputError(kind + " \"" + printable(name) + "\" is unknown; known are " +
                    join(known_names(kind, beside), ", ") + ", or give a path");
+}
+
+std::optional<DescriptionText> read_beside_descriptions(const std::string& kind, const std::string& file) {
+  constexpr std::size_t kLongest = 1 << 20;
+  for (const fs::path& folder : folders(kind, "")) {
+    const std::string path = (folder / file).lexically_normal().string();
+    if (fs::is_regular_file(path)) return DescriptionText{path, files::read_text(path, kLongest)};
+  }
+  return {};
 }
 
 std::string description_folder(const std::string& kind) {

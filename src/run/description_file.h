@@ -2,6 +2,7 @@
 // Files that describe machines and programs by name: hardware/NAME.toml, engines/NAME.toml, or a path.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -20,14 +21,21 @@ std::string find_description(const std::string& kind, const std::string& name, c
 void add_description_home(const std::string& folder);
 
 // Reads such a file, or a text of its form, into the table's targets; returns the keys given, as
-// "section.key". Then "--section.key=value" words. Throw InputError that names file, line and key, as
-// files/option_file.h.
+// "section.key". All values of a text with other keys. "--section.key=value" words. Throw InputError that
+// names file, line and key, as files/option_file.h.
 Words read_description(const std::string& path, const OptionTable& table);
 Words parse_description(const std::string& text, const std::string& origin, const OptionTable& table);
+std::vector<GivenValue> parse_values(const std::string& text, const std::string& origin);
 void override_description(std::span<const std::string> words, const OptionTable& table);
 
 // The sizes in a Hugging Face config.json, or in the one of a folder.
 model::Shape read_model_sizes(const std::string& path);
+
+// Any file of that name in the first of those folders that has one, such as engines/checked.csv.
+struct DescriptionText {
+  std::string path, text;
+};
+std::optional<DescriptionText> read_beside_descriptions(const std::string& kind, const std::string& file);
 
 // The first of those folders that is there. Throws InputError where none is.
 std::string description_folder(const std::string& kind);

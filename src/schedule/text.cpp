@@ -43,21 +43,6 @@ char letter_of(Kind kind) {
   }
 }
 
-Kind kind_of(char letter) {
-  switch (letter) {
-    case 'F':
-      return Kind::Forward;
-    case 'B':
-      return Kind::Backward;
-    case 'I':
-      return Kind::BackwardInput;
-    case 'W':
-      return Kind::BackwardWeight;
-    default:
-      return Kind::Idle;
-  }
-}
-
 // Takes a number off the front of `rest`, which is part of `token`.
 int take_number(std::string_view& rest, std::string_view token, std::string_view what, int most) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -149,6 +134,21 @@ std::string to_token(const Action& action, bool with_slice) {
   std::string token;
   append_token(token, action, with_slice);
   return token;
+}
+
+Kind kind_of(char letter) {
+  switch (letter) {
+    case 'F':
+      return Kind::Forward;
+    case 'B':
+      return Kind::Backward;
+    case 'I':
+      return Kind::BackwardInput;
+    case 'W':
+      return Kind::BackwardWeight;
+    default:
+      return Kind::Idle;
+  }
 }
 
 Action parse_token(std::string_view token) {

@@ -23,6 +23,9 @@ inline constexpr int kMostSlices = 1 << 15;
 // "3F2", "0B1.7"; with_slice follows is_sliced(). Idle prints as "".
 std::string to_token(const Action& action, bool with_slice);
 
+// The compute action of that letter, F, B, I or W; Idle for any other.
+Kind kind_of(char letter);
+
 // One cell without OVERLAP_F_B pairs; "" is Idle. A sliced file's token without slice means slice 0. Throws
 // InputError saying what was expected.
 Action parse_token(std::string_view token);

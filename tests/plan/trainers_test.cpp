@@ -73,10 +73,12 @@ TEST(Trainers, WhatIsWrittenForMegatronReadsBackAsTheSameLayout) {
   for (const Candidate& candidate : candidates_of(question)) {
     PlanOptions options = asked();
     const std::string text = print_megatron(megatron_settings(question.workload, candidate.layout));
-    read_megatron(text, options);
+    const Beyond beyond = read_megatron(text, options);
+    EXPECT_TRUE(beyond.not_counted.empty()) << beyond.not_counted.front();
     options.cluster = question.options.cluster;
     const Question again = settled(options, "");
     Layout layout = layout_of(again.options, again.workload, again.cluster);
+    apply(beyond, again.workload, layout);
     adapt(*again.trainer, layout);
     EXPECT_EQ(layout, candidate.layout) << text;
     EXPECT_EQ(again.workload.global_batch, question.workload.global_batch);
@@ -90,10 +92,11 @@ TEST(Trainers, WhatIsWrittenForTorchtitanReadsBackAsTheSameLayout) {
   for (const Candidate& candidate : candidates_of(question)) {
     PlanOptions options = asked();
     const std::string text = print_torchtitan(torchtitan_settings(question.workload, candidate.layout));
-    read_torchtitan(text, "job.toml", options);
+    const Beyond beyond = read_torchtitan(text, "job.toml", options);
     options.cluster = question.options.cluster;
     const Question again = settled(options, "");
     Layout layout = layout_of(again.options, again.workload, again.cluster);
+    apply(beyond, again.workload, layout);
     adapt(*again.trainer, layout);
     if (candidate.layout.mesh.pipeline == 1)
       layout.schedule = candidate.layout.schedule;  // there is none to write
@@ -117,63 +120,6 @@ TEST(Trainers, SharedStatesTakeSixteenBytesAParameterOverAllDevices) {
     EXPECT_NEAR(static_cast<double>(memory.weights + memory.gradients) - 8 * parameters / kGpus,
                 (2 * 2 + 4) * layer, 0.02 * 8 * layer)
         << replicas;
-  }
-}
-
-TEST(Trainers, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
-  const std::string good =
-      "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --swiglu --vocab-size 32000 --seq-length "
-      "8192 "
-      "--micro-batch-size 1 --global-batch-size 128 --bf16 ";
-  const std::pair<std::string, std::string> cases[] = {
-      {"--fp16", "--fp16 and --bf16 are both given"},
-      {"--tensor-model-parallel-size 3",
-       "world size (64) is not divisible by tensor parallel size (3) times pipeline "
-       "parallel size (1) times context parallel size (1)"},
-      {"--sequence-parallel", "--sequence-parallel means nothing with --tensor-model-parallel-size 1"},
-      {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 4",
-       "pipeline-model-parallel size should be greater than 2 with interleaved schedule, got 2"},
-      {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 3",
-       "number of layers per pipeline stage must be divisible by it"},
-      {"--recompute-method uniform", "--recompute-method is of --recompute-granularity full"},
-      {"--recompute-granularity full", "needs --recompute-method uniform or block"},
-      {"--overlap-param-gather", "needs --use-distributed-optimizer and --overlap-grad-reduce"},
-      {"--num-query-groups 8", "means nothing without --group-query-attention"},
-      {"--micro-batch-size 3", "--global-batch-size 128 is not divisible by --micro-batch-size"},
-      {"--micro-batch-siz 3", "did you mean --micro-batch-size?"},
-      {"--micro-batch-size two", "--micro-batch-size two: expected a whole number"},
-      {"--micro-batch-size", "--micro-batch-size has no value"},
-      {"--bf16=yes", "--bf16 takes no value"}};
-  PlanOptions options = asked();
-  read_megatron(good, options);
-  for (const auto& [more, expected] : cases) {
-    PlanOptions other = asked();
-    const std::string said = refusal_of_input([&] { read_megatron(good + more, other); });
-    EXPECT_NE(said.find(expected), std::string::npos) << more << ": " << said;
-  }
-}
-
-TEST(Trainers, AJobFileThatContradictsItselfIsRefusedByItsOwnNames) {
-  const std::string model =
-      "[model]\nname = \"llama3\"\nflavor = \"70B\"\n[activation_checkpoint]\nmode = \"full\"\n";
-  const std::pair<std::string, std::string> cases[] = {
-      {"[parallelism]\ntensor_parallel_degree = 8\ndata_parallel_shard_degree = 4\n",
-       "dp_replicate(1) * dp_shard(4) * cp(1) * tp(8) * pp(1) != WORLD_SIZE(64)"},
-      {"[parallelism]\ntensor_parallel_degre = 8\n", "tensor_parallel_degree"},
-      {"[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Looped\"\n",
-       "expected one of 1F1B, GPipe, Interleaved1F1B, ZBVZeroBubble, DualPipeV"},
-      {"[training]\nlocal_batch_size = 3\nglobal_batch_size = 64\n",
-       "is not divisible by training.local_batch_size"},
-      {"[parallelism]\ncontext_parallel_degree = 0\n", "context_parallel_degree = 0: expected 1 or more"}};
-  PlanOptions options = asked();
-  read_torchtitan(model + "[optimizer]\nname = \"AdamW\"\n[metrics]\nunknown_here = [1,\n 2]\n", "job.toml",
-                  options);
-  EXPECT_EQ(options.layout.policy, "full");
-  for (const auto& [more, expected] : cases) {
-    PlanOptions other = asked();
-    const std::string said = refusal_of_input([&] { read_torchtitan(model + more, "job.toml", other); });
-    EXPECT_NE(said.find(expected), std::string::npos) << more << ": " << said;
-    EXPECT_EQ(said.rfind("job.toml", 0), 0) << said;
   }
 }
 

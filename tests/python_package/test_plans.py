@@ -9,7 +9,8 @@ import program
 
 QUESTION = dict(model="llama-13b", gpus=32, seq_len=32768, batch=64, hardware="h100")
 WORDS = ["--model", "llama-13b", "--gpus", 32, "--seq-len", 32768, "--batch", 64, "--hardware", "h100"]
-NOT_COMPARED = ("search_s", "candidates_per_s", "assumed", "interval")  # the first two are times of the search itself
+CPU = os.path.join(os.path.dirname(__file__), "..", "..", "hardware", "this-machine.toml")
+NOT_COMPARED = ("search_s", "candidates_per_s")  # times of the search itself
 
 
 class Plans(unittest.TestCase):
@@ -21,9 +22,37 @@ class Plans(unittest.TestCase):
         theirs, ours = program.answer("plan", *WORDS), json.loads(self.plan.to_json())
         self.assertEqual(self.plan.assumed, theirs["assumed"])
         for key in NOT_COMPARED:
-            theirs.pop(key, None)
-            ours.pop(key, None)
+            theirs.pop(key)
+            ours.pop(key)
         self.assertEqual(ours, theirs)
+
+    def test_the_interval_by_published_runs_is_the_programs(self):
+        for words in (dict(), dict(engine="megatron"), dict(engine="torchtitan"),
+                      dict(engine="nanotron", seq_len=262144)):
+            with self.subTest(**words):
+                question = {**QUESTION, **words}
+                flags = [word for key, value in question.items() for word in (f"--{key.replace('_', '-')}", value)]
+                ours, theirs = penstock.plan(**question), program.answer("plan", *flags)
+                self.assertEqual(ours.interval, theirs.get("interval"))
+                if ours.interval:
+                    self.assertLess(ours.interval["low_s"], ours.best[0].step_s)
+                    self.assertLess(ours.best[0].step_s, ours.interval["high_s"])
+                    for word in ours.interval["outside"]:
+                        self.assertIn(word, repr(ours))
+
+    def test_on_a_processor_in_f32_there_is_no_interval(self):
+        with tempfile.TemporaryDirectory() as folder, open(CPU) as machine:
+            path = os.path.join(folder, "machine.toml")
+            with open(path, "w") as file:
+                file.write(machine.read().replace('peak = "bf16"', 'peak = "f32"'))
+            sizes = {"model.layers": 8, "model.hidden": 512, "model.ffn": 1376, "model.heads": 8, "model.vocab": 32000}
+            plan = penstock.plan(gpus=2, seq_len=512, batch=8, hardware=path, options=sizes)
+        self.assertIsNone(plan.interval)
+        self.assertNotIn("interval", plan.to_json())
+
+    def test_where_nothing_like_it_is_published_the_plan_says_so(self):
+        outside = penstock.plan(**{**QUESTION, "engine": "nanotron", "seq_len": 1048576}).interval["outside"]
+        self.assertTrue(any("nothing published has tokens of a sequence above" in word for word in outside), outside)
 
     def test_a_plan_file_and_options_are_the_programs(self):
         file = os.path.join(os.path.dirname(__file__), "..", "..", "plans", "llama-70b-128k.toml")

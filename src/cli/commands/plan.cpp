@@ -20,7 +20,8 @@
 #include "files/option_file.h"
 #include "plan/answer.h"
 #include "plan/plan_print.h"
-#include "plan/published/checked.h"
+#include "plan/published/confidence.h"
+#include "plan/published/reference_fit.h"
 #include "plan/question.h"
 #include "plan/run_file.h"
 #include "plan/trainers/settings.h"
@@ -110,49 +111,6 @@ void write_files(const plan::Question& question, const plan::Plan& plan, const F
   if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(plan_report(plan)));
 }
 
-std::string with_assumed(std::string json, const Words& assumed) {
-  json.erase(json.rfind('}'));
-  return json + ",\"assumed\":" + json_quote_all(assumed) + "}\n";
-}
-
-// How far the first candidate's step may be off, by published runs; on a GPU, which all of them are on.
-struct Confidence {
-  std::optional<plan::Interval> interval;
-  Words outside;
-};
-
-Confidence confidence_in(const plan::Question& question, const plan::Candidate& first) {
-  if (question.cluster.hardware.f32()) return {};
-  const std::string file = (fs::path(run::description_folder("engines")) / "checked.csv").string();
-  if (!fs::exists(file)) return {};
-  const std::vector<plan::CheckedRun> runs = plan::read_checked(read_table(file));
-  const plan::CheckedRun asked =
-      plan::as_checked(question.workload, first.layout, question.cluster.engine.name);
-  return {plan::interval_of(asked, runs), plan::outside_of(asked, runs)};
-}
-
-std::string print(const Confidence& confidence, Seconds predicted) {
-  if (!confidence.interval) return "";
-  const plan::Interval& found = *confidence.interval;
-  std::string text = "\nThe first's step: eight of ten between " + print_seconds(found.low * predicted) +
-                     " and " + print_seconds(found.high * predicted) + ", by the errors on the " +
-                     std::to_string(found.runs) +
-                     " published runs most like it, left out of the fit with all of " +
-                     (found.own_engine ? "their configuration" : "their source") + "\n";
-  for (const std::string& word : confidence.outside) text += word + "\n";
-  return text;
-}
-
-std::string with_interval(std::string json, const Confidence& confidence, Seconds predicted) {
-  if (!confidence.interval) return json;
-  const plan::Interval& found = *confidence.interval;
-  json.erase(json.rfind('}'));
-  return json + ",\"interval\":{\"low_s\":" + exact_number(found.low * predicted) +
-         ",\"high_s\":" + exact_number(found.high * predicted) + ",\"runs\":" + std::to_string(found.runs) +
-         ",\"own_engine\":" + (found.own_engine ? "true" : "false") +
-         ",\"outside\":" + json_quote_all(confidence.outside) + "}}\n";
-}
-
 // Exit 1 when the one configuration does not fit.
 Exit answer(const plan::Question& question, const Flags& flags) {
   if (question.trainer && !flags.run_file.empty())
@@ -164,18 +122,16 @@ Exit answer(const plan::Question& question, const Flags& flags) {
         question.options.cluster.engine);
   plan::Plan plan = flags.explain ? plan::answer_for_layout(question) : plan::answer(question, flags.file);
   const plan::Candidate& first = plan.result.best[0];
-  const Seconds predicted = first.step();
-  const Confidence confidence = confidence_in(question, first);
   if (!flags.json && !question.assumed.empty())
     std::cout << question.options.cluster.hardware
               << " leaves open, assumed: " << join(question.assumed, ", ") << "\n";
   if (flags.json) {
-    std::cout << with_interval(with_assumed(plan::print_plan_json(plan), question.assumed), confidence,
-                               predicted);
+    std::cout << plan::print_answer_json(question, plan);
   } else if (flags.explain) {
-    std::cout << plan::explain(question.workload, question.cluster, first) << print(confidence, predicted);
+    std::cout << plan::explain(question.workload, question.cluster, first)
+              << print(plan::confidence_in(question, plan));
   } else {
-    std::cout << plan::print_plan(plan) << print(confidence, predicted);
+    std::cout << plan::print_plan(plan) << print(plan::confidence_in(question, plan));
   }
   write_files(question, plan, flags);
   return first.memory.fits ? Exit::Done : Exit::No;

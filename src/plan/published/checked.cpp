@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/quantile.h"
 #include "base/text.h"
 
 namespace penstock::plan {
@@ -72,6 +73,12 @@ void tell_above(Words& words, const char* what, const CheckedRun& asked, const s
 
 }  // namespace
 
+std::string family_name(const Workload& workload) {
+  constexpr Tokens kLongContext = 32768;
+  if (workload.seq_len >= kLongContext) return "long context";
+  return workload.model.shape.experts > 1 ? "experts" : "dense";
+}
+
 std::vector<CheckedRun> read_checked(const Table& table) {
   std::vector<CheckedRun> runs;
   for (std::size_t row = 0; row < table.size(); ++row) {
@@ -101,34 +108,6 @@ CheckedRun as_checked(const Workload& workload, const Layout& layout, const std:
   run.shares_weights = layout.shared.on;
   run.seq_len = workload.seq_len;
   return run;
-}
-
-std::vector<CheckedRun> checked_runs(const Fit& fit) {
-  std::vector<CheckedRun> runs;
-  for (const FittedRow& row : fit.rows) {
-    if (row.figure.engine.empty()) continue;
-    CheckedRun run = as_checked(row.timed.workload, row.timed.layout, row.figure.engine);
-    run.source = row.source;
-    run.configuration = row.configuration;
-    run.unseen_configuration = row.unseen_configuration;
-    run.unseen_source = row.unseen_source;
-    runs.push_back(std::move(run));
-  }
-  return runs;
-}
-
-std::string print_checked(const Fit& fit) {
-  std::string text =
-      "engine,family,source,configuration,tp,cp,ep,dp,pp,shares_weights,seq_len,unseen_configuration,unseen_"
-      "source\n";
-  for (const CheckedRun& run : checked_runs(fit)) {
-    const auto cell = [](std::int64_t value) { return "," + std::to_string(value); };
-    text += run.engine + "," + run.family + "," + "\"" + run.source + "\",\"" + run.configuration + "\"" +
-            cell(run.mesh.tensor) + cell(run.mesh.context) + cell(run.mesh.expert) + cell(run.mesh.data) +
-            cell(run.mesh.pipeline) + cell(run.shares_weights) + cell(run.seq_len) + "," +
-            number(run.unseen_configuration, 4) + "," + number(run.unseen_source, 4) + "\n";
-  }
-  return text;
 }
 
 std::optional<Interval> interval_of(const CheckedRun& asked, const std::vector<CheckedRun>& runs) {

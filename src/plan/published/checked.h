@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/published/reference_fit.h"
+#include "plan/layout.h"
+#include "plan/published/table.h"
 
 namespace penstock::plan {
 
@@ -17,14 +18,15 @@ struct CheckedRun {
   mesh::Mesh mesh;
   bool shares_weights = false;
   Tokens seq_len = 0;
-  double unseen_configuration = 0, unseen_source = 0;  // relative errors, as FittedRow's
+  double unseen_configuration = 0, unseen_source = 0;  // relative errors, as FittedRow's (reference_fit.h)
 };
 
-// engines/checked.csv, which `plan --fit FOLDER --checked FILE` writes. Throws InputError that names row and
-// column.
+// "dense", "experts" or "long context".
+std::string family_name(const Workload& workload);
+
+// engines/checked.csv, which `plan --fit FOLDER --checked FILE` writes (reference_fit.h). Throws InputError
+// that names row and column.
 std::vector<CheckedRun> read_checked(const Table& table);
-std::string print_checked(const Fit& fit);
-std::vector<CheckedRun> checked_runs(const Fit& fit);
 
 // What is asked, as a run whose errors are not known. The family is Workload's.
 CheckedRun as_checked(const Workload& workload, const Layout& layout, const std::string& engine);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/published/checked.h"
 #include "plan/published/timed_cases.h"
 
 namespace penstock::plan {
@@ -65,5 +66,9 @@ struct Fit {
 Fit fit_reference(const std::vector<FitTable>& tables, const KnownMachines& start, bool leave_out);
 
 std::string print_fit(const Fit& fit);
+
+// What plans need of it for their intervals (checked.h), as engines/checked.csv.
+std::vector<CheckedRun> checked_runs(const Fit& fit);
+std::string print_checked(const Fit& fit);
 
 }  // namespace penstock::plan

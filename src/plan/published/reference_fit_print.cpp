@@ -5,7 +5,7 @@
 
 #include "base/columns.h"
 #include "base/text.h"
-#include "plan/published/checked.h"
+#include "plan/published/reference_fit.h"
 
 namespace penstock::plan {
 namespace {
@@ -97,6 +97,34 @@ std::string print_fit(const Fit& fit) {
          print_kinds(fit, "family", [](const FittedRow& row) { return row.figure.family; }) +
          print_kinds(fit, "source", [](const FittedRow& row) { return row.source; }) + print_coverage(fit) +
          columns(rows, "lr");
+}
+
+std::vector<CheckedRun> checked_runs(const Fit& fit) {
+  std::vector<CheckedRun> runs;
+  for (const FittedRow& row : fit.rows) {
+    if (row.figure.engine.empty()) continue;
+    CheckedRun run = as_checked(row.timed.workload, row.timed.layout, row.figure.engine);
+    run.source = row.source;
+    run.configuration = row.configuration;
+    run.unseen_configuration = row.unseen_configuration;
+    run.unseen_source = row.unseen_source;
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::string print_checked(const Fit& fit) {
+  std::string text =
+      "engine,family,source,configuration,tp,cp,ep,dp,pp,shares_weights,seq_len,unseen_configuration,unseen_"
+      "source\n";
+  for (const CheckedRun& run : checked_runs(fit)) {
+    const auto cell = [](std::int64_t value) { return "," + std::to_string(value); };
+    text += run.engine + "," + run.family + "," + "\"" + run.source + "\",\"" + run.configuration + "\"" +
+            cell(run.mesh.tensor) + cell(run.mesh.context) + cell(run.mesh.expert) + cell(run.mesh.data) +
+            cell(run.mesh.pipeline) + cell(run.shares_weights) + cell(run.seq_len) + "," +
+            number(run.unseen_configuration, 4) + "," + number(run.unseen_source, 4) + "\n";
+  }
+  return text;
 }
 
 }  // namespace penstock::plan

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/quantile.h"
 #include "plan/published/score_tables.h"
 
 namespace penstock::plan {
@@ -40,13 +41,6 @@ Score score(const Table& table, const KnownMachines& known) {
       "peak_bytes, kv_cache_GiB, tokens_per_second, iteration_s, params_billion with iteration_ms, or source "
       "with "
       "step_s");
-}
-
-double at_quantile(const std::vector<double>& sorted, double quantile) {
-  const double place = quantile * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 ErrorStatistics statistics_of(const Score& score) {

@@ -77,8 +77,6 @@ struct ErrorStatistics {
 };
 ErrorStatistics statistics_of(const Score& score);
 ErrorStatistics statistics_of(std::vector<double> errors);
-double at_quantile(const std::vector<double>& sorted,
-                   double quantile);  // between neighbours; of one value or more
 
 // Spearman's, per model with at least three distinct published figures.
 std::map<std::string, double> rank_correlations(const Score& score);

@@ -7,14 +7,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "plan/published/checked.h"
 #include "plan/published/run_memory.h"
 #include "plan/published/score_tables.h"
 #include "plan/published/throughput_words.h"
 
 namespace penstock::plan {
 namespace {
-
-constexpr Tokens kLongContext = 32768;
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
@@ -224,11 +223,6 @@ ThroughputRun Reader::read() const {
 }
 
 }  // namespace
-
-std::string family_name(const Workload& workload) {
-  if (workload.seq_len >= kLongContext) return "long context";
-  return workload.model.shape.experts > 1 ? "experts" : "dense";
-}
 
 std::string ThroughputRun::setting() const {
   const Layout& layout = timed.layout;

@@ -36,9 +36,6 @@ struct TimedCase {
   std::int64_t node_gpus = 0;
 };
 
-// "dense", "experts" or "long context".
-std::string family_name(const Workload& workload);
-
 // Seconds of a step. Throws InputError where a name is not known.
 Seconds seconds_of(const TimedCase& timed, const KnownMachines& known);
 StepCost cost_of(const TimedCase& timed, const KnownMachines& known);

@@ -7,43 +7,111 @@
 
 #include "base/text.h"
 #include "plan/plan_print.h"
+#include "plan/trainers/beyond.h"
+#include "plan/trainers/torchtitan.h"
 
 namespace penstock::plan {
 namespace {
 
 bool faster(const Change& a, const Change& b) { return a.candidate.step() < b.candidate.step(); }
 
-// Replicas fill the cluster; false where they cannot.
-bool fill(Layout& layout, std::int64_t gpus) {
+// Each replica has all states: Megatron-LM without its distributed optimizer.
+bool has_whole_states(const Layout& layout) { return !layout.shared.on && layout.shared.group == 1; }
+
+// Copies of what replicas share out.
+std::int64_t copies_of(const Layout& layout) {
+  return layout.shared.group > 0 && !has_whole_states(layout) ? layout.mesh.replicas() / layout.shared.group
+                                                              : 1;
+}
+
+// Replicas fill the cluster, in so many copies; false where they cannot.
+bool fill(Layout& layout, std::int64_t gpus, std::int64_t copies) {
   const std::int64_t others =
       static_cast<std::int64_t>(layout.mesh.tensor) * layout.mesh.context * layout.mesh.pipeline;
   if (others > gpus || gpus % others != 0) return false;
   layout.mesh.data = static_cast<int>(gpus / others);
+  if (layout.mesh.data % copies != 0) return false;
+  layout.shared.group = copies > 1 ? layout.mesh.replicas() / copies : 0;
   return true;
 }
 
+void recompute(Layout& layout, model::Policy policy) {
+  layout.keep = model::keep_of(policy);
+  layout.others = model::keep_of(model::Policy::None);
+  layout.recomputed = 1;
+  layout.recompute_scores = false;
+}
+
 // Layouts one step away; they may be impossible.
-std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
-  std::vector<Layout> found;
-  const auto add = [&](const std::function<void(Layout&)>& change) {
-    Layout other = layout;
-    change(other);
-    if (fill(other, question.cluster.gpus)) found.push_back(other);
-  };
-  for (int mesh::Mesh::*size : {&mesh::Mesh::tensor, &mesh::Mesh::context, &mesh::Mesh::pipeline}) {
-    add([&](Layout& other) { other.mesh.*size *= 2; });
-    if (layout.mesh.*size % 2 == 0) add([&](Layout& other) { other.mesh.*size /= 2; });
+class Neighbours {
+ public:
+  Neighbours(const Question& question, const Layout& layout)
+      : question_(question), layout_(layout), copies_(copies_of(layout)) {
+    add_meshes();
+    add_recomputations();
+    add_schedules();
+    if (question.trainer->shares_weights) add_sharings();
+    if (has_whole_states(layout)) add([](Layout& other) { other.shared.group = 0; });
   }
-  add([](Layout& other) { other.micro_batch *= 2; });
-  if (layout.micro_batch % 2 == 0) add([](Layout& other) { other.micro_batch /= 2; });
-  for (const model::Policy policy : question.trainer->policies)
-    add([&](Layout& other) { other.keep = model::keep_of(policy); });
-  for (const ScheduleKind kind : question.trainer->schedules) {
-    for (int chunks = 1; chunks <= 16; ++chunks) {
-      add([&](Layout& other) { other.schedule = kind, other.chunks = chunks; });
+
+  std::vector<Layout> found;
+
+ private:
+  using Change = std::function<void(Layout&)>;
+
+  void add(const Change& change) { add(copies_, change); }
+  void add(std::int64_t copies, const Change& change) {
+    Layout other = layout_;
+    change(other);
+    const bool whole = has_whole_states(other);
+    if (!fill(other, question_.cluster.gpus, copies)) return;
+    if (whole) other.shared.group = 1;
+    found.push_back(other);
+  }
+
+  void add_meshes() {
+    for (int mesh::Mesh::*size : {&mesh::Mesh::tensor, &mesh::Mesh::context, &mesh::Mesh::pipeline}) {
+      add([&](Layout& other) { other.mesh.*size *= 2; });
+      if (layout_.mesh.*size % 2 == 0) add([&](Layout& other) { other.mesh.*size /= 2; });
+    }
+    add([](Layout& other) { other.micro_batch *= 2; });
+    if (layout_.micro_batch % 2 == 0) add([](Layout& other) { other.micro_batch /= 2; });
+  }
+
+  void add_recomputations() {
+    const Workload& workload = question_.workload;
+    for (const model::Policy policy : question_.trainer->policies)
+      add([&](Layout& other) { recompute(other, policy); });
+    if (question_.trainer->name == "torchtitan") {
+      add([&](Layout& other) { recompute_every(2, workload, other); });
+      add([&](Layout& other) { recompute_every_second_product(workload, other); });
+    } else {
+      add([&](Layout& other) { recompute(other, model::Policy::None), other.recompute_scores = true; });
+      add([&](Layout& other) { recompute_first(chunk_layers(workload, other) / 2, workload, other); });
     }
   }
-  return found;
+
+  void add_schedules() {
+    constexpr int kMostChunks = 16;
+    for (const ScheduleKind kind : question_.trainer->schedules) {
+      for (int chunks = 1; chunks <= kMostChunks; ++chunks)
+        add([&](Layout& other) { other.schedule = kind, other.chunks = chunks; });
+    }
+  }
+
+  void add_sharings() {
+    add(2 * copies_, [](Layout&) {});
+    if (copies_ % 2 == 0) add(copies_ / 2, [](Layout&) {});
+    for (const bool regathers : {true, false}) add([&](Layout& other) { other.shared.asked = regathers; });
+  }
+
+  const Question& question_;
+  const Layout& layout_;
+  const std::int64_t copies_;
+};
+
+std::vector<Layout> neighbours(const Question& question, const Layout& layout) {
+  return Neighbours(question, layout).found;
 }
 
 // With its time and memory; nothing where it cannot run or does not fit.
@@ -52,6 +120,7 @@ std::optional<Candidate> judged(const Question& question, Layout layout) {
   const Cluster& cluster = question.cluster;
   if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return {};
   if (refusal_of(*question.trainer, workload, layout)) return {};
+  if (question.trainer->name == "torchtitan" && torchtitan_refusal(workload, layout)) return {};
   adapt(*question.trainer, layout);
   Candidate candidate;
   candidate.layout = layout;
@@ -94,12 +163,28 @@ std::vector<Change> nearest_changes(const Question& question, const Candidate& t
   return changes;
 }
 
+namespace {
+
+std::string print_sizes(const model::Shape& shape) {
+  std::string text =
+      std::to_string(model::total_parameters(shape)) + " parameters: " + std::to_string(shape.layers) +
+      " layers, hidden " + std::to_string(shape.hidden) + ", ffn " + std::to_string(shape.ffn) + ", " +
+      std::to_string(shape.heads) + " heads of " + std::to_string(shape.head_dim()) + " (" +
+      std::to_string(shape.kv_heads) + " for keys and values), vocabulary " + std::to_string(shape.vocab);
+  if (shape.experts > 1)
+    text += ", " + std::to_string(shape.experts) + " experts (" + std::to_string(shape.experts_per_token) +
+            " a token)";
+  return text + (shape.tied_embeddings ? ", tied embeddings" : "");
+}
+
+}  // namespace
+
 std::string explain_today(const Plan& plan, const Question& question) {
   const Candidate& today = plan.result.best.front();
   const auto& [name, seconds] = largest_overhead(today.cost);
-  std::string text = print_question(plan) + "\n" + explain(plan.workload, plan.cluster, today) +
-                     "\nwhat limits it  " + std::string(name) + ", " + percent(seconds / today.cost.total()) +
-                     " of the step\n";
+  std::string text = print_question(plan) + "\n" + print_sizes(plan.workload.model.shape) + "\n" +
+                     explain(plan.workload, plan.cluster, today) + "\nwhat limits it  " + std::string(name) +
+                     ", " + percent(seconds / today.cost.total()) + " of the step\n";
   const std::vector<Change> changes = nearest_changes(question, today);
   text += changes.empty() ? "nothing near helps: no single change, and no two, within what " +
                                 std::string(question.trainer->name) + " can do\n"

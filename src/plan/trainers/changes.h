@@ -18,7 +18,8 @@ struct Change {
 
 // At most `count`: first those that one step away are the fastest, then those two steps away. A step is twice
 // or half a degree (replicas make up for it), twice or half the micro-batch, another number of stages a
-// device, another schedule, other recomputation.
+// device, another schedule, other recomputation, twice or half the copies of shared weights, another time at
+// which these are freed.
 std::vector<Change> nearest_changes(const Question& question, const Candidate& today, std::size_t count = 3);
 
 // Today's configuration for people: time and memory by term, what limits it, and these changes.

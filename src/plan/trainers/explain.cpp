@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "plan/answer.h"
+#include "plan/published/confidence.h"
 #include "plan/trainers/changes.h"
 #include "plan/trainers/megatron.h"
 #include "plan/trainers/torchtitan.h"
@@ -16,17 +17,25 @@ Explained explain_configuration(const Today& today) {
   options.memory.limit = today.limit;
   options.memory.offload = {0, ""};
   options.cluster.engine = today.megatron.empty() ? "torchtitan" : "megatron";
+  Beyond beyond;
   if (today.megatron.empty()) {
-    read_torchtitan(today.torchtitan, today.origin, options);
+    beyond = read_torchtitan(today.torchtitan, today.origin, options);
   } else {
-    read_megatron(today.megatron, options);
+    beyond = read_megatron(today.megatron, options);
   }
-  const Question question = settled(options, "");
-  const Plan plan = answer_for_layout(question);
+  Question question = settled(options, "");
+  apply(beyond, question);
+  Layout layout = layout_of(question.options, question.workload, question.cluster);
+  apply(beyond, question.workload, layout);
+  adapt(*question.trainer, layout);
+  const Plan plan = answer_for_layout(question, layout);
   const Candidate& candidate = plan.result.best.front();
   if (const auto why = refusal_of(*question.trainer, question.workload, candidate.layout))
     throw InputError(*why);
-  return {explain_today(plan, question), candidate.memory.fits};
+  std::string text = explain_today(plan, question) + print(confidence_in(question, plan));
+  if (!beyond.not_counted.empty()) text += "\nnot counted\n";
+  for (const std::string& word : beyond.not_counted) text += "  " + word + "\n";
+  return {text, candidate.memory.fits};
 }
 
 }  // namespace penstock::plan

@@ -1,122 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/trainers/megatron.h"
 
-#include <map>
-#include <optional>
+#include <algorithm>
+#include <cmath>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "plan/trainers/megatron_arguments.h"
 
 namespace penstock::plan {
 namespace {
 
-enum class Kind : std::uint8_t { Flag, Integer, Number, Word, List };
-
-const std::map<std::string_view, Kind>& known_options() {
-  static const std::map<std::string_view, Kind> known = [] {
-    std::map<std::string_view, Kind> kinds;
-    const auto add = [&](Kind kind, std::initializer_list<std::string_view> names) {
-      for (const std::string_view name : names) kinds.emplace(name, kind);
-    };
-#define FLAGS(...) add(Kind::Flag, {__VA_ARGS__});
-#define INTEGERS(...) add(Kind::Integer, {__VA_ARGS__});
-#define NUMBERS(...) add(Kind::Number, {__VA_ARGS__});
-#define WORDS(...) add(Kind::Word, {__VA_ARGS__});
-#define LISTS(...) add(Kind::List, {__VA_ARGS__});
-#include "plan/trainers/megatron_options.inc"
-#undef FLAGS
-#undef INTEGERS
-#undef NUMBERS
-#undef WORDS
-#undef LISTS
-    return kinds;
-  }();
-  return known;
+void require_one_of(const std::string& name, const std::string& value,
+                    const std::vector<std::string>& values) {
+  if (std::ranges::find(values, value) != values.end()) return;
+  std::vector<std::string> shown;
+  std::ranges::copy_if(values, std::back_inserter(shown),
+                       [](const std::string& one) { return !one.empty(); });
+  throw InputError(name + " " + printable(value) + " is not predicted; expected " + join(shown, " or "));
 }
 
-// Words of a command line, without its line continuations.
-std::vector<std::string> words_of(const std::string& arguments) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : arguments + " ") {
-    if (c != ' ' && c != '\n' && c != '\t' && c != '\r') {
-      word += c;
-    } else if (!word.empty()) {
-      if (word != "\\") words.push_back(word);
-      word.clear();
-    }
-  }
-  return words;
+void require_predicted(const MegatronArguments& given) {
+  require(given.has("--bf16") || given.has("--fp16"),
+          "--bf16 is missing: Megatron-LM trains in f32 without it, which is not predicted");
+  require(given.has("--sequence-parallel") || given.integer("--tensor-model-parallel-size", 1) == 1,
+          "--sequence-parallel is missing: tensor-parallel ranks that each hold whole hidden states are not "
+          "predicted");
+  require_one_of("--optimizer", given.word("--optimizer", "adam"), {"adam"});
+  require_one_of("--transformer-impl", given.word("--transformer-impl", "transformer_engine"),
+                 {"transformer_engine"});
 }
 
-class Arguments {
- public:
-  explicit Arguments(const std::string& text) {
-    const std::vector<std::string> words = words_of(text);
-    for (std::size_t i = 0; i < words.size();) take(words, i);
+// Also of defaults that differ from what is predicted.
+Words not_counted(const MegatronArguments& given) {
+  Words told = given.not_counted();
+  for (const char* name : {"--attention-dropout", "--hidden-dropout"}) {
+    if (given.number(name, 0.1) > 0)
+      told.push_back(std::string(name) + " " + given.word(name, "0.1") +
+                     (given.has(name) ? "" : " (its default)") + ": masks of dropout; predicted is 0");
   }
-
-  bool has(std::string_view name) const { return values_.contains(name); }
-  std::string word(std::string_view name, const std::string& otherwise) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? otherwise : found->second;
-  }
-  std::int64_t integer(std::string_view name, std::int64_t otherwise) const {
-    if (!has(name)) return otherwise;
-    const std::int64_t value = *parse_integer(values_.find(name)->second);
-    require(value > 0, std::string(name) + " " + std::to_string(value) + ": expected 1 or more");
-    return value;
-  }
-  std::int64_t needed(std::string_view name) const {
-    require(has(name), std::string(name) + " is missing; the step's time and memory depend on it");
-    return integer(name, 0);
-  }
-
- private:
-  void take(const std::vector<std::string>& words, std::size_t& i) {
-    std::string name = words[i++];
-    std::optional<std::string> value;
-    if (const std::size_t equals = name.find('='); name.starts_with("--") && equals != std::string::npos) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    }
-    const auto known = known_options().find(name);
-    if (known == known_options().end()) refuse_unknown(name);
-    const bool is_list = known->second == Kind::List;
-    while (known->second != Kind::Flag && (!value || is_list) && i < words.size() &&
-           !words[i].starts_with("--")) {
-      value = value ? *value + " " + words[i] : words[i];
-      ++i;
-    }
-    check(name, known->second, value);
-    values_[std::string(known->first)] = value.value_or("");
-  }
-
-  [[noreturn]] static void refuse_unknown(const std::string& name) {
-    std::vector<std::string_view> names;
-    for (const auto& [option, kind] : known_options()) names.push_back(option);
-    throw InputError("\"" + printable(name) + "\" is no argument of Megatron-LM 307dcf37; did you mean " +
-                     std::string(nearest(name, names)) + "?");
-  }
-
-  static void check(const std::string& name, Kind kind, const std::optional<std::string>& value) {
-    if (kind == Kind::Flag)
-      return require(!value, name + " takes no value; got \"" + printable(value.value_or("")) + "\"");
-    require(value.has_value(), name + " has no value");
-    if (kind == Kind::Integer)
-      require(parse_integer(*value).has_value(),
-              name + " " + printable(*value) + ": expected a whole number");
-    if (kind == Kind::Number)
-      require(parse_number(*value).has_value() ||
-                  parse_number(value->substr(value->starts_with('-'))).has_value(),
-              name + " " + printable(*value) + ": expected a number");
-  }
-
-  std::map<std::string, std::string, std::less<>> values_;
-};
+  if (given.word("--position-embedding-type", "learned_absolute") != "rope" &&
+      !given.has("--use-rotary-position-embeddings"))
+    told.push_back("--position-embedding-type learned_absolute" +
+                   std::string(given.has("--position-embedding-type") ? "" : " (its default)") +
+                   ": a table of positions; predicted is rope");
+  if (given.has("--fp16") && !given.has("--accumulate-allreduce-grads-in-fp32"))
+    told.push_back(
+        "--fp16 without --accumulate-allreduce-grads-in-fp32: gradients in 16 bits; predicted are 32");
+  if (given.integer("--expert-model-parallel-size", 1) > 1 &&
+      given.word("--moe-token-dispatcher-type", "allgather") != "alltoall")
+    told.push_back("--moe-token-dispatcher-type allgather" +
+                   std::string(given.has("--moe-token-dispatcher-type") ? "" : " (its default)") +
+                   ": predicted is alltoall");
+  return told;
+}
 
 // The trainer's own asserts, in its words.
-void require_consistent(const Arguments& given) {
+void require_consistent(const MegatronArguments& given) {
   require(!(given.has("--fp16") && given.has("--bf16")), "--fp16 and --bf16 are both given; keep one");
   require(!given.has("--tp-comm-overlap") || given.has("--sequence-parallel"),
           "--tp-comm-overlap: tensor parallel communication/GEMM overlap can happen only when "
@@ -127,19 +68,36 @@ void require_consistent(const Arguments& given) {
           "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
   require(!given.has("--num-query-groups") || given.has("--group-query-attention"),
           "--num-query-groups means nothing without --group-query-attention");
-  require(!given.has("--recompute-method") || given.word("--recompute-granularity", "") == "full",
-          "--recompute-method is of --recompute-granularity full");
-  require(given.word("--recompute-granularity", "") != "full" || given.has("--recompute-method"),
-          "--recompute-granularity full needs --recompute-method uniform or block");
-  require(given.word("--recompute-method", "uniform") == "uniform" &&
-              given.integer("--recompute-num-layers", 1) == 1,
-          "--recompute-method " + given.word("--recompute-method", "uniform") + ", --recompute-num-layers " +
-              given.word("--recompute-num-layers", "1") + ": only uniform with 1 layer is predicted");
   require(!(given.has("--train-iters") && given.has("--train-samples")),
           "--train-iters and --train-samples are both given; keep one");
+  require_predicted(given);
 }
 
-void read_model(const Arguments& given, model::Shape& shape) {
+// What records are formed again.
+void read_recomputation(const MegatronArguments& given, Beyond& beyond) {
+  const std::string granularity =
+      given.word("--recompute-granularity", given.has("--recompute-activations") ? "selective" : "");
+  const std::string method = given.word("--recompute-method", "");
+  require_one_of("--recompute-granularity", granularity, {"", "full", "selective"});
+  require_one_of("--recompute-method", method, {"", "uniform", "block"});
+  require(granularity == "full" || method.empty(),
+          granularity == "selective"
+              ? "recompute method is not yet supported for selective recomputing granularity"
+              : "--recompute-method is of --recompute-granularity full");
+  require(granularity != "full" || !method.empty(),
+          "--recompute-granularity full needs --recompute-method uniform or block");
+  if (granularity == "selective") beyond.recomputed = Recomputed::Scores;
+  if (method == "block") {
+    beyond.recomputed = Recomputed::FirstOfStage;
+    beyond.every = given.needed("--recompute-num-layers");
+  }
+  require(
+      method != "uniform" || given.integer("--recompute-num-layers", 1) == 1,
+      "--recompute-method uniform with --recompute-num-layers " + given.word("--recompute-num-layers", "1") +
+          " is not predicted: records of several layers at a time; expected 1, or --recompute-method block");
+}
+
+void read_model(const MegatronArguments& given, model::Shape& shape) {
   shape.layers = given.needed("--num-layers");
   shape.hidden = given.needed("--hidden-size");
   shape.heads = given.needed("--num-attention-heads");
@@ -148,14 +106,24 @@ void read_model(const Arguments& given, model::Shape& shape) {
   require(given.has("--swiglu"), "--swiglu is missing; models with another MLP are not predicted from flags");
   constexpr std::int64_t kUnit = 64;  // as Megatron-LM rounds two thirds of 4·hidden
   shape.ffn = given.integer("--ffn-hidden-size", 8 * shape.hidden / 3 / kUnit * kUnit);
+  shape.head_size = given.has("--kv-channels") ? given.integer("--kv-channels", 1) : 0;
+  shape.head_norms = given.has("--qk-layernorm");
   shape.vocab = given.needed("--vocab-size");
   shape.tied_embeddings = !given.has("--untie-embeddings-and-output-weights");
   shape.experts = given.integer("--num-experts", 1);
   shape.experts_per_token = shape.experts > 1 ? given.integer("--moe-router-topk", 2) : 1;
 }
 
+void require_experts(const MegatronArguments& given, const model::Shape& shape, std::int64_t ep) {
+  if (ep == 1) return;
+  require(given.has("--num-experts"), "num_experts must be non None to use expert model parallelism");
+  require(shape.experts % ep == 0, "Number of experts should be a multiple of expert model parallel_size: " +
+                                       std::to_string(shape.experts) + " over " + std::to_string(ep));
+  require(!given.has("--fp16"), "Expert parallelism is not supported with fp16 training");
+}
+
 // Stages of a device.
-std::int64_t chunks_of(const Arguments& given, std::int64_t layers, std::int64_t pp) {
+std::int64_t chunks_of(const MegatronArguments& given, std::int64_t layers, std::int64_t pp) {
   if (!given.has("--num-layers-per-virtual-pipeline-stage")) return 1;
   require(pp > 2,
           "--num-layers-per-virtual-pipeline-stage: pipeline-model-parallel size should be greater than 2 "
@@ -189,14 +157,19 @@ Settings model_settings(const Workload& workload) {
   add("--max-position-embeddings", workload.seq_len);
   settings.push_back({"--position-embedding-type", "rope"});
   settings.push_back({"--normalization", "RMSNorm"});
-  for (const char* name : {"--swiglu", "--disable-bias-linear", "--use-mcore-models", "--use-flash-attn",
-                           "--bf16", "--use-distributed-optimizer"})
+  for (const char* name :
+       {"--swiglu", "--disable-bias-linear", "--use-mcore-models", "--use-flash-attn", "--bf16"})
     settings.push_back({name, ""});
+  add("--attention-dropout", 0);
+  add("--hidden-dropout", 0);
+  if (shape.head_size > 0) add("--kv-channels", shape.head_size);
+  if (shape.head_norms) settings.push_back({"--qk-layernorm", ""});
   if (!shape.tied_embeddings) settings.push_back({"--untie-embeddings-and-output-weights", ""});
   if (shape.experts > 1) {
     add("--num-experts", shape.experts);
     add("--moe-router-topk", shape.experts_per_token);
     settings.push_back({"--moe-token-dispatcher-type", "alltoall"});
+    settings.push_back({"--moe-grouped-gemm", ""});
   }
   return settings;
 }
@@ -217,10 +190,14 @@ Settings megatron_settings(const Workload& workload, const Layout& layout) {
   add("--pipeline-model-parallel-size", layout.mesh.pipeline);
   if (layout.chunks > 1)
     add("--num-layers-per-virtual-pipeline-stage", workload.model.shape.layers / stages_of(layout));
+  if (layout.shared.group != 1) settings.push_back({"--use-distributed-optimizer", ""});
   if (layout.keep == model::keep_of(model::Policy::Full)) {
     settings.push_back({"--recompute-granularity", "full"});
-    settings.push_back({"--recompute-method", "uniform"});
-    add("--recompute-num-layers", 1);
+    settings.push_back({"--recompute-method", layout.recomputed == 1 ? "uniform" : "block"});
+    const double layers = layout.recomputed * static_cast<double>(chunk_layers(workload, layout));
+    add("--recompute-num-layers", layout.recomputed == 1 ? 1 : std::llround(layers));
+  } else if (layout.recompute_scores) {
+    settings.push_back({"--recompute-granularity", "selective"});
   }
   return settings;
 }
@@ -234,8 +211,8 @@ std::string print_megatron(const Settings& settings) {
   return text;
 }
 
-void read_megatron(const std::string& arguments, PlanOptions& options) {
-  const Arguments given(arguments);
+Beyond read_megatron(const std::string& arguments, PlanOptions& options) {
+  const MegatronArguments given(arguments);
   require_consistent(given);
   read_model(given, options.model.shape);
   options.workload.seq_len = given.needed("--seq-length");
@@ -257,9 +234,16 @@ void read_megatron(const std::string& arguments, PlanOptions& options) {
               " is not divisible by --micro-batch-size times data-parallel size, " + std::to_string(step));
   require(layout.tp > 1 || !given.has("--sequence-parallel"),
           "--sequence-parallel means nothing with --tensor-model-parallel-size 1");
+  require_experts(given, options.model.shape, layout.ep);
   layout.chunks = chunks_of(given, options.model.shape.layers, layout.pp);
   layout.schedule = layout.chunks > 1 ? "interleaved" : "1f1b";
   layout.policy = given.word("--recompute-granularity", "") == "full" ? "full" : "none";
+  Beyond beyond;
+  beyond.whole_states = !given.has("--use-distributed-optimizer");
+  beyond.looped_experts = options.model.shape.experts > 1 && !given.has("--moe-grouped-gemm");
+  beyond.not_counted = not_counted(given);
+  read_recomputation(given, beyond);
+  return beyond;
 }
 
 }  // namespace penstock::plan

@@ -2,19 +2,19 @@
 #include "plan/trainers/torchtitan.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
+#include <cctype>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/description_file.h"
+#include "plan/trainers/torchtitan_job.h"
+#include "plan/trainers/torchtitan_models.h"
 
 namespace penstock::plan {
 namespace {
 
 struct ScheduleName {
   std::string_view theirs, ours;
-  int chunks;
+  int chunks;  // stages a device, where nothing is said
 };
 constexpr ScheduleName kSchedules[] = {{"1F1B", "1f1b", 1},
                                        {"GPipe", "gpipe", 1},
@@ -22,185 +22,267 @@ constexpr ScheduleName kSchedules[] = {{"1F1B", "1f1b", 1},
                                        {"ZBVZeroBubble", "zb-v", 2},
                                        {"DualPipeV", "dualpipe-v", 2}};
 
-// Sizes of torchtitan/models/llama3.
-struct Flavor {
-  std::string_view name;
-  std::int64_t layers, hidden, ffn, heads, kv_heads;
-};
-constexpr std::int64_t kVocabulary = 128256;
-constexpr Flavor kFlavors[] = {
-    {"8B", 32, 4096, 14336, 32, 8}, {"70B", 80, 8192, 28672, 64, 8}, {"405B", 126, 16384, 53248, 128, 8}};
-
-struct Job {
-  std::string model = "llama3", flavor = "debugmodel";
-  std::int64_t local_batch = 8, global_batch = -1, seq_len = 2048;
-  std::int64_t replicate = 1, shard = -1, tp = 1, pp = 1, cp = 1, ep = 1;
-  std::int64_t layers_per_stage = 0, micro_batch = 1;
-  std::string schedule = "1F1B", recomputation = "selective", csv;
-};
-
-OptionTable describe(Job& job) {
-  OptionTable table;
-  const auto add = [&](std::string_view section, std::string_view key, Target target) {
-    table.push_back({section, key, target, "", {}});
-  };
-  add("model", "name", &job.model);
-  add("model", "flavor", &job.flavor);
-  add("training", "local_batch_size", &job.local_batch);
-  add("training", "global_batch_size", &job.global_batch);
-  add("training", "seq_len", &job.seq_len);
-  add("parallelism", "data_parallel_replicate_degree", &job.replicate);
-  add("parallelism", "data_parallel_shard_degree", &job.shard);
-  add("parallelism", "tensor_parallel_degree", &job.tp);
-  add("parallelism", "pipeline_parallel_degree", &job.pp);
-  add("parallelism", "pipeline_parallel_schedule", &job.schedule);
-  add("parallelism", "pipeline_parallel_schedule_csv", &job.csv);
-  add("parallelism", "pipeline_parallel_layers_per_stage", &job.layers_per_stage);
-  add("parallelism", "pipeline_parallel_microbatch_size", &job.micro_batch);
-  add("parallelism", "context_parallel_degree", &job.cp);
-  add("parallelism", "expert_parallel_degree", &job.ep);
-  add("activation_checkpoint", "mode", &job.recomputation);
-  return table;
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, {}, [](unsigned char c) { return std::tolower(c); },
+      [](unsigned char c) { return std::tolower(c); });
 }
 
-// Keys of these sections that neither time nor memory depends on as far as they are predicted.
-const std::map<std::string_view, std::vector<std::string_view>> kPassedOver{
-    {"parallelism",
-     {"fsdp_reshard_after_forward", "disable_loss_parallel", "enable_async_tensor_parallel",
-      "module_fqns_per_model_part", "pipeline_parallel_first_stage_less_layers",
-      "pipeline_parallel_last_stage_less_layers", "pipeline_parallel_expert_parallel_overlap",
-      "context_parallel_load_balancer", "context_parallel_rotate_method", "expert_tensor_parallel_degree",
-      "expert_parallel_comm_backend"}},
-    {"activation_checkpoint",
-     {"selective_ac_option", "per_op_sac_force_recompute_mm_shapes_by_fqns", "early_stop", "memory_budget",
-      "visualize_memory_budget_pareto", "preserve_rng_state", "determinism_check", "debug"}},
-    {"training",
-     {"dataset", "dataset_path", "max_norm", "steps", "enable_cpu_offload", "dtype", "mixed_precision_param",
-      "mixed_precision_reduce", "gc_freq", "gc_debug", "dataloader"}},
-    {"model", {"hf_assets_path", "tokenizer_path", "converters", "print_after_conversion"}}};
+// What a job file says, turned into a question.
+class Reader {
+ public:
+  Reader(const TitanJob& job, const std::string& origin, std::int64_t world)
+      : job_(job), origin_(origin), world_(world), model_(find_titan_model(job.model, job.flavor, origin)) {}
 
-// The lines that are read; others become empty, so that errors name the right ones.
-std::string lines_to_read(const std::string& text) {
-  std::string kept, section;
-  int open = 0;  // brackets of a list that is passed over
-  for (const std::string_view line : split(text, '\n')) {
-    const std::string_view bare = trim(line);
-    const auto key = trim(bare.substr(0, bare.find('=')));
-    if (open == 0 && bare.starts_with('[') && bare.find('=') == std::string_view::npos)
-      section = bare.substr(1, bare.find(']') - 1);
-    const auto passed = kPassedOver.find(section);
-    const bool drop = open > 0 || passed == kPassedOver.end() ||
-                      std::ranges::find(passed->second, key) != passed->second.end();
-    if (drop && !bare.starts_with('#')) {
-      open += static_cast<int>(std::ranges::count(bare, '[') - std::ranges::count(bare, ']'));
-      open = std::max(open, 0);
-    }
-    kept += drop ? "\n" : std::string(line) + "\n";
+  void ask(PlanOptions& options) const {
+    options.model.shape = model_.shape;
+    options.workload.seq_len = job_.seq_len;
+    require_consistent();
+    read_batch(options);
+    PlanOptions::LayoutKeys& layout = options.layout;
+    layout.tp = job_.tp;
+    layout.cp = job_.cp;
+    layout.pp = job_.pp;
+    layout.ep = job_.ep;
+    layout.schedule = job_.pp > 1 ? schedule().ours : "1f1b";
+    layout.chunks = chunks();
+    layout.policy = job_.recomputation == "full" ? "full" : "none";
   }
-  return kept;
-}
 
-const Flavor& find_flavor(const Job& job, const std::string& origin) {
-  for (const Flavor& flavor : kFlavors) {
-    if (job.model == "llama3" && job.flavor == flavor.name) return flavor;
+  Beyond beyond() const {
+    Beyond beyond{.model = model_.both,
+                  .compiled = job_.compiles_model(),
+                  .whole_experts = model_.shape.experts > 1 && job_.ep > 1,
+                  .copies = job_.replicate};
+    if (job_.reshard != "default") beyond.regathers = job_.reshard == "always";
+    read_recomputation(beyond);
+    const EndWeights ends{static_cast<int>(job_.first_less), static_cast<int>(job_.last_less)};
+    const bool even = ends == EndWeights{} && model_.shape.layers % (job_.pp * chunks()) == 0;
+    if (job_.pp > 1 && !even) beyond.ends = ends;
+    return beyond;
   }
-  throw InputError(origin + ": model.name = " + json_quote(job.model) + ", model.flavor = " +
-                   json_quote(job.flavor) + ": sizes are known of llama3 8B, 70B and 405B");
-}
 
-const ScheduleName& find_schedule(const Job& job, const std::string& origin) {
-  std::vector<std::string> names;
-  for (const ScheduleName& schedule : kSchedules) {
-    if (job.schedule == schedule.theirs) return schedule;
-    names.emplace_back(schedule.theirs);
+ private:
+  void check(bool holds, const std::string& why) const { require(holds, origin_ + ": " + why); }
+
+  std::int64_t shards() const {
+    const std::int64_t others = job_.replicate * job_.tp * job_.pp * job_.cp;
+    return job_.shard == -1 ? std::max<std::int64_t>(world_ / others, 1) : job_.shard;
   }
-  throw InputError(origin + ": parallelism.pipeline_parallel_schedule = " + json_quote(job.schedule) +
-                   " is not predicted; expected one of " + join(names, ", "));
-}
 
-void require_positive(const std::string& origin,
-                      std::initializer_list<std::pair<const char*, std::int64_t>> values) {
-  for (const auto& [key, value] : values)
-    require(value >= 1, origin + ": " + key + " = " + std::to_string(value) + ": expected 1 or more");
-}
+  void require_consistent() const {
+    const auto word = [](std::int64_t value) { return std::to_string(value); };
+    check(job_.replicate * shards() * job_.tp * job_.pp * job_.cp == world_,
+          "dp_replicate(" + word(job_.replicate) + ") * dp_shard(" + word(shards()) + ") * cp(" +
+              word(job_.cp) + ") * tp(" + word(job_.tp) + ") * pp(" + word(job_.pp) + ") != WORLD_SIZE(" +
+              word(world_) + ")");
+    check(job_.seq_len % (job_.tp * 2 * job_.cp) == 0,
+          "Sequence length " + word(job_.seq_len) + " must be divisible by the product of TP degree (" +
+              word(job_.tp) + ") and 2 * CP degree (" + word(job_.cp) + ")");
+    check(job_.replicate == 1 || shards() * job_.cp > 1,
+          "parallelism.data_parallel_replicate_degree = " + word(job_.replicate) +
+              " without data_parallel_shard_degree is DDP, which is not predicted; give "
+              "data_parallel_shard_degree = " +
+              word(job_.replicate) + " instead, or both");
+    check(job_.pp == 1 || model_.has_pipeline,
+          "Pipeline Parallel is enabled but " + job_.model + " does not support pipelining");
+    require_experts();
+  }
 
-// Ranks that share the weights out.
-std::int64_t shards_of(const Job& job, std::int64_t world, const std::string& origin) {
-  const std::int64_t others = job.replicate * job.tp * job.pp * job.cp;
-  const std::int64_t shards = job.shard == -1 ? std::max<std::int64_t>(world / others, 1) : job.shard;
-  require(shards >= 1 && shards * others == world,
-          origin + ": dp_replicate(" + std::to_string(job.replicate) + ") * dp_shard(" +
-              std::to_string(shards) + ") * cp(" + std::to_string(job.cp) + ") * tp(" +
-              std::to_string(job.tp) + ") * pp(" + std::to_string(job.pp) + ") != WORLD_SIZE(" +
-              std::to_string(world) + ")");
-  require(job.replicate == 1,
-          origin + ": parallelism.data_parallel_replicate_degree = " + std::to_string(job.replicate) +
-              ": only 1, sharding over all replicas, is predicted");
-  return shards;
-}
+  void require_experts() const {
+    if (model_.shape.experts == 1)
+      return check(job_.ep == 1, "parallelism.expert_parallel_degree = " + std::to_string(job_.ep) + ": " +
+                                     std::string(model_.both) + " has no experts");
+    check(job_.ep == 1 || job_.expert_tp == job_.tp || job_.expert_tp == 1,
+          "Currently we only support ETP=TP or ETP=1");
+    check(job_.tp == 1 || (job_.ep > 1 && job_.expert_tp == 1),
+          "experts that tensor ranks cut are not predicted; give parallelism.expert_parallel_degree above 1 "
+          "with expert_tensor_parallel_degree = 1, or tensor_parallel_degree = 1");
+  }
 
-void read_batch(const Job& job, std::int64_t replicas, const std::string& origin, PlanOptions& options) {
-  const std::int64_t step = job.local_batch * replicas;
-  options.workload.global_batch = job.global_batch < 0 ? step : job.global_batch;
-  require(options.workload.global_batch % step == 0,
-          origin + ": training.global_batch_size = " + std::to_string(job.global_batch) +
+  void read_batch(PlanOptions& options) const {
+    const std::int64_t step = job_.local_batch * job_.replicate * shards();
+    options.workload.global_batch = job_.global_batch < 0 ? step : job_.global_batch;
+    check(options.workload.global_batch > 0 && options.workload.global_batch % step == 0,
+          "training.global_batch_size = " + std::to_string(job_.global_batch) +
               " is not divisible by training.local_batch_size times the data-parallel degree, " +
               std::to_string(step));
-  require(job.pp == 1 || options.workload.global_batch == step,
-          origin + ": training.global_batch_size = " + std::to_string(job.global_batch) +
+    check(job_.pp == 1 || options.workload.global_batch == step,
+          "training.global_batch_size = " + std::to_string(job_.global_batch) +
               ": accumulating gradients over pipeline steps is not predicted; expected " +
               std::to_string(step));
-  require(job.pp == 1 || job.local_batch % job.micro_batch == 0,
-          origin + ": training.local_batch_size = " + std::to_string(job.local_batch) +
+    check(job_.pp == 1 || job_.local_batch % job_.micro_batch == 0,
+          "training.local_batch_size = " + std::to_string(job_.local_batch) +
               " is not divisible by parallelism.pipeline_parallel_microbatch_size = " +
-              std::to_string(job.micro_batch));
-  options.layout.micro_batch = job.pp > 1 ? job.micro_batch : job.local_batch;
+              std::to_string(job_.micro_batch));
+    options.layout.micro_batch = job_.pp > 1 ? job_.micro_batch : job_.local_batch;
+  }
+
+  const ScheduleName& schedule() const {
+    std::vector<std::string> names;
+    for (const ScheduleName& schedule : kSchedules) {
+      if (same_letters(job_.schedule, schedule.theirs)) return schedule;
+      names.emplace_back(schedule.theirs);
+    }
+    throw InputError(origin_ + ": parallelism.pipeline_parallel_schedule = " + json_quote(job_.schedule) +
+                     " is not predicted; expected one of " + join(names, ", "));
+  }
+
+  // Stages a rank, and whether torchtitan can split the layers so.
+  std::int64_t chunks() const {
+    if (job_.pp == 1) return 1;
+    std::int64_t stages = job_.pp * schedule().chunks;
+    const std::int64_t all = model_.shape.layers + job_.first_less + job_.last_less;
+    if (job_.layers_per_stage > 0) {
+      stages = (all + job_.layers_per_stage - 1) / job_.layers_per_stage;
+      const std::string from = "; it is of parallelism.pipeline_parallel_layers_per_stage = " +
+                               std::to_string(job_.layers_per_stage);
+      check(stages % job_.pp == 0, "Number of virtual stages (" + std::to_string(stages) +
+                                       ") must be divisible by pipeline parallel size (" +
+                                       std::to_string(job_.pp) + ")" + from);
+      const std::string got = ", but got " + std::to_string(stages / job_.pp) + " stages per rank" + from;
+      check(schedule().chunks > 1 || stages == job_.pp,
+            "Single stage schedule requires exactly 1 stage per rank" + got);
+      check(schedule().chunks == 1 || stages > job_.pp,
+            "Multi-stage schedule requires at least 2 stages per rank" + got);
+      check(schedule().ours == "interleaved" || stages == job_.pp * schedule().chunks,
+            "v schedules assume 2 stages per rank, got " + std::to_string(stages / job_.pp) + from);
+    }
+    check(all / stages > std::max(job_.first_less, job_.last_less) || all == model_.shape.layers,
+          "parallelism.pipeline_parallel_first_stage_less_layers = " + std::to_string(job_.first_less) +
+              " and last_stage_less_layers = " + std::to_string(job_.last_less) +
+              " leave an end of the pipeline without layers: there are " + std::to_string(all / stages) +
+              " for each of " + std::to_string(stages) + " stages");
+    return stages / job_.pp;
+  }
+
+  void read_recomputation(Beyond& beyond) const {
+    const std::string& option = job_.selective;
+    if (job_.recomputation == "none" || job_.recomputation == "full") return require_separate();
+    check(job_.recomputation == "selective",
+          "activation_checkpoint.mode = " + json_quote(job_.recomputation) +
+              " is not predicted; expected none, full or selective");
+    require_separate();
+    if (option == "op") {
+      beyond.recomputed = Recomputed::EverySecondOp;
+      return;
+    }
+    const auto every = parse_integer(option);
+    check(every && *every >= 0, "Invalid selective AC option: " + printable(option) +
+                                    ". Valid options: 'op' or a positive int representing layer frequency");
+    beyond.recomputed = Recomputed::EverySo;
+    beyond.every = std::max<std::int64_t>(*every, 1);  // 0: each layer, as torchtitan has it
+  }
+
+  void require_separate() const {
+    if (job_.pp == 1 || job_.ep == 1 || schedule().ours != "dualpipe-v" || !job_.overlaps_experts) return;
+    check(job_.recomputation == "none",
+          "Expert Parallel with DualPipeV and Activation Checkpointing cannot be used together");
+    check(false,
+          "parallelism.pipeline_parallel_expert_parallel_overlap = true is not predicted; expected false");
+  }
+
+  const TitanJob& job_;
+  const std::string& origin_;
+  const std::int64_t world_;
+  const TitanModel& model_;
+};
+
+// The number that makes torchtitan split the layers over so many stages; 0: none does.
+std::int64_t layers_per_stage(const Workload& workload, const Layout& layout) {
+  const EndWeights ends = layout.ends.value_or(EndWeights{});
+  const std::int64_t all = workload.model.shape.layers + ends.first + ends.last, stages = stages_of(layout);
+  const std::int64_t each = (all + stages - 1) / stages;
+  return (all + each - 1) / each == stages ? each : 0;
 }
 
-const Flavor* flavor_of(const model::Shape& shape) {
-  const auto* found = std::ranges::find_if(kFlavors, [&](const Flavor& flavor) {
-    return flavor.layers == shape.layers && flavor.hidden == shape.hidden && flavor.ffn == shape.ffn &&
-           flavor.kv_heads == shape.kv_heads;
-  });
-  return found == std::end(kFlavors) ? nullptr : found;
-}
+class Writer {
+ public:
+  void text(const char* name, std::string_view value) { settings.push_back({name, json_quote(value)}); }
+  void add(const char* name, std::int64_t value) { settings.push_back({name, std::to_string(value)}); }
 
-}  // namespace
-
-Settings torchtitan_settings(const Workload& workload, const Layout& layout) {
-  Settings settings;
-  const auto text = [&](const char* name, std::string_view value) {
-    settings.push_back({name, json_quote(value)});
-  };
-  const auto add = [&](const char* name, std::int64_t value) {
-    settings.push_back({name, std::to_string(value)});
-  };
-  const Flavor* flavor = flavor_of(workload.model.shape);
-  text("model.name", "llama3");
-  text("model.flavor", flavor ? flavor->name : workload.model.name);
-  const bool pipeline = layout.mesh.pipeline > 1;
-  add("training.local_batch_size", pipeline ? workload.global_batch / layout.mesh.data : layout.micro_batch);
-  add("training.global_batch_size", workload.global_batch);
-  add("training.seq_len", workload.seq_len);
-  text("training.mixed_precision_param", "bfloat16");
-  add("parallelism.data_parallel_replicate_degree", 1);
-  add("parallelism.data_parallel_shard_degree", layout.mesh.data);
-  add("parallelism.tensor_parallel_degree", layout.mesh.tensor);
-  add("parallelism.context_parallel_degree", layout.mesh.context);
-  add("parallelism.expert_parallel_degree", layout.mesh.expert);
-  add("parallelism.pipeline_parallel_degree", layout.mesh.pipeline);
-  if (pipeline) {
+  void pipeline(const Workload& workload, const Layout& layout) {
     const auto* schedule = std::ranges::find(kSchedules, name_of(layout.schedule), &ScheduleName::ours);
     require(schedule != std::end(kSchedules),
             std::string(name_of(layout.schedule)) + " is no schedule of torchtitan");
     text("parallelism.pipeline_parallel_schedule", schedule->theirs);
-    add("parallelism.pipeline_parallel_layers_per_stage", workload.model.shape.layers / stages_of(layout));
-    add("parallelism.pipeline_parallel_first_stage_less_layers", 0);
-    add("parallelism.pipeline_parallel_last_stage_less_layers", 0);
+    const EndWeights ends = layout.ends.value_or(EndWeights{});
+    if (const std::int64_t layers = layers_per_stage(workload, layout); layers > 0) {
+      add("parallelism.pipeline_parallel_layers_per_stage", layers);
+    } else {
+      require(layout.chunks == schedule->chunks, "torchtitan has no split into so many stages");
+    }
+    add("parallelism.pipeline_parallel_first_stage_less_layers", ends.first);
+    add("parallelism.pipeline_parallel_last_stage_less_layers", ends.last);
     add("parallelism.pipeline_parallel_microbatch_size", layout.micro_batch);
   }
-  text("activation_checkpoint.mode", layout.keep == model::keep_of(model::Policy::Full) ? "full" : "none");
-  return settings;
+
+  void recomputation(const Workload& workload, const Layout& layout) {
+    const bool whole = layout.keep == model::keep_of(model::Policy::Full);
+    if (whole && layout.recomputed == 1) return text("activation_checkpoint.mode", "full");
+    if (whole && layout.recomputed > 0) {
+      text("activation_checkpoint.mode", "selective");
+      return text("activation_checkpoint.selective_ac_option", std::to_string(every(workload, layout)));
+    }
+    if (!whole && recomputes_every_second_product(workload, layout)) {
+      text("activation_checkpoint.mode", "selective");
+      return text("activation_checkpoint.selective_ac_option", "op");
+    }
+    text("activation_checkpoint.mode", "none");
+  }
+
+  Settings settings;
+
+ private:
+  // The least that recomputes as many layers.
+  static std::int64_t every(const Workload& workload, const Layout& layout) {
+    for (std::int64_t each = 2; each < workload.model.shape.layers; ++each) {
+      Layout other = layout;
+      recompute_every(each, workload, other);
+      if (other.recomputed <= layout.recomputed) return each;
+    }
+    return workload.model.shape.layers;
+  }
+};
+
+}  // namespace
+
+std::optional<std::string> torchtitan_refusal(const Workload& workload, const Layout& layout) {
+  const mesh::Mesh& mesh = layout.mesh;
+  const TitanModel* model = titan_model_of(workload.model.shape);
+  if (model != nullptr && mesh.pipeline > 1 && !model->has_pipeline)
+    return "Pipeline Parallel is enabled but " + std::string(model->name) + " does not support pipelining";
+  if (workload.seq_len % (2LL * mesh.tensor * mesh.context) != 0)
+    return "the sequence is not divided by 2·t·c";
+  if (workload.model.shape.experts > 1 && mesh.tensor > 1 && mesh.expert == 1)
+    return "experts that tensor ranks cut are not predicted";
+  return {};
+}
+
+Settings torchtitan_settings(const Workload& workload, const Layout& layout) {
+  Writer write;
+  const TitanModel* model = titan_model_of(workload.model.shape);
+  write.text("model.name", model ? model->name : "llama3");
+  write.text("model.flavor", model ? model->flavor : workload.model.name);
+  const bool pipeline = layout.mesh.pipeline > 1;
+  const std::int64_t copies =
+      layout.shared.group > 0 ? layout.mesh.replicas() / layout.shared.group : std::int64_t{1};
+  write.add("training.local_batch_size",
+            pipeline ? workload.global_batch / layout.mesh.data : layout.micro_batch);
+  write.add("training.global_batch_size", workload.global_batch);
+  write.add("training.seq_len", workload.seq_len);
+  write.text("training.mixed_precision_param", "bfloat16");
+  write.add("parallelism.data_parallel_replicate_degree", copies);
+  write.add("parallelism.data_parallel_shard_degree", layout.mesh.data / copies);
+  if (layout.shared.asked)
+    write.text("parallelism.fsdp_reshard_after_forward", *layout.shared.asked ? "always" : "never");
+  write.add("parallelism.tensor_parallel_degree", layout.mesh.tensor);
+  write.add("parallelism.context_parallel_degree", layout.mesh.context);
+  write.add("parallelism.expert_parallel_degree", layout.mesh.expert);
+  write.add("parallelism.pipeline_parallel_degree", layout.mesh.pipeline);
+  if (pipeline) write.pipeline(workload, layout);
+  write.recomputation(workload, layout);
+  return write.settings;
 }
 
 std::string print_torchtitan(const Settings& settings) {
@@ -216,45 +298,11 @@ std::string print_torchtitan(const Settings& settings) {
   return text;
 }
 
-void read_torchtitan(const std::string& text, const std::string& origin, PlanOptions& options) {
-  Job job;
-  run::parse_description(lines_to_read(text), origin, describe(job));
-  require_positive(origin, {{"parallelism.tensor_parallel_degree", job.tp},
-                            {"parallelism.pipeline_parallel_degree", job.pp},
-                            {"parallelism.context_parallel_degree", job.cp},
-                            {"parallelism.expert_parallel_degree", job.ep},
-                            {"parallelism.data_parallel_replicate_degree", job.replicate},
-                            {"parallelism.pipeline_parallel_microbatch_size", job.micro_batch},
-                            {"training.local_batch_size", job.local_batch},
-                            {"training.seq_len", job.seq_len}});
-  require(job.csv.empty(), origin + ": parallelism.pipeline_parallel_schedule_csv = " + json_quote(job.csv) +
-                               ": a schedule of one's own is not predicted; penstock simulate draws on it");
-  const Flavor& flavor = find_flavor(job, origin);
-  options.model.shape = {.layers = flavor.layers,
-                         .hidden = flavor.hidden,
-                         .ffn = flavor.ffn,
-                         .heads = flavor.heads,
-                         .kv_heads = flavor.kv_heads,
-                         .vocab = kVocabulary};
-  options.workload.seq_len = job.seq_len;
-  const std::int64_t shards = shards_of(job, options.cluster.gpus, origin);
-  read_batch(job, shards, origin, options);
-  PlanOptions::LayoutKeys& layout = options.layout;
-  layout.tp = job.tp;
-  layout.cp = job.cp;
-  layout.pp = job.pp;
-  layout.ep = job.ep;
-  const ScheduleName& schedule = find_schedule(job, origin);
-  layout.schedule = job.pp > 1 ? schedule.ours : "1f1b";
-  layout.chunks = job.pp > 1 ? schedule.chunks : 1;
-  if (job.pp > 1 && job.layers_per_stage > 0) layout.chunks = flavor.layers / (job.pp * job.layers_per_stage);
-  require(layout.chunks >= 1, origin + ": parallelism.pipeline_parallel_layers_per_stage = " +
-                                  std::to_string(job.layers_per_stage) +
-                                  " leaves pipeline ranks without layers");
-  require(job.recomputation == "none" || job.recomputation == "full",
-          origin + ": activation_checkpoint.mode = " + json_quote(job.recomputation) +
-              " is not predicted; expected none or full");
-  layout.policy = job.recomputation;
+Beyond read_torchtitan(const std::string& text, const std::string& origin, PlanOptions& options) {
+  const TitanJob job = read_titan_job(text, origin);
+  const Reader reader(job, origin, options.cluster.gpus);
+  reader.ask(options);
+  return reader.beyond();
 }
 
 }  // namespace penstock::plan

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "plan/trainers/beyond.h"
 #include "plan/trainers/settings.h"
 
 namespace penstock::plan {
@@ -13,10 +14,12 @@ namespace penstock::plan {
 Settings torchtitan_settings(const Workload& workload, const Layout& layout);
 std::string print_torchtitan(const Settings& settings);
 
-// Reads what time and memory depend on, and asks plan's question of it; other sections are passed over.
-// Throws InputError that names file, section and key: an unknown key of [parallelism],
-// [activation_checkpoint] or [training] (with the nearest), a model whose sizes are not known, degrees that
-// do not fill the devices.
-void read_torchtitan(const std::string& text, const std::string& origin, PlanOptions& options);
+// Why torchtitan cannot run the model so, or why that is not predicted; beyond refusal_of.
+std::optional<std::string> torchtitan_refusal(const Workload& workload, const Layout& layout);
+
+// Asks plan's question of a job file; returns what its options cannot say. Throws InputError that names file
+// and key: as read_titan_job and find_titan_model, degrees that do not fill the devices, and what torchtitan
+// itself refuses, in its words.
+Beyond read_torchtitan(const std::string& text, const std::string& origin, PlanOptions& options);
 
 }  // namespace penstock::plan

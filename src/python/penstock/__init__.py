@@ -16,10 +16,11 @@ from .report import Report
 from .schedules import Action, Finding, Schedule, catalogue, schedule
 from .simulation import Simulation
 from .tables import Table
+from .trainers import Explanation, explain
 
 __version__ = "0.1.0"
-__all__ = ["Action", "Candidate", "Finding", "Hardware", "InputError", "NoAnswer", "Plan", "Report", "RunError",
-           "Schedule", "Simulation", "Table", "catalogue", "measured", "plan", "schedule"]
+__all__ = ["Action", "Candidate", "Explanation", "Finding", "Hardware", "InputError", "NoAnswer", "Plan", "Report", "RunError",
+           "Schedule", "Simulation", "Table", "catalogue", "explain", "measured", "plan", "schedule"]
 
 for _error in (InputError, NoAnswer, RunError):
     _error.__module__ = "penstock"

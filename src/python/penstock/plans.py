@@ -46,6 +46,10 @@ class Candidate:
         """The run file (TOML) for `penstock train`, with the arithmetic of the layout as comments."""
         return self._core.run_file(*self._at, directory)
 
+    def settings(self) -> str:
+        """The trainer's own configuration, of plans for engine="megatron" (arguments) or "torchtitan" (a job file)."""
+        return self._core.settings(*self._at)
+
     def __repr__(self) -> str:
         return f"<Candidate {self.layout}: {self.values['step_s']:.6g} s>"
 
@@ -119,33 +123,36 @@ class Plan:
         return self._told["rejected"]
 
     @property
+    def interval(self) -> Optional[dict[str, Any]]:
+        """Where the first's step lies with eight of ten such runs: low_s and high_s (seconds), from the errors on the `runs`
+        published runs most like it, which were left out of the fit; own_engine: they are of its own engine; outside: in words,
+        where nothing published is like the question. None where nothing is published: on CPUs."""
+        return self._told.get("interval")
+
+    @property
     def why(self) -> str:
         """Why the first is first: every term of its step, and its memory."""
         return self.best[0].why
 
     def to_json(self) -> str:
-        """What `penstock plan --json` prints, without its intervals by published runs."""
-        return self._core.to_json()
+        """What `penstock plan --json` prints, without a line break at its end."""
+        return self._core.to_json().rstrip("\n")
 
     def __repr__(self) -> str:
         return self._core.to_text()
 
 
-def plan(file: Union[str, os.PathLike, None] = None, *, model: Optional[str] = None, gpus: Optional[int] = None,
+def plan(file: Union[str, os.PathLike, None] = None, *, model: Union[str, os.PathLike, None] = None, gpus: Optional[int] = None,
          seq_len: Optional[int] = None, batch: Optional[int] = None, hardware: Optional[str] = None,
          engine: Optional[str] = None, explain: bool = False, options: Optional[Mapping[str, Any]] = None) -> Plan:
     """The best meshes, schedules and memory policies for a model on a cluster. Raises NoAnswer when nothing fits.
 
-    file: a plan file (TOML); or model (a known one as "llama-70b-gqa") with gpus (devices
+    file: a plan file (TOML); or model (a known one as "llama-70b-gqa", or the path of a config.json or of its folder) with gpus (devices
     in all) and seq_len (tokens); batch: sequences of a step (32). hardware: "h800", "h100", ... or a file's path; engine:
     the trainer, "penstock" by default. options: other keys of a plan file, {"search.pp": [4, 8], "memory.limit": "70 GB"}.
     explain: the one configuration of [layout] alone, which may not fit.
     """
-    words = []
-    if model is not None:
-        if os.path.exists(model):
-            raise _core.InputError(f"model {model!r} is a path; give its sizes as options, or a plan file")
-        words.append(f"--model.name={model}")
+    words: list[str] = []
     for key, value in (("cluster.gpus", gpus), ("workload.seq_len", seq_len), ("workload.global_batch", batch)):
         if value is not None:
             words.append(f"--{key}={_integer(key, value)}")
@@ -155,7 +162,8 @@ def plan(file: Union[str, os.PathLike, None] = None, *, model: Optional[str] = N
         if value is not None:
             words.append(f"--{key}={value}")
     words += [f"--{key}={_word(value)}" for key, value in (options or {}).items()]
-    return Plan(_core.answer("" if file is None else os.fspath(file), words, explain))
+    return Plan(_core.answer("" if file is None else os.fspath(file), "" if model is None else os.fspath(model), words,
+                             explain))
 
 
 def _word(value: Any) -> str:

@@ -152,7 +152,7 @@ class Schedule:
         return _core.actions(self._core, _device(device, self.devices))
 
     def check(self, limit: int = 20) -> list[Finding]:
-        """What makes it illegal, most telling first, at most `limit`; an empty list: it is legal."""
+        """What makes it illegal, most telling first, at most `limit` findings; an empty list: it is legal."""
         return [Finding(*found) for found in self._core.check(limit)]
 
     @property
@@ -178,7 +178,8 @@ class Schedule:
         step: seconds of the optimizer, with tables; a number or [stages].
         copy: seconds to copy a whole record (1), with offload. visit: seconds of a visit of the vocabulary (0).
         attention: share of F, B and I that grows with the slice's number, 0 to 1; layers: of a stage (4), for exchange.
-        offload: share of each record that leaves its device, 0 to 1. exchange: "off", "paired" or "levelled".
+        offload: share of each record that leaves its device, 0 to 1. exchange: "off", "paired" or
+            "levelled"; exchange_limit: slices of K and V that a device may send in one slot.
         changes: what if? "device:2=1.5", "link:0-1=4", "kind:W=0.5": that many times as long.
         samples: also keep bytes over time (Simulation.memory).
         """

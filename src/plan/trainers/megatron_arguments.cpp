@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/trainers/megatron_arguments.h"
+
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::plan {
+namespace {
+
+enum class Kind : std::uint8_t { Flag, Integer, Number, Word, List };
+
+const std::map<std::string_view, Kind>& known_options() {
+  static const std::map<std::string_view, Kind> known = [] {
+    std::map<std::string_view, Kind> kinds;
+    const auto add = [&](Kind kind, std::initializer_list<std::string_view> names) {
+      for (const std::string_view name : names) kinds.emplace(name, kind);
+    };
+#define FLAGS(...) add(Kind::Flag, {__VA_ARGS__});
+#define INTEGERS(...) add(Kind::Integer, {__VA_ARGS__});
+#define NUMBERS(...) add(Kind::Number, {__VA_ARGS__});
+#define WORDS(...) add(Kind::Word, {__VA_ARGS__});
+#define LISTS(...) add(Kind::List, {__VA_ARGS__});
+#include "plan/trainers/megatron_options.inc"
+#undef FLAGS
+#undef INTEGERS
+#undef NUMBERS
+#undef WORDS
+#undef LISTS
+    return kinds;
+  }();
+  return known;
+}
+
+// Words of a command line, without its line continuations.
+std::vector<std::string> words_of(const std::string& arguments) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : arguments + " ") {
+    if (c != ' ' && c != '\n' && c != '\t' && c != '\r') {
+      word += c;
+    } else if (!word.empty()) {
+      if (word != "\\") words.push_back(word);
+      word.clear();
+    }
+  }
+  return words;
+}
+
+struct Effects {
+  std::map<std::string_view, std::string_view> refused, not_counted;  // with what they bring
+};
+
+const Effects& effects() {
+  static const Effects known = [] {
+    Effects all;
+    const auto refuse = [&](std::string_view why, std::initializer_list<std::string_view> names) {
+      for (const std::string_view name : names) all.refused.emplace(name, why);
+    };
+    const auto tell = [&](std::string_view why, std::initializer_list<std::string_view> names) {
+      for (const std::string_view name : names) all.not_counted.emplace(name, why);
+    };
+#define REFUSED(why, ...) refuse(why, {__VA_ARGS__});
+#define NOT_COUNTED(why, ...) tell(why, {__VA_ARGS__});
+#include "plan/trainers/megatron_effects.inc"
+#undef REFUSED
+#undef NOT_COUNTED
+    return all;
+  }();
+  return known;
+}
+
+[[noreturn]] void refuse_unknown(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const auto& [option, kind] : known_options()) names.push_back(option);
+  throw InputError("\"" + printable(name) + "\" is no argument of Megatron-LM 307dcf37; did you mean " +
+                   std::string(nearest(name, names)) + "?");
+}
+
+void check_value(const std::string& name, Kind kind, const std::optional<std::string>& value) {
+  if (kind == Kind::Flag)
+    return require(!value, name + " takes no value; got \"" + printable(value.value_or("")) + "\"");
+  require(value.has_value(), name + " has no value");
+  if (kind == Kind::Integer)
+    require(parse_integer(*value).has_value(), name + " " + printable(*value) + ": expected a whole number");
+  if (kind == Kind::Number)
+    require(
+        parse_number(*value).has_value() || parse_number(value->substr(value->starts_with('-'))).has_value(),
+        name + " " + printable(*value) + ": expected a number");
+}
+
+}  // namespace
+
+MegatronArguments::MegatronArguments(const std::string& text) {
+  const std::vector<std::string> words = words_of(text);
+  for (std::size_t i = 0; i < words.size();) take(words, i);
+}
+
+std::string MegatronArguments::word(std::string_view name, const std::string& otherwise) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? otherwise : found->second;
+}
+
+double MegatronArguments::number(std::string_view name, double otherwise) const {
+  return has(name) ? parse_number(values_.find(name)->second).value_or(otherwise) : otherwise;
+}
+
+std::int64_t MegatronArguments::integer(std::string_view name, std::int64_t otherwise) const {
+  if (!has(name)) return otherwise;
+  const std::int64_t value = *parse_integer(values_.find(name)->second);
+  require(value > 0, std::string(name) + " " + std::to_string(value) + ": expected 1 or more");
+  return value;
+}
+
+std::int64_t MegatronArguments::needed(std::string_view name) const {
+  require(has(name), std::string(name) + " is missing; the step's time and memory depend on it");
+  return integer(name, 0);
+}
+
+Words MegatronArguments::not_counted() const {
+  Words told;
+  for (const auto& [name, what] : effects().not_counted) {
+    if (has(name)) told.push_back(std::string(name) + ": " + std::string(what));
+  }
+  return told;
+}
+
+void MegatronArguments::take(const std::vector<std::string>& words, std::size_t& i) {
+  std::string name = words[i++];
+  std::optional<std::string> value;
+  if (const std::size_t equals = name.find('='); name.starts_with("--") && equals != std::string::npos) {
+    value = name.substr(equals + 1);
+    name.resize(equals);
+  }
+  const auto known = known_options().find(name);
+  if (known == known_options().end()) refuse_unknown(name);
+  const bool is_list = known->second == Kind::List;
+  while (known->second != Kind::Flag && (!value || is_list) && i < words.size() &&
+         !words[i].starts_with("--")) {
+    value = value ? *value + " " + words[i] : words[i];
+    ++i;
+  }
+  check_value(name, known->second, value);
+  if (const auto refused = effects().refused.find(name); refused != effects().refused.end())
+    throw InputError(name + " is not predicted: " + std::string(refused->second));
+  values_[std::string(known->first)] = value.value_or("");
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/trainers/torchtitan_models.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace penstock::plan {
+namespace {
+
+struct Sizes {
+  std::int64_t layers, hidden, ffn, heads, kv_heads, vocab;
+};
+
+model::Shape shape_of(const Sizes& sizes) {
+  return {.layers = sizes.layers,
+          .hidden = sizes.hidden,
+          .ffn = sizes.ffn,
+          .heads = sizes.heads,
+          .kv_heads = sizes.kv_heads,
+          .vocab = sizes.vocab};
+}
+
+TitanModel llama3(std::string_view flavor, std::string_view both, const Sizes& sizes) {
+  return {"llama3", flavor, both, shape_of(sizes)};
+}
+
+// Heads of 128 with norms; some have one matrix for input and output.
+TitanModel qwen3(std::string_view flavor, std::string_view both, const Sizes& sizes, bool tied = false) {
+  TitanModel model{"qwen3", flavor, both, shape_of(sizes), /*has_pipeline=*/false};
+  model.shape.head_size = 128;
+  model.shape.head_norms = true;
+  model.shape.tied_embeddings = tied;
+  return model;
+}
+
+// Experts in every layer; their width in place of an MLP's.
+TitanModel qwen3_moe(std::string_view flavor, std::string_view both, const Sizes& sizes,
+                     std::int64_t experts) {
+  TitanModel model = qwen3(flavor, both, sizes);
+  model.shape.experts = experts;
+  model.shape.experts_per_token = 8;
+  return model;
+}
+
+constexpr std::int64_t kLlama3 = 128256, kQwen3 = 151936, kDebug = 2048;  // vocabularies
+
+const TitanModel kModels[] = {
+    llama3("debugmodel", "llama3 debugmodel", {6, 256, 768, 16, 16, kDebug}),
+    llama3("8B", "llama3 8B", {32, 4096, 14336, 32, 8, kLlama3}),
+    llama3("70B", "llama3 70B", {80, 8192, 28672, 64, 8, kLlama3}),
+    llama3("405B", "llama3 405B", {126, 16384, 53248, 128, 8, kLlama3}),
+    qwen3("debugmodel", "qwen3 debugmodel", {8, 256, 3072, 16, 8, kDebug}, true),
+    qwen3("0.6B", "qwen3 0.6B", {28, 1024, 3072, 16, 8, kQwen3}, true),
+    qwen3("1.7B", "qwen3 1.7B", {28, 2048, 6144, 16, 8, kQwen3}, true),
+    qwen3("4B", "qwen3 4B", {36, 2560, 9728, 32, 8, kQwen3}, true),
+    qwen3("8B", "qwen3 8B", {36, 4096, 12288, 32, 8, kQwen3}),
+    qwen3("14B", "qwen3 14B", {40, 5120, 17408, 40, 8, kQwen3}),
+    qwen3("32B", "qwen3 32B", {64, 5120, 25600, 64, 8, kQwen3}),
+    qwen3_moe("debugmodel_moe", "qwen3 debugmodel_moe", {8, 256, 768, 16, 8, kDebug}, 64),
+    qwen3_moe("30B-A3B", "qwen3 30B-A3B", {48, 2048, 768, 32, 4, kQwen3}, 128),
+    qwen3_moe("235B-A22B", "qwen3 235B-A22B", {94, 4096, 1536, 64, 4, kQwen3}, 128),
+};
+
+// Its other models and flavors, and what is not predicted about them.
+struct Refused {
+  std::string_view name, flavor;  // empty: all
+  std::string_view has;
+};
+constexpr Refused kRefused[] = {
+    {"llama3", "debugmodel_flex_attn", "attention within documents (flex attention)"},
+    {"llama3", "debugmodel_varlen_attn", "attention within documents (variable lengths)"},
+    {"llama3", "8B_flex", "attention within documents (flex attention)"},
+    {"llama3", "8B_varlen", "attention within documents (variable lengths)"},
+    {"llama3_ft", "", "replicas that come and go (TorchFT)"},
+    {"llama4", "", "experts in some layers alone"},
+    {"deepseek_v3", "", "multi-head latent attention, and dense layers before those with experts"},
+    {"gpt_oss", "", "attention with sinks, and with a window in every second layer"},
+    {"flux", "", "image tokens and a text encoder"}};
+
+std::string_view nearest_model(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const TitanModel& model : kModels) names.push_back(model.name);
+  return nearest(name, names);
+}
+
+std::string flavors_of(std::string_view name) {
+  std::vector<std::string> flavors;
+  for (const TitanModel& model : kModels) {
+    if (model.name == name) flavors.emplace_back(model.flavor);
+  }
+  return join(flavors, ", ");
+}
+
+}  // namespace
+
+const TitanModel& find_titan_model(const std::string& name, const std::string& flavor,
+                                   const std::string& origin) {
+  for (const TitanModel& model : kModels) {
+    if (model.name == name && model.flavor == flavor) return model;
+  }
+  const std::string asked =
+      origin + ": model.name = " + json_quote(name) + ", model.flavor = " + json_quote(flavor);
+  for (const Refused& refused : kRefused) {
+    if (refused.name == name && (refused.flavor.empty() || refused.flavor == flavor))
+      throw InputError(asked + " is not predicted: it has " + std::string(refused.has));
+  }
+  const std::string flavors = flavors_of(name);
+  if (!flavors.empty()) throw InputError(asked + " is unknown; flavors of " + name + " are " + flavors);
+  throw InputError(asked + " is unknown; did you mean \"" + std::string(nearest_model(name)) + "\"?");
+}
+
+const TitanModel* titan_model_of(const model::Shape& shape) {
+  const auto* found = std::ranges::find_if(kModels, [&](const TitanModel& model) {
+    const model::Shape& known = model.shape;
+    return known.layers == shape.layers && known.hidden == shape.hidden && known.ffn == shape.ffn &&
+           known.kv_heads == shape.kv_heads && known.experts == shape.experts;
+  });
+  return found == std::end(kModels) ? nullptr : found;
+}
+
+}  // namespace penstock::plan

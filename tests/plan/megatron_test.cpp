@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments of Megatron-LM: what is read of them, what it does to time and memory, and what is refused.
+#include "plan/trainers/megatron.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "plan/answer.h"
+#include "plan/trainers/changes.h"
+#include "plan/trainers/explain.h"
+
+namespace penstock::plan {
+namespace {
+
+constexpr int kGpus = 64;
+
+PlanOptions asked() {
+  PlanOptions options;
+  options.cluster = {.hardware = "h100", .gpus = kGpus, .engine = "megatron"};
+  options.memory.offload = {0, ""};
+  return options;
+}
+
+template <class Work>
+std::string refusal_of_input(Work&& work) {
+  try {
+    work();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+struct Read {
+  Beyond beyond;
+  Question question;
+  Candidate candidate;
+
+  const StepCost& cost() const { return candidate.cost; }
+  const model::DeviceMemory& memory() const { return candidate.memory.fullest; }
+};
+
+// A Llama 3 70B over 8 tensor and 4 pipeline ranks, two replicas of them.
+Read read(const std::string& more) {
+  std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
+  PlanOptions options = asked();
+  Read read;
+  read.beyond = read_megatron(
+      "--num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 --swiglu "
+      "--group-query-attention --num-query-groups 8 --vocab-size 128256 --seq-length 8192 --micro-batch-size "
+      "1 "
+      "--global-batch-size 128 --tensor-model-parallel-size 8 --sequence-parallel "
+      "--pipeline-model-parallel-size 4 --untie-embeddings-and-output-weights --bf16 " +
+          more,
+      options);
+  read.question = settled(options, "");
+  apply(read.beyond, read.question);
+  Layout layout = layout_of(options, read.question.workload, read.question.cluster);
+  apply(read.beyond, read.question.workload, layout);
+  adapt(*read.question.trainer, layout);
+  read.candidate = answer_for_layout(read.question, layout).result.best.front();
+  return read;
+}
+
+const std::string kShared = "--use-distributed-optimizer ";
+const std::string kFull = kShared + "--recompute-granularity full --recompute-method ";
+
+TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
+  const std::string good =
+      "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --swiglu --vocab-size 32000 --seq-length "
+      "8192 "
+      "--micro-batch-size 1 --global-batch-size 128 --bf16 ";
+  const std::pair<std::string, std::string> cases[] = {
+      {"--fp16", "--fp16 and --bf16 are both given"},
+      {"--tensor-model-parallel-size 3 --sequence-parallel",
+       "world size (64) is not divisible by tensor parallel size (3) times pipeline "
+       "parallel size (1) times context parallel size (1)"},
+      {"--sequence-parallel", "--sequence-parallel means nothing with --tensor-model-parallel-size 1"},
+      {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 4",
+       "pipeline-model-parallel size should be greater than 2 with interleaved schedule, got 2"},
+      {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 3",
+       "number of layers per pipeline stage must be divisible by it"},
+      {"--recompute-granularity selective --recompute-method uniform",
+       "recompute method is not yet supported for selective recomputing granularity"},
+      {"--recompute-granularity most",
+       "--recompute-granularity most is not predicted; expected full or selective"},
+      {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 4",
+       "--recompute-num-layers 4 is not predicted"},
+      {"--tensor-model-parallel-size 8", "--sequence-parallel is missing"},
+      {"--num-experts 8 --expert-model-parallel-size 3",
+       "Number of experts should be a multiple of expert model parallel_size"},
+      {"--expert-model-parallel-size 4", "num_experts must be non None to use expert model parallelism"},
+      {"--optimizer sgd", "--optimizer sgd is not predicted; expected adam"},
+      {"--transformer-impl local", "--transformer-impl local is not predicted; expected transformer_engine"},
+      {"--fp8-format hybrid", "--fp8-format is not predicted: products in 8 bits"},
+      {"--moe-layer-recompute", "--moe-layer-recompute is not predicted"},
+      {"--batch-size 4", "an argument of older versions"},
+      {"--recompute-method uniform", "--recompute-method is of --recompute-granularity full"},
+      {"--recompute-granularity full", "needs --recompute-method uniform or block"},
+      {"--overlap-param-gather", "needs --use-distributed-optimizer and --overlap-grad-reduce"},
+      {"--num-query-groups 8", "means nothing without --group-query-attention"},
+      {"--micro-batch-size 3", "--global-batch-size 128 is not divisible by --micro-batch-size"},
+      {"--micro-batch-siz 3", "did you mean --micro-batch-size?"},
+      {"--micro-batch-size two", "--micro-batch-size two: expected a whole number"},
+      {"--micro-batch-size", "--micro-batch-size has no value"},
+      {"--bf16=yes", "--bf16 takes no value"}};
+  PlanOptions options = asked();
+  read_megatron(good, options);
+  for (const auto& [more, expected] : cases) {
+    PlanOptions other = asked();
+    const std::string said = refusal_of_input([&] { read_megatron(good + more, other); });
+    EXPECT_NE(said.find(expected), std::string::npos) << more << ": " << said;
+  }
+}
+
+TEST(Megatron, BlocksOfLayersAreRecomputedInEachStage) {
+  const Read none = read(kShared), full = read(kFull + "uniform");
+  for (const int layers : {1, 5, 19, 20, 40}) {
+    const Read some = read(kFull + "block --recompute-num-layers " + std::to_string(layers));
+    const double share = std::min(layers, 20) / 20.0;
+    EXPECT_NEAR(some.cost().recomputation, share * full.cost().recomputation, 1e-9);
+    EXPECT_NEAR(static_cast<double>(some.memory().activations),
+                share * static_cast<double>(full.memory().activations) +
+                    (1 - share) * static_cast<double>(none.memory().activations),
+                2);
+  }
+}
+
+TEST(Megatron, SelectiveRecomputationFormsAttentionAgain) {
+  const Read none = read(kShared);
+  for (const char* words : {"--recompute-activations", "--recompute-granularity selective"}) {
+    const Read some = read(kShared + words);
+    EXPECT_GT(some.cost().recomputation, 0);
+    EXPECT_LT(some.cost().recomputation, 0.5 * none.cost().work.attention);
+    EXPECT_EQ(some.memory().activations, none.memory().activations);
+  }
+}
+
+TEST(Megatron, WithoutTheDistributedOptimizerEachReplicaHasAllStates) {
+  const Read shared = read(kShared), whole = read("");
+  EXPECT_NEAR(static_cast<double>(whole.memory().optimizer),
+              2.0 * static_cast<double>(shared.memory().optimizer), 10);
+  EXPECT_GT(whole.cost().optimizer, shared.cost().optimizer);
+  EXPECT_GT(whole.cost().gradients, shared.cost().gradients);
+  const std::vector<Change> changes = nearest_changes(whole.question, whole.candidate, 30);
+  EXPECT_NE(std::ranges::find(changes, "--use-distributed-optimizer", &Change::text), changes.end());
+}
+
+TEST(Megatron, ExpertsOneAfterAnotherTakeLonger) {
+  const std::string experts = kShared + "--num-experts 8 --expert-model-parallel-size 2 --moe-router-topk 2 ";
+  EXPECT_GT(read(experts).candidate.step(), read(experts + "--moe-grouped-gemm").candidate.step());
+}
+
+TEST(Megatron, WhatIsNotCountedIsTold) {
+  const std::string none = "--hidden-dropout 0 --attention-dropout 0.0 --position-embedding-type rope";
+  EXPECT_TRUE(read(none).beyond.not_counted.empty());
+  const Words told = read("--hidden-dropout 0.1 --tp-comm-overlap --no-rope-fusion").beyond.not_counted;
+  for (const std::string begin : {"--hidden-dropout 0.1: masks", "--attention-dropout 0.1 (its default)",
+                                  "--tp-comm-overlap: ", "--no-rope-fusion: slower kernels",
+                                  "--position-embedding-type learned_absolute (its default)"}) {
+    EXPECT_TRUE(std::ranges::any_of(told, [&](const std::string& one) { return one.starts_with(begin); }))
+        << begin;
+  }
+  const Explained explained = explain_configuration(
+      {.megatron = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --swiglu --vocab-size 32000 "
+                   "--seq-length 4096 --micro-batch-size 1 --bf16 --use-distributed-optimizer",
+       .gpus = 8});
+  EXPECT_NE(explained.text.find("not counted\n  --attention-dropout 0.1 (its default)"), std::string::npos)
+      << explained.text;
+}
+
+TEST(Megatron, WhatIsReadIsWrittenAgain) {
+  for (const std::string words :
+       {"", "--use-distributed-optimizer", "--recompute-activations",
+        "--recompute-granularity full --recompute-method block --recompute-num-layers 7"}) {
+    const Read once = read(words);
+    const std::string written =
+        print_megatron(megatron_settings(once.question.workload, once.candidate.layout));
+    PlanOptions options = asked();
+    const Beyond beyond = read_megatron(written, options);
+    Layout layout = layout_of(options, once.question.workload, once.question.cluster);
+    apply(beyond, once.question.workload, layout);
+    adapt(*once.question.trainer, layout);
+    EXPECT_EQ(layout, once.candidate.layout) << written;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::plan
