@@ -15,8 +15,10 @@ namespace {
 std::vector<std::string> sizes_of(const std::string& config) {
   const model::Shape shape = run::read_model_sizes(config);
   const std::pair<const char*, std::int64_t> sizes[] = {
-      {"layers", shape.layers}, {"hidden", shape.hidden},     {"ffn", shape.ffn},
-      {"heads", shape.heads},   {"kv_heads", shape.kv_heads}, {"vocab", shape.vocab}};
+      {"layers", shape.layers},     {"hidden", shape.hidden},
+      {"ffn", shape.ffn},           {"heads", shape.heads},
+      {"kv_heads", shape.kv_heads}, {"vocab", shape.vocab},
+      {"experts", shape.experts},   {"experts_per_token", shape.experts_per_token}};
   std::vector<std::string> words;
   for (const auto& [key, value] : sizes)
     words.push_back("--model." + std::string(key) + "=" + std::to_string(value));

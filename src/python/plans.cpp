@@ -114,11 +114,7 @@ CostsValue machine_costs(const std::string& hardware, const MachineWork& asked,
   });
 }
 
-}  // namespace
-
-void add_plans(nb::module_& module) {
-  module.def("add_description_home", &run::add_description_home);
-  module.def("answer", &answer);
+void add_answer(nb::module_& module) {
   nb::class_<Answer>(module, "Answer")
       .def("to_json", [](const Answer& self) { return plan::print_answer_json(self.question, self.plan); })
       .def("to_text",
@@ -151,6 +147,14 @@ void add_plans(nb::module_& module) {
                                          candidate_of(self, pareto, number));
            })
       .def("memory", &memory_of);
+}
+
+}  // namespace
+
+void add_plans(nb::module_& module) {
+  module.def("add_description_home", &run::add_description_home);
+  module.def("answer", &answer);
+  add_answer(module);
   nb::class_<MachineWork>(module, "MachineWork")
       .def(nb::init<>())
       .def_rw("model", &MachineWork::model)

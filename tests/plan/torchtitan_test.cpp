@@ -189,8 +189,8 @@ TEST(Torchtitan, WhatIsReadIsWrittenAgain) {
 
 TEST(Torchtitan, ModelsOfOneFamilyAreReadAndOthersRefusedWithTheReason) {
   const std::pair<std::string, double> known[] = {
-      {"llama3 8B", 8.03}, {"llama3 405B", 405.9},  {"qwen3 0.6B", 0.596},     {"qwen3 8B", 8.19},
-      {"qwen3 32B", 32.8}, {"qwen3 30B-A3B", 30.5}, {"qwen3 235B-A22B", 235.1}};
+      {"llama3 8B", 8.03}, {"llama3 405B", 405.9}, {"llama4 17bx16e", 107.77}, {"qwen3 0.6B", 0.596},
+      {"qwen3 8B", 8.19},  {"qwen3 32B", 32.8},    {"qwen3 30B-A3B", 30.5},    {"qwen3 235B-A22B", 235.1}};
   for (const auto& [both, billions] : known) {
     const std::size_t space = both.find(' ');
     const Read found = read("[model]\nname = \"" + both.substr(0, space) + "\"\nflavor = \"" +
@@ -202,7 +202,7 @@ TEST(Torchtitan, ModelsOfOneFamilyAreReadAndOthersRefusedWithTheReason) {
   }
   const std::pair<std::string, std::string> refused[] = {
       {"name = \"deepseek_v3\"\nflavor = \"16B\"", "multi-head latent attention"},
-      {"name = \"llama4\"\nflavor = \"17bx16e\"", "experts in some layers alone"},
+      {"name = \"llama4\"\nflavor = \"17bx128e\"", "experts in every second layer alone"},
       {"name = \"gpt_oss\"\nflavor = \"20b\"", "a window in every second layer"},
       {"name = \"flux\"\nflavor = \"flux-dev\"", "image tokens"},
       {"name = \"llama3_ft\"\nflavor = \"8B\"", "TorchFT"},

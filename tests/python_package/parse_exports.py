@@ -115,15 +115,24 @@ def llama3_ffn(sizes):
     return unit * ((width + unit - 1) // unit)
 
 
+def llama4_ffn(sizes):
+    """Of an expert, as TransformerBlock of torchtitan/models/llama4/model/model.py, which has one shared expert and one of
+    those that are chosen."""
+    width = int(int(int(2 * 4 * sizes["dim"] / 3) * sizes["ffn_dim_multiplier"]) / 2)
+    return width + -width % sizes["multiple_of"]
+
+
 def said_of(sizes):
     heads = sizes["n_heads"]
-    experts = sizes.get("moe_args", {}) if sizes.get("moe_enabled") else {}
-    ffn = sizes["moe_inter_dim"] if experts else sizes.get("hidden_dim") or llama3_ffn(sizes)
+    experts = sizes.get("moe_args", {}) if sizes.get("moe_enabled") or sizes.get("interleave_moe_layer_step") == 1 else {}
+    llama4 = "interleave_moe_layer_step" in sizes
+    ffn = llama4_ffn(sizes) if llama4 else sizes["moe_inter_dim"] if experts else sizes.get("hidden_dim") or llama3_ffn(sizes)
     text = (f"{sizes['n_layers']} layers, hidden {sizes['dim']}, ffn {ffn}, {heads} heads of "
             f"{sizes.get('head_dim', sizes['dim'] // heads)} ({sizes.get('n_kv_heads', heads)} for keys and values), vocabulary "
-            f"{sizes.get('vocab_size', 128256)}")
+            f"{sizes.get('vocab_size', 202048 if llama4 else 128256)}")
     if experts:
-        text += f", {experts['num_experts']} experts ({experts['top_k']} a token)"
+        text += f", {experts['num_experts']} experts ({experts.get('top_k', 1)} a token)"
+        text += f" and one of {ffn} for all" if llama4 else ""
     return text + (", tied embeddings" if sizes.get("enable_weight_tying") else "")
 
 

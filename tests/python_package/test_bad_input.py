@@ -84,6 +84,7 @@ class BadInput(unittest.TestCase):
         self.refused("offload 2", simulate(offload=2))
         self.refused("what-if \"device:9=1\"", simulate(changes=["device:9=1"]))
         self.refused("costs 5 is neither", simulate(costs=5))
+        self.refused("are given by name, as in forward=1, backward=2", simulate(costs={"F": 1}))
         self.refused("none.txt: cannot be opened", simulate(costs="none.txt"))
 
     def test_wrong_functions_name_the_action(self):
@@ -105,6 +106,20 @@ class BadInput(unittest.TestCase):
 
         with self.assertRaisesRegex(KeyError, "F0"):
             penstock.schedule(**SLIMPIPE).simulate(costs)
+
+    def test_what_was_not_kept_says_how_to_keep_it(self):
+        simulation = penstock.schedule(**SLIMPIPE).simulate()
+        self.refused("no bytes over time; give Schedule.simulate() samples=True and bytes", lambda: simulation.memory(0))
+        self.refused("busy: the columns are device, busy_s", lambda: simulation.table["busy"], KeyError)
+
+    def test_wrong_questions_name_the_argument(self):
+        self.refused("give a plan file; or model, gpus and seq_len", penstock.plan)
+        self.refused("options ['a'] is no dict", lambda: penstock.plan(model="llama-7b", options=["a"]))
+        self.refused("model = 7 is neither a name nor a path", lambda: penstock.plan(model=7))
+        self.refused("workload.global_batch = -4 must be positive",
+                     lambda: penstock.plan(model="llama-7b", gpus=8, seq_len=4096, batch=-4))
+        self.refused("did you mean search.", lambda: penstock.plan(model="llama-7b", options={"search.p": 4}))
+        self.refused("name = 7 is neither", lambda: penstock.Hardware(7))
 
     def test_an_illegal_schedule_is_not_simulated(self):
         self.refused("own: not a legal schedule", penstock.Schedule([["0B0", "0F0"]]).simulate, penstock.NoAnswer)

@@ -9,7 +9,9 @@ import numpy
 import penstock
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-ARRAYS = dict(device=numpy.array([0, 0]), kind="FB", stage=numpy.array([0, 0]), micro_batch=numpy.array([0, 0]))
+GIVEN = dict(device=numpy.array([0, 0]), kind="FB", stage=numpy.array([0, 0]), micro_batch=numpy.array([0, 0]),
+              arguments="--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --swiglu --vocab-size 32000 --seq-length 4096 "
+                        "--micro-batch-size 1 --bf16 --use-distributed-optimizer")
 
 
 def text_of(name):
@@ -27,6 +29,8 @@ class Documents(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(folder.name)
+        with open("job.toml", "w") as file:
+            file.write('[model]\nflavor = "8B"\n')
         for name in ("plans", "hardware"):  # named as from the repository's root
             os.symlink(os.path.join(ROOT, name), name)
 
@@ -37,7 +41,7 @@ class Documents(unittest.TestCase):
         return names
 
     def test_the_blocks_of_docs_python_md_run_one_after_the_other(self):
-        names = self.run_blocks("docs/python.md", ARRAYS)
+        names = self.run_blocks("docs/python.md", GIVEN)
         self.assertTrue(names["schedule"].is_legal)
         for file in ("my.csv", "trace.json", "report.html"):
             self.assertGreater(os.path.getsize(file), 100, file)

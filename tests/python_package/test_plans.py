@@ -69,6 +69,21 @@ class Plans(unittest.TestCase):
         self.assertIn("matrix products", self.plan.why)
         self.assertIn("[parallel]", best[0].run_file())
 
+    def test_a_part_of_the_candidates_is_shown_as_they_are(self):
+        self.assertEqual(self.plan.best[:2].table["step_s"], self.plan.best.table["step_s"][:2])
+        self.assertEqual(repr(penstock.Hardware("h100")), "<Hardware h100>")
+        self.assertEqual(repr(penstock.Hardware("h100").costs("llama-7b", 4096)), "<Costs of llama-7b, 4096 tokens, on h100>")
+
+    def test_a_models_folder_is_planned_as_the_known_model(self):
+        sizes = dict(hidden_size=4096, intermediate_size=14336, num_attention_heads=32, num_key_value_heads=8,
+                     num_hidden_layers=32, vocab_size=128256, num_local_experts=8, num_experts_per_tok=2,
+                     tie_word_embeddings=True, model_type="mixtral", hidden_act="silu", rms_norm_eps=1e-5, rope_theta=1e6)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "config.json"), "w") as file:
+                json.dump(sizes, file)
+            ask = lambda model: penstock.plan(model=model, gpus=32, seq_len=8192, hardware="h100")
+            self.assertEqual(ask(folder).best.table["step_s"], ask("mixtral-8x7b").best.table["step_s"])
+
     def test_the_pareto_front_ascends_in_memory_and_descends_in_time(self):
         memory = [candidate.peak_bytes for candidate in self.plan.pareto]
         seconds = [candidate.closed_form_s for candidate in self.plan.pareto]

@@ -173,7 +173,8 @@ std::string print_sizes(const model::Shape& shape) {
       std::to_string(shape.kv_heads) + " for keys and values), vocabulary " + std::to_string(shape.vocab);
   if (shape.experts > 1)
     text += ", " + std::to_string(shape.experts) + " experts (" + std::to_string(shape.experts_per_token) +
-            " a token)";
+            " a token)" +
+            (shape.shared_ffn > 0 ? " and one of " + std::to_string(shape.shared_ffn) + " for all" : "");
   return text + (shape.tied_embeddings ? ", tied embeddings" : "");
 }
 

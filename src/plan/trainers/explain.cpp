@@ -11,6 +11,7 @@
 namespace penstock::plan {
 
 Explained explain_configuration(const Today& today) {
+  require(today.gpus >= 1, "gpus = " + std::to_string(today.gpus) + ": expected 1 or more");
   PlanOptions options;
   options.cluster.gpus = today.gpus;
   options.cluster.hardware = today.hardware;

@@ -222,7 +222,8 @@ Beyond read_megatron(const std::string& arguments, PlanOptions& options) {
   layout.pp = given.integer("--pipeline-model-parallel-size", 1);
   layout.ep = given.integer("--expert-model-parallel-size", 1);
   layout.micro_batch = given.needed("--micro-batch-size");
-  const std::int64_t world = options.cluster.gpus, ranks = layout.tp * layout.cp * layout.pp;
+  const std::int64_t world = options.cluster.gpus,
+                     ranks = product_within(world, {layout.tp, layout.cp, layout.pp});
   require(world % ranks == 0, "world size (" + std::to_string(world) +
                                   ") is not divisible by tensor parallel size (" + std::to_string(layout.tp) +
                                   ") times pipeline parallel size (" + std::to_string(layout.pp) +

@@ -109,7 +109,10 @@ double MegatronArguments::number(std::string_view name, double otherwise) const 
 std::int64_t MegatronArguments::integer(std::string_view name, std::int64_t otherwise) const {
   if (!has(name)) return otherwise;
   const std::int64_t value = *parse_integer(values_.find(name)->second);
-  require(value > 0, std::string(name) + " " + std::to_string(value) + ": expected 1 or more");
+  constexpr std::int64_t kMost =
+      1 << 24;  // far above any size, and far below what products of two could not hold
+  require(value > 0 && value <= kMost,
+          std::string(name) + " " + std::to_string(value) + ": expected 1 to " + std::to_string(kMost));
   return value;
 }
 

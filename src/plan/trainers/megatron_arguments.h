@@ -21,8 +21,9 @@ class MegatronArguments {
   bool has(std::string_view name) const { return values_.contains(name); }
   std::string word(std::string_view name, const std::string& otherwise) const;
   double number(std::string_view name, double otherwise) const;
-  std::int64_t integer(std::string_view name, std::int64_t otherwise) const;  // InputError below 1
-  std::int64_t needed(std::string_view name) const;  // InputError where it is missing
+  std::int64_t integer(std::string_view name,
+                       std::int64_t otherwise) const;  // InputError below 1 or above 2^24
+  std::int64_t needed(std::string_view name) const;    // InputError where it is missing
 
   // Those given that change time or memory a little, with what they do.
   Words not_counted() const;

@@ -66,13 +66,13 @@ class Reader {
   void check(bool holds, const std::string& why) const { require(holds, origin_ + ": " + why); }
 
   std::int64_t shards() const {
-    const std::int64_t others = job_.replicate * job_.tp * job_.pp * job_.cp;
+    const std::int64_t others = product_within(world_, {job_.replicate, job_.tp, job_.pp, job_.cp});
     return job_.shard == -1 ? std::max<std::int64_t>(world_ / others, 1) : job_.shard;
   }
 
   void require_consistent() const {
     const auto word = [](std::int64_t value) { return std::to_string(value); };
-    check(job_.replicate * shards() * job_.tp * job_.pp * job_.cp == world_,
+    check(product_within(world_, {job_.replicate, shards(), job_.tp, job_.pp, job_.cp}) == world_,
           "dp_replicate(" + word(job_.replicate) + ") * dp_shard(" + word(shards()) + ") * cp(" +
               word(job_.cp) + ") * tp(" + word(job_.tp) + ") * pp(" + word(job_.pp) + ") != WORLD_SIZE(" +
               word(world_) + ")");

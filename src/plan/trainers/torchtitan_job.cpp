@@ -12,30 +12,33 @@
 namespace penstock::plan {
 namespace {
 
+constexpr double kMost = 1 << 24;  // far above any size, and far below what products of two could not hold
+
 OptionTable describe(TitanJob& job) {
   OptionTable table;
+  const Constraint sizes = from_to(1, kMost), less = from_to(0, kMost);
   const auto add = [&](std::string_view section, std::string_view key, Target target,
                        Constraint constraint = {}) {
     table.push_back({section, key, target, "", std::move(constraint)});
   };
   add("model", "name", &job.model);
   add("model", "flavor", &job.flavor);
-  add("training", "local_batch_size", &job.local_batch, positive());
-  add("training", "global_batch_size", &job.global_batch);
-  add("training", "seq_len", &job.seq_len, positive());
-  add("parallelism", "data_parallel_replicate_degree", &job.replicate, positive());
-  add("parallelism", "data_parallel_shard_degree", &job.shard, at_least(-1));
+  add("training", "local_batch_size", &job.local_batch, sizes);
+  add("training", "global_batch_size", &job.global_batch, from_to(-1, kMost));
+  add("training", "seq_len", &job.seq_len, sizes);
+  add("parallelism", "data_parallel_replicate_degree", &job.replicate, sizes);
+  add("parallelism", "data_parallel_shard_degree", &job.shard, from_to(-1, kMost));
   add("parallelism", "fsdp_reshard_after_forward", &job.reshard, one_of({"default", "always", "never"}));
-  add("parallelism", "tensor_parallel_degree", &job.tp, positive());
-  add("parallelism", "pipeline_parallel_degree", &job.pp, positive());
+  add("parallelism", "tensor_parallel_degree", &job.tp, sizes);
+  add("parallelism", "pipeline_parallel_degree", &job.pp, sizes);
   add("parallelism", "pipeline_parallel_schedule", &job.schedule);
-  add("parallelism", "pipeline_parallel_layers_per_stage", &job.layers_per_stage, positive());
-  add("parallelism", "pipeline_parallel_first_stage_less_layers", &job.first_less, not_negative());
-  add("parallelism", "pipeline_parallel_last_stage_less_layers", &job.last_less, not_negative());
-  add("parallelism", "pipeline_parallel_microbatch_size", &job.micro_batch, positive());
-  add("parallelism", "context_parallel_degree", &job.cp, positive());
-  add("parallelism", "expert_parallel_degree", &job.ep, positive());
-  add("parallelism", "expert_tensor_parallel_degree", &job.expert_tp, positive());
+  add("parallelism", "pipeline_parallel_layers_per_stage", &job.layers_per_stage, sizes);
+  add("parallelism", "pipeline_parallel_first_stage_less_layers", &job.first_less, less);
+  add("parallelism", "pipeline_parallel_last_stage_less_layers", &job.last_less, less);
+  add("parallelism", "pipeline_parallel_microbatch_size", &job.micro_batch, sizes);
+  add("parallelism", "context_parallel_degree", &job.cp, sizes);
+  add("parallelism", "expert_parallel_degree", &job.ep, sizes);
+  add("parallelism", "expert_tensor_parallel_degree", &job.expert_tp, sizes);
   add("parallelism", "pipeline_parallel_expert_parallel_overlap", &job.overlaps_experts);
   add("activation_checkpoint", "mode", &job.recomputation);
   add("activation_checkpoint", "selective_ac_option", &job.selective);

@@ -45,13 +45,24 @@ TitanModel qwen3_moe(std::string_view flavor, std::string_view both, const Sizes
   return model;
 }
 
-constexpr std::int64_t kLlama3 = 128256, kQwen3 = 151936, kDebug = 2048;  // vocabularies
+// Experts in every layer, and one that each token visits.
+TitanModel llama4_moe(std::string_view flavor, std::string_view both, const Sizes& sizes,
+                      std::int64_t experts) {
+  TitanModel model{"llama4", flavor, both, shape_of(sizes)};
+  model.shape.experts = experts;
+  model.shape.experts_per_token = 1;
+  model.shape.shared_ffn = sizes.ffn;
+  return model;
+}
+
+constexpr std::int64_t kLlama3 = 128256, kLlama4 = 202048, kQwen3 = 151936, kDebug = 2048;  // vocabularies
 
 const TitanModel kModels[] = {
     llama3("debugmodel", "llama3 debugmodel", {6, 256, 768, 16, 16, kDebug}),
     llama3("8B", "llama3 8B", {32, 4096, 14336, 32, 8, kLlama3}),
     llama3("70B", "llama3 70B", {80, 8192, 28672, 64, 8, kLlama3}),
     llama3("405B", "llama3 405B", {126, 16384, 53248, 128, 8, kLlama3}),
+    llama4_moe("17bx16e", "llama4 17bx16e", {48, 5120, 8192, 40, 8, kLlama4}, 16),
     qwen3("debugmodel", "qwen3 debugmodel", {8, 256, 3072, 16, 8, kDebug}, true),
     qwen3("0.6B", "qwen3 0.6B", {28, 1024, 3072, 16, 8, kQwen3}, true),
     qwen3("1.7B", "qwen3 1.7B", {28, 2048, 6144, 16, 8, kQwen3}, true),
@@ -75,7 +86,11 @@ constexpr Refused kRefused[] = {
     {"llama3", "8B_flex", "attention within documents (flex attention)"},
     {"llama3", "8B_varlen", "attention within documents (variable lengths)"},
     {"llama3_ft", "", "replicas that come and go (TorchFT)"},
-    {"llama4", "", "experts in some layers alone"},
+    {"llama4", "debugmodel_irope", "attention in blocks of a fixed length"},
+    {"llama4", "17bx16e_irope", "attention in blocks of a fixed length"},
+    {"llama4", "17bx128e_irope", "attention in blocks of a fixed length"},
+    {"llama4", "debugmodel", "experts in every second layer alone"},
+    {"llama4", "17bx128e", "experts in every second layer alone"},
     {"deepseek_v3", "", "multi-head latent attention, and dense layers before those with experts"},
     {"gpt_oss", "", "attention with sinks, and with a window in every second layer"},
     {"flux", "", "image tokens and a text encoder"}};

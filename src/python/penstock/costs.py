@@ -22,6 +22,9 @@ class Measured:
     def __init__(self, program: Any, times: list[list[float]], origin: str):
         self._program, self._times, self._origin = program, times, origin
 
+    def __repr__(self) -> str:
+        return f"<Measured costs of {self._origin}>"
+
     def core_costs(self, program: Any, schedule: Any) -> Any:
         return _core.measured_costs(self._program, self._times, self._origin, program)
 
@@ -68,7 +71,8 @@ def core_costs(costs: Any, numbers: dict[str, Any], program: Any, offload: float
     if isinstance(costs, (str, os.PathLike)):
         return _file_costs(os.fspath(costs), program)
     if costs is not None:
-        raise _core.InputError(f"costs {costs!r:.60} is neither a function, a path nor measured costs")
+        raise _core.InputError(f"costs {costs!r:.60} is neither a function, a path nor measured costs; numbers and tables "
+                               "are given by name, as in forward=1, backward=2")
     if any(name in OF_TABLES or _is_table(value) for name, value in given.items()):
         return _core.table_costs(_table(given, program), program)
     return _core.unit_costs(_unit_times(given), offload, program)

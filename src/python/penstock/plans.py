@@ -66,7 +66,7 @@ class Candidates(Sequence):
         return len(self._list)
 
     def __getitem__(self, number: Any) -> Any:
-        return self._list[number]
+        return Candidates(self._list[number]) if isinstance(number, slice) else self._list[number]
 
     @property
     def table(self) -> Table:
@@ -147,23 +147,40 @@ def plan(file: Union[str, os.PathLike, None] = None, *, model: Union[str, os.Pat
          engine: Optional[str] = None, explain: bool = False, options: Optional[Mapping[str, Any]] = None) -> Plan:
     """The best meshes, schedules and memory policies for a model on a cluster. Raises NoAnswer when nothing fits.
 
-    file: a plan file (TOML); or model (a known one as "llama-70b-gqa", or the path of a config.json or of its folder) with gpus (devices
-    in all) and seq_len (tokens); batch: sequences of a step (32). hardware: "h800", "h100", ... or a file's path; engine:
-    the trainer, "penstock" by default. options: other keys of a plan file, {"search.pp": [4, 8], "memory.limit": "70 GB"}.
+    file: a plan file (TOML); or model (a known one as "llama-70b-gqa", or the path of a config.json or of its folder) with
+    gpus (devices in all) and seq_len (tokens); batch: sequences of a step (32). hardware: "h800", "h100", ... or a file's path;
+    engine: the trainer, "penstock" by default. options: other keys of a plan file, {"search.pp": [4, 8], "memory.limit": "70 GB"}.
     explain: the one configuration of [layout] alone, which may not fit.
     """
+    keys = _keys(options)
+    if file is None and model is None and not any(key.startswith("model.") for key in keys):
+        raise _core.InputError("which question? give a plan file; or model, gpus and seq_len")
     words: list[str] = []
     for key, value in (("cluster.gpus", gpus), ("workload.seq_len", seq_len), ("workload.global_batch", batch)):
         if value is not None:
             words.append(f"--{key}={_integer(key, value)}")
-    if file is None and batch is None and not (options and "workload.global_batch" in options):
+    if file is None and batch is None and "workload.global_batch" not in keys:
         words.append(f"--workload.global_batch={USUAL_BATCH}")
     for key, value in (("cluster.hardware", hardware), ("cluster.engine", engine)):
         if value is not None:
             words.append(f"--{key}={value}")
-    words += [f"--{key}={_word(value)}" for key, value in (options or {}).items()]
-    return Plan(_core.answer("" if file is None else os.fspath(file), "" if model is None else os.fspath(model), words,
+    words += [f"--{key}={_word(value)}" for key, value in keys.items()]
+    return Plan(_core.answer(_path("file", file), _path("model", model), words,
                              explain))
+
+
+def _path(what: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, (str, os.PathLike)):
+        raise _core.InputError(f"{what} = {value!r:.60} is neither a name nor a path")
+    return os.fspath(value)
+
+
+def _keys(options: Any) -> dict[str, Any]:
+    if options is not None and not isinstance(options, Mapping):
+        raise _core.InputError(f'options {options!r:.60} is no dict; as in {{"search.pp": [4, 8]}}')
+    return dict(options or {})
 
 
 def _word(value: Any) -> str:
@@ -178,7 +195,7 @@ class Hardware:
     """A machine's speeds: a file of hardware/ by its name ("h800"), or a path."""
 
     def __init__(self, name: Union[str, os.PathLike]):
-        self.name = os.fspath(name)
+        self.name = _path("name", name)
 
     def costs(self, model: str, seq_len: int, *, micro_batch: int = 1, tensor: int = 1, context: int = 1,
               policy: str = "none") -> MachineCosts:
@@ -197,12 +214,18 @@ class Hardware:
                 raise _core.InputError(f"{name} = {getattr(work, name)} must be at least 1")
         return MachineCosts(self.name, work)
 
+    def __repr__(self) -> str:
+        return f"<Hardware {self.name}>"
+
 
 class MachineCosts:
     """Made by Hardware.costs()."""
 
     def __init__(self, hardware: str, work: Any):
         self._hardware, self._work = hardware, work
+
+    def __repr__(self) -> str:
+        return f"<Costs of {self._work.model}, {self._work.seq_len} tokens, on {self._hardware}>"
 
     def core_program(self, schedule: Any) -> Any:
         """With the bytes of the model's messages."""

@@ -70,7 +70,11 @@ class Simulation:
     def memory(self, device: int) -> Table:
         """Bytes that the device holds, by category, from each `time` (seconds) until the next row's; without copies. Of
         simulations with samples=True."""
-        return Table(_core.memory(self._core, self._device(device)))
+        table = Table(_core.memory(self._core, self._device(device)))
+        if len(table) == 0:
+            raise _core.InputError("no bytes over time; give Schedule.simulate() samples=True and bytes, as in forward=[1] * stages, "
+                                   "backward=2, record=1000")
+        return table
 
     def to_json(self) -> str:
         """What `penstock simulate --json` prints, without a line break."""

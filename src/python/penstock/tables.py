@@ -20,6 +20,8 @@ class Table:
         return list(self._columns)
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._columns:
+            raise KeyError(f"{name}: the columns are {', '.join(self._columns)}")
         return self._columns[name]
 
     def __contains__(self, name: str) -> bool:

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configurations of other trainers, arguments where the input begins with "--", else job files; and what is
+// predicted of them on a machine of fixed speeds.
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "fuzz/driver.h"
+#include "plan/layout_memory.h"
+#include "plan/step_cost.h"
+#include "plan/trainer.h"
+#include "plan/trainers/megatron.h"
+#include "plan/trainers/settings.h"
+#include "plan/trainers/torchtitan.h"
+
+namespace penstock::plan {
+namespace {
+
+void take(std::string_view input) {
+  const bool megatron = input.starts_with("--");
+  PlanOptions options;
+  options.cluster.gpus = 64;
+  options.memory.offload = {0, ""};
+  const Beyond beyond = megatron ? read_megatron(std::string(input), options)
+                                 : read_torchtitan(std::string(input), "fuzz", options);
+  Question question;
+  question.trainer = find_trainer(megatron ? "megatron" : "torchtitan");
+  question.workload = workload_of(options);
+  sim::Hardware hardware = sim::assumed_hardware();
+  hardware.device.memory_gb = 80;
+  question.cluster = cluster_of(options, hardware);
+  apply(beyond, question);
+  Layout layout = layout_of(options, question.workload, question.cluster);
+  apply(beyond, question.workload, layout);
+  adapt(*question.trainer, layout);
+  if (refusal_of(*question.trainer, question.workload, layout)) return;
+  const double seconds =
+      step_cost(question.workload, layout, question.cluster.hardware, question.cluster.engine).total();
+  if (!std::isfinite(seconds) || seconds <= 0) throw std::logic_error("a step takes no time");
+  if (fit_memory(question.workload, layout, question.cluster.limit, /*fixed=*/true).fullest.total() <= 0)
+    throw std::logic_error("a device holds nothing");
+  settings_of(*question.trainer, question.workload, layout);
+}
+
+}  // namespace
+}  // namespace penstock::plan
+
+int main(int argc, char** argv) { return penstock::fuzz::fuzz_main(argc, argv, penstock::plan::take); }
