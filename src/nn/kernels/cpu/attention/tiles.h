@@ -86,7 +86,7 @@ class FirstKeys {
   std::int64_t stride_, first_key_;
 };
 
-// Scratch memory of a task, of whole cache lines: vectors and tiles that cross lines take twice as long.
+// Scratch memory of a task, of whole cache lines: vectors and tiles that cross them are slow.
 inline constexpr std::align_val_t kLine{64};
 struct FreeLines {
   void operator()(void* memory) const { ::operator delete(memory, kLine); }
