@@ -35,7 +35,9 @@ class Closed {
     const double unit = layers * tokens_;
     const double keys = cached ? as_double(key_value_bytes(shape_, element_)) : 0.0;
     const double statistics = as_double(statistics_bytes(shape_, keep, accumulator_));
-    return {(as_double(kept_bytes(shape_, keep, element_, cached)) - keys) * unit,
+    const double whole =
+        (hidden_copies() - 1) * as_double(kept_bytes(shape_, keep.common(cut_by_tokens(shape_)), element_));
+    return {(as_double(kept_bytes(shape_, keep, element_, cached)) - keys + whole) * unit,
             (keys + statistics) * unit};
   }
 
@@ -50,7 +52,9 @@ class Closed {
     return tile + (load.last ? hidden() * layout_.slices : 0.0);
   }
 
-  double hidden() const { return as_double(shape_.hidden * element_) * tokens_; }  // bytes of a slice
+  double hidden() const {
+    return hidden_copies() * as_double(shape_.hidden * element_) * tokens_;
+  }  // of a slice
 
   double weight_records(const DeviceLoad& load, double layers) const {
     return load.weight_records * layers * tokens_ *
@@ -62,6 +66,9 @@ class Closed {
   }
 
  private:
+  // Of a hidden state in a tensor group.
+  double hidden_copies() const { return layout_.whole_hidden ? layout_.mesh.tensor : 1; }
+
   static constexpr Tokens kLossTile = 512;  // tokens whose logits are alive at once
 
   const Layout& layout_;
