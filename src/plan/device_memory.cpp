@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/device_memory.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "run/machine.h"
@@ -10,7 +11,9 @@ namespace penstock::plan {
 namespace {
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
-Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(bytes)); }
+
+// More than any device has is as good as 1e17, of which ten add up in 64 bits.
+Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(std::min(bytes, 1e17))); }
 
 // One device's share of a layout. Logits are computed tile by tile.
 class Closed {
