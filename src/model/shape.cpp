@@ -59,6 +59,22 @@ Shape shape_of_shard(const Shape& shape, std::int64_t shards, std::int64_t index
   return part;
 }
 
+namespace {
+
+// Bytes and FLOPs of a model are counted in 64 bits.
+void require_countable(const Shape& shape) {
+  constexpr double kMost = 1e15;
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  const double head = real(shape.head_size > 0 ? shape.head_size : shape.hidden / shape.heads + 1);
+  const double widths = 2 * head * (real(shape.heads) + real(shape.kv_heads)) +
+                        (3 * real(shape.ffn) + 1) * real(shape.experts) + 3 * real(shape.shared_ffn);
+  const double parameters = real(shape.hidden) * (real(shape.layers) * widths + 2 * real(shape.vocab));
+  require(parameters <= kMost,
+          "model: about " + exact_number(parameters) + " parameters; at most 1e15 can be counted");
+}
+
+}  // namespace
+
 void validate(const Shape& shape) {
   require_positive(shape.layers, "layers");
   require_positive(shape.hidden, "hidden");
@@ -66,13 +82,14 @@ void validate(const Shape& shape) {
   require_positive(shape.heads, "heads");
   require_positive(shape.kv_heads, "kv_heads");
   require_positive(shape.vocab, "vocab");
+  require_positive(shape.experts, "experts");
+  require_countable(shape);
   const auto text = [](std::int64_t value) { return std::to_string(value); };
   if (shape.head_size == 0) {
     require(shape.hidden % shape.heads == 0, "model.heads = " + text(shape.heads) +
                                                  " does not divide model.hidden = " + text(shape.hidden) +
                                                  "; choose a divisor of it, or set head_size");
   }
-  require_positive(shape.experts, "experts");
   require(shape.experts_per_token >= 1 && shape.experts_per_token <= shape.experts,
           "model.experts_per_token = " + text(shape.experts_per_token) +
               " must be from 1 to model.experts = " + text(shape.experts));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/device_memory.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "run/machine.h"
@@ -10,7 +11,9 @@ namespace penstock::plan {
 namespace {
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
-Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(bytes)); }
+
+// More than any device has is as good as 1e17, of which ten add up in 64 bits.
+Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(std::min(bytes, 1e17))); }
 
 // One device's share of a layout. Logits are computed tile by tile.
 class Closed {
@@ -35,7 +38,9 @@ class Closed {
     const double unit = layers * tokens_;
     const double keys = cached ? as_double(key_value_bytes(shape_, element_)) : 0.0;
     const double statistics = as_double(statistics_bytes(shape_, keep, accumulator_));
-    return {(as_double(kept_bytes(shape_, keep, element_, cached)) - keys) * unit,
+    const double whole =
+        (hidden_copies() - 1) * as_double(kept_bytes(shape_, keep.common(cut_by_tokens(shape_)), element_));
+    return {(as_double(kept_bytes(shape_, keep, element_, cached)) - keys + whole) * unit,
             (keys + statistics) * unit};
   }
 
@@ -50,7 +55,9 @@ class Closed {
     return tile + (load.last ? hidden() * layout_.slices : 0.0);
   }
 
-  double hidden() const { return as_double(shape_.hidden * element_) * tokens_; }  // bytes of a slice
+  double hidden() const {
+    return hidden_copies() * as_double(shape_.hidden * element_) * tokens_;
+  }  // of a slice
 
   double weight_records(const DeviceLoad& load, double layers) const {
     return load.weight_records * layers * tokens_ *
@@ -62,6 +69,9 @@ class Closed {
   }
 
  private:
+  // Of a hidden state in a tensor group.
+  double hidden_copies() const { return layout_.whole_hidden ? layout_.mesh.tensor : 1; }
+
   static constexpr Tokens kLossTile = 512;  // tokens whose logits are alive at once
 
   const Layout& layout_;

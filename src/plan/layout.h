@@ -54,7 +54,8 @@ struct Layout {
   bool recompute_scores = false;  // plain attention recomputes scores (Korthikanti et al.'s "selective")
   double recomputed = 1;          // share of the layers to which `keep` applies
   model::KeepSet others = model::keep_of(model::Policy::None);  // what the other layers keep
-  double offload = 0;                                           // α
+  bool whole_hidden = false;  // tensor ranks without sequence parallelism each hold whole hidden states
+  double offload = 0;         // α
   bool vocabulary_parallel = false;
   ExchangeMode exchange = ExchangeMode::Off;
   double output = 0;  // work of the output layer, in layers, by which stages get fewer or more; 0: evenly

@@ -240,6 +240,11 @@ SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::
 
 StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                    const sim::Engine& engine) {
+  if (layout.whole_hidden && engine.sequence_parallel) {
+    sim::Engine other = engine;
+    other.sequence_parallel = false;
+    return step_cost(workload, layout, hardware, other);
+  }
   return step_cost(workload, layout, hardware, engine, slice_cost(workload, layout, hardware, engine));
 }
 

@@ -50,6 +50,7 @@ SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::
 
 StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                    const sim::Engine& engine, const SliceCost& slice);
+// Also of layouts whose tensor ranks hold whole hidden states, whatever the engine does otherwise.
 StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                    const sim::Engine& engine);
 

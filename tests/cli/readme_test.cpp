@@ -40,12 +40,13 @@ class Reader {
 
   Ending run_command(std::string command) {
     if (command.starts_with("penstock profile")) command += " --budget 0.001";  // else it takes a minute
-    setenv("ARGS",
-           "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --swiglu --vocab-size 32000 "
-           "--seq-length 8192 --max-position-embeddings 8192 --tensor-model-parallel-size 8 "
-           "--pipeline-model-parallel-size 2 "
-           "--micro-batch-size 1 --global-batch-size 128 --bf16",
-           1);
+    setenv(
+        "ARGS",
+        "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --swiglu --vocab-size 32000 "
+        "--seq-length 8192 --max-position-embeddings 8192 --tensor-model-parallel-size 8 "
+        "--pipeline-model-parallel-size 2 "
+        "--micro-batch-size 1 --global-batch-size 128 --bf16 --sequence-parallel --use-distributed-optimizer",
+        1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     return run_program({"sh", "-c", "cd " + scratch_.path() + " && PATH=$PWD:$PATH && " + command});

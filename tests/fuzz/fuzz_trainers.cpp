@@ -12,6 +12,7 @@
 #include "plan/trainers/megatron.h"
 #include "plan/trainers/settings.h"
 #include "plan/trainers/torchtitan.h"
+#include "plan/trainers/torchtitan_question.h"
 
 namespace penstock::plan {
 namespace {

@@ -61,6 +61,16 @@ TEST(Shape, RefusesSplitsThatDoNotFit) {
   EXPECT_THROW(split_layers(4, 2, {3, 2}), InputError);
 }
 
+TEST(Shape, RefusesMoreParametersThanCanBeCounted) {
+  Shape shape{
+      .layers = 1'000'000, .hidden = 1'000'000, .ffn = 4'000'000, .heads = 1000, .kv_heads = 8, .vocab = 1};
+  EXPECT_THROW(validate(shape), InputError);
+  shape.layers = 10;
+  validate(shape);
+  shape.experts = std::int64_t{1} << 62;
+  EXPECT_THROW(validate(shape), InputError);
+}
+
 TEST(Shape, RefusesHeadsThatDoNotDivideAndNamesThem) {
   Shape shape = llama2_7b();
   shape.heads = 30;

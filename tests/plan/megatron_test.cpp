@@ -44,7 +44,7 @@ struct Read {
 };
 
 // A Llama 3 70B over 8 tensor and 4 pipeline ranks, two replicas of them.
-Read read(const std::string& more) {
+Read read(const std::string& more, const std::string& sequence_parallel = "--sequence-parallel ") {
   std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
   PlanOptions options = asked();
   Read read;
@@ -52,9 +52,9 @@ Read read(const std::string& more) {
       "--num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 --swiglu "
       "--group-query-attention --num-query-groups 8 --vocab-size 128256 --seq-length 8192 --micro-batch-size "
       "1 "
-      "--global-batch-size 128 --tensor-model-parallel-size 8 --sequence-parallel "
+      "--global-batch-size 128 --tensor-model-parallel-size 8 "
       "--pipeline-model-parallel-size 4 --untie-embeddings-and-output-weights --bf16 " +
-          more,
+          sequence_parallel + more,
       options);
   read.question = settled(options, "");
   apply(read.beyond, read.question);
@@ -89,7 +89,8 @@ TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
        "--recompute-granularity most is not predicted; expected full or selective"},
       {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 4",
        "--recompute-num-layers 4 is not predicted"},
-      {"--tensor-model-parallel-size 8", "--sequence-parallel is missing"},
+      {"--num-experts 8 --tensor-model-parallel-size 8",
+       "When using MoE and tensor parallelism, sequence parallelism must be used"},
       {"--num-experts 8 --expert-model-parallel-size 3",
        "Number of experts should be a multiple of expert model parallel_size"},
       {"--expert-model-parallel-size 4", "num_experts must be non None to use expert model parallelism"},
@@ -149,6 +150,17 @@ TEST(Megatron, WithoutTheDistributedOptimizerEachReplicaHasAllStates) {
   EXPECT_NE(std::ranges::find(changes, "--use-distributed-optimizer", &Change::text), changes.end());
 }
 
+// The input, both norms' outputs and the second one's input are of hidden width; 8 ranks hold each whole.
+TEST(Megatron, WithoutSequenceParallelismTensorRanksHoldWholeHiddenStates) {
+  const Read shared = read(kShared), whole = read(kShared, "");
+  const double more = 4 * 2.0 * 8192 * 7 / 8;  // bytes of a token and layer
+  const double units = static_cast<double>(whole.memory().activations - shared.memory().activations) / more;
+  EXPECT_NEAR(units, 8192.0 * 20 * 4, 1);  // tokens, layers of the first device, micro-batches in flight
+  EXPECT_GT(whole.cost().work.elementwise, shared.cost().work.elementwise);
+  const std::vector<Change> changes = nearest_changes(whole.question, whole.candidate, 30);
+  EXPECT_NE(std::ranges::find(changes, "--sequence-parallel", &Change::text), changes.end());
+}
+
 TEST(Megatron, ExpertsOneAfterAnotherTakeLonger) {
   const std::string experts = kShared + "--num-experts 8 --expert-model-parallel-size 2 --moe-router-topk 2 ";
   EXPECT_GT(read(experts).candidate.step(), read(experts + "--moe-grouped-gemm").candidate.step());
@@ -176,7 +188,7 @@ TEST(Megatron, WhatIsReadIsWrittenAgain) {
   for (const std::string words :
        {"", "--use-distributed-optimizer", "--recompute-activations",
         "--recompute-granularity full --recompute-method block --recompute-num-layers 7"}) {
-    const Read once = read(words);
+    const Read once = read(words, words.empty() ? "" : "--sequence-parallel ");
     const std::string written =
         print_megatron(megatron_settings(once.question.workload, once.candidate.layout));
     PlanOptions options = asked();

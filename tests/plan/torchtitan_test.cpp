@@ -10,6 +10,7 @@
 #include "plan/answer.h"
 #include "plan/trainers/changes.h"
 #include "plan/trainers/explain.h"
+#include "plan/trainers/torchtitan_question.h"
 
 namespace penstock::plan {
 namespace {

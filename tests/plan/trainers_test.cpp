@@ -10,6 +10,7 @@
 #include "plan/trainers/explain.h"
 #include "plan/trainers/megatron.h"
 #include "plan/trainers/torchtitan.h"
+#include "plan/trainers/torchtitan_question.h"
 
 namespace penstock::plan {
 namespace {

@@ -51,7 +51,7 @@ class Stubs(unittest.TestCase):
         with open(STUB) as file:
             lines = file.read().split("\n")[OWN_LINES:]
         self.assertEqual(generator.get().strip().split("\n"), "\n".join(lines).strip().split("\n"),
-                         "write it anew: python3 -m nanobind.stubgen -m penstock._core -o src/python/penstock/_core.pyi")
+                         "write it anew: python3 -m nanobind.stubgen -m penstock._core -o FILE, below its first two lines")
 
     def test_everything_public_is_described(self):
         found = 0

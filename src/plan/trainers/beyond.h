@@ -23,6 +23,7 @@ struct Beyond {
   bool compiled = false;          // elementwise work is fused by a compiler
   bool whole_experts = false;     // on a rank's own tokens, not cut by tensor ranks
   bool looped_experts = false;    // their products one after another
+  bool whole_hidden = false;      // tensor ranks hold whole hidden states
   bool whole_states = false;      // each replica has all states of the optimizer
   std::int64_t copies = 1;        // of the weights that replicas share out
   std::optional<bool> regathers;  // the shared weights for the backward; absent: as the trainer does

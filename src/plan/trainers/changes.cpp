@@ -88,6 +88,7 @@ class Neighbours {
     } else {
       add([&](Layout& other) { recompute(other, model::Policy::None), other.recompute_scores = true; });
       add([&](Layout& other) { recompute_first(chunk_layers(workload, other) / 2, workload, other); });
+      if (layout_.whole_hidden) add([](Layout& other) { other.whole_hidden = false; });
     }
   }
 

@@ -6,7 +6,7 @@
 #include "plan/published/confidence.h"
 #include "plan/trainers/changes.h"
 #include "plan/trainers/megatron.h"
-#include "plan/trainers/torchtitan.h"
+#include "plan/trainers/torchtitan_question.h"
 
 namespace penstock::plan {
 

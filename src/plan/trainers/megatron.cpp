@@ -24,9 +24,6 @@ void require_one_of(const std::string& name, const std::string& value,
 void require_predicted(const MegatronArguments& given) {
   require(given.has("--bf16") || given.has("--fp16"),
           "--bf16 is missing: Megatron-LM trains in f32 without it, which is not predicted");
-  require(given.has("--sequence-parallel") || given.integer("--tensor-model-parallel-size", 1) == 1,
-          "--sequence-parallel is missing: tensor-parallel ranks that each hold whole hidden states are not "
-          "predicted");
   require_one_of("--optimizer", given.word("--optimizer", "adam"), {"adam"});
   require_one_of("--transformer-impl", given.word("--transformer-impl", "transformer_engine"),
                  {"transformer_engine"});
@@ -115,6 +112,10 @@ void read_model(const MegatronArguments& given, model::Shape& shape) {
 }
 
 void require_experts(const MegatronArguments& given, const model::Shape& shape, std::int64_t ep) {
+  require(
+      shape.experts == 1 || given.has("--sequence-parallel") ||
+          given.integer("--tensor-model-parallel-size", 1) == 1,
+      "When using MoE and tensor parallelism, sequence parallelism must be used; give --sequence-parallel");
   if (ep == 1) return;
   require(given.has("--num-experts"), "num_experts must be non None to use expert model parallelism");
   require(shape.experts % ep == 0, "Number of experts should be a multiple of expert model parallel_size: " +
@@ -185,7 +186,7 @@ Settings megatron_settings(const Workload& workload, const Layout& layout) {
   add("--micro-batch-size", layout.micro_batch);
   add("--global-batch-size", workload.global_batch);
   add("--tensor-model-parallel-size", layout.mesh.tensor);
-  if (layout.mesh.tensor > 1) settings.push_back({"--sequence-parallel", ""});
+  if (layout.mesh.tensor > 1 && !layout.whole_hidden) settings.push_back({"--sequence-parallel", ""});
   add("--context-parallel-size", layout.mesh.context);
   add("--pipeline-model-parallel-size", layout.mesh.pipeline);
   if (layout.chunks > 1)
@@ -240,6 +241,7 @@ Beyond read_megatron(const std::string& arguments, PlanOptions& options) {
   layout.schedule = layout.chunks > 1 ? "interleaved" : "1f1b";
   layout.policy = given.word("--recompute-granularity", "") == "full" ? "full" : "none";
   Beyond beyond;
+  beyond.whole_hidden = layout.tp > 1 && !given.has("--sequence-parallel");
   beyond.whole_states = !given.has("--use-distributed-optimizer");
   beyond.looped_experts = options.model.shape.experts > 1 && !given.has("--moe-grouped-gemm");
   beyond.not_counted = not_counted(given);
