@@ -8,7 +8,7 @@
 
 namespace penstock::nn::kernels::avx512 {
 
-// As attend_tiled_backward(); bf16, for queries that fit (avx512_choice.h).
+// As attend_tiled_backward(); bf16, where bf16_attention() says so.
 AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                    const at::Tensor& key, const at::Tensor& value,
                                    const AttentionPart& merged, const Visible& visible);

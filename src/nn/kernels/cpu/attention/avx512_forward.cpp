@@ -9,12 +9,6 @@ namespace {
 using Seen = SeenByBlock<kBlock>;
 using Running = RunningSoftmax<kBlock>;
 
-// A block of eight queries and the keys of one step, on the way to the output.
-struct Buffers {
-  float* scores;                 // [8, kKeys]
-  c10::BFloat16* probabilities;  // [8, kKeys]
-};
-
 PENSTOCK_AVX512_BF16_INLINE void score_block(const QueryBlock<kBlock>& block, const Seen& seen, float* to,
                                              __m512 (&greatest)[kBlock]) {
   const std::int64_t query_words = block.width / 2;
@@ -37,7 +31,8 @@ PENSTOCK_AVX512_BF16_INLINE void score_block(const QueryBlock<kBlock>& block, co
 // Scores to probabilities; `greatest` of each row are the maxima of its scores. Returns the factors of what
 // was summed before.
 template <bool Masked>
-PENSTOCK_AVX512_BF16_INLINE void softmax_block(const Buffers& buffers, const Seen& seen, float scale,
+PENSTOCK_AVX512_BF16_INLINE void softmax_block(const float* scores, c10::BFloat16* probabilities,
+                                               const Seen& seen, float scale,
                                                const __m512 (&greatest)[kBlock], Running& running,
                                                float (&keep)[kBlock]) {
   float maxima[kBlock];
@@ -48,8 +43,8 @@ PENSTOCK_AVX512_BF16_INLINE void softmax_block(const Buffers& buffers, const See
   _mm256_storeu_ps(keep, _mm512_castps512_ps256(ByIntegers::of_two(change)));
   for (int row = 0; row < kBlock; ++row) {
     if (seen.rows[row].none()) keep[row] = 1.0f;  // and its maximum stays
-    const __m512 sum = exponentiate_row<ByIntegers, Masked>(buffers.scores + row * kKeys, seen, row, scale,
-                                                            maxima[row], buffers.probabilities + row * kKeys);
+    const __m512 sum = exponentiate_row<ByIntegers, Masked>(scores + row * kKeys, seen, row, scale,
+                                                            maxima[row], probabilities + row * kKeys);
     running.sum[row] = keep[row] * running.sum[row] + _mm512_reduce_add_ps(sum);
     running.maximum[row] = maxima[row];
   }
@@ -79,23 +74,26 @@ PENSTOCK_AVX512_BF16_INLINE void sum_values(const QueryBlock<kBlock>& block, con
   }
 }
 
-PENSTOCK_AVX512_BF16 void attend_block(const QueryBlock<kBlock>& block, const Seen& seen,
-                                       const Buffers& buffers) {
+// scores, probabilities: room for [8, kKeys].
+PENSTOCK_AVX512_BF16 void attend_block(const QueryBlock<kBlock>& block, const Seen& seen, float* scores,
+                                       c10::BFloat16* probabilities) {
   __m512 greatest[kBlock];
-  score_block(block, seen, buffers.scores, greatest);
+  score_block(block, seen, scores, greatest);
   float keep[kBlock];
-  (seen.masks() ? softmax_block<true> : softmax_block<false>)(buffers, seen, block.scale, greatest,
-                                                              *block.running, keep);
-  sum_values(block, seen, buffers.probabilities, keep);
+  if (seen.masks()) {
+    softmax_block<true>(scores, probabilities, seen, block.scale, greatest, *block.running, keep);
+  } else {
+    softmax_block<false>(scores, probabilities, seen, block.scale, greatest, *block.running, keep);
+  }
+  sum_values(block, seen, probabilities, keep);
 }
 
-PENSTOCK_AVX512_BF16 void softmax_alone(const Buffers& buffers, const Seen& seen) {
+PENSTOCK_AVX512_BF16 void softmax_alone(const float* scores, c10::BFloat16* probabilities, const Seen& seen) {
   __m512 greatest[kBlock];
-  for (int row = 0; row < kBlock; ++row)
-    greatest[row] = greatest_of<false>(buffers.scores + row * kKeys, seen, row);
+  for (int row = 0; row < kBlock; ++row) greatest[row] = greatest_of<false>(scores + row * kKeys, seen, row);
   Running running{};
   float keep[kBlock];
-  softmax_block<false>(buffers, seen, static_cast<float>(kLogOfE), greatest, running, keep);
+  softmax_block<false>(scores, probabilities, seen, static_cast<float>(kLogOfE), greatest, running, keep);
 }
 
 class Products {
@@ -103,7 +101,7 @@ class Products {
   static constexpr std::int64_t kRows = kBlock, kStep = kKeys, kTile = kQueries;
 
   void add(const QueryBlock<kBlock>& block, const Seen& seen) {
-    attend_block(block, seen, {scores_.get(), probabilities_.get()});
+    attend_block(block, seen, scores_.get(), probabilities_.get());
   }
 
  private:
@@ -122,9 +120,8 @@ void softmax_tile(const at::Tensor& scores, at::Tensor& probabilities) {
   Seen seen;
   seen.rows.fill({0, kKeys});
   seen.finish();
-  const at::Tensor copy = scores.clone();
   for (std::int64_t i = 0; i < scores.numel(); i += kBlock * kKeys)
-    softmax_alone({copy.data_ptr<float>() + i, probabilities.data_ptr<c10::BFloat16>() + i}, seen);
+    softmax_alone(scores.const_data_ptr<float>() + i, probabilities.data_ptr<c10::BFloat16>() + i, seen);
 }
 
 }  // namespace penstock::nn::kernels::avx512

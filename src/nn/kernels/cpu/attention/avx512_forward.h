@@ -7,7 +7,7 @@
 
 namespace penstock::nn::kernels::avx512 {
 
-// As attend_tiled(); bf16, for queries that fit (avx512_choice.h). A query's bits depend on its keys alone.
+// As attend_tiled(); bf16, where bf16_attention() says so. A query's bits depend on its keys alone.
 AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const Visible& visible);
 

@@ -3,8 +3,8 @@
 // our own softmax. Two to four times as fast as ATen's kernel where that has no fast product (bf16 on
 // processors other than Intel's; its backward everywhere).
 //
-// bf16 on processors with avx512_bf16 and without AMX has its own products (avx512_forward.h): scores become
-// probabilities before they leave the L1 cache.
+// bf16 on processors with avx512_bf16 has its own products, by AMX's tiles where there are some
+// (bf16_choice.h): scores become probabilities in a near cache.
 //
 // Keys and queries are repacked once a call (bf16 products need interleaved pairs of rows). Products sum in
 // f32; probabilities and their gradients are rounded to the compute type, as everywhere. Tasks are heads, or
