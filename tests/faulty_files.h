@@ -60,6 +60,7 @@ class FaultyFiles : public files::FileSystem {
     return fails() ? -1 : FileSystem::resize(descriptor, bytes);
   }
   int flush(int) override { return fails() ? -1 : 0; }
+  int leave_cache(int) override { return fails() ? -1 : 0; }
   int rename(const std::string& from, const std::string& to) override {
     return fails() ? -1 : FileSystem::rename(from, to);
   }

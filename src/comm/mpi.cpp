@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <exception>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "comm/backoff.h"
+#include "comm/call_limit.h"
 #include "comm/collectives.h"
 #include "comm/end_signal.h"
 #include "comm/launcher.h"
@@ -46,9 +48,15 @@ void check(int code, const Message& message) {
 // The MPI environment: initialisation, finalisation, and failure notices between ranks.
 class World {
  public:
-  World();
+  World(Seconds start_limit, FailureReport report);
   ~World();
 
+  // While it lives, a call that waits for other ranks and cannot be interrupted has so many seconds.
+  CallLimit limited(const std::string& call, Seconds limit) const {
+    return {call, limit, [this](const RunError& failure) { report_(rank_, failure); }};
+  }
+
+  Seconds start_limit() const { return start_limit_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
   int tags_per_channel() const { return tags_per_channel_; }
@@ -68,7 +76,9 @@ class World {
   void tell_others();
   void hear_others();
 
-  int rank_ = 0, size_ = 1, tags_per_channel_ = 0;
+  Seconds start_limit_;
+  FailureReport report_;
+  int rank_ = launched_rank(), size_ = 1, tags_per_channel_ = 0;
   MPI_Comm notices_ = MPI_COMM_NULL;
   EndSignal end_signal_;
   std::vector<LocalRank> neighbours_;  // all ranks of this machine
@@ -79,7 +89,9 @@ class World {
   Seconds polled_ = 0;
 };
 
-World::World() {
+World::World(Seconds start_limit, FailureReport report)
+    : start_limit_(start_limit), report_(std::move(report)) {
+  const CallLimit limit = limited("the start of MPI", start_limit_);
   int initialised = 0;
   MPI_Initialized(&initialised);
   PENSTOCK_CHECK(!initialised, "MPI is initialised once in a process");
@@ -112,6 +124,7 @@ World::~World() {
   if (failure_) end(*failure_);
   if (silent_ || std::uncaught_exceptions() > 0)
     end(make_notice(rank_, Exit::Failed, "an exception ended this rank"));
+  const CallLimit limit = limited("the end of MPI", start_limit_);
   MPI_Comm_free(&notices_);
   MPI_Finalize();
 }
@@ -281,6 +294,7 @@ class MpiCommunicator : public Collectives {
 
   std::unique_ptr<Communicator> subgroup(Group part, int leader) override {
     MPI_Comm comm = MPI_COMM_NULL;
+    const CallLimit limit = world_->limited("the forming of a group of ranks", group().timeout);
     check(MPI_Comm_split(comm_, leader, part.rank, &comm), "splitting a group");
     return std::make_unique<MpiCommunicator>(world_, comm, std::move(part));
   }
@@ -300,16 +314,20 @@ class MpiCommunicator : public Collectives {
 
 std::unique_ptr<Communicator> make_group_of_all(const std::shared_ptr<World>& world) {
   MPI_Comm comm = MPI_COMM_NULL;
+  const CallLimit limit = world->limited("the start of MPI", world->start_limit());
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "duplicating the world");
   return std::make_unique<MpiCommunicator>(world, comm, group_of_all(world->rank(), world->size()));
 }
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi() { return make_group_of_all(std::make_shared<World>()); }
+std::unique_ptr<Communicator> make_mpi() {
+  return make_group_of_all(std::make_shared<World>(usual_start_limit, [](int, const std::exception&) {}));
+}
 
-void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report) {
-  const auto world = std::make_shared<World>();
+void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report,
+             Seconds start_limit) {
+  const auto world = std::make_shared<World>(start_limit, report);
   const auto all = make_group_of_all(world);
   const auto failed = [&](const std::exception& failure, Exit exit) {
     report(all->rank(), failure);

@@ -20,10 +20,13 @@
 #include <functional>
 #include <memory>
 
+#include "base/units.h"
 #include "comm/communicator.h"
 #include "comm/ranks.h"
 
 namespace penstock::comm {
+
+inline constexpr Seconds usual_start_limit = 120;
 
 // Initialises MPI (thread level FUNNELED) on the calling thread and returns the world. Destroying it, after
 // its sub-groups, finalises MPI; aborts the job instead (exit code 3) after a failure or while an exception
@@ -31,8 +34,10 @@ namespace penstock::comm {
 std::unique_ptr<Communicator> make_mpi();
 
 // Runs body on the world. If it throws, reports and ends all ranks as described above, and does not return;
-// mpirun exits with 3, or with 2 when the first failure is an InputError.
-void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report);
+// mpirun exits with 3, or with 2 when the first failure is an InputError. `start_limit`: seconds that MPI has
+// to start, and to end, with all ranks; a rank that waits longer reports that and exits with 3. 0: no limit.
+void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report,
+             Seconds start_limit = usual_start_limit);
 
 // Number of the world's ranks on this machine, to share cores. 1 without MPI. Before make_mpi from the
 // environment, if the launcher sets it.

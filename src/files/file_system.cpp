@@ -52,6 +52,16 @@ ssize_t FileSystem::write(int descriptor, std::span<const std::byte> bytes) {
 
 int FileSystem::flush(int descriptor) { return ::fsync(descriptor); }
 
+int FileSystem::leave_cache(int descriptor) {
+  constexpr unsigned kAndWait =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  const bool lost = ::sync_file_range(descriptor, 0, 0, kAndWait) < 0 &&
+                    (errno == EIO || errno == ENOSPC || errno == EDQUOT);  // a later flush would not tell again
+  if (lost) return -1;
+  ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+  return 0;
+}
+
 int FileSystem::rename(const std::string& from, const std::string& to) {
   return ::rename(from.c_str(), to.c_str());
 }

@@ -22,6 +22,7 @@ class FileSystem {
   virtual int open(const std::string& path, OpenFor purpose);  // a descriptor; creates the file if missing
   virtual ssize_t write(int descriptor, std::span<const std::byte> bytes);  // may write fewer
   virtual int flush(int descriptor);                                        // to disk
+  virtual int leave_cache(int descriptor);  // what has been written: to disk, and out of the page cache
   virtual int rename(const std::string& from, const std::string& to);
   virtual int make_directory(const std::string& path);
   virtual int remove(const std::string& path);  // a file or an empty directory

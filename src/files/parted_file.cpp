@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -10,8 +11,8 @@
 
 namespace penstock::files {
 
-PartedFile::PartedFile(std::string path, std::uint64_t size)
-    : path_(std::move(path)), descriptor_(file_system().open(path_, OpenFor::Parts)) {
+PartedFile::PartedFile(std::string path, std::uint64_t size, std::uint64_t window)
+    : path_(std::move(path)), descriptor_(file_system().open(path_, OpenFor::Parts)), window_(window) {
   if (descriptor_ < 0) fail_to("cannot be written", path_);
   if (file_system().resize(descriptor_, static_cast<std::int64_t>(size)) == 0) return;
   const int reason = errno;
@@ -22,8 +23,17 @@ PartedFile::PartedFile(std::string path, std::uint64_t size)
 
 PartedFile::~PartedFile() { ::close(descriptor_); }
 
-void PartedFile::write(std::uint64_t offset, std::span<const std::byte> bytes) const {
-  write_all_at(descriptor_, bytes, static_cast<std::int64_t>(offset), path_);
+void PartedFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min<std::size_t>(bytes.size(), window_ - cached_));
+    write_all_at(descriptor_, part, static_cast<std::int64_t>(offset), path_);
+    bytes = bytes.subspan(part.size());
+    offset += part.size();
+    cached_ += part.size();
+    if (cached_ < window_) continue;
+    if (file_system().leave_cache(descriptor_) != 0) fail_to("cannot be written", path_, bytes.size());
+    cached_ = 0;
+  }
 }
 
 void PartedFile::flush() const {

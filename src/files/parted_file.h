@@ -12,15 +12,20 @@ namespace penstock::files {
 
 // The first process to open the file creates it; all set the same size, so that no older contents remain.
 // Complete when all have flushed their parts. Failures are RunErrors naming the path and the bytes wanted.
+//
+// After every `window` bytes what has been written leaves the page cache: nobody reads it again soon, and the cache's
+// fresh pages would cost a training machine more time than the writing.
 class PartedFile {
  public:
-  PartedFile(std::string path, std::uint64_t size);
+  static constexpr std::uint64_t kWindow = std::uint64_t{16} << 20;
+
+  PartedFile(std::string path, std::uint64_t size, std::uint64_t window = kWindow);
   ~PartedFile();
   PartedFile(const PartedFile&) = delete;
   PartedFile& operator=(const PartedFile&) = delete;
 
-  void write(std::uint64_t offset, std::span<const std::byte> bytes) const;
-  void write(std::uint64_t offset, std::string_view text) const {
+  void write(std::uint64_t offset, std::span<const std::byte> bytes);
+  void write(std::uint64_t offset, std::string_view text) {
     write(offset, std::as_bytes(std::span(text)));
   }
   void flush() const;
@@ -28,6 +33,8 @@ class PartedFile {
  private:
   std::string path_;
   int descriptor_ = -1;
+  std::uint64_t window_;
+  std::uint64_t cached_ = 0;  // bytes written since the cache was last left
 };
 
 }  // namespace penstock::files

@@ -14,9 +14,9 @@ namespace {
 TEST(PartedFile, IsWholeWhateverTheOrderOfThePartsAndOfTheWriters) {
   const Scratch scratch;
   scratch.write("x", "something older and longer");
-  const PartedFile first(scratch / "x", 10);
+  PartedFile first(scratch / "x", 10);
   first.write(6, "6789");
-  const PartedFile second(scratch / "x", 10);
+  PartedFile second(scratch / "x", 10);
   second.write(0, "01");
   first.write(4, "45");
   second.write(2, "23");
@@ -30,7 +30,7 @@ TEST(PartedFile, NamesThePathAndTheBytesOfEveryFailure) {
   const auto fails_at = [&](int call) {
     const FaultyFiles faulty(call);
     return failure<RunError>([&] {
-      const PartedFile file(scratch / "x", 10);
+      PartedFile file(scratch / "x", 10);
       file.write(6, "6789");
       file.flush();
     });
@@ -41,6 +41,20 @@ TEST(PartedFile, NamesThePathAndTheBytesOfEveryFailure) {
   EXPECT_EQ(fails_at(2), path + " cannot be written: 4 bytes wanted: No space left on device");
   EXPECT_EQ(fails_at(3), path + " cannot be flushed: No space left on device");
   EXPECT_EQ(fails_at(4), "");
+}
+
+TEST(PartedFile, LeavesThePageCacheAfterEveryWindowAndTellsWhatThatLost) {
+  const Scratch scratch;
+  PartedFile file(scratch / "x", 10, 4);
+  file.write(7, "789");
+  file.write(0, "0123456");
+  file.flush();
+  EXPECT_EQ(scratch.read("x"), "0123456789");
+
+  constexpr int kBefore = 3;  // open, resize, write
+  const FaultyFiles faulty(kBefore, EIO);
+  EXPECT_EQ(failure<RunError>([&] { PartedFile(scratch / "y", 10, 4).write(0, "0123456789"); }),
+            scratch / "y" + " cannot be written: 6 bytes wanted: Input/output error");
 }
 
 TEST(PartedFile, IsWrittenWhereWritesAreShort) {

@@ -50,7 +50,8 @@ void write_tensors(Directory directory, float value) {
 // Both parts, under another name until they are there.
 void write_parts(Directory directory, std::string_view text) {
   try {
-    const files::PartedFile file(directory + "/parts.new", text.size());
+    constexpr std::uint64_t kWindow = 4;  // bytes
+    files::PartedFile file(directory + "/parts.new", text.size(), kWindow);
     file.write(0, text.substr(0, 3));
     file.write(3, text.substr(3));
     file.flush();

@@ -19,6 +19,14 @@ namespace penstock::cli {
 
 std::string configuration_of(run::Options options) { return print_toml(run::describe(options)); }
 
+Seconds patience_at_start(const RunSource& source) try {
+  constexpr Seconds kLeast = 60;
+  const Seconds timeout = run::read_options(source.file, source.overrides).train.timeout;
+  return timeout == 0 ? 0 : std::max(timeout, kLeast);
+} catch (const InputError&) {  // all ranks report it together, later
+  return comm::usual_start_limit;
+}
+
 run::Run resolved_here(const RunSource& source, int& ranks) {
   run::Options options = run::read_options(source.file, source.overrides);
   ranks = fit_ranks(options, ranks, source.resumes);

@@ -244,10 +244,12 @@ void tell_idle(int needed, int started) {
 // Under a launcher, SIGTERM and SIGINT belong to the launcher.
 Exit train_under_mpi(const TrainFlags& flags) {
   const StopSignals signals({SIGUSR1});
+  const Seconds patience = patience_at_start(flags.source);
   Exit exit_code = Exit::Done;
   std::string place;
   comm::run_mpi(
       [&](comm::Communicator& world) {
+        world.set_timeout(patience);
         const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
           exit_code = train_as_world(flags, world, place);
@@ -259,7 +261,8 @@ Exit train_under_mpi(const TrainFlags& flags) {
         if (world.rank() < needed) exit_code = train_as_world(flags, *part, place);
         world.set_timeout(0);  // those without work wait for the others
       },
-      [&](int rank, const std::exception& failure) { report_failure(rank, failure, place); });
+      [&](int rank, const std::exception& failure) { report_failure(rank, failure, place); },
+      patience);
   return exit_code;
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "nn/memory/large_pages.h"
 
 namespace penstock::nn {
 namespace {
@@ -163,6 +164,7 @@ Header* map_block(std::size_t capacity) {
   void* block = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (block == MAP_FAILED)
     throw RunError("out of memory: " + print_bytes(static_cast<Bytes>(capacity)) + " wanted");
+  ask_for_large_pages(block, capacity);
   return start_block(block, capacity);
 }
 

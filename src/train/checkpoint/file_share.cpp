@@ -62,7 +62,7 @@ void for_pieces(const FileShare& share,
 
 void write_share(const std::string& path, const FileShare& share) {
   if (share.tensors.empty()) return;
-  const files::PartedFile file(path, share.layout.size);
+  files::PartedFile file(path, share.layout.size);
   if (has_first_element(share)) file.write(0, share.layout.head);
   for_pieces(share, [&](std::uint64_t begin, std::span<const std::byte> bytes) { file.write(begin, bytes); });
   file.flush();

@@ -47,7 +47,7 @@ void send_share(const FileShare& share, comm::World world) {
   });
 }
 
-void receive_share(const files::PartedFile& file, int from, std::vector<std::byte>& buffer,
+void receive_share(files::PartedFile& file, int from, std::vector<std::byte>& buffer,
                    comm::World world) {
   std::int64_t count = 0;
   world->receive(comm::writable_bytes_of(count), from, kChannel).wait();
@@ -68,7 +68,7 @@ void receive_share(const files::PartedFile& file, int from, std::vector<std::byt
 
 void write_gathered_share(const std::string& path, const FileShare& share, comm::World world) {
   if (world->rank() != 0) return send_share(share, world);
-  const files::PartedFile file(path, share.layout.size);
+  files::PartedFile file(path, share.layout.size);
   file.write(0, share.layout.head);
   for_pieces(share, [&](std::uint64_t begin, std::span<const std::byte> bytes) { file.write(begin, bytes); });
   std::vector<std::byte> buffer;

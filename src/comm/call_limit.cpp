@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/call_limit.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "base/text.h"
+
+namespace penstock::comm {
+
+CallLimit::CallLimit(std::string what, Seconds limit, std::function<void(const RunError&)> report) {
+  if (limit <= 0) return;
+  watch_ = std::thread([this, limit, what = std::move(what), report = std::move(report)] {
+    std::unique_lock lock(mutex_);
+    if (change_.wait_for(lock, std::chrono::duration<double>(limit), [this] { return done_; })) return;
+    report(RunError(what + " has taken " + print_seconds(limit) +
+                    ": the process of another rank is stopped, or its host is lost"));
+    std::fflush(nullptr);
+    std::_Exit(static_cast<int>(Exit::Failed));
+  });
+}
+
+CallLimit::~CallLimit() {
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  change_.notify_one();
+  if (watch_.joinable()) watch_.join();
+}
+
+}  // namespace penstock::comm
