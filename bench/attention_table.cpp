@@ -7,7 +7,7 @@
 // gradients of probabilities, values, keys and queries). Profiles count four of them, as papers do that leave
 // out the scores: the last column.
 //
-//   build/release/bin/attention_table [ROUNDS [LONGEST [bf16]]]
+//   build/release/bin/attention_table [ROUNDS [LONGEST [f32|bf16]]]
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
@@ -16,10 +16,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <string_view>
 #include <vector>
 
 #include "nn/kernels/attention.h"
 #include "nn/kernels/cpu/attention/tiled.h"
+#include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/matmul.h"
 #include "nn/memory/allocator.h"
 
@@ -152,16 +154,17 @@ void print_rates(int rounds, std::int64_t longest, const std::vector<at::ScalarT
 
 // Of a tile's scores in cache: maximum, exponentials, their sum and the rounding.
 void print_softmax(int rounds, const std::vector<at::ScalarType>& types) {
-  constexpr int kCalls = 2000;
+  constexpr std::int64_t kCalls = 500;
   constexpr double kAim = 0.35;
   std::printf("\n| softmax | ns a score | aim | |\n|---|---|---|---|\n");
   for (const at::ScalarType type : types) {
-    const at::Tensor scores = at::randn({8, 256});
-    at::Tensor probabilities = at::empty({8, 256}, at::dtype(type));
+    const at::Tensor scores = at::randn({kKeys, kPanel});
+    at::Tensor probabilities = at::empty({kKeys, kPanel}, at::dtype(type));
     std::vector<double> times;
     for (int round = 0; round < rounds; ++round) {
-      times.push_back(1e9 / (kCalls * 8 * 256.0) * seconds([&] {
-                        for (int call = 0; call < kCalls; ++call) softmax_tile(scores, probabilities);
+      times.push_back(1e9 / static_cast<double>(kCalls * kKeys * kPanel) * seconds([&] {
+                        for (std::int64_t call = 0; call < kCalls; ++call)
+                          softmax_tile(scores, probabilities);
                       }));
     }
     const double time = median(times);
@@ -181,8 +184,8 @@ int main(int count, char** arguments) {
   // calls shall not be mapped anew. Never touched, so it takes no memory.
   const at::Tensor peak = at::empty({1 << 30}, at::kByte);
   const int rounds = count > 1 ? std::atoi(arguments[1]) : 5;
-  const std::vector<at::ScalarType> types{at::kFloat, at::kBFloat16};
-  const std::vector<at::ScalarType> asked(types.begin() + (count > 3 ? 1 : 0), types.end());
+  std::vector<at::ScalarType> asked{at::kFloat, at::kBFloat16};
+  if (count > 3) asked = {std::string_view(arguments[3]) == "f32" ? at::kFloat : at::kBFloat16};
   kernels::print_rates(rounds, count > 2 ? std::atol(arguments[2]) : 32768, asked);
   kernels::print_softmax(rounds, asked);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AMX's tile registers: eight of 16 rows of 64 bytes. Included only by the files that are chosen at run time
-// (amx_forward.cpp, amx_backward.cpp).
+// (amx_attention.cpp).
 //
 // The intrinsics of GCC 12 do not tell the compiler that loads of tiles read memory, so these are our own.
 #pragma once
@@ -9,7 +9,6 @@
 
 namespace penstock::nn::kernels::amx {
 
-using avx512::kPanel;
 using avx512::Word;
 
 inline constexpr std::int64_t kSide = 16;         // rows of a tile, and words of a row

@@ -1,101 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention's inner loops in bf16 by AVX-512's own instructions, for processors with avx512_bf16: blocks of
-// products whose sums stay in registers, and exponentials. Included only by the files that are chosen at run
-// time (avx512_forward.cpp, avx512_backward.cpp).
+// Products of attention in AVX-512: operands, and blocks whose sums stay in registers. Included only by files
+// that are chosen at run time (avx512_attention.cpp, amx_attention.cpp).
 //
-// Everything is read in words: two neighbours of bf16. The left operand is plain rows; the right one is in
-// panels of 32 columns, [inner / 2, 32] words, each a pair of rows of the product's inner dimension.
+// Products read words of 32 bits: one f32, or two neighbours of bf16. The instructions for bf16 are assembled
+// by hand, so that all loops are compiled for processors without them.
 #pragma once
 
-#include <c10/util/BFloat16.h>
 #include <immintrin.h>
 
-#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "nn/kernels/cpu/attention/tiles.h"
 
 namespace penstock::nn::kernels::avx512 {
 
-#define PENSTOCK_AVX512_BF16 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")))
-#define PENSTOCK_AVX512_BF16_INLINE PENSTOCK_AVX512_BF16 __attribute__((always_inline)) inline
+#define PENSTOCK_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
+#define PENSTOCK_AVX512_INLINE PENSTOCK_AVX512 __attribute__((always_inline)) inline
 
-using Word = std::uint32_t __attribute__((may_alias));
-
-inline constexpr std::int64_t kPanel = 32;  // columns, two registers of sums
-inline constexpr std::int64_t kBlock = 8;   // rows: with them 16 sums hide the latency of a product
-
-// Keys of a tile, from `from` to before `until`.
-struct Range {
-  std::int64_t from = 0, until = 0;
-  bool none() const { return from >= until; }
-};
+using Word = float __attribute__((may_alias));
 
 inline const Word* words(const c10::BFloat16* elements) { return reinterpret_cast<const Word*>(elements); }
-inline std::int64_t up(std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit * unit; }
+inline Word* words(c10::BFloat16* elements) { return reinterpret_cast<Word*>(elements); }
+inline const Word* words(const float* elements) { return elements; }
+inline Word* words(float* elements) { return elements; }
 
-PENSTOCK_AVX512_BF16_INLINE __m512bh pairs(const Word* from) {
-  return reinterpret_cast<__m512bh>(_mm512_loadu_si512(from));
-}
-PENSTOCK_AVX512_BF16_INLINE __m512bh spread(Word pair) {
-  return reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(pair)));
+// A left operand: rows of words, `row` words apart.
+struct Left {
+  const Word* at;
+  std::int64_t row;
+};
+
+// A part of an inner dimension: rows of the left operand, and a panel [steps, 32] of the right one.
+struct Segment {
+  Left left;
+  const Word* panel;
+  std::int64_t steps;
+};
+
+// sum += a · b, of the elements of each word.
+template <class Element>
+PENSTOCK_AVX512_INLINE void multiply_add(__m512& sum, __m512 a, __m512 b) {
+  if constexpr (std::is_same_v<Element, float>) {
+    sum = _mm512_fmadd_ps(a, b, sum);
+  } else {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  }
 }
 
-// sums [Rows, 32] += a [Rows, 2·steps] · b [2·steps, 32]; `a_stride` in words.
-template <int Rows>
-PENSTOCK_AVX512_BF16_INLINE void multiply_block(const Word* a, std::int64_t a_stride, std::int64_t steps,
-                                                const Word* b, __m512 (&sums)[Rows][2]) {
-  for (std::int64_t step = 0; step < steps; ++step) {
-    const __m512bh left = pairs(b + step * kPanel), right = pairs(b + step * kPanel + 16);
+// Two registers of bf16, rounded: the elements of `first`, then those of `second`.
+PENSTOCK_AVX512_INLINE __m512i narrowed_pair(__m512 first, __m512 second) {
+  __m512i narrow;
+  asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(narrow) : "v"(first), "v"(second));
+  return narrow;
+}
+
+// `Rows` rows from `row` on: to [Rows, 32] = what it holds, or 0, + the products of all segments. Each
+// element is one chain of sums, so its bits do not depend on the rows that are taken at once.
+template <class Element, int Rows>
+PENSTOCK_AVX512_INLINE void add_block(std::span<const Segment> segments, std::int64_t row, bool adds,
+                                      float* to, std::int64_t stride) {
+  __m512 sums[Rows][2];
 #pragma GCC unroll 16
-    for (int row = 0; row < Rows; ++row) {
-      const __m512bh x = spread(a[row * a_stride + step]);
-      sums[row][0] = _mm512_dpbf16_ps(sums[row][0], x, left);
-      sums[row][1] = _mm512_dpbf16_ps(sums[row][1], x, right);
+  for (int i = 0; i < Rows; ++i) {
+    sums[i][0] = adds ? _mm512_loadu_ps(to + i * stride) : _mm512_setzero_ps();
+    sums[i][1] = adds ? _mm512_loadu_ps(to + i * stride + 16) : _mm512_setzero_ps();
+  }
+  for (const Segment& segment : segments) {
+    const auto [left, panel, steps] = segment;
+    const Word* fours[Rows / 4];
+#pragma GCC unroll 4
+    for (int i = 0; i < Rows / 4; ++i) fours[i] = left.at + (row + 4 * i) * left.row;
+    for (std::int64_t step = 0; step < steps; ++step) {
+      const __m512 first = _mm512_loadu_ps(panel + step * kPanel),
+                   second = _mm512_loadu_ps(panel + step * kPanel + 16);
+#pragma GCC unroll 16
+      for (int i = 0; i < Rows; ++i) {
+        const __m512 word = _mm512_set1_ps(fours[i / 4][i % 4 * left.row]);
+        multiply_add<Element>(sums[i][0], word, first);
+        multiply_add<Element>(sums[i][1], word, second);
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < Rows / 4; ++i) {
+        ++fours[i];
+        asm(""
+            : "+r"(fours[i]));  // else the compiler keeps a pointer for every row, more than it has registers
+      }
     }
   }
-}
-
-template <int Rows>
-PENSTOCK_AVX512_BF16_INLINE void clear(__m512 (&sums)[Rows][2]) {
 #pragma GCC unroll 16
-  for (int row = 0; row < Rows; ++row) sums[row][0] = sums[row][1] = _mm512_setzero_ps();
+  for (int i = 0; i < Rows; ++i) {
+    _mm512_storeu_ps(to + i * stride, sums[i][0]);
+    _mm512_storeu_ps(to + i * stride + 16, sums[i][1]);
+  }
 }
 
-// 2^x within 4e-6, a thousandth of bf16's rounding; below -125 the result is that of -125; NaN stays NaN. The
-// exponent is added as an integer, as in power_of_two() of exponential.h, whose polynomial has two degrees
-// more.
-struct ByIntegers {
-  PENSTOCK_AVX512_BF16_INLINE static __m512 of_two(__m512 x) {
-    const __m512 clamped = _mm512_max_ps(_mm512_set1_ps(-125.0f), x);  // the second operand where one is NaN
-    const __m512 round = _mm512_set1_ps(12582912.0f);
-    const __m512 shifted = _mm512_add_ps(clamped, round);
-    const __m512 r = _mm512_sub_ps(clamped, _mm512_sub_ps(shifted, round));
-    __m512 p = _mm512_set1_ps(9.666368515e-3f);  // interpolates at Chebyshev's nodes of [-1/2, 1/2]
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.592197584e-2f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.402234904e-1f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.931210452e-1f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
-    return _mm512_castsi512_ps(
-        _mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(shifted), 23)));
-  }
-};
-
-// The same by two of AVX-512's own steps, the fraction and the scaling by a power: three operations fewer,
-// where the processor does each in one.
-struct ByScaling {
-  PENSTOCK_AVX512_BF16_INLINE static __m512 of_two(__m512 x) {
-    const __m512 clamped = _mm512_max_ps(_mm512_set1_ps(-125.0f), x);
-    const __m512 r = _mm512_reduce_ps(clamped, 1);  // what it is above the integer below it
-    __m512 p = _mm512_set1_ps(1.342668428e-02f);  // the least relative error on [0, 1] of one that is 1 at 0
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.224247421e-02f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.412802048e-01f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.930448449e-01f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
-    return _mm512_scalef_ps(p, clamped);
-  }
-};
-
-// Two registers of neighbouring columns, rounded.
-PENSTOCK_AVX512_BF16_INLINE __m512i narrowed_pair(__m512 first, __m512 second) {
-  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
+// The same of a multiple of 8 rows: 24 sums at a time keep both units busy, 16 nearly so.
+template <class Element>
+PENSTOCK_AVX512 void add_rows(std::span<const Segment> segments, std::int64_t rows, bool adds, float* to,
+                              std::int64_t stride) {
+  std::int64_t row = 0;
+  for (; (rows - row) % 12 != 0; row += 8)
+    add_block<Element, 8>(segments, row, adds, to + row * stride, stride);
+  for (; row < rows; row += 12) add_block<Element, 12>(segments, row, adds, to + row * stride, stride);
 }
 
 }  // namespace penstock::nn::kernels::avx512

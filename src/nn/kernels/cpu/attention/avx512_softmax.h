@@ -1,107 +1,177 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running softmax of a block of queries over the keys of one step.
+// The running softmax of a panel of queries. Scores are transposed, [keys, 32], so that maxima and sums are
+// vectors, and taken as powers of two.
 #pragma once
 
-#include <algorithm>
-#include <array>
-
-#include "nn/kernels/cpu/attention/avx512.h"
-#include "nn/kernels/cpu/attention/tiles.h"
+#include "nn/kernels/cpu/attention/avx512_exponential.h"
+#include "nn/kernels/cpu/attention/panel_keys.h"
 
 namespace penstock::nn::kernels::avx512 {
 
-// What the queries of a block see of the keys of one step.
-template <std::int64_t Rows>
-struct SeenByBlock {
-  std::array<Range, Rows> rows;
-  Range any{kKeys, 0}, all{0, kKeys};  // keys between the first and the last that one sees; that each sees
-
-  void finish() {
-    for (const Range& row : rows) {
-      if (!row.none()) any = {std::min(any.from, row.from), std::max(any.until, row.until)};
-      all = {std::max(all.from, row.from), std::min(all.until, row.until)};
-    }
-  }
-  // Columns of whole panels.
-  std::int64_t first_column() const { return any.from / kPanel * kPanel; }
-  std::int64_t end_column() const { return up(any.until, kPanel); }
-  // Whether a panel has columns that some query does not see; whether one of its panels has.
-  bool masks(std::int64_t column) const { return column < all.from || column + kPanel > all.until; }
-  bool masks() const { return first_column() < all.from || end_column() > all.until; }
-};
-
-// Of 16 columns from `column` on, those that are seen.
-inline std::uint16_t seen_mask(const Range& seen, std::int64_t column) {
-  const auto below = [&](std::int64_t end) {
-    return (1u << std::clamp<std::int64_t>(end - column, 0, 16)) - 1u;
-  };
-  return static_cast<std::uint16_t>(below(seen.until) & ~below(seen.from));
-}
-
-// `maximum` is of scores as powers of two.
-template <std::int64_t Rows>
+// Of the keys so far. Probabilities are relative to 2^maximum, which may be less than the greatest one by
+// kSlack: what is summed seldom has to be scaled anew. All of it depends on the query and its keys alone.
 struct RunningSoftmax {
-  alignas(64) std::array<float, Rows> maximum, sum;
+  static constexpr float kSlack = 8.0f;
+  alignas(64) float maximum[kPanel], sum[kPanel];
 
   void begin() {
-    maximum.fill(-INFINITY);
-    sum.fill(0.0f);
+    std::fill_n(maximum, kPanel, -INFINITY);
+    std::fill_n(sum, kPanel, 0.0f);
   }
 };
 
-// greatest = the greater of it and of one panel's scores that the row sees. What is not a number does not
-// count.
-template <std::int64_t Rows>
-PENSTOCK_AVX512_BF16_INLINE void raise(__m512& greatest, const __m512 (&scores)[2],
-                                       const SeenByBlock<Rows>& block, int row, std::int64_t column) {
-  if (!block.masks(column)) {
-    greatest = _mm512_max_ps(scores[1], _mm512_max_ps(scores[0], greatest));
-    return;
-  }
-  const Range& seen = block.rows[static_cast<std::size_t>(row)];
-  greatest = _mm512_mask_max_ps(greatest, seen_mask(seen, column), scores[0], greatest);
-  greatest = _mm512_mask_max_ps(greatest, seen_mask(seen, column + 16), scores[1], greatest);
+// Scores of `rows` keys, whole pairs, the first of which is `first_key` of the chunk.
+struct Scores {
+  const float* at;  // [rows, 32]
+  std::int64_t rows;
+  Range whole;  // rows that all queries see, whole pairs
+  std::int64_t first_key;
+  const SeenKeys& seen;  // of the other rows
+  float scale;
+
+  Range before() const { return {0, whole.from}; }
+  Range after() const { return {whole.until, rows}; }
+};
+
+// Which of 16 queries see a key of the chunk.
+PENSTOCK_AVX512_INLINE __mmask16 sees(const SeenKeys& seen, int half, std::int64_t key) {
+  const __m512i keys = _mm512_set1_epi32(static_cast<int>(key));
+  return _mm512_mask_cmple_epi32_mask(
+      _mm512_cmple_epi32_mask(_mm512_load_si512(seen.first + 16 * half), keys), keys,
+      _mm512_load_si512(seen.last + 16 * half));
 }
 
-// The same of a row's stored scores. Masked: some panel masks some query.
-template <bool Masked, std::int64_t Rows>
-PENSTOCK_AVX512_BF16_INLINE __m512 greatest_of(const float* scores, const SeenByBlock<Rows>& block, int row) {
-  const std::int64_t begin = block.first_column(), end = block.end_column();
-  __m512 greatest[2] = {_mm512_set1_ps(-INFINITY), _mm512_set1_ps(-INFINITY)};
-  for (std::int64_t column = begin; column < end; column += kPanel) {
-    const __m512 panel[2] = {_mm512_loadu_ps(scores + column), _mm512_loadu_ps(scores + column + 16)};
-    if constexpr (Masked) {
-      raise(greatest[0], panel, block, row, column);
-    } else {
-      greatest[0] = _mm512_max_ps(panel[0], greatest[0]);
-      greatest[1] = _mm512_max_ps(panel[1], greatest[1]);
-    }
-  }
-  return _mm512_max_ps(greatest[0], greatest[1]);
+// Four maxima at a time, so that none waits for another. What is not a number does not count.
+using Maxima = __m512[4][2];
+
+PENSTOCK_AVX512_INLINE void raise(const float* scores, __m512 (&greatest)[2]) {
+  greatest[0] = _mm512_max_ps(_mm512_loadu_ps(scores), greatest[0]);
+  greatest[1] = _mm512_max_ps(_mm512_loadu_ps(scores + 16), greatest[1]);
 }
 
-// probabilities = 2^(scale·score − maximum) of whole panels, 0 where the row does not see; returns the
-// parts of their sum.
-template <class Power, bool Masked, std::int64_t Rows>
-PENSTOCK_AVX512_BF16_INLINE __m512 exponentiate_row(const float* scores, const SeenByBlock<Rows>& block,
-                                                    int row, float scale, float maximum,
-                                                    c10::BFloat16* probabilities) {
-  const Range& seen = block.rows[static_cast<std::size_t>(row)];
-  const __m512 scales = _mm512_set1_ps(scale), maxima = _mm512_set1_ps(maximum);
-  __m512 sums[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
-  const std::int64_t begin = block.first_column(), end = block.end_column();
-  for (std::int64_t column = begin; column < end; column += kPanel) {
-    __m512 first = Power::of_two(_mm512_fmsub_ps(scales, _mm512_loadu_ps(scores + column), maxima));
-    __m512 second = Power::of_two(_mm512_fmsub_ps(scales, _mm512_loadu_ps(scores + column + 16), maxima));
-    if (Masked && block.masks(column)) {
-      first = _mm512_maskz_mov_ps(seen_mask(seen, column), first);
-      second = _mm512_maskz_mov_ps(seen_mask(seen, column + 16), second);
-    }
-    sums[0] = _mm512_add_ps(sums[0], first);
-    sums[1] = _mm512_add_ps(sums[1], second);
-    _mm512_storeu_si512(probabilities + column, narrowed_pair(first, second));
+PENSTOCK_AVX512_INLINE void raise_whole(const Scores& scores, Maxima& greatest) {
+  const float* at = scores.at + scores.whole.from * kPanel;
+  const std::int64_t count = scores.whole.count();
+  for (std::int64_t i = 0; i < count / 4; ++i, at += 4 * kPanel) {
+#pragma GCC unroll 4
+    for (int row = 0; row < 4; ++row) raise(at + row * kPanel, greatest[row]);
   }
-  return _mm512_add_ps(sums[0], sums[1]);
+  for (std::int64_t i = 0; i < count % 4; ++i) raise(at + i * kPanel, greatest[0]);
+}
+
+PENSTOCK_AVX512_INLINE void raise_masked(const Scores& scores, const Range& rows, __m512 (&greatest)[2]) {
+  for (std::int64_t row = rows.from; row < rows.until; ++row) {
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      greatest[half] =
+          _mm512_mask_max_ps(greatest[half], sees(scores.seen, half, scores.first_key + row),
+                             _mm512_loadu_ps(scores.at + row * kPanel + 16 * half), greatest[half]);
+    }
+  }
+}
+
+PENSTOCK_AVX512_INLINE void greatest_of(const Scores& scores, __m512 (&greatest)[2]) {
+  Maxima maxima;
+#pragma GCC unroll 4
+  for (auto& one : maxima) one[0] = one[1] = _mm512_set1_ps(-INFINITY);
+  raise_masked(scores, scores.before(), maxima[0]);
+  raise_whole(scores, maxima);
+  raise_masked(scores, scores.after(), maxima[0]);
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    greatest[half] = _mm512_max_ps(_mm512_max_ps(maxima[0][half], maxima[1][half]),
+                                   _mm512_max_ps(maxima[2][half], maxima[3][half]));
+  }
+}
+
+// Raises the maximum of queries whose greatest score is beyond the slack. Returns whether there are such;
+// then what was summed of all is to be multiplied by `keep` [32].
+template <class Power>
+PENSTOCK_AVX512_INLINE bool raise_maximum(RunningSoftmax& running, float scale, const __m512 (&greatest)[2],
+                                          float* keep) {
+  unsigned raised = 0;
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    const __m512 before = _mm512_load_ps(running.maximum + 16 * half);
+    const __m512 after = _mm512_mul_ps(_mm512_set1_ps(scale), greatest[half]);
+    const __mmask16 beyond =
+        _mm512_cmp_ps_mask(after, _mm512_add_ps(before, _mm512_set1_ps(RunningSoftmax::kSlack)), _CMP_GT_OQ);
+    const __m512 factor =
+        _mm512_mask_mov_ps(_mm512_set1_ps(1.0f), beyond, Power::of_two(_mm512_sub_ps(before, after)));
+    _mm512_store_ps(keep + 16 * half, factor);
+    _mm512_store_ps(running.maximum + 16 * half, _mm512_mask_mov_ps(before, beyond, after));
+    _mm512_store_ps(running.sum + 16 * half, _mm512_mul_ps(factor, _mm512_load_ps(running.sum + 16 * half)));
+    raised |= beyond;
+  }
+  return raised != 0;
+}
+
+// Of the rows of one word, as the right operand of the product with the values.
+PENSTOCK_AVX512_INLINE void store_words(const __m512 (&row)[1][2], Word* to) {
+  _mm512_storeu_ps(to, row[0][0]);
+  _mm512_storeu_ps(to + 16, row[0][1]);
+}
+PENSTOCK_AVX512_INLINE void store_words(const __m512 (&rows)[2][2], Word* to) {
+  alignas(64) static constexpr std::uint16_t kPairs[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                           21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                           11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512i order = _mm512_load_si512(kPairs);
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    _mm512_storeu_si512(to + 16 * half,
+                        _mm512_permutexvar_epi16(order, narrowed_pair(rows[0][half], rows[1][half])));
+  }
+}
+
+// probabilities = 2^(scale·score − maximum), 0 where a query does not see; adds them to the sums, one row
+// after another.
+template <class Element, class Power, bool Masked>
+PENSTOCK_AVX512_INLINE void exponentiate(const Scores& scores, const Range& rows, const __m512 (&maximum)[2],
+                                         __m512 (&sums)[2], Word* probabilities) {
+  constexpr int kRows = kPair<Element>;
+  const __m512 scale = _mm512_set1_ps(scores.scale);
+  for (std::int64_t row = rows.from; row < rows.until; row += kRows) {
+    __m512 of_rows[kRows][2];
+#pragma GCC unroll 2
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+        const __m512 score = _mm512_loadu_ps(scores.at + (row + i) * kPanel + 16 * half);
+        __m512& p = of_rows[i][half];
+        p = Power::of_two(_mm512_fmsub_ps(scale, score, maximum[half]));
+        if constexpr (Masked) p = _mm512_maskz_mov_ps(sees(scores.seen, half, scores.first_key + row + i), p);
+        sums[half] = _mm512_add_ps(sums[half], p);
+      }
+    }
+    store_words(of_rows, probabilities + row / kRows * kPanel);
+  }
+}
+
+// Scores to probabilities, panels of words [keys, 32], which may be where the scores are in f32. Returns
+// whether what was summed before is to be multiplied by `keep` [32].
+template <class Element, class Power>
+PENSTOCK_AVX512 bool softmax(const Scores& scores, RunningSoftmax& running, Word* probabilities,
+                             float* keep) {
+  __m512 greatest[2];
+  greatest_of(scores, greatest);
+  const bool raised = raise_maximum<Power>(running, scores.scale, greatest, keep);
+  const __m512 maximum[2] = {_mm512_load_ps(running.maximum), _mm512_load_ps(running.maximum + 16)};
+  __m512 sums[2] = {_mm512_load_ps(running.sum), _mm512_load_ps(running.sum + 16)};
+  exponentiate<Element, Power, true>(scores, scores.before(), maximum, sums, probabilities);
+  exponentiate<Element, Power, false>(scores, scores.whole, maximum, sums, probabilities);
+  exponentiate<Element, Power, true>(scores, scores.after(), maximum, sums, probabilities);
+  _mm512_store_ps(running.sum, sums[0]);
+  _mm512_store_ps(running.sum + 16, sums[1]);
+  return raised;
+}
+
+// rows [count, 32] · factors [32]
+inline PENSTOCK_AVX512 void multiply_rows(float* rows, std::int64_t count, const float* factors) {
+  const __m512 first = _mm512_load_ps(factors), second = _mm512_load_ps(factors + 16);
+  for (std::int64_t row = 0; row < count; ++row, rows += kPanel) {
+    _mm512_store_ps(rows, _mm512_mul_ps(first, _mm512_load_ps(rows)));
+    _mm512_store_ps(rows + 16, _mm512_mul_ps(second, _mm512_load_ps(rows + 16)));
+  }
 }
 
 }  // namespace penstock::nn::kernels::avx512

@@ -1,149 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward of tiled attention in bf16 by processors' own products (avx512_forward.cpp, amx_forward.cpp):
-// blocks of a few queries, whose scores stay in a near cache, against one tile of keys after another.
+// The forward of tiled attention by processors' own products (avx512_attention.cpp, amx_attention.cpp):
+// panels of 32 queries, whose scores stay in a near cache, against one step of keys after another. Scores and
+// outputs are transposed, [keys, 32] and [d, 32]: keys and values are left operands, queries and
+// probabilities right ones.
 #pragma once
-
-#include <ATen/ops/empty.h>
 
 #include "nn/kernels/cpu/attention/avx512_softmax.h"
 #include "nn/kernels/cpu/attention/forward_loop.h"
 
 namespace penstock::nn::kernels {
 
-// Keys of one chunk in panels of keys, values in panels of their columns, tile by tile.
-class Panels {
+// Keys [rows, d] and transposed values [d, rows] of one chunk as left operands, tile by tile; rows are padded
+// to whole panels.
+template <class Element>
+class LeftKeys {
  public:
-  Panels(const Extent& extent, const at::Tensor& key, const at::Tensor& value) : packed_(extent, key) {
-    using avx512::kPanel;
-    packed_.fill(key, value, [&](const auto& keys, const auto& values, std::int64_t count, auto* to) {
-      for (std::int64_t first = 0; first < count; first += kPanel) {
-        pack_transposed(keys.rows + first * keys.stride, keys.stride, std::min(kPanel, count - first),
-                        extent.width, kPanel, to + first * extent.width);
-      }
-      const std::int64_t rows = avx512::up(count, kPanel), filled = padded<c10::BFloat16>(count);
-      for (std::int64_t first = 0; first < extent.width; first += kPanel) {
-        auto* panel = to + packed_.room() + first * rows;
-        pack_rows(values.rows + first, values.stride, count, kPanel, panel);
-        std::fill_n(panel + filled * kPanel, (rows - filled) * kPanel, c10::BFloat16(0));
-      }
+  LeftKeys(const Extent& extent, const at::Tensor& key, const at::Tensor& value)
+      : extent_(extent), packed_(extent, key) {
+    packed_.fill(key, value, [&](const auto& keys, const auto& values, std::int64_t count, Element* to) {
+      for (std::int64_t row = 0; row < count; ++row)
+        std::copy_n(keys.rows + row * keys.stride, extent.width, to + row * extent.width);
+      std::fill_n(to + count * extent.width, (room_of(count) - count) * extent.width, Element(0));
+      transpose_rows(values.rows, values.stride, count, extent.width, room_of(count), to + packed_.room());
     });
   }
-  const avx512::Word* keys(std::int64_t place, std::int64_t tile) const {
-    return avx512::words(packed_.at(place, tile));
+
+  // From one key of the chunk on. place: sequence · key-value heads + head.
+  avx512::Left keys(std::int64_t place, std::int64_t key) const {
+    const Element* tile = packed_.at(place, key / kKeys);
+    return {avx512::words(tile + key % kKeys * extent_.width), extent_.width / kPair<Element>};
   }
-  const avx512::Word* values(std::int64_t place, std::int64_t tile) const {
-    return avx512::words(packed_.at(place, tile) + packed_.room());
+  avx512::Left values(std::int64_t place, std::int64_t key) const {
+    const Element* tile = packed_.at(place, key / kKeys) + packed_.room();
+    return {avx512::words(tile + key % kKeys), room_of(extent_.keys_of(key / kKeys)) / kPair<Element>};
   }
 
  private:
-  KeyRoom<c10::BFloat16> packed_;
+  const Extent& extent_;
+  KeyRoom<Element> packed_;
 };
 
-// What a block of queries and the keys of one step have.
-template <std::int64_t Rows>
-struct QueryBlock {
-  const avx512::Word *query, *keys, *values;
-  std::int64_t width, value_steps;  // value_steps: of a panel of values
-  float* output;                    // [rows, width]
-  avx512::RunningSoftmax<Rows>* running;
-  float scale;  // of scores as powers of two
-};
-
-// A task's queries, padded to blocks of Products::kRows, and their running softmax, over steps of
-// Products::kStep keys, whole panels of a tile, which Products::add(QueryBlock, what its queries see) takes
-// one after another. An object of Products lives as long as the task.
+// A task's queries in panels, and their running softmax, over steps of Products::kStep keys of a tile.
+// Products::add(segments, rows, whether to add, sums, floats from row to row) multiplies whole units of
+// Products::kUnit rows by one panel. An object of Products lives as long as the task.
 template <class Products>
 class PanelForward {
-  using Element = c10::BFloat16;
+  using Element = typename Products::Element;
 
  public:
-  static constexpr std::int64_t kTile = Products::kTile;  // queries
+  static constexpr std::int64_t kTile = Products::kTile;  // queries that take each step while it is near
 
-  PanelForward(const Extent& extent, const Panels& panels, const Visible& visible)
+  PanelForward(const Extent& extent, const LeftKeys<Element>& keys, const Visible& visible)
       : extent_(extent),
-        panels_(panels),
+        keys_(keys),
         mask_(visible.mask),
         first_keys_(visible),
         query_(scratch<Element>(kTile * extent.width)),
-        output_(scratch<float>(kTile * extent.width)) {
-    whole_.rows.fill({0, kStep});
-    whole_.finish();
-  }
+        output_(scratch<float>(kTile * extent.width)),
+        rows_(scratch<float>(kPanel * extent.width)) {}
 
   void attend(const QueryTile<Element>& tile, std::int64_t place) {
     begin(tile);
     const std::int64_t first = std::max<std::int64_t>(first_keys_.of(tile.sequence, tile.first), 0);
     const std::int64_t end = seen_keys(mask_, tile.first + tile.rows - 1, 0, extent_.keys);
-    for (std::int64_t keys = first / kStep * kStep; keys < end; keys += kStep) {
-      for (std::int64_t row = 0; row < tile.rows; row += kRows) attend_keys(tile, row, place, keys);
+    for (std::int64_t key = first / kStep * kStep; key < end; key += kStep) {
+      for (std::int64_t row = 0; row < tile.rows; row += kPanel) attend_keys(tile, row, place, key);
     }
-    for (std::int64_t row = 0; row < tile.rows; ++row) finish_row(tile, row);
+    for (std::int64_t row = 0; row < tile.rows; row += kPanel) finish(tile, row);
   }
 
  private:
-  static constexpr std::int64_t kRows = Products::kRows, kStep = Products::kStep;
+  static constexpr std::int64_t kStep = Products::kStep, kPair = kernels::kPair<Element>;
+  static_assert(kKeys % kStep == 0 && kTile % kPanel == 0);
+
+  // Of the panel from `row` of the tile on.
+  Element* query(std::int64_t row) const { return query_.get() + row * extent_.width; }
+  float* output(std::int64_t row) const { return output_.get() + row * extent_.width; }  // [d, 32]
+  avx512::RunningSoftmax& running(std::int64_t row) {
+    return running_[static_cast<std::size_t>(row / kPanel)];
+  }
 
   void begin(const QueryTile<Element>& tile) {
-    const std::int64_t rows = avx512::up(tile.rows, kRows), width = extent_.width;
-    for (std::int64_t row = 0; row < tile.rows; ++row)
-      std::copy_n(tile.query + row * tile.query_stride, width, query_.get() + row * width);
-    std::fill_n(query_.get() + tile.rows * width, (rows - tile.rows) * width, Element(0));
-    std::fill_n(output_.get(), rows * width, 0.0f);
-    for (std::int64_t row = 0; row < rows; row += kRows) running_[row / kRows].begin();
-  }
-
-  // The block of queries from `first` of the tile on, and the step whose first key of the chunk is `keys`.
-  void attend_keys(const QueryTile<Element>& tile, std::int64_t first, std::int64_t place,
-                   std::int64_t keys) {
-    const std::int64_t rows = std::min(kRows, tile.rows - first), query = tile.first + first;
-    const std::int64_t count = std::min(kStep, extent_.keys - keys), in_tile = keys % kKeys;
-    if (seen_keys(mask_, query + rows - 1, keys, count) == 0) return;
-    const QueryBlock<kRows> block{avx512::words(query_.get() + first * extent_.width),
-                                  panels_.keys(place, keys / kKeys) + in_tile * extent_.width / 2,
-                                  panels_.values(place, keys / kKeys) + in_tile / 2 * avx512::kPanel,
-                                  extent_.width,
-                                  avx512::up(extent_.keys_of(keys / kKeys), avx512::kPanel) / 2,
-                                  output_.get() + first * extent_.width,
-                                  &running_[first / kRows],
-                                  extent_.scale_of_two()};
-    const bool whole = count == kStep && first_keys_.of(tile.sequence, query + rows - 1) <= keys &&
-                       seen_keys(mask_, query, keys, count) == count;
-    if (whole) return products_.add(block, whole_);
-    avx512::SeenByBlock<kRows> seen;
-    for (std::int64_t row = 0; row < kRows; ++row) {
-      const std::int64_t position = query + std::min(row, rows - 1);  // padding sees the same
-      const std::int64_t from = first_keys_.of(tile.sequence, position) - keys;
-      seen.rows[row] = {std::max<std::int64_t>(from, 0), seen_keys(mask_, position, keys, count)};
+    for (std::int64_t row = 0; row < tile.rows; row += kPanel) {
+      pack_transposed(tile.query + row * tile.query_stride, tile.query_stride,
+                      std::min(kPanel, tile.rows - row), extent_.width, kPanel, query(row));
+      std::fill_n(output(row), kPanel * extent_.width, 0.0f);
+      running(row).begin();
     }
-    seen.finish();
-    if (!seen.any.none()) products_.add(block, seen);
   }
 
-  void finish_row(const QueryTile<Element>& tile, std::int64_t row) {
-    const avx512::RunningSoftmax<kRows>& running = running_[row / kRows];
-    const float* from = output_.get() + row * extent_.width;
-    float* output = tile.output + row * tile.output_stride;
-    const float sum = running.sum[row % kRows];
-    const float factor = sum == 0 ? 0.0f : 1.0f / sum;  // 0: it sees no key
-    for (std::int64_t i = 0; i < extent_.width; ++i) output[i] = factor * from[i];
-    tile.log_sum_exp[row] = log_sum_exp(running.maximum[row % kRows], sum);
+  void attend_keys(const QueryTile<Element>& tile, std::int64_t row, std::int64_t place, std::int64_t key) {
+    const PanelKeys sees(mask_, first_keys_, {tile.sequence, tile.first + row, tile.first + tile.rows}, key,
+                         std::min(kStep, extent_.keys - key), Products::kUnit);
+    if (sees.some.none()) return;
+    const std::int64_t from = sees.some.from, rows = sees.some.count(), width = extent_.width;
+    float* scores = scores_.get();
+    const avx512::Segment of_scores{keys_.keys(place, key + from), avx512::words(query(row)), width / kPair};
+    products_.add(std::span(&of_scores, 1), rows, false, scores, kPanel);
+    avx512::Word* probabilities = kPair == 1 ? scores : avx512::words(probabilities_.get());
+    alignas(64) float keep[kPanel];
+    const bool raised = avx512::softmax<Element, typename Products::Power>(
+        {scores, rows, sees.whole_of(from, rows, kPair), key + from, sees.seen, extent_.scale_of_two()},
+        running(row), probabilities, keep);
+    if (raised) avx512::multiply_rows(output(row), width, keep);
+    const avx512::Segment of_values{keys_.values(place, key + from), probabilities, rows / kPair};
+    products_.add(std::span(&of_values, 1), width, true, output(row), kPanel);
+  }
+
+  // Scales and transposes the panel's output.
+  void finish(const QueryTile<Element>& tile, std::int64_t first) {
+    const avx512::RunningSoftmax& softmax = running(first);
+    const std::int64_t width = extent_.width, count = std::min(kPanel, tile.rows - first);
+    transpose_rows(output(first), kPanel, width, kPanel, width, rows_.get());
+    for (std::int64_t row = 0; row < count; ++row) {
+      const float* from = rows_.get() + row * width;
+      float* to = tile.output + (first + row) * tile.output_stride;
+      const float sum = softmax.sum[row];
+      const float factor = sum == 0 ? 0.0f : 1.0f / sum;  // 0: it sees no key
+      for (std::int64_t i = 0; i < width; ++i) to[i] = factor * from[i];
+      tile.log_sum_exp[first + row] = log_sum_exp(softmax.maximum[row], sum);
+    }
   }
 
   Products products_;
   const Extent& extent_;
-  const Panels& panels_;
+  const LeftKeys<Element>& keys_;
   Mask mask_;
   FirstKeys first_keys_;
   Scratch<Element> query_;
-  Scratch<float> output_;
-  avx512::SeenByBlock<kRows> whole_;  // of a step that all queries see whole
-  std::array<avx512::RunningSoftmax<kRows>, kTile / kRows> running_;
+  Scratch<float> output_, rows_;
+  Scratch<float> scores_ = scratch<float>(kStep * kPanel);
+  Scratch<Element> probabilities_ =
+      scratch<Element>(kPair == 1 ? 0 : kStep * kPanel);  // f32: in place of scores
+  std::array<avx512::RunningSoftmax, kTile / kPanel> running_;
 };
+
+// Of scores of steps of keys, each [kStep, 32], one panel's after another's.
+template <class Products>
+void softmax_of_panels(const at::Tensor& scores, at::Tensor& probabilities) {
+  using Element = typename Products::Element;
+  constexpr std::int64_t kStep = Products::kStep, kScores = kStep * kPanel;
+  const SeenKeys seen{};
+  for (std::int64_t i = 0; i < scores.numel(); i += kScores) {
+    avx512::RunningSoftmax running;
+    running.begin();
+    alignas(64) float keep[kPanel];
+    avx512::softmax<Element, typename Products::Power>(
+        {scores.const_data_ptr<float>() + i, kStep, {0, kStep}, 0, seen, static_cast<float>(kLogOfE)},
+        running, avx512::words(probabilities.data_ptr<Element>() + i), keep);
+  }
+}
 
 template <class Products>
 AttentionPart attend_panels(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                             const Visible& visible) {
-  return attend_by_query_tiles<c10::BFloat16, Panels, PanelForward<Products>>(query, key, value, visible);
+  using Element = typename Products::Element;
+  return attend_by_query_tiles<Element, LeftKeys<Element>, PanelForward<Products>>(query, key, value,
+                                                                                   visible);
 }
 
 }  // namespace penstock::nn::kernels

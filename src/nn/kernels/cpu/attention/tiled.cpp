@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "nn/kernels/cpu/attention/amx_forward.h"
-#include "nn/kernels/cpu/attention/avx512_forward.h"
-#include "nn/kernels/cpu/attention/bf16_choice.h"
+#include "nn/kernels/cpu/attention/amx_attention.h"
+#include "nn/kernels/cpu/attention/avx512_attention.h"
 #include "nn/kernels/cpu/attention/forward_loop.h"
 #include "nn/kernels/cpu/attention/tiled.h"
 #include "nn/kernels/cpu/attention/tiles.h"
@@ -148,38 +147,51 @@ AttentionPart forward(const at::Tensor& query, const at::Tensor& key, const at::
                                                                                    visible);
 }
 
+// Of steps of 256 keys, by row.
+template <class Element>
+void softmax_of_rows(const at::Tensor& scores, at::Tensor& probabilities) {
+  const float* from = scores.const_data_ptr<float>();
+  const float scale = static_cast<float>(kLogOfE);
+  auto* to = probabilities.data_ptr<Element>();
+  for (std::int64_t i = 0; i < scores.numel(); i += kKeys)
+    exponentiate(from + i, kKeys, kKeys, scale, scale * greatest(from + i, kKeys), to + i);
+}
+
 }  // namespace
 
 AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           const Visible& visible) {
-  if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16) {
-    switch (bf16_attention(query)) {
-      case Bf16Attention::Brgemm:
-        return forward<c10::BFloat16>(query, key, value, visible);
-      case Bf16Attention::Avx512:
-        return avx512::attend(query, key, value, visible);
-      case Bf16Attention::Amx:
-        return amx::attend(query, key, value, visible);
-    }
+                           const Visible& visible, AttentionProducts products) {
+  switch (products) {
+    case AttentionProducts::Avx512:
+      return avx512::attend(query, key, value, visible);
+    case AttentionProducts::Amx:
+      return amx::attend(query, key, value, visible);
+    case AttentionProducts::Brgemm:
+      break;
   }
-  return forward<float>(query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), visible);
+  if (query.scalar_type() == at::kBFloat16) return forward<c10::BFloat16>(query, key, value, visible);
+  return forward<float>(query, key, value, visible);
+}
+
+AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const Visible& visible) {
+  const at::ScalarType type = multiplied_type(query.scalar_type());
+  return attend_tiled(query.to(type), key.to(type), value.to(type), visible,
+                      possible_products(type, query.size(-1)).front());
 }
 
 void softmax_tile(const at::Tensor& scores, at::Tensor& probabilities) {
-  const float* from = scores.const_data_ptr<float>();
-  const float scale = static_cast<float>(kLogOfE);
-  if (probabilities.scalar_type() == at::kBFloat16) {
-    const Bf16Attention chosen = bf16_attention(probabilities);
-    if (chosen == Bf16Attention::Avx512) return avx512::softmax_tile(scores, probabilities);
-    if (chosen == Bf16Attention::Amx) return amx::softmax_tile(scores, probabilities);
-    auto* to = probabilities.data_ptr<c10::BFloat16>();
-    for (std::int64_t i = 0; i < scores.numel(); i += kKeys)
-      exponentiate(from + i, kKeys, kKeys, scale, scale * greatest(from + i, kKeys), to + i);
-    return;
+  switch (possible_products(probabilities.scalar_type(), kPanel).front()) {
+    case AttentionProducts::Avx512:
+      return avx512::softmax_tile(scores, probabilities);
+    case AttentionProducts::Amx:
+      return amx::softmax_tile(scores, probabilities);
+    case AttentionProducts::Brgemm:
+      break;
   }
-  auto* to = probabilities.data_ptr<float>();
-  for (std::int64_t i = 0; i < scores.numel(); i += kKeys)
-    exponentiate(from + i, kKeys, kKeys, scale, scale * greatest(from + i, kKeys), to + i);
+  if (probabilities.scalar_type() == at::kBFloat16)
+    return softmax_of_rows<c10::BFloat16>(scores, probabilities);
+  softmax_of_rows<float>(scores, probabilities);
 }
 
 }  // namespace penstock::nn::kernels

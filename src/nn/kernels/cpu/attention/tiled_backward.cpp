@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/kernels/cpu/attention/amx_backward.h"
-#include "nn/kernels/cpu/attention/avx512_backward.h"
+#include "nn/kernels/cpu/attention/amx_attention.h"
+#include "nn/kernels/cpu/attention/avx512_attention.h"
 #include "nn/kernels/cpu/attention/backward_loop.h"
-#include "nn/kernels/cpu/attention/bf16_choice.h"
 #include "nn/kernels/cpu/attention/tiled.h"
 #include "nn/kernels/cpu/tiled_products.h"
 
@@ -133,20 +132,28 @@ AttentionGradients backward(const at::Tensor& grad_output, const at::Tensor& que
 
 AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,
                                          const at::Tensor& key, const at::Tensor& value,
-                                         const AttentionPart& merged, const Visible& visible) {
-  if (has_tile_products(at::kBFloat16) && query.scalar_type() == at::kBFloat16) {
-    switch (bf16_attention(query)) {
-      case Bf16Attention::Brgemm:
-        return backward<c10::BFloat16>(grad_output, query, key, value, merged, visible);
-      case Bf16Attention::Avx512:
-        return avx512::attend_backward(grad_output, query, key, value, merged, visible);
-      case Bf16Attention::Amx:
-        return amx::attend_backward(grad_output, query, key, value, merged, visible);
-    }
+                                         const AttentionPart& merged, const Visible& visible,
+                                         AttentionProducts products) {
+  switch (products) {
+    case AttentionProducts::Avx512:
+      return avx512::attend_backward(grad_output, query, key, value, merged, visible);
+    case AttentionProducts::Amx:
+      return amx::attend_backward(grad_output, query, key, value, merged, visible);
+    case AttentionProducts::Brgemm:
+      break;
   }
-  const auto single = [](const at::Tensor& x) { return x.to(at::kFloat); };
-  return backward<float>(single(grad_output), single(query), single(key), single(value),
-                         {single(merged.output), merged.log_sum_exp}, visible);
+  if (query.scalar_type() == at::kBFloat16)
+    return backward<c10::BFloat16>(grad_output, query, key, value, merged, visible);
+  return backward<float>(grad_output, query, key, value, merged, visible);
+}
+
+AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at::Tensor& query,
+                                         const at::Tensor& key, const at::Tensor& value,
+                                         const AttentionPart& merged, const Visible& visible) {
+  const at::ScalarType type = multiplied_type(query.scalar_type());
+  return attend_tiled_backward(grad_output.to(type), query.to(type), key.to(type), value.to(type),
+                               {merged.output.to(type), merged.log_sum_exp}, visible,
+                               possible_products(type, query.size(-1)).front());
 }
 
 }  // namespace penstock::nn::kernels

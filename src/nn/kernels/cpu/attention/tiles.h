@@ -16,8 +16,10 @@ inline constexpr double kLogOfE = 1.44269504088896341;  // to base 2
 inline constexpr std::int64_t kQueries = 64;            // of a tile
 inline constexpr std::int64_t kKeys = 256;              // of a tile
 
-// Rows that packed tiles have room for: whole panels of 32 (avx512.h).
-inline std::int64_t room_of(std::int64_t rows) { return (rows + 31) / 32 * 32; }
+inline constexpr std::int64_t kPanel = 32;  // queries or columns of own products (avx512.h)
+
+// Rows that packed tiles have room for: whole panels.
+inline std::int64_t room_of(std::int64_t rows) { return (rows + kPanel - 1) / kPanel * kPanel; }
 
 // One tensor's rows of d elements by sequence, head and token.
 template <class Element>

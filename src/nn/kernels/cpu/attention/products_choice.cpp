@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/kernels/cpu/attention/bf16_choice.h"
+#include "nn/kernels/cpu/attention/products_choice.h"
 
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "nn/kernels/cpu/attention/avx512.h"
+#include "nn/kernels/cpu/attention/tiles.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -14,7 +14,7 @@ bool has_avx512() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("fma");
+         __builtin_cpu_supports("fma");
 }
 
 // GCC's __builtin_cpu_supports knows AMX only from version 14 on: leaf 7, EDX, bits 22 (bf16) and 24 (tiles).
@@ -30,17 +30,21 @@ bool may_use_tiles() {
   return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
 }
 
-Bf16Attention fastest() {
-  if (!has_avx512()) return Bf16Attention::Brgemm;
-  if (!has_amx()) return Bf16Attention::Avx512;
-  return may_use_tiles() ? Bf16Attention::Amx : Bf16Attention::Brgemm;
+std::vector<AttentionProducts> products_of(bool narrow) {
+  std::vector<AttentionProducts> result;
+  const bool avx512 = has_avx512() && (!narrow || __builtin_cpu_supports("avx512bf16"));
+  if (avx512 && narrow && has_amx() && may_use_tiles()) result.push_back(AttentionProducts::Amx);
+  if (avx512) result.push_back(AttentionProducts::Avx512);
+  result.push_back(AttentionProducts::Brgemm);
+  return result;
 }
 
 }  // namespace
 
-Bf16Attention bf16_attention(const at::Tensor& query) {
-  static const Bf16Attention chosen = fastest();
-  return query.size(-1) % avx512::kPanel == 0 ? chosen : Bf16Attention::Brgemm;
+std::vector<AttentionProducts> possible_products(c10::ScalarType type, std::int64_t head_size) {
+  static const std::vector<AttentionProducts> single = products_of(false), narrow = products_of(true);
+  if (head_size % kPanel != 0) return {AttentionProducts::Brgemm};
+  return type == c10::ScalarType::BFloat16 ? narrow : single;
 }
 
 }  // namespace penstock::nn::kernels

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// By which instructions tiled attention computes its products.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace penstock::nn::kernels {
+
+enum class AttentionProducts : std::uint8_t {
+  Brgemm,  // oneDNN's batch-reduce products (tiled.cpp)
+  Avx512,  // AVX-512's own products, of f32 or of pairs of bf16 (avx512.h)
+  Amx,     // AMX's tiles of bf16 (amx.h)
+};
+
+// Those that this processor has for f32 or bf16 and heads of this size, the fastest first: own products need
+// whole panels of columns. The last is Brgemm.
+std::vector<AttentionProducts> possible_products(c10::ScalarType type, std::int64_t head_size);
+
+}  // namespace penstock::nn::kernels

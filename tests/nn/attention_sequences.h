@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of sequences in slices: the outputs of all slices and their gradients, by our kernels, against
+// plain softmax attention over the whole sequence and its autograd.
+#pragma once
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "base/random.h"
+#include "nn/kernels/accumulate.h"
+#include "nn/kernels/attention.h"
+#include "nn/kernels/cpu/attention/tiled.h"
+#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/merge.h"
+#include "nn/reference_model.h"
+#include "nn/tensor_checks.h"
+
+namespace penstock::testing {
+
+namespace kernels = nn::kernels;
+using kernels::AttentionKernel;
+using kernels::AttentionPart;
+using kernels::AttentionProducts;
+using kernels::Mask;
+
+struct Sizes {
+  std::int64_t heads, kv_heads;
+  std::vector<std::int64_t> slices;
+  std::int64_t width = 6;  // of a head
+};
+
+inline std::vector<Sizes> all_sizes() {
+  std::vector<Sizes> result;
+  for (const auto& [heads, kv_heads] : {std::pair{1, 1}, {5, 5}, {8, 2}, {4, 1}}) {
+    for (const auto& slices : std::vector<std::vector<std::int64_t>>{
+             {1}, {2}, {7}, {128}, {1, 1}, {3, 3, 1}, {2, 7, 1, 4}, {100, 28}}) {
+      result.push_back({heads, kv_heads, slices});
+    }
+  }
+  return result;
+}
+
+// Whole sequences [2, heads, s, width] and the slices of them.
+struct Sequences {
+  at::Tensor query, key, value, grad_output;
+  std::vector<std::int64_t> begins, lengths;
+  AttentionKernel kernel;
+  at::Tensor documents;                       // [2, s]: of each token where its document begins; or undefined
+  std::optional<AttentionProducts> products;  // of the tiled kernel; or its choice
+
+  Sequences(const Sizes& sizes, at::ScalarType type, AttentionKernel kernel)
+      : lengths(sizes.slices), kernel(kernel) {
+    std::int64_t tokens = 0;
+    for (const std::int64_t length : lengths) {
+      begins.push_back(tokens);
+      tokens += length;
+    }
+    query = random_tensor({2, sizes.heads, tokens, sizes.width}, type, 1);
+    key = random_tensor({2, sizes.kv_heads, tokens, sizes.width}, type, 2);
+    value = random_tensor({2, sizes.kv_heads, tokens, sizes.width}, type, 3);
+    grad_output = random_tensor({2, sizes.heads, tokens, sizes.width}, type, 4);
+  }
+  // Cuts each sequence into documents of random lengths.
+  void draw_documents(std::uint64_t longest) {
+    const std::int64_t tokens = query.size(2);
+    documents = at::empty({2, tokens}, at::kLong);
+    for (std::int64_t sequence = 0; sequence < 2; ++sequence) {
+      for (std::int64_t begin = 0, end = 0; begin < tokens; begin = end) {
+        const auto drawn = static_cast<std::uint64_t>(sequence * tokens + begin);
+        end = std::min(tokens, begin + 1 + static_cast<std::int64_t>(random_bits(longest, drawn) % longest));
+        documents[sequence].narrow(0, begin, end - begin).fill_(begin);
+      }
+    }
+  }
+  // Of slice i's queries to slice j's keys.
+  kernels::Visible visible(std::size_t i, std::size_t j) const {
+    const Mask mask = j == i ? Mask::Causal : Mask::None;
+    if (!documents.defined()) return mask;
+    return {mask, documents.narrow(1, begins[i], lengths[i]), begins[j]};
+  }
+  at::Tensor slice(const at::Tensor& x, std::size_t i) const {
+    return x.narrow(2, begins[i], lengths[i]).contiguous();
+  }
+  // Of a slice's queries and one of its own or an earlier slice's keys.
+  AttentionPart attend(const at::Tensor& queries, std::size_t i, std::size_t j) const {
+    const at::Tensor keys = slice(key, j), values = slice(value, j);
+    if (products) return kernels::attend_tiled(queries, keys, values, visible(i, j), *products);
+    return kernels::attend(queries, keys, values, visible(i, j), kernel);
+  }
+  kernels::AttentionGradients attend_backward(std::size_t i, std::size_t j,
+                                              const AttentionPart& merged) const {
+    const at::Tensor grad = slice(grad_output, i), queries = slice(query, i), keys = slice(key, j),
+                     values = slice(value, j);
+    if (products) {
+      return kernels::attend_tiled_backward(grad, queries, keys, values, merged, visible(i, j), *products);
+    }
+    return kernels::attend_backward(grad, queries, keys, values, merged, visible(i, j), kernel);
+  }
+};
+
+inline AttentionPart forward(const Sequences& all, std::size_t i) {
+  const at::Tensor query = all.slice(all.query, i);
+  AttentionPart total = all.attend(query, i, i);
+  total.output = total.output.to(kernels::accumulator_type(query.scalar_type()));
+  for (std::size_t j = i; j-- > 0;) {
+    kernels::merge(total, all.attend(query, i, j));
+  }
+  total.output = total.output.to(query.scalar_type());
+  return total;
+}
+
+struct Gradients {
+  std::vector<at::Tensor> query, key, value;
+};
+
+inline Gradients backward(const Sequences& all) {
+  const std::size_t n = all.lengths.size();
+  Gradients sums{std::vector<at::Tensor>(n), std::vector<at::Tensor>(n), std::vector<at::Tensor>(n)};
+  for (std::size_t i = n; i-- > 0;) {
+    const AttentionPart merged = forward(all, i);
+    for (std::size_t j = i + 1; j-- > 0;) {
+      const auto part = all.attend_backward(i, j, merged);
+      kernels::accumulate_or_take(sums.query[i], part.query);
+      kernels::accumulate_or_take(sums.key[j], part.key);
+      kernels::accumulate_or_take(sums.value[j], part.value);
+    }
+  }
+  return sums;
+}
+
+// longest_document 0: every sequence is one document.
+inline void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, AttentionKernel kernel,
+                                   double tolerance, std::uint64_t longest_document = 0,
+                                   std::optional<AttentionProducts> products = {}) {
+  Sequences all(sizes, type, kernel);
+  all.products = products;
+  if (longest_document > 0) all.draw_documents(longest_document);
+  const at::Tensor query = leaf(all.query), key = leaf(all.key), value = leaf(all.value);
+  const at::Tensor wanted = reference::attention(query, key, value, all.documents);
+  const auto exact = torch::autograd::grad({wanted}, {query, key, value}, {all.grad_output.to(at::kDouble)});
+  std::vector<at::Tensor> outputs;
+  for (std::size_t i = 0; i < all.lengths.size(); ++i) outputs.push_back(forward(all, i).output);
+  const Gradients got = backward(all);
+  expect_near(at::cat(outputs, 2), wanted, tolerance, "output");
+  expect_near(at::cat(got.query, 2), exact[0], tolerance, "query");
+  expect_near(at::cat(got.key, 2), exact[1], tolerance, "key");
+  expect_near(at::cat(got.value, 2), exact[2], tolerance, "value");
+}
+
+}  // namespace penstock::testing
