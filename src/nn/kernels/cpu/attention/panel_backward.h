@@ -5,6 +5,7 @@
 #include <array>
 
 #include "nn/kernels/cpu/attention/avx512_scores.h"
+#include "nn/kernels/cpu/attention/avx512_transpose.h"
 #include "nn/kernels/cpu/attention/backward_loop.h"
 
 namespace penstock::nn::kernels {
@@ -37,8 +38,8 @@ class PanelBackward {
                           Element* transposed, Element* plain) {
       const std::int64_t width = extent_.width;
       for (std::int64_t first = 0; first < columns; first += kPanel) {
-        pack_transposed(rows + first * stride, stride, std::clamp<std::int64_t>(count - first, 0, kPanel),
-                        width, kPanel, transposed + first * width);
+        avx512::pack_panel(rows + first * stride, stride, std::clamp<std::int64_t>(count - first, 0, kPanel),
+                           width, transposed + first * width);
       }
       if (count < columns) std::fill_n(plain, columns * width, Element(0));
       for (std::int64_t first = 0; first < width; first += kPanel)

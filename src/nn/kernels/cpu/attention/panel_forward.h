@@ -6,6 +6,7 @@
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx512_softmax.h"
+#include "nn/kernels/cpu/attention/avx512_transpose.h"
 #include "nn/kernels/cpu/attention/forward_loop.h"
 
 namespace penstock::nn::kernels {
@@ -21,7 +22,7 @@ class LeftKeys {
       for (std::int64_t row = 0; row < count; ++row)
         std::copy_n(keys.rows + row * keys.stride, extent.width, to + row * extent.width);
       std::fill_n(to + count * extent.width, (room_of(count) - count) * extent.width, Element(0));
-      transpose_rows(values.rows, values.stride, count, extent.width, room_of(count), to + packed_.room());
+      transpose_values(values.rows, values.stride, count, to + packed_.room());
     });
   }
 
@@ -36,6 +37,14 @@ class LeftKeys {
   }
 
  private:
+  void transpose_values(const Element* rows, std::int64_t stride, std::int64_t count, Element* to) const {
+    if constexpr (kPair<Element> == 1) {
+      avx512::transpose(rows, stride, count, extent_.width, room_of(count), to);
+    } else {
+      transpose_rows(rows, stride, count, extent_.width, room_of(count), to);
+    }
+  }
+
   const Extent& extent_;
   KeyRoom<Element> packed_;
 };
@@ -56,8 +65,7 @@ class PanelForward {
         mask_(visible.mask),
         first_keys_(visible),
         query_(scratch<Element>(kTile * extent.width)),
-        output_(scratch<float>(kTile * extent.width)),
-        rows_(scratch<float>(kPanel * extent.width)) {}
+        output_(scratch<float>(kTile * extent.width)) {}
 
   void attend(const QueryTile<Element>& tile, std::int64_t place) {
     begin(tile);
@@ -82,8 +90,8 @@ class PanelForward {
 
   void begin(const QueryTile<Element>& tile) {
     for (std::int64_t row = 0; row < tile.rows; row += kPanel) {
-      pack_transposed(tile.query + row * tile.query_stride, tile.query_stride,
-                      std::min(kPanel, tile.rows - row), extent_.width, kPanel, query(row));
+      avx512::pack_panel(tile.query + row * tile.query_stride, tile.query_stride,
+                         std::min(kPanel, tile.rows - row), extent_.width, query(row));
       std::fill_n(output(row), kPanel * extent_.width, 0.0f);
       running(row).begin();
     }
@@ -110,16 +118,14 @@ class PanelForward {
   // Scales and transposes the panel's output.
   void finish(const QueryTile<Element>& tile, std::int64_t first) {
     const avx512::RunningSoftmax& softmax = running(first);
-    const std::int64_t width = extent_.width, count = std::min(kPanel, tile.rows - first);
-    transpose_rows(output(first), kPanel, width, kPanel, width, rows_.get());
-    for (std::int64_t row = 0; row < count; ++row) {
-      const float* from = rows_.get() + row * width;
-      float* to = tile.output + (first + row) * tile.output_stride;
-      const float sum = softmax.sum[row];
-      const float factor = sum == 0 ? 0.0f : 1.0f / sum;  // 0: it sees no key
-      for (std::int64_t i = 0; i < width; ++i) to[i] = factor * from[i];
-      tile.log_sum_exp[first + row] = log_sum_exp(softmax.maximum[row], sum);
-    }
+    const std::int64_t count = std::min(kPanel, tile.rows - first);
+    float factors[kPanel];
+    for (std::int64_t row = 0; row < kPanel; ++row)
+      factors[row] = softmax.sum[row] == 0 ? 0.0f : 1.0f / softmax.sum[row];  // 0: it sees no key
+    avx512::write_columns(output(first), factors, extent_.width, count,
+                          tile.output + first * tile.output_stride, tile.output_stride);
+    for (std::int64_t row = 0; row < count; ++row)
+      tile.log_sum_exp[first + row] = log_sum_exp(softmax.maximum[row], softmax.sum[row]);
   }
 
   Products products_;
@@ -128,7 +134,7 @@ class PanelForward {
   Mask mask_;
   FirstKeys first_keys_;
   Scratch<Element> query_;
-  Scratch<float> output_, rows_;
+  Scratch<float> output_;
   Scratch<float> scores_ = scratch<float>(kStep * kPanel);
   Scratch<Element> probabilities_ =
       scratch<Element>(kPair == 1 ? 0 : kStep * kPanel);  // f32: in place of scores
