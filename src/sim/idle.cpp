@@ -2,11 +2,11 @@
 #include "sim/idle.h"
 
 #include <algorithm>
-#include <span>
 
 #include "schedule/exchange/time.h"
 #include "sim/costs/mean.h"
 #include "sim/costs/messages.h"
+#include "sim/lane_account.h"
 #include "sim/simulate.h"
 
 namespace penstock::sim {
@@ -16,95 +16,33 @@ using schedule::DeviceProgram;
 using schedule::Event;
 using schedule::ExchangeSpan;
 using schedule::Lane;
-using schedule::Op;
-using schedule::OpKind;
 
-// Walks the ops of one device and attributes the gaps of its compute lane.
-class Account {
- public:
-  Account(const DeviceProgram& list, const std::vector<Event>& events, const std::vector<Seconds>& departures,
-          std::span<const ExchangeSpan> exchange)
-      : list_(list), events_(events), exchanges_(exchange), departed_(list.ops.size()) {
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < list.ops.size(); ++i) {
-      if (is_receive(list.ops[i].kind)) departed_[i] = departures[next++];
-    }
+// Waiting inside an op is no work; serving is, wherever it was: inside an op it has been counted already.
+void add_exchange(DeviceTime& time, const ExchangeSpan& span, Seconds inside) {
+  if (span.waiting) {
+    time.busy -= inside;
+    time.idle.dependency += inside;
+    return;
   }
+  const Seconds outside = span.end - span.start - inside;
+  const bool in_ramp = span.end <= time.first_start || span.start >= time.last_end;
+  time.busy += outside;
+  (in_ramp ? time.idle.ramp : time.idle.dependency) -= outside;
+}
 
-  DeviceTime finish(Seconds makespan) {
-    find_span();
-    for (std::size_t i = 0; i < list_.ops.size(); ++i) {
-      if (lane_of(list_.ops[i].kind) == Lane::Compute) visit(list_.ops[i], events_[i]);
-    }
-    time_.idle.ramp += makespan - previous_end_;
-    const std::vector<Seconds> inside = schedule::seconds_inside_ops(list_, events_, exchanges_);
-    for (std::size_t i = 0; i < exchanges_.size(); ++i) visit(exchanges_[i], inside[i]);
-    return time_;
+// `departures`: of its receives, in issue order.
+DeviceTime account_device(const DeviceProgram& list, const std::vector<Event>& events,
+                          const std::vector<Seconds>& departures, Seconds makespan) {
+  std::vector<Seconds> departed(list.ops.size());
+  LaneAccount account(list);
+  std::size_t receives = 0;
+  for (std::uint32_t i = 0; i < list.ops.size(); ++i) {
+    if (is_receive(list.ops[i].kind)) departed[i] = departures[receives++];
+    if (lane_of(list.ops[i].kind) == Lane::Compute)
+      account.add(i, events[i], [&](std::uint32_t wait) { return Event{departed[wait], events[wait].end}; });
   }
-
- private:
-  void find_span() {
-    bool first = true;
-    for (std::size_t i = 0; i < list_.ops.size(); ++i) {
-      if (!is_action(list_.ops[i].kind)) continue;
-      if (first) time_.first_start = events_[i].start;
-      time_.last_end = events_[i].end;
-      first = false;
-    }
-  }
-
-  // Waiting inside an op is no work; serving is, wherever it was: inside an op it has been counted already.
-  void visit(const ExchangeSpan& span, Seconds inside) {
-    if (span.waiting) {
-      time_.busy -= inside;
-      time_.idle.dependency += inside;
-      return;
-    }
-    const Seconds outside = span.end - span.start - inside;
-    const bool in_ramp = span.end <= time_.first_start || span.start >= time_.last_end;
-    time_.busy += outside;
-    (in_ramp ? time_.idle.ramp : time_.idle.dependency) -= outside;
-  }
-
-  void visit(const Op& op, const Event& event) {
-    time_.busy += event.end - event.start;
-    if (event.start > previous_end_) {
-      const bool outside = event.start <= time_.first_start || previous_end_ >= time_.last_end;
-      outside ? void(time_.idle.ramp += event.start - previous_end_)
-              : explain(op, previous_end_, event.start);
-    }
-    previous_end_ = std::max(previous_end_, event.end);
-  }
-
-  // The gap [begin, end) before an op: first producers are not done, then bytes fly, then a copy is not done.
-  void explain(const Op& op, Seconds begin, Seconds end) {
-    Seconds produced = begin;
-    Seconds arrived = begin;
-    Seconds copied = begin;
-    for (const std::uint32_t wait : list_.after_of(op)) {
-      const OpKind kind = list_.ops[wait].kind;
-      if (is_receive(kind)) {
-        produced = std::max(produced, departed_[wait]);
-        arrived = std::max(arrived, events_[wait].end);
-      } else if (kind == OpKind::Reload || kind == OpKind::Offload) {
-        copied = std::max(copied, events_[wait].end);
-      }
-    }
-    produced = std::min(produced, end);
-    arrived = std::clamp(arrived, produced, end);
-    copied = std::clamp(copied, arrived, end);
-    time_.idle.transfer += arrived - produced;
-    time_.idle.copy += copied - arrived;
-    time_.idle.dependency += (produced - begin) + (end - copied);
-  }
-
-  const DeviceProgram& list_;
-  const std::vector<Event>& events_;
-  const std::span<const ExchangeSpan> exchanges_;
-  std::vector<Seconds> departed_;  // [op]: of receives
-  DeviceTime time_;
-  Seconds previous_end_ = 0;
-};
+  return account.finish(makespan);
+}
 
 }  // namespace
 
@@ -113,10 +51,12 @@ std::vector<DeviceTime> account_time(const schedule::Program& program, const sch
   const Seconds makespan = timeline.makespan();
   std::vector<DeviceTime> devices;
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
-    devices.push_back(
-        Account(program.devices[d], timeline.devices[d], departed[d],
-                timeline.exchanges.empty() ? std::span<const ExchangeSpan>() : timeline.exchanges[d])
-            .finish(makespan));
+    const DeviceProgram& list = program.devices[d];
+    DeviceTime& time = devices.emplace_back(account_device(list, timeline.devices[d], departed[d], makespan));
+    if (timeline.exchanges.empty()) continue;
+    const std::vector<ExchangeSpan>& exchanges = timeline.exchanges[d];
+    const std::vector<Seconds> inside = schedule::seconds_inside_ops(list, timeline.devices[d], exchanges);
+    for (std::size_t i = 0; i < exchanges.size(); ++i) add_exchange(time, exchanges[i], inside[i]);
   }
   return devices;
 }

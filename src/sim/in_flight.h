@@ -2,6 +2,8 @@
 // How many slice-chunks a device holds at once. A question of order alone; no times needed.
 #pragma once
 
+#include <algorithm>
+
 #include "schedule/program.h"
 
 namespace penstock::sim {
@@ -9,6 +11,27 @@ namespace penstock::sim {
 struct InFlight {
   int peak = 0;              // whose F has run and whose B or W has not
   int peak_until_input = 0;  // whose F has run and whose B or I has not
+};
+
+class InFlightCount {
+ public:
+  // The device's next op; those that are no actions change nothing.
+  void add(schedule::OpKind kind) {
+    using enum schedule::OpKind;
+    if (kind == Forward) {
+      peaks_.peak = std::max(peaks_.peak, ++held_);
+      peaks_.peak_until_input = std::max(peaks_.peak_until_input, ++held_until_input_);
+    }
+    if (is_backward(kind)) --held_until_input_;
+    if (adds_weight_gradients(kind)) --held_;
+  }
+
+  const InFlight& peaks() const { return peaks_; }
+
+ private:
+  InFlight peaks_;
+  int held_ = 0;
+  int held_until_input_ = 0;
 };
 
 InFlight count_in_flight(const schedule::DeviceProgram& device);

@@ -5,15 +5,15 @@
 #include <array>
 #include <cstdint>
 
-#include "schedule/program.h"
+#include "schedule/timeline.h"
 #include "sim/fifo.h"
 
 namespace penstock::sim {
 
 // Messages to one peer on one channel: either some have arrived or some receives wait, never both.
 struct Mailbox {
-  Fifo<Seconds> arrivals;
-  Fifo<std::uint32_t> waiting;  // ops of the peer
+  Fifo<schedule::Event> arrivals;  // each from its send to its arrival
+  Fifo<std::uint32_t> waiting;     // ops of the peer
 };
 
 // To one peer, shared by the channels.

@@ -24,6 +24,20 @@ void add_bubbles(Result& result) {
   result.span_bubble_fraction = fraction(span_fractions, devices);
 }
 
+// While simulating; nothing where that needs the timeline.
+std::optional<Result> evaluate_in_passing(const schedule::Program& program, const Costs& costs,
+                                          const ResultOptions& options) {
+  if (options.timeline || (options.memory && costs.holds_bytes())) return {};
+  std::optional<Summary> summary = summarize(program, costs);
+  if (!summary || (options.memory && summary->moves_bytes)) return {};
+  if (options.imbalance && !summary->equal_actions) return {};
+  Result result{.name = program.name, .makespan = summary->makespan};
+  for (int d = 0; d < program.device_count(); ++d)
+    result.devices.push_back({summary->times[d], summary->in_flight[d], {}});
+  add_bubbles(result);
+  return result;
+}
+
 }  // namespace
 
 Result account(const schedule::Program& program, schedule::Timeline timeline, const Costs& costs,
@@ -40,11 +54,12 @@ Result account(const schedule::Program& program, schedule::Timeline timeline, co
     result.devices[d].memory = account_memory(program, timeline, d, costs, options.memory_samples);
   }
   add_bubbles(result);
-  result.timeline = std::move(timeline);
+  if (options.timeline) result.timeline = std::move(timeline);
   return result;
 }
 
 Result evaluate(const schedule::Program& program, const Costs& costs, const ResultOptions& options) {
+  if (std::optional<Result> result = evaluate_in_passing(program, costs, options)) return *std::move(result);
   Simulation simulation = simulate(program, costs);
   if (!simulation.deadlock) return account(program, std::move(simulation.timeline), costs, options);
   Result result;

@@ -29,13 +29,14 @@ struct Result {
   // Idle inside a device's span over that span, mean over the devices: what the zero-bubble papers mean.
   double span_bubble_fraction = 0;
   std::vector<DeviceResult> devices;
-  schedule::Timeline timeline;
+  schedule::Timeline timeline;       // empty unless it is asked for
   std::optional<Deadlock> deadlock;  // then all else is empty
 };
 
 struct ResultOptions {
   bool imbalance = true;  // split it from dependency: a second simulation where times differ
   bool memory = true;
+  bool timeline = true;
   bool memory_samples = false;  // bytes over time, not the peaks alone
 };
 

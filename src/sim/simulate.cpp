@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "base/interruption.h"
+#include "sim/costs/mean.h"
 #include "sim/deadlock.h"
+#include "sim/event_logs.h"
 #include "sim/fifo.h"
 #include "sim/meetings.h"
 #include "sim/peer_link.h"
@@ -26,10 +28,14 @@ constexpr Seconds kPending = -1;  // end of an op that has not ended (yet); time
 constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 using schedule::kLanes;
 
+template <class Log>
 struct Device {
-  int number = 0;
-  const schedule::DeviceProgram* list = nullptr;
-  std::vector<Event> events;                // of the ops looked at so far; wide: one per op
+  Device(int own_number, const schedule::DeviceProgram& own_list)
+      : number(own_number), list(&own_list), log(own_list) {}
+
+  int number;
+  const schedule::DeviceProgram* list;
+  Log log;                                  // of the ops looked at so far; wide: of all
   std::uint32_t next = 0;                   // first op not looked at yet
   std::uint32_t open = 0;                   // receives and collectives begun and not ended
   std::uint32_t blocker = kNone;            // the op whose end the next one waits for
@@ -37,8 +43,8 @@ struct Device {
   bool wide = false;                        // lanes go on past a stalled op of another lane
   std::array<Seconds, kLanes> ready{};      // when the lane takes its next op; kPending: not known
   std::array<std::uint32_t, kLanes> met{};  // the collective that holds the lane, where ready is pending
+  std::vector<PeerLink> links;              // outgoing
   std::array<Fifo<std::uint32_t>, kLanes> deferred;  // wide: ops looked at that wait, per lane
-  std::vector<PeerLink> links;                       // outgoing
 
   // Devices have few peers, so a search through a short list wins over a map. The reference holds until
   // another link is made.
@@ -50,19 +56,18 @@ struct Device {
   }
 };
 
+template <class Log>
 class Run {
  public:
-  Run(const Program& program, const Costs& costs)
-      : program_(program), costs_(costs), devices_(program.devices.size()), meetings_(program) {
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      devices_[d].number = static_cast<int>(d);
-      devices_[d].list = &program.devices[d];
-      devices_[d].events.reserve(program.devices[d].ops.size());
-      to_advance_.push_back(static_cast<int>(d));
+  Run(const Program& program, const Costs& costs) : program_(program), costs_(costs), meetings_(program) {
+    devices_.reserve(program.devices.size());
+    for (int d = 0; d < program.device_count(); ++d) {
+      devices_.emplace_back(d, program.devices[d]);
+      to_advance_.push_back(d);
     }
   }
 
-  Simulation finish() {
+  Simulation timeline() {
     advance_all();
     if (!stalls().empty()) {
       widen();
@@ -71,13 +76,35 @@ class Run {
     Simulation simulation;
     if (auto stalled = stalls(); !stalled.empty())
       simulation.deadlock = describe(program_, std::move(stalled));
-    for (Device& device : devices_) simulation.timeline.devices.push_back(std::move(device.events));
+    for (Device& device : devices_) simulation.timeline.devices.push_back(std::move(device.log.events()));
     return simulation;
   }
 
+  std::optional<Summary> summary() {
+    advance_all();
+    const auto unfinished = [](const Device& device) {
+      return device.next < device.list->ops.size() || device.open > 0;
+    };
+    if (forgotten_ || std::ranges::any_of(devices_, unfinished)) return {};
+    Summary summary;
+    ActionTimes times;
+    for (const Device& device : devices_) {
+      summary.makespan = std::max(summary.makespan, device.log.last());
+      summary.moves_bytes |= device.log.moves_bytes();
+      summary.in_flight.push_back(device.log.in_flight());
+      times.add(device.log.action_times());
+    }
+    for (const Device& device : devices_)
+      summary.times.push_back(device.log.account().finish(summary.makespan));
+    summary.equal_actions = times.equal();
+    return summary;
+  }
+
  private:
+  using Device = sim::Device<Log>;
+
   void advance_all() {
-    while (!to_advance_.empty()) {
+    while (!to_advance_.empty() && !forgotten_) {
       allow_interruption();
       Device& device = devices_[to_advance_.front()];
       to_advance_.pop_front();
@@ -94,7 +121,7 @@ class Run {
   [[gnu::always_inline]] static void fetch(const Device& device) {
     const Op* op = device.list->ops.data() + device.next;
     for (const int i : {0, 2, 4}) __builtin_prefetch(op + i);  // two are a line
-    __builtin_prefetch(device.events.data() + device.next, 1);
+    device.log.prefetch(device.next);
     for (const PeerLink& link : device.links) {
       for (const Channel channel : {Channel::Forward, Channel::Backward})
         __builtin_prefetch(&link.mailboxes[static_cast<std::size_t>(channel)]);
@@ -110,7 +137,7 @@ class Run {
     for (; next < count && try_run(device, next); ++next) {
       __builtin_prefetch(ops.data() + next + kAhead);
       __builtin_prefetch(after.data() + ops[next].after_begin + kAhead);
-      __builtin_prefetch(device.events.data() + next + kAhead, 1);
+      device.log.prefetch(next + kAhead);
     }
     device.next = next;
   }
@@ -136,7 +163,7 @@ class Run {
   void widen() {
     for (Device& device : devices_) {
       device.wide = true;
-      device.events.resize(device.list->ops.size(), Event{0, kPending});
+      device.log.complete(device.list->ops.size(), {0, kPending});
       wake(device);
     }
   }
@@ -158,7 +185,8 @@ class Run {
       return false;
     }
     for (const std::uint32_t wait : device.list->after_of(op)) {
-      const Seconds end = device.events[wait].end;
+      if (!device.log.holds(wait)) forgotten_ = true;
+      const Seconds end = device.log[wait].end;
       if (end < 0) {
         device.blocker = wait;
         return false;
@@ -171,20 +199,21 @@ class Run {
 
   // Carries out an op that may start at `start`; returns when its lane takes the next one.
   Seconds run(Device& device, std::uint32_t index, const Op& op, Lane lane, Seconds start) {
-    Event& event = device.wide ? device.events[index] : device.events.emplace_back();
+    Event& event = device.log.begin(index);
     event = {start, kPending};
     if (lane == Lane::Send) {
-      event.end = send(device, index, op, start);
+      device.log.set_end(event, send(device, index, op, start));
       return start;
     }
     if (lane == Lane::Receive) {
-      receive(device, index, op, event);
+      receive(device, index, op);
       return start;
     }
     if (is_collective(op.kind) && !schedule::meeting_of(device.number, op).alone())
-      return meet(device, index, op, event);
-    event.end = start + costs_.seconds(device.number, index, op);
-    return event.end;
+      return meet(device, index, op, lane, start);
+    const Seconds end = start + costs_.seconds(device.number, index, op);
+    end_alone(device, index, lane, end);
+    return end;
   }
 
   Seconds send(Device& device, std::uint32_t index, const Op& op, Seconds start) {
@@ -197,16 +226,17 @@ class Run {
     Device& peer = devices_[op.peer];
     Mailbox& mailbox = link.mailboxes[static_cast<std::size_t>(channel_of(op.kind))];
     if (mailbox.waiting.empty()) {
-      mailbox.arrivals.push_back(arrival);
+      mailbox.arrivals.push_back({start, arrival});
     } else {
       const std::uint32_t receive = mailbox.waiting.front();
       mailbox.waiting.pop_front();
-      end_op(peer, receive, std::max(peer.events[receive].start, arrival));
+      end_receive(peer, receive, {start, arrival});
+      go_on_after(peer, receive);
     }
     return arrival;
   }
 
-  void receive(Device& device, std::uint32_t index, const Op& op, Event& event) {
+  void receive(Device& device, std::uint32_t index, const Op& op) {
     PeerLink& link = devices_[op.peer].link_to(device.number);
     Mailbox& mailbox = link.mailboxes[static_cast<std::size_t>(channel_of(op.kind))];
     if (mailbox.arrivals.empty()) {
@@ -214,30 +244,47 @@ class Run {
       ++device.open;
       return;
     }
-    event.end = std::max(event.start, mailbox.arrivals.front());
+    end_receive(device, index, mailbox.arrivals.front());
     mailbox.arrivals.pop_front();
   }
 
   // The last member to come ends it for all.
-  Seconds meet(Device& device, std::uint32_t index, const Op& op, Event& event) {
+  Seconds meet(Device& device, std::uint32_t index, const Op& op, Lane lane, Seconds start) {
     const Meeting& meeting =
-        meetings_.come(device.number, index, event.start, costs_.seconds(device.number, index, op));
+        meetings_.come(device.number, index, start, costs_.seconds(device.number, index, op));
     if (!meeting.complete) {
-      device.met[static_cast<int>(lane_of(op.kind))] = device.blocker = index;
+      device.met[static_cast<int>(lane)] = device.blocker = index;
       ++device.open;
       return kPending;
     }
     for (const auto& [number, waiting] : meeting.here) {
       Device& other = devices_[number];
-      other.events[waiting].start = meeting.start;
-      other.ready[static_cast<int>(lane_of(op.kind))] = meeting.end();
-      if (number != device.number) end_op(other, waiting, meeting.end());
+      other.log[waiting].start = meeting.start;
+      other.ready[static_cast<int>(lane)] = meeting.end();
+      end_alone(other, waiting, lane, meeting.end());
+      if (number != device.number) go_on_after(other, waiting);
     }
-    return event.end = meeting.end();
+    return meeting.end();
   }
 
-  void end_op(Device& device, std::uint32_t index, Seconds end) {
-    device.events[index].end = end;
+  // Ends an op of another lane than those of messages.
+  void end_alone(Device& device, std::uint32_t index, Lane lane, Seconds end) {
+    if (!device.log.holds(index)) forgotten_ = true;
+    Event& event = device.log[index];
+    device.log.set_end(event, end);
+    if (lane == Lane::Compute) device.log.computed(index, event);
+  }
+
+  // A receive's, when it is posted and its message is there.
+  void end_receive(Device& device, std::uint32_t index, const Event& message) {
+    if (!device.log.holds(index)) forgotten_ = true;
+    Event& event = device.log[index];
+    device.log.set_end(event, std::max(event.start, message.end));
+    device.log.departed(event, message.start);
+  }
+
+  // An op has ended that others of the device may have waited for.
+  void go_on_after(Device& device, std::uint32_t index) {
     --device.open;
     if (!device.wide && device.blocker != index) return;
     device.blocker = kNone;
@@ -260,19 +307,20 @@ class Run {
       if (!lane.empty()) first = std::min(first, lane.front());
     }
     if (first != kNone || device.open == 0) return first;
-    const auto open = std::ranges::find(device.events, kPending, &Event::end);
-    return static_cast<std::uint32_t>(open - device.events.begin());
+    std::uint32_t open = 0;
+    while (device.log[open].end != kPending) ++open;
+    return open;
   }
 
   std::uint32_t blocker_of(int d, std::uint32_t index) const {
     const schedule::DeviceProgram& list = program_.devices[d];
     for (const std::uint32_t wait : list.after_of(list.ops[index])) {
-      if (devices_[d].events[wait].end == kPending) return wait;
+      if (devices_[d].log[wait].end == kPending) return wait;
     }
     if (is_receive(list.ops[index].kind)) return index;
     for (std::uint32_t i = index; i > 0; --i) {  // an open collective before it on its lane
       const bool same_lane = lane_of(list.ops[i - 1].kind) == lane_of(list.ops[index].kind);
-      if (same_lane) return devices_[d].events[i - 1].end == kPending ? i - 1 : index;
+      if (same_lane) return devices_[d].log[i - 1].end == kPending ? i - 1 : index;
     }
     return index;
   }
@@ -282,12 +330,19 @@ class Run {
   std::vector<Device> devices_;
   Meetings meetings_;
   std::deque<int> to_advance_;
+  bool forgotten_ = false;  // a time that is no longer in a log was needed
 };
 
 }  // namespace
 
+std::optional<Summary> summarize(const Program& program, const Costs& costs) {
+  if (!program.exchanges.empty()) return {};
+  return Run<RecentLog>(program, costs).summary();
+}
+
 Simulation simulate(const Program& program, const Costs& costs) {
-  return program.exchanges.empty() ? Run(program, costs).finish() : simulate_exchange(program, costs);
+  return program.exchanges.empty() ? Run<WholeLog>(program, costs).timeline()
+                                   : simulate_exchange(program, costs);
 }
 
 }  // namespace penstock::sim

@@ -17,6 +17,8 @@
 
 #include "schedule/timeline.h"
 #include "sim/costs/costs.h"
+#include "sim/idle.h"
+#include "sim/in_flight.h"
 
 namespace penstock::sim {
 
@@ -37,8 +39,22 @@ struct Simulation {
   std::optional<Deadlock> deadlock;  // absent: the program ran to its end
 };
 
+// What a simulation adds up to, without the times of single ops.
+struct Summary {
+  Seconds makespan = 0;
+  std::vector<DeviceTime> times;    // imbalance is left in dependency
+  std::vector<InFlight> in_flight;  // of each device
+  bool equal_actions = false;       // all of a kind take the same time: nothing is imbalance
+  bool moves_bytes = false;         // an op has bytes
+};
+
 // The program must name peers that it has (parse_program and the passes see to it); whether it is legal is
 // found out.
 Simulation simulate(const schedule::Program& program, const Costs& costs);
+
+// The same of a program that ends, with the same bits, in a time and memory that do not depend on keeping
+// every op's times. Nothing where it needs them after all: for a deadlock, exchange, lanes that overtake each
+// other, or an op that waits for one issued long before it. Then simulate() has the answer.
+std::optional<Summary> summarize(const schedule::Program& program, const Costs& costs);
 
 }  // namespace penstock::sim

@@ -41,7 +41,7 @@ StepSums sums_of(const run::Run& run, const train::TokenData& data, std::int64_t
   }
   const run::Run step = run::planned(run, std::move(slowest));
   const sim::Result result = sim::evaluate(step.program, run::costs_of(step, run.machine.hardware),
-                                           {.imbalance = false, .memory = false});
+                                           {.imbalance = false, .memory = false, .timeline = false});
   sums.seconds = result.makespan;
   sums.idle = result.bubble_fraction;
   return sums;

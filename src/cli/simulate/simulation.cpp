@@ -35,8 +35,10 @@ namespace {
 
 sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs& costs,
                              const SimulateFlags& flags) {
-  return sim::evaluate_changed(program, costs, flags.changes,
-                               {.memory_samples = !flags.report.empty() || !flags.trace.empty()});
+  const bool shows = !flags.report.empty() || !flags.trace.empty();
+  return sim::evaluate_changed(
+      program, costs, flags.changes,
+      {.timeline = shows || (!flags.json && flags.sweep.empty()), .memory_samples = shows});
 }
 
 // Refuses flags that do not apply to the source.

@@ -26,6 +26,8 @@ struct RecordBytes {
       0;  // accumulators of K,V gradients, from the micro-batch's first backward to the slice's own
   Bytes logits = 0;       // the kept gradient of the loss, from the end of F to the end of B or I
   Bytes handed_over = 0;  // F's output and B's or I's, while a stage of the same device has yet to take them
+
+  friend bool operator==(const RecordBytes&, const RecordBytes&) = default;
 };
 
 // What an action takes while it runs.
@@ -53,6 +55,7 @@ struct AttentionShare {
 class MemoryCosts {
  public:
   virtual ~MemoryCosts() = default;
+  virtual bool holds_bytes() const { return true; }  // false: every answer is 0
   virtual RecordBytes record(const schedule::Key& key) const = 0;
   virtual ActionBytes action(int /*device*/, const schedule::Op&) const { return {}; }
   virtual StageBytes stage(int /*number*/) const { return {}; }  // zeros when they are always there

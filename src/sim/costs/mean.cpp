@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/costs/mean.h"
 
-#include <algorithm>
-#include <limits>
-
 namespace penstock::sim {
 
 using schedule::Op;
 
+bool ActionTimes::equal() const {
+  constexpr double kRounding = 1e-9;  // differences of time stamps are equal to this
+  for (std::size_t kind = 0; kind < least_.size(); ++kind) {
+    if (most_[kind] - least_[kind] > kRounding * least_[kind]) return false;
+  }
+  return true;
+}
+
 MeanCosts::MeanCosts(const schedule::Program& program, const schedule::Timeline& timeline, const Costs& base)
     : base_(base) {
-  std::array<Seconds, 4> sum{}, least{}, most{};
+  std::array<Seconds, 4> sum{};
   std::array<std::size_t, 4> count{};
-  least.fill(std::numeric_limits<Seconds>::infinity());
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     for (std::size_t i = 0; i < program.devices[d].ops.size(); ++i) {
       const Op& op = program.devices[d].ops[i];
@@ -21,15 +25,11 @@ MeanCosts::MeanCosts(const schedule::Program& program, const schedule::Timeline&
       const Seconds took = timeline.devices[d][i].end - timeline.devices[d][i].start;
       sum[kind] += took;
       ++count[kind];
-      least[kind] = std::min(least[kind], took);
-      most[kind] = std::max(most[kind], took);
+      times_.add(op.kind, took);
     }
   }
-  constexpr double kRounding = 1e-9;  // differences of time stamps are equal to this
   for (std::size_t kind = 0; kind < mean_.size(); ++kind) {
-    if (count[kind] == 0) continue;
-    mean_[kind] = sum[kind] / static_cast<double>(count[kind]);
-    all_equal_ &= most[kind] - least[kind] <= kRounding * mean_[kind];
+    if (count[kind] > 0) mean_[kind] = sum[kind] / static_cast<double>(count[kind]);
   }
 }
 

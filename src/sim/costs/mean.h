@@ -2,12 +2,40 @@
 // Costs in which every action of a kind takes the mean time of its kind; the rest stays as it is.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <limits>
 
 #include "schedule/timeline.h"
 #include "sim/costs/costs.h"
 
 namespace penstock::sim {
+
+// The range of what the actions of each kind take.
+class ActionTimes {
+ public:
+  ActionTimes() { least_.fill(std::numeric_limits<Seconds>::infinity()); }
+
+  void add(schedule::OpKind kind, Seconds took) {
+    Seconds& least = least_[static_cast<std::size_t>(kind)];
+    Seconds& most = most_[static_cast<std::size_t>(kind)];
+    least = std::min(least, took);
+    most = std::max(most, took);
+  }
+
+  void add(const ActionTimes& others) {
+    for (std::size_t kind = 0; kind < least_.size(); ++kind) {
+      least_[kind] = std::min(least_[kind], others.least_[kind]);
+      most_[kind] = std::max(most_[kind], others.most_[kind]);
+    }
+  }
+
+  // No action differs from its kind's mean by more than time stamps do.
+  bool equal() const;
+
+ private:
+  std::array<Seconds, 4> least_, most_{};  // [F, B, I, W]
+};
 
 class MeanCosts final : public Costs {
  public:
@@ -15,7 +43,7 @@ class MeanCosts final : public Costs {
   MeanCosts(const schedule::Program& program, const schedule::Timeline& timeline, const Costs& base);
 
   // No action differed from its kind's mean: simulating again would change nothing.
-  bool all_equal() const { return all_equal_; }
+  bool all_equal() const { return times_.equal(); }
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
@@ -25,7 +53,7 @@ class MeanCosts final : public Costs {
  private:
   const Costs& base_;
   std::array<Seconds, 4> mean_{};  // [F, B, I, W]
-  bool all_equal_ = true;
+  ActionTimes times_;
 };
 
 }  // namespace penstock::sim

@@ -36,6 +36,7 @@ class UnitCosts final : public Costs {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(const schedule::Key& key) const override;
+  bool holds_bytes() const override { return record_ != RecordBytes{}; }
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
 
  private:

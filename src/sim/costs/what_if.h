@@ -37,6 +37,7 @@ class WhatIf final : public Costs {
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
   RecordBytes record(const schedule::Key& key) const override;
+  bool holds_bytes() const override { return base_.holds_bytes(); }
   ActionBytes action(int device, const schedule::Op& op) const override;
 
  private:
