@@ -25,7 +25,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 // A fixed-point number with printf's rounding: number(0.125, 2) == "0.12".
 std::string number(double value, int decimals);
 
-// Shortest text that parses back to the same double, in JSON and TOML too; "null" when not finite (JSON has no NaN).
+// Shortest text that parses back to the same double, in JSON and TOML too; "null" when not finite (JSON has
+// no NaN).
 std::string exact_number(double value);
 
 // A JSON string literal, quotes included. Invalid UTF-8 becomes U+FFFD.

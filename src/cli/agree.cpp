@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/text.h"
+#include "comm/launcher.h"
 #include "comm/texts.h"
 
 namespace penstock::cli {
@@ -16,7 +17,10 @@ Refusal agree(const Refusal& mine, comm::Communicator& world) {
   const int speaker = world.size() - static_cast<int>(refusing);
   auto exit_code = static_cast<std::int64_t>(mine.exit_code);
   world.broadcast(comm::writable_bytes_of(exit_code), speaker);
-  return {comm::broadcast_text(mine.text, speaker, world), static_cast<Exit>(exit_code)};
+  std::string text = mine.text;
+  if (speaker > 0 && world.rank() == speaker)  // rank 0, which prints it, has no objection
+    text += " (rank " + std::to_string(speaker) + ", host " + comm::host_name() + ")";
+  return {comm::broadcast_text(text, speaker, world), static_cast<Exit>(exit_code)};
 }
 
 void require_same(const std::string& configuration, comm::Communicator& world) {

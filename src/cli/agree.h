@@ -28,7 +28,8 @@ Refusal refusal_of(Work&& work) {
   }
 }
 
-// The refusal of the lowest rank that has one, on all ranks. Collective.
+// The refusal of the lowest rank that has one, on all ranks; of another than rank 0, with rank and host.
+// Collective.
 Refusal agree(const Refusal& mine, comm::Communicator& world);
 
 // Throws InputError on ranks whose configuration (one line per setting) differs from rank 0's. Collective.

@@ -16,8 +16,8 @@ namespace penstock::comm {
 
 class CallLimit {
  public:
-  // Unless this object is destroyed within `limit` seconds, a thread of it calls report("WHAT has taken 120 s: ...")
-  // and ends the process with exit code 3; the launcher then ends the others. 0: no limit.
+  // Unless this object is destroyed within `limit` seconds, a thread of it calls report("WHAT has taken 120
+  // s: ...") and ends the process with exit code 3; the launcher then ends the others. 0: no limit.
   CallLimit(std::string what, Seconds limit, std::function<void(const RunError&)> report);
   ~CallLimit();
   CallLimit(const CallLimit&) = delete;

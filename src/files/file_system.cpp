@@ -55,8 +55,9 @@ int FileSystem::flush(int descriptor) { return ::fsync(descriptor); }
 int FileSystem::leave_cache(int descriptor) {
   constexpr unsigned kAndWait =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-  const bool lost = ::sync_file_range(descriptor, 0, 0, kAndWait) < 0 &&
-                    (errno == EIO || errno == ENOSPC || errno == EDQUOT);  // a later flush would not tell again
+  const bool lost =
+      ::sync_file_range(descriptor, 0, 0, kAndWait) < 0 &&
+      (errno == EIO || errno == ENOSPC || errno == EDQUOT);  // a later flush would not tell again
   if (lost) return -1;
   ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
   return 0;

@@ -13,8 +13,8 @@ namespace penstock::files {
 // The first process to open the file creates it; all set the same size, so that no older contents remain.
 // Complete when all have flushed their parts. Failures are RunErrors naming the path and the bytes wanted.
 //
-// After every `window` bytes what has been written leaves the page cache: nobody reads it again soon, and the cache's
-// fresh pages would cost a training machine more time than the writing.
+// After every `window` bytes what has been written leaves the page cache: nobody reads it again soon, and the
+// cache's fresh pages would cost a training machine more time than the writing.
 class PartedFile {
  public:
   static constexpr std::uint64_t kWindow = std::uint64_t{16} << 20;
@@ -25,9 +25,7 @@ class PartedFile {
   PartedFile& operator=(const PartedFile&) = delete;
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes);
-  void write(std::uint64_t offset, std::string_view text) {
-    write(offset, std::as_bytes(std::span(text)));
-  }
+  void write(std::uint64_t offset, std::string_view text) { write(offset, std::as_bytes(std::span(text))); }
   void flush() const;
 
  private:

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "files/byte_tokenizer.h"
+#include "files/tokenizers/byte_tokenizer.h"
 #include "nn/stage.h"
 #include "train/checkpoint/weights_file.h"
 #include "train/sample_text.h"

@@ -45,6 +45,16 @@ TEST(Supervision, GivesUpAStepThatFailsTwiceForOneReason) {
   EXPECT_TRUE(decide(attempts, 9).again);
 }
 
+TEST(Supervision, ComparesReasonsWithoutTheirNumbersButForRanks) {
+  const auto again = [](const char* first, const char* second) {
+    return decide({failed(0, 5, first), failed(4, 5, second)}, 9).again;
+  };
+  EXPECT_FALSE(again("r/optimizer-00006 cannot be written: 63888 bytes wanted: No space left on device",
+                     "r/optimizer-00003 cannot be written: 9872 bytes wanted: No space left on device"));
+  EXPECT_FALSE(again("rank 1 has waited 3.54 s for rank 0", "rank 1 has waited 980 ms for rank 0"));
+  EXPECT_TRUE(again("rank 1 has waited 3.54 s for rank 0", "rank 1 has waited 3.54 s for rank 2"));
+}
+
 TEST(Supervision, TriesRefusedInputOnce) {
   for (const Exit exit : {Exit::No, Exit::WrongInput}) {
     Attempt refused = failed(0, 0, "data.text is missing", static_cast<int>(exit));
@@ -58,7 +68,7 @@ TEST(Supervision, PausesLongerWhileNoStepIsGained) {
   std::vector<Attempt> attempts;
   std::vector<Seconds> pauses;
   for (int i = 0; i < 9; ++i) {
-    attempts.push_back(failed(0, 2, "reason " + std::to_string(i)));
+    attempts.push_back(failed(0, 2, std::string("reason ") + static_cast<char>('a' + i)));
     pauses.push_back(decide(attempts, 99).pause);
   }
   EXPECT_EQ(pauses, (std::vector<Seconds>{1, 2, 4, 8, 16, 32, 60, 60, 60}));

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "failure.h"
 #include "files/megatron/data.h"
-#include "files/sentencepiece.h"
+#include "files/tokenizers/sentencepiece.h"
 #include "scratch.h"
 
 namespace penstock::cli {

@@ -37,7 +37,9 @@ TEST(NamedHosts, AreThoseOfAFile) {
   EXPECT_EQ(on_hosts(command, *named, {{"n3", 4}}), with_program({"mpirun", "--host", "n3:4", "-n", "4"}));
   scratch.write("hosts", "n1\nn2\n");
   const auto untold = named_hosts(command);
-  EXPECT_EQ(on_hosts(command, *untold, {{"n2", 0}}), with_program({"mpirun", "--host", "n2", "-n", "4"}));
+  EXPECT_EQ(on_hosts(command, *untold, {{"n2", 0}}), with_program({"mpirun", "--host", "n2:*", "-n", "4"}));
+  scratch.write("hosts", "n1\tslots=2\r\n\r\nn2 max_slots=9 slots = 3\r\n");
+  EXPECT_EQ(named_hosts(command)->hosts, (std::vector<NamedHost>{{"n1", 2}, {"n2", 3}}));
 }
 
 TEST(NamedHosts, AreNoneWhereNoneAreNamed) {

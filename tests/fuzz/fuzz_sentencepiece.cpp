@@ -2,7 +2,7 @@
 // Tokenizer models of SentencePiece, and a text's tokens.
 #include <stdexcept>
 
-#include "files/sentencepiece.h"
+#include "files/tokenizers/sentencepiece.h"
 #include "fuzz/driver.h"
 
 namespace penstock::files {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "failure.h"
-#include "files/byte_tokenizer.h"
+#include "files/tokenizers/byte_tokenizer.h"
 #include "scratch.h"
 #include "train/data/bigram.h"
 

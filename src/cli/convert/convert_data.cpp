@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/convert/byte_progress.h"
-#include "files/byte_tokenizer.h"
 #include "files/mapped_file.h"
 #include "files/megatron/loss_mask.h"
 #include "files/megatron/writer.h"
-#include "files/sentencepiece.h"
 #include "files/text_blocks.h"
+#include "files/tokenizers/byte_tokenizer.h"
+#include "files/tokenizers/sentencepiece.h"
 
 namespace penstock::cli {
 namespace {

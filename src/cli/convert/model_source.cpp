@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "files/byte_tokenizer.h"
 #include "files/run_files.h"
+#include "files/tokenizers/byte_tokenizer.h"
 #include "run/options.h"
 #include "run/settle.h"
 

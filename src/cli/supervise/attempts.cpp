@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "base/columns.h"
 #include "base/error.h"
@@ -58,13 +59,27 @@ double number_in(const Json& object, const char* key) {
   return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
 }
 
+// The reason without its numbers (bytes wanted, seconds waited, a file's), except those of ranks: equal for
+// failures that differ in nothing else.
+std::string kind_of(const std::string& reason) {
+  static const std::regex number("rank [0-9]+|[0-9]+([.][0-9]+)?( (us|ms|s|min|bytes|KiB|MiB|GiB|TiB)\\b)?");
+  std::string kind;
+  auto rest = reason.cbegin();
+  for (std::sregex_iterator found(reason.begin(), reason.end(), number), end; found != end; ++found) {
+    kind.append(rest, (*found)[0].first);
+    kind += found->str().starts_with("rank ") ? found->str() : "#";
+    rest = (*found)[0].second;
+  }
+  return kind.append(rest, reason.cend());
+}
+
 }  // namespace
 
 Decision decide(const std::vector<Attempt>& attempts, int restarts) {
   const Attempt& last = attempts.back();
   if (last.complained && is_final(last.exit_code)) return {.why = "the same input would be refused again"};
   const auto before = std::find_if(attempts.rbegin() + 1, attempts.rend(), [&](const Attempt& attempt) {
-    return attempt.last_step() == last.last_step() && attempt.reason == last.reason;
+    return attempt.last_step() == last.last_step() && kind_of(attempt.reason) == kind_of(last.reason);
   });
   if (before != attempts.rend())
     return {.why = "step " + std::to_string(last.last_step() + 1) + " has failed twice for the same reason"};

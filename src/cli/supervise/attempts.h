@@ -54,7 +54,8 @@ struct Decision {
 };
 
 // After the last of these attempts, which failed. Wrong input is not tried again, nor is a step that failed
-// twice for the same reason. Pauses double from a second to a minute while no step is gained.
+// twice for the same reason, its numbers aside. Pauses double from a second to a minute while no step is
+// gained.
 Decision decide(const std::vector<Attempt>& attempts, int restarts);
 
 // What became of the wall time.

@@ -29,7 +29,9 @@ namespace {
 
 constexpr std::string_view kOwnWord = "penstock: ";
 constexpr Seconds kFarewell = 5;  // of processes that the command has left
-constexpr int kLook = 200;        // ms between looks whether it has ended
+constexpr Seconds kEnding =
+    10;  // of a command one of whose ranks has failed: a launcher cut off from a host may not end
+constexpr int kLook = 200;  // ms between looks whether it has ended
 constexpr std::array kPassedOn{SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
 
 std::atomic<int> child_process = 0;
@@ -80,20 +82,43 @@ class Complaints {
   }
   // The first of a rank, whichever that was; else the last, since a run that goes well has remarks too.
   const std::string& reason() const { return of_rank_.empty() ? last_ : of_rank_; }
+  // When a rank first told of its failure, after which the command ends by itself; 0: none has.
+  Seconds failed_at() const { return failed_at_; }
 
  private:
   void note(const std::string& complaint) {
     last_ = complaint;
     static const std::regex by_rank("rank [0-9]+: (.*) \\([^()]*host [^()]*\\)");
     static const std::regex on_rank("rank [0-9]+[^:]*");
+    std::smatch found;
+    const bool failed = std::regex_match(complaint, found, by_rank);
+    if (failed && failed_at_ == 0) failed_at_ = steady_seconds();
     if (!of_rank_.empty()) return;
-    if (std::smatch found; std::regex_match(complaint, found, by_rank))
+    if (failed)
       of_rank_ = found[1];
     else if (std::regex_match(complaint, on_rank))
       of_rank_ = complaint;
   }
 
   std::string line_, last_, of_rank_;
+  Seconds failed_at_ = 0;
+};
+
+// Ends a command that should have ended by itself: politely, then for good.
+class LateChild {
+ public:
+  explicit LateChild(int child) : child_(child) {}
+  void look(Seconds failed_at) {
+    if (failed_at == 0) return;
+    const Seconds late = steady_seconds() - failed_at - kEnding;
+    if (late > 0 && !asked_) kill(child_, SIGTERM);
+    asked_ = late > 0;
+    if (late > kFarewell) kill(child_, SIGKILL);
+  }
+
+ private:
+  int child_;
+  bool asked_ = false;
 };
 
 // Only async-signal-safe calls. The error number goes to `failure`, which closes when the command starts.
@@ -177,6 +202,7 @@ void end_orphans() {
 int copy_complaints(int from, int child, Complaints& complaints) {
   int status = 0;
   bool ended = false, open = true;
+  LateChild late(child);
   std::array<char, 4096> buffer{};
   while (open || !ended) {
     pollfd ready{.fd = open ? from : -1, .events = POLLIN, .revents = 0};
@@ -189,6 +215,7 @@ int copy_complaints(int from, int child, Complaints& complaints) {
       open = count > 0;
     }
     if (!ended) ended = waitpid(child, &status, WNOHANG) == child;
+    if (!ended) late.look(complaints.failed_at());
     if (ended && !comes) break;  // what else has the pipe open is silent
   }
   return exit_code_of(status);

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <regex>
+#include <sstream>
 #include <string_view>
 
 #include "base/error.h"
@@ -61,23 +63,19 @@ std::vector<NamedHost> hosts_in_list(const std::string& list) {
   return hosts;
 }
 
-// "name slots=2", a line each; what begins with # is a remark.
+// "name slots=2", a line each, with any white space; what begins with # is a remark.
 std::vector<NamedHost> hosts_in_file(const std::string& path) {
+  static const std::regex told("(?:^|\\s)slots\\s*=\\s*(\\S*)");
   std::vector<NamedHost> hosts;
   const std::string text = files::read_text(path, kLongestHostFile);
   for (const std::string_view line : split(text, '\n')) {
-    std::vector<std::string> words;
-    for (const std::string_view word : split(line.substr(0, line.find('#')), ' ')) {
-      if (!word.empty()) words.emplace_back(word);
-    }
-    if (words.empty()) continue;
-    int slots = 0;
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      constexpr std::string_view key = "slots=";
-      if (words[i].starts_with(key))
-        slots = slots_in(words[i].substr(key.size()), path + ", host " + words[0]);
-    }
-    add(hosts, words.front(), slots);
+    std::istringstream words{std::string(line.substr(0, line.find('#')))};
+    std::string name, rest;
+    if (!(words >> name)) continue;
+    std::getline(words, rest);
+    std::smatch slots;
+    const bool tells = std::regex_search(rest, slots, told);
+    add(hosts, name, tells ? slots_in(slots[1], path + ", host " + name) : 0);
   }
   return hosts;
 }
@@ -132,7 +130,8 @@ RanksAsked ranks_asked(const Command& command) {
 std::string list_of(const std::vector<NamedHost>& hosts) {
   std::vector<std::string> entries;
   for (const NamedHost& host : hosts)
-    entries.push_back(host.slots > 0 ? host.name + ":" + std::to_string(host.slots) : host.name);
+    entries.push_back(host.name + ":" +
+                      (host.slots > 0 ? std::to_string(host.slots) : "*"));  // *: as many as it has
   return join(entries, ",");
 }
 

@@ -22,8 +22,8 @@ struct RunSource {
 // The run file that leads to the same run.
 std::string configuration_of(run::Options options);
 
-// Seconds that ranks wait for one another before the run file has been agreed upon: train.timeout, but no less
-// than hosts may take one after the other to load the program.
+// Seconds that ranks wait for one another before the run file has been agreed upon: train.timeout, but no
+// less than hosts may take one after the other to load the program.
 Seconds patience_at_start(const RunSource& source);
 
 // For this many ranks of one process; `ranks` becomes how many of them the run needs (resume.h). Throws

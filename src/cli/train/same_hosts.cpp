@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/program.h"
 #include "comm/launcher.h"
 #include "comm/texts.h"
 #include "files/atomic_file.h"
@@ -28,7 +29,7 @@ std::string this_rank(const comm::Communicator& world) {
 
 std::string build_of_this_program() {
   const files::MappedFile program("/proc/self/exe");
-  return files::checksum_text(files::checksum(program.text()));
+  return std::string(version()) + " (" + files::checksum_text(files::checksum(program.text())) + ")";
 }
 
 std::string new_token() {

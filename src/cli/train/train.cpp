@@ -261,8 +261,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
         if (world.rank() < needed) exit_code = train_as_world(flags, *part, place);
         world.set_timeout(0);  // those without work wait for the others
       },
-      [&](int rank, const std::exception& failure) { report_failure(rank, failure, place); },
-      patience);
+      [&](int rank, const std::exception& failure) { report_failure(rank, failure, place); }, patience);
   return exit_code;
 }
 

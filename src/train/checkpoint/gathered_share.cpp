@@ -47,8 +47,7 @@ void send_share(const FileShare& share, comm::World world) {
   });
 }
 
-void receive_share(files::PartedFile& file, int from, std::vector<std::byte>& buffer,
-                   comm::World world) {
+void receive_share(files::PartedFile& file, int from, std::vector<std::byte>& buffer, comm::World world) {
   std::int64_t count = 0;
   world->receive(comm::writable_bytes_of(count), from, kChannel).wait();
   if (count == 0) return;

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "files/byte_tokenizer.h"
+#include "files/tokenizers/byte_tokenizer.h"
 #include "run/data_shares.h"
 
 namespace penstock::train {

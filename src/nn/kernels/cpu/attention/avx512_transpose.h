@@ -22,7 +22,8 @@ PENSTOCK_AVX512_INLINE void transpose_block(__m512 (&rows)[16]) {
     x[i + 2] = _mm512_shuffle_ps(high[0], high[1], 0x44);
     x[i + 3] = _mm512_shuffle_ps(high[0], high[1], 0xEE);
   }
-  // Then quarters: column 4·q + i has its rows in the q-th quarters of x[i], x[4 + i], x[8 + i] and x[12 + i].
+  // Then quarters: column 4·q + i has its rows in the q-th quarters of x[i], x[4 + i], x[8 + i] and x[12 +
+  // i].
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     const __m512 even[2] = {_mm512_shuffle_f32x4(x[i], x[i + 4], 0x88),
@@ -44,7 +45,8 @@ inline PENSTOCK_AVX512 void transpose(const Word* rows, std::int64_t stride, std
       __m512 block[16];
 #pragma GCC unroll 16
       for (int i = 0; i < 16; ++i) {
-        block[i] = first + i < count ? _mm512_loadu_ps(rows + (first + i) * stride + at) : _mm512_setzero_ps();
+        block[i] =
+            first + i < count ? _mm512_loadu_ps(rows + (first + i) * stride + at) : _mm512_setzero_ps();
       }
       transpose_block(block);
 #pragma GCC unroll 16

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "files/byte_tokenizer.h"
+#include "files/tokenizers/byte_tokenizer.h"
 
 namespace penstock::files {
 

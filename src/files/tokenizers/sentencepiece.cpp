@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "files/sentencepiece.h"
+#include "files/tokenizers/sentencepiece.h"
 
 #include <sentencepiece_processor.h>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "files/mapped_file.h"
+#include "files/tokenizers/normalizer_check.h"
 
 namespace penstock::files {
 
@@ -19,6 +20,7 @@ SentencePiece::SentencePiece(std::string_view serialized, const std::string& ori
     throw InputError(origin + ": is no SentencePiece model" +
                      (status.ok() ? "" : ": " + printable(status.ToString(), 200)));
   }
+  check_normalizers(serialized, origin);
 }
 SentencePiece::~SentencePiece() = default;
 SentencePiece::SentencePiece(SentencePiece&&) noexcept = default;
