@@ -61,6 +61,7 @@ slimpipe() { python3 bench/slimpipe.py "$program"; }
 exchange() { python3 bench/exchange.py "$program"; }
 soak() { python3 tests/soak/soak.py "$program" ${quick:+10} "${options[@]}"; }
 demo() { python3 bench/demo.py; }
+startup() { python3 bench/startup.py "$program" ${quick:+1}; }
 fuzz() { if [ -n "$quick" ]; then ./dev fuzz --inputs 1000; else ./dev fuzz --inputs 1000000; fi; }
 pictures() {
   local show="$program show --schedule slimpipe -p 4 --format svg"
@@ -78,7 +79,7 @@ run() {
   mv "build/bench/$1.partial" "$kept/$1.txt"
 }
 
-names="generators simulate reality forecast reference_fit reference throughput plan python_border papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange demo pictures"
+names="generators simulate reality forecast reference_fit reference throughput plan python_border papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange demo startup pictures"
 asked="fuzz soak"  # hours: only by name
 wanted=""
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done

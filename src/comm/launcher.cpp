@@ -55,6 +55,10 @@ int launched_local_ranks() {
   return first_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1);
 }
 
+void prefer_shared_memory() {
+  if (launched_ranks() == launched_local_ranks()) ::setenv("OMPI_MCA_pml", "ob1", 0);
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";

@@ -91,6 +91,7 @@ class World {
 
 World::World(Seconds start_limit, FailureReport report)
     : start_limit_(start_limit), report_(std::move(report)) {
+  prefer_shared_memory();
   const CallLimit limit = limited("the start of MPI", start_limit_);
   int initialised = 0;
   MPI_Initialized(&initialised);

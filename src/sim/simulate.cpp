@@ -185,8 +185,7 @@ class Run {
       return false;
     }
     for (const std::uint32_t wait : device.list->after_of(op)) {
-      if (!device.log.holds(wait)) forgotten_ = true;
-      const Seconds end = device.log[wait].end;
+      const Seconds end = look_up(device, wait).end;
       if (end < 0) {
         device.blocker = wait;
         return false;
@@ -206,14 +205,13 @@ class Run {
       return start;
     }
     if (lane == Lane::Receive) {
-      receive(device, index, op);
+      receive(device, index, op, event);
       return start;
     }
     if (is_collective(op.kind) && !schedule::meeting_of(device.number, op).alone())
       return meet(device, index, op, lane, start);
-    const Seconds end = start + costs_.seconds(device.number, index, op);
-    end_alone(device, index, lane, end);
-    return end;
+    end_op(device, index, lane, event, start + costs_.seconds(device.number, index, op));
+    return event.end;
   }
 
   Seconds send(Device& device, std::uint32_t index, const Op& op, Seconds start) {
@@ -230,13 +228,13 @@ class Run {
     } else {
       const std::uint32_t receive = mailbox.waiting.front();
       mailbox.waiting.pop_front();
-      end_receive(peer, receive, {start, arrival});
+      end_receive(peer, look_up(peer, receive), {start, arrival});
       go_on_after(peer, receive);
     }
     return arrival;
   }
 
-  void receive(Device& device, std::uint32_t index, const Op& op) {
+  void receive(Device& device, std::uint32_t index, const Op& op, Event& event) {
     PeerLink& link = devices_[op.peer].link_to(device.number);
     Mailbox& mailbox = link.mailboxes[static_cast<std::size_t>(channel_of(op.kind))];
     if (mailbox.arrivals.empty()) {
@@ -244,7 +242,7 @@ class Run {
       ++device.open;
       return;
     }
-    end_receive(device, index, mailbox.arrivals.front());
+    end_receive(device, event, mailbox.arrivals.front());
     mailbox.arrivals.pop_front();
   }
 
@@ -259,28 +257,31 @@ class Run {
     }
     for (const auto& [number, waiting] : meeting.here) {
       Device& other = devices_[number];
-      other.log[waiting].start = meeting.start;
+      Event& event = look_up(other, waiting);
+      event.start = meeting.start;
       other.ready[static_cast<int>(lane)] = meeting.end();
-      end_alone(other, waiting, lane, meeting.end());
+      end_op(other, waiting, lane, event, meeting.end());
       if (number != device.number) go_on_after(other, waiting);
     }
     return meeting.end();
   }
 
-  // Ends an op of another lane than those of messages.
-  void end_alone(Device& device, std::uint32_t index, Lane lane, Seconds end) {
-    if (!device.log.holds(index)) forgotten_ = true;
-    Event& event = device.log[index];
+  // Not of a transfer.
+  void end_op(Device& device, std::uint32_t index, Lane lane, Event& event, Seconds end) {
     device.log.set_end(event, end);
     if (lane == Lane::Compute) device.log.computed(index, event);
   }
 
-  // A receive's, when it is posted and its message is there.
-  void end_receive(Device& device, std::uint32_t index, const Event& message) {
-    if (!device.log.holds(index)) forgotten_ = true;
-    Event& event = device.log[index];
+  // When the receive is posted and its message is there.
+  void end_receive(Device& device, Event& event, const Event& message) {
     device.log.set_end(event, std::max(event.start, message.end));
     device.log.departed(event, message.start);
+  }
+
+  // Of an op that began earlier.
+  Event& look_up(Device& device, std::uint32_t index) {
+    if (!device.log.holds(index)) forgotten_ = true;
+    return device.log[index];
   }
 
   // An op has ended that others of the device may have waited for.

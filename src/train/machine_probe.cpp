@@ -23,7 +23,7 @@ run::Machine probe_machine(int threads) {
 
 Flops measure_matmul_rate(model::Precision precision) {
   constexpr std::int64_t least = 128, greatest = 1024;
-  constexpr Seconds long_enough = 0.02, budget = 0.1;
+  constexpr Seconds long_enough = 0.02, budget = 0.04;
   const auto type = precision == model::Precision::BF16  ? at::kBFloat16
                     : precision == model::Precision::F32 ? at::kFloat
                                                          : at::kDouble;

@@ -63,8 +63,6 @@ class Run {
     }
     machine_flops_ = control.machine_flops > 0 ? control.machine_flops : measure_matmul_rate(run.precision);
     world_->all_reduce(&machine_flops_, 1, comm::Type::F64, comm::Reduction::Sum);
-    if (directory_ && data_.is_text() && data_.evaluation_batches() > 0)
-      summary_.bigram_loss = bigram_loss(data_);
   }
 
   RunOutcome carry_out() {
@@ -300,6 +298,7 @@ class Run {
   }
 
   void summarise(const std::vector<BytesByCategory>& measured) {
+    if (data_.is_text() && data_.evaluation_batches() > 0) summary_.bigram_loss = bigram_loss(data_);
     summary_.steps = steps();
     summary_.tokens = tokens_;
     summary_.tokens_per_second = static_cast<double>(tokens_ - tokens_before_) / summary_.wall_s;
