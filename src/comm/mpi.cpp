@@ -23,7 +23,6 @@
 
 namespace penstock::comm {
 namespace {
-
 constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, to make progress visible
 constexpr Seconds farewell_time = 4;           // for busy ranks to receive a failure
 constexpr Seconds short_farewell = 1;          // of a rank that has waited in vain: so have the others
