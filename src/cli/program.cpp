@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/held_signals.h"
 #include "cli/standard_streams.h"
 #include "cli/tell.h"
 
@@ -86,6 +87,11 @@ int parse_and_carry_out(CLI::App& program, const Exit& exit_code, int argc, char
   return stop_parsing(program, stop);
 }
 
+bool answers_user_signals(int argc, char** argv) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  return command == "train" || command == "supervise";
+}
+
 }  // namespace
 
 const char* version() { return PENSTOCK_VERSION; }
@@ -93,7 +99,8 @@ const char* version() { return PENSTOCK_VERSION; }
 int run(int argc, char** argv) {
   occupy_closed_streams();
   prctl(PR_SET_NAME, "penstock");  // what ps and killall call it, also as penstock-compute
-  std::signal(SIGXFSZ, SIG_IGN);   // writes past a limit of file size then fail as on a full disk
+  if (answers_user_signals(argc, argv)) hold_user_signals();
+  std::signal(SIGXFSZ, SIG_IGN);  // writes past a limit of file size then fail as on a full disk
   CLI::App program(
       "Trains long-context transformers with pipelines of sequence slices, and tells beforehand how long a "
       "run takes and how much memory it needs.",

@@ -29,19 +29,26 @@ namespace penstock::comm {
 
 // Thrown on the ranks that did not fail: "rank 2 failed: <its reason>".
 struct PeerFailure : RunError {
-  PeerFailure(int rank_of_world, const std::string& reason)
-      : RunError("rank " + std::to_string(rank_of_world) + " failed: " + reason), rank(rank_of_world) {}
+  PeerFailure(int rank_of_world, const std::string& its_reason)
+      : PeerFailure("rank " + std::to_string(rank_of_world), rank_of_world, its_reason, false) {}
   int rank;
 
   // The same failure, noticed during `work` of this rank. The first work that is named stays.
   PeerFailure during(const std::string& work) const {
-    return noticed_ ? *this : PeerFailure(what() + (" (noticed during " + work + ")"), rank, true);
+    return noticed_ ? *this : PeerFailure(name_, rank, reason_ + " (noticed during " + work + ")", true);
   }
+  // The same failure of the rank, called by a longer name.
+  PeerFailure of(const std::string& name) const { return {name, rank, reason_, noticed_}; }
 
  private:
-  PeerFailure(const std::string& text, int rank_of_world, bool noticed)
-      : RunError(text), rank(rank_of_world), noticed_(noticed) {}
+  PeerFailure(const std::string& name, int rank_of_world, const std::string& reason, bool noticed)
+      : RunError(name + " failed: " + reason),
+        rank(rank_of_world),
+        name_(name),
+        reason_(reason),
+        noticed_(noticed) {}
 
+  std::string name_, reason_;
   bool noticed_ = false;
 };
 

@@ -41,9 +41,10 @@ void write_in_parts(std::span<const std::byte> bytes, const std::string& path, W
 }  // namespace
 
 int FileSystem::open(const std::string& path, OpenFor purpose) {
-  constexpr std::array kStart{O_TRUNC, O_APPEND, 0, O_APPEND | O_EXCL};
-  const int start = kStart.at(static_cast<std::size_t>(purpose));
-  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | start, 0666);
+  constexpr std::array kHow{O_WRONLY | O_TRUNC, O_WRONLY | O_APPEND, O_WRONLY, O_WRONLY | O_APPEND | O_EXCL,
+                            O_RDWR | O_TRUNC};
+  const int how = kHow.at(static_cast<std::size_t>(purpose));
+  return ::open(path.c_str(), how | O_CREAT | O_CLOEXEC, 0666);
 }
 
 ssize_t FileSystem::write(int descriptor, std::span<const std::byte> bytes) {

@@ -11,9 +11,9 @@
 
 namespace penstock::files {
 
-// Truncate the file, append to it, overwrite parts of it, or append to one that must not be there yet
-// (EEXIST).
-enum class OpenFor : std::uint8_t { Writing, Appending, Parts, New };
+// Truncate the file, append to it, overwrite parts of it, append to one that must not be there yet (EEXIST),
+// or truncate it to map it for reading and writing.
+enum class OpenFor : std::uint8_t { Writing, Appending, Parts, New, Mapping };
 
 // The real file system. Calls return -1 and set errno on failure, as the system's do. Any thread.
 class FileSystem {

@@ -47,7 +47,7 @@ class Run {
         part_{run.mesh.coordinates_of(world.rank()).data, run.mesh.data},
         trainer_(run, world, control.profile, control.recorder),
         resident_(trainer_.ledger(), world),
-        rank_times_(world_) {
+        rank_times_(world_, run.mesh) {
     start_.emplace();
     if (control_.resumed) {
       go_on_from(*control_.resumed);
@@ -146,7 +146,7 @@ class Run {
     kept_.keep(number, trainer_, report.documents.has_value());
     const std::optional<RankTimes> times = rank_times_.note(trainer_.time_of_work());
     if (times && directory_) {
-      for (const std::string& slow : rank_times_.newly_slow(*times, run_.mesh))
+      for (const std::string& slow : rank_times_.newly_slow(*times))
         observer_.say(slow + "; penstock plan --from " + directory_->path() + " proposes layers for it");
     }
     watch_for_numbers(number, report);

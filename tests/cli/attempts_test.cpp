@@ -135,10 +135,25 @@ TEST(Supervision, ReadsTheLastStartOfMetrics) {
 }
 
 TEST(Supervision, TellsTheUseOfTimeInTheSummary) {
-  const std::string summary = with_time_use("{\"steps\": 6}", {failed(0, 6, "a", 0)});
+  const std::string summary = with_time_use("{\"steps\": 6}", to_json({failed(0, 6, "a", 0)}));
   EXPECT_NE(summary.find("\"steps\": 6"), std::string::npos);
   EXPECT_NE(summary.find("\"productive_s\": 6.0"), std::string::npos) << summary;
-  EXPECT_EQ(with_time_use("no JSON", {}), "no JSON");
+  EXPECT_NE(summary.find("\"attempts\": 1"), std::string::npos) << summary;
+  EXPECT_EQ(with_time_use("no JSON", to_json({})), "no JSON");
+  EXPECT_EQ(with_time_use("{}", "no JSON"), "{}");
+}
+
+TEST(Supervision, KeepsTheAttemptsOfAnEarlierSupervision) {
+  const std::string first = to_json({failed(0, 6, "a"), failed(4, 8, "b")});
+  const std::string both = to_json({failed(8, 10, "c", 0)}, first);
+  EXPECT_EQ(both.find(first.substr(0, first.find("\"time\"")).substr(0, first.find("\n ]"))), 0) << both;
+  for (const char* reason : {"\"a\"", "\"b\"", "\"c\""})
+    EXPECT_NE(both.find(reason), std::string::npos) << both;
+  const std::string summary = with_time_use("{}", both);
+  EXPECT_NE(summary.find("\"attempts\": 3"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("\"productive_s\": 10.0"), std::string::npos) << summary;
+  EXPECT_EQ(to_json({failed(0, 6, "a")}, "no JSON"), to_json({failed(0, 6, "a")}));
+  EXPECT_EQ(to_json({failed(0, 6, "a")}, "{\"attempts\": 3, \"time\": []}"), to_json({failed(0, 6, "a")}));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ TEST(SupervisedCommand, TellsItsExitCodeAndTheFirstRanksComplaint) {
 
 // As mpirun that is cut off from a host: it takes no notice of SIGTERM and waits for what never comes.
 TEST(SupervisedCommand, IsEndedWhereARankHasFailedAndItGoesOn) {
-  const ChildEnd end =
-      run_shell("trap '' TERM; echo 'penstock: rank 0: the link is down (p = 0, host a)' >&2; exec sleep 3600");
+  const ChildEnd end = run_shell(
+      "trap '' TERM; echo 'penstock: rank 0: the link is down (p = 0, host a)' >&2; exec sleep 3600");
   EXPECT_EQ(end.exit_code, 128 + 9);
   EXPECT_EQ(end.complaint, "the link is down");
 }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cli/run_program.h"
+#include "comm/launcher.h"
 
 namespace penstock::testing {
 namespace {
@@ -49,6 +50,12 @@ class LongRun {
   std::vector<int> ranks_;
 };
 
+// As the others call a rank of two devices.
+std::string named(int rank) {
+  const std::string number = std::to_string(rank);
+  return "rank " + number + " (p" + number + ", host " + comm::host_name() + ")";
+}
+
 void expect_failure(const Ending& ending, const Arguments& says) {
   EXPECT_EQ(ending.exit_code, 3) << ending.err;
   auto lines = ending.complaints();
@@ -74,8 +81,8 @@ void expect_full_disk_named(std::size_t rank, const Arguments& says, const std::
 }
 
 TEST(FailingRank, WhoseDiskIsFullIsNamedByTheOthers) {
-  expect_full_disk_named(0, {"rank 0: ", "rank 1: rank 0 failed: "}, "");
-  expect_full_disk_named(1, {"rank 0: rank 1 failed: ", "rank 1: "}, ".safetensors");
+  expect_full_disk_named(0, {"rank 0: ", "rank 1: " + named(0) + " failed: "}, "");
+  expect_full_disk_named(1, {"rank 0: " + named(1) + " failed: ", "rank 1: "}, ".safetensors");
 }
 
 // With a checkpoint in every step, the rank stops in the midst of one or of a step.
@@ -86,8 +93,8 @@ void expect_named_when_time_is_up(const std::string& checkpoint_every, const std
   kill(run.ranks()[1], SIGSTOP);
   const Ending ending = run.end();
   // mpirun wakes the stopped rank before it ends it; that rank may or may not come to repeat the message.
-  Arguments says{"rank 0: ", "rank 1 does not answer: "};
-  if (ending.complaints().size() > says.size()) says.emplace_back("rank 1: rank 0 failed: ");
+  Arguments says{"rank 0: ", named(1) + " does not answer: "};
+  if (ending.complaints().size() > says.size()) says.push_back("rank 1: " + named(0) + " failed: ");
   expect_failure(ending, says);
   EXPECT_EQ(ending.complaints().front().find(says[1]), 0) << ending.err;
   EXPECT_NE(ending.err.find("waited 2.00 s for the message "), std::string::npos) << ending.err;
@@ -134,9 +141,9 @@ TEST(FailingRank, BeforeTheFirstStepEndsAll) {
     fs::create_directory(scratch / "run");
     fs::create_symlink(scratch / "nowhere/metrics.jsonl", scratch / "run/metrics.jsonl");
     const std::string why = "metrics.jsonl cannot be written: No such file or directory";
-    expect_failure(
-        run_in(scratch, mpirun),
-        mpirun ? Arguments{"rank 0: " + scratch / "run/" + why, "rank 1: rank 0 failed: "} : Arguments{why});
+    expect_failure(run_in(scratch, mpirun), mpirun ? Arguments{"rank 0: " + scratch / "run/" + why,
+                                                               "rank 1: " + named(0) + " failed: "}
+                                                   : Arguments{"rank 0: " + scratch / "run/" + why});
   }
 }
 
@@ -145,9 +152,9 @@ TEST(FailingRank, AfterTheLastStepEndsAll) {
     const Scratch scratch;
     fs::create_directories(scratch / "run/weights.safetensors");
     const std::string why = "weights.safetensors cannot be renamed to its name: ";
-    expect_failure(
-        run_in(scratch, mpirun),
-        mpirun ? Arguments{"rank 0: " + scratch / "run/" + why, "rank 1: rank 0 failed: "} : Arguments{why});
+    expect_failure(run_in(scratch, mpirun), mpirun ? Arguments{"rank 0: " + scratch / "run/" + why,
+                                                               "rank 1: " + named(0) + " failed: "}
+                                                   : Arguments{"rank 0: " + scratch / "run/" + why});
   }
 }
 
@@ -156,7 +163,8 @@ TEST(FailingRank, WithNumbersThatAreNotFiniteGivesUpAfterThreeSteps) {
     const Scratch scratch;
     const Ending ending = run_in(scratch, mpirun, {"--train.lr", "1e38", "--train.warmup_steps", "0"});
     const std::string why = "three steps in a row had a loss or gradient that is not finite";
-    expect_failure(ending, mpirun ? Arguments{"rank 0: " + why, "rank 1: " + why} : Arguments{why});
+    expect_failure(ending, mpirun ? Arguments{"rank 0: " + why, "rank 1: " + why} : Arguments{": " + why});
+    EXPECT_NE(ending.complaints()[0].find(", host " + comm::host_name() + ")"), std::string::npos);
     EXPECT_NE(ending.err.find("no checkpoint was written before"), std::string::npos) << ending.err;
   }
 }

@@ -41,7 +41,7 @@ TEST(HostMemory, OfAllRanksOnAHostIsTheLimit) {
   EXPECT_EQ(both, run.predicted[0].total() + run.predicted[1].total());
   EXPECT_EQ(one, std::max(run.predicted[0].total(), run.predicted[1].total()));
   EXPECT_EQ(refusal(run, 2, both), "");
-  EXPECT_TRUE(refusal(run, 2, both - 1).starts_with("the 2 ranks on this host would need "));
+  EXPECT_TRUE(refusal(run, 2, both - 1).starts_with("the 2 ranks on this host ("));
   EXPECT_EQ(refusal(run, 1, one), "") << "ranks on other hosts do not count";
   run::Options unchecked = options_of();
   unchecked.train.memory_check = "off";
@@ -92,7 +92,7 @@ TEST(HostMemory, OfARunThatCannotFitIsRefusedBeforeAnythingIsWritten) {
       EXPECT_EQ(ending.exit_code, 1) << ending.err;
       EXPECT_TRUE(ending.out.starts_with("memory    peak of each device")) << ending.out;
       ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
-      EXPECT_TRUE(ending.complaints()[0].starts_with("the 2 ranks on this host would need ")) << ending.err;
+      EXPECT_TRUE(ending.complaints()[0].starts_with("the 2 ranks on this host (")) << ending.err;
       EXPECT_FALSE(std::filesystem::exists(scratch / "run"));
     }
   }

@@ -27,6 +27,20 @@ TEST(NamedHosts, AreThoseOfALine) {
             with_program({"/usr/bin/mpirun", "-np", "3", "--host", "a:2,c:1"}));
 }
 
+TEST(NamedHosts, AreThoseOfAllLines) {
+  const Command command = with_program({"mpirun", "--host", "a:2,b", "-np", "4", "-H", "c,a"});
+  const auto named = named_hosts(command);
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->hosts, (std::vector<NamedHost>{{"a", 3}, {"b", 1}, {"c", 1}}));
+  EXPECT_EQ(on_hosts(command, *named, {{"a", 3}, {"c", 1}}),
+            with_program({"mpirun", "--host", "a:3,c:1", "-np", "4"}));
+  const Scratch scratch;
+  scratch.write("hosts", "a slots=2\nb slots=2\n");
+  const auto filtered =
+      named_hosts(with_program({"mpirun", "--hostfile", scratch / "hosts", "--host", "b:2"}));
+  EXPECT_EQ(filtered->hosts, (std::vector<NamedHost>{{"b", 2}})) << "as mpirun understands it";
+}
+
 TEST(NamedHosts, AreThoseOfAFile) {
   const Scratch scratch;
   scratch.write("hosts", "# all\nn1 slots=4 max_slots=9\n\n n2  slots=4 # far\nn3 slots=4\n");
@@ -37,7 +51,9 @@ TEST(NamedHosts, AreThoseOfAFile) {
   EXPECT_EQ(on_hosts(command, *named, {{"n3", 4}}), with_program({"mpirun", "--host", "n3:4", "-n", "4"}));
   scratch.write("hosts", "n1\nn2\n");
   const auto untold = named_hosts(command);
-  EXPECT_EQ(on_hosts(command, *untold, {{"n2", 0}}), with_program({"mpirun", "--host", "n2:*", "-n", "4"}));
+  const Command left = on_hosts(command, *untold, {{"n2", 0}});
+  EXPECT_EQ(left, with_program({"mpirun", "--host", "n2:*", "-n", "4"}));
+  EXPECT_EQ(named_hosts(left)->hosts, (std::vector<NamedHost>{{"n2", 0}}));
   scratch.write("hosts", "n1\tslots=2\r\n\r\nn2 max_slots=9 slots = 3\r\n");
   EXPECT_EQ(named_hosts(command)->hosts, (std::vector<NamedHost>{{"n1", 2}, {"n2", 3}}));
 }

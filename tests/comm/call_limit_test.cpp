@@ -17,7 +17,8 @@ TEST(CallLimit, EndsTheProcessOfACallThatDoesNotReturn) {
         const CallLimit limit("the start of MPI", 0.05, tell);
         ::sleep(60);
       },
-      testing::ExitedWithCode(3), "the start of MPI has taken 50.* ms: the process of another rank is stopped");
+      testing::ExitedWithCode(3),
+      "the start of MPI has taken 50.* ms: the process of another rank is stopped");
 }
 
 TEST(CallLimit, LetsACallThatReturnsGoOn) {

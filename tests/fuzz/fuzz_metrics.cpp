@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "base/text.h"
+#include "cli/plan/rank_times.h"
 #include "cli/report/run_record.h"
 #include "cli/supervise/attempts.h"
 #include "fuzz/driver.h"
@@ -23,7 +24,9 @@ void take(std::string_view input) {
   if (!recorded.start.steps.empty() && recorded.start.steps.back().step != recorded.last_step)
     throw std::logic_error("the last step is of no start");
   const Attempt attempt{.seconds = 1, .steps = recorded.start.steps};
-  to_json({attempt, attempt});
+  with_time_use(std::string(input), to_json({attempt, attempt}, std::string(input)));
+  const RankTimes times = times_in_metrics(input, "fuzz");
+  if (times && times->empty() && input.find("[]") == input.npos) throw std::logic_error("times of no rank");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// summary.json, as the report reads it.
+// summary.json, as the report and plan --from read it.
+#include "cli/plan/rank_times.h"
 #include "cli/report/run_record.h"
 #include "fuzz/driver.h"
 
@@ -8,6 +9,7 @@ namespace {
 void take(std::string_view input) {
   penstock::report::Run run;
   penstock::cli::add_summary(input, "fuzz", run);
+  penstock::cli::times_in_summary(input, "fuzz");
 }
 
 }  // namespace

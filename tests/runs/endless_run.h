@@ -76,8 +76,9 @@ class EndlessRun {
 inline bool is_named(const Ending& ending, std::size_t rank, const Arguments& collectives) {
   const std::string culprit = "rank " + std::to_string(rank);
   return std::ranges::any_of(ending.complaints(), [&](const std::string& line) {
-    return line.find(culprit + " failed: its process is gone") != std::string::npos ||
-                   line.find("is " + culprit + " stuck?") != std::string::npos
+    const bool gone = line.find(culprit + " (") != std::string::npos &&
+                      line.find(") failed: its process is gone") != std::string::npos;
+    return gone || line.find("is " + culprit + " stuck?") != std::string::npos
                ? std::ranges::any_of(
                      collectives,
                      [&](const std::string& name) { return line.find(name) != std::string::npos; })

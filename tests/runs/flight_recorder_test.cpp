@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "comm/launcher.h"
 #include "runs/endless_run.h"
 
 namespace penstock::testing {
@@ -32,7 +33,9 @@ TEST(FlightRecorder, NamesAStoppedRankFirst) {
     run.stop(stopped);
     const Ending ending = run.end();
     EXPECT_EQ(ending.exit_code, 3) << ending.err;
-    const std::string silent = "rank " + std::to_string(stopped) + " does not answer: its process is stopped";
+    const std::string number = std::to_string(stopped);
+    const std::string silent = "rank " + number + " (p" + number + ", host " + comm::host_name() +
+                               ") does not answer: its process is stopped";
     ASSERT_FALSE(ending.complaints().empty()) << ending.err;
     EXPECT_EQ(ending.complaints().front().find(silent), 0) << ending.err;
     EXPECT_EQ(first_line(run.file("positions.txt")).find(silent), 0);

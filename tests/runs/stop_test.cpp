@@ -3,7 +3,10 @@
 // with.
 #include <gtest/gtest.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "cli/run_program.h"
@@ -78,6 +81,42 @@ TEST(Stop, ByASignalThatMpirunForwards) {
   kill(run.process(), SIGUSR1);
   run.expect_good_end();
   run.expect_good_resume();
+}
+
+// Whether the signal would wait.
+bool is_held(int process, int number) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  const std::string key = "SigBlk:";
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(key)) return (std::stoull(line.substr(key.size()), nullptr, 16) >> (number - 1)) & 1;
+  }
+  return false;
+}
+
+// In the first milliseconds, when neither LibTorch nor the run file is there.
+TEST(Stop, BySignalsBeforeTheRunCanAnswer) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  for (const auto& [number, says] :
+       {std::pair{SIGUSR1, "stopped   after step "}, {SIGUSR2, "trained   5 steps"}}) {
+    for (const bool supervised : {false, true}) {
+      SCOPED_TRACE(std::string(strsignal(number)) + (supervised ? ", supervised" : ""));
+      Arguments words = with_threads(2, {"train", scratch / "run.toml", "--output.dir", scratch / says});
+      if (supervised) words.insert(words.begin(), {PENSTOCK_PROGRAM, "supervise", "--"});
+      std::filesystem::remove_all(scratch / says);
+      RunningProgram program(words);
+      const Seconds until = seconds_now() + 10;
+      while (!is_held(program.process(), number) && seconds_now() < until) usleep(100);
+      kill(program.process(), number);
+      const Ending ending = program.wait(60);
+      if (supervised && number == SIGUSR1) {  // the command may be asked before it can answer
+        EXPECT_TRUE(ending.exit_code == 0 || ending.exit_code == 3) << ending.err;
+        continue;
+      }
+      EXPECT_EQ(ending.exit_code, 0) << ending.err;
+      EXPECT_NE(ending.out.find(says), std::string::npos) << ending.out;
+    }
+  }
 }
 
 TEST(Stop, OfAllWhenOneRankIsAsked) {

@@ -90,10 +90,42 @@ TEST_F(SupervisedRun, RefusesWhatNoAttemptCanChange) {
     EXPECT_NE(ending.err.find(part), std::string::npos) << ending.err;
   };
   refused(supervised(with_threads(2, arguments("x", {"--train.steps", "-1"}))), "train.steps");
-  refused(supervised(with_threads(2, arguments("x", {"--data.text", "none.txt"}))), "gives up");
+  refused(supervised(with_threads(2, arguments("x", {"--data.text", "none.txt"}))), "none.txt");
   refused(supervised({"true"}), "trains no run file");
   refused(supervised({"no-such-program", "train", scratch_ / "run.toml"}), "cannot be started");
   refused({PENSTOCK_PROGRAM, "supervise"}, "command");
+}
+
+TEST_F(SupervisedRun, TellsARefusalOnce) {
+  scratch_.write("run.txt", small_run_file(scratch_));  // whatever its name
+  Arguments words = arguments("x", {});
+  words[1] = scratch_ / "run.txt";
+  const Ending ending = run_program(supervised(with_mpirun(3, words)));
+  EXPECT_EQ(ending.exit_code, 2) << ending.err;
+  ASSERT_EQ(ending.complaints().size(), 1) << ending.err;
+  EXPECT_NE(ending.complaints()[0].find("3 ranks"), std::string::npos) << ending.err;
+}
+
+// Of both supervisions, in the attempts and in the summary.
+TEST_F(SupervisedRun, KeepsTheAttemptsOfTheSupervisionBefore) {
+  const auto steps = [&](const char* count) {
+    const Ending ending =
+        run_program(supervised(with_threads(2, arguments("run", {"--train.steps", count}))));
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  };
+  steps("4");
+  const auto before = attempts_of("run");
+  steps("8");
+  steps("8");  // all are done
+  const auto told = attempts_of("run");
+  ASSERT_EQ(told["attempts"].size(), 3) << told;
+  EXPECT_EQ(told["attempts"][0], before["attempts"][0]);
+  EXPECT_EQ(told["attempts"][1]["resumed_from_step"], 4);
+  EXPECT_EQ(told["attempts"][1]["last_step"], 8);
+  EXPECT_GT(told["time"]["productive_s"].get<double>(), before["time"]["productive_s"].get<double>());
+  const auto summary = nlohmann::json::parse(scratch_.read("run/summary.json"));
+  EXPECT_EQ(summary["attempts"], 3);
+  EXPECT_EQ(summary["time"], told["time"]);
 }
 
 // The user's request to end goes to the run, which leaves a checkpoint, and ends the supervision.

@@ -25,12 +25,18 @@ using train::Positions;
 constexpr int kChannel = 3;
 
 Position at_work(int rank, Seconds seconds) {
-  return {.rank = rank,
-          .host = "n" + std::to_string(rank),
-          .place = "p" + std::to_string(rank),
-          .step = 7,
-          .work = "1F2",
-          .working = seconds};
+  return {.rank = rank, .step = 7, .work = "1F2", .working = seconds};
+}
+
+comm::RankNames names_of(std::size_t ranks) {
+  comm::RankNames names;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    names.push_back({"p" + std::to_string(rank), "n" + std::to_string(rank)});
+  return names;
+}
+
+std::string culprit(const Positions& positions) {
+  return train::culprit(positions, names_of(positions.size()));
 }
 
 Position waiting(int rank, int peer, Seconds seconds, bool sending = false) {
@@ -41,35 +47,42 @@ Position waiting(int rank, int peer, Seconds seconds, bool sending = false) {
 
 TEST(Culprit, IsARankThatDoesNotAnswer) {
   const Positions positions{waiting(0, 1, 9), waiting(1, 2, 8), std::nullopt};
-  EXPECT_EQ(train::culprit(positions),
-            "rank 2 does not answer: its process is stopped, or its host is lost; rank 0 (p0, n0) has waited "
+  EXPECT_EQ(culprit(positions),
+            "rank 2 (p2, host n2) does not answer: its process is stopped, or its host is lost; rank 0 (p0, "
+            "host n0) has waited "
             "9.00 s for rank 1, rank 1 for rank 2");
-  EXPECT_EQ(train::culprit({at_work(0, 0.1), std::nullopt}),
-            "rank 1 does not answer: its process is stopped, or its host is lost");
+  EXPECT_EQ(culprit({at_work(0, 0.1), std::nullopt}),
+            "rank 1 (p1, host n1) does not answer: its process is stopped, or its host is lost");
 }
 
 TEST(Culprit, IsARankThatWaitsForNobody) {
   const Positions positions{waiting(0, 2, 9), waiting(1, 0, 12), at_work(2, 40)};
-  EXPECT_EQ(
-      train::culprit(positions),
-      "rank 2 (p2, n2) waits for no other: for 40.0 s it has been at 1F2 of step 7; rank 1 (p1, n1) has "
-      "waited 12.0 s for rank 0, rank 0 for rank 2");
+  EXPECT_EQ(culprit(positions),
+            "rank 2 (p2, host n2) waits for no other: for 40.0 s it has been at 1F2 of step 7; rank 1 (p1, "
+            "host n1) has "
+            "waited 12.0 s for rank 0, rank 0 for rank 2");
 }
 
 TEST(Culprit, IsAMessageThatWasSentAndHasNotArrived) {
   Positions positions{waiting(0, 1, 9), waiting(1, 0, 8)};
   positions[1]->passed = {{0, kChannel, 5, 0}};
   positions[0]->passed = {{1, kChannel, 0, 4}, {1, kChannel + 1, 0, 9}};
-  EXPECT_EQ(train::culprit(positions),
-            "a message on channel 3 from rank 1 (p1, n1) to rank 0 was sent and has not arrived; rank 0 (p0, "
-            "n0) has waited 9.00 s for rank 1");
+  EXPECT_EQ(
+      culprit(positions),
+      "a message on channel 3 from rank 1 (p1, host n1) to rank 0 was sent and has not arrived; rank 0 (p0, "
+      "host n0) has waited 9.00 s for rank 1");
   positions[0]->passed[0].received = 5;
-  EXPECT_EQ(train::culprit(positions),
-            "each waits for the next; rank 0 (p0, n0) has waited 9.00 s for rank 1, rank 1 for rank 0");
+  EXPECT_EQ(culprit(positions),
+            "each waits for the next; rank 0 (p0, host n0) has waited 9.00 s for rank 1, rank 1 for rank 0");
+}
+
+TEST(Positions, NameARankThatDoesNotAnswer) {
+  const std::string table = train::print_positions({waiting(0, 1, 9), std::nullopt}, names_of(2));
+  EXPECT_NE(table.find("   1  n1    p1        -  does not answer"), std::string::npos) << table;
 }
 
 TEST(Culprit, IsNobodyWhileAllMove) {
-  EXPECT_EQ(train::culprit({waiting(0, 1, 0.2), at_work(1, 3)}), "no rank has waited longer than 1.00 s");
+  EXPECT_EQ(culprit({waiting(0, 1, 0.2), at_work(1, 3)}), "no rank has waited longer than 1.00 s");
 }
 
 TEST(Position, IsReadAsItWasWritten) {
@@ -102,8 +115,7 @@ Told told_by(int ranks, const std::function<void(comm::Communicator&, train::Fli
     world.set_timeout(1.5);
     train::FlightRecorder recorder({.directory = scratch.path(),
                                     .rank = world.rank(),
-                                    .ranks = ranks,
-                                    .place = "p" + std::to_string(world.rank()),
+                                    .names = names_of(static_cast<std::size_t>(ranks)),
                                     .tell =
                                         [&](const std::string& text) {
                                           const std::lock_guard lock(mutex);
@@ -203,11 +215,13 @@ TEST(FlightRecorder, AnswersAUserWhileTheRunGoesOn) {
   std::mutex mutex;
   std::vector<std::string> texts;
   comm::run_ranks(2, [&](comm::Communicator& world) {
-    train::FlightRecorder recorder(
-        {.directory = scratch.path(), .rank = world.rank(), .ranks = 2, .tell = [&](const std::string& text) {
-           const std::lock_guard lock(mutex);
-           texts.push_back(text);
-         }});
+    train::FlightRecorder recorder({.directory = scratch.path(),
+                                    .rank = world.rank(),
+                                    .names = names_of(2),
+                                    .tell = [&](const std::string& text) {
+                                      const std::lock_guard lock(mutex);
+                                      texts.push_back(text);
+                                    }});
     world.barrier();
     if (world.rank() == 0) scratch.write("where", "");
     const auto told = [&] {

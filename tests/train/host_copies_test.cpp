@@ -10,12 +10,14 @@
 
 #include "base/error.h"
 #include "comm/single.h"
+#include "comm/threads.h"
 #include "failure.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
 #include "train/checkpoint/state_copy.h"
 #include "train/checkpoint/state_shares.h"
 #include "train/saved_run.h"
+#include "write_path.h"
 
 namespace penstock::testing {
 namespace {
@@ -160,6 +162,95 @@ TEST(HostCopies, NameTheFolderThatHasNoRoom) {
               copied_steps(plan_of(1, 1, 1, "off"), memory / "file/copies", 1, 1);
             }).find("train.buddy_dir names the folder"),
             std::string::npos);
+}
+
+// What a run before has left is there whichever call fails, or what is newer.
+TEST(HostCopies, LoseNothingWhicheverCallFails) {
+  const run::Run run = plan_of(1, 1, 2, "off");
+  const auto write = [&](const Scratch& memory) { copied_steps(run, memory / "copies", 1, 2); };
+  int calls = 0;
+  {
+    const Scratch memory;
+    copied_steps(run, memory / "copies", 1, 1);
+    const FaultyFiles counting;
+    write(memory);
+    calls = counting.calls();
+  }
+  ASSERT_GT(calls, 4) << "two slots of each rank, at least";
+  for (const InjectedFault& fault : kInjectedFaults) {
+    int failures = 0;
+    for (int at = 0; at < calls; ++at) {
+      SCOPED_TRACE(std::string(fault.text) + " at call " + std::to_string(at));
+      const Scratch memory;
+      copied_steps(run, memory / "copies", 1, 1);
+      std::string failed;
+      {
+        const FaultyFiles faulty(at, fault.error, fault.fault);
+        failed = failure<RunError>([&] { write(memory); });
+      }
+      EXPECT_TRUE(found_in(memory / "copies")) << failed;
+      if (failed.empty()) continue;
+      ++failures;
+      EXPECT_NE(failed.find(memory / "copies"), std::string::npos) << failed;
+      EXPECT_NE(failed.find(fault.text), std::string::npos) << failed;
+      write(memory);
+      EXPECT_EQ(found_in(memory / "copies")->facts.step, 2);
+    }
+    EXPECT_GT(failures, fault.fault == FaultyFiles::Fault::Short ? -1 : 0);
+  }
+}
+
+// Rank 2, on another host, has no work in the run that goes on.
+void bring_from_the_third_rank(const Scratch& memory) {
+  comm::run_ranks(3, [&](comm::Communicator& world) {
+    const bool leaves = world.rank() == 2;
+    train::bring_copies(memory / (leaves ? "b" : "a"), leaves ? "b" : "a", 2, comm::World(world));
+  });
+}
+
+TEST(HostCopies, AreBroughtFromAHostThatHasNoWork) {
+  const Scratch memory;
+  const run::Run run = plan_of(2, 1, 1, "off");
+  const auto states = copied_steps(run, memory / "b", 1, 2);
+  memory.write("b/torn", "no copy");
+  bring_from_the_third_rank(memory);
+  EXPECT_EQ(files_in(memory / "a").size(), files_in(memory / "b").size() - 1);
+  const auto found = found_in(memory / "a");
+  ASSERT_TRUE(found);
+  expect_same(loaded_from(*found, run), states.back());
+}
+
+TEST(HostCopies, AreBroughtWholeOrNotAtAllWhicheverCallFails) {
+  const Scratch source;
+  copied_steps(plan_of(1, 1, 1, "off"), source / "b", 1, 2);
+  const auto memory_with_copies = [&](const Scratch& memory) {
+    fs::copy(source / "b", memory / "b", fs::copy_options::recursive);
+  };
+  int calls = 0;
+  {
+    const Scratch memory;
+    memory_with_copies(memory);
+    const FaultyFiles counting;
+    bring_from_the_third_rank(memory);
+    calls = counting.calls();
+  }
+  for (const InjectedFault& fault : kInjectedFaults) {
+    for (int at = 0; at < calls; ++at) {
+      SCOPED_TRACE(std::string(fault.text) + " at call " + std::to_string(at));
+      const Scratch memory;
+      memory_with_copies(memory);
+      std::string failed;
+      {
+        const FaultyFiles faulty(at, fault.error, fault.fault);
+        failed = failure<RunError>([&] { bring_from_the_third_rank(memory); });
+      }
+      if (!failed.empty()) {
+        EXPECT_NE(failed.find(memory / "a"), std::string::npos) << failed;
+        bring_from_the_third_rank(memory);
+      }
+      EXPECT_TRUE(found_in(memory / "a"));
+    }
+  }
 }
 
 train::StateCopy some_copy() {

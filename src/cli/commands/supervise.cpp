@@ -35,6 +35,12 @@ struct SuperviseFlags {
   std::vector<std::string> command;
 };
 
+// "--section.key VALUE", "--ranks N".
+bool value_follows(std::string_view word) {
+  const bool takes_one = word.find('.') != std::string_view::npos || word == "--ranks" || word == "--sample";
+  return word.starts_with("--") && takes_one && word.find('=') == std::string_view::npos;
+}
+
 // "--section.key VALUE" or "--section.key=VALUE", as words that train takes for keys.
 std::vector<std::string> keys_among(std::span<const std::string> words) {
   std::vector<std::string> keys;
@@ -42,24 +48,22 @@ std::vector<std::string> keys_among(std::span<const std::string> words) {
     const std::string_view word = words[i];
     if (!word.starts_with("--") || word.substr(0, word.find('=')).find('.') == std::string_view::npos)
       continue;
-    const bool value_follows = word.find('=') == std::string_view::npos && i + 1 < words.size();
-    keys.push_back(value_follows ? words[i] + "=" + words[i + 1] : words[i]);
+    const bool in_two = value_follows(word) && i + 1 < words.size();
+    keys.push_back(in_two ? words[i] + "=" + words[i + 1] : words[i]);
   }
   return keys;
 }
 
 // Of the run that the command trains.
 run::Options options_of(const std::vector<std::string>& command) {
-  const auto train = std::ranges::find(command, "train");
-  const auto file = std::find_if(train, command.end(), [](const std::string& word) {
-    return word.ends_with(".toml") && !word.starts_with("-");
-  });
-  if (file == command.end())
+  const std::vector<std::string> words(std::ranges::find(command, "train"), command.end());
+  std::size_t file = 1;
+  while (file < words.size() && words[file].starts_with("-")) file += value_follows(words[file]) ? 2 : 1;
+  if (file >= words.size())
     throw InputError(
         "the command trains no run file; expected penstock supervise -- [mpirun ...] penstock train "
         "RUN.toml ...");
-  const std::vector<std::string> words(file + 1, command.end());
-  return run::read_options(*file, keys_among(words));
+  return run::read_options(words[file], keys_among(words));
 }
 
 std::string path_in(const std::string& directory, const char* name) {
@@ -70,6 +74,14 @@ std::string metrics_of(const std::string& directory) {
   const std::string path = path_in(directory, files::kMetrics);
   std::error_code error;
   return fs::exists(path, error) ? files::read_text(path, kLongestMetrics) : std::string();
+}
+
+// Of a run that is going on; of one that begins anew there are none.
+std::string attempts_before(const std::string& directory) {
+  const std::string path = path_in(directory, files::kAttempts);
+  std::error_code error;
+  const bool goes_on = recorded_in(metrics_of(directory)).last_step > 0;
+  return goes_on && fs::exists(path, error) ? files::read_text(path, kLongestMetrics) : std::string();
 }
 
 // Whether the start was recorded after another's steps.
@@ -121,10 +133,10 @@ void require_all(const Command& command, const NamedHosts& named) {
   require_slots(command, named);
   std::vector<NamedHost> missing = without(named.hosts, hosts_that_answer(command, named));
   // Those whose link has just come back, or that are very busy, may answer only the second time.
-  if (!missing.empty()) missing = without(missing, hosts_that_answer(command, {named.option, missing}));
+  if (!missing.empty()) missing = without(missing, hosts_that_answer(command, {named.options, missing}));
   if (!missing.empty())
-    throw InputError("mpirun starts nothing on " + names_of(missing) + ", named by " + command[named.option] +
-                     "; leave out what is not there");
+    throw InputError("mpirun starts nothing on " + names_of(missing) + ", named by " +
+                     command[named.options.front()] + "; leave out what is not there");
 }
 
 // The command for another attempt: on the hosts that answer, if the run's mesh follows the ranks; else it
@@ -162,7 +174,7 @@ void record(Write&& write) try {
 }
 
 // The summary and the page that the last attempt wrote know of no attempts.
-void tell_of_attempts(const std::string& directory, const std::vector<Attempt>& attempts) {
+void tell_of_attempts(const std::string& directory, const std::string& attempts) {
   const std::string summary = path_in(directory, files::kSummary);
   std::error_code error;
   if (fs::exists(summary, error))
@@ -177,6 +189,7 @@ Exit supervise(const SuperviseFlags& flags) {
   const std::string& directory = options.output.dir;
   const std::optional<NamedHosts> named = named_hosts(flags.command);
   if (named) require_all(flags.command, *named);
+  const std::string earlier = attempts_before(directory);
   std::vector<Attempt> attempts;
   Seconds ended = steady_seconds();
   for (;;) {
@@ -190,19 +203,21 @@ Exit supervise(const SuperviseFlags& flags) {
     attempts.back().pause = pause;
     ended = steady_seconds();
     const int exit_code = attempts.back().exit_code;
+    const std::string recorded = to_json(attempts, earlier);
     record([&] {
       std::error_code error;
       if (fs::is_directory(directory, error))
-        files::write_atomically(path_in(directory, files::kAttempts), to_json(attempts));
+        files::write_atomically(path_in(directory, files::kAttempts), recorded);
     });
     const bool good = exit_code == static_cast<int>(Exit::Done);
-    if (good) record([&] { tell_of_attempts(directory, attempts); });
+    if (good) record([&] { tell_of_attempts(directory, recorded); });
     if (good || stopped) {
       std::cout << print_time_use(attempts);
       return good ? Exit::Done : Exit::Failed;
     }
     const Decision decision = decide(attempts, flags.restarts);
-    tell_failure(attempts, decision);
+    // Of a refusal at once, the run's own line is enough.
+    if (decision.again || attempts.size() > 1 || !attempts.back().refused()) tell_failure(attempts, decision);
     if (!decision.again) return exit_code <= static_cast<int>(Exit::Failed) ? Exit{exit_code} : Exit::Failed;
     if (!pause_for(decision.pause)) return Exit::Failed;
   }

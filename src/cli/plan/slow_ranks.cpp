@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "base/columns.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/plan/rank_times.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "run/costs.h"
@@ -17,30 +18,35 @@
 #include "run/resolve/resolve.h"
 #include "sim/costs/what_if.h"
 #include "sim/result.h"
+#include "train/record/rank_times.h"
 
 namespace penstock::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestSummary = std::size_t{1} << 28;
+constexpr std::size_t kLongestRecord = std::size_t{1} << 32;
 
+// The text of a file of the run; none where there is no such file.
+std::optional<std::string> recorded(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  return files::read_text(path, kLongestRecord);
+}
+
+// Of the run under way, or of the whole run where that was too short for a comparison.
 std::vector<double> rank_times(const std::string& directory) {
-  const std::string path = (fs::path(directory) / files::kSummary).string();
-  const auto summary = nlohmann::json::parse(files::read_text(path, kLongestSummary), nullptr, false);
-  if (!summary.is_object()) throw InputError(path + ": is no run's summary");
-  const auto told = summary.find("rank_times");
-  if (told == summary.end())
-    throw NoAnswer(path +
-                   ": compares no ranks: the run had one, or its ranks do parts of each other's work "
-                   "(schedule.exchange, parallel.ep)");
-  std::vector<double> times;
-  for (const auto& time : *told) {
-    const bool good = time.is_number() && std::isfinite(time.get<double>()) && time.get<double>() > 0;
-    if (!good) throw InputError(path + ": \"rank_times\": " + printable(time.dump(), 50) + " is no time");
-    times.push_back(time.get<double>());
-  }
-  return times;
+  const std::string metrics = (fs::path(directory) / files::kMetrics).string();
+  const std::string summary = (fs::path(directory) / files::kSummary).string();
+  RankTimes times;
+  if (const auto text = recorded(metrics)) times = times_in_metrics(*text, metrics);
+  if (times) return *times;
+  if (const auto text = recorded(summary)) times = times_in_summary(*text, summary);
+  if (times) return *times;
+  throw NoAnswer(directory +
+                 ": compares no ranks: the run had one, its ranks do parts of each other's work "
+                 "(schedule.exchange, parallel.ep), or it has done fewer than " +
+                 std::to_string(train::kRankTimeSteps) + " steps");
 }
 
 // A device of the pipeline is as slow as its slowest rank.
@@ -83,7 +89,7 @@ std::string propose_layers(const std::string& directory) {
   const run::Run run = run::resolve(run::read_options(file));
   const std::vector<double> times = rank_times(directory);
   if (std::ssize(times) != run.mesh.world())
-    throw InputError(directory + ": its summary has " + counted(std::ssize(times), "rank") +
+    throw InputError(directory + ": it has times of " + counted(std::ssize(times), "rank") +
                      ", its run file " + std::to_string(run.mesh.world()));
   const std::vector<double> slowness = slowness_of_devices(run, times);
   const auto in_words = [](std::int64_t count) { return std::to_string(count); };

@@ -6,9 +6,10 @@
 
 namespace penstock::cli {
 
-// From a run directory's run file and the times of its ranks (summary.json): a proposal for parallel.layers,
-// with the step's time beside that of the layers it had, both simulated with those times. Throws InputError
-// where the directory is no finished run's; NoAnswer where its ranks were not compared.
+// From a run directory's run file and the times of its ranks (metrics.jsonl, also while it runs, or
+// summary.json): a proposal for parallel.layers, with the step's time beside that of the layers it had, both
+// simulated with those times. Throws InputError where the directory is no run's; NoAnswer where its ranks
+// were not compared.
 std::string propose_layers(const std::string& directory);
 
 }  // namespace penstock::cli

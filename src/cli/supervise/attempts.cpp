@@ -19,10 +19,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr Seconds kShortestPause = 1, kLongestPause = 60;
 
-bool is_final(int exit_code) {
-  return exit_code == static_cast<int>(Exit::No) || exit_code == static_cast<int>(Exit::WrongInput);
-}
-
 struct NamedUse {
   const char* key;
   const char* name;
@@ -54,9 +50,14 @@ Seconds after_last_step(const Attempt& attempt) {
   return std::clamp(after, 0.0, attempt.seconds - start_of(attempt));
 }
 
-double number_in(const Json& object, const char* key) {
+double number_in(const Json& object, const std::string& key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
+}
+
+Json array_in(const Json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_array()) return Json::array();
+  return object[key];
 }
 
 // The reason without its numbers (bytes wanted, seconds waited, a file's), except those of ranks: equal for
@@ -75,9 +76,14 @@ std::string kind_of(const std::string& reason) {
 
 }  // namespace
 
+bool Attempt::refused() const {
+  return complained &&
+         (exit_code == static_cast<int>(Exit::No) || exit_code == static_cast<int>(Exit::WrongInput));
+}
+
 Decision decide(const std::vector<Attempt>& attempts, int restarts) {
   const Attempt& last = attempts.back();
-  if (last.complained && is_final(last.exit_code)) return {.why = "the same input would be refused again"};
+  if (last.refused()) return {.why = "the same input would be refused again"};
   const auto before = std::find_if(attempts.rbegin() + 1, attempts.rend(), [&](const Attempt& attempt) {
     return attempt.last_step() == last.last_step() && kind_of(attempt.reason) == kind_of(last.reason);
   });
@@ -130,8 +136,9 @@ std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts) {
   return found;
 }
 
-std::string to_json(const std::vector<Attempt>& attempts) {
-  Json rows = Json::array();
+std::string to_json(const std::vector<Attempt>& attempts, const std::string& earlier) {
+  const Json before = files::parse_or_discard<Json>(earlier);
+  Json rows = array_in(before, "attempts"), recovered = array_in(before, "recoveries");
   for (const Attempt& attempt : attempts) {
     rows.push_back({{"seconds", attempt.seconds},
                     {"pause_s", attempt.pause},
@@ -141,14 +148,17 @@ std::string to_json(const std::vector<Attempt>& attempts) {
                     {"load_s", attempt.load},
                     {"last_step", attempt.last_step()}});
   }
-  Json recovered = Json::array();
   for (const Recovery& recovery : recoveries(attempts))
     recovered.push_back({{"detect_s", recovery.detect},
                          {"restart_s", recovery.restart},
                          {"load_s", recovery.load},
                          {"first_step_s", recovery.first_step}});
-  return Json{{"attempts", rows}, {"recoveries", recovered}, {"time", json_of(time_use(attempts))}}.dump(1) +
-         "\n";
+  Json time = json_of(time_use(attempts));
+  if (before.is_object() && before.contains("time")) {
+    for (auto& [part, seconds] : time.items())
+      seconds = seconds.get<double>() + number_in(before["time"], part);
+  }
+  return Json{{"attempts", rows}, {"recoveries", recovered}, {"time", time}}.dump(1) + "\n";
 }
 
 std::string print_time_use(const std::vector<Attempt>& attempts) {
@@ -165,11 +175,12 @@ std::string print_time_use(const std::vector<Attempt>& attempts) {
   return text;
 }
 
-std::string with_time_use(const std::string& summary, const std::vector<Attempt>& attempts) {
+std::string with_time_use(const std::string& summary, const std::string& attempts) {
   Json document = files::parse_or_discard<Json>(summary);
-  if (!document.is_object()) return summary;
-  document["attempts"] = attempts.size();
-  document["time"] = json_of(time_use(attempts));
+  const Json told = files::parse_or_discard<Json>(attempts);
+  if (!document.is_object() || !told.is_object() || !told.contains("time")) return summary;
+  document["attempts"] = array_in(told, "attempts").size();
+  document["time"] = told["time"];
   return document.dump(2) + "\n";
 }
 

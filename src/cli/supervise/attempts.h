@@ -43,6 +43,8 @@ struct Attempt {
   std::int64_t resumed = 0;     // after this step; 0: from the beginning
   Seconds load = 0;             // of what it resumed from
   std::vector<DoneStep> steps;  // that it did, ascending
+  // By a complaint of the program about its input; else the exit code may be the launcher's.
+  bool refused() const;
   bool good() const { return exit_code == static_cast<int>(Exit::Done); }
   std::int64_t last_step() const { return steps.empty() ? resumed : steps.back().step; }
 };
@@ -79,10 +81,13 @@ struct Recovery {
 };
 std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts);
 
-std::string to_json(const std::vector<Attempt>& attempts);
+// attempts.json. `earlier`: what it said before, of the same run under another supervision; its attempts and
+// their time stay. What is no such text counts as none.
+std::string to_json(const std::vector<Attempt>& attempts, const std::string& earlier = {});
 std::string print_time_use(const std::vector<Attempt>& attempts);
 
-// summary.json with the use of time as its member "time"; as it is where it is no JSON object.
-std::string with_time_use(const std::string& summary, const std::vector<Attempt>& attempts);
+// summary.json with the count of attempts and the use of time that attempts.json tells; as it is where it is
+// no JSON object.
+std::string with_time_use(const std::string& summary, const std::string& attempts);
 
 }  // namespace penstock::cli

@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -28,6 +28,7 @@ namespace penstock::cli {
 namespace {
 
 constexpr std::string_view kOwnWord = "penstock: ";
+constexpr std::size_t kLongestComplaint = 4096;
 constexpr Seconds kFarewell = 5;  // of processes that the command has left
 constexpr Seconds kEnding =
     10;  // of a command one of whose ranks has failed: a launcher cut off from a host may not end
@@ -43,20 +44,41 @@ extern "C" void pass_on(int signal_number) {
   if (const int child = child_process; child > 0) kill(child, signal_number);
 }
 
+// Signals wait until begin(), so that none is lost on a command that is not yet there.
 class PassingOn {
  public:
   PassingOn() {
+    sigprocmask(SIG_BLOCK, &signals(), &mask_before_);
     struct sigaction taken {};
     taken.sa_handler = pass_on;  // without SA_RESTART: a pause ends
     for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &taken, &before_[i]);
   }
   ~PassingOn() {
+    sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
     for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &before_[i], nullptr);
   }
   PassingOn(const PassingOn&) = delete;
   PassingOn& operator=(const PassingOn&) = delete;
 
+  void begin() const { sigprocmask(SIG_UNBLOCK, &signals(), nullptr); }
+  // In a new process, which is about to become the command.
+  void forget() const {
+    for (const int number : kPassedOn) signal(number, SIG_DFL);
+    begin();
+  }
+
  private:
+  static const sigset_t& signals() {
+    static const sigset_t all = [] {
+      sigset_t set;
+      sigemptyset(&set);
+      for (const int number : kPassedOn) sigaddset(&set, number);
+      return set;
+    }();
+    return all;
+  }
+
+  sigset_t mask_before_{};
   std::array<struct sigaction, kPassedOn.size()> before_{};
 };
 
@@ -69,13 +91,23 @@ void write_all(int file, std::string_view text) {
   }
 }
 
+// The failure in "rank 1: <failure> (p1, host n3)", which a rank tells last of all.
+std::optional<std::string> failure_of_rank(const std::string& complaint) {
+  const std::size_t colon = complaint.find(": "), place = complaint.rfind(" (");
+  const bool whole = colon != std::string::npos && place != std::string::npos && colon + 2 < place &&
+                     complaint.ends_with(')') && complaint.find("host ", place) != std::string::npos;
+  if (!whole || !complaint.starts_with("rank ") || !parse_integer(complaint.substr(5, colon - 5))) return {};
+  return complaint.substr(colon + 2, place - colon - 2);
+}
+
 // Complaints in what comes piece by piece.
 class Complaints {
  public:
   void read(std::string_view text) {
     line_ += text;
     for (std::size_t end; (end = line_.find_first_of("\r\n")) != std::string::npos;) {
-      if (line_.starts_with(kOwnWord)) note(line_.substr(kOwnWord.size(), end - kOwnWord.size()));
+      if (line_.starts_with(kOwnWord))
+        note(line_.substr(kOwnWord.size(), std::min(end - kOwnWord.size(), kLongestComplaint)));
       line_.erase(0, end + 1);
     }
     if (line_.size() > kOwnWord.size() && !line_.starts_with(kOwnWord)) line_.resize(kOwnWord.size());
@@ -88,16 +120,10 @@ class Complaints {
  private:
   void note(const std::string& complaint) {
     last_ = complaint;
-    static const std::regex by_rank("rank [0-9]+: (.*) \\([^()]*host [^()]*\\)");
-    static const std::regex on_rank("rank [0-9]+[^:]*");
-    std::smatch found;
-    const bool failed = std::regex_match(complaint, found, by_rank);
-    if (failed && failed_at_ == 0) failed_at_ = steady_seconds();
-    if (!of_rank_.empty()) return;
-    if (failed)
-      of_rank_ = found[1];
-    else if (std::regex_match(complaint, on_rank))
-      of_rank_ = complaint;
+    const auto failure = failure_of_rank(complaint);
+    if (!failure || failed_at_ != 0) return;
+    of_rank_ = *failure;
+    failed_at_ = steady_seconds();
   }
 
   std::string line_, last_, of_rank_;
@@ -231,8 +257,12 @@ ChildEnd run_child(const std::vector<std::string>& words) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const int child = fork();
   if (child < 0) throw RunError(std::string("no process: ") + std::strerror(errno));
-  if (child == 0) become(arguments, err.ends[1], failure.ends[1]);
+  if (child == 0) {
+    passing.forget();
+    become(arguments, err.ends[1], failure.ends[1]);
+  }
   child_process = child;
+  passing.begin();
   err.close_writing();
   failure.close_writing();
   Complaints complaints;
@@ -268,6 +298,7 @@ std::vector<bool> which_succeed(const std::vector<std::vector<std::string>>& com
 
 bool pause_for(double seconds) {
   const PassingOn passing;
+  passing.begin();
   const double until = steady_seconds() + seconds;
   while (!asked_to_end && steady_seconds() < until) usleep(20'000);
   return !asked_to_end;

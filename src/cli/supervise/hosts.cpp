@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <regex>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t kLongestHostFile = std::size_t{1} << 24;
 constexpr int kMostSlots = 1 << 20;
 constexpr double kPatience = 60;
+constexpr const char* kAllSlots = "*";  // as many as the host has
 
 constexpr std::array<std::string_view, 3> kLaunchers{"mpirun", "mpiexec", "orterun"};
 constexpr std::array<std::string_view, 3> kHost{"--host", "-host", "-H"};
@@ -36,6 +37,7 @@ bool is_one_of(std::string_view word, const List& list) {
 }
 
 int slots_in(const std::string& text, const std::string& origin) {
+  if (text == kAllSlots) return 0;  // not told
   const auto slots = parse_integer(text);
   if (!slots || *slots < 1 || *slots > kMostSlots)
     throw InputError(origin + ": \"" + printable(text, 50) + "\" is no number of slots");
@@ -52,32 +54,22 @@ void add(std::vector<NamedHost>& hosts, const std::string& name, int slots) {
 }
 
 // "a:2,b,b": one slot each time where none is told.
-std::vector<NamedHost> hosts_in_list(const std::string& list) {
-  std::vector<NamedHost> hosts;
+void add_list(std::vector<NamedHost>& hosts, const std::string& list) {
   for (const std::string_view entry : split(list, ',')) {
     const std::size_t colon = entry.find(':');
     const std::string name(entry.substr(0, colon));
     const bool told = colon != std::string_view::npos;
     add(hosts, name, told ? slots_in(std::string(entry.substr(colon + 1)), "--host " + name) : 1);
   }
-  return hosts;
 }
 
-// "name slots=2", a line each, with any white space; what begins with # is a remark.
-std::vector<NamedHost> hosts_in_file(const std::string& path) {
-  static const std::regex told("(?:^|\\s)slots\\s*=\\s*(\\S*)");
-  std::vector<NamedHost> hosts;
-  const std::string text = files::read_text(path, kLongestHostFile);
-  for (const std::string_view line : split(text, '\n')) {
-    std::istringstream words{std::string(line.substr(0, line.find('#')))};
-    std::string name, rest;
-    if (!(words >> name)) continue;
-    std::getline(words, rest);
-    std::smatch slots;
-    const bool tells = std::regex_search(rest, slots, told);
-    add(hosts, name, tells ? slots_in(slots[1], path + ", host " + name) : 0);
-  }
-  return hosts;
+// The words of a line, "=" among them; what begins with # is a remark.
+std::vector<std::string> words_of(std::string_view line) {
+  std::string apart;
+  for (const char letter : line.substr(0, line.find('#')))
+    apart += letter == '=' ? std::string(" = ") : std::string(1, letter);
+  std::istringstream stream(apart);
+  return {std::istream_iterator<std::string>(stream), {}};
 }
 
 bool tells_slots(const std::vector<NamedHost>& hosts) {
@@ -127,25 +119,54 @@ RanksAsked ranks_asked(const Command& command) {
   return {};
 }
 
+std::vector<std::string> values_of(const NamedHosts& named, const Command& command) {
+  std::vector<std::string> values;
+  for (const std::size_t option : named.options) values.push_back(command[option + 1]);
+  return values;
+}
+
 std::string list_of(const std::vector<NamedHost>& hosts) {
   std::vector<std::string> entries;
   for (const NamedHost& host : hosts)
-    entries.push_back(host.name + ":" +
-                      (host.slots > 0 ? std::to_string(host.slots) : "*"));  // *: as many as it has
+    entries.push_back(host.name + ":" + (host.slots > 0 ? std::to_string(host.slots) : kAllSlots));
   return join(entries, ",");
 }
 
 }  // namespace
+
+std::vector<NamedHost> parse_host_file(std::string_view text, const std::string& origin) {
+  std::vector<NamedHost> hosts;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::vector<std::string> words = words_of(line);
+    if (words.empty()) continue;
+    int slots = 0;
+    const auto key = std::ranges::find(words, "slots");
+    if (key != words.end() && words.end() - key > 1 && key[1] == "=")
+      slots = slots_in(words.end() - key > 2 ? key[2] : std::string(), origin + ", host " + words[0]);
+    add(hosts, words[0], slots);
+  }
+  return hosts;
+}
 
 std::optional<NamedHosts> named_hosts(const Command& command) {
   if (command.empty() || !is_one_of(std::filesystem::path(command.front()).filename().string(), kLaunchers))
     return {};
   const auto program = std::ranges::find(command, "train");  // behind it are the run's words
   const auto end = static_cast<std::size_t>(program - command.begin());
+  NamedHosts in_lists, in_files;
   for (std::size_t i = 1; i + 1 < end; ++i) {
-    if (is_one_of(command[i], kHost)) return NamedHosts{i, hosts_in_list(command[i + 1])};
-    if (is_one_of(command[i], kHostFile)) return NamedHosts{i, hosts_in_file(command[i + 1])};
+    if (is_one_of(command[i], kHost)) {
+      in_lists.options.push_back(i);
+      add_list(in_lists.hosts, command[i + 1]);
+    } else if (is_one_of(command[i], kHostFile)) {
+      in_files.options.push_back(i);
+      for (const NamedHost& host :
+           parse_host_file(files::read_text(command[i + 1], kLongestHostFile), command[i + 1]))
+        add(in_files.hosts, host.name, host.slots);
+    }
   }
+  if (!in_lists.options.empty()) return in_lists;  // mpirun takes those of a file's hosts that are in a list
+  if (!in_files.options.empty()) return in_files;
   return {};
 }
 
@@ -155,7 +176,7 @@ void require_slots(const Command& command, const NamedHosts& named) {
   if (!more || std::ranges::find(command, "--oversubscribe") != command.end()) return;
   throw InputError(command[ranks.word] + " " + std::to_string(ranks.count) +
                    " asks for more ranks than the " + std::to_string(slots_of(named.hosts)) + " slots of " +
-                   command[named.option] + " " + printable(command[named.option + 1]));
+                   command[named.options.front()] + " " + printable(join(values_of(named, command), ",")));
 }
 
 Command probe(const Command& command, const NamedHost& host, const std::string& scratch) {
@@ -171,13 +192,17 @@ Command probe(const Command& command, const NamedHost& host, const std::string& 
 
 Command on_hosts(const Command& command, const NamedHosts& all, const std::vector<NamedHost>& left) {
   Command words = command;
-  words[all.option] = "--host";
-  words[all.option + 1] = list_of(left);
-  const auto [word, count] = ranks_asked(command);
-  if (word == 0) return words;
-  const std::int64_t most =
-      tells_slots(all.hosts) ? slots_of(left) : count * std::ssize(left) / std::ssize(all.hosts);
-  words[word + 1] = std::to_string(std::min(count, std::max<std::int64_t>(most, 1)));
+  words[all.options.front()] = "--host";
+  words[all.options.front() + 1] = list_of(left);
+  if (const auto [word, count] = ranks_asked(command); word != 0) {
+    const std::int64_t most =
+        tells_slots(all.hosts) ? slots_of(left) : count * std::ssize(left) / std::ssize(all.hosts);
+    words[word + 1] = std::to_string(std::min(count, std::max<std::int64_t>(most, 1)));
+  }
+  for (std::size_t i = all.options.size(); --i > 0;) {
+    const auto repeated = words.begin() + static_cast<std::ptrdiff_t>(all.options[i]);
+    words.erase(repeated, repeated + 2);
+  }
   return words;
 }
 

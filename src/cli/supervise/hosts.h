@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace penstock::cli {
@@ -17,11 +18,15 @@ struct NamedHost {
 };
 
 struct NamedHosts {
-  std::size_t option = 0;  // word of the command: --host or --hostfile; its value follows
+  std::vector<std::size_t> options;  // words of the command, all --host or all --hostfile; values follow
   std::vector<NamedHost> hosts;
 };
 
 using Command = std::vector<std::string>;
+
+// A host file of mpirun: "name slots=2", a line each, with any white space; a host named again has more
+// slots. Throws InputError, beginning with `origin`, for a count of slots that is no number.
+std::vector<NamedHost> parse_host_file(std::string_view text, const std::string& origin);
 
 // None where the command is no mpirun or names no hosts. Throws InputError for a host file that cannot be
 // read or a count of slots that is no number.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/launcher.h"
 #include "run/replicas.h"
 #include "run/resolve/choose.h"
 
@@ -58,9 +59,9 @@ void require_host_memory(const run::Run& run, int ranks, Bytes free) {
                   beside_tensors(run, memory, ranks < run.mesh.world()));
   run::Run within = run;
   within.memory_limit = std::max<Bytes>(0, free - sum_of_greatest(std::move(beside), ranks)) / ranks;
-  throw NoAnswer("the " + counted(ranks, "rank") + " on this host would need " + print_bytes(needed) +
-                 ", but " + print_bytes(free) + " are free; " + run::settings_that_fit(within) +
-                 "; train.memory_check = \"off\" starts it all the same");
+  throw NoAnswer("the " + counted(ranks, "rank") + " on this host (" + comm::host_name() + ") would need " +
+                 print_bytes(needed) + ", but " + print_bytes(free) + " are free; " +
+                 run::settings_that_fit(within) + "; train.memory_check = \"off\" starts it all the same");
 }
 
 }  // namespace penstock::cli

@@ -9,13 +9,10 @@
 namespace penstock::cli {
 
 train::RunOutcome run_recorded(const run::Run& run, const train::TokenData& data, comm::Communicator& world,
-                               const train::RunDirectory* directory, const train::RunObserver& observer,
-                               train::RunControl control) {
-  train::FlightRecorder recorder({.directory = run.options.output.dir,
-                                  .rank = world.rank(),
-                                  .ranks = world.size(),
-                                  .place = print_place(run.mesh, world.rank()),
-                                  .tell = tell_lines});
+                               const comm::RankNames& names, const train::RunDirectory* directory,
+                               const train::RunObserver& observer, train::RunControl control) {
+  train::FlightRecorder recorder(
+      {.directory = run.options.output.dir, .rank = world.rank(), .names = names, .tell = tell_lines});
   control.recorder = &recorder;
   try {
     return train::run(run, data, world, directory, observer, control);
@@ -28,10 +25,13 @@ train::RunOutcome run_recorded(const run::Run& run, const train::TokenData& data
   }
 }
 
-void report_failure(int rank, const std::exception& failure, const std::string& place) {
-  const std::string text = failure.what();
-  tell("rank " + std::to_string(rank) + ": " + text.substr(0, text.find('\n')) + " (" +
-       (place.empty() ? "" : place + ", ") + "host " + comm::host_name() + ")");
+std::string failure_line(int rank, const std::exception& failure, const comm::RankNames& names) {
+  std::string text = failure.what(), place;
+  const auto* of_other = dynamic_cast<const comm::PeerFailure*>(&failure);
+  if (of_other && !names.empty()) text = of_other->of(print_rank(names, of_other->rank)).what();
+  if (!names.empty()) place = names.at(static_cast<std::size_t>(rank)).place;
+  return "rank " + std::to_string(rank) + ": " + text.substr(0, text.find('\n')) + " (" +
+         (place.empty() ? "" : place + ", ") + "host " + comm::host_name() + ")";
 }
 
 }  // namespace penstock::cli

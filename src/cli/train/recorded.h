@@ -5,16 +5,17 @@
 #include <exception>
 #include <string>
 
+#include "comm/rank_names.h"
 #include "train/run.h"
 
 namespace penstock::cli {
 
 // train::run(). A rank that has waited too long adds to its failure who holds up the others.
 train::RunOutcome run_recorded(const run::Run& run, const train::TokenData& data, comm::Communicator& world,
-                               const train::RunDirectory* directory, const train::RunObserver& observer,
-                               train::RunControl control);
+                               const comm::RankNames& names, const train::RunDirectory* directory,
+                               const train::RunObserver& observer, train::RunControl control);
 
-// Tells that this rank has failed. `place`: in the mesh; empty before it is known.
-void report_failure(int rank, const std::exception& failure, const std::string& place);
+// "rank 1: <the failure's first line> (p1, host n3)". `names`: of all ranks; empty before the mesh is known.
+std::string failure_line(int rank, const std::exception& failure, const comm::RankNames& names);
 
 }  // namespace penstock::cli

@@ -10,6 +10,7 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
+#include "comm/launcher.h"
 #include "comm/texts.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
@@ -230,8 +231,8 @@ void bring_copies(const std::string& file, std::span<const std::string> override
   const run::Options options = run::read_options(file, overrides);
   if (options.train.buddy_every == 0) return;
   const comm::World ranks(world);
-  train::bring_copies(train::copies_directory(options.train.buddy_dir, options.output.dir, ranks), needed,
-                      ranks);
+  train::bring_copies(train::copies_directory(options.train.buddy_dir, options.output.dir, ranks),
+                      comm::host_name(), needed, ranks);
 }
 
 std::vector<std::string> changed_mesh(const run::Run& run) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "cli/held_signals.h"
 #include "train/flight/flight_recorder.h"
 
 namespace penstock::cli {
@@ -29,9 +30,11 @@ StopSignals::StopSignals(const std::vector<int>& signals) {
   for (const int number : signals) sigaction(number, &taken, &before_[number]);
   taken.sa_handler = ask_where;
   sigaction(SIGUSR2, &taken, &before_[SIGUSR2]);
+  let_user_signals_through();
 }
 
 StopSignals::~StopSignals() {
+  hold_user_signals();
   for (const auto& [number, action] : before_) sigaction(number, &action, nullptr);
 }
 

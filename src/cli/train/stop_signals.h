@@ -13,7 +13,7 @@ namespace penstock::cli {
 class StopSignals {
  public:
   // Handles `signals`, which request an end, and SIGUSR2 during the life of this object; one object at a
-  // time.
+  // time. Before and after it the user's signals are held (cli/held_signals.h).
   explicit StopSignals(const std::vector<int>& signals);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;

@@ -28,6 +28,7 @@
 #include "cli/train/stop_signals.h"
 #include "comm/launcher.h"
 #include "comm/mpi.h"
+#include "comm/rank_names.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/atomic_file.h"
@@ -161,7 +162,8 @@ std::string tell_start(const Prepared& prepared, int threads) {
   return table;
 }
 
-void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world) {
+void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world,
+                   const comm::RankNames& names) {
   at::set_num_threads(threads);
   world.set_timeout(prepared.run.options.train.timeout);
   const bool talks = world.rank() == 0;
@@ -178,8 +180,9 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
   }
   const train::RunControl control{
       .resumed = prepared.resumption.from, .stop_asked = StopSignals::asked, .profile = flags.profile};
-  const train::RunOutcome outcome = run_recorded(
-      prepared.run, *prepared.data, world, talks ? prepared.directory.get() : nullptr, observer, control);
+  const train::RunOutcome outcome =
+      run_recorded(prepared.run, *prepared.data, world, names, talks ? prepared.directory.get() : nullptr,
+                   observer, control);
   if (!talks) return;
   progress.finish();
   if (outcome.stopped) {
@@ -195,6 +198,18 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
     std::cout << "profile   " << profile_of(outcome.program.value_or(prepared.run.program), outcome);
 }
 
+// The process tells one failure, so that names its rank.
+void train_as_thread(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world) {
+  const comm::RankNames names = comm::names_of_ranks(prepared.run.mesh, world);
+  try {
+    train_as_rank(flags, prepared, threads, world, names);
+  } catch (const comm::PeerFailure&) {
+    throw;
+  } catch (const RunError& failure) {
+    throw RunError(failure_line(world.rank(), failure, names));
+  }
+}
+
 void refuse_threads(const TrainFlags& flags) {
   if (flags.ranks == 1) return;
   throw InputError("--ranks " + std::to_string(flags.ranks) +
@@ -205,7 +220,6 @@ void refuse_threads(const TrainFlags& flags) {
 Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Prepared& prepared) {
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
   Refusal refusal = together([&] { refuse_threads(flags); });
-  if (!refusal) refusal = together([&] { require_one_program(world); });
   run::Run run;
   if (!refusal) refusal = resolve_together(flags.source, world, run);
   if (!refusal)
@@ -222,14 +236,19 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   return refusal;
 }
 
-Exit train_as_world(const TrainFlags& flags, comm::Communicator& world, std::string& place) {
+Exit refuse(const Refusal& refusal, const comm::Communicator& world) {
+  if (world.rank() == 0) tell(refusal.text);
+  return refusal.exit_code;
+}
+
+// `names`: of the ranks, once they are known.
+Exit train_as_world(const TrainFlags& flags, comm::Communicator& world, comm::RankNames& names) {
   Prepared prepared;
   const Refusal refusal = prepare_together(flags, world, prepared);
-  if (!refusal) place = print_place(prepared.run.mesh, world.rank());
-  if (refusal && world.rank() == 0) tell(refusal.text);
-  if (refusal) return refusal.exit_code;
+  if (refusal) return refuse(refusal, world);
+  names = comm::names_of_ranks(prepared.run.mesh, world);
   if (!prepared.resumption.finished) {
-    train_as_rank(flags, prepared, threads_of(prepared), world);
+    train_as_rank(flags, prepared, threads_of(prepared), world, names);
   } else if (world.rank() == 0) {
     std::cout << finished_line(prepared.run);
   }
@@ -246,22 +265,28 @@ Exit train_under_mpi(const TrainFlags& flags) {
   const StopSignals signals({SIGUSR1});
   const Seconds patience = patience_at_start(flags.source);
   Exit exit_code = Exit::Done;
-  std::string place;
+  comm::RankNames names;
   comm::run_mpi(
       [&](comm::Communicator& world) {
         world.set_timeout(patience);
+        // Before any message whose meaning may differ between builds.
+        const Refusal refusal = agree(refusal_of([&] { require_one_program(world); }), world);
+        if (refusal) {
+          exit_code = refuse(refusal, world);
+          return;
+        }
         const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
-          exit_code = train_as_world(flags, world, place);
+          exit_code = train_as_world(flags, world, names);
           return;
         }
         if (flags.source.resumes) bring_copies(flags.source.file, flags.source.overrides, needed, world);
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
-        if (world.rank() < needed) exit_code = train_as_world(flags, *part, place);
+        if (world.rank() < needed) exit_code = train_as_world(flags, *part, names);
         world.set_timeout(0);  // those without work wait for the others
       },
-      [&](int rank, const std::exception& failure) { report_failure(rank, failure, place); }, patience);
+      [&](int rank, const std::exception& failure) { tell(failure_line(rank, failure, names)); }, patience);
   return exit_code;
 }
 
@@ -276,8 +301,10 @@ void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
     return;
   }
   const int threads = threads_of(prepared);
-  if (ranks == 1) return train_as_rank(flags, prepared, threads, *alone);
-  comm::run_ranks(ranks, [&](comm::Communicator& world) { train_as_rank(flags, prepared, threads, world); });
+  if (ranks == 1)
+    return train_as_rank(flags, prepared, threads, *alone, comm::names_of_ranks(prepared.run.mesh, *alone));
+  comm::run_ranks(ranks,
+                  [&](comm::Communicator& world) { train_as_thread(flags, prepared, threads, world); });
 }
 
 // Dry run: printed by the first rank of a launcher; the ranks exchange no messages.

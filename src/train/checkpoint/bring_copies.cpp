@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/error.h"
-#include "comm/launcher.h"
 #include "comm/texts.h"
+#include "files/atomic_file.h"
 #include "files/mapped_file.h"
 #include "schedule/program.h"
 #include "train/checkpoint/copy_slot.h"
@@ -36,16 +35,15 @@ std::string copies_listed(const std::string& directory) {
   return list.str();
 }
 
-// A file that is cut short is no copy, so one that a failure leaves does no harm.
 void receive_file(const std::string& path, std::size_t size, int from, comm::World world) {
-  std::ofstream file(path, std::ios::binary);
+  files::AtomicFile file(path);
   std::vector<std::byte> message;
   for (std::size_t first = 0; first < size; first += message.size()) {
     message.resize(std::min(kLongestMessage, size - first));
     world->receive(message, from, kChannel).wait();
-    file.write(reinterpret_cast<const char*>(message.data()), std::ssize(message));
+    file.write(message);
   }
-  if (!file.flush()) throw RunError(path + " cannot be written: " + std::to_string(size) + " bytes wanted");
+  file.commit();
 }
 
 void send_file(const std::string& path, int to, comm::World world) {
@@ -57,8 +55,8 @@ void send_file(const std::string& path, int to, comm::World world) {
 
 }  // namespace
 
-void bring_copies(const std::string& directory, int working, comm::World world) {
-  const std::vector<std::string> hosts = comm::all_texts(comm::host_name(), *world);
+void bring_copies(const std::string& directory, const std::string& host, int working, comm::World world) {
+  const std::vector<std::string> hosts = comm::all_texts(host, *world);
   for (int rank = working; rank < world->size(); ++rank) {
     const bool first_of_host = std::ranges::find(hosts, hosts[rank]) - hosts.begin() == rank;
     if (!first_of_host) continue;
@@ -66,7 +64,7 @@ void bring_copies(const std::string& directory, int working, comm::World world) 
     const bool sends = world->rank() == rank;
     std::istringstream list(
         comm::broadcast_text(sends ? copies_listed(directory) : std::string(), rank, *world));
-    if (world->rank() == to) fs::create_directories(directory);
+    if (world->rank() == to) make_private_directory(directory);
     std::string name;
     for (std::size_t size = 0; list >> name >> size;) {
       const std::string path = (fs::path(directory) / name).string();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint/copy_slot.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -36,16 +35,18 @@ CopySlot::CopySlot(std::string path, Bytes text_room, Bytes bytes)
     : path_(std::move(path)),
       room_(static_cast<std::size_t>(text_room)),
       size_(sizeof(Head) + room_ + static_cast<std::size_t>(bytes)) {
-  const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  files::FileSystem& disk = files::file_system();
+  const int file = disk.open(path_, files::OpenFor::Mapping);
   if (file < 0) files::fail_to("cannot be written", path_);
-  // All of it now: memory that is wanting later would end the process without a word.
-  errno = posix_fallocate(file, 0, static_cast<off_t>(size_));
+  const auto size = static_cast<std::int64_t>(size_);
   void* mapped = MAP_FAILED;
-  if (errno == 0) mapped = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  // All of it now: memory that is wanting later would end the process without a word.
+  if (disk.resize(file, size) == 0 && disk.reserve(file, size) == 0)
+    mapped = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   const int reason = errno;
   close(file);
   if (mapped == MAP_FAILED) {
-    unlink(path_.c_str());
+    disk.remove(path_);
     errno = reason;
     files::fail_to("cannot be written", path_, size_);
   }
@@ -78,7 +79,7 @@ void CopySlot::take_back() { std::atomic_ref(*reinterpret_cast<std::uint64_t*>(d
 
 void CopySlot::complete() { std::atomic_ref(*reinterpret_cast<std::uint64_t*>(data_)).store(kWhole); }
 
-void CopySlot::remove() { unlink(path_.c_str()); }
+void CopySlot::remove() { files::file_system().remove(path_); }
 
 std::optional<SlotContents> contents_of_slot(std::span<const std::byte> file) {
   Head head;

@@ -2,6 +2,7 @@
 #include "train/checkpoint/host_copies.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -10,6 +11,7 @@
 #include "comm/launcher.h"
 #include "comm/texts.h"
 #include "files/checksum.h"
+#include "files/directory.h"
 #include "schedule/program.h"
 #include "train/checkpoint/state_copy.h"
 #include "train/checkpoint/state_shares.h"
@@ -57,15 +59,6 @@ std::vector<std::optional<int>> neighbours_of(const std::vector<std::vector<int>
     for (std::size_t i = 0; i < hosts[host].size(); ++i) neighbours[hosts[host][i]] = next[i % next.size()];
   }
   return neighbours;
-}
-
-void make_private_directory(const std::string& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (!error) fs::permissions(directory, fs::perms::owner_all, error);
-  if (error)
-    throw RunError(directory + " cannot be made: " + error.message() +
-                   "; train.buddy_dir names the folder of a file system in memory");
 }
 
 void remove_others(const std::string& directory, const std::string& start) {
@@ -188,6 +181,15 @@ void HostCopies::remove() {
   if (first_on_host_) remove_others(setting_.directory, start_);
   std::error_code error;
   fs::remove(setting_.directory, error);  // by the last rank of the host
+}
+
+void make_private_directory(const std::string& directory) {
+  std::error_code error;
+  if (files::make_directories(directory) != 0) error = {errno, std::generic_category()};
+  if (!error) fs::permissions(directory, fs::perms::owner_all, error);
+  if (error)
+    throw RunError(directory + " cannot be made: " + error.message() +
+                   "; train.buddy_dir names the folder of a file system in memory");
 }
 
 std::string copies_directory(const std::string& memory, const std::string& output_directory,

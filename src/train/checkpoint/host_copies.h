@@ -86,8 +86,11 @@ std::string copies_directory(const std::string& memory, const std::string& outpu
                              comm::World world);
 
 // Ranks from `working` on will have no work: what their hosts keep goes to the memory of hosts that have.
-// Collective, over all of them.
-void bring_copies(const std::string& directory, int working, comm::World world);
+// `host`: this rank's. Collective, over all of them.
+void bring_copies(const std::string& directory, const std::string& host, int working, comm::World world);
+
+// Makes the directory of copies, which nobody else reads. Throws RunError naming it.
+void make_private_directory(const std::string& directory);
 
 // A new run goes back to no older one's copies. On every host.
 void clear_copies(const std::string& directory);

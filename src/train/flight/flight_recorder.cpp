@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "comm/launcher.h"
 #include "files/atomic_file.h"
 #include "files/directory.h"
 #include "files/mapped_file.h"
@@ -37,11 +36,7 @@ std::int64_t time_of(const std::string& request) {
 }  // namespace
 
 FlightRecorder::FlightRecorder(Setting setting)
-    : setting_(std::move(setting)),
-      host_(comm::host_name()),
-      noted_(notes_),
-      since_(steady_seconds()),
-      thread_([this] { watch(); }) {}
+    : setting_(std::move(setting)), noted_(notes_), since_(steady_seconds()), thread_([this] { watch(); }) {}
 
 FlightRecorder::~FlightRecorder() {
   {
@@ -77,7 +72,7 @@ void FlightRecorder::enter(const char* work) {
 
 Position FlightRecorder::position() const {
   const Seconds now = steady_seconds();
-  Position position{.rank = setting_.rank, .host = host_, .place = setting_.place, .passed = notes_.passed()};
+  Position position{.rank = setting_.rank, .passed = notes_.passed()};
   if (const auto wait = notes_.wait()) {
     const comm::Message& message = wait->message;
     position.wait = {message.sending, message.peer, message.channel, now - wait->since};
@@ -122,12 +117,13 @@ void FlightRecorder::answer(std::int64_t request) {
 }
 
 Positions FlightRecorder::answers_to(std::int64_t request) const {
-  Positions positions(static_cast<std::size_t>(setting_.ranks));
-  for (int rank = 0; rank < setting_.ranks; ++rank) {
+  Positions positions(setting_.names.size());
+  const int ranks = static_cast<int>(positions.size());
+  for (int rank = 0; rank < ranks; ++rank) {
     const std::string file = answer_of(request, rank);
     if (!fs::exists(file)) continue;
     positions[static_cast<std::size_t>(rank)] =
-        parse_position(files::read_text(file, kLongestAnswer), file, rank, setting_.ranks);
+        parse_position(files::read_text(file, kLongestAnswer), file, rank, ranks);
   }
   return positions;
 }
@@ -147,7 +143,8 @@ Positions FlightRecorder::wait_for_answers(std::int64_t request) const {
 void FlightRecorder::collect(std::int64_t request) {
   const Positions positions = wait_for_answers(request);
   std::string text = positions.empty() ? files::read_text(path(files::kPositionsText), kLongestAnswer)
-                                       : culprit(positions) + "\n" + print_positions(positions);
+                                       : culprit(positions, setting_.names) + "\n" +
+                                             print_positions(positions, setting_.names);
   const auto lowest = std::ranges::find_if(positions, [](const auto& answer) { return answer.has_value(); });
   if (lowest != positions.end() && (*lowest)->rank == setting_.rank) {
     files::write_atomically(path(files::kPositionsText), text);

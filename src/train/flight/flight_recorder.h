@@ -23,8 +23,8 @@ class FlightRecorder {
  public:
   struct Setting {
     std::string directory;  // of the run
-    int rank = 0, ranks = 1;
-    std::string place;                             // Position::place
+    int rank = 0;
+    comm::RankNames names;                         // of all ranks
     std::function<void(const std::string&)> tell;  // of several lines; called on the recorder's thread
     Seconds patience = 2;                          // for the other ranks' answers
   };
@@ -57,7 +57,6 @@ class FlightRecorder {
   std::string path(const char* name) const { return setting_.directory + "/" + name; }
 
   const Setting setting_;
-  const std::string host_;
   comm::MessageNotes notes_;
   comm::NotesScope noted_;
   mutable std::mutex mutex_;  // guards what follows

@@ -18,12 +18,6 @@ using Json = nlohmann::json;
 constexpr Seconds kMoving = 1;  // a shorter wait is a part of every step
 constexpr int kDeepest = 4;
 
-std::string name_of(const Positions& positions, int rank) {
-  const std::string name = "rank " + std::to_string(rank);
-  const auto& position = positions[static_cast<std::size_t>(rank)];
-  return position ? name + " (" + position->place + ", " + position->host + ")" : name;
-}
-
 std::string message_of(const Position::Wait& wait) {
   return wait.channel == comm::collective_channel ? "a message of a collective"
                                                   : "a message on channel " + std::to_string(wait.channel);
@@ -56,10 +50,10 @@ const Position* longest_wait(const Positions& positions) {
 }
 
 // "rank 0 (...) has waited 12 s for rank 1, rank 1 for rank 2"
-std::string chain(const Positions& positions, const std::vector<const Position*>& waiting) {
+std::string chain(const std::vector<const Position*>& waiting, const comm::RankNames& names) {
   std::string text;
   for (const Position* rank : waiting) {
-    text += text.empty() ? name_of(positions, rank->rank) + " has waited " + print_seconds(rank->wait->waited)
+    text += text.empty() ? print_rank(names, rank->rank) + " has waited " + print_seconds(rank->wait->waited)
                          : ", rank " + std::to_string(rank->rank);
     text += " for rank " + std::to_string(rank->wait->peer);
   }
@@ -67,20 +61,19 @@ std::string chain(const Positions& positions, const std::vector<const Position*>
 }
 
 // Of the rank that does not wait for another.
-std::string idle_or_gone(const Positions& positions, int rank) {
+std::string idle_or_gone(const Positions& positions, int rank, const comm::RankNames& names) {
   const auto& position = positions[static_cast<std::size_t>(rank)];
   if (!position)
-    return name_of(positions, rank) + " does not answer: its process is stopped, or its host is lost";
-  return name_of(positions, rank) + " waits for no other: for " + print_seconds(position->working) +
+    return print_rank(names, rank) + " does not answer: its process is stopped, or its host is lost";
+  return print_rank(names, rank) + " waits for no other: for " + print_seconds(position->working) +
          " it has been at " + at_work(*position);
 }
 
 }  // namespace
 
 std::string json_of(const Position& position) {
-  Json json{{"rank", position.rank}, {"host", position.host},  {"place", position.place},
-            {"step", position.step}, {"work", position.work},  {"working_s", position.working},
-            {"wait", Json()},        {"passed", Json::array()}};
+  Json json{{"rank", position.rank},         {"step", position.step}, {"work", position.work},
+            {"working_s", position.working}, {"wait", Json()},        {"passed", Json::array()}};
   if (position.wait) {
     json["wait"] = {{"sending", position.wait->sending},
                     {"peer", position.wait->peer},
@@ -95,8 +88,6 @@ std::string json_of(const Position& position) {
 Position parse_position(std::string_view json, std::string_view origin, int rank, int ranks) try {
   const Json file = files::parse_strictly(json, origin, "the position", kDeepest);
   Position position{.rank = file.at("rank"),
-                    .host = file.at("host"),
-                    .place = file.at("place"),
                     .step = file.at("step"),
                     .work = file.at("work"),
                     .working = file.at("working_s")};
@@ -125,11 +116,11 @@ std::optional<int> silent_rank(const Positions& positions) {
   return static_cast<int>(silent - positions.begin());
 }
 
-std::string culprit(const Positions& positions) {
+std::string culprit(const Positions& positions, const comm::RankNames& names) {
   const Position* first = longest_wait(positions);
   if (!first) {
     const auto silent = silent_rank(positions);
-    return silent ? idle_or_gone(positions, *silent)
+    return silent ? idle_or_gone(positions, *silent, names)
                   : "no rank has waited longer than " + print_seconds(kMoving);
   }
   std::vector<const Position*> waiting;
@@ -140,28 +131,29 @@ std::string culprit(const Positions& positions) {
     const int peer = rank->wait->peer;
     PENSTOCK_CHECK(peer >= 0 && peer < std::ssize(positions), "ranks wait for ranks");
     const auto& next = positions[static_cast<std::size_t>(peer)];
-    const std::string behind = "; " + chain(positions, waiting);
-    if (!next || !next->wait) return idle_or_gone(positions, peer) + behind;
+    const std::string behind = "; " + chain(waiting, names);
+    if (!next || !next->wait) return idle_or_gone(positions, peer, names) + behind;
     if (!rank->wait->sending && under_way(*next, *rank, rank->wait->channel) > 0)
-      return message_of(*rank->wait) + " from " + name_of(positions, peer) + " to rank " +
+      return message_of(*rank->wait) + " from " + print_rank(names, peer) + " to rank " +
              std::to_string(rank->rank) + " was sent and has not arrived" + behind;
     if (seen.contains(peer)) return "each waits for the next" + behind;
     rank = &*next;
   }
 }
 
-std::string print_positions(const Positions& positions) {
+std::string print_positions(const Positions& positions, const comm::RankNames& names) {
   Rows rows{{"rank", "host", "place", "step", "at", "for", "waits for", "for"}};
   for (std::size_t rank = 0; rank < positions.size(); ++rank) {
     const auto& position = positions[rank];
+    const auto& [place, host] = names.at(rank);
     if (!position) {
-      rows.push_back({std::to_string(rank), "does not answer"});
+      rows.push_back({std::to_string(rank), host, place, "-", "does not answer"});
       continue;
     }
     const auto& wait = position->wait;
     rows.push_back(
-        {std::to_string(rank), position->host, position->place, std::to_string(position->step),
-         position->work, print_seconds(position->working),
+        {std::to_string(rank), host, place, std::to_string(position->step), position->work,
+         print_seconds(position->working),
          wait ? message_of(*wait) + (wait->sending ? " to rank " : " from rank ") + std::to_string(wait->peer)
               : "-",
          wait ? print_seconds(wait->waited) : ""});

@@ -9,13 +9,12 @@
 
 #include "base/units.h"
 #include "comm/message_notes.h"
+#include "comm/rank_names.h"
 
 namespace penstock::train {
 
 struct Position {
   int rank = 0;
-  std::string host;
-  std::string place;      // coordinates in the mesh: "t0 c0 d1 p2"
   std::int64_t step = 0;  // under way; 0: before the first
   std::string work;       // under way: "1F3.2" (schedule/program_text.h), or words
   Seconds working = 0;    // for so long
@@ -42,9 +41,9 @@ std::optional<int> silent_rank(const Positions& positions);
 
 // One sentence: follows the rank that waits longest to the one it waits for, and so on to one that does not
 // answer, one that waits for nobody, a message that was posted and has not arrived, or round to itself.
-std::string culprit(const Positions& positions);
+std::string culprit(const Positions& positions, const comm::RankNames& names);
 
 // A table, a line for each rank.
-std::string print_positions(const Positions& positions);
+std::string print_positions(const Positions& positions, const comm::RankNames& names);
 
 }  // namespace penstock::train

@@ -94,6 +94,7 @@ std::string to_json(const StepMetrics& metrics) {
   }
   if (metrics.documents) add_work(line, *metrics.documents);
   if (metrics.rank_times) {
+    line["rank_times"] = metrics.rank_times->times;
     line["slowest_over_median"] = metrics.rank_times->greatest();
     if (const std::vector<int> slow = metrics.rank_times->slow(); !slow.empty()) line["slow_ranks"] = slow;
   }

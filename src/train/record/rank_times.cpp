@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "comm/launcher.h"
-#include "comm/texts.h"
 
 namespace penstock::train {
 namespace {
@@ -29,15 +27,14 @@ std::vector<int> RankTimes::slow() const {
   return ranks;
 }
 
-RankTimeWatch::RankTimeWatch(comm::World world)
-    : world_(world), hosts_(comm::all_texts(comm::host_name(), *world)) {}
+RankTimeWatch::RankTimeWatch(comm::World world, const mesh::Mesh& mesh)
+    : world_(world), names_(comm::names_of_ranks(mesh, *world)) {}
 
-std::vector<std::string> RankTimeWatch::newly_slow(const RankTimes& times, const mesh::Mesh& mesh) {
+std::vector<std::string> RankTimeWatch::newly_slow(const RankTimes& times) {
   std::vector<std::string> sentences;
   for (const int rank : times.slow()) {
     if (!slow_.insert(rank).second) continue;
-    sentences.push_back("rank " + std::to_string(rank) + " (" + print_place(mesh, rank) + ", host " +
-                        hosts_[rank] + ") takes " + number(times.times[rank], 2) +
+    sentences.push_back(print_rank(names_, rank) + " takes " + number(times.times[rank], 2) +
                         " times as long as the median rank for equal work, in the last " +
                         std::to_string(kRankTimeSteps) + " steps");
   }

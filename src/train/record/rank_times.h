@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/groups.h"
+#include "comm/rank_names.h"
 
 namespace penstock::train {
 
@@ -25,14 +26,14 @@ struct RankTimes {
 // makes no rank slow. Calls are collective.
 class RankTimeWatch {
  public:
-  explicit RankTimeWatch(comm::World world);
+  RankTimeWatch(comm::World world, const mesh::Mesh& mesh);
 
   // After each step: this rank's time for a unit of work; none: ranks cannot be compared in this run. The
   // comparison when it is due.
   std::optional<RankTimes> note(std::optional<double> time);
 
   // A sentence for each rank that is slow now and was not before.
-  std::vector<std::string> newly_slow(const RankTimes& times, const mesh::Mesh& mesh);
+  std::vector<std::string> newly_slow(const RankTimes& times);
 
   // The mean of all comparisons, or one of the steps so far.
   std::optional<RankTimes> of_run();
@@ -41,10 +42,10 @@ class RankTimeWatch {
   std::optional<RankTimes> compare();
 
   comm::World world_;
-  std::vector<std::string> hosts_;  // by rank
-  std::set<int> slow_;              // that have been told
-  std::vector<double> recent_;      // this rank's, since the last comparison
-  std::vector<double> sums_;        // by rank
+  comm::RankNames names_;
+  std::set<int> slow_;          // that have been told
+  std::vector<double> recent_;  // this rank's, since the last comparison
+  std::vector<double> sums_;    // by rank
   int comparisons_ = 0;
 };
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/rank_names.h"
+
+#include "comm/launcher.h"
+#include "comm/texts.h"
+
+namespace penstock::comm {
+
+RankNames names_of_ranks(const mesh::Mesh& mesh, Communicator& world) {
+  RankNames names;
+  for (std::string& host : all_texts(host_name(), world)) {
+    const auto rank = static_cast<std::int64_t>(names.size());
+    names.push_back({print_place(mesh, rank), std::move(host)});
+  }
+  return names;
+}
+
+std::string print_rank(const RankNames& names, int rank) {
+  const RankName& name = names.at(static_cast<std::size_t>(rank));
+  return "rank " + std::to_string(rank) + " (" + name.place + (name.place.empty() ? "" : ", ") + "host " +
+         name.host + ")";
+}
+
+}  // namespace penstock::comm
