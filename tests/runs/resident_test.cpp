@@ -43,6 +43,9 @@ class ResidentSet : public ::testing::Test {
       const double predicted = process.at("predicted_resident_bytes");
       const double measured = process.at("measured_resident_bytes");
       EXPECT_NEAR(predicted / measured, 1, 0.1) << process.dump(2);
+      const double libraries = process.at("libraries_bytes");
+      EXPECT_NEAR(process.at("predicted_libraries_bytes").get<double>() / libraries, 1, 0.15)
+          << process.dump(2);
       EXPECT_GT(process.at("predicted_tensor_bytes").get<double>(),
                 least_share_of_tensors * process.at("libraries_bytes").get<double>());
     }

@@ -92,7 +92,8 @@ std::string memory_after(const train::Summary& summary) {
         (process.checkpoint_copy > 0 ? ", copy for checkpoints " + print_bytes(process.checkpoint_copy)
                                      : "") +
         (process.predicted_host > 0 ? ", records on the host " + print_bytes(process.predicted_host) : "") +
-        ", libraries and the rest " + print_bytes(process.libraries) + "\n";
+        ", libraries and the rest " + print_bytes(process.libraries) + ", predicted " +
+        print_bytes(process.predicted_libraries) + "\n";
   }
   return text;
 }

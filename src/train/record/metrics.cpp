@@ -161,6 +161,7 @@ std::string to_json(const Summary& summary) {
   Json processes = Json::array();
   for (const ResidentSummary& process : summary.processes) {
     processes.push_back({{"first_device", process.first_device},
+                         {"predicted_libraries_bytes", process.predicted_libraries},
                          {"libraries_bytes", process.libraries},
                          {"predicted_tensor_bytes", process.predicted_tensors},
                          {"predicted_host_bytes", process.predicted_host},

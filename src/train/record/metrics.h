@@ -2,6 +2,7 @@
 // Machine-readable results of a run: metrics.jsonl, one JSON object per step, and summary.json at the end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -91,14 +92,18 @@ BytesByCategory predicted_bytes(const model::DeviceMemory& memory);
 // The peak resident set of one process, and the accounted parts of it.
 struct ResidentSummary {
   int first_device = 0;
-  Bytes libraries = 0;          // after the first step, everything but tensors: code, data, buffers
-  Bytes predicted_tensors = 0;  // of its devices
-  Bytes predicted_host = 0;     // offloaded to the host's memory
-  Bytes checkpoint_copy = 0;    // staging buffer of checkpoints
-  Bytes tensors = 0;            // measured
-  Bytes measured = 0;           // of the process
+  Bytes at_start = 0;             // its peak before the first step
+  Bytes predicted_libraries = 0;  // during steps, everything but tensors: code, data, buffers
+  Bytes libraries = 0;            // measured after the second
+  Bytes predicted_tensors = 0;    // of its devices
+  Bytes predicted_host = 0;       // offloaded to the host's memory
+  Bytes checkpoint_copy = 0;      // staging buffer of checkpoints
+  Bytes tensors = 0;              // measured
+  Bytes measured = 0;             // of the process
 
-  Bytes predicted() const { return libraries + predicted_tensors + predicted_host + checkpoint_copy; }
+  Bytes predicted() const {
+    return std::max(at_start, predicted_libraries + predicted_tensors + predicted_host + checkpoint_copy);
+  }
 };
 
 struct Summary {

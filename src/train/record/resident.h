@@ -25,18 +25,27 @@ class ResidentAccount {
   // The ledger and the communicator must outlive it.
   ResidentAccount(const nn::Ledger& ledger, comm::World world) : ledger_(ledger), world_(world) {}
 
-  // Call between two steps. After the first, when libraries have loaded everything, resident bytes that are
-  // neither tensors nor offloaded records count as theirs. `host`: this rank's peak of records in host
-  // memory.
+  // Call before the first step: lets go of the program's pages that only the start needed, and predicts what
+  // steps will have beside tensors.
+  void begin(model::Precision precision);
+
+  // Call between two steps. Resident bytes that are neither tensors nor offloaded records count as the
+  // libraries', when these have loaded everything: after the second step, or the only one. `host`: this
+  // rank's peak of records in host memory.
   void note_step(Bytes host);
 
   // For every process, on all ranks. `checkpoint_copy` is of this rank.
   std::vector<ResidentSummary> gather(const run::Run& run, Bytes checkpoint_copy) const;
 
  private:
+  // Of this process: resident bytes that are neither tensors nor records nor free for reuse.
+  Bytes beside_tensors(Bytes host) const;
+
   const nn::Ledger& ledger_;
   comm::World world_;
-  Bytes libraries_ = 0;
+  Bytes at_start_ = 0;  // the peak before the first step
+  Bytes predicted_libraries_ = 0, libraries_ = 0;
+  int steps_ = 0;
 };
 
 }  // namespace penstock::train
