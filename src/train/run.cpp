@@ -27,6 +27,7 @@
 #include "train/record/rank_times.h"
 #include "train/record/resident.h"
 #include "train/step/trainer.h"
+#include "train/step_metrics.h"
 
 namespace penstock::train {
 namespace {
@@ -58,7 +59,8 @@ class Run {
         run, checkpoints_of(run), control_.resumed ? control_.resumed->checkpoint : 0, trainer_,
         [this] { return facts(); }, world_);
     if (directory_) {
-      metrics_.emplace(directory_->metrics(), done_);
+      metrics_.emplace(directory_->metrics(), done_,
+                       control_.resumed ? control_.resumed->facts.metrics : std::string());
       curves_.emplace(directory_->path(), done_);
     }
     machine_flops_ = control.machine_flops > 0 ? control.machine_flops : measure_matmul_rate(run.precision);
@@ -73,12 +75,16 @@ class Run {
       resident_.note_step(away().host);
       ++done_;
       // Before anybody is told that the step is done: then it cannot be lost (train.buddy_every = 1).
-      copy_to_hosts();
+      copy_to_hosts(step);
       if (directory_) note(step);
       keep_up(step.report);
     }
     summary_.wall_s = steady_seconds() - began;
     keeper_->settle();
+    if (!stopped_ && run_.options.train.checkpoint_every > 0 && keeper_->newest() < done_) {
+      save();  // it went on from a copy in memory of its last step
+      keeper_->settle();
+    }
     summary_.checkpoint_s += keeper_->take_held_up();
     RunOutcome outcome = stopped_ ? end_early() : finish();
     if (!stopped_ || keeper_->newest() == done_) keeper_->forget_copies();
@@ -132,10 +138,15 @@ class Run {
             .settings = settings_of(run_, at::get_num_threads())};
   }
 
-  void copy_to_hosts() {
+  // The copy is there before the step's line, so it has that too.
+  void copy_to_hosts(const DoneStep& step) {
     if (!keeper_->copies()) return;
     if (control_.recorder) control_.recorder->enter("a copy to another host's memory");
-    keeper_->copy(done_, [this] { return facts(); });
+    keeper_->copy(done_, [&] {
+      CheckpointFacts with_line = facts();
+      if (directory_) with_line.metrics = to_json(without_lists(metrics_of(step)));
+      return with_line;
+    });
   }
 
   DoneStep one_step(std::int64_t number) {
@@ -220,47 +231,33 @@ class Run {
     return sum / std::max(targets, 1.0);
   }
 
+  StepMetrics metrics_of(const DoneStep& step) const {
+    StepMetrics metrics = train::metrics_of(step.report);
+    metrics.step = step.number;
+    metrics.tokens = tokens_;
+    metrics.time = wall_seconds();
+    metrics.tokens_per_second = static_cast<double>(step.tokens) / metrics.step_s;
+    metrics.mfu = model_flops(metrics.tokens_per_second) / machine_flops_;
+    metrics.rank_times = step.rank_times;
+    metrics.start = start_;
+    metrics.evaluation_loss = step.evaluation;
+    return metrics;
+  }
+
   void note(const DoneStep& step) {
-    const StepReport& report = step.report;
-    const double rate = static_cast<double>(step.tokens) / report.seconds;
-    const StepMetrics metrics{.step = step.number,
-                              .loss = report.loss,
-                              .grad_norm = report.grad_norm,
-                              .lr = report.lr,
-                              .tokens = tokens_,
-                              .step_s = report.seconds,
-                              .time = wall_seconds(),
-                              .checkpoint_s = keeper_->take_held_up(),
-                              .tokens_per_second = rate,
-                              .mfu = model_flops(rate) / machine_flops_,
-                              .bubble_fraction = report.bubble_fraction,
-                              .peak_bytes = report.peak_bytes,
-                              .copy_hidden = report.copy_hidden,
-                              .collective_hidden = report.collective_hidden,
-                              .tensor = report.tensor,
-                              .context = report.context,
-                              .expert = report.expert,
-                              .load = report.load,
-                              .documents = report.documents,
-                              .rank_times = step.rank_times,
-                              .start = std::exchange(start_, std::nullopt),
-                              .skipped = report.skipped,
-                              .evaluation_loss = step.evaluation};
+    StepMetrics metrics = metrics_of(step);
+    metrics.checkpoint_s = keeper_->take_held_up();
+    start_.reset();
     metrics_->write(metrics);
     curves_->write(step.number, curves_of(metrics));
     summary_.checkpoint_s += metrics.checkpoint_s;
-    summary_.copy_hidden = report.copy_hidden;
-    summary_.collective_hidden = report.collective_hidden;
-    summary_.tensor = report.tensor;
-    summary_.context = report.context;
-    summary_.expert = report.expert;
-    summary_.step_s = report.seconds;
+    take_last_step(summary_, step.report);
     observer_.progress({.step = step.number,
                         .steps = steps(),
-                        .loss = report.loss,
+                        .loss = metrics.loss,
                         .evaluation_loss = summary_.evaluation_loss,
-                        .tokens_per_second = rate,
-                        .model_flops = model_flops(rate),
+                        .tokens_per_second = metrics.tokens_per_second,
+                        .model_flops = model_flops(metrics.tokens_per_second),
                         .machine_flops = machine_flops_,
                         .remaining = -1});
   }

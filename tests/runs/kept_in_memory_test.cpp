@@ -54,6 +54,31 @@ TEST_F(KeptInMemory, NoStepIsRepeatedWhenEachIsCopied) {
   }
 }
 
+// A disk that is full from a moment on: the copy of the step whose line cannot be written is there. The run
+// may be asked to end with that step.
+TEST_F(KeptInMemory, HaveTheLineThatAFullDiskDidNotTake) {
+  Arguments settings = copying("1");
+  settings.insert(settings.end(), {"--train.checkpoint_every", "1000"});
+  RunningProgram program(with_threads(2, arguments("parts", settings)));
+  const auto steps = [&] { return lines_of(scratch_.read("parts/metrics.jsonl")).size(); };
+  const Seconds until = seconds_now() + 60 * kSlowness;
+  while (steps() <= 12 && seconds_now() < until) sleep_a_little();
+  fill_disk_of(program.process());
+  EXPECT_EQ(program.wait(60).exit_code, 3);
+  const std::string last = std::to_string(steps() + 1);
+  settings.insert(settings.end(), {"--train.steps", last});
+  train_well("whole", {"--train.steps", last});
+  settings.emplace_back("--resume");
+  const Ending ending = train("parts", settings);
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("resumes   after step " + last + ", from memory of"), std::string::npos)
+      << ending.out;
+  expect_same("parts", "whole");
+  const std::string number = std::string(6 - last.size(), '0') + last;
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / ("parts/checkpoints/step-" + number)))
+      << "none of the last step";
+}
+
 TEST_F(KeptInMemory, NoMoreStepsAreRepeatedThanLieBetweenCopies) {
   train_well("whole", {"--train.steps", "60"});
   const Ending ending = killed_after(20, copying("8"), true);

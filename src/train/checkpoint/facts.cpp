@@ -17,7 +17,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kForm = "penstock checkpoint 2";
 constexpr const char* kEarlierForm = "penstock checkpoint 1";  // with XXH3 of every tensor
 
-constexpr const char* kTokens = "tokens";  // optional
+constexpr const char* kTokens = "tokens";    // optional
+constexpr const char* kMetrics = "metrics";  // the same
 
 struct IntegerMember {
   const char* key;
@@ -150,6 +151,7 @@ std::string to_json(const CheckpointFacts& facts) {
     document[key] = finite ? Json(*(facts.*value)) : Json(nullptr);
   }
   if (facts.tokens) document[kTokens] = *facts.tokens;
+  if (!facts.metrics.empty()) document[kMetrics] = facts.metrics;
   document["settings"] = Json::object();
   for (const auto& [name, value] : facts.settings) document["settings"][name] = value;
   document["index"] = files::checksum_text(facts.index);
@@ -170,6 +172,7 @@ CheckpointFacts parse_checkpoint_facts(std::string_view text, std::string_view o
   for (const auto& [key, value] : kIntegers) facts.*value = read.count(document, key);
   for (const auto& [key, value] : kNumbers) facts.*value = read.number(document, key);
   if (document.contains(kTokens)) facts.tokens = read.count(document, kTokens);
+  if (document.contains(kMetrics)) facts.metrics = read.word(document[kMetrics], kMetrics);
   for (const auto& [name, value] : read.object(document, "settings").items()) {
     facts.settings.emplace_back(name, read.word(value, name));
   }

@@ -32,6 +32,7 @@ struct CheckpointFacts {
   std::int64_t skipped_in_a_row = 0;  // up to this step
   std::optional<double> loss;         // of this step; none when it was not finite
   std::optional<double> evaluation_loss;
+  std::string metrics;  // of this step: its line, where metrics.jsonl may not have it yet; else empty
   Settings settings;
   std::uint64_t index = 0;  // checksum of the index of weights
   std::vector<FileSums> files;

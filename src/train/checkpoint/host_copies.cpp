@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr int kChannel = schedule::kChannels;  // the first that no schedule uses
 constexpr std::size_t kLongestMessage = std::size_t{64} << 20;
 constexpr std::size_t kSlots = 2;
-constexpr Bytes kRoomToGrow = 4096;  // of a text whose numbers get longer
+constexpr Bytes kRoomToGrow = 8192;  // of a text whose numbers get longer, and which gets a step's line
 
 std::string new_start() {
   std::random_device random;

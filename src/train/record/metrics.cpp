@@ -29,16 +29,21 @@ std::int64_t step_of(std::string_view line, const std::string& path) {
   return parsed["step"].get<std::int64_t>();
 }
 
-// The whole lines of the file whose step is at most `last_step`.
-std::string lines_until(const std::string& path, std::int64_t last_step) {
+// The whole lines of the file whose step is at most `last_step`, and `last_line` where that step has none.
+std::string lines_until(const std::string& path, std::int64_t last_step, const std::string& last_line) {
   const std::string text = files::read_text(path, kLongestFile);
   std::string kept;
+  std::int64_t last_kept = 0;
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
     const std::string_view line(text.data() + begin, end - begin);
-    if (step_of(line, path) <= last_step) kept.append(line).append("\n");
     begin = end + 1;
+    const std::int64_t step = step_of(line, path);
+    if (step > last_step) continue;
+    kept.append(line).append("\n");
+    last_kept = step;
   }
+  if (last_kept == last_step - 1 && !last_line.empty()) kept.append(last_line).append("\n");
   return kept;
 }
 
@@ -89,8 +94,10 @@ std::string to_json(const StepMetrics& metrics) {
   if (metrics.load) {
     line["balance_loss"] = metrics.load->balance_loss;
     line["z_loss"] = metrics.load->z_loss;
-    line["expert_load"] = metrics.load->greatest_over_mean();
-    line["expert_rows"] = metrics.load->rows;
+    if (!metrics.load->rows.empty()) {
+      line["expert_load"] = metrics.load->greatest_over_mean();
+      line["expert_rows"] = metrics.load->rows;
+    }
   }
   if (metrics.documents) add_work(line, *metrics.documents);
   if (metrics.rank_times) {
@@ -101,6 +108,13 @@ std::string to_json(const StepMetrics& metrics) {
   if (metrics.skipped) line["skipped"] = true;
   if (metrics.evaluation_loss) line["evaluation_loss"] = *metrics.evaluation_loss;
   return line.dump();
+}
+
+StepMetrics without_lists(StepMetrics metrics) {
+  metrics.rank_times.reset();
+  metrics.documents.reset();
+  if (metrics.load) metrics.load->rows.clear();
+  return metrics;
 }
 
 std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics) {
@@ -123,9 +137,10 @@ std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics) {
   return curves;
 }
 
-MetricsFile::MetricsFile(std::string path, std::int64_t last_step) : path_(std::move(path)) {
+MetricsFile::MetricsFile(std::string path, std::int64_t last_step, const std::string& last_line)
+    : path_(std::move(path)) {
   const bool exists = std::filesystem::exists(path_);
-  if (exists) files::write_atomically(path_, last_step > 0 ? lines_until(path_, last_step) : "");
+  if (exists) files::write_atomically(path_, last_step > 0 ? lines_until(path_, last_step, last_line) : "");
   descriptor_ = files::file_system().open(path_, files::OpenFor::Appending);
   if (descriptor_ < 0) files::fail_to("cannot be written", path_);
 }

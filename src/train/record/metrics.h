@@ -51,6 +51,9 @@ struct StepMetrics {
   std::optional<double> evaluation_loss;         // after this step's update
 };
 
+// What is left without lists, which may be long.
+StepMetrics without_lists(StepMetrics metrics);
+
 // The TensorBoard curves of a step, "train/loss" and so on.
 std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics);
 
@@ -61,8 +64,9 @@ std::string to_json(const StepMetrics& metrics);
 class MetricsFile {
  public:
   // Appends after `last_step`: removes lines of later steps and a half-written line first. 0: a new file.
-  // Throws InputError when a remaining line is not a metric, RunError when the file cannot be written.
-  MetricsFile(std::string path, std::int64_t last_step);
+  // `last_line`: of that step, for a file that has not got it yet; may be empty. Throws InputError when a
+  // remaining line is not a metric, RunError when the file cannot be written.
+  MetricsFile(std::string path, std::int64_t last_step, const std::string& last_line = {});
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;

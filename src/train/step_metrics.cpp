@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/step_metrics.h"
+
+namespace penstock::train {
+
+StepMetrics metrics_of(const StepReport& report) {
+  return {.loss = report.loss,
+          .grad_norm = report.grad_norm,
+          .lr = report.lr,
+          .step_s = report.seconds,
+          .bubble_fraction = report.bubble_fraction,
+          .peak_bytes = report.peak_bytes,
+          .copy_hidden = report.copy_hidden,
+          .collective_hidden = report.collective_hidden,
+          .tensor = report.tensor,
+          .context = report.context,
+          .expert = report.expert,
+          .load = report.load,
+          .documents = report.documents,
+          .skipped = report.skipped};
+}
+
+void take_last_step(Summary& summary, const StepReport& report) {
+  summary.copy_hidden = report.copy_hidden;
+  summary.collective_hidden = report.collective_hidden;
+  summary.tensor = report.tensor;
+  summary.context = report.context;
+  summary.expert = report.expert;
+  summary.step_s = report.seconds;
+}
+
+}  // namespace penstock::train
