@@ -5,13 +5,14 @@
 Usage: run_over_hosts.py PATH/TO/penstock
 
 Two pipelines of two devices, a rank a host, leave the bits of ranks on one host. A link that is down for five seconds costs nothing;
-one that stays down ends the run, and what does not come through it is named. A host that does not see the run directory, and one
-with another build of the program, are refused before the first step. Without a common file system rank 0's host keeps all files. A
-host that is lost costs no step where each keeps copies for another. Exit 0: so it is; 1: not; 77: skipped.
+one that stays down ends the run, with a supervisor and without, and what does not come through it is named. A host that does not see
+the run directory, and one with another build of the program, are refused before the first step. Without a common file system rank 0's
+host keeps all files. A host that is lost costs no step where each keeps copies for another. Exit 0: so it is; 1: not; 77: skipped.
 """
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import hosts as namespaces  # noqa: E402
+from hosts import apart, keepalive  # noqa: E402
 from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
 PATIENCE = 120  # seconds for anything
@@ -55,13 +57,14 @@ dir = "{folder}/{name}"
 
 
 class Hosts(namespaces.Hosts):
-    def start_run(self, program, name, steps, timeout=30, more="true", train="", output="", dp="2", resume=False, supervised=False):
+    def start_run(self, program, name, steps, timeout=30, more="true", train="", output="", dp="2", resume=False, supervise=None, options=()):
+        """`supervise`: words for the supervisor, where there is one."""
         run_file = self.folder / f"{name}.toml"
         run_file.write_text(RUN.format(folder=self.folder, name=name, steps=steps, timeout=timeout, train=train, output=output, dp=dp))
         self.log = open(self.folder / f"{name}.log", "a")
         words = [str(program), "train", str(run_file)] + (["--resume"] if resume else [])
-        under = [str(program), "supervise", "--"] if supervised else []
-        command = self.mpirun(words, len(self.names), name, more, under)
+        under = [str(program), "supervise", *supervise, "--"] if supervise is not None else []
+        command = self.mpirun(words, len(self.names), name, more, under, options)
         return subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
 
     def run(self, *arguments, **settings):
@@ -114,20 +117,33 @@ def outlives_a_short_loss_of_a_link(hosts, program, steps):
     assert hosts.bits("short") == hosts.bits("one"), "other bits after a link was down"
 
 
+def loses_a_link(hosts, program, name, **settings):
+    """For good, in the middle of a run; its exit code, and what it said. No rank may be left on either side of the link."""
+    lost = hosts.names[3]
+    run = hosts.start_run(program, name, 1000000, timeout=4, **settings)
+    hosts.wait_for_steps(name, 5)
+    hosts.link(lost, "down")
+    code = run.wait(timeout=60)
+    wait_until(f"no rank of {name} is left", lambda: not any(hosts.processes(host, "penstock") for host in hosts.names), 30)
+    hosts.kill(lost)  # Open MPI's daemon, which waits until its last words have arrived
+    hosts.link(lost, "up")
+    return code, hosts.said(name)
+
+
+def ends_behind_a_lost_link(hosts, program):
+    """mpirun alone: it probes silent connections, and does so before ranks that have waited too long end the job."""
+    code, said = loses_a_link(hosts, program, "alone", options=keepalive(1, 1, 4))
+    assert code in (3, 205), (code, said)
+    assert re.search(r"is rank [0-9].* stuck|lost communication with a remote daemon", said), said
+
+
 def names_what_a_lost_link_holds_up(hosts, program):
-    run = hosts.start_run(program, "long", 1000000, timeout=4)
-    hosts.wait_for_steps("long", 5)
-    hosts.link(hosts.names[3], "down")
-    until = time.monotonic() + PATIENCE
-    while "is rank" not in hosts.said("long") and time.monotonic() < until:
-        time.sleep(0.1)
-    waited = time.monotonic()
-    said = hosts.said("long")
-    hosts.link(hosts.names[3], "up")
-    code = run.wait(timeout=PATIENCE)
-    assert "was sent and has not arrived" in said and hosts.names[3] in said, said
-    assert code == 3, (code, hosts.said("long"))
-    assert time.monotonic() - waited < 60
+    """The supervisor ends an mpirun that waits for a host that it does not reach."""
+    code, said = loses_a_link(hosts, program, "supervised", supervise=("--restarts", "0"))
+    assert code == 3, (code, said)
+    place, cut_off = r"\(d[01] p[01], host \S+\)", rf"3 \(d1 p1, host {hosts.names[3]}\)"
+    ends = rf"(from rank {cut_off} to rank [0-2]( {place})?|from rank [0-2] {place} to rank (3|{cut_off}))"
+    assert re.search(ends + " was sent and has not arrived", said) and hosts.names[3] in said, said
 
 
 def refuses_a_directory_that_a_host_does_not_see(hosts, program):
@@ -152,12 +168,6 @@ def refuses_another_build(hosts, program):
     assert not (hosts.folder / "mixed").exists()
 
 
-def apart(folder, host_with_it=None):
-    """Words for the agent: the folder is another one on each host, or only on those that have not this name."""
-    mount = f"mkdir -p {folder} {folder}-$host && mount --bind {folder}-$host {folder}"
-    return f"[ $host = {host_with_it} ] || {{ {mount}; }}" if host_with_it else mount
-
-
 def gathers_without_a_common_file_system(hosts, program, steps):
     folder = hosts.folder / "gathered"
     settings = {"more": apart(folder, host_with_it=hosts.names[0]), "output": "gather = true"}
@@ -176,11 +186,11 @@ def gathers_without_a_common_file_system(hosts, program, steps):
 def repeats_no_step_when_a_host_is_lost(hosts, program, steps):
     """Copies in the memory of the next host, after each step; nothing is on disk."""
     memory = hosts.folder / "memory"
-    run = hosts.start_run(program, "lost", steps, timeout=4, more=apart(memory), dp='"auto"', supervised=True,
+    run = hosts.start_run(program, "lost", steps, timeout=4, more=apart(memory), dp='"auto"', supervise=(),
                           train=f'buddy_every = 1\nbuddy_dir = "{memory}"')
     hosts.wait_for_steps("lost", 15)
     lost = hosts.names[3]
-    subprocess.run(["kill", "-9", *subprocess.run(["ip", "netns", "pids", lost], capture_output=True, text=True).stdout.split()])
+    hosts.kill(lost)
     hosts.link(lost, "down")
     shutil.rmtree(f"{memory}-{lost}")
     code = run.wait(timeout=PATIENCE)
@@ -200,7 +210,7 @@ def repeats_no_step_when_a_host_is_lost(hosts, program, steps):
 
 def refuses_a_host_that_is_not_there(hosts, program):
     hosts.link(hosts.names[1], "down")
-    run = hosts.start_run(program, "unknown", 10, supervised=True)
+    run = hosts.start_run(program, "unknown", 10, supervise=())
     code = run.wait(timeout=PATIENCE)
     hosts.link(hosts.names[1], "up")
     assert code == 2 and f"mpirun starts nothing on {hosts.names[1]}, named by --host" in hosts.said("unknown"), hosts.said("unknown")
@@ -237,6 +247,7 @@ def main():
         keeps_the_contract(hosts, program)
         leaves_the_same_bits(hosts, program, steps)
         outlives_a_short_loss_of_a_link(hosts, program, steps)
+        ends_behind_a_lost_link(hosts, program)
         names_what_a_lost_link_holds_up(hosts, program)
         refuses_a_directory_that_a_host_does_not_see(hosts, program)
         refuses_another_build(hosts, program)

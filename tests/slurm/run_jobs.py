@@ -4,53 +4,26 @@
 
 Usage: run_jobs.py PATH/TO/penstock
 
-One job is signalled shortly before its time is up: it leaves a checkpoint, goes back into the queue and resumes. One loses a node in
-the middle of a step and goes on with the other. One is cancelled, and leaves nothing running. Exit 0: so it is; 1: not; 77: skipped.
+One job is signalled while mpirun starts and goes back into the queue; its ranks are bound to the CPUs that Slurm gives it. One is
+signalled shortly before its time is up: it leaves a checkpoint, goes back into the queue and resumes. One loses a node in the middle
+of a step and goes on with the other. One loses the first node, with the job's script, and goes on when that is back. One is
+cancelled, and leaves nothing running. Exit 0: so it is; 1: not; 77: skipped.
 """
-import glob
 import os
 import pathlib
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from own_slurm import CONFINES, PACKAGES, PATIENCE, Slurm, environment_of, processes  # noqa: E402
 from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
 SBATCH = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm" / "train.sbatch"
-PACKAGES = ("munge", "slurmctld", "slurmd", "slurm-client")
-PATIENCE = 400  # seconds for anything
 LENGTH = 45  # seconds of the undisturbed run: the time limit's signal comes within the first 20
+UNBOUND = "--bind-to none --oversubscribe"  # where two nodes share this host's CPUs
 
-CONFIGURATION = """ClusterName=penstock
-SlurmctldHost=localhost
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket={munge},cred_expire=2
-SlurmctldPort={ports[0]}
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool-%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd-%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-ReturnToService=2
-MpiDefault=none
-SlurmdTimeout=10
-KillWait=2
-NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 RealMemory=1000
-NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMemory=1000
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-"""
 RUN = """[model]
 layers = 4
 hidden = 64
@@ -75,112 +48,21 @@ dir = "{folder}/{name}"
 """
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-def processes(part):
-    """Numbers of those whose command has the part."""
-    found = []
-    for path in glob.glob("/proc/[0-9]*/cmdline"):
-        try:
-            command = pathlib.Path(path).read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if part in command and int(path.split("/")[2]) != os.getpid():
-            found.append(int(path.split("/")[2]))
-    return found
-
-
-class Slurm:
-    """munged, slurmctld and a slurmd for each of the nodes n1 and n2."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        (folder / "state").mkdir()
-        munge = folder / "munge"
-        munge.mkdir()
-        key = munge / "key"
-        key.write_bytes(os.urandom(128))
-        key.chmod(0o600)
-        self.socket = munge / "socket"
-        for path in (munge, key):
-            shutil.chown(path, "munge", "munge")
-        munge.chmod(0o755)
-        folder.chmod(0o755)
-        self.munged = ["runuser", "-u", "munge", "--", "munged", f"--socket={self.socket}", f"--key-file={key}", f"--pid-file={munge}/pid",
-                       f"--log-file={munge}/log", f"--seed-file={munge}/seed"]
-        self.configuration = folder / "slurm.conf"
-        self.configuration.write_text(CONFIGURATION.format(folder=folder, munge=self.socket, ports=free_ports(3)))
-        os.environ["SLURM_CONF"] = str(self.configuration)
-
-    def start(self):
-        subprocess.run(self.munged, check=True)
-        subprocess.run(["slurmctld", "-f", self.configuration], check=True)
-        for node in ("n1", "n2"):
-            self.start_node(node)
-        self.wait_for_nodes()
-
-    def wait_for_nodes(self):
-        wait_until("both nodes are idle", lambda: self.ask("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == "2", PATIENCE)
-
-    def start_node(self, node):
-        subprocess.run(["slurmd", "-N", node, "-f", self.configuration], check=True)
-
-    def lose_node(self, node):
-        """As a host that loses power: its daemon, the steps of jobs on it and their processes end at once."""
-        daemon = int((self.folder / f"slurmd-{node}.pid").read_text())
-        os.kill(daemon, signal.SIGKILL)
-        for path in glob.glob("/proc/[0-9]*/environ"):
-            try:
-                if f"SLURMD_NODENAME={node}\0".encode() in pathlib.Path(path).read_bytes():
-                    os.kill(int(path.split("/")[2]), signal.SIGKILL)
-            except OSError:
-                pass
-
-    def ask(self, *command):
-        return subprocess.run(command, capture_output=True, text=True).stdout
-
-    def submit(self, name, *options, steps):
-        self.wait_for_nodes()
-        run_file = self.folder / f"{name}.toml"
-        run_file.write_text(RUN.format(folder=self.folder, name=name, steps=steps))
-        command = ["sbatch", "--parsable", f"--output={self.folder}/{name}.log", *options, str(SBATCH), str(run_file)]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-    def state(self, job):
-        fields = dict(field.split("=", 1) for field in self.ask("scontrol", "show", "job", job).split() if "=" in field)
-        return fields.get("JobState", ""), int(fields.get("Restarts", "0"))
-
-    def end(self):
-        subprocess.run(["scancel", "-u", "root"], capture_output=True)
-        time.sleep(1)
-        for file in self.folder.glob("*.pid"):
-            try:
-                os.kill(int(file.read_text()), signal.SIGTERM)
-            except (OSError, ValueError):
-                pass
-        subprocess.run([*self.munged, "--stop"], capture_output=True)
-        time.sleep(1)
-        for process in processes(str(self.folder)):
-            try:
-                os.kill(process, signal.SIGKILL)
-            except OSError:
-                pass
-
-
 def train_here(program, folder, name, steps):
     run_file = folder / f"{name}.toml"
     run_file.write_text(RUN.format(folder=folder, name=name, steps=steps))
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", program, "train", str(run_file)]
     subprocess.run(command, check=True, capture_output=True)
     return steps_of(folder / name)
+
+
+def submit(slurm, name, *options, steps, keys=(), mpirun=UNBOUND, beside_others=False):
+    if not beside_others:
+        slurm.wait_for_nodes()
+    run_file = slurm.folder / f"{name}.toml"
+    run_file.write_text(RUN.format(folder=slurm.folder, name=name, steps=steps))
+    os.environ["PENSTOCK_MPIRUN"] = mpirun  # which sbatch passes on
+    return slurm.submit(name, *options, str(SBATCH), str(run_file), *keys)
 
 
 def log_of(slurm, name):
@@ -197,8 +79,57 @@ def expect_same(slurm, name, whole):
     assert bits_of(slurm.folder / name) == bits_of(slurm.folder / whole), f"{name} has other bits than {whole}\n{log_of(slurm, name)}"
 
 
+def cpus_of_ranks(name):
+    """That each rank of the run may use, by rank."""
+    key, cpus = b"OMPI_COMM_WORLD_RANK=", {}
+    for process in processes("penstock", "train", f"{name}.toml"):
+        rank = next((int(entry[len(key):]) for entry in environment_of(process) if entry.startswith(key)), None)
+        status = pathlib.Path(f"/proc/{process}/status").read_text() if rank is not None else ""
+        if status.startswith("Name:\tpenstock"):
+            cpus[rank] = status.split("Cpus_allowed_list:\t")[1].split("\n")[0]
+    return cpus
+
+
+def expect_bound(slurm, name, ranks, threads):
+    """Each rank has as many CPUs and threads, and none of another's; then the run is asked to stop."""
+    wait_until(f"{name} does 5 steps", lambda: len(steps_of(slurm.folder / name)) >= 5, PATIENCE, lambda: log_of(slurm, name))
+    cpus = cpus_of_ranks(name)
+    assert sorted(cpus) == list(range(ranks)) and len(set(cpus.values())) == ranks, cpus
+    assert all(text == ("0-1" if threads == 2 else text[0]) for text in cpus.values()), cpus
+    assert f"{threads} thread{'s' if threads > 1 else ''} a rank" in log_of(slurm, name), log_of(slurm, name)
+    (slurm.folder / name / "stop").touch()
+
+
+def goes_back_when_signalled_while_it_starts(slurm):
+    """Whatever the signal meets; then its two ranks have a CPU each."""
+    job = submit(slurm, "bound", "--nodes=1", "--ntasks-per-node=2", "--time=20", steps=1000000, keys=("--train.threads", "0"), mpirun="")
+    wait_until("the supervisor is there", lambda: processes("supervise", "bound.toml"), PATIENCE)
+    slurm.ask("scancel", "--batch", "--signal=USR1", job)
+    wait_until("the job is put back", lambda: slurm.state(job)[1] > 0, PATIENCE, lambda: log_of(slurm, "bound"))
+    expect_bound(slurm, "bound", ranks=2, threads=1)
+    wait_for_end(slurm, "bound", job)
+
+
+def binds_ranks_to_what_the_job_has(slurm):
+    """All of the node's CPUs for one rank; and one each for two jobs at a time, where Slurm can confine them."""
+    wide = submit(slurm, "wide", "--nodes=1", "--cpus-per-task=2", "--time=20", steps=1000000, keys=("--train.threads", "0"), mpirun="")
+    expect_bound(slurm, "wide", ranks=1, threads=2)
+    wait_for_end(slurm, "wide", wide)
+    if not CONFINES:
+        return "; two jobs on a node untried (no cpuset of cgroup v1 here)"
+    jobs = {name: submit(slurm, name, "--nodes=1", "--nodelist=n1", "--cpus-per-task=1", "--time=20", steps=1000000,
+                         keys=("--train.threads", "0"), mpirun="", beside_others=True) for name in ("left", "right")}
+    for name in jobs:
+        wait_until(f"{name} does 5 steps", lambda: len(steps_of(slurm.folder / name)) >= 5, PATIENCE, lambda: log_of(slurm, name))
+    assert cpus_of_ranks("left")[0] != cpus_of_ranks("right")[0], (cpus_of_ranks("left"), cpus_of_ranks("right"))
+    for name, job in jobs.items():
+        expect_bound(slurm, name, ranks=1, threads=1)
+        wait_for_end(slurm, name, job)
+    return ""
+
+
 def resumes_after_its_time_is_up(slurm, steps):
-    job = slurm.submit("limited", "--nodes=2", "--time=1", "--signal=B:USR1@50", steps=steps)
+    job = submit(slurm, "limited", "--nodes=2", "--time=1", "--signal=B:USR1@50", steps=steps)
     wait_until("the job is put back", lambda: slurm.state(job)[1] > 0, PATIENCE)
     done = steps_of(slurm.folder / "limited")
     assert 0 < len(done) < steps, f"signalled after {len(done)} of {steps} steps"
@@ -210,15 +141,17 @@ def resumes_after_its_time_is_up(slurm, steps):
     expect_same(slurm, "limited", "whole")
 
 
-def has_checkpoint(folder):
-    """A whole one: they are written with what training leaves of the cores."""
-    return any(not path.suffix for path in (folder / "checkpoints").glob("step-*"))
+def wait_for_half(slurm, name, steps):
+    """And for a whole checkpoint: they are written with what training leaves of the cores."""
+    folder = slurm.folder / name
+    has_checkpoint = lambda: any(not path.suffix for path in (folder / "checkpoints").glob("step-*"))
+    ready = lambda: len(steps_of(folder)) >= steps // 2 and has_checkpoint()
+    wait_until(f"{name} has done half of its steps", ready, PATIENCE, lambda: log_of(slurm, name))
 
 
 def goes_on_without_a_lost_node(slurm, steps):
-    job = slurm.submit("lost", "--nodes=2", "--time=20", steps=steps)
-    ready = lambda: len(steps_of(slurm.folder / "lost")) >= 15 and has_checkpoint(slurm.folder / "lost")
-    wait_until("it has done 15 steps and written a checkpoint", ready, PATIENCE)
+    job = submit(slurm, "lost", "--nodes=2", "--time=20", steps=steps)
+    wait_for_half(slurm, "lost", steps)
     slurm.lose_node("n2")
     wait_for_end(slurm, "lost", job)
     log = log_of(slurm, "lost")
@@ -228,12 +161,25 @@ def goes_on_without_a_lost_node(slurm, steps):
     slurm.start_node("n2")
 
 
+def goes_back_when_its_first_node_is_lost(slurm, steps):
+    """It takes the job's script along. Slurm lets such a job go on for ever, so the other node puts it back."""
+    job = submit(slurm, "begun", "--nodes=2", "--time=20", steps=steps)
+    wait_for_half(slurm, "begun", steps)
+    slurm.lose_node("n1")
+    wait_until("the job is put back", lambda: slurm.state(job)[1] > 0, PATIENCE, lambda: log_of(slurm, "begun"))
+    slurm.start_node("n1")
+    wait_for_end(slurm, "begun", job)
+    log = log_of(slurm, "begun")
+    assert log.count("start on n1:1,n2:1\n") == 2 and "resumes   after step" in log, log
+    expect_same(slurm, "begun", "whole")
+
+
 def leaves_nothing_when_cancelled(slurm):
-    job = slurm.submit("cancelled", "--nodes=2", "--time=20", steps=1000000)
+    job = submit(slurm, "cancelled", "--nodes=2", "--time=20", steps=1000000)
     wait_until("it has done 5 steps", lambda: len(steps_of(slurm.folder / "cancelled")) >= 5, PATIENCE)
     assert processes("cancelled.toml")
     slurm.ask("scancel", job)
-    wait_until("nothing of it is running", lambda: not processes("cancelled.toml"), 30)
+    wait_until("nothing of it is running", lambda: not processes("cancelled.toml") and not processes("watch_node"), 30)
 
 
 def main():
@@ -243,8 +189,7 @@ def main():
     missing = [name for name in ("munged", "slurmctld", "slurmd", "sbatch") if shutil.which(name) is None]
     if missing:
         skip(f"{', '.join(missing)} missing; enable it with: apt-get install -y --no-install-recommends {' '.join(PACKAGES)}")
-    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PENSTOCK=program,
-                      PENSTOCK_MPIRUN="--bind-to none --oversubscribe")
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PENSTOCK=program)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-slurm-"))
     write_corpus(folder)
     slurm = Slurm(folder)
@@ -256,13 +201,17 @@ def main():
         times = sorted(step["step_s"] for step in train_here(program, folder, "first", 12)[2:])
         steps = max(40, min(20000, int(LENGTH / times[len(times) // 2])))
         train_here(program, folder, "whole", steps)
+        goes_back_when_signalled_while_it_starts(slurm)
+        untried = binds_ranks_to_what_the_job_has(slurm)
         resumes_after_its_time_is_up(slurm, steps)
         goes_on_without_a_lost_node(slurm, steps)
+        goes_back_when_its_first_node_is_lost(slurm, steps)
         leaves_nothing_when_cancelled(slurm)
     finally:
         slurm.end()
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"three jobs of {steps} steps: requeued, a node lost, cancelled")
+    print(f"jobs of {steps} steps: signalled while they start and before their time is up, bound, a node lost, the first node lost, "
+          f"cancelled{untried}")
 
 
 if __name__ == "__main__":

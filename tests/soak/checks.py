@@ -67,6 +67,14 @@ def expect_checkpoint(directory, step, undisturbed):
         require(is_[name] == was[name], BITS, f"{name} of the checkpoint of step {step} differs from the undisturbed run's")
 
 
+def expect_no_files(directory):
+    """Of the run, on a host that is not rank 0's, but those that tell where ranks are."""
+    if not directory.is_dir():  # ended before that host was asked
+        return
+    found = {entry.name for entry in directory.iterdir()} - {"positions.txt", "positions", "where"}
+    require(not found, OTHER, f"rank 0 gathers, and {directory.name} has {sorted(found)}")
+
+
 def expect_steps(directory, undisturbed, count=None):
     """One line a step, without a gap, with the undisturbed run's numbers."""
     is_, was = steps_of(directory), steps_of(undisturbed)

@@ -23,6 +23,7 @@ NEED_ROOT = (DISK, LINK, LINK_LONG, CLOCK)
 THREADS, MPIRUN, HOSTS = "threads", "mpirun", "mpirun over hosts"
 SHORT_TIMEOUT = 4  # s: where a run must find out itself that it cannot go on
 PATIENT, VERY_PATIENT = 25, 50
+COPIES, GATHER = "--train.buddy_every", "--output.gather"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,18 @@ class Attempt:
     damage: Fault | None  # before it starts, if two checkpoints are there
     outlived: tuple  # faults that it must survive
     last: Fault | None  # the one that it cannot
+
+    def setting(self, key):
+        """Its word, if it was drawn."""
+        return dict(zip(self.settings[::2], self.settings[1::2])).get(key)
+
+    def copies_every(self):
+        """Steps between copies in hosts' memory; 0: none are made."""
+        return int(self.setting(COPIES) or 0)
+
+    def gathers(self):
+        """Whether only rank 0's host has the run directory."""
+        return self.setting(GATHER) is not None
 
     def __str__(self):
         how = f"{self.mesh}, {self.schedule}, {self.transport}{', supervised' if self.supervised else ''}, {' '.join(self.settings)}"
@@ -76,6 +89,12 @@ def shard_words(rng, mesh):
     if mesh.d == 4 and words[1] != "off" and rng.random() < 0.5:
         words += ["--parallel.shard_group", "2"]
     return words
+
+
+def keeping_words(rng):
+    """Who keeps files, and copies beside them."""
+    words = [GATHER, "true"] if rng.random() < 0.2 else []
+    return words + ([COPIES, str(rng.randrange(1, 4))] if rng.random() < 0.25 else [])
 
 
 def draw_moment(rng):
@@ -137,8 +156,13 @@ def draw_attempt(seed, number, attempt, family, able):
     damage = None
     if rng.random() < 0.3:
         damage = Fault(DAMAGE, moment=rng.choice(("flip", "flip", "cut", "remove")), seconds=rng.random(), victim=rng.randrange(1000))
-    settings = tuple(shard_words(rng, mesh) + memory_words(rng))
+    settings = tuple(shard_words(rng, mesh) + memory_words(rng) + keeping_words(rng))
     return Attempt(mesh, schedule, settings, transport, supervised, timeout, damage, outlived, last)
+
+
+def without_copies(attempt):
+    pairs = zip(attempt.settings[::2], attempt.settings[1::2])
+    return dataclasses.replace(attempt, settings=tuple(word for pair in pairs if pair[0] != COPIES for word in pair))
 
 
 def in_peace(attempt):

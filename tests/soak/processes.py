@@ -6,6 +6,8 @@ import signal
 import subprocess
 import time
 
+from hosts import name_of
+
 MARK = "PENSTOCK_SOAK_ATTEMPT"
 
 
@@ -15,13 +17,6 @@ def entries_of(process):
         return (pathlib.Path("/proc") / str(process) / "environ").read_bytes().split(b"\0")
     except OSError:
         return []
-
-
-def name_of(process):
-    try:
-        return (pathlib.Path("/proc") / str(process) / "comm").read_text().strip()
-    except OSError:
-        return ""
 
 
 class Processes:

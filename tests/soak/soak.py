@@ -23,6 +23,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import checks  # noqa: E402
+import copies  # noqa: E402
 import draw  # noqa: E402
 import families  # noqa: E402
 import trial  # noqa: E402
@@ -87,7 +88,9 @@ class Place:
     def begin(self, number, run):
         self.folder = self.base / f"run-{number}"
         self.disk = self.folder / "disk"
-        self.disk.mkdir(parents=True)
+        self.memory, self.records = self.folder / "memory", self.folder / "records"  # of each host: copies, offloaded records
+        for folder in (self.disk, self.memory, self.records):
+            folder.mkdir(parents=True)
         if not self.mounts:
             mount_tmpfs(self.disk, DISK_SIZE)
         (self.folder / "run.toml").write_text(run.family.run_file(self.text))
@@ -128,6 +131,7 @@ class DrawnRun:
         self.seed, self.number, self.place, self.tally = seed, number, place, tally
         self.run = draw.draw_run(seed, number)
         self.damaged = None  # step of the checkpoint that is damaged, until an attempt sets it aside
+        self.copies = None  # that the attempt before has left in memory
         self.told = [f"run {number}: {self.run.family.name}, a checkpoint every {self.run.every}, {self.run.kept} kept"]
 
     def carry_out(self):
@@ -143,14 +147,20 @@ class DrawnRun:
         drawn = draw.draw_attempt(self.seed, self.number, number, self.run.family, self.place.able)
         if self.tally.enough() or number > MOST_ATTEMPTS:
             drawn = draw.in_peace(drawn)
-        self.told.append(f"  attempt {number}: {drawn}\n    outlives {list(drawn.outlived)}, ends by {drawn.last}")
         self.damage(drawn.damage)
+        if self.damaged is not None:  # a newer copy would hide it
+            drawn = draw.without_copies(drawn)
+        self.told.append(f"  attempt {number}: {drawn}\n    outlives {list(drawn.outlived)}, ends by {drawn.last}")
         under_way = trial.Trial(number, drawn, self.run, self.place, self.tally)
         began = under_way.steps()
         code = under_way.carry_out()
         self.told.append(f"    ended with {code} after {time.monotonic() - under_way.processes.began:.1f} s at step {under_way.steps()}")
         self.expect_damage_found(under_way, code, began)
         under_way.expect_files(self.undisturbed, self.damaged)
+        copies.expect_used(self.copies, under_way)
+        if code == 0:
+            copies.expect_removed(under_way)
+        self.copies = copies.left_by(under_way)
         return code
 
     def damage(self, fault):
@@ -163,7 +173,7 @@ class DrawnRun:
         file = files[fault.victim % len(files)]
         data = bytearray(file.read_bytes())
         place = int(fault.seconds * len(data))
-        self.told.append(f"    {fault.moment} at byte {place} of {file.parent.name}/{file.name}")
+        self.told.append(f"  {fault.moment} at byte {place} of {file.parent.name}/{file.name}")
         self.damaged = steps[-1]
         self.tally.struck(fault.kind)
         if fault.moment == "remove":

@@ -6,7 +6,7 @@ import checks
 import draw
 
 
-COUNTED = ("faults", "families", "meshes", "schedules", "transports", "settings", "found")
+COUNTED = ("faults", "families", "meshes", "schedules", "transports", "settings", "sources", "found")
 LONGEST = ("longest_on", "longest_end")
 
 
@@ -42,6 +42,9 @@ class Tally:
     def finished(self, run):
         self.families[run.family.name] += 1
 
+    def resumed(self, source):
+        self.sources[source] += 1
+
     def failed(self, kind):
         self.found[kind] += 1
 
@@ -71,6 +74,6 @@ def summary(parts, missing):
         times = f"not here: {missing[kind]}" if kind in missing else total["faults"][kind]
         lines.append(f"| {kind} | {times} | " + " | ".join(seconds) + " |")
     for title, name in (("models, by finished runs", "families"), ("meshes, by starts", "meshes"), ("schedules", "schedules"),
-                        ("transports", "transports"), ("shards, policies, offloading", "settings")):
+                        ("transports", "transports"), ("shards, policies, offloading, copies", "settings"), ("went on from", "sources")):
         lines += ["", f"{title}: " + ", ".join(f"{key} ({count})" for key, count in sorted(total[name].items()))]
     return "\n".join(lines)

@@ -2,13 +2,16 @@
 """One attempt of a run under way: its start, its faults, and what must be true of it when it has ended."""
 import glob
 import re
+import shutil
 import signal
 import time
 
 import checks
+import copies
 import draw
 import families
 from checks import HANG, LOST, OTHER, require
+from hosts import apart, keepalive
 from processes import Processes
 
 SLACK = 10  # s beyond train.timeout, within which a run that cannot go on must have ended
@@ -16,7 +19,12 @@ AFTERWARDS = 10  # s, until nothing of an attempt is running
 LOOK = 0.003  # s
 START = 240  # s, for a step on a busy machine
 FAKE_TIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
+# When mpirun finds that a host is lost: s of silence, s between probes, probes. Those of a lost link come before the abort of a rank that
+# has waited too long: while words to the host are under way the kernel makes no probes, and mpirun would wait for a quarter of an hour.
+NOTICES, NOTICES_SOON = (2, 2, 4), (1, 1, 4)
 ENDED_BY = {3, 128 + signal.SIGKILL}  # exit codes of a run that a fault has ended: told by itself, or by a signal
+OF_RANKS_AT_WORK = (draw.STOPPED_LONG, draw.LINK, draw.LINK_LONG)  # while they start, others may notice
+LOST_HOST = 205  # mpirun's exit code where it has noticed that itself
 
 
 class Trial:
@@ -24,7 +32,7 @@ class Trial:
         self.attempt, self.run, self.place, self.tally = attempt, run, place, tally
         self.directory = place.disk / "run"
         self.before = checks.checkpoints_of(self.directory)
-        self.goal = len(checks.lines_of(self.directory))  # steps that must be done before the next fault
+        self.done_before = self.goal = len(checks.lines_of(self.directory))  # goal: steps that must be done before the next fault
         self.clock = place.folder / "clock"
         self.processes = Processes(self.command(), place.folder, f"attempt-{number}", self.environment())
         tally.started(attempt)
@@ -34,6 +42,7 @@ class Trial:
         words = ["train", str(self.place.folder / "run.toml"), "--output.dir", str(self.directory), "--train.timeout", str(attempt.timeout)]
         words += ["--train.checkpoint_every", str(self.run.every), "--train.keep_checkpoints", str(self.run.kept)]
         words += families.mesh_words(self.run.family, attempt.mesh) + families.schedule_words(attempt.schedule) + list(attempt.settings)
+        words += self.folder_words()
         words += ["--resume"] if (self.directory / "run.toml").exists() else []
         program, ranks = str(self.place.program), attempt.mesh.ranks()
         under = [program, "supervise", "--"] if attempt.supervised else []
@@ -41,7 +50,20 @@ class Trial:
             return [*under, program, *words, *(["--ranks", str(ranks)] if ranks > 1 else [])]
         if attempt.transport == draw.MPIRUN:
             return [*under, "mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), program, *words]
-        return self.place.hosts.mpirun([program, *words], ranks, under=under)
+        loses_link = attempt.last is not None and attempt.last.kind == draw.LINK_LONG
+        options = keepalive(*(NOTICES_SOON if loses_link else NOTICES))
+        return self.place.hosts.mpirun([program, *words], ranks, more=self.mounts(), under=under, options=options)
+
+    def folder_words(self):
+        """What is not in the run directory: copies, and offloaded records where only rank 0's host has that."""
+        words = ["--train.buddy_dir", str(self.place.memory)] if self.attempt.copies_every() else []
+        return words + (["--memory.offload_dir", str(self.place.records)] if self.attempt.gathers() else [])
+
+    def mounts(self):
+        """For the hosts' agent: what is in each host's memory, or on its disk, is no other's."""
+        mounts = [apart(self.place.memory), apart(self.place.records)]
+        mounts += [apart(self.directory, host_with_it=self.place.hosts.names[0])] if self.attempt.gathers() else []
+        return "; ".join(mounts)
 
     def environment(self):
         """The clock can jump where that was drawn: libfaketime reads the file again each time."""
@@ -72,6 +94,8 @@ class Trial:
             until = time.monotonic() + fault.seconds
             return self.wait_until(lambda: time.monotonic() > until, START)
         self.goal = min(max(self.goal, self.steps()) + fault.further, families.STEPS - 1)
+        if fault.kind in OF_RANKS_AT_WORK and self.goal <= self.done_before:
+            return False  # all steps were done before
         reached = self.wait_until(lambda: self.steps() >= self.goal, START + self.attempt.timeout)
         if fault.moment == "checkpoint" and reached:
             until = time.monotonic() + 0.5
@@ -166,14 +190,21 @@ class Trial:
         return True
 
     def lose_link(self, fault):
-        """mpirun cannot end what is behind a lost link, so the link comes back when the ranks have complained."""
-        name = self.place.hosts.names[fault.victim % 2]
+        """For good, and in half of the cases with what the host has in memory: as if the host were lost."""
+        victim = fault.victim % 2
+        name = self.place.hosts.names[victim]
         self.place.hosts.link(name, "down")
         try:
-            self.wait_until(lambda: "is rank" in self.processes.said() or "failed" in self.processes.said(), self.attempt.timeout + SLACK)
+            self.wait_for_end(self.attempt.timeout + SLACK)
+            until = time.monotonic() + AFTERWARDS
+            while (left := self.processes.named("penstock")) and time.monotonic() < until:
+                time.sleep(LOOK)
+            require(not left, HANG, f"ranks still running behind a lost link: {left}\n{self.processes.said()}")
+            self.processes.end()  # Open MPI's daemon there: its last words to mpirun hold it up for a quarter of an hour
         finally:
             self.place.hosts.link(name, "up")
-        self.wait_for_end(SLACK)
+        if fault.seconds > 1.5:
+            shutil.rmtree(copies.folders_of(self.attempt, self.place)[victim], ignore_errors=True)
         return True
 
     def wait_for_end(self, seconds, each=lambda: None):
@@ -184,6 +215,15 @@ class Trial:
             time.sleep(LOOK)
 
     # Its end.
+
+    def expect_nothing_left(self):
+        left = self.processes.left(AFTERWARDS)
+        require(not left, HANG, f"still running: {left}\n{self.processes.said()}")
+
+    def starts(self):
+        """The step after which each of its starts went on, and from what."""
+        found = re.findall(r"^resumes +after step (\d+), from (memory|.*checkpoint)", self.processes.printed(), re.MULTILINE)
+        return [(int(step), "memory" if source == "memory" else "a checkpoint") for step, source in found]
 
     def come_to_end(self):
         """Without another fault; step by step, however slow the machine is."""
@@ -200,8 +240,9 @@ class Trial:
             struck = alive and last is not None and self.strike(last)
             if not struck or self.attempt.supervised:
                 self.come_to_end()
-            left = self.processes.left(AFTERWARDS)
-            require(not left, HANG, f"still running: {left}")
+            self.expect_nothing_left()
+            for _, source in self.starts():
+                self.tally.resumed(source)
             if struck and not self.attempt.supervised:
                 self.tally.ended(last.kind, time.monotonic() - self.strike_began)
             self.expect_ending(last if struck else None)
@@ -215,7 +256,7 @@ class Trial:
             return require(code == 0, OTHER, f"ends with {code} though nothing ended it:\n{said}")
         if code == 0:  # the fault came when all was done
             return None
-        require(code in ENDED_BY, OTHER, f"ends with {code}:\n{said}")
+        require(code in ENDED_BY or (code == LOST_HOST and struck.kind == draw.LINK_LONG), OTHER, f"ends with {code}:\n{said}")
         named = self.name_of(struck)
         require(named is None or re.search(named, said), OTHER, f"no line says \"{named}\":\n{said}")
         return None
@@ -226,8 +267,13 @@ class Trial:
         if struck.kind == draw.KILL_RANK and not threads:
             return f"rank {rank}\\b"
         if struck.kind == draw.STOPPED_LONG:
-            return f"rank {rank} does not answer: its process is stopped"
-        return {draw.DISK: "No space left on device", draw.LINK_LONG: "host|is rank"}.get(struck.kind)
+            return f"{self.called(rank)} does not answer: its process is stopped"
+        return {draw.DISK: "No space left on device", draw.LINK_LONG: "is rank|lost communication with a remote daemon"}.get(struck.kind)
+
+    def called(self, rank):
+        """As others call it, with its place and host. Hosts that do not see the same directory do not know of ranks elsewhere."""
+        hidden = self.attempt.gathers() and self.attempt.transport == draw.HOSTS
+        return f"rank {'[0-9]+' if hidden else rank} " + r"\(([tcdp0-9 ]+, )?host [^()]+\)"
 
     def expect_files(self, undisturbed, damaged):
         """Of a run that is to go on; `damaged` is the step of a checkpoint that may be so."""
@@ -238,3 +284,5 @@ class Trial:
         for step in now:
             if step != damaged:
                 checks.expect_checkpoint(self.directory, step, undisturbed)
+        if self.attempt.gathers() and self.attempt.transport == draw.HOSTS:
+            checks.expect_no_files(self.directory.with_name(f"run-{self.place.hosts.names[1]}"))
