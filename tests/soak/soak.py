@@ -155,8 +155,9 @@ class DrawnRun:
         began = under_way.steps()
         code = under_way.carry_out()
         self.told.append(f"    ended with {code} after {time.monotonic() - under_way.processes.began:.1f} s at step {under_way.steps()}")
+        damaged = self.damaged
         self.expect_damage_found(under_way, code, began)
-        under_way.expect_files(self.undisturbed, self.damaged)
+        under_way.expect_files(self.undisturbed, damaged, damaged_still=self.damaged)
         copies.expect_used(self.copies, under_way)
         if code == 0:
             copies.expect_removed(under_way)

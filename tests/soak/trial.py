@@ -275,14 +275,14 @@ class Trial:
         hidden = self.attempt.gathers() and self.attempt.transport == draw.HOSTS
         return f"rank {'[0-9]+' if hidden else rank} " + r"\(([tcdp0-9 ]+, )?host [^()]+\)"
 
-    def expect_files(self, undisturbed, damaged):
-        """Of a run that is to go on; `damaged` is the step of a checkpoint that may be so."""
+    def expect_files(self, undisturbed, damaged, damaged_still):
+        """Of a run that is to go on. The checkpoint of step `damaged` was so before, which the attempt may have noticed."""
         checks.expect_steps(self.directory, undisturbed)
         now = checks.checkpoints_of(self.directory)
         before = [step for step in self.before if step != damaged]
         require(not before or (now and now[-1] >= before[-1]), LOST, f"checkpoints were {before}, are {now}")
         for step in now:
-            if step != damaged:
+            if step != damaged_still:
                 checks.expect_checkpoint(self.directory, step, undisturbed)
         if self.attempt.gathers() and self.attempt.transport == draw.HOSTS:
             checks.expect_no_files(self.directory.with_name(f"run-{self.place.hosts.names[1]}"))
