@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts that are network namespaces of this one, joined by a bridge (root, and Debian's iproute2)."""
 import os
-import pathlib
 import shlex
 import subprocess
 import time
+
+from proc import name_of
 
 NETWORK = "10.77.0"
 
@@ -25,14 +26,6 @@ def keepalive(time, interval, probes):
     """Words for mpirun: by then it has found that a host is lost: so many probes, after so long a silence (s)."""
     values = {"time": time, "intvl": interval, "probes": probes}
     return [word for name, value in values.items() for word in ("--mca", f"oob_tcp_keepalive_{name}", str(value))]
-
-
-def name_of(process):
-    """Of its program; empty where it has ended."""
-    try:
-        return (pathlib.Path("/proc") / str(process) / "comm").read_text().strip()
-    except OSError:
-        return ""
 
 
 def ip(*words):

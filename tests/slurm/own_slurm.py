@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 
+from proc import environment_of, words_in
 from runs import wait_until
 
 PACKAGES = ("munge", "slurmctld", "slurmd", "slurm-client")
@@ -59,18 +60,6 @@ def all_processes():
     return [number for number in map(int, filter(str.isdigit, os.listdir("/proc"))) if number != os.getpid()]
 
 
-def words_in(process, file):
-    """Of a file in /proc that separates them by zeros; none when the process is gone."""
-    try:
-        return pathlib.Path(f"/proc/{process}/{file}").read_bytes().split(b"\0")
-    except OSError:
-        return []
-
-
-def environment_of(process):
-    return words_in(process, "environ")
-
-
 def files_of(process):
     """That it has open."""
     files = []
@@ -96,12 +85,14 @@ def kill(process):
 
 
 def forget_cpus(node):
-    """What jobs on the node had of them, if nothing is running there."""
-    for folder, _, _ in os.walk(CPUS / f"slurm_{node}", topdown=False):
-        try:
-            os.rmdir(folder)
-        except OSError:
-            pass
+    """What jobs on the node had of them, when the last process of those has ended."""
+    until = time.monotonic() + 5
+    while (CPUS / f"slurm_{node}").exists() and time.monotonic() < until:
+        for folder, _, _ in os.walk(CPUS / f"slurm_{node}", topdown=False):
+            try:
+                os.rmdir(folder)
+            except OSError:
+                time.sleep(0.1)
 
 
 class Slurm:
@@ -148,7 +139,6 @@ class Slurm:
         daemons = [process for process in all_processes() if log in files_of(process)]
         for process in daemons + [process for process in all_processes() if name in environment_of(process)]:
             kill(process)
-        time.sleep(0.5)
         forget_cpus(node)
 
     def ask(self, *command):

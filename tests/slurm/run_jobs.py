@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from own_slurm import CONFINES, PACKAGES, PATIENCE, Slurm, environment_of, processes  # noqa: E402
+from own_slurm import CONFINES, PACKAGES, PATIENCE, Slurm, processes  # noqa: E402
+from proc import rank_of  # noqa: E402
 from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
 SBATCH = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm" / "train.sbatch"
@@ -81,9 +82,9 @@ def expect_same(slurm, name, whole):
 
 def cpus_of_ranks(name):
     """That each rank of the run may use, by rank."""
-    key, cpus = b"OMPI_COMM_WORLD_RANK=", {}
+    cpus = {}
     for process in processes("penstock", "train", f"{name}.toml"):
-        rank = next((int(entry[len(key):]) for entry in environment_of(process) if entry.startswith(key)), None)
+        rank = rank_of(process)
         status = pathlib.Path(f"/proc/{process}/status").read_text() if rank is not None else ""
         if status.startswith("Name:\tpenstock"):
             cpus[rank] = status.split("Cpus_allowed_list:\t")[1].split("\n")[0]

@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of one attempt, told from all others of the machine by a word in their environment."""
 import os
-import pathlib
 import signal
 import subprocess
 import time
 
-from hosts import name_of
+from proc import environment_of, name_of, rank_of
 
 MARK = "PENSTOCK_SOAK_ATTEMPT"
-
-
-def entries_of(process):
-    """Its environment; empty when it is gone, or has ended and its parent does not know it yet."""
-    try:
-        return (pathlib.Path("/proc") / str(process) / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
 
 
 class Processes:
@@ -31,20 +22,15 @@ class Processes:
         self.began = time.monotonic()
 
     def all(self):
-        return [number for number in map(int, filter(str.isdigit, os.listdir("/proc"))) if self.mark in entries_of(number)]
+        return [number for number in map(int, filter(str.isdigit, os.listdir("/proc"))) if self.mark in environment_of(number)]
 
     def named(self, name):
         return [process for process in self.all() if name_of(process) == name]
 
     def ranks(self):
         """Those of the program that mpirun has started, by rank; the program itself where there is no mpirun."""
-        key = b"OMPI_COMM_WORLD_RANK="
-        found = {}
-        for process in self.named("penstock"):
-            entries = entries_of(process)
-            rank = next((int(entry[len(key):]) for entry in entries if entry.startswith(key)), None)
-            if rank is not None:
-                found[rank] = process
+        found = {rank_of(process): process for process in self.named("penstock")}
+        found.pop(None, None)
         return found
 
     def ended(self):
