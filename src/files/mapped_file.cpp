@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -70,6 +72,12 @@ std::string read_text(const std::string& path, std::size_t limit) {
                    " are read");
   }
   return std::string(file.text());
+}
+
+std::optional<std::string> read_text_if_there(const std::string& path, std::size_t limit) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {};
+  return read_text(path, limit);
 }
 
 }  // namespace penstock::files

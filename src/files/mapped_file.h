@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,5 +31,8 @@ class MappedFile {
 
 // The contents of a small text file. Throws InputError as above, and when longer than `limit` bytes.
 std::string read_text(const std::string& path, std::size_t limit);
+
+// The same; none where there is no such file.
+std::optional<std::string> read_text_if_there(const std::string& path, std::size_t limit);
 
 }  // namespace penstock::files

@@ -48,7 +48,7 @@ class Run {
         part_{run.mesh.coordinates_of(world.rank()).data, run.mesh.data},
         trainer_(run, world, control.profile, control.recorder),
         resident_(trainer_.ledger(), world),
-        rank_times_(world_, run.mesh) {
+        rank_times_(world_, control.names.empty() ? comm::names_of_ranks(run.mesh, *world_) : control.names) {
     start_.emplace();
     if (control_.resumed) {
       go_on_from(*control_.resumed);

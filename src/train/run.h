@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/rank_names.h"
 #include "run/run.h"
 #include "train/checkpoint/directory.h"
 #include "train/checkpoint/saved_state.h"
@@ -41,6 +42,7 @@ struct RunControl {
   std::function<bool()> stop_asked;    // called on every rank after each step, on the run's thread
   bool profile = false;                // time every kernel call
   FlightRecorder* recorder = nullptr;  // of this rank; may be null
+  comm::RankNames names;               // of all ranks; empty: asked for at the start
   Flops machine_flops = 0;             // of a rank, for the MFU; 0: measured at the start
 };
 

@@ -17,7 +17,7 @@ std::pair<std::vector<RankTimes>, RankTimes> watch(int ranks, int steps, Time&& 
   std::pair<std::vector<RankTimes>, RankTimes> found;
   std::mutex mutex;
   comm::run_ranks(ranks, [&](comm::Communicator& world) {
-    RankTimeWatch watch(comm::World(world), mesh::Mesh{.pipeline = ranks});
+    RankTimeWatch watch(comm::World(world), comm::names_of_ranks({.pipeline = ranks}, world));
     std::vector<RankTimes> all;
     for (int step = 0; step < steps; ++step) {
       if (auto times = watch.note(time(world.rank(), step))) all.push_back(std::move(*times));

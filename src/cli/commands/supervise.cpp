@@ -71,17 +71,13 @@ std::string path_in(const std::string& directory, const char* name) {
 }
 
 std::string metrics_of(const std::string& directory) {
-  const std::string path = path_in(directory, files::kMetrics);
-  std::error_code error;
-  return fs::exists(path, error) ? files::read_text(path, kLongestMetrics) : std::string();
+  return files::read_text_if_there(path_in(directory, files::kMetrics), kLongestMetrics).value_or("");
 }
 
 // Of a run that is going on; of one that begins anew there are none.
 std::string attempts_before(const std::string& directory) {
-  const std::string path = path_in(directory, files::kAttempts);
-  std::error_code error;
-  const bool goes_on = recorded_in(metrics_of(directory)).last_step > 0;
-  return goes_on && fs::exists(path, error) ? files::read_text(path, kLongestMetrics) : std::string();
+  if (recorded_in(metrics_of(directory)).last_step == 0) return {};
+  return files::read_text_if_there(path_in(directory, files::kAttempts), kLongestMetrics).value_or("");
 }
 
 // Whether the start was recorded after another's steps.
@@ -175,10 +171,10 @@ void record(Write&& write) try {
 
 // The summary and the page that the last attempt wrote know of no attempts.
 void tell_of_attempts(const std::string& directory, const std::string& attempts) {
-  const std::string summary = path_in(directory, files::kSummary);
+  const std::string path = path_in(directory, files::kSummary);
+  if (const auto summary = files::read_text_if_there(path, kLongestMetrics))
+    files::write_atomically(path, with_time_use(*summary, attempts));
   std::error_code error;
-  if (fs::exists(summary, error))
-    files::write_atomically(summary, with_time_use(files::read_text(summary, kLongestMetrics), attempts));
   if (!fs::exists(path_in(directory, files::kReport), error)) return;
   const report::Report report{.title = "penstock supervise", .runs = runs_of_directory(directory)};
   files::write_atomically(path_in(directory, files::kReport), report::html_page(report));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "base/columns.h"
@@ -27,21 +26,16 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestRecord = std::size_t{1} << 32;
 
-// The text of a file of the run; none where there is no such file.
-std::optional<std::string> recorded(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return {};
-  return files::read_text(path, kLongestRecord);
-}
-
 // Of the run under way, or of the whole run where that was too short for a comparison.
 std::vector<double> rank_times(const std::string& directory) {
   const std::string metrics = (fs::path(directory) / files::kMetrics).string();
   const std::string summary = (fs::path(directory) / files::kSummary).string();
   RankTimes times;
-  if (const auto text = recorded(metrics)) times = times_in_metrics(*text, metrics);
+  if (const auto text = files::read_text_if_there(metrics, kLongestRecord))
+    times = times_in_metrics(*text, metrics);
   if (times) return *times;
-  if (const auto text = recorded(summary)) times = times_in_summary(*text, summary);
+  if (const auto text = files::read_text_if_there(summary, kLongestRecord))
+    times = times_in_summary(*text, summary);
   if (times) return *times;
   throw NoAnswer(directory +
                  ": compares no ranks: the run had one, its ranks do parts of each other's work "

@@ -14,6 +14,7 @@ train::RunOutcome run_recorded(const run::Run& run, const train::TokenData& data
   train::FlightRecorder recorder(
       {.directory = run.options.output.dir, .rank = world.rank(), .names = names, .tell = tell_lines});
   control.recorder = &recorder;
+  control.names = names;
   try {
     return train::run(run, data, world, directory, observer, control);
   } catch (const comm::PeerFailure&) {

@@ -27,8 +27,8 @@ std::vector<int> RankTimes::slow() const {
   return ranks;
 }
 
-RankTimeWatch::RankTimeWatch(comm::World world, const mesh::Mesh& mesh)
-    : world_(world), names_(comm::names_of_ranks(mesh, *world)) {}
+RankTimeWatch::RankTimeWatch(comm::World world, comm::RankNames names)
+    : world_(world), names_(std::move(names)) {}
 
 std::vector<std::string> RankTimeWatch::newly_slow(const RankTimes& times) {
   std::vector<std::string> sentences;

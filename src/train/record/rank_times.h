@@ -26,7 +26,8 @@ struct RankTimes {
 // makes no rank slow. Calls are collective.
 class RankTimeWatch {
  public:
-  RankTimeWatch(comm::World world, const mesh::Mesh& mesh);
+  // `names`: of all ranks.
+  RankTimeWatch(comm::World world, comm::RankNames names);
 
   // After each step: this rank's time for a unit of work; none: ranks cannot be compared in this run. The
   // comparison when it is due.

@@ -56,9 +56,13 @@ Bytes ResidentAccount::beside_tensors(Bytes host) const {
   return beside;
 }
 
+void ResidentAccount::release_pages() const {
+  if (!one_process() || world_->rank() == 0) release_program_pages();
+}
+
 void ResidentAccount::begin(model::Precision precision) {
   at_start_ = resident_memory().peak;
-  release_program_pages();
+  release_pages();
   predicted_libraries_ = beside_tensors(0) + added_by_steps(precision);
 }
 
@@ -66,7 +70,7 @@ void ResidentAccount::note_step(Bytes host) {
   constexpr int kSettled = 2;
   if (steps_ == kSettled) return;
   libraries_ = beside_tensors(host);
-  if (++steps_ < kSettled) release_program_pages();  // of what only a first step needs
+  if (++steps_ < kSettled) release_pages();  // of what only a first step needs
 }
 
 std::vector<ResidentSummary> ResidentAccount::gather(const run::Run& run, Bytes checkpoint_copy) const {

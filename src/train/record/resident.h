@@ -38,6 +38,8 @@ class ResidentAccount {
   std::vector<ResidentSummary> gather(const run::Run& run, Bytes checkpoint_copy) const;
 
  private:
+  void release_pages() const;  // of the process: by one of its ranks
+
   // Of this process: resident bytes that are neither tensors nor records nor free for reuse.
   Bytes beside_tensors(Bytes host) const;
 
