@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "runs/endless_run.h"
@@ -120,6 +121,32 @@ TEST_F(KeptInMemory, OfAnOlderRunAreForgotten) {
   std::filesystem::remove_all(scratch_ / "parts");
   train_well("parts", {"--train.buddy_dir", scratch_ / "memory", "--train.steps", "2"});
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory"));
+}
+
+// A start without copies leaves those of the one before alone until it has come to the run's end; so does one
+// that finds that nothing is left to do.
+TEST_F(KeptInMemory, AreForgottenAtAnEndWithoutThem) {
+  {
+    RunningProgram program(with_threads(2, arguments("parts", copying("1"))));
+    while (lines_of(scratch_.read("parts/metrics.jsonl")).size() <= 10) sleep_a_little();
+    kill(program.process(), SIGKILL);
+    program.wait(60);
+  }
+  ASSERT_FALSE(std::filesystem::is_empty(scratch_ / "memory"));
+  const std::string kept = std::filesystem::directory_iterator(scratch_ / "memory")->path();
+  Arguments settings = copying("0");
+  settings.insert(settings.end(), {"--train.steps", "30", "--resume"});
+  train_well("parts", settings);
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory"));
+
+  for (const bool mpirun : {false, true}) {
+    std::filesystem::create_directory(kept);
+    std::ofstream(kept + "/of-an-earlier-start") << "copies";
+    const Ending ending = train("parts", settings, 2, mpirun);
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    EXPECT_TRUE(ending.out.starts_with("finished  all 30 steps")) << ending.out;
+    EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory"));
+  }
 }
 
 // Three quarters of the time rank 1 is stopped, as on a host that is busy with something else. On a busy

@@ -2,6 +2,7 @@
 """Copies of a run's state in the memory of its hosts: what an attempt leaves, and what the next one must make of that."""
 import dataclasses
 
+import checks
 import draw
 from checks import LOST, OTHER, require
 
@@ -21,9 +22,12 @@ def folders_of(attempt, place):
     return tuple(place.memory.with_name(f"{place.memory.name}-{host}") for host in place.hosts.names)
 
 
-def left_by(trial):
+def left_by(trial, lines_before):
+    """Nothing by an attempt that failed before its first step: the lines of steps are those of earlier ones, which it did not copy."""
     every = trial.attempt.copies_every()
-    return Left(folders_of(trial.attempt, trial.place), every, trial.steps()) if every else None
+    if not every or checks.lines_of(trial.directory) == lines_before:
+        return None
+    return Left(folders_of(trial.attempt, trial.place), every, trial.steps())
 
 
 def expect_used(left, trial):

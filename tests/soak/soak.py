@@ -152,7 +152,8 @@ class DrawnRun:
             drawn = draw.without_copies(drawn)
         self.told.append(f"  attempt {number}: {drawn}\n    outlives {list(drawn.outlived)}, ends by {drawn.last}")
         under_way = trial.Trial(number, drawn, self.run, self.place, self.tally)
-        began = under_way.steps()
+        before = checks.lines_of(under_way.directory)
+        began = len(before)
         code = under_way.carry_out()
         self.told.append(f"    ended with {code} after {time.monotonic() - under_way.processes.began:.1f} s at step {under_way.steps()}")
         damaged = self.damaged
@@ -161,7 +162,7 @@ class DrawnRun:
         copies.expect_used(self.copies, under_way)
         if code == 0:
             copies.expect_removed(under_way)
-        self.copies = copies.left_by(under_way)
+        self.copies = copies.left_by(under_way, before)
         return code
 
     def damage(self, fault):

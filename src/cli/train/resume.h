@@ -31,7 +31,8 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
 // of the ranks the run has work for: all but under "auto".
 int fit_ranks(run::Options& options, int ranks, bool resumes);
 
-// A new run goes back to no copies of a run that was in its directory before. Collective.
+// A new run goes back to no copies of a run that was in its directory before, and one at its end leaves none
+// of its earlier starts. Collective.
 void forget_older_copies(const run::Options& options, comm::Communicator& world);
 
 // Before ranks from `needed` on leave a run that is resumed: what their hosts' memory keeps of it goes to the

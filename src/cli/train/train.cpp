@@ -183,6 +183,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
   const train::RunOutcome outcome =
       run_recorded(prepared.run, *prepared.data, world, names, talks ? prepared.directory.get() : nullptr,
                    observer, control);
+  if (!outcome.stopped) forget_older_copies(prepared.run.options, world);  // also of a start that made none
   if (!talks) return;
   progress.finish();
   if (outcome.stopped) {
@@ -236,6 +237,12 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   return refusal;
 }
 
+// Nothing is left to do; copies that an earlier start has left are of no use.
+void tell_finished(const run::Run& run, comm::Communicator& world) {
+  forget_older_copies(run.options, world);
+  if (world.rank() == 0) std::cout << finished_line(run);
+}
+
 Exit refuse(const Refusal& refusal, const comm::Communicator& world) {
   if (world.rank() == 0) tell(refusal.text);
   return refusal.exit_code;
@@ -247,10 +254,10 @@ Exit train_as_world(const TrainFlags& flags, comm::Communicator& world, comm::Ra
   const Refusal refusal = prepare_together(flags, world, prepared);
   if (refusal) return refuse(refusal, world);
   names = comm::names_of_ranks(prepared.run.mesh, world);
-  if (!prepared.resumption.finished) {
+  if (prepared.resumption.finished) {
+    tell_finished(prepared.run, world);
+  } else {
     train_as_rank(flags, prepared, threads_of(prepared), world, names);
-  } else if (world.rank() == 0) {
-    std::cout << finished_line(prepared.run);
   }
   return Exit::Done;
 }
@@ -296,10 +303,7 @@ void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   open_directory(flags, prepared);
   const auto alone = comm::make_single();
   take_up(flags, prepared, *alone);
-  if (prepared.resumption.finished) {
-    std::cout << finished_line(prepared.run);
-    return;
-  }
+  if (prepared.resumption.finished) return tell_finished(prepared.run, *alone);
   const int threads = threads_of(prepared);
   if (ranks == 1)
     return train_as_rank(flags, prepared, threads, *alone, comm::names_of_ranks(prepared.run.mesh, *alone));
