@@ -35,6 +35,8 @@ add_library(penstock_libtorch INTERFACE)
 target_include_directories(penstock_libtorch SYSTEM INTERFACE ${torch_home}/include)
 # Full paths, so that CMake sets the search path of what is built, and replaces it in what is installed.
 target_link_libraries(penstock_libtorch INTERFACE ${torch_home}/lib/libtorch_cpu.so ${torch_home}/lib/libc10.so)
+# Headers of single operations without those of all two thousand.
+target_compile_definitions(penstock_libtorch INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_options(penstock_libtorch INTERFACE
                     # The wheel's libraries find their own CUDA stubs at run time through their own rpath.
                     "LINKER:--allow-shlib-undefined")

@@ -2,6 +2,7 @@
 // Routing and the mixture of experts against a plain loop over experts under autograd.
 #include "nn/experts/mixture.h"
 
+#include <ATen/ops/exp.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mv.h>

@@ -2,6 +2,8 @@
 // Our own attention by each of the products that the processor has (cpu/attention/products_choice.h).
 #include "nn/kernels/cpu/attention/tiled.h"
 
+#include <ATen/ops/ones_like.h>
+
 #include "nn/attention_sequences.h"
 #include "nn/kernels/cpu/attention/tiles.h"
 

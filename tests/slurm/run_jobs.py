@@ -191,6 +191,7 @@ def main():
     if missing:
         skip(f"{', '.join(missing)} missing; enable it with: apt-get install -y --no-install-recommends {' '.join(PACKAGES)}")
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PENSTOCK=program)
+    os.environ.update(OMPI_MCA_oob_tcp_keepalive_time="4", OMPI_MCA_oob_tcp_keepalive_intvl="2", OMPI_MCA_oob_tcp_keepalive_probes="3")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-slurm-"))
     write_corpus(folder)
     slurm = Slurm(folder)

@@ -25,7 +25,8 @@ void add_profile_command(CLI::App& program, Exit& exit_code) {
                       "bf16 or f32, what will be trained in; default: bf16 where the processor has it");
   command->add_flag("--quick", flags->quick,
                     "in less than a minute: fewer repeats, products in the one precision");
-  command->add_option("--budget", flags->budget, "seconds of repeats for each figure; default 0.15");
+  command->add_option("--budget", flags->budget,
+                      "seconds of repeats for each figure, 0: each once; default 0.15");
   command->callback([flags, &exit_code] { exit_code = profile_machine(*flags); });
 }
 

@@ -129,7 +129,7 @@ profile::Request request_of(const MeasureOptions& options) {
   profile::Request request;
   request.precision = options.precision;
   request.effort.budget = options.budget / 2;  // everything is measured twice
-  request.effort.least = 4;
+  request.effort.least = options.budget > 0 ? 4 : 1;
   request.disk_folder = options.disk_folder;
   request.open_unnamed = [](const std::string& folder) { return files::file_system().open_unnamed(folder); };
   if (!options.quick) return request;
