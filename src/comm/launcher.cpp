@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/launcher.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <initializer_list>
 #include <optional>
 
@@ -25,6 +27,31 @@ int first_of(std::initializer_list<const char*> names, int otherwise) {
     if (const auto value = variable(name)) return *value;
   }
   return otherwise;
+}
+
+// Whether mpirun started the process as a rank, or as what a rank runs in, such as a shell. Slurm's variables
+// are also those of batch scripts, in which mpirun itself runs.
+bool belongs_to_rank(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/environ");
+  for (std::string entry; std::getline(file, entry, '\0');) {
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+    if (name == "OMPI_COMM_WORLD_RANK" || name == "PMI_RANK") return true;
+  }
+  return false;
+}
+
+pid_t parent_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("PPid:\t")) return static_cast<pid_t>(parse_integer(line.substr(6)).value_or(0));
+  }
+  return 0;
+}
+
+// That the process may use; 0 where that cannot be asked.
+int processors_of(pid_t process) {
+  cpu_set_t set;
+  return sched_getaffinity(process, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
 // SLURM_PROCID alone is also set in batch scripts, which are not ranks.
@@ -53,6 +80,13 @@ int launched_ranks() {
 int launched_local_ranks() {
   if (!launched_by_mpi()) return 1;
   return first_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1);
+}
+
+bool bound_by_launcher() {
+  if (!launched_by_mpi()) return false;
+  pid_t launcher = getppid();
+  while (launcher > 1 && belongs_to_rank(launcher)) launcher = parent_of(launcher);
+  return processors_of(0) < processors_of(launcher);
 }
 
 void prefer_shared_memory() {

@@ -19,6 +19,10 @@ int launched_ranks();
 // Ranks on this machine, or 1 if unknown.
 int launched_local_ranks();
 
+// Whether the launcher gave this rank a part of the processors that it may use itself. In a job that has a
+// part of its host, ranks that are not bound all have that part.
+bool bound_by_launcher();
+
 // Before MPI is initialised: ranks of one host send through its memory. Otherwise Open MPI looks for networks
 // first, for 0.2 s, and comes to the same choice where there are none. A choice of the user's stays.
 void prefer_shared_memory();

@@ -20,7 +20,7 @@ inline constexpr const char* kAttempts = "attempts.json";  // of a supervised ru
 inline constexpr const char* kWhereRequest = "where";      // the same: asks every rank where it is
 inline constexpr const char* kPositions = "positions";     // the answers, until they are told,
 inline constexpr const char* kPositionsText = "positions.txt";  // and what was told last
-inline constexpr const char* kToken = "token";                  // shows all ranks that they see one directory
+inline constexpr const char* kToken = "token";                  // "token-3", of a rank: all see one directory
 inline constexpr const char* kLock = "lock";                    // held while a run uses the directory
 
 }  // namespace penstock::files

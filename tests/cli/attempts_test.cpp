@@ -53,6 +53,11 @@ TEST(Supervision, ComparesReasonsWithoutTheirNumbersButForRanks) {
                      "r/optimizer-00003 cannot be written: 9872 bytes wanted: No space left on device"));
   EXPECT_FALSE(again("rank 1 has waited 3.54 s for rank 0", "rank 1 has waited 980 ms for rank 0"));
   EXPECT_TRUE(again("rank 1 has waited 3.54 s for rank 0", "rank 1 has waited 3.54 s for rank 2"));
+  EXPECT_FALSE(again("rank 0: the loss is not finite (d0 p1, host a)",
+                     "rank 1: the loss is not finite (d1 p1, host b)"))
+      << "whichever rank tells it first";
+  EXPECT_TRUE(again("rank 0: rank 1 (p1, host b) failed: its process is gone (p0, host a)",
+                    "rank 0: rank 2 (p2, host b) failed: its process is gone (p0, host a)"));
 }
 
 TEST(Supervision, TriesRefusedInputOnce) {

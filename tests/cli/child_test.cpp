@@ -14,7 +14,7 @@ TEST(SupervisedCommand, TellsItsExitCodeAndTheFirstRanksComplaint) {
       "echo 'penstock: a remark' >&2; echo 'penstock: rank 1: no room (p = 1, host b)' >&2;"
       "echo 'penstock: rank 0: rank 1 failed: no room (p = 0, host a)' >&2; exit 3");
   EXPECT_EQ(end.exit_code, 3);
-  EXPECT_EQ(end.complaint, "no room");
+  EXPECT_EQ(end.complaint, "rank 1: no room (p = 1, host b)");
   EXPECT_FALSE(end.stopped);
 }
 
@@ -23,7 +23,7 @@ TEST(SupervisedCommand, IsEndedWhereARankHasFailedAndItGoesOn) {
   const ChildEnd end = run_shell(
       "trap '' TERM; echo 'penstock: rank 0: the link is down (p = 0, host a)' >&2; exec sleep 3600");
   EXPECT_EQ(end.exit_code, 128 + 9);
-  EXPECT_EQ(end.complaint, "the link is down");
+  EXPECT_EQ(end.complaint, "rank 0: the link is down (p = 0, host a)");
 }
 
 }  // namespace

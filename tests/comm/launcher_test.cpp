@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is concluded from the environments that launchers make.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
@@ -79,6 +82,43 @@ TEST_F(Launcher, ABatchScriptOfSlurmIsNoRank) {
 
 TEST_F(Launcher, NonsenseIsNoRank) {
   EXPECT_EQ(seen({{"OMPI_COMM_WORLD_SIZE", "many"}}), (Seen{false, 0, 1, 1}));
+}
+
+// What a child that may use so many processors says of itself, where this process may use `of`.
+bool bound(int own, int of) {
+  const auto restrict_to = [](int count) {
+    cpu_set_t all, some;
+    sched_getaffinity(0, sizeof(all), &all);
+    CPU_ZERO(&some);
+    for (int cpu = 0; CPU_COUNT(&some) < count; ++cpu) {
+      if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &some);
+    }
+    sched_setaffinity(0, sizeof(some), &some);
+  };
+  cpu_set_t before;
+  sched_getaffinity(0, sizeof(before), &before);
+  restrict_to(of);
+  const pid_t child = fork();
+  if (child == 0) {
+    restrict_to(own);
+    _exit(bound_by_launcher() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  sched_setaffinity(0, sizeof(before), &before);
+  EXPECT_TRUE(WIFEXITED(status));
+  return WEXITSTATUS(status) == 1;
+}
+
+TEST_F(Launcher, BindsARankThatMayUseLessThanItselfMay) {
+  cpu_set_t set;
+  sched_getaffinity(0, sizeof(set), &set);
+  if (CPU_COUNT(&set) < 2) GTEST_SKIP() << "one processor cannot be divided; no command enables it";
+  EXPECT_FALSE(bound(1, 2)) << "no rank";
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  EXPECT_TRUE(bound(1, 2));
+  EXPECT_FALSE(bound(2, 2));
+  EXPECT_FALSE(bound(1, 1)) << "the job has one of the host's processors";
 }
 
 }  // namespace

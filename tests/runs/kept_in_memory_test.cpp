@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "files/mapped_file.h"
 #include "runs/endless_run.h"
 #include "runs/resumed_run.h"
 
@@ -153,7 +154,7 @@ TEST_F(KeptInMemory, AreForgottenAtAnEndWithoutThem) {
 // machine the stops may all fall into few steps, which a comparison by medians passes over, so the test waits
 // for one that does not.
 TEST(SlowRank, IsNamedOnceAndInTheMetrics) {
-  EndlessRun run(2, {"--train.timeout", "60"});
+  EndlessRun run(2, {"--train.timeout", "60", "--train.checkpoint_every", "1000000"});
   ASSERT_EQ(run.ranks().size(), 2);
   std::jthread slows([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
@@ -174,6 +175,21 @@ TEST(SlowRank, IsNamedOnceAndInTheMetrics) {
   EXPECT_NE(ending.err.find(named), std::string::npos) << ending.err;
   EXPECT_NE(ending.err.find("times as long as the median rank for equal work"), std::string::npos);
   EXPECT_EQ(ending.err.find(named), ending.err.rfind(named)) << "twice: " << ending.err;
+
+  const Ending planned = program({"plan", "--from", run.file("")});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  const bool answers = planned.out.find("parallel.layers = [") != std::string::npos ||
+                       planned.out.find("as good as whole layers can be") != std::string::npos;
+  EXPECT_TRUE(answers) << planned.out;
+
+  // A summary and a report are of runs that come to their end.
+  const std::string last = std::to_string(run.steps() + 2);
+  const Ending whole =
+      run_program(with_threads(2, {"train", run.file("run.toml"), "--resume", "--train.steps", last}));
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  const auto text_of = [&](const char* name) { return files::read_text(run.file(name), 1 << 30); };
+  EXPECT_EQ(nlohmann::json::parse(text_of("summary.json")).at("rank_times").size(), 2);
+  EXPECT_NE(text_of("report.html").find("Time of each rank for equal work"), std::string::npos);
 }
 
 }  // namespace

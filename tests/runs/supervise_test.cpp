@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "comm/launcher.h"
 #include "runs/resumed_run.h"
 
 namespace penstock::testing {
@@ -58,7 +59,10 @@ TEST_F(SupervisedRun, GoesOnToTheSameBitsWhenRanksAndLauncherAreKilled) {
   const auto told = attempts_of("parts");
   ASSERT_EQ(told["attempts"].size(), 3) << told;
   EXPECT_EQ(told["attempts"][0]["resumed_from_step"], 0);
-  EXPECT_NE(told["attempts"][0]["reason"].get<std::string>().find("rank 1"), std::string::npos) << told;
+  const auto reason = told["attempts"][0]["reason"].get<std::string>();
+  EXPECT_TRUE(reason.starts_with("rank 0: ")) << told;
+  EXPECT_NE(reason.find("rank 1 (p1, host "), std::string::npos) << told;
+  EXPECT_TRUE(reason.ends_with(" (p0, host " + comm::host_name() + ")")) << told;
   EXPECT_EQ(told["attempts"][1]["exit_code"], 128 + SIGKILL);
   EXPECT_EQ(told["attempts"][2]["last_step"], 90);
   EXPECT_EQ(told["attempts"][2]["resumed_from_step"].get<int>() % 10, 0);
@@ -67,10 +71,15 @@ TEST_F(SupervisedRun, GoesOnToTheSameBitsWhenRanksAndLauncherAreKilled) {
     steps += nlohmann::json::parse(line)["step_s"].get<double>();
   EXPECT_NEAR(told["time"]["productive_s"].get<double>(), steps, 1e-6);
   EXPECT_GT(told["time"]["recomputed_s"].get<double>(), 0);
-  EXPECT_NE(scratch_.read("parts/report.html").find("steps that a later attempt did again"),
-            std::string::npos);
-  EXPECT_NE(ending.err.find("penstock: attempt 1 ended after step "), std::string::npos) << ending.err;
-  EXPECT_NE(ending.out.find("recomputed"), std::string::npos) << ending.out;
+  EXPECT_EQ(told["recoveries"].size(), 2) << told;
+  const std::string page = scratch_.read("parts/report.html");
+  for (const char* part : {"steps that a later attempt did again", "\"Recoveries\""})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  const std::string line = "attempt 1 ended after step " + told["attempts"][0]["last_step"].dump() + ": " +
+                           reason + "; starts again in ";
+  EXPECT_NE(ending.err.find("penstock: " + line), std::string::npos) << ending.err;
+  for (const char* part : {"recomputed", "recovery  noticed in "})
+    EXPECT_NE(ending.out.find(part), std::string::npos) << ending.out;
 }
 
 TEST_F(SupervisedRun, GivesUpWhereTheSameStepFailsForTheSameReason) {

@@ -267,13 +267,17 @@ class Trial:
         if struck.kind == draw.KILL_RANK and not threads:
             return f"rank {rank}\\b"
         if struck.kind == draw.STOPPED_LONG:
-            return f"{self.called(rank)} does not answer: its process is stopped"
+            silent = f"{self.called(rank)} does not answer: its process is stopped"
+            return f"{silent}|the trail leads to {self.called(rank)}, whose answer" if self.hides_ranks() else silent
         return {draw.DISK: "No space left on device", draw.LINK_LONG: "is rank|lost communication with a remote daemon"}.get(struck.kind)
 
     def called(self, rank):
-        """As others call it, with its place and host. Hosts that do not see the same directory do not know of ranks elsewhere."""
-        hidden = self.attempt.gathers() and self.attempt.transport == draw.HOSTS
-        return f"rank {'[0-9]+' if hidden else rank} " + r"\(([tcdp0-9 ]+, )?host [^()]+\)"
+        """As others call it, with its place and host; where ranks elsewhere are not known, they may name one that waits for it."""
+        return f"rank {'[0-9]+' if self.hides_ranks() else rank} " + r"\(([tcdp0-9 ]+, )?host [^()]+\)"
+
+    def hides_ranks(self):
+        """Hosts that do not see the same directory do not know of ranks elsewhere."""
+        return self.attempt.gathers() and self.attempt.transport == draw.HOSTS
 
     def expect_files(self, undisturbed, damaged, damaged_still):
         """Of a run that is to go on. The checkpoint of step `damaged` was so before, which the attempt may have noticed."""

@@ -3,6 +3,7 @@
 // really wait.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <list>
@@ -79,6 +80,44 @@ TEST(Culprit, IsAMessageThatWasSentAndHasNotArrived) {
 TEST(Positions, NameARankThatDoesNotAnswer) {
   const std::string table = train::print_positions({waiting(0, 1, 9), std::nullopt}, names_of(2));
   EXPECT_NE(table.find("   1  n1    p1        -  does not answer"), std::string::npos) << table;
+}
+
+// Two ranks on each host; where hosts have no common directory, those of one host see nothing of the other.
+comm::RankNames pairs_of_hosts() { return {{"p0", "a"}, {"p1", "a"}, {"p2", "b"}, {"p3", "b"}}; }
+
+TEST(Culprit, IsNoRankThatAnswersWhereItCannotBeRead) {
+  const Positions seen{waiting(0, 1, 9), waiting(1, 2, 8), std::nullopt, std::nullopt};
+  EXPECT_EQ(
+      train::culprit(seen, pairs_of_hosts(), train::Readable::OwnHost),
+      "the trail leads to rank 2 (p2, host b), whose answer is told on its own host and cannot be "
+      "read here: follow what that rank prints; rank 0 (p0, host a) has waited 9.00 s for rank 1, rank 1 "
+      "for rank 2");
+  const std::string silent = " does not answer: its process is stopped, or its host is lost";
+  EXPECT_EQ(train::culprit(seen, pairs_of_hosts()).find("rank 2 (p2, host b)" + silent), 0);
+  EXPECT_EQ(
+      train::culprit({at_work(0, 2), at_work(1, 2), {}, {}}, pairs_of_hosts(), train::Readable::OwnHost),
+      "no rank whose answer can be read here has waited longer than 1.00 s");
+}
+
+TEST(Culprit, IsASilentRankOfAHostWhoseAnswersAreRead) {
+  const Positions seen{waiting(0, 1, 9), std::nullopt, std::nullopt, std::nullopt};
+  EXPECT_EQ(train::culprit(seen, pairs_of_hosts(), train::Readable::OwnHost).find("rank 1 (p1, host a) does"),
+            0);
+  EXPECT_EQ(
+      train::culprit(seen, pairs_of_hosts(), train::Readable::OwnRank).find("the trail leads to rank 1"), 0);
+  EXPECT_EQ(train::culprit({at_work(0, 2), {}, {}, {}}, pairs_of_hosts(), train::Readable::OwnHost)
+                .find("rank 1 (p1, host a) does not answer"),
+            0);
+}
+
+TEST(Positions, LeaveOutRanksWhoseAnswersCannotBeRead) {
+  const Positions seen{waiting(0, 1, 9), std::nullopt, std::nullopt, std::nullopt};
+  const auto lines = [&](train::Readable readable) {
+    return std::ranges::count(train::print_positions(seen, pairs_of_hosts(), readable), '\n');
+  };
+  EXPECT_EQ(lines(train::Readable::AllRanks), 1 + 4);
+  EXPECT_EQ(lines(train::Readable::OwnHost), 1 + 2);
+  EXPECT_EQ(lines(train::Readable::OwnRank), 1 + 1);
 }
 
 TEST(Culprit, IsNobodyWhileAllMove) {
@@ -207,6 +246,41 @@ TEST(FlightRecorder, NamesAMessageThatIsLost) {
   ASSERT_FALSE(told.texts.empty());
   EXPECT_EQ(first_line(told.texts.front()).find("a message on channel 3 from rank 1 (p1, "), 0)
       << told.texts.front();
+}
+
+// As on a host without the run directory: the rank says where it is, and blames no rank that it cannot read.
+TEST(FlightRecorder, AnswersAloneWithoutADirectory) {
+  const Scratch scratch;
+  std::mutex mutex;
+  std::vector<std::string> texts;
+  std::string explained;
+  comm::run_ranks(2, [&](comm::Communicator& world) {
+    train::FlightRecorder recorder({.directory = scratch / "none",
+                                    .gathers = true,
+                                    .rank = world.rank(),
+                                    .names = names_of(2),
+                                    .tell =
+                                        [&](const std::string& text) {
+                                          const std::lock_guard lock(mutex);
+                                          texts.push_back(text);
+                                        },
+                                    .patience = 0.1});
+    std::byte byte{};
+    if (world.rank() == 0) {
+      world.set_timeout(1.1);
+      EXPECT_THROW(world.receive({&byte, 1}, 1, kChannel).wait(), RunError);
+      explained = recorder.explain();
+    }
+    world.set_timeout(30);
+    world.barrier();
+  });
+  ASSERT_EQ(texts.size(), 1);
+  EXPECT_EQ(explained, first_line(texts[0]));
+  EXPECT_EQ(explained.find("the trail leads to rank 1 (p1, host n1), whose answer is told on its own host"),
+            0)
+      << explained;
+  EXPECT_NE(explained.find("; rank 0 (p0, host n0) has waited 1."), std::string::npos) << explained;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "none"));
 }
 
 // The file of a user asks as well, and the run goes on.

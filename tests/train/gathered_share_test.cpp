@@ -76,26 +76,5 @@ TEST(GatheredFiles, AreLoadedWhereOnlyTheFirstRankReads) {
   for (const auto& [name, tensor] : state) expect_same_bits(tensor, wanted.at(name), name);
 }
 
-TEST(GatheredFiles, AFullDiskEndsTheRunAndLeavesTheCheckpointBefore) {
-  const run::Run run = plan_of(2, 1, 1, "off");
-  const Scratch scratch;
-  int calls = 0;
-  {
-    const FaultyFiles counting;
-    write_state(run, scratch / "whole", true);
-    calls = counting.calls();
-  }
-  const auto before = files_below(scratch / "whole");
-  for (int call = 0; call < calls; call += calls / 4 + 1) {
-    const FaultyFiles full(call, ENOSPC, FaultyFiles::Fault::ForGood);
-    EXPECT_THROW(write_state(run, scratch / "whole", true), std::exception) << call;
-    const auto after = files_below(scratch / "whole");
-    for (const auto& [name, bytes] : before) {
-      const bool of_checkpoint = name.find("step-000001/") != std::string::npos;
-      EXPECT_TRUE(!of_checkpoint || after.at(name) == bytes) << name << ", " << call;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace penstock::testing

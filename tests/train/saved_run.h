@@ -26,8 +26,9 @@ inline train::CheckpointFacts facts_of(const run::Run& run, std::int64_t step, t
 
 inline train::CheckpointSaver saver_of(const run::Run& run, const std::string& directory,
                                        train::Trainer& trainer, comm::Communicator& world,
-                                       std::int64_t keep = 2) {
-  return {train::CheckpointDirectory(directory), keep, 0, run.shape(), trainer, world};
+                                       std::int64_t keep = 2,
+                                       train::Sharing sharing = train::Sharing::AllRanks) {
+  return {train::CheckpointDirectory(directory), keep, 0, run.shape(), trainer, world, sharing};
 }
 
 inline void step_on_drawn_tokens(const run::Run& run, train::Trainer& trainer, int rank, std::int64_t step) {

@@ -19,7 +19,7 @@ run::Run tiny_plan(int devices) {
 // Does something on every rank of a run, which is made once: its state is the same each time.
 class Ranks {
  public:
-  explicit Ranks(int devices) : run_(tiny_plan(devices)) {}
+  explicit Ranks(int devices, bool gather = false) : run_(tiny_plan(devices)), gather_(gather) {}
 
   template <class Work>
   void work(Work&& each) const {
@@ -30,19 +30,21 @@ class Ranks {
   }
   void save(const std::string& directory, std::int64_t step) const {
     work([&](train::Trainer& trainer, comm::Communicator& world) {
-      auto saver = saver_of(run_, directory, trainer, world);
+      auto saver = saver_of(run_, directory, trainer, world, 2,
+                            gather_ ? train::Sharing::FirstRank : train::Sharing::AllRanks);
       saver.begin(facts_of(run_, step, trainer));
       saver.settle();
     });
   }
   void write_weights(const std::string& path) const {
     work([&](train::Trainer& trainer, comm::Communicator& world) {
-      train::write_weights(path, run_.shape(), trainer.parameters(), world);
+      train::write_weights(path, run_.shape(), trainer.parameters(), world, gather_);
     });
   }
 
  private:
   run::Run run_;
+  bool gather_;  // the first rank alone writes
 };
 
 void write_steps(const std::string& directory, std::int64_t first) {
@@ -69,9 +71,14 @@ TEST(WritePaths, OfACheckpointOfTwoRanksLoseNothingWhicheverCallFails) {
   expect_the_law(path);
 }
 
+TEST(WritePaths, OfACheckpointThatTheFirstRankGathersLoseNothingWhicheverCallFails) {
+  const Ranks two(2, true);
+  expect_the_law(checkpoint_of(two));
+}
+
 TEST(WritePaths, OfWeightsLoseNothingWhicheverCallFails) {
-  for (const int devices : {1, 2}) {
-    const Ranks ranks(devices);
+  for (const auto& [devices, gather] : {std::pair{1, false}, {2, false}, {2, true}}) {
+    const Ranks ranks(devices, gather);
     expect_the_law({"weights", [](const std::string& d) { files::write_atomically(d + "/weights", "old"); },
                     [&](const std::string& d) { ranks.write_weights(d + "/weights"); }});
   }

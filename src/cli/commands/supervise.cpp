@@ -157,7 +157,7 @@ std::optional<Command> command_on_what_is_left(const Command& command, const Nam
 void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision) {
   const Attempt& last = attempts.back();
   tell("attempt " + std::to_string(attempts.size()) + " ended after step " +
-       std::to_string(last.last_step()) + " (" + last.reason + "); " +
+       std::to_string(last.last_step()) + ": " + last.reason + "; " +
        (decision.again ? "starts again in " + print_seconds(decision.pause) : decision.why + ": gives up"));
 }
 

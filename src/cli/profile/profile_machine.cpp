@@ -3,10 +3,10 @@
 
 #include <filesystem>
 #include <iostream>
-#include <thread>
 
 #include "base/text.h"
 #include "cli/agree.h"
+#include "cli/automatic_threads.h"
 #include "cli/input/output_path.h"
 #include "cli/profile/measure.h"
 #include "cli/profile/speeds.h"
@@ -44,11 +44,7 @@ model::Precision precision_of(const ProfileFlags& flags) {
 }
 
 int threads_of(const ProfileFlags& flags, int ranks) {
-  if (flags.threads > 0) return flags.threads;
-  const int cores = train::this_host().cores;
-  return comm::launched_by_mpi() && cores < static_cast<int>(std::thread::hardware_concurrency())
-             ? cores
-             : std::max(1, cores / ranks);
+  return flags.threads > 0 ? flags.threads : automatic_threads(ranks);
 }
 
 MeasureOptions options_of(const ProfileFlags& flags, int ranks) {

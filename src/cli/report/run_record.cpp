@@ -123,6 +123,36 @@ std::string why_of(const Json& attempt) {
   return why.is_string() ? why.get<std::string>() : "-";
 }
 
+report::Table table_of_attempts(const Json& attempts) {
+  report::Table table{.title = "Attempts",
+                      .header = {"resumed after step", "ended after step", "time", "why"}};
+  for (const Json& attempt : attempts)
+    table.rows.push_back({integer_cell(attempt, "resumed_from_step"), integer_cell(attempt, "last_step"),
+                          seconds_cell(attempt, "seconds"), why_of(attempt)});
+  return table;
+}
+
+report::Table table_of_recoveries(const Json& recoveries) {
+  report::Table table{.title = "Recoveries",
+                      .header = {"noticed in", "restarted in", "loaded in", "first step"}};
+  for (const Json& recovery : recoveries)
+    table.rows.push_back({seconds_cell(recovery, "detect_s"), seconds_cell(recovery, "restart_s"),
+                          seconds_cell(recovery, "load_s"), seconds_cell(recovery, "first_step_s")});
+  return table;
+}
+
+report::Table table_of_time(const Json& time) {
+  report::Table table{.title = "Time of all attempts", .header = {"", "time"}};
+  for (const auto& [key, name] : {std::pair{"productive_s", "steps, each once"},
+                                  std::pair{"recomputed_s", "steps that a later attempt did again"},
+                                  std::pair{"waiting_s", "from a failure to its end, and pauses"},
+                                  std::pair{"checkpoints_s", "held up by checkpoints and copies"},
+                                  std::pair{"starts_s", "starts, until the first step"},
+                                  std::pair{"other_s", "evaluations, final files"}})
+    table.rows.push_back({name, seconds_cell(time, key)});
+  return table;
+}
+
 }  // namespace
 
 std::vector<std::string> add_metrics(std::string_view text, const std::string& path, report::Run& run) {
@@ -159,23 +189,12 @@ void add_summary(std::string_view text, const std::string& path, report::Run& ru
 
 bool add_attempts(std::string_view text, report::Run& run) {
   const Json told = files::parse_or_discard(text);
-  report::Table table{.title = "Attempts",
-                      .header = {"resumed after step", "ended after step", "time", "why"}};
   const Json attempts = member(told, "attempts");
   if (!attempts.is_array() || attempts.empty()) return false;
-  for (const Json& attempt : attempts)
-    table.rows.push_back({integer_cell(attempt, "resumed_from_step"), integer_cell(attempt, "last_step"),
-                          seconds_cell(attempt, "seconds"), why_of(attempt)});
-  report::Table use{.title = "Time of all attempts", .header = {"", "time"}};
-  for (const auto& [key, name] : {std::pair{"productive_s", "steps, each once"},
-                                  std::pair{"recomputed_s", "steps that a later attempt did again"},
-                                  std::pair{"waiting_s", "from a failure to its end, and pauses"},
-                                  std::pair{"checkpoints_s", "held up by checkpoints and copies"},
-                                  std::pair{"starts_s", "starts, until the first step"},
-                                  std::pair{"other_s", "evaluations, final files"}})
-    use.rows.push_back({name, seconds_cell(member(told, "time"), key)});
-  run.tables.push_back(std::move(table));
-  run.tables.push_back(std::move(use));
+  run.tables.push_back(table_of_attempts(attempts));
+  const Json recoveries = member(told, "recoveries");
+  if (recoveries.is_array() && !recoveries.empty()) run.tables.push_back(table_of_recoveries(recoveries));
+  run.tables.push_back(table_of_time(member(told, "time")));
   return true;
 }
 

@@ -20,7 +20,8 @@ std::vector<std::string> add_metrics(std::string_view text, const std::string& p
 // were hidden. Throws InputError.
 void add_summary(std::string_view text, const std::string& path, report::Run& run);
 
-// Of attempts.json: why each attempt ended, and what became of the time. False where it has none.
+// Of attempts.json: why each attempt ended, how long each recovery took, and what became of the time. False
+// where it has no attempts.
 bool add_attempts(std::string_view text, report::Run& run);
 
 }  // namespace penstock::cli

@@ -10,6 +10,7 @@
 #include "base/columns.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/supervise/complaint.h"
 #include "files/strict_json.h"
 
 namespace penstock::cli {
@@ -60,10 +61,11 @@ Json array_in(const Json& object, const char* key) {
   return object[key];
 }
 
-// The reason without its numbers (bytes wanted, seconds waited, a file's), except those of ranks: equal for
-// failures that differ in nothing else.
-std::string kind_of(const std::string& reason) {
+// The reason without the rank that told it, and without its numbers (bytes wanted, seconds waited, a file's),
+// except those of other ranks: equal for failures that differ in nothing else.
+std::string kind_of(const std::string& told) {
   static const std::regex number("rank [0-9]+|[0-9]+([.][0-9]+)?( (us|ms|s|min|bytes|KiB|MiB|GiB|TiB)\\b)?");
+  const std::string reason = failure_of_rank(told).value_or(told);
   std::string kind;
   auto rest = reason.cbegin();
   for (std::sregex_iterator found(reason.begin(), reason.end(), number), end; found != end; ++found) {

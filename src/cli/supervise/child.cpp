@@ -16,13 +16,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <sstream>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/supervise/complaint.h"
 
 namespace penstock::cli {
 namespace {
@@ -91,15 +91,6 @@ void write_all(int file, std::string_view text) {
   }
 }
 
-// The failure in "rank 1: <failure> (p1, host n3)", which a rank tells last of all.
-std::optional<std::string> failure_of_rank(const std::string& complaint) {
-  const std::size_t colon = complaint.find(": "), place = complaint.rfind(" (");
-  const bool whole = colon != std::string::npos && place != std::string::npos && colon + 2 < place &&
-                     complaint.ends_with(')') && complaint.find("host ", place) != std::string::npos;
-  if (!whole || !complaint.starts_with("rank ") || !parse_integer(complaint.substr(5, colon - 5))) return {};
-  return complaint.substr(colon + 2, place - colon - 2);
-}
-
 // Complaints in what comes piece by piece.
 class Complaints {
  public:
@@ -120,9 +111,8 @@ class Complaints {
  private:
   void note(const std::string& complaint) {
     last_ = complaint;
-    const auto failure = failure_of_rank(complaint);
-    if (!failure || failed_at_ != 0) return;
-    of_rank_ = *failure;
+    if (failed_at_ != 0 || !failure_of_rank(complaint)) return;
+    of_rank_ = complaint;
     failed_at_ = steady_seconds();
   }
 

@@ -9,7 +9,7 @@ namespace penstock::cli {
 
 struct ChildEnd {
   int exit_code = 0;      // 128 + the signal that ended it
-  std::string complaint;  // why it failed, from its lines "penstock: ..." on stderr; empty: none
+  std::string complaint;  // why it failed: one of its lines "penstock: ..." on stderr, whole; empty: none
   bool stopped = false;   // this process was asked to end meanwhile, and passed that on
 };
 

@@ -11,8 +11,11 @@ namespace penstock::cli {
 train::RunOutcome run_recorded(const run::Run& run, const train::TokenData& data, comm::Communicator& world,
                                const comm::RankNames& names, const train::RunDirectory* directory,
                                const train::RunObserver& observer, train::RunControl control) {
-  train::FlightRecorder recorder(
-      {.directory = run.options.output.dir, .rank = world.rank(), .names = names, .tell = tell_lines});
+  train::FlightRecorder recorder({.directory = run.options.output.dir,
+                                  .gathers = run.options.output.gather,
+                                  .rank = world.rank(),
+                                  .names = names,
+                                  .tell = tell_lines});
   control.recorder = &recorder;
   control.names = names;
   try {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/train/same_hosts.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <random>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -22,6 +25,7 @@ namespace {
 
 constexpr std::size_t kLongestToken = 100;
 constexpr Seconds kUntilSeen = 5;
+constexpr const char* kRemedy = "name one that all hosts see and write to, or set output.gather = true";
 
 std::string this_rank(const comm::Communicator& world) {
   return "rank " + std::to_string(world.rank()) + " on host " + comm::host_name();
@@ -42,17 +46,85 @@ bool sees(const std::string& file, const std::string& token) {
   return std::filesystem::exists(file, error) && files::read_text(file, kLongestToken) == token;
 }
 
-void require_token(const std::string& directory, const std::string& file, const std::string& token,
-                   comm::Communicator& world) {
-  const Seconds until = steady_seconds() + kUntilSeen;
+// Whether it does so in time.
+bool comes_to_see(const std::string& file, const std::string& token, Seconds until) {
   while (!sees(file, token)) {
-    if (steady_seconds() > until)
-      throw InputError("output.dir = " + json_quote(directory) + " is another directory for " +
-                       this_rank(world) +
-                       " than for rank 0; name one that all hosts see, or set output.gather = true");
+    if (steady_seconds() > until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
+  return true;
 }
+
+// The first rank of each host, without the host of rank 0.
+std::vector<int> first_ranks_elsewhere(const std::vector<std::string>& hosts) {
+  std::vector<int> ranks;
+  std::set<std::string> before{hosts.front()};
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    if (before.insert(hosts[rank]).second) ranks.push_back(static_cast<int>(rank));
+  }
+  return ranks;
+}
+
+// Call the members in this order, on all ranks, while none has failed. The destructor removes the token.
+class SameDirectory {
+ public:
+  SameDirectory(const std::string& directory, comm::Communicator& world)
+      : directory_(directory),
+        world_(world),
+        hosts_(comm::all_texts(comm::host_name(), world)),
+        token_(comm::broadcast_text(world.rank() == 0 ? new_token() : std::string(), 0, world)) {}
+  ~SameDirectory() {
+    if (wrote_) files::remove_all(file_of(world_.rank()));
+  }
+  SameDirectory(const SameDirectory&) = delete;
+  SameDirectory& operator=(const SameDirectory&) = delete;
+
+  void write_first() {
+    if (world_.rank() != 0) return;
+    files::write_atomically(file_of(0), token_);
+    wrote_ = true;
+  }
+
+  void read_first() const {
+    if (comes_to_see(file_of(0), token_, steady_seconds() + kUntilSeen)) return;
+    throw InputError(key() + " is another directory for " + this_rank(world_) + " than for rank 0; " +
+                     kRemedy);
+  }
+
+  void write_elsewhere() {
+    const auto ranks = first_ranks_elsewhere(hosts_);
+    if (std::ranges::find(ranks, world_.rank()) == ranks.end()) return;
+    try {
+      files::write_atomically(file_of(world_.rank()), token_);
+      wrote_ = true;
+    } catch (const RunError& failure) {
+      throw InputError(this_rank(world_) + " cannot write to " + key() + " (" + failure.what() + "); " +
+                       kRemedy);
+    }
+  }
+
+  void read_elsewhere() const {
+    if (world_.rank() != 0) return;
+    const Seconds until = steady_seconds() + kUntilSeen;
+    for (const int rank : first_ranks_elsewhere(hosts_)) {
+      if (comes_to_see(file_of(rank), token_, until)) continue;
+      throw InputError("rank 0 does not see what rank " + std::to_string(rank) + " on host " +
+                       hosts_[static_cast<std::size_t>(rank)] + " writes to " + key() + "; " + kRemedy);
+    }
+  }
+
+ private:
+  std::string key() const { return "output.dir = " + json_quote(directory_); }
+  std::string file_of(int rank) const {
+    return (std::filesystem::path(directory_) / files::kToken).string() + "-" + std::to_string(rank);
+  }
+
+  const std::string directory_;
+  comm::Communicator& world_;
+  const std::vector<std::string> hosts_;  // by rank
+  const std::string token_;
+  bool wrote_ = false;
+};
 
 }  // namespace
 
@@ -64,15 +136,12 @@ void require_one_program(comm::Communicator& world) {
 }
 
 Refusal refuse_other_directories(const std::string& directory, comm::Communicator& world) {
-  const std::string file = (std::filesystem::path(directory) / files::kToken).string();
-  const bool writes = world.rank() == 0;
-  const std::string token = comm::broadcast_text(writes ? new_token() : std::string(), 0, world);
-  Refusal refusal = agree(refusal_of([&] {
-                            if (writes) files::write_atomically(file, token);
-                          }),
-                          world);
-  if (!refusal) refusal = agree(refusal_of([&] { require_token(directory, file, token, world); }), world);
-  if (writes) files::remove_all(file);
+  SameDirectory same(directory, world);
+  const auto together = [&](auto&& step) { return agree(refusal_of(step), world); };
+  Refusal refusal = together([&] { same.write_first(); });
+  if (!refusal) refusal = together([&] { same.read_first(); });
+  if (!refusal) refusal = together([&] { same.write_elsewhere(); });
+  if (!refusal) refusal = together([&] { same.read_elsewhere(); });
   return refusal;
 }
 

@@ -12,8 +12,9 @@ namespace penstock::cli {
 // Throws InputError on ranks that run another build of the program than rank 0. Collective.
 void require_one_program(comm::Communicator& world);
 
-// Refuses a directory that a rank's host does not see as rank 0's does: rank 0 writes a token there, which
-// all read. A file system may take seconds to show it. Collective.
+// Refuses a directory that a rank's host does not see as rank 0's does, or cannot write to: rank 0 writes a
+// token there, which all read, and so does the first rank of each other host, which rank 0 reads. A file
+// system may take seconds to show them. Collective.
 Refusal refuse_other_directories(const std::string& directory, comm::Communicator& world);
 
 }  // namespace penstock::cli

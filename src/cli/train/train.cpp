@@ -183,7 +183,6 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
   const train::RunOutcome outcome =
       run_recorded(prepared.run, *prepared.data, world, names, talks ? prepared.directory.get() : nullptr,
                    observer, control);
-  if (!outcome.stopped) forget_older_copies(prepared.run.options, world);  // also of a start that made none
   if (!talks) return;
   progress.finish();
   if (outcome.stopped) {

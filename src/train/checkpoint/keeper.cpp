@@ -12,13 +12,12 @@ StateKeeper::StateKeeper(const run::Run& run, CheckpointDirectory directory, std
                          Trainer& trainer, const Facts& facts, comm::World world)
     : directory_(directory),
       saver_(std::move(directory), run.options.train.keep_checkpoints, newest, run.shape(), trainer, world,
-             run.options.output.gather ? Sharing::FirstRank : Sharing::AllRanks) {
-  const run::TrainOptions& train = run.options.train;
-  if (train.buddy_every == 0) return;
+             run.options.output.gather ? Sharing::FirstRank : Sharing::AllRanks),
+      memory_(copies_directory(run.options.train.buddy_dir, run.options.output.dir, world)) {
+  if (run.options.train.buddy_every == 0) return;
   const std::vector<CheckpointFile> files = checkpoint_files(run.shape());
-  copies_.emplace(HostCopies::Setting{copies_directory(train.buddy_dir, run.options.output.dir, world),
-                                      train.buddy_every},
-                  files, shares_of_state(files, run.shape(), trainer), facts(), world);
+  copies_.emplace(HostCopies::Setting{memory_, run.options.train.buddy_every}, files,
+                  shares_of_state(files, run.shape(), trainer), facts(), world);
 }
 
 template <class Work>
@@ -40,9 +39,7 @@ void StateKeeper::settle() {
   hold_up([&] { saver_.settle(); });
 }
 
-void StateKeeper::forget_copies() {
-  if (copies_) copies_->remove();
-}
+void StateKeeper::forget_copies() { copies_ ? copies_->remove() : clear_copies(memory_); }
 
 std::string StateKeeper::newest_checkpoint() const {
   return newest() > 0 ? directory_.of_step(newest()) : std::string();

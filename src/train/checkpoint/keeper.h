@@ -28,7 +28,8 @@ class StateKeeper {
   bool busy() { return saver_.busy(); }
   void proceed() { saver_.proceed(); }  // when no rank is busy
   void settle();
-  void forget_copies();  // when the run has come to its end, or has a checkpoint of its last step
+  // When the run has come to its end, or has a checkpoint of its last step. Also those of earlier starts.
+  void forget_copies();
 
   std::int64_t newest() const { return saver_.newest(); }  // checkpoint
   std::string newest_checkpoint() const;                   // its directory; empty: none
@@ -41,6 +42,7 @@ class StateKeeper {
 
   CheckpointDirectory directory_;
   CheckpointSaver saver_;
+  std::string memory_;  // the directory of copies in each host's memory
   std::optional<HostCopies> copies_;
   Seconds held_up_ = 0;
 };

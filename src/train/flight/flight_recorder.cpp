@@ -33,6 +33,10 @@ std::int64_t time_of(const std::string& request) {
   return error ? 0 : time.time_since_epoch().count();
 }
 
+std::string text_of(const Positions& positions, const comm::RankNames& names, Readable readable) {
+  return culprit(positions, names, readable) + "\n" + print_positions(positions, names, readable);
+}
+
 }  // namespace
 
 FlightRecorder::FlightRecorder(Setting setting)
@@ -93,9 +97,8 @@ void FlightRecorder::watch() {
     const bool asks = std::exchange(asked_, false) || asked_by_signal.exchange(false);
     lock.unlock();
     try {
-      const std::string where = path(files::kWhereRequest);
-      if (asks && time_of(where) == 0) files::write_atomically(where, "");
-      const std::int64_t request = time_of(where);
+      if (asks && !request()) answer_alone();
+      const std::int64_t request = time_of(path(files::kWhereRequest));
       if (request != 0 && request != answered) {
         answer(request);
         collect(request);
@@ -105,6 +108,29 @@ void FlightRecorder::watch() {
     }
     lock.lock();
   }
+}
+
+// Makes one unless one is there; whether one is there now, perhaps of a rank that was faster.
+bool FlightRecorder::request() const {
+  const std::string where = path(files::kWhereRequest);
+  try {
+    if (time_of(where) == 0) files::write_atomically(where, "");
+  } catch (const RunError&) {
+  }
+  return time_of(where) != 0;
+}
+
+// A failure that this explains ends the run: ranks elsewhere need as long as answers take to tell theirs.
+void FlightRecorder::answer_alone() {
+  Positions positions(setting_.names.size());
+  positions[static_cast<std::size_t>(setting_.rank)] = position();
+  const std::string text = text_of(positions, setting_.names, Readable::OwnRank);
+  if (setting_.tell) setting_.tell(text);
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(setting_.patience), [&] { return ends_; });
+  }
+  explain_by(text);
 }
 
 std::string FlightRecorder::answer_of(std::int64_t request, int rank) const {
@@ -142,9 +168,9 @@ Positions FlightRecorder::wait_for_answers(std::int64_t request) const {
 // The lowest rank that has answered tells, which ends the request; the others wait for that.
 void FlightRecorder::collect(std::int64_t request) {
   const Positions positions = wait_for_answers(request);
-  std::string text = positions.empty() ? files::read_text(path(files::kPositionsText), kLongestAnswer)
-                                       : culprit(positions, setting_.names) + "\n" +
-                                             print_positions(positions, setting_.names);
+  const Readable readable = setting_.gathers ? Readable::OwnHost : Readable::AllRanks;
+  const std::string text = positions.empty() ? files::read_text(path(files::kPositionsText), kLongestAnswer)
+                                             : text_of(positions, setting_.names, readable);
   const auto lowest = std::ranges::find_if(positions, [](const auto& answer) { return answer.has_value(); });
   if (lowest != positions.end() && (*lowest)->rank == setting_.rank) {
     files::write_atomically(path(files::kPositionsText), text);
@@ -156,6 +182,10 @@ void FlightRecorder::collect(std::int64_t request) {
     while (time_of(path(files::kWhereRequest)) == request && steady_seconds() < until)
       std::this_thread::sleep_for(kOwnPeriod);
   }
+  explain_by(text);
+}
+
+void FlightRecorder::explain_by(const std::string& text) {
   {
     const std::lock_guard lock(mutex_);
     explanation_ = text.substr(0, text.find('\n'));

@@ -4,7 +4,8 @@
 // A thread of each rank looks for a request, the file `where` in the run's directory, and answers with the
 // rank's position (position.h), whatever the rank itself is doing. The lowest rank that answers collects what
 // has come within a few seconds, names who holds up the others, writes that and a table to `positions.txt`,
-// tells it, and removes the request. Ranks without a common file system answer for themselves alone.
+// tells it, and removes the request. Hosts without a common directory do so each for its own ranks, and a
+// rank that finds no directory tells its own position alone.
 #pragma once
 
 #include <condition_variable>
@@ -23,6 +24,7 @@ class FlightRecorder {
  public:
   struct Setting {
     std::string directory;  // of the run
+    bool gathers = false;   // rank 0's host alone has it, or each host one of its own
     int rank = 0;
     comm::RankNames names;                         // of all ranks
     std::function<void(const std::string&)> tell;  // of several lines; called on the recorder's thread
@@ -48,8 +50,11 @@ class FlightRecorder {
 
  private:
   void watch();
+  bool request() const;
+  void answer_alone();
   void answer(std::int64_t request);
   void collect(std::int64_t request);
+  void explain_by(const std::string& text);
   Position position() const;
   std::string answer_of(std::int64_t request, int rank) const;
   Positions answers_to(std::int64_t request) const;

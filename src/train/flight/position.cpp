@@ -28,6 +28,10 @@ std::string at_work(const Position& position) {
   return position.work + step;
 }
 
+std::string does_not_answer(const comm::RankNames& names, int rank) {
+  return print_rank(names, rank) + " does not answer: its process is stopped, or its host is lost";
+}
+
 // Sent by `from` to `to` on the channel and not arrived.
 std::int64_t under_way(const Position& from, const Position& to, int channel) {
   const auto count = [&](const Position& here, int peer, std::int64_t comm::Passed::*messages) {
@@ -60,11 +64,40 @@ std::string chain(const std::vector<const Position*>& waiting, const comm::RankN
   return text;
 }
 
-// Of the rank that does not wait for another.
-std::string idle_or_gone(const Positions& positions, int rank, const comm::RankNames& names) {
-  const auto& position = positions[static_cast<std::size_t>(rank)];
-  if (!position)
-    return print_rank(names, rank) + " does not answer: its process is stopped, or its host is lost";
+// Whether the rank has no answer because none of it can be read. A host of which one is read hides no other.
+bool is_hidden(const Positions& positions, std::size_t rank, const comm::RankNames& names,
+               Readable readable) {
+  if (positions[rank] || readable == Readable::AllRanks) return false;
+  return readable == Readable::OwnRank || std::ranges::none_of(positions, [&](const auto& position) {
+           return position && names.at(static_cast<std::size_t>(position->rank)).host == names.at(rank).host;
+         });
+}
+
+// The lowest rank that must be stopped or lost.
+std::optional<int> gone_rank(const Positions& positions, const comm::RankNames& names, Readable readable) {
+  for (std::size_t rank = 0; rank < positions.size(); ++rank) {
+    if (!positions[rank] && !is_hidden(positions, rank, names, readable)) return static_cast<int>(rank);
+  }
+  return {};
+}
+
+// While no rank waits for another.
+std::string gone_or_none(const Positions& positions, const comm::RankNames& names, Readable readable) {
+  if (const auto gone = gone_rank(positions, names, readable)) return does_not_answer(names, *gone);
+  const bool all = !silent_rank(positions);
+  return "no rank" + std::string(all ? "" : " whose answer can be read here") + " has waited longer than " +
+         print_seconds(kMoving);
+}
+
+// Of the rank that does not wait for another, as far as is known.
+std::string end_of_trail(const Positions& positions, int rank, const comm::RankNames& names,
+                         Readable readable) {
+  const auto index = static_cast<std::size_t>(rank);
+  if (is_hidden(positions, index, names, readable))
+    return "the trail leads to " + print_rank(names, rank) +
+           ", whose answer is told on its own host and cannot be read here: follow what that rank prints";
+  const auto& position = positions[index];
+  if (!position) return does_not_answer(names, rank);
   return print_rank(names, rank) + " waits for no other: for " + print_seconds(position->working) +
          " it has been at " + at_work(*position);
 }
@@ -116,13 +149,9 @@ std::optional<int> silent_rank(const Positions& positions) {
   return static_cast<int>(silent - positions.begin());
 }
 
-std::string culprit(const Positions& positions, const comm::RankNames& names) {
+std::string culprit(const Positions& positions, const comm::RankNames& names, Readable readable) {
   const Position* first = longest_wait(positions);
-  if (!first) {
-    const auto silent = silent_rank(positions);
-    return silent ? idle_or_gone(positions, *silent, names)
-                  : "no rank has waited longer than " + print_seconds(kMoving);
-  }
+  if (!first) return gone_or_none(positions, names, readable);
   std::vector<const Position*> waiting;
   std::set<int> seen;
   for (const Position* rank = first;;) {
@@ -132,7 +161,7 @@ std::string culprit(const Positions& positions, const comm::RankNames& names) {
     PENSTOCK_CHECK(peer >= 0 && peer < std::ssize(positions), "ranks wait for ranks");
     const auto& next = positions[static_cast<std::size_t>(peer)];
     const std::string behind = "; " + chain(waiting, names);
-    if (!next || !next->wait) return idle_or_gone(positions, peer, names) + behind;
+    if (!next || !next->wait) return end_of_trail(positions, peer, names, readable) + behind;
     if (!rank->wait->sending && under_way(*next, *rank, rank->wait->channel) > 0)
       return message_of(*rank->wait) + " from " + print_rank(names, peer) + " to rank " +
              std::to_string(rank->rank) + " was sent and has not arrived" + behind;
@@ -141,11 +170,12 @@ std::string culprit(const Positions& positions, const comm::RankNames& names) {
   }
 }
 
-std::string print_positions(const Positions& positions, const comm::RankNames& names) {
+std::string print_positions(const Positions& positions, const comm::RankNames& names, Readable readable) {
   Rows rows{{"rank", "host", "place", "step", "at", "for", "waits for", "for"}};
   for (std::size_t rank = 0; rank < positions.size(); ++rank) {
     const auto& position = positions[rank];
     const auto& [place, host] = names.at(rank);
+    if (is_hidden(positions, rank, names, readable)) continue;
     if (!position) {
       rows.push_back({std::to_string(rank), host, place, "-", "does not answer"});
       continue;

@@ -36,14 +36,21 @@ Position parse_position(std::string_view json, std::string_view origin, int rank
 // Of each rank; empty where it did not answer.
 using Positions = std::vector<std::optional<Position>>;
 
+// Whose answers can be read by the rank that collects them. Hosts without a common directory see their own
+// ranks' alone, so that a rank without an answer may be healthy.
+enum class Readable { AllRanks, OwnHost, OwnRank };
+
 // The lowest rank that did not answer.
 std::optional<int> silent_rank(const Positions& positions);
 
 // One sentence: follows the rank that waits longest to the one it waits for, and so on to one that does not
-// answer, one that waits for nobody, a message that was posted and has not arrived, or round to itself.
-std::string culprit(const Positions& positions, const comm::RankNames& names);
+// answer, one that waits for nobody, a message that was posted and has not arrived, or round to itself; or to
+// one whose answer is not readable.
+std::string culprit(const Positions& positions, const comm::RankNames& names,
+                    Readable readable = Readable::AllRanks);
 
-// A table, a line for each rank.
-std::string print_positions(const Positions& positions, const comm::RankNames& names);
+// A table, a line for each rank whose answer is readable.
+std::string print_positions(const Positions& positions, const comm::RankNames& names,
+                            Readable readable = Readable::AllRanks);
 
 }  // namespace penstock::train
