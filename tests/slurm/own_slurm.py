@@ -77,6 +77,12 @@ def processes(*parts):
     return [process for process, command in commands.items() if all(part in command for part in parts)]
 
 
+def processes_of(job):
+    """Those that have its number in their environment, and the daemons of its steps."""
+    number = f"SLURM_JOB_ID={job}".encode()
+    return [process for process in all_processes() if number in environment_of(process)] + processes(f"slurmstepd: [{job}.")
+
+
 def kill(process):
     try:
         os.kill(process, signal.SIGKILL)
@@ -121,13 +127,21 @@ class Slurm:
 
     def start(self):
         subprocess.run(self.munged, check=True)
-        subprocess.run(["slurmctld", "-f", self.configuration], check=True)
+        self.start_controller()
         for node in NODES:
             self.start_node(node)
         self.wait_for_nodes()
 
     def wait_for_nodes(self):
         wait_until("both nodes are idle", lambda: self.ask("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == "2", PATIENCE)
+
+    def start_controller(self):
+        subprocess.run(["slurmctld", "-f", self.configuration], check=True)
+
+    def stop_controller(self):
+        controller = int((self.folder / "slurmctld.pid").read_text())
+        os.kill(controller, signal.SIGTERM)
+        wait_until("slurmctld has ended", lambda: not any(words_in(controller, "cmdline")), PATIENCE)
 
     def start_node(self, node):
         forget_cpus(node)

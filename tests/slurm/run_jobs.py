@@ -6,8 +6,8 @@ Usage: run_jobs.py PATH/TO/penstock
 
 One job is signalled while mpirun starts and goes back into the queue; its ranks are bound to the CPUs that Slurm gives it. One is
 signalled shortly before its time is up: it leaves a checkpoint, goes back into the queue and resumes. One loses a node in the middle
-of a step and goes on with the other. One loses the first node, with the job's script, and goes on when that is back. One is
-cancelled, and leaves nothing running. Exit 0: so it is; 1: not; 77: skipped.
+of a step and goes on with the other. One loses the first node, with the job's script, and begins again on the other. One fails
+while slurmctld is away, and waits for it. One is cancelled, and leaves nothing running. Exit 0: so it is; 1: not; 77: skipped.
 """
 import os
 import pathlib
@@ -17,8 +17,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from own_slurm import CONFINES, PACKAGES, PATIENCE, Slurm, processes  # noqa: E402
-from proc import rank_of  # noqa: E402
+from own_slurm import CONFINES, NODES, PACKAGES, PATIENCE, Slurm, kill, processes, processes_of  # noqa: E402
+from proc import environment_of, name_of, rank_of  # noqa: E402
 from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
 SBATCH = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm" / "train.sbatch"
@@ -80,15 +80,16 @@ def expect_same(slurm, name, whole):
     assert bits_of(slurm.folder / name) == bits_of(slurm.folder / whole), f"{name} has other bits than {whole}\n{log_of(slurm, name)}"
 
 
+def ranks_of(name):
+    """The processes that are the run's, by rank."""
+    return {rank_of(process): process for process in processes("penstock", "train", f"{name}.toml")
+            if rank_of(process) is not None and name_of(process) == "penstock"}
+
+
 def cpus_of_ranks(name):
     """That each rank of the run may use, by rank."""
-    cpus = {}
-    for process in processes("penstock", "train", f"{name}.toml"):
-        rank = rank_of(process)
-        status = pathlib.Path(f"/proc/{process}/status").read_text() if rank is not None else ""
-        if status.startswith("Name:\tpenstock"):
-            cpus[rank] = status.split("Cpus_allowed_list:\t")[1].split("\n")[0]
-    return cpus
+    return {rank: pathlib.Path(f"/proc/{process}/status").read_text().split("Cpus_allowed_list:\t")[1].split("\n")[0]
+            for rank, process in ranks_of(name).items()}
 
 
 def expect_bound(slurm, name, ranks, threads):
@@ -163,24 +164,43 @@ def goes_on_without_a_lost_node(slurm, steps):
 
 
 def goes_back_when_its_first_node_is_lost(slurm, steps):
-    """It takes the job's script along. Slurm lets such a job go on for ever, so the other node puts it back."""
-    job = submit(slurm, "begun", "--nodes=2", "--time=20", steps=steps)
+    """It takes the job's script along. Slurm lets such a job go on for ever, so the other node puts it back, and is enough for it."""
+    job = submit(slurm, "begun", "--nodes=1-2", "--time=20", steps=steps)
     wait_for_half(slurm, "begun", steps)
     slurm.lose_node("n1")
     wait_until("the job is put back", lambda: slurm.state(job)[1] > 0, PATIENCE, lambda: log_of(slurm, "begun"))
-    slurm.start_node("n1")
     wait_for_end(slurm, "begun", job)
-    log = log_of(slurm, "begun")
-    assert log.count("start on n1:1,n2:1\n") == 2 and "resumes   after step" in log, log
+    first, _, second = log_of(slurm, "begun").partition("start on n2:1\n")
+    assert first.count("start on n1:1,n2:1\n") == 1 and "resumes   after step" in second and "start on" not in second, first + second
     expect_same(slurm, "begun", "whole")
+    slurm.start_node("n1")
+
+
+def waits_while_no_node_answers(slurm):
+    """As srun does not reach any without slurmctld."""
+    job = submit(slurm, "alone", "--nodes=1", "--time=20", steps=1000000)
+    steps = lambda: len(steps_of(slurm.folder / "alone"))
+    wait_until("it does 5 steps", lambda: steps() >= 5, PATIENCE, lambda: log_of(slurm, "alone"))
+    slurm.stop_controller()
+    for process in ranks_of("alone").values():
+        kill(process)
+    wait_until("it waits", lambda: "no node of the job answers" in log_of(slurm, "alone"), PATIENCE, lambda: log_of(slurm, "alone"))
+    slurm.start_controller()
+    wait_until("it starts again", lambda: log_of(slurm, "alone").count("start on ") == 2, PATIENCE, lambda: log_of(slurm, "alone"))
+    (slurm.folder / "alone" / "stop").touch()
+    wait_for_end(slurm, "alone", job)
 
 
 def leaves_nothing_when_cancelled(slurm):
+    """On either node, the one that watches the first included."""
     job = submit(slurm, "cancelled", "--nodes=2", "--time=20", steps=1000000)
-    wait_until("it has done 5 steps", lambda: len(steps_of(slurm.folder / "cancelled")) >= 5, PATIENCE)
-    assert processes("cancelled.toml")
+    runs = lambda: len(steps_of(slurm.folder / "cancelled")) >= 5 and processes("watch_node")
+    wait_until("it has done 5 steps, and is watched", runs, PATIENCE, lambda: log_of(slurm, "cancelled"))
+    assert processes(f"slurmstepd: [{job}.")
+    for node in NODES:
+        assert any(f"SLURMD_NODENAME={node}".encode() in environment_of(process) for process in processes_of(job)), node
     slurm.ask("scancel", job)
-    wait_until("nothing of it is running", lambda: not processes("cancelled.toml") and not processes("watch_node"), 30)
+    wait_until("nothing of it is running", lambda: not processes_of(job), 30, lambda: [(process, name_of(process)) for process in processes_of(job)])
 
 
 def main():
@@ -208,12 +228,13 @@ def main():
         resumes_after_its_time_is_up(slurm, steps)
         goes_on_without_a_lost_node(slurm, steps)
         goes_back_when_its_first_node_is_lost(slurm, steps)
+        waits_while_no_node_answers(slurm)
         leaves_nothing_when_cancelled(slurm)
     finally:
         slurm.end()
         shutil.rmtree(folder, ignore_errors=True)
     print(f"jobs of {steps} steps: signalled while they start and before their time is up, bound, a node lost, the first node lost, "
-          f"cancelled{untried}")
+          f"no node answering, cancelled{untried}")
 
 
 if __name__ == "__main__":
