@@ -48,12 +48,6 @@ pid_t parent_of(pid_t process) {
   return 0;
 }
 
-// That the process may use; 0 where that cannot be asked.
-int processors_of(pid_t process) {
-  cpu_set_t set;
-  return sched_getaffinity(process, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
 // SLURM_PROCID alone is also set in batch scripts, which are not ranks.
 bool launched_by_srun() {
   return variable("SLURM_PROCID") && variable("SLURM_STEP_NUM_TASKS").value_or(1) > 1;
@@ -82,11 +76,16 @@ int launched_local_ranks() {
   return first_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1);
 }
 
+int usable_processors(int process) {
+  cpu_set_t set;
+  return sched_getaffinity(process, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
 bool bound_by_launcher() {
   if (!launched_by_mpi()) return false;
   pid_t launcher = getppid();
   while (launcher > 1 && belongs_to_rank(launcher)) launcher = parent_of(launcher);
-  return processors_of(0) < processors_of(launcher);
+  return usable_processors() < usable_processors(launcher);
 }
 
 void prefer_shared_memory() {

@@ -19,6 +19,9 @@ int launched_ranks();
 // Ranks on this machine, or 1 if unknown.
 int launched_local_ranks();
 
+// Processors that a process may use, 0: this one; 0 where that cannot be asked.
+int usable_processors(int process = 0);
+
 // Whether the launcher gave this rank a part of the processors that it may use itself. In a job that has a
 // part of its host, ranks that are not bound all have that part.
 bool bound_by_launcher();

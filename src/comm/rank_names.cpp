@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/rank_names.h"
 
+#include <map>
+
 #include "comm/launcher.h"
 #include "comm/texts.h"
 
@@ -19,6 +21,18 @@ std::string print_rank(const RankNames& names, int rank) {
   const RankName& name = names.at(static_cast<std::size_t>(rank));
   return "rank " + std::to_string(rank) + " (" + name.place + (name.place.empty() ? "" : ", ") + "host " +
          name.host + ")";
+}
+
+std::vector<std::vector<int>> ranks_by_host(const std::vector<std::string>& hosts) {
+  std::map<std::string, std::size_t> numbers;
+  std::vector<std::vector<int>> ranks;
+  int rank = 0;
+  for (const std::string& host : hosts) {
+    const auto [found, added] = numbers.emplace(host, ranks.size());
+    if (added) ranks.emplace_back();
+    ranks[found->second].push_back(rank++);
+  }
+  return ranks;
 }
 
 }  // namespace penstock::comm

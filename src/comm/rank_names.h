@@ -22,4 +22,7 @@ RankNames names_of_ranks(const mesh::Mesh& mesh, Communicator& world);
 // "rank 3 (d1 p2, host n7)".
 std::string print_rank(const RankNames& names, int rank);
 
+// The ranks of each host, hosts in the order of their first ranks. `hosts`: by rank.
+std::vector<std::vector<int>> ranks_by_host(const std::vector<std::string>& hosts);
+
 }  // namespace penstock::comm

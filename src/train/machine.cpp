@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/machine.h"
 
-#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/text.h"
+#include "comm/launcher.h"
 
 namespace penstock::train {
 namespace {
@@ -30,13 +31,6 @@ std::string best_instructions(const std::string& flags) {
   return "no wide vectors";
 }
 
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return CPU_COUNT(&set);
-}
-
 }  // namespace
 
 Host this_host() {
@@ -44,7 +38,7 @@ Host this_host() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   return {.processor = name.empty() ? "unknown processor" : name,
           .instructions = best_instructions(processor_field("flags")),
-          .cores = usable_cores(),
+          .cores = std::max(1, comm::usable_processors()),
           .memory = pages > 0 ? static_cast<Bytes>(pages) * sysconf(_SC_PAGESIZE) : 0};
 }
 

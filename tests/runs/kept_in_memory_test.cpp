@@ -20,8 +20,8 @@ class KeptInMemory : public ResumedRun {
     return {"--train.buddy_every", every, "--train.buddy_dir", scratch_ / "memory", "--train.steps", "60"};
   }
 
-  // Runs until a step after `steps`, is killed, and goes on; what the last start said.
-  Ending killed_after(std::size_t steps, const Arguments& settings, bool mpirun) {
+  // Runs until a step after `steps`, and is killed.
+  void kill_after(std::size_t steps, const Arguments& settings, bool mpirun) {
     const Arguments all = arguments("parts", settings);
     RunningProgram program(mpirun ? with_mpirun(2, all) : with_threads(2, all));
     const Seconds until = seconds_now() + 60 * kSlowness;
@@ -31,6 +31,11 @@ class KeptInMemory : public ResumedRun {
     kill(ranks.back(), SIGKILL);
     EXPECT_NE(program.wait(60).exit_code, 0);
     done_ = lines_of(scratch_.read("parts/metrics.jsonl")).size();
+  }
+
+  // Goes on after that; what the last start said.
+  Ending killed_after(std::size_t steps, const Arguments& settings, bool mpirun) {
+    kill_after(steps, settings, mpirun);
     Arguments resumed = settings;
     resumed.emplace_back("--resume");
     return train("parts", resumed, 2, mpirun);
@@ -112,12 +117,7 @@ TEST_F(KeptInMemory, GoesOnFromDiskWithoutCopies) {
 
 // What an earlier run of the same directory left in memory is not taken for this one's.
 TEST_F(KeptInMemory, OfAnOlderRunAreForgotten) {
-  {
-    RunningProgram program(with_threads(2, arguments("parts", copying("1"))));
-    while (lines_of(scratch_.read("parts/metrics.jsonl")).size() <= 20) sleep_a_little();
-    kill(program.process(), SIGKILL);
-    program.wait(60);
-  }
+  kill_after(20, copying("1"), false);
   EXPECT_FALSE(std::filesystem::is_empty(scratch_ / "memory"));
   std::filesystem::remove_all(scratch_ / "parts");
   train_well("parts", {"--train.buddy_dir", scratch_ / "memory", "--train.steps", "2"});
@@ -127,12 +127,7 @@ TEST_F(KeptInMemory, OfAnOlderRunAreForgotten) {
 // A start without copies leaves those of the one before alone until it has come to the run's end; so does one
 // that finds that nothing is left to do.
 TEST_F(KeptInMemory, AreForgottenAtAnEndWithoutThem) {
-  {
-    RunningProgram program(with_threads(2, arguments("parts", copying("1"))));
-    while (lines_of(scratch_.read("parts/metrics.jsonl")).size() <= 10) sleep_a_little();
-    kill(program.process(), SIGKILL);
-    program.wait(60);
-  }
+  kill_after(10, copying("1"), false);
   ASSERT_FALSE(std::filesystem::is_empty(scratch_ / "memory"));
   const std::string kept = std::filesystem::directory_iterator(scratch_ / "memory")->path();
   Arguments settings = copying("0");

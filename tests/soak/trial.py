@@ -288,5 +288,5 @@ class Trial:
         for step in now:
             if step != damaged_still:
                 checks.expect_checkpoint(self.directory, step, undisturbed)
-        if self.attempt.gathers() and self.attempt.transport == draw.HOSTS:
+        if self.hides_ranks():
             checks.expect_no_files(self.directory.with_name(f"run-{self.place.hosts.names[1]}"))

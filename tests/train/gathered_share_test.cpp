@@ -33,9 +33,8 @@ void write_state(const run::Run& run, const std::string& directory, bool gather)
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
     step_on_drawn_tokens(run, trainer, world.rank(), 1);
-    train::CheckpointSaver saver(train::CheckpointDirectory(directory), 2, 0, run.shape(), trainer,
-                                 comm::World(world),
-                                 gather ? train::Sharing::FirstRank : train::Sharing::AllRanks);
+    auto saver = saver_of(run, directory, trainer, world, 2,
+                          gather ? train::Sharing::FirstRank : train::Sharing::AllRanks);
     saver.begin(facts_of(run, 1, trainer));
     saver.settle();
     train::write_weights(directory + "/weights.safetensors", run.shape(), trainer.parameters(),

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <filesystem>
 #include <random>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "base/text.h"
 #include "cli/program.h"
 #include "comm/launcher.h"
+#include "comm/rank_names.h"
 #include "comm/texts.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
@@ -58,9 +58,8 @@ bool comes_to_see(const std::string& file, const std::string& token, Seconds unt
 // The first rank of each host, without the host of rank 0.
 std::vector<int> first_ranks_elsewhere(const std::vector<std::string>& hosts) {
   std::vector<int> ranks;
-  std::set<std::string> before{hosts.front()};
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    if (before.insert(hosts[rank]).second) ranks.push_back(static_cast<int>(rank));
+  for (const std::vector<int>& here : comm::ranks_by_host(hosts)) {
+    if (here.front() != 0) ranks.push_back(here.front());
   }
   return ranks;
 }

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <map>
 #include <random>
 
 #include "base/error.h"
 #include "comm/launcher.h"
+#include "comm/rank_names.h"
 #include "comm/texts.h"
 #include "files/checksum.h"
 #include "files/directory.h"
@@ -35,19 +35,6 @@ template <class Visit>
 void for_messages(std::span<std::byte> contents, Visit&& visit) {
   for (std::size_t first = 0; first < contents.size(); first += kLongestMessage)
     visit(contents.subspan(first, std::min(kLongestMessage, contents.size() - first)));
-}
-
-// The ranks of each host, hosts in the order of their first ranks.
-std::vector<std::vector<int>> ranks_by_host(comm::World world) {
-  std::map<std::string, std::size_t> numbers;
-  std::vector<std::vector<int>> ranks;
-  int rank = 0;
-  for (const std::string& host : comm::all_texts(comm::host_name(), *world)) {
-    const auto [found, added] = numbers.emplace(host, ranks.size());
-    if (added) ranks.emplace_back();
-    ranks[found->second].push_back(rank++);
-  }
-  return ranks;
 }
 
 // The rank on the next host that keeps each rank's copy; none where there is one host.
@@ -100,7 +87,8 @@ HostCopies::Slots HostCopies::make_slots(int owner, Bytes text_room, Bytes bytes
 }
 
 void HostCopies::pair_up(Bytes text_room, Bytes bytes) {
-  const std::vector<std::vector<int>> hosts = ranks_by_host(world_);
+  const std::vector<std::vector<int>> hosts =
+      comm::ranks_by_host(comm::all_texts(comm::host_name(), *world_));
   first_on_host_ = std::ranges::any_of(
       hosts, [&](const std::vector<int>& ranks) { return ranks.front() == world_->rank(); });
   const auto neighbours = neighbours_of(hosts, world_->size());
