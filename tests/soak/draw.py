@@ -120,15 +120,13 @@ def draw_last(rng, transport, ranks, able):
 
 
 def draw_outlived(rng, transport, last, able):
-    weights = {STOPPED: 4, CLOCK: 4}
+    weights = {STOPPED: 3, STOPPED_30: 0.6, CLOCK: 3}
     if transport == HOSTS:
-        weights |= {LINK: 6}
+        weights |= {LINK: 9}
     kinds = [kind for kind in weights if kind in able]
     faults = []
-    for _ in range(rng.choice((0, 1, 2, 3, 3, 4))):
+    for _ in range(rng.choice((0, 1, 1, 2, 2, 3))):
         kind = rng.choices(kinds, [weights[kind] for kind in kinds])[0]
-        if kind == STOPPED and rng.random() < 0.02:
-            kind = STOPPED_30
         short = last is not None and last.kind in (STOPPED_LONG, LINK_LONG)
         if short and kind != CLOCK:
             continue
@@ -145,7 +143,7 @@ def draw_attempt(seed, number, attempt, family, able):
     meshes = family.meshes()
     mesh = rng.choices(meshes, [mesh.ranks() ** -2 for mesh in meshes])[0]  # fewer ranks, more faults in an hour
     schedule = rng.choice(family.schedules(mesh))
-    transports = {THREADS: 4, MPIRUN: 5, HOSTS: 2 if mesh.ranks() > 1 and LINK in able else 0}
+    transports = {THREADS: 3, MPIRUN: 5, HOSTS: 4 if mesh.ranks() > 1 and LINK in able else 0}
     transport = rng.choices(list(transports), list(transports.values()))[0]
     last = draw_last(rng, transport, mesh.ranks(), able)
     outlived = draw_outlived(rng, transport, last, able)

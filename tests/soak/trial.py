@@ -165,12 +165,29 @@ class Trial:
             processes = list(self.processes.ranks().values())
         else:
             processes = [self.victim(fault)[0]]
+        under_way = self.of_the_run()
         sent = [self.processes.send(process, number) for process in processes if process is not None]
         if not any(sent):
             return False
-        if not self.attempt.supervised:
+        if self.attempt.supervised:
+            self.wait_for_restart(under_way, self.attempt.timeout + SLACK)
+        else:
             self.wait_for_end(self.attempt.timeout + SLACK)
         return True
+
+    def of_the_run(self):
+        """Its processes, without the one that supervises them."""
+        if self.attempt.transport == draw.THREADS:
+            return [process for process in self.processes.named("penstock") if process != self.processes.first.pid]
+        return [*self.processes.named("mpirun"), *self.processes.ranks().values()]
+
+    def wait_for_restart(self, struck, seconds):
+        """Until all of those processes have ended: nothing of the run is left when it is started anew."""
+        until = time.monotonic() + seconds
+        while left := set(struck) & set(self.processes.all()):
+            require(time.monotonic() < until, HANG, f"{left} have not ended {seconds} s after the fault:\n{self.processes.said()}")
+            time.sleep(LOOK)
+        self.tally.ended(self.attempt.last.kind, time.monotonic() - self.strike_began)
 
     def fill_disk(self, fault):
         ballast = self.place.disk / "ballast"
