@@ -22,6 +22,7 @@
 #include "nn/kernels/attention.h"
 #include "nn/kernels/cpu/attention/tiled.h"
 #include "nn/kernels/cpu/attention/tiles.h"
+#include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/matmul.h"
 #include "nn/memory/allocator.h"
 
@@ -159,7 +160,7 @@ void print_softmax(int rounds, const std::vector<at::ScalarType>& types) {
   std::printf("\n| softmax | ns a score | aim | |\n|---|---|---|---|\n");
   for (const at::ScalarType type : types) {
     const at::Tensor scores = at::randn({kKeys, kPanel});
-    at::Tensor probabilities = at::empty({kKeys, kPanel}, at::dtype(type));
+    at::Tensor probabilities = at::empty({kKeys, kPanel}, at::dtype(multiplied_type(type)));
     std::vector<double> times;
     for (int round = 0; round < rounds; ++round) {
       times.push_back(1e9 / static_cast<double>(kCalls * kKeys * kPanel) * seconds([&] {

@@ -19,9 +19,10 @@ AFTERWARDS = 10  # s, until nothing of an attempt is running
 LOOK = 0.003  # s
 START = 240  # s, for a step on a busy machine
 FAKE_TIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
-# When mpirun finds that a host is lost: s of silence, s between probes, probes. Those of a lost link come before the abort of a rank that
-# has waited too long: while words to the host are under way the kernel makes no probes, and mpirun would wait for a quarter of an hour.
-NOTICES, NOTICES_SOON = (2, 2, 4), (1, 1, 4)
+# When mpirun finds that a host is lost: s of silence, s between probes, probes. Two links down for seconds, soon after each other, may meet
+# all probes of 9 s: no silence in between is long enough for one. Those of a lost link come before the abort of a rank that has waited too
+# long: while words to the host are under way the kernel makes no probes, and mpirun would wait for a quarter of an hour.
+NOTICES, NOTICES_SOON = (2, 2, 8), (1, 1, 4)
 ENDED_BY = {3, 128 + signal.SIGKILL}  # exit codes of a run that a fault has ended: told by itself, or by a signal
 OF_RANKS_AT_WORK = (draw.STOPPED_LONG, draw.LINK, draw.LINK_LONG)  # while they start, others may notice
 LOST_HOST = 205  # mpirun's exit code where it has noticed that itself
