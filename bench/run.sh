@@ -12,10 +12,16 @@ kept=bench/results
 quick=""
 [ "${PENSTOCK_BENCH_QUICK:-}" = 1 ] && quick=1 && kept=build/bench/quick
 
-machine() {
+widest() {
   local flag best=none
   for flag in avx2 avx512f avx512_bf16 amx_bf16; do grep -qw "$flag" /proc/cpuinfo && best=$flag; done
-  printf '%s, %s cores, %s' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$best"
+  printf '%s' "$best"
+}
+machine() { printf '%s, %s cores, %s' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(widest)"; }
+
+# file_of NAME: its results; of kernels one for each kind of processor, which has its own.
+file_of() {
+  if [ "$1" = kernels ] && [ "$(widest)" != amx_bf16 ]; then printf 'kernels-%s' "$(widest)"; else printf '%s' "$1"; fi
 }
 
 # What benchmarks write does not change the program.
@@ -76,7 +82,7 @@ run() {
   printf '== %s\n' "$1"
   { printf 'machine  %s\ncommit   %s\ndate     %s\ncommand  %s\n\n' "$(machine)" "$(commit)" "$(date -u +%F)" "./dev bench $1${options[*]:+ ${options[*]}}"
     "$1"; } | tee "build/bench/$1.partial"
-  mv "build/bench/$1.partial" "$kept/$1.txt"
+  mv "build/bench/$1.partial" "$kept/$(file_of "$1").txt"
 }
 
 names="generators simulate reality forecast reference_fit reference throughput plan python_border papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange demo startup pictures"

@@ -26,6 +26,10 @@
 // Present when a sanitizer is linked: called before the process dies.
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
+// Noting where every block was allocated takes a sixth of the time; ASAN_OPTIONS=malloc_context_size=30 with
+// the input of a defect tells more.
+extern "C" const char* __asan_default_options() { return "malloc_context_size=2"; }
+
 // Otherwise it ends the process without a word to others.
 extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
 
