@@ -40,8 +40,8 @@ constexpr std::size_t kMostBytes = 1 << 14;
 constexpr std::size_t kMostAccepted = 4096;
 constexpr double kSlowSeconds = 10;
 constexpr std::size_t kTimesInput = 4, kAllocated = 64 << 20;  // may be allocated for an input
-constexpr std::size_t kMostBytesKept = 2048;                   // of a file that joins the corpus
-constexpr std::size_t kMostFilesKept = 64;                     // by one call
+constexpr std::size_t kMostBytesKept = 2048;  // of a file that joins the corpus or is changed further
+constexpr std::size_t kMostFilesKept = 64;    // by one call
 
 struct Options {
   std::string corpus;
@@ -214,10 +214,11 @@ class Fuzzer {
     return false;
   }
 
-  // What is accepted is a better start than what is refused; when growing, what reaches more is.
+  // What is accepted is a better start than what is refused; when growing, what reaches more is. Long inputs
+  // take long, and a change of them seldom meets what matters.
   void accept() {
     ++accepted_;
-    if (!grow_) keep();
+    if (!grow_ && present_input.size() <= kMostBytesKept) keep();
   }
 
   void keep() {

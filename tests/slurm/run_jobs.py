@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 from own_slurm import CONFINES, NODES, PACKAGES, PATIENCE, Slurm, kill, processes, processes_of  # noqa: E402
@@ -22,7 +23,7 @@ from proc import environment_of, name_of, rank_of  # noqa: E402
 from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
 SBATCH = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm" / "train.sbatch"
-LENGTH = 45  # seconds of the undisturbed run: the time limit's signal comes within the first 20
+LENGTH = 30  # seconds of the undisturbed run: the time limit's signal comes within the first 20
 UNBOUND = "--bind-to none --oversubscribe"  # where two nodes share this host's CPUs
 
 RUN = """[model]
@@ -203,6 +204,14 @@ def leaves_nothing_when_cancelled(slurm):
     wait_until("nothing of it is running", lambda: not processes_of(job), 30, lambda: [(process, name_of(process)) for process in processes_of(job)])
 
 
+def timed(job, *words):
+    """Calls it, and tells how long it took."""
+    began = time.monotonic()
+    result = job(*words)
+    print(f"{job.__name__}: {time.monotonic() - began:.0f} s", flush=True)
+    return result
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     if os.geteuid() != 0:
@@ -222,14 +231,14 @@ def main():
             skip(f"Slurm's daemons do not start here ({failure}); no command enables it, another machine does")
         times = sorted(step["step_s"] for step in train_here(program, folder, "first", 12)[2:])
         steps = max(40, min(20000, int(LENGTH / times[len(times) // 2])))
-        train_here(program, folder, "whole", steps)
-        goes_back_when_signalled_while_it_starts(slurm)
-        untried = binds_ranks_to_what_the_job_has(slurm)
-        resumes_after_its_time_is_up(slurm, steps)
-        goes_on_without_a_lost_node(slurm, steps)
-        goes_back_when_its_first_node_is_lost(slurm, steps)
-        waits_while_no_node_answers(slurm)
-        leaves_nothing_when_cancelled(slurm)
+        timed(train_here, program, folder, "whole", steps)
+        timed(goes_back_when_signalled_while_it_starts, slurm)
+        untried = timed(binds_ranks_to_what_the_job_has, slurm)
+        timed(resumes_after_its_time_is_up, slurm, steps)
+        timed(goes_on_without_a_lost_node, slurm, steps)
+        timed(goes_back_when_its_first_node_is_lost, slurm, steps)
+        timed(waits_while_no_node_answers, slurm)
+        timed(leaves_nothing_when_cancelled, slurm)
     finally:
         slurm.end()
         shutil.rmtree(folder, ignore_errors=True)
