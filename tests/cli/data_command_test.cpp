@@ -74,7 +74,9 @@ TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
       EXPECT_GE(row["work_of_micro_batches"].get<double>(), 1);
       EXPECT_GT(row["tokens_per_second"].get<double>(), 0);
       EXPECT_LT(row["attended"].get<double>(), 0.9);
-      if (row["slice_tokens"] != 0) EXPECT_EQ(row["padding"], 0);
+      if (row["slice_tokens"] != 0) {
+        EXPECT_EQ(row["padding"], 0);
+      }
     }
     EXPECT_EQ(packings.size(), 3);
     EXPECT_EQ(rows.size(), 10);
