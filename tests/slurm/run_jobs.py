@@ -23,7 +23,7 @@ from proc import environment_of, name_of, rank_of  # noqa: E402
 from runs import bits_of, skip, steps_of, wait_until, write_corpus  # noqa: E402
 
 SBATCH = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm" / "train.sbatch"
-LENGTH = 30  # seconds of the undisturbed run: the time limit's signal comes within the first 20
+LENGTH = 45  # seconds of the undisturbed run: the time limit's signal comes within the first 20
 UNBOUND = "--bind-to none --oversubscribe"  # where two nodes share this host's CPUs
 
 RUN = """[model]
