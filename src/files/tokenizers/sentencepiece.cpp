@@ -3,23 +3,38 @@
 
 #include <sentencepiece_processor.h>
 
+#include <exception>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "files/mapped_file.h"
 #include "files/tokenizers/normalizer_check.h"
 
 namespace penstock::files {
+namespace {
+
+// False, and why if the library says it, where it does not take the model.
+bool load(sentencepiece::SentencePieceProcessor& model, std::string_view serialized, std::string& why) {
+  try {
+    const auto status = model.LoadFromSerializedProto(serialized);
+    if (!status.ok()) why = status.ToString();
+  } catch (const std::exception& error) {  // pieces that make no trie
+    why = error.what();
+  }
+  return why.empty() && model.GetPieceSize() > 0;
+}
+
+}  // namespace
 
 SentencePiece::SentencePiece(const std::string& path)
     : SentencePiece(MappedFile(path).text(), printable(path, 500)) {}
 
 SentencePiece::SentencePiece(std::string_view serialized, const std::string& origin)
     : model_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
-  const auto status = model_->LoadFromSerializedProto(serialized);
-  if (!status.ok() || model_->GetPieceSize() <= 0) {
+  std::string why;
+  if (!load(*model_, serialized, why))
     throw InputError(origin + ": is no SentencePiece model" +
-                     (status.ok() ? "" : ": " + printable(status.ToString(), 200)));
-  }
+                     (why.empty() ? "" : ": " + printable(why, 200)));
   check_normalizers(serialized, origin);
 }
 SentencePiece::~SentencePiece() = default;
