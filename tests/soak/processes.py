@@ -48,10 +48,10 @@ class Processes:
         except ProcessLookupError:
             return False
 
-    def left(self, seconds):
-        """What is still running after so long."""
+    def left(self, seconds, among=None):
+        """What is still running after so long, of these processes or of all."""
         until = time.monotonic() + seconds
-        while (found := self.all()) and time.monotonic() < until:
+        while (found := [process for process in self.all() if among is None or process in among]) and time.monotonic() < until:
             time.sleep(0.02)
         return found
 

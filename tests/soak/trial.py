@@ -107,14 +107,10 @@ class Trial:
 
     def victim(self, fault):
         """The process that the fault hits: a rank of mpirun, or the program; its rank too, if it has one."""
-        ranks = self.processes.ranks()
         if self.attempt.transport != draw.THREADS:
             rank = fault.victim % self.attempt.mesh.ranks()
-            return ranks.get(rank), rank
-        programs = self.processes.named("penstock")
-        if self.attempt.supervised:
-            programs = [process for process in programs if process != self.processes.first.pid]
-        return (programs[0] if programs else None), None
+            return self.processes.ranks().get(rank), rank
+        return next(iter(self.of_the_run()), None), None
 
     def outlive(self, fault):
         """A fault after which the run must go on as if nothing had been; whether it is still going on."""
@@ -166,12 +162,12 @@ class Trial:
             processes = list(self.processes.ranks().values())
         else:
             processes = [self.victim(fault)[0]]
-        under_way = self.of_the_run()
+        under_way = self.of_the_run() if self.attempt.supervised else []
         sent = [self.processes.send(process, number) for process in processes if process is not None]
         if not any(sent):
             return False
         if self.attempt.supervised:
-            self.wait_for_restart(under_way, self.attempt.timeout + SLACK)
+            self.expect_ended(under_way, self.attempt.timeout + SLACK)
         else:
             self.wait_for_end(self.attempt.timeout + SLACK)
         return True
@@ -179,15 +175,14 @@ class Trial:
     def of_the_run(self):
         """Its processes, without the one that supervises them."""
         if self.attempt.transport == draw.THREADS:
-            return [process for process in self.processes.named("penstock") if process != self.processes.first.pid]
+            supervisor = self.processes.first.pid if self.attempt.supervised else None
+            return [process for process in self.processes.named("penstock") if process != supervisor]
         return [*self.processes.named("mpirun"), *self.processes.ranks().values()]
 
-    def wait_for_restart(self, struck, seconds):
-        """Until all of those processes have ended: nothing of the run is left when it is started anew."""
-        until = time.monotonic() + seconds
-        while left := set(struck) & set(self.processes.all()):
-            require(time.monotonic() < until, HANG, f"{left} have not ended {seconds} s after the fault:\n{self.processes.said()}")
-            time.sleep(LOOK)
+    def expect_ended(self, struck, seconds):
+        """All of those processes, for nothing of the run is left when it is started anew."""
+        left = self.processes.left(seconds, struck)
+        require(not left, HANG, f"{left} have not ended {seconds} s after the fault:\n{self.processes.said()}")
         self.tally.ended(self.attempt.last.kind, time.monotonic() - self.strike_began)
 
     def fill_disk(self, fault):
