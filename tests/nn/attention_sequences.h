@@ -84,31 +84,35 @@ struct Sequences {
   at::Tensor slice(const at::Tensor& x, std::size_t i) const {
     return x.narrow(2, begins[i], lengths[i]).contiguous();
   }
-  // Of a slice's queries and one of its own or an earlier slice's keys.
-  AttentionPart attend(const at::Tensor& queries, std::size_t i, std::size_t j) const {
-    const at::Tensor keys = slice(key, j), values = slice(value, j);
-    if (products) return kernels::attend_tiled(queries, keys, values, visible(i, j), *products);
-    return kernels::attend(queries, keys, values, visible(i, j), kernel);
+  AttentionPart attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                       const kernels::Visible& seen) const {
+    return products ? kernels::attend_tiled(queries, keys, values, seen, *products)
+                    : kernels::attend(queries, keys, values, seen, kernel);
+  }
+  kernels::AttentionGradients attend_backward(const at::Tensor& grad, const at::Tensor& queries,
+                                              const at::Tensor& keys, const at::Tensor& values,
+                                              const AttentionPart& merged,
+                                              const kernels::Visible& seen) const {
+    return products ? kernels::attend_tiled_backward(grad, queries, keys, values, merged, seen, *products)
+                    : kernels::attend_backward(grad, queries, keys, values, merged, seen, kernel);
+  }
+  // Of slice i's queries and the keys of slice j <= i.
+  AttentionPart attend(std::size_t i, std::size_t j) const {
+    return attend(slice(query, i), slice(key, j), slice(value, j), visible(i, j));
   }
   kernels::AttentionGradients attend_backward(std::size_t i, std::size_t j,
                                               const AttentionPart& merged) const {
-    const at::Tensor grad = slice(grad_output, i), queries = slice(query, i), keys = slice(key, j),
-                     values = slice(value, j);
-    if (products) {
-      return kernels::attend_tiled_backward(grad, queries, keys, values, merged, visible(i, j), *products);
-    }
-    return kernels::attend_backward(grad, queries, keys, values, merged, visible(i, j), kernel);
+    return attend_backward(slice(grad_output, i), slice(query, i), slice(key, j), slice(value, j), merged,
+                           visible(i, j));
   }
 };
 
 inline AttentionPart forward(const Sequences& all, std::size_t i) {
-  const at::Tensor query = all.slice(all.query, i);
-  AttentionPart total = all.attend(query, i, i);
-  total.output = total.output.to(kernels::accumulator_type(query.scalar_type()));
-  for (std::size_t j = i; j-- > 0;) {
-    kernels::merge(total, all.attend(query, i, j));
-  }
-  total.output = total.output.to(query.scalar_type());
+  const at::ScalarType type = all.query.scalar_type();
+  AttentionPart total = all.attend(i, i);
+  total.output = total.output.to(kernels::accumulator_type(type));
+  for (std::size_t j = i; j-- > 0;) kernels::merge(total, all.attend(i, j));
+  total.output = total.output.to(type);
   return total;
 }
 

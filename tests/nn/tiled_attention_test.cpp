@@ -6,9 +6,17 @@
 
 #include "nn/attention_sequences.h"
 #include "nn/kernels/cpu/attention/tiles.h"
+#include "nn/kernels/cpu/tiled_products.h"
 
 namespace penstock::testing {
 namespace {
+
+// The products that the processor has for a type; only the kernel's own choice for one that it widens first.
+std::vector<std::optional<AttentionProducts>> products_of(at::ScalarType type, std::int64_t width) {
+  if (kernels::multiplied_type(type) != type) return {std::nullopt};
+  const std::vector<AttentionProducts> possible = kernels::possible_products(type, width);
+  return {possible.begin(), possible.end()};
+}
 
 class TiledAttention : public ::testing::TestWithParam<at::ScalarType> {
  protected:
@@ -40,7 +48,7 @@ TEST_P(TiledAttention, IsAsGoodAsItsRounding) {
 TEST_P(TiledAttention, OfWideHeadsIsAsGoodAsItsRounding) {
   const double tolerance = GetParam() == at::kFloat ? 1e-5 : 2e-2;
   for (const std::int64_t width : {32, 64, 96, 128, 256}) {
-    for (const AttentionProducts products : kernels::possible_products(GetParam(), width)) {
+    for (const auto products : products_of(GetParam(), width)) {
       for (const std::uint64_t longest_document : {0, 1, 50, 500}) {
         for (const auto& slices :
              std::vector<std::vector<std::int64_t>>{{1}, {2, 7, 1, 4}, {63, 320, 1}, {300, 129}, {600}}) {
@@ -74,7 +82,7 @@ void expect_same_bits_for_threads(const Sequences& all) {
 TEST_P(TiledAttention, HasTheSameBitsForEveryNumberOfThreads) {
   for (const std::int64_t width : {6, 64}) {
     Sequences all({6, 2, {150, 90}, width}, GetParam(), AttentionKernel::Tiled);
-    for (const AttentionProducts products : kernels::possible_products(GetParam(), width)) {
+    for (const auto products : products_of(GetParam(), width)) {
       all.products = products;
       expect_same_bits_for_threads(all);
     }
@@ -181,7 +189,7 @@ TEST_P(TiledAttention, CarriesAScoreThatIsNoNumberIntoTheOutput) {
   for (const std::int64_t width : {6, 32}) {
     Sequences all({1, 1, {5}, width}, GetParam(), AttentionKernel::Tiled);
     all.query.select(2, 3).fill_(NAN);
-    for (const AttentionProducts products : kernels::possible_products(GetParam(), width)) {
+    for (const auto products : products_of(GetParam(), width)) {
       all.products = products;
       const at::Tensor output = forward(all, 0).output;
       EXPECT_TRUE(output.select(2, 3).isnan().all().item<bool>());
@@ -240,15 +248,14 @@ class SkippedTiles {
   static constexpr std::int64_t kKeyTiles = (kTokens + kernels::kKeys - 1) / kernels::kKeys;
 
   AttentionPart attend(const at::Tensor& keys, const at::Tensor& values) const {
-    AttentionPart part =
-        kernels::attend_tiled(sequences.query, keys, values, sequences.visible(0, 0), *sequences.products);
+    AttentionPart part = sequences.attend(sequences.query, keys, values, sequences.visible(0, 0));
     part.output = part.output.to(keys.scalar_type());
     return part;
   }
   kernels::AttentionGradients gradients(const AttentionPart& whole, const at::Tensor& queries,
                                         const at::Tensor& keys, const at::Tensor& values) const {
-    return kernels::attend_tiled_backward(sequences.grad_output, queries, keys, values, whole,
-                                          sequences.visible(0, 0), *sequences.products);
+    return sequences.attend_backward(sequences.grad_output, queries, keys, values, whole,
+                                     sequences.visible(0, 0));
   }
   // Whether some query of a tile sees some key of a tile.
   bool sees(std::int64_t queries, std::int64_t keys) const {
@@ -271,7 +278,7 @@ class SkippedTiles {
 TEST_P(TiledAttention, SkipsAllTilesThatNoQuerySees) {
   for (const std::int64_t width : {6, 64}) {
     SkippedTiles tiles(GetParam(), width);
-    for (const AttentionProducts products : kernels::possible_products(GetParam(), width)) {
+    for (const auto products : products_of(GetParam(), width)) {
       tiles.sequences.products = products;
       tiles.expect_no_trace_of_unseen_tiles();
     }

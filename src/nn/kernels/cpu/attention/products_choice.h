@@ -15,8 +15,9 @@ enum class AttentionProducts : std::uint8_t {
   Amx,     // AMX's tiles of bf16 (amx.h)
 };
 
-// Those that this processor has for f32 or bf16 and heads of this size, the fastest first: own products need
-// whole panels of columns. The last is Brgemm.
+// Those that this processor has for heads of this size and a type in which it multiplies tiles
+// (multiplied_type(), tiled_products.h), the fastest first: own products need whole panels of columns. The
+// last is Brgemm.
 std::vector<AttentionProducts> possible_products(c10::ScalarType type, std::int64_t head_size);
 
 }  // namespace penstock::nn::kernels
