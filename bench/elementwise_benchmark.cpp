@@ -146,8 +146,8 @@ void accumulation(benchmark::State& state, Size size) {
 
 void merging(benchmark::State& state, Size size) {
   const std::vector<std::int64_t> sizes{1, kHeads, size.tokens, kHidden / kHeads};
-  AttentionPart total = no_attention(sizes, size.type);
   const AttentionPart part{at::randn(sizes).to(size.type), at::randn({1, kHeads, size.tokens})};
+  AttentionPart total = no_attention(sizes, part.output);
   measure(state, bytes({total.output, total.output, part.output}), [&] { merge(total, part); });
 }
 

@@ -26,7 +26,7 @@ def rounds_of(program, seconds):
     found = {}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     for entry in json.loads(done.stdout)["benchmarks"]:
-        if entry["run_type"] == "iteration":
+        if entry["run_type"] == "iteration" and not entry.get("error_occurred"):  # a processor may lack what one needs
             found.setdefault(entry["run_name"].split("/iterations")[0].removesuffix("/process_time").removesuffix("/manual_time"), []).append(entry)
     return found
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/merge.h"
 #include "nn/kernels/profile.h"
 

@@ -7,7 +7,7 @@
 
 #include "nn/earlier_part.h"
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/merge.h"
 #include "nn/kernels/row_dots.h"
 
@@ -141,7 +141,7 @@ AttentionPart attend_in_context(const ContextGroup& context, const SlicePlace& p
                                 LayerRecord& record, AttentionPartners* partners) {
   const at::Tensor query = seeing(context, record[Saved::Query]);
   if (partners) partners->post_queries(query);
-  AttentionPart total = kernels::no_attention(query.sizes(), query.scalar_type());
+  AttentionPart total = kernels::no_attention(query.sizes(), query);
   const auto add = [&](const LayerRecord& slice, const Call& call) {
     const KeyValues keys = keys_and_values(slice, call.keys);
     kernels::merge_at(total, call.queries.begin,

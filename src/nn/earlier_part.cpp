@@ -4,7 +4,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/memory/allocator.h"
 
 namespace penstock::nn {

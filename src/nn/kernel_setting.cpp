@@ -12,7 +12,7 @@ model::NarrowProducts narrow_products() {
   switch (kernels::fastest_bf16_products()) {
     case kernels::Bf16Products::Tiled:
       return model::NarrowProducts::Tiled;
-    case kernels::Bf16Products::Mkl:
+    case kernels::Bf16Products::Summed:
       return __builtin_cpu_supports("amx-bf16") ? model::NarrowProducts::SummedAmx
                                                 : model::NarrowProducts::Summed;
     case kernels::Bf16Products::Native:

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/profile.h"
 #include "nn/kernels/rms_norm.h"

@@ -6,7 +6,7 @@
 
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/merge.h"
 #include "nn/stage_parameters.h"
 #include "profile/ring.h"

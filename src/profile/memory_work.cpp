@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/rope.h"
 #include "nn/kernels/swiglu.h"

@@ -4,7 +4,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/matmul.h"
 #include "nn/stage_parameters.h"
 #include "profile/ring.h"

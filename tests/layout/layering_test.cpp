@@ -47,7 +47,7 @@ template <class Visit>
 void for_each_include(Visit visit) {
   const std::regex include(R"(^\s*#\s*include\s*([<"])([^">]+)[">])");
   for (const auto& entry : fs::recursive_directory_iterator(kSource)) {
-    if (entry.path().extension() != ".h" && entry.path().extension() != ".cpp") continue;
+    if (!std::set<std::string>{".h", ".cpp", ".cu"}.contains(entry.path().extension().string())) continue;
     const std::string folder = fs::relative(entry.path(), kSource).begin()->string();
     std::ifstream file(entry.path());
     std::smatch match;

@@ -7,13 +7,12 @@
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <functional>
 
 #include "base/random.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
-#include "nn/kernels/cpu/attention/tiled.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/merge.h"
 #include "nn/reference_model.h"
 #include "nn/tensor_checks.h"
@@ -23,8 +22,23 @@ namespace penstock::testing {
 namespace kernels = nn::kernels;
 using kernels::AttentionKernel;
 using kernels::AttentionPart;
-using kernels::AttentionProducts;
 using kernels::Mask;
+
+// How one slice's queries attend to one slice's keys.
+struct Attend {
+  std::function<AttentionPart(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                              const kernels::Visible& visible)>
+      forward;
+  std::function<kernels::AttentionGradients(const at::Tensor& grad_output, const at::Tensor& query,
+                                            const at::Tensor& key, const at::Tensor& value,
+                                            const AttentionPart& merged, const kernels::Visible& visible)>
+      backward;
+
+  Attend() = default;
+  Attend(AttentionKernel kernel)  // NOLINT: converts
+      : forward([kernel](auto&&... of) { return kernels::attend(of..., kernel); }),
+        backward([kernel](auto&&... of) { return kernels::attend_backward(of..., kernel); }) {}
+};
 
 struct Sizes {
   std::int64_t heads, kv_heads;
@@ -47,12 +61,11 @@ inline std::vector<Sizes> all_sizes() {
 struct Sequences {
   at::Tensor query, key, value, grad_output;
   std::vector<std::int64_t> begins, lengths;
-  AttentionKernel kernel;
-  at::Tensor documents;                       // [2, s]: of each token where its document begins; or undefined
-  std::optional<AttentionProducts> products;  // of the tiled kernel; or its choice
+  Attend attend;
+  at::Tensor documents;  // [2, s]: of each token where its document begins; or undefined
 
-  Sequences(const Sizes& sizes, at::ScalarType type, AttentionKernel kernel)
-      : lengths(sizes.slices), kernel(kernel) {
+  Sequences(const Sizes& sizes, at::ScalarType type, Attend attend)
+      : lengths(sizes.slices), attend(std::move(attend)) {
     std::int64_t tokens = 0;
     for (const std::int64_t length : lengths) {
       begins.push_back(tokens);
@@ -84,34 +97,21 @@ struct Sequences {
   at::Tensor slice(const at::Tensor& x, std::size_t i) const {
     return x.narrow(2, begins[i], lengths[i]).contiguous();
   }
-  AttentionPart attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
-                       const kernels::Visible& seen) const {
-    return products ? kernels::attend_tiled(queries, keys, values, seen, *products)
-                    : kernels::attend(queries, keys, values, seen, kernel);
-  }
-  kernels::AttentionGradients attend_backward(const at::Tensor& grad, const at::Tensor& queries,
-                                              const at::Tensor& keys, const at::Tensor& values,
-                                              const AttentionPart& merged,
-                                              const kernels::Visible& seen) const {
-    return products ? kernels::attend_tiled_backward(grad, queries, keys, values, merged, seen, *products)
-                    : kernels::attend_backward(grad, queries, keys, values, merged, seen, kernel);
-  }
   // Of slice i's queries and the keys of slice j <= i.
-  AttentionPart attend(std::size_t i, std::size_t j) const {
-    return attend(slice(query, i), slice(key, j), slice(value, j), visible(i, j));
+  AttentionPart part(std::size_t i, std::size_t j) const {
+    return attend.forward(slice(query, i), slice(key, j), slice(value, j), visible(i, j));
   }
-  kernels::AttentionGradients attend_backward(std::size_t i, std::size_t j,
-                                              const AttentionPart& merged) const {
-    return attend_backward(slice(grad_output, i), slice(query, i), slice(key, j), slice(value, j), merged,
+  kernels::AttentionGradients gradients(std::size_t i, std::size_t j, const AttentionPart& merged) const {
+    return attend.backward(slice(grad_output, i), slice(query, i), slice(key, j), slice(value, j), merged,
                            visible(i, j));
   }
 };
 
 inline AttentionPart forward(const Sequences& all, std::size_t i) {
   const at::ScalarType type = all.query.scalar_type();
-  AttentionPart total = all.attend(i, i);
+  AttentionPart total = all.part(i, i);
   total.output = total.output.to(kernels::accumulator_type(type));
-  for (std::size_t j = i; j-- > 0;) kernels::merge(total, all.attend(i, j));
+  for (std::size_t j = i; j-- > 0;) kernels::merge(total, all.part(i, j));
   total.output = total.output.to(type);
   return total;
 }
@@ -126,7 +126,7 @@ inline Gradients backward(const Sequences& all) {
   for (std::size_t i = n; i-- > 0;) {
     const AttentionPart merged = forward(all, i);
     for (std::size_t j = i + 1; j-- > 0;) {
-      const auto part = all.attend_backward(i, j, merged);
+      const auto part = all.gradients(i, j, merged);
       kernels::accumulate_or_take(sums.query[i], part.query);
       kernels::accumulate_or_take(sums.key[j], part.key);
       kernels::accumulate_or_take(sums.value[j], part.value);
@@ -136,11 +136,9 @@ inline Gradients backward(const Sequences& all) {
 }
 
 // longest_document 0: every sequence is one document.
-inline void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, AttentionKernel kernel,
-                                   double tolerance, std::uint64_t longest_document = 0,
-                                   std::optional<AttentionProducts> products = {}) {
-  Sequences all(sizes, type, kernel);
-  all.products = products;
+inline void expect_equals_autograd(const Sizes& sizes, at::ScalarType type, const Attend& attend,
+                                   double tolerance, std::uint64_t longest_document = 0) {
+  Sequences all(sizes, type, attend);
   if (longest_document > 0) all.draw_documents(longest_document);
   const at::Tensor query = leaf(all.query), key = leaf(all.key), value = leaf(all.value);
   const at::Tensor wanted = reference::attention(query, key, value, all.documents);

@@ -11,11 +11,23 @@
 namespace penstock::testing {
 namespace {
 
-// The products that the processor has for a type; only the kernel's own choice for one that it widens first.
-std::vector<std::optional<AttentionProducts>> products_of(at::ScalarType type, std::int64_t width) {
-  if (kernels::multiplied_type(type) != type) return {std::nullopt};
-  const std::vector<AttentionProducts> possible = kernels::possible_products(type, width);
-  return {possible.begin(), possible.end()};
+using kernels::AttentionProducts;
+
+Attend attend_by(AttentionProducts products) {
+  Attend attend;
+  attend.forward = [products](auto&&... of) { return kernels::attend_tiled(of..., products); };
+  attend.backward = [products](auto&&... of) { return kernels::attend_tiled_backward(of..., products); };
+  return attend;
+}
+
+// By each of the products that the processor has for a type; by the kernel's own choice for one that it
+// widens first.
+std::vector<Attend> ways_to_attend(at::ScalarType type, std::int64_t width) {
+  if (kernels::multiplied_type(type) != type) return {AttentionKernel::Tiled};
+  std::vector<Attend> ways;
+  for (const AttentionProducts products : kernels::possible_products(type, width))
+    ways.push_back(attend_by(products));
+  return ways;
 }
 
 class TiledAttention : public ::testing::TestWithParam<at::ScalarType> {
@@ -48,12 +60,11 @@ TEST_P(TiledAttention, IsAsGoodAsItsRounding) {
 TEST_P(TiledAttention, OfWideHeadsIsAsGoodAsItsRounding) {
   const double tolerance = GetParam() == at::kFloat ? 1e-5 : 2e-2;
   for (const std::int64_t width : {32, 64, 96, 128, 256}) {
-    for (const auto products : products_of(GetParam(), width)) {
+    for (const Attend& attend : ways_to_attend(GetParam(), width)) {
       for (const std::uint64_t longest_document : {0, 1, 50, 500}) {
         for (const auto& slices :
              std::vector<std::vector<std::int64_t>>{{1}, {2, 7, 1, 4}, {63, 320, 1}, {300, 129}, {600}}) {
-          expect_equals_autograd({2, 1, slices, width}, GetParam(), AttentionKernel::Tiled, tolerance,
-                                 longest_document, products);
+          expect_equals_autograd({2, 1, slices, width}, GetParam(), attend, tolerance, longest_document);
         }
       }
     }
@@ -82,8 +93,8 @@ void expect_same_bits_for_threads(const Sequences& all) {
 TEST_P(TiledAttention, HasTheSameBitsForEveryNumberOfThreads) {
   for (const std::int64_t width : {6, 64}) {
     Sequences all({6, 2, {150, 90}, width}, GetParam(), AttentionKernel::Tiled);
-    for (const auto products : products_of(GetParam(), width)) {
-      all.products = products;
+    for (const Attend& attend : ways_to_attend(GetParam(), width)) {
+      all.attend = attend;
       expect_same_bits_for_threads(all);
     }
   }
@@ -178,7 +189,7 @@ TEST_P(OwnProducts, FollowScoresThatGrow) {
   all.query = at::ones_like(all.query).mul(0.5);
   all.key = all.key.mul(0.1).add(growing).to(GetParam());
   for (const AttentionProducts products : own()) {
-    all.products = products;
+    all.attend = attend_by(products);
     const at::Tensor wanted = reference::attention(all.query.to(at::kDouble), all.key.to(at::kDouble),
                                                    all.value.to(at::kDouble), {});
     expect_near(forward(all, 0).output, wanted, GetParam() == at::kFloat ? 1e-5 : 2e-2, "output");
@@ -189,8 +200,8 @@ TEST_P(TiledAttention, CarriesAScoreThatIsNoNumberIntoTheOutput) {
   for (const std::int64_t width : {6, 32}) {
     Sequences all({1, 1, {5}, width}, GetParam(), AttentionKernel::Tiled);
     all.query.select(2, 3).fill_(NAN);
-    for (const auto products : products_of(GetParam(), width)) {
-      all.products = products;
+    for (const Attend& attend : ways_to_attend(GetParam(), width)) {
+      all.attend = attend;
       const at::Tensor output = forward(all, 0).output;
       EXPECT_TRUE(output.select(2, 3).isnan().all().item<bool>());
       EXPECT_FALSE(output.narrow(2, 0, 3).isnan().any().item<bool>());
@@ -248,13 +259,13 @@ class SkippedTiles {
   static constexpr std::int64_t kKeyTiles = (kTokens + kernels::kKeys - 1) / kernels::kKeys;
 
   AttentionPart attend(const at::Tensor& keys, const at::Tensor& values) const {
-    AttentionPart part = sequences.attend(sequences.query, keys, values, sequences.visible(0, 0));
+    AttentionPart part = sequences.attend.forward(sequences.query, keys, values, sequences.visible(0, 0));
     part.output = part.output.to(keys.scalar_type());
     return part;
   }
   kernels::AttentionGradients gradients(const AttentionPart& whole, const at::Tensor& queries,
                                         const at::Tensor& keys, const at::Tensor& values) const {
-    return sequences.attend_backward(sequences.grad_output, queries, keys, values, whole,
+    return sequences.attend.backward(sequences.grad_output, queries, keys, values, whole,
                                      sequences.visible(0, 0));
   }
   // Whether some query of a tile sees some key of a tile.
@@ -278,8 +289,8 @@ class SkippedTiles {
 TEST_P(TiledAttention, SkipsAllTilesThatNoQuerySees) {
   for (const std::int64_t width : {6, 64}) {
     SkippedTiles tiles(GetParam(), width);
-    for (const auto products : products_of(GetParam(), width)) {
-      tiles.sequences.products = products;
+    for (const Attend& attend : ways_to_attend(GetParam(), width)) {
+      tiles.sequences.attend = attend;
       tiles.expect_no_trace_of_unseen_tiles();
     }
   }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/swiglu.h"
 

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "nn/kernels/cpu/element.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn {
 namespace {

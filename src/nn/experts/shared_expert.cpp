@@ -6,7 +6,7 @@
 #include <ATen/ops/sigmoid_backward.h>
 
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/swiglu.h"
 

@@ -175,7 +175,7 @@ kernels::AttentionPart ContextGroup::merge_to_shared(const kernels::AttentionPar
   if (!tokens_group_) return whole;
   const at::Tensor outputs = parts_of_whole(whole.output);
   const at::Tensor sums = parts_of_whole(whole.log_sum_exp.unsqueeze(3)).squeeze(4);
-  kernels::AttentionPart merged = kernels::no_attention(outputs.select(0, 0).sizes(), outputs.scalar_type());
+  kernels::AttentionPart merged = kernels::no_attention(outputs.select(0, 0).sizes(), outputs);
   for (std::int64_t rank = 0; rank < outputs.size(0); ++rank)
     kernels::merge(merged, {outputs.select(0, rank), sums.select(0, rank)});
   return merged;

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/sum_parts.h"
 

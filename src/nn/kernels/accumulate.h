@@ -4,16 +4,24 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/kernels/element_dispatch.h"
+
 namespace penstock::nn::kernels {
 
 // x in the accumulator type of its type; x itself where they are one.
-at::Tensor in_accumulator_type(const at::Tensor& x);
+inline at::Tensor in_accumulator_type(const at::Tensor& x) { return x.to(accumulator_type(x.scalar_type())); }
 
 // sum += part. Equal shapes of up to four dimensions, last stride 1 in both; sum has the accumulator type of
 // part's type.
 void accumulate(at::Tensor& sum, const at::Tensor& part);
 
 // The same; an undefined sum takes over the part, which must not be used afterwards.
-void accumulate_or_take(at::Tensor& sum, const at::Tensor& part);
+inline void accumulate_or_take(at::Tensor& sum, const at::Tensor& part) {
+  if (sum.defined()) {
+    accumulate(sum, part);
+  } else {
+    sum = in_accumulator_type(part);
+  }
+}
 
 }  // namespace penstock::nn::kernels

@@ -11,7 +11,8 @@ namespace penstock::nn::kernels {
 
 enum class Bf16Products : std::uint8_t {
   Tiled,    // weight gradients by own tiles with an f32 sum (AMD with AVX-512 bf16)
-  Mkl,      // weight gradients by MKL's bf16 product with an f32 sum (Intel with AVX-512 bf16 or AMX)
+  Summed,   // weight gradients by a bf16 product with an f32 sum (MKL's on Intel with AVX-512 bf16 or AMX;
+            // cuBLAS)
   Native,   // ATen's bf16 products; weight gradients rounded to bf16 per call, then added in f32
   Widened,  // no bf16 units: operands widened to f32
 };
@@ -25,8 +26,8 @@ void product_into(at::Tensor& result, const at::Tensor& x, const at::Tensor& wei
 at::Tensor product_backward(const at::Tensor& grad_output, const at::Tensor& weight);
 void product_backward_into(at::Tensor& result, const at::Tensor& grad_output, const at::Tensor& weight);
 
-// The same in the accumulator type: summed in f32, where the machine has such a product (Mkl, Widened), else
-// rounded to bf16 once.
+// The same in the accumulator type: summed in f32, where the machine has such a product (Summed, Widened),
+// else rounded to bf16 once.
 at::Tensor product_backward_wide(const at::Tensor& grad_output, const at::Tensor& weight);
 
 // sum [N, in] += the same.

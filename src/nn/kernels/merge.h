@@ -15,7 +15,8 @@ void merge(AttentionPart& total, const AttentionPart& part);
 // other side stays as it is.
 void merge_at(AttentionPart& total, std::int64_t first, const AttentionPart& part);
 
-// Attention over no keys: zeros and -infinity. output [b, H, T, d] and log_sum_exp [b, H, T], contiguous.
-AttentionPart no_attention(at::IntArrayRef sizes, at::ScalarType type);
+// Attention over no keys: zeros and -infinity, where `like` is and in its accumulator type. output [b, H, T,
+// d] and log_sum_exp [b, H, T], contiguous.
+AttentionPart no_attention(at::IntArrayRef sizes, const at::Tensor& like);
 
 }  // namespace penstock::nn::kernels

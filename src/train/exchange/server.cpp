@@ -15,7 +15,7 @@
 #include "comm/message.h"
 #include "comm/polling.h"
 #include "nn/groups/tensor_bytes.h"
-#include "nn/kernels/cpu/element.h"
+#include "nn/kernels/element_dispatch.h"
 #include "nn/memory/allocator.h"
 #include "nn/parameters/parameter_maker.h"
 #include "run/context.h"

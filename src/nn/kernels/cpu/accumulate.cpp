@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/accumulate.h"
 
-#include "nn/kernels/cpu/head_rows.h"
+#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/vectorised.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/head_rows.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -35,20 +36,10 @@ void add_rows(at::Tensor& sum, const at::Tensor& part) {
 
 }  // namespace
 
-at::Tensor in_accumulator_type(const at::Tensor& x) { return x.to(accumulator_type(x.scalar_type())); }
-
 void accumulate(at::Tensor& sum, const at::Tensor& part) {
   const KernelTimer timer(Kernel::Accumulate, memory_work(sum, sum, part));
   PENSTOCK_CHECK(sum.sizes() == part.sizes(), "a part has the shape of its sum");
   for_element_type(part.scalar_type(), [&](auto element) { add_rows<decltype(element)>(sum, part); });
-}
-
-void accumulate_or_take(at::Tensor& sum, const at::Tensor& part) {
-  if (sum.defined()) {
-    accumulate(sum, part);
-  } else {
-    sum = in_accumulator_type(part);
-  }
 }
 
 }  // namespace penstock::nn::kernels

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nn/kernels/cpu/softmax_row.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {

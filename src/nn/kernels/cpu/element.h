@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by all own kernels: element types, accumulator types, and loops over rows.
+// Shared by all own kernels: element types, their rounding, and loops over rows.
 //
-// A kernel reads and writes the compute type (f64, f32 or bf16) and computes in its accumulator type (f64 for
-// f64, else f32). Rows are independent, so the bits of a result do not depend on the number of threads; the
-// order of sums over rows depends on the sizes alone.
+// Rows are independent, so the bits of a result do not depend on the number of threads; the order of sums
+// over rows depends on the sizes alone.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -14,24 +13,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "base/error.h"
+#include "nn/kernels/element_dispatch.h"
 
 namespace penstock::nn::kernels {
-
-template <class Element>
-struct AccumulatorOf {
-  using type = float;
-};
-template <>
-struct AccumulatorOf<double> {
-  using type = double;
-};
-template <class Element>
-using Accumulator = typename AccumulatorOf<Element>::type;
-
-inline at::ScalarType accumulator_type(at::ScalarType type) {
-  return type == at::kDouble ? at::kDouble : at::kFloat;
-}
 
 // The bits of the nearest bf16, ties to even, in the upper half; the lower is left over. Not for NaN. Integer
 // operations alone: the processor's own conversion flushes denormals to zero, so bits would depend on the
@@ -65,15 +49,6 @@ template <>
 inline c10::BFloat16 narrowed_number<c10::BFloat16>(float value) {
   return {static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) + 0x8000u) >> 16),
           c10::BFloat16::from_bits()};
-}
-
-// Calls work(Element{}) with the C++ type of a tensor's elements.
-template <class Work>
-void for_element_type(at::ScalarType type, Work&& work) {
-  if (type == at::kDouble) return work(double{});
-  if (type == at::kFloat) return work(float{});
-  PENSTOCK_CHECK(type == at::kBFloat16, "kernels exist for f64, f32 and bf16");
-  work(c10::BFloat16{});
 }
 
 // Least number of rows of `width` elements per task.

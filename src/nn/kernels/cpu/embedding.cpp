@@ -4,7 +4,7 @@
 #include <ATen/ops/empty.h>
 
 #include "nn/kernels/cpu/element.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cpu/tiled_products.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/work.h"
 
 // Exported by libtorch_cpu, which links MKL's interface with 32-bit integers.
 extern "C" void cblas_gemm_bf16bf16f32(int layout, int transpose_a, int transpose_b, int m, int n, int k,
@@ -20,7 +20,7 @@ namespace {
 
 Bf16Products choose_bf16_products() {
   __builtin_cpu_init();
-  if (__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512bf16")) return Bf16Products::Mkl;
+  if (__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512bf16")) return Bf16Products::Summed;
   if (has_tile_products(at::kBFloat16)) return Bf16Products::Tiled;
   // oneDNN's requirement for bf16 products.
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -102,7 +102,7 @@ at::Tensor product_backward_wide(const at::Tensor& grad_output, const at::Tensor
                           product_work(grad_output.size(0), weight.size(0), weight.size(1)));
   if (grad_output.scalar_type() != at::kBFloat16) return at::mm(grad_output, weight);
   PENSTOCK_CHECK(grad_output.is_contiguous() && weight.is_contiguous(), "products read rows");
-  if (fastest_bf16_products() == Bf16Products::Mkl) return wide_product_with_mkl(grad_output, weight);
+  if (fastest_bf16_products() == Bf16Products::Summed) return wide_product_with_mkl(grad_output, weight);
   if (widened(grad_output)) return at::mm(grad_output.to(at::kFloat), weight.to(at::kFloat));
   return at::mm(grad_output, weight).to(at::kFloat);
 }
@@ -126,7 +126,7 @@ void accumulate_weight_gradient(at::Tensor& grad, const at::Tensor& grad_output,
   const KernelTimer timer(Kernel::WeightGradient, product_work(grad.size(0), x.size(0), grad.size(1)));
   if (x.scalar_type() != at::kBFloat16) {
     at::addmm_out(grad, grad, grad_output.t(), x);
-  } else if (products == Bf16Products::Mkl) {
+  } else if (products == Bf16Products::Summed) {
     accumulate_with_mkl(grad, grad_output, x);
   } else if (products == Bf16Products::Tiled) {
     accumulate_by_tiles(grad, grad_output, x);

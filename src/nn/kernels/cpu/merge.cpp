@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/merge.h"
 
-#include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
-
 #include <cmath>
 #include <limits>
 
-#include "nn/kernels/cpu/head_rows.h"
+#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/vectorised.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/head_rows.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -48,12 +46,6 @@ void merge_rows(AttentionPart& total, std::int64_t first, const AttentionPart& p
 }
 
 }  // namespace
-
-AttentionPart no_attention(at::IntArrayRef sizes, at::ScalarType type) {
-  const auto options = at::dtype(accumulator_type(type));
-  return {at::zeros(sizes, options),
-          at::full(sizes.slice(0, 3), -std::numeric_limits<double>::infinity(), options)};
-}
 
 void merge(AttentionPart& total, const AttentionPart& part) { merge_at(total, 0, part); }
 

@@ -9,7 +9,7 @@
 
 #include "nn/kernels/cpu/pairs.h"
 #include "nn/kernels/cpu/vectorised.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {

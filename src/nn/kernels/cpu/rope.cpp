@@ -3,39 +3,13 @@
 
 #include <ATen/ops/empty.h>
 
-#include <cmath>
-#include <numbers>
-#include <vector>
-
-#include "nn/kernels/cpu/head_rows.h"
 #include "nn/kernels/cpu/pairs.h"
 #include "nn/kernels/cpu/vectorised.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/head_rows.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
-
-// Frequencies with a wave longer than the original context are divided by the factor, those with a short wave
-// kept, those between blended.
-double scaled_frequency(double frequency, const model::RopeScaling& scaling) {
-  if (scaling.factor == 1.0) return frequency;
-  const double turns = static_cast<double>(scaling.original_positions) * frequency / (2 * std::numbers::pi);
-  if (turns < scaling.low_frequency_factor) return frequency / scaling.factor;
-  if (turns > scaling.high_frequency_factor) return frequency;
-  const double smooth =
-      (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor);
-  return (1 - smooth) * frequency / scaling.factor + smooth * frequency;
-}
-
-std::vector<double> frequencies(const model::Shape& shape) {
-  const std::int64_t half = shape.head_dim() / 2;
-  std::vector<double> result;
-  for (std::int64_t i = 0; i < half; ++i) {
-    const double plain = std::pow(shape.rope_theta, -static_cast<double>(i) / static_cast<double>(half));
-    result.push_back(scaled_frequency(plain, shape.rope_scaling));
-  }
-  return result;
-}
 
 // Rotates the pairs of one head by the angle (backward: by its negative, through `sign`).
 template <class In, class Out, class Number>
@@ -81,24 +55,6 @@ void turn(const at::Tensor& in, const RotaryTable& table, const Positions& posit
 }
 
 }  // namespace
-
-RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions, at::ScalarType type) {
-  const std::vector<double> frequency = frequencies(shape);
-  const auto half = static_cast<std::int64_t>(frequency.size());
-  const auto options = at::TensorOptions().dtype(accumulator_type(type));
-  RotaryTable table{at::empty({positions, half}, options), at::empty({positions, half}, options)};
-  for_element_type(options.dtype().toScalarType(), [&](auto element) {
-    using Element = decltype(element);
-    Element* cosine = table.cosine.data_ptr<Element>();
-    Element* sine = table.sine.data_ptr<Element>();
-    for_rows(positions * half, 1, [&](std::int64_t i) {
-      const double angle = static_cast<double>(i / half) * frequency[i % half];
-      cosine[i] = static_cast<Element>(std::cos(angle));
-      sine[i] = static_cast<Element>(std::sin(angle));
-    });
-  });
-  return table;
-}
 
 at::Tensor rope(const at::Tensor& x, const RotaryTable& table, std::int64_t heads,
                 const Positions& positions) {

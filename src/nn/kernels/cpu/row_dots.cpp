@@ -6,9 +6,10 @@
 
 #include <cmath>
 
-#include "nn/kernels/cpu/head_rows.h"
+#include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/vectorised.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/head_rows.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "nn/kernels/cpu/exponential.h"
 #include "nn/kernels/cpu/softmax_row.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {

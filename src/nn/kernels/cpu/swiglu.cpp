@@ -10,7 +10,7 @@
 #include "nn/kernels/cpu/fused_exponential.h"
 #include "nn/kernels/cpu/pairs.h"
 #include "nn/kernels/cpu/vectorised.h"
-#include "nn/kernels/cpu/work.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {

@@ -9,6 +9,7 @@
 #include "nn/kernels/attention.h"
 #include "nn/kernels/cpu/exponential.h"
 #include "nn/kernels/cpu/tile_products.h"
+#include "nn/kernels/first_keys.h"
 
 namespace penstock::nn::kernels {
 
@@ -66,27 +67,6 @@ struct Extent {
 inline std::int64_t seen_keys(Mask mask, std::int64_t position, std::int64_t first, std::int64_t count) {
   return mask == Mask::None ? count : std::clamp<std::int64_t>(position + 1 - first, 0, count);
 }
-
-// Of the queries of a sequence, the first key of the chunk that each sees; ascending. Negative: before the
-// chunk.
-class FirstKeys {
- public:
-  explicit FirstKeys(const Visible& visible)
-      : starts_(visible.starts.defined() ? visible.starts.const_data_ptr<std::int64_t>() : nullptr),
-        stride_(starts_ ? visible.starts.stride(0) : 0),
-        first_key_(visible.first_key) {
-    PENSTOCK_CHECK(!starts_ || visible.starts.stride(1) == 1, "starts are read as contiguous rows");
-  }
-
-  bool all() const { return starts_ == nullptr; }
-  std::int64_t of(std::int64_t sequence, std::int64_t query) const {
-    return starts_ ? starts_[sequence * stride_ + query] - first_key_ : 0;
-  }
-
- private:
-  const std::int64_t* starts_;
-  std::int64_t stride_, first_key_;
-};
 
 // Scratch memory of a task, of whole cache lines: vectors and tiles that cross them are slow.
 inline constexpr std::align_val_t kLine{64};

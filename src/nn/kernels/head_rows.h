@@ -2,7 +2,9 @@
 // Row-by-row access to [b, H, T, d] tensors of any strides; rows of d elements are contiguous.
 #pragma once
 
-#include "nn/kernels/cpu/element.h"
+#include <ATen/core/Tensor.h>
+
+#include "base/error.h"
 
 namespace penstock::nn::kernels {
 

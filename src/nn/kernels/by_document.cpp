@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/kernels/cpu/attention/by_document.h"
+#include "nn/kernels/by_document.h"
 
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
 #include "nn/kernels/accumulate.h"
-#include "nn/kernels/cpu/attention/tiles.h"
+#include "nn/kernels/element_dispatch.h"
+#include "nn/kernels/first_keys.h"
 #include "nn/kernels/merge.h"
 
 namespace penstock::nn::kernels {
@@ -49,7 +50,7 @@ at::Tensor sums_like(const at::Tensor& x) {
 
 AttentionPart attend_by_document(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                  const Visible& visible, AttentionKernel kernel) {
-  AttentionPart all = no_attention(query.sizes(), query.scalar_type());
+  AttentionPart all = no_attention(query.sizes(), query);
   for_pieces(query, key, visible, [&](const Piece& piece) {
     const AttentionPart part = attend(piece.queries_of(query).contiguous(), piece.keys_of(key, visible.mask),
                                       piece.keys_of(value, visible.mask), visible.mask, kernel);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/kernels/cross_entropy.h"
+
+#include <ATen/ops/empty.h>
+
+#include <numeric>
+
+#include "nn/kernels/cuda/rows/loss.h"
+#include "nn/kernels/cuda/tensors.h"
+#include "nn/kernels/work.h"
+
+namespace penstock::nn::kernels {
+
+using namespace cuda;
+
+namespace {
+
+// Waits for the card: the sum is formed on the host, in token order.
+double run(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
+  const KernelTimer timer(Kernel::Loss, with_gradient ? memory_work(logits, logits) : memory_work(logits));
+  PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
+  at::Tensor losses = at::empty({targets.numel()}, targets.options().dtype(at::kDouble));
+  for_element_type(logits.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    with_packs<Element>({logits}, [&](auto width) {
+      // Without a gradient the logits are only read.
+      launch(
+          LossRows<Element, width>{const_cast<Element*>(read<Element>(logits)), read<std::int64_t>(targets),
+                                   write<double>(losses), logits.size(1), scale, with_gradient},
+          targets.numel());
+    });
+  });
+  losses = losses.cpu();
+  const double* all = losses.const_data_ptr<double>();
+  return std::accumulate(all, all + losses.numel(), 0.0);
+}
+
+}  // namespace
+
+double cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  return run(logits, targets, 0.0, false);
+}
+
+double cross_entropy_with_gradient(at::Tensor& logits, const at::Tensor& targets, double gradient_scale) {
+  return run(logits, targets, gradient_scale, true);
+}
+
+}  // namespace penstock::nn::kernels

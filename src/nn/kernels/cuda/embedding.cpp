@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/kernels/embedding.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/sort.h>
+
+#include "nn/kernels/cuda/rows/embedding.h"
+#include "nn/kernels/cuda/tensors.h"
+#include "nn/kernels/work.h"
+
+namespace penstock::nn::kernels {
+
+using namespace cuda;
+
+at::Tensor embed(const at::Tensor& table, const at::Tensor& tokens) {
+  at::Tensor result = at::empty({tokens.numel(), table.size(1)}, table.options());
+  embed_held(result, table, mesh::padded_block(table.size(0), 1, 0), tokens);
+  return result;
+}
+
+void embed_held(at::Tensor& result, const at::Tensor& table, const mesh::Shard& shard,
+                const at::Tensor& tokens) {
+  PENSTOCK_CHECK(table.is_contiguous() && tokens.is_contiguous() && result.is_contiguous(),
+                 "kernels read contiguous rows");
+  const KernelTimer timer(Kernel::Embedding, memory_work(result));
+  for_element_type(table.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    with_packs<Element>({table, result}, [&](auto width) {
+      launch(TakeRows<Element, width>{read<Element>(table), read<std::int64_t>(tokens),
+                                      write<Element>(result), shard.begin, shard.count, table.size(1)},
+             tokens.numel());
+    });
+  });
+}
+
+void accumulate_embedding_gradient(at::Tensor& grad_table, const at::Tensor& grad, const at::Tensor& tokens) {
+  accumulate_held_embedding_gradient(grad_table, mesh::padded_block(grad_table.size(0), 1, 0), grad, tokens);
+}
+
+void accumulate_held_embedding_gradient(at::Tensor& grad_table, const mesh::Shard& shard,
+                                        const at::Tensor& grad, const at::Tensor& tokens) {
+  const KernelTimer timer(Kernel::EmbeddingBackward, memory_work(grad));
+  PENSTOCK_CHECK(grad.is_contiguous() && tokens.is_contiguous(), "kernels read contiguous rows");
+  const auto [sorted, places] = at::sort(tokens.view({-1}), /*stable=*/true, 0, /*descending=*/false);
+  for_element_type(grad.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    with_packs<Element>({grad_table, grad}, [&, &ascending = sorted, &order = places](auto width) {
+      launch(AddTokenRuns<Element, width>{write<Accumulator<Element>>(grad_table), read<Element>(grad),
+                                          read<std::int64_t>(ascending), read<std::int64_t>(order),
+                                          tokens.numel(), shard.begin, shard.count, grad_table.size(1)},
+             tokens.numel());
+    });
+  });
+}
+
+}  // namespace penstock::nn::kernels

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Root-mean-square normalisation, row by row (kernels/rms_norm.h has the formulas).
+#pragma once
+
+#include "nn/kernels/cuda/rows/packs.h"
+
+namespace penstock::nn::kernels::cuda {
+
+// With a branch, of the sum x + branch, which is kept too.
+template <class Element, int kWidth>
+struct NormRows {
+  using Number = Accumulator<Element>;
+  static constexpr int kLanes = kBlock;
+
+  const Element* x;
+  const Element* branch;  // or null
+  const Element* weight;
+  Element* sum;  // null without a branch
+  Element* output;
+  Number* scale;
+  std::int64_t h;
+  Number epsilon;
+
+  std::int64_t scratch_bytes() const { return 0; }
+
+  PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t row) const {
+    const std::int64_t first = row * h, packs = h / kWidth;
+    if (branch) {
+      lanes.each(packs, [&](std::int64_t k) {
+        const auto a = load<kWidth>(x + first, k), b = load<kWidth>(branch + first, k);
+        store(sum + first, k, packed<Element, kWidth>([&](int i) { return a[i] + b[i]; }));
+      });
+    }
+    // A lane reads what it wrote itself.
+    const Element* of = (branch ? sum : x) + first;
+    const Number squares = lanes.template sum<Number>(packs, [&](std::int64_t k) {
+      const auto v = load<kWidth>(of, k);
+      Number total = 0;
+      for (int i = 0; i < kWidth; ++i) total += v[i] * v[i];
+      return total;
+    });
+    const Number factor = Number(1) / std::sqrt(squares / Number(h) + epsilon);
+    lanes.each(packs, [&](std::int64_t k) {
+      const auto v = load<kWidth>(of, k), w = load<kWidth>(weight, k);
+      store(output + first, k, packed<Element, kWidth>([&](int i) { return w[i] * (v[i] * factor); }));
+    });
+    lanes.once([&] { scale[row] = factor; });
+  }
+};
+
+// Rows kRows·b, ... of x: the gradient of each, and the sum of what they add to that of the weight, in
+// weight_sums[b]. kRows is a constant, so that bits depend on the sizes alone.
+template <class Element, int kWidth>
+struct NormBackwardRows {
+  using Number = Accumulator<Element>;
+  static constexpr int kLanes = kBlock;
+  static constexpr std::int64_t kRows = 32;
+
+  const Element* grad_output;
+  const Element* x;
+  const Element* weight;
+  const Element* residual;  // or null
+  const Number* scale;
+  Element* grad_input;
+  Number* weight_sums;  // [blocks, h]
+  std::int64_t rows, h;
+
+  std::int64_t scratch_bytes() const { return h * static_cast<std::int64_t>(sizeof(Number)); }
+
+  PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t block) const {
+    const std::int64_t packs = h / kWidth, begin = block * kRows;
+    const std::int64_t end = begin + kRows < rows ? begin + kRows : rows;
+    auto* sums = lanes.template scratch<Number>();
+    lanes.each(packs, [&](std::int64_t k) {
+      for (int i = 0; i < kWidth; ++i) sums[k * kWidth + i] = 0;
+    });
+    for (std::int64_t row = begin; row < end; ++row) one_row(lanes, row, sums);
+    lanes.each(packs, [&](std::int64_t k) {
+      for (int i = 0; i < kWidth; ++i) weight_sums[block * h + k * kWidth + i] = sums[k * kWidth + i];
+    });
+  }
+
+ private:
+  // dx = r·(w·dy) − x·r³/h·Σ(w·dy·x) + residual. A lane adds to the sums of its own columns alone.
+  PENSTOCK_BOTH void one_row(const Lanes<kLanes>& lanes, std::int64_t row, Number* sums) const {
+    const std::int64_t first = row * h, packs = h / kWidth;
+    const Number r = scale[row];
+    const Number dot = lanes.template sum<Number>(packs, [&](std::int64_t k) {
+      const auto d = load<kWidth>(grad_output + first, k), v = load<kWidth>(x + first, k);
+      const auto w = load<kWidth>(weight, k);
+      Number total = 0;
+      for (int i = 0; i < kWidth; ++i) {
+        const Number product = d[i] * v[i];
+        sums[k * kWidth + i] += r * product;
+        total += w[i] * product;
+      }
+      return total;
+    });
+    const Number pull = dot * r * r * r / Number(h);
+    lanes.each(packs, [&](std::int64_t k) {
+      const auto d = load<kWidth>(grad_output + first, k), v = load<kWidth>(x + first, k);
+      const auto w = load<kWidth>(weight, k);
+      Pack<Element, kWidth> rest{};
+      if (residual) rest = load<kWidth>(residual + first, k);
+      store(grad_input + first, k,
+            packed<Element, kWidth>([&](int i) { return r * w[i] * d[i] - pull * v[i] + rest[i]; }));
+    });
+  }
+};
+
+// Row c: columns [c·kColumns, ...) of `sums` += those of all blocks, in order.
+template <class Number>
+struct AddBlockColumns {
+  static constexpr int kLanes = kWarp;
+  static constexpr std::int64_t kColumns = kWarp;
+
+  const Number* blocks;  // [count, h]
+  Number* sums;          // [h]
+  std::int64_t count, h;
+
+  std::int64_t scratch_bytes() const { return 0; }
+
+  PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t group) const {
+    const std::int64_t first = group * kColumns;
+    lanes.each(kColumns < h - first ? kColumns : h - first, [&](std::int64_t i) {
+      Number sum = sums[first + i];
+      for (std::int64_t block = 0; block < count; ++block) sum += blocks[block * h + first + i];
+      sums[first + i] = sum;
+    });
+  }
+};
+
+}  // namespace penstock::nn::kernels::cuda

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements read and written 16 bytes at a time, as a card's memory wants it, or one by one where rows do not
+// allow that.
+#pragma once
+
+#include <c10/util/BFloat16.h>
+
+#include "nn/kernels/cuda/rows/lanes.h"
+#include "nn/kernels/element_types.h"
+
+namespace penstock::nn::kernels::cuda {
+
+template <class Element>
+inline constexpr int kFullPack = 16 / sizeof(Element);
+
+// Aligned as its elements together, but at most as one access of a card is.
+template <class Element, int kWidth>
+struct alignas(kWidth * sizeof(Element) < 16 ? kWidth * sizeof(Element) : 16) Pack {
+  Element values[kWidth];
+
+  PENSTOCK_BOTH Accumulator<Element> operator[](int i) const { return Accumulator<Element>(values[i]); }
+  PENSTOCK_BOTH void set(int i, Accumulator<Element> value) { values[i] = static_cast<Element>(value); }
+};
+
+// Pack k of a row, which begins at a multiple of the pack's size.
+template <int kWidth, class Element>
+PENSTOCK_BOTH Pack<Element, kWidth> load(const Element* row, std::int64_t k) {
+  return reinterpret_cast<const Pack<Element, kWidth>*>(row)[k];
+}
+
+template <class Element, int kWidth>
+PENSTOCK_BOTH void store(Element* row, std::int64_t k, const Pack<Element, kWidth>& pack) {
+  reinterpret_cast<Pack<Element, kWidth>*>(row)[k] = pack;
+}
+
+// A pack whose values are formula(0), formula(1), ...
+template <class Element, int kWidth, class Formula>
+PENSTOCK_BOTH Pack<Element, kWidth> packed(Formula&& formula) {
+  Pack<Element, kWidth> pack;
+  for (int i = 0; i < kWidth; ++i) pack.set(i, formula(i));
+  return pack;
+}
+
+}  // namespace penstock::nn::kernels::cuda

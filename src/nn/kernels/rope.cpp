@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "nn/kernels/element_dispatch.h"
+#include "nn/kernels/rope.h"
+
+namespace penstock::nn::kernels {
+namespace {
+
+// Frequencies with a wave longer than the original context are divided by the factor, those with a short wave
+// kept, those between blended.
+double scaled_frequency(double frequency, const model::RopeScaling& scaling) {
+  if (scaling.factor == 1.0) return frequency;
+  const double turns = static_cast<double>(scaling.original_positions) * frequency / (2 * std::numbers::pi);
+  if (turns < scaling.low_frequency_factor) return frequency / scaling.factor;
+  if (turns > scaling.high_frequency_factor) return frequency;
+  const double smooth =
+      (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor);
+  return (1 - smooth) * frequency / scaling.factor + smooth * frequency;
+}
+
+std::vector<double> frequencies(const model::Shape& shape) {
+  const std::int64_t half = shape.head_dim() / 2;
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < half; ++i) {
+    const double plain = std::pow(shape.rope_theta, -static_cast<double>(i) / static_cast<double>(half));
+    result.push_back(scaled_frequency(plain, shape.rope_scaling));
+  }
+  return result;
+}
+
+}  // namespace
+
+RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions, at::ScalarType type) {
+  const std::vector<double> frequency = frequencies(shape);
+  const auto half = static_cast<std::int64_t>(frequency.size());
+  const auto options = at::TensorOptions().dtype(accumulator_type(type));
+  RotaryTable table{at::empty({positions, half}, options), at::empty({positions, half}, options)};
+  for_element_type(options.dtype().toScalarType(), [&](auto element) {
+    using Element = decltype(element);
+    Element* cosine = table.cosine.data_ptr<Element>();
+    Element* sine = table.sine.data_ptr<Element>();
+    at::parallel_for(0, positions * half, 1 << 14, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const double angle = static_cast<double>(i / half) * frequency[i % half];
+        cosine[i] = static_cast<Element>(std::cos(angle));
+        sine[i] = static_cast<Element>(std::sin(angle));
+      }
+    });
+  });
+  return table;
+}
+
+}  // namespace penstock::nn::kernels
