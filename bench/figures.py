@@ -79,7 +79,7 @@ class Results:
         head = HEAD.match(text)
         if not head:
             raise Wrong(f"{name} does not begin with machine, commit, date and command, as ./dev bench writes them")
-        if head["name"] != path.stem:
+        if path.stem != head["name"] and not path.stem.startswith(head["name"] + "-"):  # of one kind of machine
             raise Wrong(f"{name} is called as written by ./dev bench {head['name']}")
         found = PATHS.search(text)
         if found:

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/device.h"
 #include "nn/context_attention.h"
 #include "nn/earlier_part.h"
 #include "nn/kernels/accumulate.h"
@@ -30,7 +31,7 @@ kernels::Positions positions_of(const SlicePlace& place) {
   kernels::Positions positions =
       place.in_two_runs() ? kernels::Positions(place.first_position, place.second_position, place.tokens)
                           : kernels::Positions(place.first_position);
-  if (place.documents.restart_positions) positions.starts = place.documents.starts;
+  if (place.documents.restart_positions) positions.starts = backend::to_device(place.documents.starts);
   return positions;
 }
 

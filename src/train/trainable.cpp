@@ -62,8 +62,6 @@ void require_trainable(const run::Run& run) {
   require(run.options.moe.rows_limit == 0,
           "moe.rows_limit = " + std::to_string(run.options.moe.rows_limit) +
               ": train dispatches all rows of a slice at once; use 0, and more slices for less memory");
-  require(run.options.train.device != "cuda",
-          "train.device = \"cuda\": train computes on the CPU alone; use \"auto\" or \"cpu\"");
   require_exchangeable(run);
   require_whole_steps(run);
 }

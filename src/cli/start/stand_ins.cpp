@@ -2,21 +2,13 @@
 // What `penstock` has in place of all that needs LibTorch or MPI, whose loading takes longer than most
 // commands: where a command comes to one of these functions, the process becomes `penstock-compute`, the
 // whole program, which begins again with the same words. None of them comes after output.
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <vector>
 
-#include "base/error.h"
 #include "cli/data/choices.h"
 #include "cli/data/describe_data.h"
 #include "cli/profile/measure.h"
 #include "cli/profile/profile_machine.h"
+#include "cli/start/become.h"
 #include "cli/start/whole.h"
 #include "cli/tell.h"
 #include "cli/train/train.h"
@@ -26,26 +18,7 @@
 namespace penstock {
 namespace {
 
-// The words this process was started with.
-std::vector<std::string> own_words() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < text.size(); begin += words.back().size() + 1)
-    words.emplace_back(text.c_str() + begin);
-  return words;
-}
-
-[[noreturn]] void become_whole() {
-  std::error_code error;
-  const std::string whole = std::filesystem::read_symlink("/proc/self/exe", error).string() + "-compute";
-  std::vector<std::string> words = own_words();
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  execv(whole.c_str(), arguments.data());
-  throw RunError(whole + ", which trains, cannot be started: " + std::strerror(errno));
-}
+[[noreturn]] void become_whole() { cli::become(cli::program_beside("penstock-compute")); }
 
 }  // namespace
 

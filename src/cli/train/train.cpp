@@ -10,11 +10,13 @@
 #include <iostream>
 #include <memory>
 
+#include "backend/device.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
+#include "cli/start/become.h"
 #include "cli/tell.h"
 #include "cli/train/check_weights.h"
 #include "cli/train/host_check.h"
@@ -36,6 +38,7 @@
 #include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
 #include "train/checkpoint/settings.h"
+#include "train/device.h"
 #include "train/machine.h"
 #include "train/run.h"
 #include "train/sample.h"
@@ -100,6 +103,7 @@ void check_host_memory(const run::Run& run, int ranks_here) {
 // `ranks_here`: those of all `ranks` that are on this host.
 Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here) {
   train::require_trainable(run);
+  train::require_device(run, ranks);
   check_offload(run.options.memory, run.options.output.gather);
   run::check_ranks(run, ranks);
   check_sample(flags, run.options.data);
@@ -321,9 +325,18 @@ std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int 
   return tell_start(prepared, threads_of(prepared)) + memory_remark(prepared.run, ranks);
 }
 
+// What computes on cards is a program of its own.
+void become_program_for_cards(const RunSource& source) {
+  if (!backend::compute_device().is_cpu()) return;
+  if (run::read_options(source.file, source.overrides).train.device != "cuda") return;
+  const std::string program = program_beside("penstock-cuda");
+  if (std::filesystem::exists(program)) become(program);
+}
+
 }  // namespace
 
 Exit train(const TrainFlags& flags) {
+  if (!comm::launched_by_mpi()) become_program_for_cards(flags.source);
   const bool describes = flags.print_config || flags.dry_run;
   if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
   const int started = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;

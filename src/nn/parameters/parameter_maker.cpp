@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include "backend/device.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "nn/memory/allocator.h"
@@ -44,10 +45,11 @@ Parameter ParameterMaker::shard(const std::string& name, const std::vector<std::
   Parameter parameter = with_room({.name = name, .is_matrix = true, .sizes = sizes, .shard = shard});
   if (shard.held > shard.count) parameter.master.zero_();
   const std::uint64_t key = stream_key(seed_, hash(values_of.empty() ? name : values_of));
-  auto* values = static_cast<std::byte*>(parameter.master.data_ptr());
-  for (const mesh::Range& range : mesh::ranges_of(shard, sizes, parameter.share())) {
-    fill(values + range.own_begin * parameter.master.element_size(), key, range, deviation);
-  }
+  backend::change_on_host(parameter.master, [&](const at::Tensor& values) {
+    auto* bytes = static_cast<std::byte*>(values.mutable_data_ptr());
+    for (const mesh::Range& range : mesh::ranges_of(shard, sizes, parameter.share()))
+      fill(bytes + range.own_begin * values.element_size(), key, range, deviation);
+  });
   weight_from_master(parameter);
   return parameter;
 }
@@ -67,7 +69,7 @@ Parameter ParameterMaker::alias(const Parameter& embedding) const {
 // Tensors without values, except that gradients are zero.
 Parameter ParameterMaker::with_room(Parameter parameter) const {
   parameter.sharing = states_.sharing;
-  const auto masters = at::TensorOptions().dtype(master_type_);
+  const at::TensorOptions masters = backend::on_device(master_type_);
   const std::vector<std::int64_t> held = parameter.held_sizes();
   const bool own_masters = weight_type_ != master_type_ || states_.passing;
   const bool whole = parameter.sharing.shards == 1;

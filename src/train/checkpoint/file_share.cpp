@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/device.h"
 #include "base/error.h"
 #include "files/checksum.h"
 #include "files/parted_file.h"
@@ -16,9 +17,11 @@ constexpr std::size_t kWord = 4;
 // visit(bytes of the range, their offset in the whole tensor in bytes)
 template <class Visit>
 void for_ranges(const TensorShare& share, Visit&& visit) {
+  const SharedBytes shared(share);
+  const std::span<const std::byte> bytes = shared.get();
   for (const mesh::Range& range : share.ranges) {
-    visit(share.bytes.subspan(static_cast<std::size_t>(range.own_begin) * share.element,
-                              static_cast<std::size_t>(range.count) * share.element),
+    visit(bytes.subspan(static_cast<std::size_t>(range.own_begin) * share.element,
+                        static_cast<std::size_t>(range.count) * share.element),
           static_cast<std::uint64_t>(range.begin) * share.element);
   }
 }
@@ -30,6 +33,12 @@ bool has_first_element(const FileShare& share) {
 }
 
 }  // namespace
+
+SharedBytes::SharedBytes(const TensorShare& share) : bytes_(share.copy) {
+  if (!share.values.defined()) return;
+  values_ = backend::to_host(share.values);
+  bytes_ = nn::bytes_of_tensor(values_).first(share.size);
+}
 
 FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned) {
   FileShare share{
@@ -44,8 +53,12 @@ FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const Own
       const std::size_t element = files::size_of(whole[i].type);
       // Padding comes last.
       const auto elements = static_cast<std::size_t>(ranges.back().own_begin + ranges.back().count);
-      const auto bytes = nn::bytes_of_tensor(parameter->written_part(values)).first(elements * element);
-      share.tensors.push_back({.tensor = i, .element = element, .ranges = std::move(ranges), .bytes = bytes});
+      share.tensors.push_back({.tensor = i,
+                               .element = element,
+                               .ranges = std::move(ranges),
+                               .size = elements * element,
+                               .values = parameter->written_part(values),
+                               .copy = {}});
     }
   }
   return share;

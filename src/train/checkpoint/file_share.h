@@ -16,12 +16,25 @@
 
 namespace penstock::train {
 
-// A rank's elements of one tensor, contiguous in memory.
+// A rank's elements of one tensor, contiguous in memory: the tensor's own, or a copy's.
 struct TensorShare {
-  std::size_t tensor = 0;            // in the file
-  std::size_t element = 0;           // bytes
-  std::vector<mesh::Range> ranges;   // of the whole tensor's elements, ascending
-  std::span<const std::byte> bytes;  // of the ranges, one after another
+  std::size_t tensor = 0;           // in the file
+  std::size_t element = 0;          // bytes
+  std::vector<mesh::Range> ranges;  // of the whole tensor's elements, ascending
+  std::size_t size = 0;             // bytes of all ranges
+  at::Tensor values;  // of the ranges, one after another; padding may follow. Undefined of a copy
+  std::span<const std::byte> copy;  // of a copy
+};
+
+// The bytes of a share as they are now, in the host's memory while this lives.
+class SharedBytes {
+ public:
+  explicit SharedBytes(const TensorShare& share);
+  std::span<const std::byte> get() const { return bytes_; }
+
+ private:
+  at::Tensor values_;
+  std::span<const std::byte> bytes_;
 };
 
 struct FileShare {

@@ -57,8 +57,9 @@ void CheckpointSaver::place_copies() {
   std::byte* next = staging_.get();
   for (FileShare& file : copies_) {
     for (TensorShare& tensor : file.tensors) {
-      tensor.bytes = std::span(next, tensor.bytes.size());
-      next += tensor.bytes.size();
+      tensor.values.reset();
+      tensor.copy = std::span(next, tensor.size);
+      next += tensor.size;
     }
   }
 }

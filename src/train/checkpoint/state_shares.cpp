@@ -73,14 +73,14 @@ std::vector<CopiedTensor> copied_tensors(const std::vector<FileShare>& shares) {
 Bytes bytes_in(const std::vector<FileShare>& shares) {
   Bytes size = 0;
   for (const FileShare& file : shares) {
-    for (const TensorShare& tensor : file.tensors) size += static_cast<Bytes>(tensor.bytes.size());
+    for (const TensorShare& tensor : file.tensors) size += static_cast<Bytes>(tensor.size);
   }
   return size;
 }
 
 std::byte* copy_shares(const std::vector<FileShare>& shares, std::byte* to) {
   for (const FileShare& file : shares) {
-    for (const TensorShare& tensor : file.tensors) to = std::ranges::copy(tensor.bytes, to).out;
+    for (const TensorShare& tensor : file.tensors) to = std::ranges::copy(SharedBytes(tensor).get(), to).out;
   }
   return to;
 }

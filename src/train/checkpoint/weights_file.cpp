@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "backend/device.h"
 #include "base/error.h"
 #include "files/directory.h"
 #include "files/elements.h"
@@ -32,11 +33,13 @@ std::span<Byte> elements_of(std::span<Byte> bytes, files::ElementType type, std:
 // The parameter's own part of a whole tensor of any floating-point format.
 void copy_part(const files::StoredTensor& whole, const nn::Parameter& parameter, const at::Tensor& tensor) {
   const files::ElementType type = element_type(tensor);
-  const std::span<std::byte> own = nn::bytes_of_tensor(tensor);
-  for (const mesh::Range& range : mesh::ranges_of(parameter.shard, parameter.sizes, parameter.share())) {
-    files::convert_elements(elements_of(whole.bytes, whole.type, range.begin, range.count), whole.type,
-                            elements_of(own, type, range.own_begin, range.count), type);
-  }
+  backend::change_on_host(tensor, [&](const at::Tensor& values) {
+    const std::span<std::byte> own = nn::bytes_of_tensor(values);
+    for (const mesh::Range& range : mesh::ranges_of(parameter.shard, parameter.sizes, parameter.share())) {
+      files::convert_elements(elements_of(whole.bytes, whole.type, range.begin, range.count), whole.type,
+                              elements_of(own, type, range.own_begin, range.count), type);
+    }
+  });
 }
 
 // Writes under a temporary name; removes that file when writing or renaming fails.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/device.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
@@ -320,13 +321,14 @@ nn::SlicePlace Interpreter::place_of(const Op& op) const {
 }
 
 at::Tensor Interpreter::own_tokens(const std::vector<at::Tensor>& batch, const Op& op) const {
-  return nn::ContextGroup::tokens_at(place_of(op), batch[static_cast<std::size_t>(op.key.micro_batch)]);
+  return backend::to_device(
+      nn::ContextGroup::tokens_at(place_of(op), batch[static_cast<std::size_t>(op.key.micro_batch)]));
 }
 
 std::int64_t Interpreter::own_rows(const Op& op) const { return parts_.tensor.own_rows(place_of(op).rows()); }
 
 at::Tensor Interpreter::empty_slice(const Op& op) const {
-  return at::empty({own_rows(op), run_.shape().hidden}, at::dtype(type_));
+  return at::empty({own_rows(op), run_.shape().hidden}, backend::on_device(type_));
 }
 
 bool Interpreter::is_sliced(const Op& op) const { return slices_[op.key.micro_batch].size() > 1; }

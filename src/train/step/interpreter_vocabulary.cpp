@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "backend/device.h"
 #include "base/error.h"
 #include "nn/memory/allocator.h"
 #include "nn/vocabulary_visit.h"
@@ -42,8 +43,8 @@ at::Tensor Interpreter::embedded(const Op& op) {
   const at::Tensor tokens = rows_of_slice(step_->tokens, op);
   const std::int64_t h = run_.shape().hidden;
   const bool whole = parts_.tensor.shards() == 1;  // then every row is here
-  at::Tensor rows = whole ? at::empty({tokens.numel(), h}, at::dtype(type_))
-                          : at::zeros({tokens.numel(), h}, at::dtype(type_));
+  at::Tensor rows = whole ? at::empty({tokens.numel(), h}, backend::on_device(type_))
+                          : at::zeros({tokens.numel(), h}, backend::on_device(type_));
   for (int device = 0; device < parts_.pipeline->size(); ++device) {
     const auto part = embedding_parts_.extract({device, slot(op.key)});
     const bool own = device == parts_.pipeline->rank();
@@ -86,7 +87,7 @@ at::Tensor Interpreter::empty_part(const Op& op) const {
   const bool from_others = op.kind == OpKind::ReceiveEmbedding;
   const int owner = from_others ? op.peer : parts_.pipeline->rank();
   const at::Tensor places = parts_.vocabulary->places_of(owner, rows_of_slice(step_->tokens, op));
-  return at::empty({places.numel(), run_.shape().hidden}, at::dtype(type_));
+  return at::empty({places.numel(), run_.shape().hidden}, backend::on_device(type_));
 }
 
 at::Tensor Interpreter::rows_of_slice(const std::vector<at::Tensor>& batch, const Op& op) const {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <numbers>
 
+#include "backend/device.h"
 #include "base/error.h"
 #include "nn/kernels/profile.h"
 
@@ -71,8 +72,9 @@ double learning_rate(const run::TrainOptions& options, std::int64_t step) {
 
 ExactSum square_sum(const at::Tensor& gradient) {
   PENSTOCK_CHECK(gradient.is_contiguous(), "gradients are contiguous");
-  return gradient.scalar_type() == at::kDouble ? tensor_square_sum<double>(gradient)
-                                               : tensor_square_sum<float>(gradient);
+  const at::Tensor values = backend::to_host(gradient);
+  return values.scalar_type() == at::kDouble ? tensor_square_sum<double>(values)
+                                             : tensor_square_sum<float>(values);
 }
 
 double clip_scale(double norm, double clip) { return clip > 0 && norm > clip ? clip / norm : 1.0; }
@@ -106,7 +108,7 @@ ExactSum Optimizer::square_sums() const {
 void Optimizer::update(double lr, double gradient_scale) {
   const nn::BlockScope scope(nn::Block::Optimizer);
   ++updates_;
-  const at::Tensor count = at::full({}, static_cast<float>(updates_), at::kFloat);
+  const at::Tensor count = at::full({}, static_cast<float>(updates_), backend::on_device(at::kFloat));
   for (Entry& entry : entries_) {
     nn::Parameter& parameter = *entry.parameter;
     at::Tensor gradient = parameter.own_part(parameter.gradient);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "backend/device.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
@@ -137,7 +138,8 @@ void ReplicaLane::restore(Unit& unit) const {
       parameter->weight = owner.weight;
       continue;
     }
-    parameter->weight = at::empty(parameter->held_sizes(), at::dtype(nn::compute_type(run_.precision)));
+    parameter->weight =
+        at::empty(parameter->held_sizes(), backend::on_device(nn::compute_type(run_.precision)));
     nn::weight_from_master(*parameter);
   }
 }

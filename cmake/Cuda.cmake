@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# penstock-cuda, the program for cards: the same as penstock-compute, with a card's kernels and memory. LibTorch's wheel brings the
+# CUDA runtime; no second one is linked.
+enable_language(CUDA)
+file(GLOB cuda_runtime ${torch_home}/../nvidia/cu13/lib/libcudart.so.13)
+file(GLOB card_alone CONFIGURE_DEPENDS ${kernels}/cuda/card/*.cpp ${backend}/cuda/*.cpp)
+
+# Kernels without LibTorch's headers, whose options nvcc does not know. Products and sums are not fused, as on a host.
+add_library(penstock_card_launch OBJECT ${kernels}/cuda/card/launch.cu)
+target_include_directories(penstock_card_launch PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(penstock_card_launch SYSTEM PRIVATE ${torch_home}/include)
+target_compile_options(penstock_card_launch PRIVATE --expt-relaxed-constexpr -fmad=false)
+set_target_properties(penstock_card_launch PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "${PENSTOCK_CUDA_ARCHITECTURES}"
+                                                      CUDA_RUNTIME_LIBRARY None EXCLUDE_FROM_ALL ON)
+
+penstock_device(on_card STATIC ${card_alone} $<TARGET_OBJECTS:penstock_card_kernels> $<TARGET_OBJECTS:penstock_card_launch>)
+target_include_directories(penstock_on_card SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+target_link_libraries(penstock_on_card PUBLIC ${torch_home}/lib/libtorch_cuda.so ${torch_home}/lib/libc10_cuda.so ${cuda_runtime})
+# Nothing calls libtorch_cuda by name; it registers what LibTorch's functions do on a card.
+target_link_options(penstock_on_card INTERFACE LINKER:--no-as-needed)
+
+add_executable(penstock-cuda ${CMAKE_SOURCE_DIR}/src/cli/main.cpp)
+target_link_libraries(penstock-cuda PRIVATE penstock_cli)
+set_target_properties(penstock-cuda PROPERTIES PENSTOCK_DEVICE penstock_on_card LINKER_LANGUAGE CXX CUDA_RUNTIME_LIBRARY None
+                                               RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+if(PENSTOCK_CUDA STREQUAL AUTO)
+  set_target_properties(penstock_on_card penstock-cuda PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()

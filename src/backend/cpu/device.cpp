@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/device.h"
+
+namespace penstock::backend {
+
+c10::Device compute_device() { return c10::Device(c10::DeviceType::CPU); }
+
+void require_device() {}
+
+}  // namespace penstock::backend

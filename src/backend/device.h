@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a rank's tensors live. cpu/ and cuda/ are twins; a program is linked with one of them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace penstock::backend {
+
+// The processor, or the card of this rank.
+c10::Device compute_device();
+
+// Throws InputError when the program computes on a card and the machine has none that it can use.
+void require_device();
+
+// The options of a new tensor of a type on the compute device.
+inline at::TensorOptions on_device(at::ScalarType type) {
+  return at::TensorOptions().dtype(type).device(compute_device());
+}
+
+// The tensor on the compute device (undefined, if it is), or in the host's memory: itself where it is there
+// already, else a copy, which waits for what computes it.
+inline at::Tensor to_device(const at::Tensor& x) { return x.defined() ? x.to(compute_device()) : x; }
+inline at::Tensor to_host(const at::Tensor& x) { return x.cpu(); }
+
+// Calls work(values) with the tensor's values in the host's memory, and brings back what it changes.
+template <class Work>
+void change_on_host(const at::Tensor& x, Work&& work) {
+  const at::Tensor values = to_host(x);
+  work(values);
+  if (!values.is_same(x)) x.copy_(values);
+}
+
+}  // namespace penstock::backend

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another program of Penstock's in place of this one.
+#pragma once
+
+#include <string>
+
+namespace penstock::cli {
+
+// The path of a program in the folder of this one.
+std::string program_beside(const std::string& name);
+
+// The process becomes that program, which begins again with the same words; nothing may have been printed.
+// Throws RunError if it cannot be started.
+[[noreturn]] void become(const std::string& path);
+
+}  // namespace penstock::cli
