@@ -9,7 +9,7 @@ if(PENSTOCK_CCACHE)
   # Precompiled headers need the two sloppy settings; relative paths let several checkouts share a cache.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
                                   CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${PENSTOCK_CCACHE})
-  add_compile_options(-fpch-preprocess)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 endif()
 find_program(PENSTOCK_MOLD mold)
 if(PENSTOCK_MOLD)

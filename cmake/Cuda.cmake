@@ -5,13 +5,15 @@ enable_language(CUDA)
 file(GLOB cuda_runtime ${torch_home}/../nvidia/cu13/lib/libcudart.so.13)
 file(GLOB card_alone CONFIGURE_DEPENDS ${kernels}/cuda/card/*.cpp ${backend}/cuda/*.cpp)
 
-# Kernels without LibTorch's headers, whose options nvcc does not know. Products and sums are not fused, as on a host.
+# Kernels without LibTorch's headers, whose options nvcc does not know; CMake 3.25 knows no later standard of nvcc's.
+# Products and sums are not fused, as on a host.
 add_library(penstock_card_launch OBJECT ${kernels}/cuda/card/launch.cu)
 target_include_directories(penstock_card_launch PRIVATE ${CMAKE_SOURCE_DIR}/src)
 target_include_directories(penstock_card_launch SYSTEM PRIVATE ${torch_home}/include)
 target_compile_options(penstock_card_launch PRIVATE --expt-relaxed-constexpr -fmad=false)
-set_target_properties(penstock_card_launch PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "${PENSTOCK_CUDA_ARCHITECTURES}"
+set_target_properties(penstock_card_launch PROPERTIES CUDA_STANDARD 17 CUDA_ARCHITECTURES "${PENSTOCK_CUDA_ARCHITECTURES}"
                                                       CUDA_RUNTIME_LIBRARY None EXCLUDE_FROM_ALL ON)
+
 
 penstock_device(on_card STATIC ${card_alone} $<TARGET_OBJECTS:penstock_card_kernels> $<TARGET_OBJECTS:penstock_card_launch>)
 target_include_directories(penstock_on_card SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})

@@ -8,7 +8,7 @@ file(GLOB_RECURSE cpu_kernels CONFIGURE_DEPENDS ${kernels}/cpu/*.cpp)
 file(GLOB card_kernels CONFIGURE_DEPENDS ${kernels}/cuda/*.cpp)
 file(GLOB card_on_host CONFIGURE_DEPENDS ${kernels}/cuda/host/*.cpp)
 file(GLOB cpu_backend CONFIGURE_DEPENDS ${backend}/cpu/*.cpp)
-file(GLOB fake_card CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fake_card/*.cpp)
+file(GLOB fake_card CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/card/*.cpp)
 
 # GCC 12 warns of registers that its own intrinsics leave undefined on purpose.
 set(intrinsics ${cpu_kernels})
@@ -28,7 +28,7 @@ penstock_device(on_cpu STATIC ${cpu_kernels} ${cpu_backend})
 penstock_device(card_kernels OBJECT ${card_kernels})
 penstock_device(card_on_host OBJECT ${card_on_host})
 # The card's arithmetic on tensors of the host; and all of it on a device of its own, whose tensors LibTorch keeps apart from the
-# host's (tests/fake_card).
+# host's (tests/card).
 penstock_device(by_card STATIC $<TARGET_OBJECTS:penstock_card_kernels> $<TARGET_OBJECTS:penstock_card_on_host> ${cpu_backend})
 add_library(penstock_on_fake_card STATIC $<TARGET_OBJECTS:penstock_card_kernels> $<TARGET_OBJECTS:penstock_card_on_host> ${fake_card})
 target_link_libraries(penstock_on_fake_card PUBLIC penstock_nn)

@@ -131,7 +131,7 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
                    "Seconds without progress before ranks give up and name the peer; 0: never.",
                    not_negative()});
   table.push_back({section, "device", &options.device,
-                   "What computes: auto takes what this build has, the CPU.",
+                   "What computes: cuda needs ./dev build --gpu (docs/gpu.md); auto takes the CPU.",
                    one_of({"auto", "cpu", "cuda"})});
   table.push_back({section, "memory_check", &options.memory_check,
                    "host: a run that needs more memory than this host has free does not start; off: it does.",

@@ -27,8 +27,8 @@ void require_device(const run::Run& run, int ranks) {
   const std::string& asked = run.options.train.device;
   const bool card = !backend::compute_device().is_cpu();
   require(card || asked != "cuda",
-          "train.device = \"cuda\": this build computes on the CPU alone; ./dev build --gpu builds the "
-          "program for cards");
+          "train.device = \"cuda\": this program computes on the CPU alone; ./dev build --gpu builds the one "
+          "for cards, which penstock becomes when mpirun has not started it");
   require(!card || asked != "cpu", "train.device = \"cpu\": this program computes on a card; start penstock");
   if (!card) return;
   backend::require_device();

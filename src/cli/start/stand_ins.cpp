@@ -4,11 +4,11 @@
 // whole program, which begins again with the same words. None of them comes after output.
 #include <string>
 
+#include "cli/become.h"
 #include "cli/data/choices.h"
 #include "cli/data/describe_data.h"
 #include "cli/profile/measure.h"
 #include "cli/profile/profile_machine.h"
-#include "cli/start/become.h"
 #include "cli/start/whole.h"
 #include "cli/tell.h"
 #include "cli/train/train.h"

@@ -10,15 +10,14 @@
 #include <iostream>
 #include <memory>
 
-#include "backend/device.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
-#include "cli/start/become.h"
 #include "cli/tell.h"
 #include "cli/train/check_weights.h"
+#include "cli/train/device_program.h"
 #include "cli/train/host_check.h"
 #include "cli/train/memory_report.h"
 #include "cli/train/recorded.h"
@@ -323,14 +322,6 @@ std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int 
   take_up(flags, prepared, *comm::make_single());
   if (prepared.resumption.finished) return finished_line(prepared.run);
   return tell_start(prepared, threads_of(prepared)) + memory_remark(prepared.run, ranks);
-}
-
-// What computes on cards is a program of its own.
-void become_program_for_cards(const RunSource& source) {
-  if (!backend::compute_device().is_cpu()) return;
-  if (run::read_options(source.file, source.overrides).train.device != "cuda") return;
-  const std::string program = program_beside("penstock-cuda");
-  if (std::filesystem::exists(program)) become(program);
 }
 
 }  // namespace

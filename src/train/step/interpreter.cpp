@@ -16,12 +16,9 @@
 #include "train/step/tied_embeddings.h"
 
 namespace penstock::train {
-namespace {
 
 using schedule::Op;
 using schedule::OpKind;
-
-}  // namespace
 
 run::StepContent content_of(const StepTokens& step) {
   run::StepContent content{.documents = {}, .fewest = step.fewest, .most = step.most};

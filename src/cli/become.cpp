@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/start/become.h"
+#include "cli/become.h"
 
 #include <unistd.h>
 
