@@ -2,20 +2,28 @@
 #include "train/device.h"
 
 #include <string>
+#include <utility>
 
 #include "backend/device.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace penstock::train {
 namespace {
 
-// Messages between ranks, what leaves a device's memory, and the experts' order of tokens are the host's yet.
-void require_of_card(const run::Run& run, int ranks) {
+// Stages exchange messages through the host's memory. Collectives, what leaves a device's memory, and the
+// experts' order of tokens are the host's yet.
+void require_of_card(const run::Run& run) {
   const auto refuse = [](const std::string& asked, const std::string& instead) {
     throw InputError(asked + ": train does not do that on a card yet; use " + instead +
                      ", or train.device = \"cpu\"");
   };
-  if (ranks > 1) refuse(std::to_string(ranks) + " ranks", "one");
+  for (const auto& [name, size] :
+       {std::pair{"dp", run.mesh.data}, {"tp", run.mesh.tensor}, {"cp", run.mesh.context}})
+    if (size > 1) refuse("parallel." + std::string(name) + " = " + std::to_string(size), "1");
+  if (run.sharded_vocabulary()) refuse("schedule.vocabulary_parallel = true", "false");
+  if (run.exchange != schedule::ExchangeMode::Off)
+    refuse("schedule.exchange = " + json_quote(run.options.schedule.exchange), "\"off\"");
   if (run.shape().experts > 1)
     refuse("model.experts = " + std::to_string(run.shape().experts), "model.experts = 1");
   if (run.offload > 0) refuse("memory.offload above 0", "memory.offload = 0");
@@ -23,7 +31,7 @@ void require_of_card(const run::Run& run, int ranks) {
 
 }  // namespace
 
-void require_device(const run::Run& run, int ranks) {
+void require_device(const run::Run& run) {
   const std::string& asked = run.options.train.device;
   const bool card = !backend::compute_device().is_cpu();
   require(card || asked != "cuda",
@@ -32,7 +40,7 @@ void require_device(const run::Run& run, int ranks) {
   require(!card || asked != "cpu", "train.device = \"cpu\": this program computes on a card; start penstock");
   if (!card) return;
   backend::require_device();
-  require_of_card(run, ranks);
+  require_of_card(run);
 }
 
 }  // namespace penstock::train

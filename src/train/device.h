@@ -8,6 +8,6 @@ namespace penstock::train {
 
 // Throws InputError when the device of train.device is not what this program computes on or not there, or
 // when a card cannot do what the run asks for yet.
-void require_device(const run::Run& run, int ranks);
+void require_device(const run::Run& run);
 
 }  // namespace penstock::train

@@ -36,8 +36,13 @@ checkpoint_every = 2
 """
 CASES = [("f64",), ("f32",), ("bf16",), ("f64", "--memory.policy", "balanced"), ("bf16", "--memory.policy", "full"),
          ("f64", "--model.tied_embeddings", "true"), ("f64", "--numerics.tensor", "2"), ("f32", "--model.ffn", "100", "--data.seq_len", "91"),
-         ("f64", "--schedule.name", "zb-h1", "--schedule.slices", "1"), ("f64", "--model.head_norms", "true")]
-REFUSED = [(("--ranks", "2", "--parallel.pp", "2"), "2 ranks"), (("--model.experts", "4"), "model.experts = 4"),
+         ("f64", "--schedule.name", "zb-h1", "--schedule.slices", "1"), ("f64", "--model.head_norms", "true"),
+         ("f64", "--ranks", "2", "--parallel.pp", "2"), ("bf16", "--ranks", "3", "--parallel.pp", "3", "--model.tied_embeddings", "true"),
+         ("f32", "--ranks", "2", "--parallel.pp", "2", "--schedule.name", "zb-v", "--schedule.slices", "1", "--model.layers", "4")]
+REFUSED = [(("--ranks", "2", "--parallel.dp", "2"), "parallel.dp = 2"), (("--ranks", "2", "--parallel.tp", "2"), "parallel.tp = 2"),
+           (("--ranks", "2", "--parallel.cp", "2", "--parallel.cp_mode", "gather"), "parallel.cp = 2"), (("--schedule.slices", "0"), "speeds of a card"),
+           (("--ranks", "2", "--parallel.pp", "2", "--schedule.vocabulary_parallel", "true"), "schedule.vocabulary_parallel = true"),
+           (("--ranks", "2", "--parallel.pp", "2", "--schedule.exchange", "paired", "--model.layers", "4"), "schedule.exchange"), (("--model.experts", "4"), "model.experts = 4"),
            (("--memory.offload", "1.0"), "memory.offload above 0"), (("--train.device", "cpu"), "start penstock")]
 
 

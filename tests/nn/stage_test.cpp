@@ -89,5 +89,17 @@ TEST(Stage, GradientsEqualFiniteDifferences) {
   }
 }
 
+TEST(Stage, IsWholeAfterAForwardThatFails) {
+  nn::StageOptions options{
+      .shape = small_shape(), .layers = {.first = 1, .count = 2}, .first = false, .last = false};
+  nn::Stage stage(options);
+  const at::Tensor hidden = random_tensor({7, 24}, at::kFloat, 1);
+  for (nn::Parameter& parameter : stage.parameters()) {
+    if (parameter.name.ends_with("2.mlp.down_proj.weight"))
+      parameter.weight = random_tensor({24, 41}, at::kFloat, 2);
+  }
+  EXPECT_ANY_THROW(stage.forward({.key = {0, 0}, .place = {1, 7, 0}, .last_slice = true, .hidden = hidden}));
+}
+
 }  // namespace
 }  // namespace penstock::testing

@@ -7,12 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "base/random.h"
+#include "nn/kernels/square_sum.h"
 
 namespace penstock::train {
 namespace {
+
+using nn::kernels::square_sum;
 
 at::Tensor noise(std::vector<std::int64_t> shape, std::uint64_t key, at::ScalarType type = at::kFloat) {
   at::Tensor values = at::full(shape, 0.0, at::kDouble);
@@ -67,35 +69,6 @@ TEST(LearningRate, StaysWhenConstantAndNeedsNoWarmUp) {
   options.lr_schedule = "cosine";
   options.warmup_steps = options.steps;
   EXPECT_EQ(learning_rate(options, options.steps), options.lr);
-}
-
-TEST(SquareSum, EqualsAPlainSumForAllSizes) {
-  for (const std::int64_t size : {0, 1, 7, 8, 9, 16383, 16384, 16385, 100001}) {
-    const at::Tensor values = noise({size}, 5);
-    long double sum = 0;
-    for (std::int64_t i = 0; i < size; ++i)
-      sum += std::pow(static_cast<long double>(values.const_data_ptr<float>()[i]), 2);
-    EXPECT_NEAR(square_sum(values).value(), static_cast<double>(sum), 1e-12 * static_cast<double>(sum));
-    EXPECT_NEAR(square_sum(values.to(at::kDouble)).value(), static_cast<double>(sum),
-                1e-12 * static_cast<double>(sum));
-  }
-}
-
-TEST(SquareSum, OfPartsCutAtMultiplesOf64AddsUpToTheBit) {
-  const at::Tensor values = noise({5000}, 6);
-  for (const std::int64_t cut : {0, 64, 640, 4992, 5000}) {
-    ExactSum sum = square_sum(values.narrow(0, cut, 5000 - cut));
-    sum.add(square_sum(values.narrow(0, 0, cut)));
-    EXPECT_EQ(sum.value(), square_sum(values).value()) << cut;
-  }
-}
-
-TEST(SquareSum, TellsTheCallerWhenAGradientIsNotFinite) {
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    at::Tensor gradient = noise({100}, 1);
-    gradient.mutable_data_ptr<float>()[63] = bad;
-    EXPECT_FALSE(std::isfinite(square_sum(gradient).value()));
-  }
 }
 
 TEST(GradientNorm, IsCutToTheLimitAndNeverRaised) {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "backend/device.h"
+#include "base/error.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/file_system.h"
@@ -138,10 +140,19 @@ profile::Request request_of(const MeasureOptions& options) {
   return request;
 }
 
+// A card computes after the call that asks for it has returned, and has other copies and links.
+void require_processor() {
+  if (backend::compute_device().is_cpu()) return;
+  throw InputError(
+      "the speeds of a card are not measured yet: say what would be chosen by them (schedule.slices, "
+      "schedule.chunks, parallel.cp_mode, schedule.exchange, schedule.forward and the like)");
+}
+
 }  // namespace
 
 std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& world,
                              const std::string& transport, const SayMeasured& say) {
+  require_processor();
   at::set_num_threads(options.threads);
   OptimizerWork optimizer(options.precision);
   profile::Request request = request_of(options);

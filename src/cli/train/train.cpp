@@ -102,7 +102,7 @@ void check_host_memory(const run::Run& run, int ranks_here) {
 // `ranks_here`: those of all `ranks` that are on this host.
 Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here) {
   train::require_trainable(run);
-  train::require_device(run, ranks);
+  train::require_device(run);
   check_offload(run.options.memory, run.options.output.gather);
   run::check_ranks(run, ranks);
   check_sample(flags, run.options.data);

@@ -212,7 +212,7 @@ std::unique_ptr<nn::AttentionPartners> Interpreter::partners_of(const Op& op) {
 void Interpreter::send(std::uint32_t index, at::Tensor payload) {
   const Op& op = list_.ops[index];
   PENSTOCK_CHECK(payload.defined(), "a send follows the op that made its payload");
-  Flight flight{.op = index, .buffer = payload.contiguous(), .request = {}};
+  Flight flight{.op = index, .buffer = backend::to_host(payload.contiguous()), .request = {}};
   nn::recount(flight.buffer, nn::Category::Transfers);
   flight.request = parts_.pipeline->send(nn::bytes_of_tensor(flight.buffer), op.peer,
                                          static_cast<int>(schedule::channel_of(op.kind)));
@@ -274,9 +274,10 @@ void Interpreter::deliver(Flight& flight) {
   const Op& op = list_.ops[flight.op];
   const std::size_t here = slot(op.key);
   if (schedule::is_embedding_transfer(op.kind)) {
-    embedding_parts_[{op.peer, here}] = std::move(flight.buffer);
+    embedding_parts_[{op.peer, here}] = backend::to_device(flight.buffer);
   } else {
-    (op.kind == OpKind::ReceiveForward ? inputs_ : output_gradients_)[here] = std::move(flight.buffer);
+    (op.kind == OpKind::ReceiveForward ? inputs_ : output_gradients_)[here] =
+        backend::to_device(flight.buffer);
   }
   result_.events[flight.op].end = now();
 }
@@ -325,7 +326,7 @@ at::Tensor Interpreter::own_tokens(const std::vector<at::Tensor>& batch, const O
 std::int64_t Interpreter::own_rows(const Op& op) const { return parts_.tensor.own_rows(place_of(op).rows()); }
 
 at::Tensor Interpreter::empty_slice(const Op& op) const {
-  return at::empty({own_rows(op), run_.shape().hidden}, backend::on_device(type_));
+  return at::empty({own_rows(op), run_.shape().hidden}, at::dtype(type_));
 }
 
 bool Interpreter::is_sliced(const Op& op) const { return slices_[op.key.micro_batch].size() > 1; }

@@ -87,7 +87,7 @@ at::Tensor Interpreter::empty_part(const Op& op) const {
   const bool from_others = op.kind == OpKind::ReceiveEmbedding;
   const int owner = from_others ? op.peer : parts_.pipeline->rank();
   const at::Tensor places = parts_.vocabulary->places_of(owner, rows_of_slice(step_->tokens, op));
-  return at::empty({places.numel(), run_.shape().hidden}, backend::on_device(type_));
+  return at::empty({places.numel(), run_.shape().hidden}, at::dtype(type_));
 }
 
 at::Tensor Interpreter::rows_of_slice(const std::vector<at::Tensor>& batch, const Op& op) const {

@@ -1,63 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/step/optimizer.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <mutex>
 #include <numbers>
 
 #include "backend/device.h"
 #include "base/error.h"
 #include "nn/kernels/profile.h"
+#include "nn/kernels/square_sum.h"
 
 namespace penstock::train {
-namespace {
-
-constexpr std::int64_t kBlock = 1 << 14;  // elements summed at a time
-constexpr std::int64_t kUnit = mesh::kShareUnit;
-constexpr std::int64_t kLanes = 8;  // partial sums of a unit, so that the loop can be vectorised
-
-template <class T>
-double unit_square_sum(const T* values, std::int64_t count) {
-  std::array<double, kLanes> lanes{};
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const auto value = static_cast<double>(values[i + lane]);
-      lanes[lane] += value * value;
-    }
-  }
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  for (; i < count; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  return sum;
-}
-
-template <class T>
-ExactSum tensor_square_sum(const at::Tensor& tensor) {
-  const T* values = tensor.const_data_ptr<T>();
-  const std::int64_t count = tensor.numel();
-  ExactSum sum;
-  std::mutex adding;
-  at::parallel_for(0, count, kBlock, [&](std::int64_t begin, std::int64_t end) {
-    const auto up = [](std::int64_t place) { return (place + kUnit - 1) / kUnit * kUnit; };
-    const std::int64_t last = end == count ? end : up(end);
-    ExactSum part;
-    for (std::int64_t unit = up(begin); unit < last; unit += kUnit)
-      part.add(unit_square_sum(values + unit, std::min(kUnit, count - unit)));
-    const std::lock_guard lock(adding);
-    sum.add(part);
-  });
-  return sum;
-}
-
-}  // namespace
 
 double learning_rate(const run::TrainOptions& options, std::int64_t step) {
   if (step <= options.warmup_steps) {
@@ -68,13 +25,6 @@ double learning_rate(const run::TrainOptions& options, std::int64_t step) {
                       static_cast<double>(std::max<std::int64_t>(1, options.steps - options.warmup_steps));
   const double height = 0.5 * (1.0 + std::cos(std::numbers::pi * std::min(1.0, done)));
   return options.min_lr + (options.lr - options.min_lr) * height;
-}
-
-ExactSum square_sum(const at::Tensor& gradient) {
-  PENSTOCK_CHECK(gradient.is_contiguous(), "gradients are contiguous");
-  const at::Tensor values = backend::to_host(gradient);
-  return values.scalar_type() == at::kDouble ? tensor_square_sum<double>(values)
-                                             : tensor_square_sum<float>(values);
 }
 
 double clip_scale(double norm, double clip) { return clip > 0 && norm > clip ? clip / norm : 1.0; }
@@ -100,7 +50,7 @@ ExactSum Optimizer::square_sums() const {
   for (const Entry& entry : entries_) {
     const nn::Parameter& parameter = *entry.parameter;
     if (parameter.written().count > 0)
-      sum.add(square_sum(parameter.written_part(parameter.own_part(parameter.gradient))));
+      sum.add(nn::kernels::square_sum(parameter.written_part(parameter.own_part(parameter.gradient))));
   }
   return sum;
 }

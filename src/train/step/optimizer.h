@@ -19,10 +19,6 @@ namespace penstock::train {
 // Of step 1, 2, ..., steps: linear from 0 over warmup_steps, then a cosine to min_lr at the last step, or lr.
 double learning_rate(const run::TrainOptions& options, std::int64_t step);
 
-// Square sum of an f32 or f64 tensor (contiguous): of every 64 elements in f64, in a fixed order, of these
-// sums exact. So parts cut at multiples of 64 add up to the whole, to the bit.
-ExactSum square_sum(const at::Tensor& gradient);
-
 // The factor that brings the gradient's norm to at most `clip`; 1 if it already is, or if clip is 0 (off).
 double clip_scale(double norm, double clip);
 

@@ -12,6 +12,7 @@
 #include "nn/kernels/cuda/rows/heads.h"
 #include "nn/kernels/cuda/rows/loss.h"
 #include "nn/kernels/cuda/rows/norm.h"
+#include "nn/kernels/cuda/rows/squares.h"
 #include "nn/kernels/cuda/rows/sums.h"
 
 namespace penstock::nn::kernels::cuda {

@@ -56,6 +56,15 @@ class Lanes {
 #endif
   }
 
+  // Adds to a row's own memory, which other lanes add to as well.
+  PENSTOCK_BOTH void add(unsigned long long* place, unsigned long long value) const {
+#if defined(__CUDA_ARCH__)
+    atomicAdd(place, value);
+#else
+    *place += value;
+#endif
+  }
+
   // After it every lane sees what the others wrote before it.
   PENSTOCK_BOTH void wait() const {
 #if defined(__CUDA_ARCH__)
