@@ -89,16 +89,19 @@ TEST(Stage, GradientsEqualFiniteDifferences) {
   }
 }
 
+// A weight of another size fails in the middle of a layer.
 TEST(Stage, IsWholeAfterAForwardThatFails) {
-  nn::StageOptions options{
-      .shape = small_shape(), .layers = {.first = 1, .count = 2}, .first = false, .last = false};
-  nn::Stage stage(options);
-  const at::Tensor hidden = random_tensor({7, 24}, at::kFloat, 1);
-  for (nn::Parameter& parameter : stage.parameters()) {
-    if (parameter.name.ends_with("2.mlp.down_proj.weight"))
-      parameter.weight = random_tensor({24, 41}, at::kFloat, 2);
+  for (const std::string name : {"1.self_attn.q_proj", "1.self_attn.o_proj", "2.mlp.down_proj"}) {
+    nn::Stage stage(
+        {.shape = small_shape(), .layers = {.first = 1, .count = 2}, .first = false, .last = false});
+    for (nn::Parameter& parameter : stage.parameters()) {
+      if (parameter.name == "model.layers." + name + ".weight")
+        parameter.weight = random_tensor({24, 41}, at::kFloat, 2);
+    }
+    const at::Tensor hidden = random_tensor({7, 24}, at::kFloat, 1);
+    const nn::ForwardInput input{.key = {0, 0}, .place = {1, 7, 0}, .last_slice = true, .hidden = hidden};
+    EXPECT_ANY_THROW(stage.forward(input)) << name;
   }
-  EXPECT_ANY_THROW(stage.forward({.key = {0, 0}, .place = {1, 7, 0}, .last_slice = true, .hidden = hidden}));
 }
 
 }  // namespace

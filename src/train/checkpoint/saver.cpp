@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
@@ -82,10 +84,25 @@ void CheckpointSaver::begin(CheckpointFacts facts) {
 }
 
 bool CheckpointSaver::busy() {
+  if (consequence_) return awaits_the_cause();
   if (!work_.valid()) return false;
   if (work_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return true;
-  work_.get();
-  return false;
+  try {
+    work_.get();
+  } catch (const RunError&) {
+    if (world_->rank() == 0 || std::filesystem::exists(directory_.partial(facts_.step))) throw;
+    consequence_ = std::current_exception();
+    consequence_since_ = steady_seconds();
+  }
+  return consequence_ != nullptr;
+}
+
+// The first rank removes the partial checkpoint when it fails, and then the others cannot write to it: its
+// reason is the one to tell, and is on its way.
+bool CheckpointSaver::awaits_the_cause() const {
+  constexpr Seconds kLong = 5;  // the checkpoint was removed by somebody else
+  if (steady_seconds() - consequence_since_ > kLong) std::rethrow_exception(consequence_);
+  return true;
 }
 
 void CheckpointSaver::proceed() {

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <future>
 #include <memory>
 #include <string>
@@ -69,6 +70,7 @@ class CheckpointSaver {
   void make_folder(std::int64_t step);
   void write_files(std::int64_t step);
   void write_gathered_files(std::int64_t step);
+  bool awaits_the_cause() const;
   void gather_sums();
   void finish();
 
@@ -87,6 +89,8 @@ class CheckpointSaver {
   Phase phase_ = Phase::Idle;
   std::atomic<bool> given_up_ = false;
   std::future<void> work_;
+  std::exception_ptr consequence_;  // of another rank's failure, as it seems
+  Seconds consequence_since_ = 0;
 };
 
 }  // namespace penstock::train
