@@ -2,6 +2,13 @@
 # penstock-cuda, the program for cards: the same as penstock-compute, with a card's kernels and memory. LibTorch's wheel brings the
 # CUDA runtime; no second one is linked.
 enable_language(CUDA)
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)  # LibTorch's wheel is of CUDA 13
+  if(NOT PENSTOCK_CUDA STREQUAL AUTO)
+    penstock_missing("nvcc 13; ${CMAKE_CUDA_COMPILER} is ${CMAKE_CUDA_COMPILER_VERSION}" "the CUDA toolkit, with nvcc on PATH or in CUDACXX")
+  endif()
+  message(STATUS "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is too old for penstock-cuda")
+  return()
+endif()
 file(GLOB cuda_runtime ${torch_home}/../nvidia/cu13/lib/libcudart.so.13)
 file(GLOB card_alone CONFIGURE_DEPENDS ${kernels}/cuda/card/*.cpp ${backend}/cuda/*.cpp)
 
