@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "backend/device.h"
 #include "base/error.h"
 #include "nn/decoder_layer.h"
 #include "nn/embedding_shards.h"
@@ -98,7 +97,6 @@ Stage::Parts::Parts(const StageOptions& given)
       group(given.group ? *given.group : alone),
       context(given.context ? *given.context : ContextGroup::alone()),
       rotary(kernels::rotary_table(given.shape, given.max_positions, compute_type(given.precision))) {
-  rotary = {backend::to_device(rotary.cosine), backend::to_device(rotary.sine)};
   PENSTOCK_CHECK(given.keep.empty() || given.keep.size() == static_cast<std::size_t>(given.layers.count),
                  "a policy for each layer");
   recount(rotary.cosine, Category::Weights);

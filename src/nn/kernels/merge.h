@@ -19,4 +19,7 @@ void merge_at(AttentionPart& total, std::int64_t first, const AttentionPart& par
 // d] and log_sum_exp [b, H, T], contiguous.
 AttentionPart no_attention(at::IntArrayRef sizes, const at::Tensor& like);
 
+// Of cpu/ and cuda/: merge_at() of checked arguments.
+void merge_rows(AttentionPart& total, std::int64_t first, const AttentionPart& part);
+
 }  // namespace penstock::nn::kernels

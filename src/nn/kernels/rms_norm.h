@@ -24,4 +24,11 @@ Normed rms_norm_of_sum(const at::Tensor& x, const at::Tensor& branch, const at::
 at::Tensor rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& x, const at::Tensor& weight,
                              const at::Tensor& scale, const at::Tensor& residual, at::Tensor& grad_weight);
 
+// Of cpu/ and cuda/: the same into results that are there; without a branch `sum` is not read.
+void norm_rows(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight, double epsilon,
+               at::Tensor& sum, Normed& result);
+void norm_rows_backward(const at::Tensor& grad_output, const at::Tensor& x, const at::Tensor& weight,
+                        const at::Tensor& scale, const at::Tensor& residual, at::Tensor& grad_input,
+                        at::Tensor& grad_weight);
+
 }  // namespace penstock::nn::kernels

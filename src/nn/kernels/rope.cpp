@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nn/kernels/rope.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
@@ -6,8 +8,10 @@
 #include <numbers>
 #include <vector>
 
+#include "backend/device.h"
 #include "nn/kernels/element_dispatch.h"
-#include "nn/kernels/rope.h"
+#include "nn/kernels/head_rows.h"
+#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -53,7 +57,29 @@ RotaryTable rotary_table(const model::Shape& shape, std::int64_t positions, at::
       }
     });
   });
-  return table;
+  return {backend::to_device(table.cosine), backend::to_device(table.sine)};
+}
+
+at::Tensor rope(const at::Tensor& x, const RotaryTable& table, std::int64_t heads,
+                const Positions& positions) {
+  const KernelTimer timer(Kernel::Rotation, memory_work(x, x));
+  PENSTOCK_CHECK(x.size(1) == 0 || positions.of(x.size(1) - 1) < table.cosine.size(0),
+                 "the rotary table ends before these positions");
+  const std::int64_t b = x.size(0), tokens = x.size(1), d = x.size(2) / heads;
+  at::Tensor result = at::empty({b, heads, tokens, d}, x.options());
+  turn(x.view({b, tokens, heads, d}).transpose(1, 2), table, positions, 1.0, result);
+  return result;
+}
+
+at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, const Positions& positions,
+                         at::ScalarType type) {
+  const KernelTimer timer(Kernel::RotationBackward, memory_work(grad, grad));
+  check_head_rows(grad);
+  const std::int64_t b = grad.size(0), heads = grad.size(1), tokens = grad.size(2), d = grad.size(3);
+  at::Tensor result = at::empty({b * tokens, heads * d}, grad.options().dtype(type));
+  at::Tensor rows = result.view({b, tokens, heads, d}).transpose(1, 2);
+  turn(grad, table, positions, -1.0, rows);
+  return result;
 }
 
 }  // namespace penstock::nn::kernels

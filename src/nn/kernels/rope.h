@@ -45,4 +45,9 @@ at::Tensor rope(const at::Tensor& x, const RotaryTable& table, std::int64_t head
 at::Tensor rope_backward(const at::Tensor& grad, const RotaryTable& table, const Positions& positions,
                          at::ScalarType type);
 
+// Of cpu/ and cuda/: turns the heads of `in` by the angles of their positions (sign -1: back) into `out`,
+// both seen as [b, H, T, d] with last stride 1; `in` has out's type or its accumulator type.
+void turn(const at::Tensor& in, const RotaryTable& table, const Positions& positions, double sign,
+          at::Tensor& out);
+
 }  // namespace penstock::nn::kernels

@@ -13,4 +13,7 @@ namespace penstock::nn::kernels {
 // of a power of two parts, kept in the accumulator type, add up to the same bits as the parts themselves.
 at::Tensor sum_parts(std::span<const at::Tensor> parts, at::ScalarType type);
 
+// Of cpu/ and cuda/: the same into a result of those sizes.
+void add_parts(std::span<const at::Tensor> parts, at::Tensor& result);
+
 }  // namespace penstock::nn::kernels

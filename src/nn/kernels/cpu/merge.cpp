@@ -7,7 +7,6 @@
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/vectorised.h"
 #include "nn/kernels/head_rows.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -30,7 +29,7 @@ void merge_row(Number* total, Number& total_lse, const Element* part, Number par
 }
 
 template <class Element>
-void merge_rows(AttentionPart& total, std::int64_t first, const AttentionPart& part) {
+void merge_as(AttentionPart& total, std::int64_t first, const AttentionPart& part) {
   using Number = Accumulator<Element>;
   const HeadRows rows(part.output);
   Number* sum = total.output.data_ptr<Number>() + first * total.output.stride(2);
@@ -47,16 +46,9 @@ void merge_rows(AttentionPart& total, std::int64_t first, const AttentionPart& p
 
 }  // namespace
 
-void merge(AttentionPart& total, const AttentionPart& part) { merge_at(total, 0, part); }
-
-void merge_at(AttentionPart& total, std::int64_t first, const AttentionPart& part) {
-  const KernelTimer timer(Kernel::Merge, memory_work(part.output, part.output, part.output));
-  check_head_rows(total.output);
-  check_head_rows(part.output);
-  PENSTOCK_CHECK(total.log_sum_exp.is_contiguous() && part.log_sum_exp.is_contiguous(),
-                 "one value a row, in order");
+void merge_rows(AttentionPart& total, std::int64_t first, const AttentionPart& part) {
   for_element_type(part.output.scalar_type(),
-                   [&](auto element) { merge_rows<decltype(element)>(total, first, part); });
+                   [&](auto element) { merge_as<decltype(element)>(total, first, part); });
 }
 
 }  // namespace penstock::nn::kernels

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/rms_norm.h"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
 
 #include "nn/kernels/cpu/pairs.h"
 #include "nn/kernels/cpu/vectorised.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -82,20 +79,9 @@ void add_blocks(const Number* blocks, std::int64_t count, std::int64_t h, Number
 
 }  // namespace
 
-Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-  at::Tensor sum;
-  return rms_norm_of_sum(x, {}, weight, epsilon, sum);
-}
-
-Normed rms_norm_of_sum(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
-                       double epsilon, at::Tensor& sum) {
-  const KernelTimer timer(Kernel::Norm, memory_work(x, branch, branch, x));
-  PENSTOCK_CHECK(x.dim() == 2 && x.is_contiguous(), "kernels read contiguous rows");
-  PENSTOCK_CHECK(!branch.defined() || (branch.is_contiguous() && branch.sizes() == x.sizes()),
-                 "kernels read contiguous rows");
-  if (branch.defined()) sum = at::empty_like(x);
+void norm_rows(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight, double epsilon,
+               at::Tensor& sum, Normed& result) {
   const std::int64_t rows = x.size(0), h = x.size(1);
-  Normed result{at::empty_like(x), at::empty({rows}, x.options().dtype(accumulator_type(x.scalar_type())))};
   for_element_type(x.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     const Element* in = x.const_data_ptr<Element>();
@@ -109,17 +95,13 @@ Normed rms_norm_of_sum(const at::Tensor& x, const at::Tensor& branch, const at::
       norm_row((added ? total : in) + row * h, w, h, epsilon, out + row * h, scale + row);
     });
   });
-  return result;
 }
 
-at::Tensor rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& x, const at::Tensor& weight,
-                             const at::Tensor& scale, const at::Tensor& residual, at::Tensor& grad_weight) {
-  const KernelTimer timer(Kernel::NormBackward, memory_work(grad_output, x, residual, x));
-  PENSTOCK_CHECK(grad_output.is_contiguous() && x.is_contiguous(), "kernels read contiguous rows");
-  PENSTOCK_CHECK(!residual.defined() || residual.is_contiguous(), "kernels read contiguous rows");
+void norm_rows_backward(const at::Tensor& grad_output, const at::Tensor& x, const at::Tensor& weight,
+                        const at::Tensor& scale, const at::Tensor& residual, at::Tensor& grad_input,
+                        at::Tensor& grad_weight) {
   const std::int64_t rows = x.size(0), h = x.size(1);
   const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
-  at::Tensor grad_input = at::empty_like(x);
   at::Tensor weight_sums = at::zeros({blocks, h}, grad_weight.options());
   for_element_type(x.scalar_type(), [&](auto element) {
     using Element = decltype(element);
@@ -139,7 +121,6 @@ at::Tensor rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& x,
     });
     add_blocks(sums, blocks, h, grad_weight.data_ptr<Number>());
   });
-  return grad_input;
 }
 
 }  // namespace penstock::nn::kernels

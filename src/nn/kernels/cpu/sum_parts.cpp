@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/sum_parts.h"
 
-#include <ATen/ops/empty.h>
-
 #include <array>
 #include <vector>
 
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/vectorised.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -56,16 +53,9 @@ void sum_all(std::span<const at::Tensor> parts, at::Tensor& result) {
 
 }  // namespace
 
-at::Tensor sum_parts(std::span<const at::Tensor> parts, at::ScalarType type) {
-  PENSTOCK_CHECK(!parts.empty(), "a sum has parts");
+void add_parts(std::span<const at::Tensor> parts, at::Tensor& result) {
   const at::Tensor& first = parts.front();
-  for (const at::Tensor& part : parts) {
-    PENSTOCK_CHECK(part.is_contiguous() && part.sizes() == first.sizes() && part.dtype() == first.dtype(),
-                   "parts are alike and contiguous");
-  }
-  at::Tensor result = at::empty(first.sizes(), first.options().dtype(type));
-  const auto bytes = static_cast<double>(parts.size() * first.nbytes() + result.nbytes());
-  const KernelTimer timer(Kernel::Accumulate, {.bytes = bytes});
+  const at::ScalarType type = result.scalar_type();
   for_element_type(first.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     if (type == first.scalar_type()) return sum_all<Element, Element>(parts, result);
@@ -77,7 +67,6 @@ at::Tensor sum_parts(std::span<const at::Tensor> parts, at::ScalarType type) {
       sum_all<Element, Accumulator<Element>>(parts, result);
     }
   });
-  return result;
 }
 
 }  // namespace penstock::nn::kernels

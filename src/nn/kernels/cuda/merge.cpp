@@ -2,21 +2,12 @@
 #include "nn/kernels/merge.h"
 
 #include "nn/kernels/cuda/tensors.h"
-#include "nn/kernels/head_rows.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 
 using namespace cuda;
 
-void merge(AttentionPart& total, const AttentionPart& part) { merge_at(total, 0, part); }
-
-void merge_at(AttentionPart& total, std::int64_t first, const AttentionPart& part) {
-  const KernelTimer timer(Kernel::Merge, memory_work(part.output, part.output, part.output));
-  check_head_rows(total.output);
-  check_head_rows(part.output);
-  PENSTOCK_CHECK(total.log_sum_exp.is_contiguous() && part.log_sum_exp.is_contiguous(),
-                 "one value a row, in order");
+void merge_rows(AttentionPart& total, std::int64_t first, const AttentionPart& part) {
   const at::Tensor joined = total.output.narrow(2, first, part.output.size(2));
   for_element_type(part.output.scalar_type(), [&](auto element) {
     using Element = decltype(element);

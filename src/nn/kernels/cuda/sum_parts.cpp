@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/sum_parts.h"
 
-#include <ATen/ops/empty.h>
-
 #include <vector>
 
 #include "nn/kernels/cuda/rows/sums.h"
 #include "nn/kernels/cuda/tensors.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 
@@ -35,16 +32,10 @@ void sum_all(std::span<const at::Tensor> parts, const at::Tensor& result) {
 
 }  // namespace
 
-at::Tensor sum_parts(std::span<const at::Tensor> parts, at::ScalarType type) {
-  PENSTOCK_CHECK(!parts.empty() && parts.size() <= kMostParts, "a sum has 1 to 64 parts");
+void add_parts(std::span<const at::Tensor> parts, at::Tensor& result) {
+  PENSTOCK_CHECK(parts.size() <= kMostParts, "a sum has at most 64 parts");
   const at::Tensor& first = parts.front();
-  for (const at::Tensor& part : parts) {
-    PENSTOCK_CHECK(part.is_contiguous() && part.sizes() == first.sizes() && part.dtype() == first.dtype(),
-                   "parts are alike and contiguous");
-  }
-  at::Tensor result = at::empty(first.sizes(), first.options().dtype(type));
-  const auto bytes = static_cast<double>(parts.size() * first.nbytes() + result.nbytes());
-  const KernelTimer timer(Kernel::Accumulate, {.bytes = bytes});
+  const at::ScalarType type = result.scalar_type();
   for_element_type(first.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     if (type == first.scalar_type()) return sum_all<Element, Element>(parts, result);
@@ -56,7 +47,6 @@ at::Tensor sum_parts(std::span<const at::Tensor> parts, at::ScalarType type) {
       sum_all<Element, Accumulator<Element>>(parts, result);
     }
   });
-  return result;
 }
 
 }  // namespace penstock::nn::kernels
