@@ -19,12 +19,12 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/memory.h"
 #include "nn/kernels/attention.h"
 #include "nn/kernels/cpu/attention/tiled.h"
 #include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/matmul.h"
-#include "nn/memory/allocator.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -180,7 +180,7 @@ void print_softmax(int rounds, const std::vector<at::ScalarType>& types) {
 int main(int count, char** arguments) {
   using namespace penstock::nn;
   at::set_num_threads(1);
-  install_allocator();
+  backend::install_allocator();
   // Freed blocks are reused up to a tenth of the peak use (allocator.h): as in a training step, results of
   // calls shall not be mapped anew. Never touched, so it takes no memory.
   const at::Tensor peak = at::empty({1 << 30}, at::kByte);

@@ -18,13 +18,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "backend/memory.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cross_entropy.h"
 #include "nn/kernels/merge.h"
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/rope.h"
 #include "nn/kernels/swiglu.h"
-#include "nn/memory/allocator.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -68,7 +68,7 @@ double median(std::vector<double> values) {
 template <class Work>
 void measure(benchmark::State& state, double moved, Work&& work) {
   at::set_num_threads(1);
-  install_allocator();
+  backend::install_allocator();
   const at::Tensor from = at::zeros({static_cast<std::int64_t>(moved) / 8}, at::kFloat);
   at::Tensor to = at::zeros_like(from);
   std::vector<double> shares, rates;

@@ -11,10 +11,10 @@
 #include <ATen/ops/zeros.h>
 #include <benchmark/benchmark.h>
 
+#include "backend/memory.h"
 #include "nn/kernels/attention.h"
 #include "nn/kernels/cpu/tiled_products.h"
 #include "nn/kernels/matmul.h"
-#include "nn/memory/allocator.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -28,7 +28,7 @@ at::Tensor rows(std::int64_t width, at::ScalarType type, std::int64_t count = kT
 template <class Work>
 void measure_flops(benchmark::State& state, double flops, Work&& work) {
   at::set_num_threads(1);
-  install_allocator();
+  backend::install_allocator();
   for (auto _ : state) work();
   state.counters["flops_per_second"] =
       benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);

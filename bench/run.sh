@@ -17,7 +17,13 @@ widest() {
   for flag in avx2 avx512f avx512_bf16 amx_bf16; do grep -qw "$flag" /proc/cpuinfo && best=$flag; done
   printf '%s' "$best"
 }
-machine() { printf '%s, %s cores, %s' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(widest)"; }
+machine() {
+  local card=""
+  [ "${1:-}" = gpu ] && card=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
+  [ -z "$card" ] || printf '%s, ' "$card"
+  processor
+}
+processor() { printf '%s, %s cores, %s' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(widest)"; }
 
 # file_of NAME: its results; of kernels one for each kind of processor, which has its own.
 file_of() {
@@ -67,6 +73,7 @@ slimpipe() { python3 bench/slimpipe.py "$program"; }
 exchange() { python3 bench/exchange.py "$program"; }
 soak() { python3 tests/soak/soak.py "$program" ${quick:+10} "${options[@]}"; }
 demo() { python3 bench/demo.py; }
+gpu() { python3 bench/gpu.py "$program" ${quick:+--quick}; }
 startup() { python3 bench/startup.py "$program" ${quick:+1}; }
 fuzz() { if [ -n "$quick" ]; then ./dev fuzz --inputs 1000; else ./dev fuzz --inputs 1000000; fi; }
 pictures() {
@@ -80,13 +87,13 @@ pictures() {
 # A benchmark that fails leaves the file of the last one that did not.
 run() {
   printf '== %s\n' "$1"
-  { printf 'machine  %s\ncommit   %s\ndate     %s\ncommand  %s\n\n' "$(machine)" "$(commit)" "$(date -u +%F)" "./dev bench $1${options[*]:+ ${options[*]}}"
+  { printf 'machine  %s\ncommit   %s\ndate     %s\ncommand  %s\n\n' "$(machine "$1")" "$(commit)" "$(date -u +%F)" "./dev bench $1${options[*]:+ ${options[*]}}"
     "$1"; } | tee "build/bench/$1.partial"
   mv "build/bench/$1.partial" "$kept/$(file_of "$1").txt"
 }
 
 names="generators simulate reality forecast reference_fit reference throughput plan python_border papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange demo startup pictures"
-asked="fuzz soak"  # hours: only by name
+asked="fuzz soak gpu"  # hours, or a card: only by name
 wanted=""
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done
 options=("$@")

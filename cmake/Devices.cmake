@@ -8,7 +8,11 @@ file(GLOB_RECURSE cpu_kernels CONFIGURE_DEPENDS ${kernels}/cpu/*.cpp)
 file(GLOB card_kernels CONFIGURE_DEPENDS ${kernels}/cuda/*.cpp)
 file(GLOB card_on_host CONFIGURE_DEPENDS ${kernels}/cuda/host/*.cpp)
 file(GLOB cpu_backend CONFIGURE_DEPENDS ${backend}/cpu/*.cpp)
+# A card that is none has its own device and memory, and the host's copies and clock.
 file(GLOB fake_card CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/card/*.cpp)
+foreach(file clock copy copy_lane host_memory)
+  list(APPEND fake_card ${backend}/cpu/${file}.cpp)
+endforeach()
 
 # GCC 12 warns of registers that its own intrinsics leave undefined on purpose.
 set(intrinsics ${cpu_kernels})

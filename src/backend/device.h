@@ -4,6 +4,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+#include <string>
+
+#include "base/units.h"
+
 namespace penstock::backend {
 
 // The processor, or the card of this rank.
@@ -11,6 +16,18 @@ c10::Device compute_device();
 
 // Throws InputError when the program computes on a card and the machine has none that it can use.
 void require_device();
+
+// The card of this thread, as its driver tells; nothing on the CPU.
+struct Card {
+  std::string name;
+  int cards = 1;  // of this machine, that this process may use
+  Bytes total = 0, free = 0;
+};
+std::optional<Card> card();
+
+// The calling thread computes on its own stream of a card, by turns of the machine's; nothing to choose on
+// the CPU.
+void take_turn(int rank);
 
 // The options of a new tensor of a type on the compute device.
 inline at::TensorOptions on_device(at::ScalarType type) {

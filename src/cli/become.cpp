@@ -4,16 +4,22 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <sstream>
 #include <vector>
 
 #include "base/error.h"
 
 namespace penstock::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The words this process was started with.
 std::vector<std::string> own_words() {
@@ -25,6 +31,47 @@ std::vector<std::string> own_words() {
   return words;
 }
 
+bool has_libtorch(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "libtorch_cpu.so", error);
+}
+
+// The folder of the libraries of python3's torch, if it is of this version; without importing it.
+fs::path python_libtorch() {
+  constexpr const char* kAsk =
+      "python3 -c 'import importlib.util, os; s = importlib.util.find_spec(\"torch\"); "
+      "print(os.path.dirname(s.origin) if s else \"\")' 2>/dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> asked(popen(kAsk, "r"), &pclose);
+  char line[4096] = {};
+  if (!asked || !std::fgets(line, sizeof line, asked.get())) return {};
+  const fs::path torch(std::string(line, std::strcspn(line, "\n")));
+  std::ifstream file(torch / "version.py");
+  const std::string version{std::istreambuf_iterator<char>(file), {}};
+  const bool same = version.find("'" PENSTOCK_TORCH_VERSION "+") != std::string::npos ||
+                    version.find("'" PENSTOCK_TORCH_VERSION "'") != std::string::npos;
+  return same ? torch / "lib" : fs::path();
+}
+
+// A program that was carried to another machine finds LibTorch there among python3's packages.
+void find_libtorch(const std::string& program) {
+  const char* const set = std::getenv("LD_LIBRARY_PATH");
+  const std::string paths = set ? set : "";
+  if (has_libtorch(PENSTOCK_TORCH_LIBRARIES) || has_libtorch(fs::path(program).parent_path() / "../lib"))
+    return;
+  std::istringstream folders(paths);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (has_libtorch(folder)) return;
+  }
+  const fs::path found = python_libtorch();
+  if (!has_libtorch(found))
+    throw RunError("LibTorch " PENSTOCK_TORCH_VERSION " is neither in " PENSTOCK_TORCH_LIBRARIES
+                   " nor among the packages of python3; install it with: python3 -m pip install "
+                   "torch==" PENSTOCK_TORCH_VERSION);
+  const fs::path cuda = found / "../../nvidia/cu13/lib";
+  setenv("LD_LIBRARY_PATH",
+         (found.string() + ":" + cuda.string() + (paths.empty() ? "" : ":" + paths)).c_str(), 1);
+}
+
 }  // namespace
 
 std::string program_beside(const std::string& name) {
@@ -33,6 +80,7 @@ std::string program_beside(const std::string& name) {
 }
 
 void become(const std::string& path) {
+  find_libtorch(path);
   std::vector<std::string> words = own_words();
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

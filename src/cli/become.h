@@ -10,7 +10,8 @@ namespace penstock::cli {
 std::string program_beside(const std::string& name);
 
 // The process becomes that program, which begins again with the same words; nothing may have been printed.
-// Throws RunError if it cannot be started.
+// Where the build's LibTorch is gone, it is python3's of the same version. Throws RunError if there is none,
+// or if the program cannot be started.
 [[noreturn]] void become(const std::string& path);
 
 }  // namespace penstock::cli

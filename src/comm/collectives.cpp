@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <numeric>
 
+#include "comm/device_messages.h"
 #include "comm/message.h"
 #include "comm/reduce.h"
 
@@ -17,10 +17,6 @@ constexpr std::size_t block_bytes = 1 * MiB;  // per owner and turn: limits the 
 
 void wait_all(std::vector<Request>& requests) {
   for (Request& request : requests) request.wait();
-}
-
-void copy(std::span<const std::byte> from, std::byte* to) {
-  if (!from.empty() && from.data() != to) std::memmove(to, from.data(), from.size());
 }
 
 // Part `index` of `parts` nearly equal parts, cut between values.
@@ -121,6 +117,7 @@ void Collectives::reduce_piece(std::span<std::byte> values, Type type, Reduction
 // Receives all other blocks and combines them with `mine`. `result` may alias `mine`.
 void Collectives::combine_everyones(std::span<const std::byte> mine, std::span<std::byte> result, Type type,
                                     Reduction reduction) {
+  PENSTOCK_CHECK(!is_on_device(mine.data()), "reductions are of the host's memory; a ShareLane's are of any");
   std::vector<std::vector<std::byte>> blocks(size());
   std::vector<Request> receives(size());
   for (int from = 0; from < size(); ++from) {
@@ -135,7 +132,7 @@ void Collectives::combine_everyones(std::span<const std::byte> mine, std::span<s
   std::vector<void*> addends;
   for (auto& block : blocks) addends.push_back(block.data());
   combine_tree(addends, mine.size() / size_of(type), type, reduction);
-  copy(blocks[0], result.data());
+  std::ranges::copy(blocks[0], result.begin());
 }
 
 void Collectives::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
@@ -146,7 +143,7 @@ void Collectives::all_gather(std::span<const std::byte> mine, std::span<std::byt
     if (from != rank()) requests.push_back(post_receive(block, from, collective_channel));
   }
   for (Request& send : send_to_others(mine)) requests.push_back(std::move(send));
-  copy(mine, all.data() + rank() * mine.size());
+  copy_anywhere(all.data() + rank() * mine.size(), mine);
   wait_all(requests);
 }
 
@@ -172,7 +169,7 @@ void Collectives::all_to_all(std::span<const std::byte> sent, std::span<std::byt
     requests.push_back(post_receive(received.subspan(peer * bytes, bytes), peer, collective_channel));
     requests.push_back(start_send(sent.subspan(peer * bytes, bytes), peer, collective_channel));
   }
-  copy(sent.subspan(rank() * bytes, bytes), received.data() + rank() * bytes);
+  copy_anywhere(received.data() + rank() * bytes, sent.subspan(rank() * bytes, bytes));
   wait_all(requests);
 }
 

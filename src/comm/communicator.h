@@ -5,7 +5,11 @@
 // Point-to-point messages are non-blocking and first-in-first-out per (source, destination, channel),
 // unordered between channels. A buffer passed to send or receive belongs to the communicator until the
 // request is done. A rank uses its communicator from one thread only; different ranks may be different
-// threads. Collectives are blocking and called by all ranks of the group in the same order. Reductions sum in
+// threads. Buffers of messages, gathers and all-to-alls may be in a card's memory (backend/device_memory.h):
+// a message is then behind what the calling thread has issued, and when its request is done, what that thread
+// issues next is behind the message.
+//
+// Collectives are blocking and called by all ranks of the group in the same order. Reductions sum in
 // an aligned binary tree over ranks, ((0+1)+(2+3))+..., so the result is the same on every rank and in every
 // run, and the same as when one rank adds two neighbours' values first.
 //

@@ -9,11 +9,22 @@
 namespace penstock::comm {
 namespace {
 
-// Copies nothing if the lengths differ; the receiver reports it.
-void copy_between(const Side& sender, const Side& receiver) {
-  if (sender.bytes == receiver.bytes && sender.bytes > 0) {
+// Copies nothing if the lengths differ; the receiver reports it. The point behind the copy.
+backend::DeviceMemory::Point copy_between(const Side& sender, const Side& receiver) {
+  if (sender.bytes != receiver.bytes || sender.bytes == 0) return {};
+  if (!sender.ready && !receiver.ready) {
     std::memcpy(receiver.room, sender.source, sender.bytes);
+    return {};
   }
+  backend::DeviceMemory& device = *backend::device_memory();
+  for (const Side* side : {&sender, &receiver}) {
+    if (side->ready) device.come_behind(side->ready);
+  }
+  device.copy(receiver.room, sender.source, sender.bytes);
+  auto copied = device.point();
+  const bool both = sender.ready && receiver.ready;
+  if (!both) device.wait_for(copied);  // the host's side knows of no order
+  return copied;
 }
 
 }  // namespace
@@ -29,8 +40,9 @@ void Mailbox::post(const Queue& queue, Side& side) {
   waiting.pop_front();
   other.phase = Side::Phase::Copying;
   lock.unlock();  // the copy does not block other messages of this mailbox
-  side.sending ? copy_between(side, other) : copy_between(other, side);
+  auto copied = side.sending ? copy_between(side, other) : copy_between(other, side);
   lock.lock();
+  side.copied = other.copied = std::move(copied);
   side.arrived = other.bytes;
   other.arrived = side.bytes;
   side.phase = other.phase = Side::Phase::Done;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message passing between the threads of one process: each rank has a mailbox in which the two sides of a
-// message meet. The later side copies the bytes from the sender's buffer directly into the receiver's.
+// message meet. The later side copies the bytes from the sender's buffer directly into the receiver's. Of a
+// card's memory it issues that copy, behind what both sides have issued before.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <string>
 #include <tuple>
 
+#include "backend/device_memory.h"
 #include "comm/message.h"
 
 namespace penstock::comm {
@@ -35,6 +37,9 @@ struct Side {
   std::size_t bytes = 0;
   std::size_t arrived = 0;  // the other side's length, once done
   Phase phase = Phase::Waiting;
+  // Where bytes are in a card's memory: behind what made the bytes, or what used the room before; and behind
+  // their copying, once done.
+  backend::DeviceMemory::Point ready = {}, copied = {};
 };
 
 class Mailbox {

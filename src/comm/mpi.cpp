@@ -14,12 +14,13 @@
 
 #include "base/clock.h"
 #include "comm/backoff.h"
-#include "comm/call_limit.h"
 #include "comm/collectives.h"
-#include "comm/end_signal.h"
+#include "comm/device_messages.h"
+#include "comm/ending/call_limit.h"
+#include "comm/ending/end_signal.h"
+#include "comm/ending/notice.h"
 #include "comm/launcher.h"
 #include "comm/message.h"
-#include "comm/notice.h"
 
 namespace penstock::comm {
 namespace {
@@ -69,7 +70,9 @@ class World {
 
  private:
   void find_neighbours();
-  void throw_failure() const;  // another rank's, if one has failed
+  void throw_failure() const {  // another rank's, if one has failed
+    if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
+  }
   [[noreturn]] void throw_end();
   void read_notice();
   void tell_others();
@@ -138,10 +141,6 @@ void World::poll() {
     read_notice();
   }
   throw_failure();
-}
-
-void World::throw_failure() const {
-  if (failure_) throw PeerFailure(failure_->rank, failure_->reason);
 }
 
 void World::throw_end() {
@@ -285,11 +284,11 @@ class MpiCommunicator : public Collectives {
 
  protected:
   Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
-    return post(true, const_cast<std::byte*>(bytes.data()), bytes.size(), to, channel);
+    return send_by_host(bytes, [&](auto host) { return post(true, host, to, channel); });
   }
 
   Request post_receive(std::span<std::byte> bytes, int from, int channel) override {
-    return post(false, bytes.data(), bytes.size(), from, channel);
+    return receive_by_host(bytes, [&](auto host) { return post(false, host, from, channel); });
   }
 
   std::unique_ptr<Communicator> subgroup(Group part, int leader) override {
@@ -300,11 +299,11 @@ class MpiCommunicator : public Collectives {
   }
 
  private:
-  Request post(bool sending, std::byte* data, std::size_t bytes, int peer, int channel) {
+  Request post(bool sending, std::span<const std::byte> bytes, int peer, int channel) {
     world_->poll();
-    const Message message{sending, group().members[peer], channel, static_cast<Bytes>(bytes)};
+    const Message message{sending, group().members[peer], channel, static_cast<Bytes>(bytes.size())};
     auto state = std::make_unique<MpiRequest>(world_, message, group().timeout);
-    state->post(data, peer, comm_);
+    state->post(const_cast<std::byte*>(bytes.data()), peer, comm_);
     return Request(std::move(state), message);
   }
 

@@ -21,10 +21,7 @@ void combine_as(void* into, const void* from, std::size_t count, Reduction reduc
 std::size_t size_of(Type type) { return type == Type::F32 ? sizeof(float) : sizeof(double); }
 
 void combine_tree(std::span<void* const> blocks, std::size_t count, Type type, Reduction reduction) {
-  for (std::size_t apart = 1; apart < blocks.size(); apart *= 2) {
-    for (std::size_t i = 0; i + apart < blocks.size(); i += 2 * apart)
-      combine(blocks[i], blocks[i + apart], count, type, reduction);
-  }
+  for_tree(blocks, [&](void* into, const void* from) { combine(into, from, count, type, reduction); });
 }
 
 void combine(void* into, const void* from, std::size_t count, Type type, Reduction reduction) {

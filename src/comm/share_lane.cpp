@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/backoff.h"
+#include "comm/device_messages.h"
 #include "comm/message_notes.h"
 #include "comm/reduce.h"
 
@@ -170,9 +171,15 @@ void ShareLane::sum_piece(const Operation& operation, const Piece& piece) const 
   std::vector<void*> addends;
   for (int rank = 0; rank < ranks.size(); ++rank)
     addends.push_back(rank == ranks.rank() ? own : room_of(operation, piece.slot, rank));
-  combine_tree(addends, static_cast<std::size_t>(mine.count), type_, Reduction::Sum);
-  if (addends.front() != own)
-    std::memcpy(own, addends.front(), static_cast<std::size_t>(mine.count) * operation.element);
+  const auto count = static_cast<std::size_t>(mine.count);
+  if (is_on_device(own)) {
+    for_tree(addends, [&](void* into, const void* from) {
+      backend::device_memory()->add(into, from, count, operation.element);
+    });
+  } else {
+    combine_tree(addends, count, type_, Reduction::Sum);
+  }
+  copy_anywhere(own, {static_cast<const std::byte*>(addends.front()), count * operation.element});
 }
 
 // Sums have as many elements at a time as there is room for; a rank alone needs none.

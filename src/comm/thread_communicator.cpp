@@ -2,6 +2,7 @@
 #include "comm/thread_communicator.h"
 
 #include "comm/collectives.h"
+#include "comm/device_messages.h"
 
 namespace penstock::comm {
 namespace {
@@ -16,7 +17,9 @@ class ThreadRequest : public Request::State {
         message_(message),
         timeout_(timeout),
         to_itself_(receiver == queue.source),
-        side_(side) {
+        side_(std::move(side)) {
+    if (is_on_device(side_.sending ? side_.source : side_.room))
+      side_.ready = backend::device_memory()->point();
     mailbox_.post(queue_, side_);
   }
   ~ThreadRequest() override { mailbox_.withdraw(queue_, side_); }
@@ -25,6 +28,7 @@ class ThreadRequest : public Request::State {
     world_->throw_if_failed();
     if (!mailbox_.done(side_)) return false;
     if (!message_.sending && side_.arrived != side_.bytes) throw wrong_length(message_, side_.arrived);
+    if (side_.copied) backend::device_memory()->come_behind(side_.copied);
     return true;
   }
 
@@ -72,8 +76,9 @@ class ThreadCommunicator : public Collectives {
   Request post(int peer, int receiver, Queue queue, Side side) {
     world_->throw_if_failed();
     const Message message{side.sending, world_rank(peer), queue.channel, static_cast<Bytes>(side.bytes)};
-    return Request(std::make_unique<ThreadRequest>(world_, receiver, queue, message, group().timeout, side),
-                   message);
+    return Request(
+        std::make_unique<ThreadRequest>(world_, receiver, queue, message, group().timeout, std::move(side)),
+        message);
   }
 
   std::shared_ptr<ThreadWorld> world_;

@@ -31,7 +31,9 @@ kernels::Positions positions_of(const SlicePlace& place) {
   kernels::Positions positions =
       place.in_two_runs() ? kernels::Positions(place.first_position, place.second_position, place.tokens)
                           : kernels::Positions(place.first_position);
-  if (place.documents.restart_positions) positions.starts = backend::to_device(place.documents.starts);
+  if (place.documents.restart_positions)
+    positions.starts = place.documents.device_starts.defined() ? place.documents.device_starts
+                                                               : backend::to_device(place.documents.starts);
   return positions;
 }
 

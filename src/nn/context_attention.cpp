@@ -166,8 +166,9 @@ at::Tensor attend_in_context_backward(const ContextGroup& context, const SlicePl
   at::Tensor grad_query =
       at::zeros(query.sizes(), query.options().dtype(kernels::accumulator_type(query.scalar_type())));
   // Those of this slice that begin here live no longer than this action.
-  const Category of_own = record.key_gradient.defined() ? Category::KvGradients : Category::Transient;
-  const auto add = [&](LayerRecord& slice, const Call& call, Category category) {
+  const model::Category of_own =
+      record.key_gradient.defined() ? model::Category::KvGradients : model::Category::Transient;
+  const auto add = [&](LayerRecord& slice, const Call& call, model::Category category) {
     const KeyValues keys = keys_and_values(slice, call.keys);
     const AttentionPart part{queries_of(merged.output, call.queries),
                              queries_of(merged.log_sum_exp, call.queries)};
@@ -181,7 +182,7 @@ at::Tensor attend_in_context_backward(const ContextGroup& context, const SlicePl
   for (const Call& call : own_calls(context, place, whole_tokens(context, record))) add(record, call, of_own);
   for (const EarlierPart& part : earlier_parts(context, place, earlier, partners)) {
     for (const Call& call : earlier_calls(context, place, query.size(2), part))
-      add(*part.record, call, Category::KvGradients);
+      add(*part.record, call, model::Category::KvGradients);
   }
   if (partners) partners->add_gradients(grad_query, earlier);
   if (!context.gathers_keys()) return context.sum_to_shared(grad_query);

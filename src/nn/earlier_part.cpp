@@ -3,16 +3,16 @@
 
 #include <ATen/ops/zeros.h>
 
+#include "backend/memory.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/element_dispatch.h"
-#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 namespace {
 
 // `all`: keys or values of the whole slice; the gradient covers a part of it.
 void add(at::Tensor& sum, const at::Tensor& all, const model::SlicePart& part, const at::Tensor& gradient,
-         Category category) {
+         model::Category category) {
   if (part.length == all.size(2)) {
     kernels::accumulate_or_take(sum, gradient);
   } else {
@@ -21,7 +21,7 @@ void add(at::Tensor& sum, const at::Tensor& all, const model::SlicePart& part, c
     at::Tensor place = sum.narrow(2, part.begin, part.length);
     kernels::accumulate(place, gradient);
   }
-  recount(sum, category);
+  backend::recount(sum, category);
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ KeyValues keys_and_values(const LayerRecord& slice, const model::SlicePart& part
 }
 
 void add_gradients(LayerRecord& slice, const model::SlicePart& part, const KeyValues& gradients,
-                   Category category) {
+                   model::Category category) {
   add(slice.key_gradient, slice[Saved::Key], part, gradients.key, category);
   add(slice.value_gradient, slice[Saved::Value], part, gradients.value, category);
 }

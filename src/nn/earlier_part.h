@@ -2,8 +2,8 @@
 // Keys and values of a part of one slice, and the buffers that sum their gradients.
 #pragma once
 
+#include "backend/ledger.h"
 #include "model/slice_halves.h"
-#include "nn/memory/ledger.h"
 #include "nn/record.h"
 
 namespace penstock::nn {
@@ -18,6 +18,6 @@ KeyValues keys_and_values(const LayerRecord& slice, const model::SlicePart& part
 // Adds the gradients of the part to those of its slice, which are accounted in the category. Takes over the
 // tensors: do not use them afterwards.
 void add_gradients(LayerRecord& slice, const model::SlicePart& part, const KeyValues& gradients,
-                   Category category = Category::KvGradients);
+                   model::Category category = model::Category::KvGradients);
 
 }  // namespace penstock::nn

@@ -4,12 +4,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include "backend/memory.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/cross_entropy.h"
 #include "nn/kernels/matmul.h"
 #include "nn/kernels/profile.h"
 #include "nn/kernels/rms_norm.h"
-#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 namespace {
@@ -21,7 +21,7 @@ void for_tiles(std::int64_t tokens, std::int64_t tile, Work&& work) {
 }
 
 at::Tensor empty_logits(std::int64_t rows, std::int64_t columns, const at::TensorOptions& options) {
-  const CategoryScope scope(Category::Logits);
+  const backend::CategoryScope scope(model::Category::Logits);
   return at::empty({rows, columns}, options);
 }
 
@@ -52,10 +52,10 @@ OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, 
   return result;
 }
 
-double output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets) {
+kernels::LossSum output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets) {
   const BlockScope scope(Block::Output);
   const at::Tensor normed = kernels::rms_norm(hidden, layer.norm->weight, layer.norm_epsilon).output;
-  double loss = 0;
+  kernels::LossSum loss;
   for_tiles(hidden.size(0), layer.tile_tokens, [&](std::int64_t begin, std::int64_t rows) {
     const at::Tensor logits = logits_of(normed.narrow(0, begin, rows), layer.matrix->weight);
     loss += kernels::cross_entropy(logits, targets.narrow(0, begin, rows));

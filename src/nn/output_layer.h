@@ -4,6 +4,7 @@
 // (algorithms, "The output layer and the loss").
 #pragma once
 
+#include "nn/kernels/cross_entropy.h"
 #include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
@@ -16,8 +17,8 @@ struct OutputLayer {
 };
 
 struct OutputResult {
-  double loss_sum = 0;     // over the targets, unscaled
-  at::Tensor grad_hidden;  // [N, h], times loss_scale
+  kernels::LossSum loss_sum;  // over the targets, unscaled
+  at::Tensor grad_hidden;     // [N, h], times loss_scale
 };
 
 // hidden [N, h], targets [N] int64 (-1: none). Adds the gradients of the norm and of the matrix.
@@ -25,7 +26,7 @@ OutputResult output_forward(const OutputLayer& layer, const at::Tensor& hidden, 
                             double loss_scale);
 
 // The loss alone.
-double output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets);
+kernels::LossSum output_loss(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& targets);
 
 // normed [N, h] times matrixᵀ [h, rows of the vocabulary]; only the result counts as logits.
 at::Tensor logits_of(const at::Tensor& normed, const at::Tensor& matrix);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "backend/memory.h"
 #include "base/error.h"
-#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 
@@ -61,12 +61,13 @@ void append_leavable(const LayerRecord& record, bool keys_and_values, std::vecto
 
 void recount(const LayerRecord& record) {
   for_saved(record, [](model::SavedTensor, SavedKind, const at::Tensor& tensor) {
-    recount(tensor, Category::Activations);
+    backend::recount(tensor, model::Category::Activations);
   });
 }
 
 void recount(const WeightRecord& record) {
-  for_tensors(record, [](const at::Tensor& tensor) { recount(tensor, Category::WeightRecords); });
+  for_tensors(record,
+              [](const at::Tensor& tensor) { backend::recount(tensor, model::Category::WeightRecords); });
 }
 
 void WeightRecord::end_gathered() {

@@ -6,11 +6,11 @@
 #include <span>
 #include <utility>
 
+#include "backend/memory.h"
 #include "base/error.h"
 #include "nn/decoder_layer.h"
 #include "nn/embedding_shards.h"
 #include "nn/layer_binding.h"
-#include "nn/memory/allocator.h"
 #include "nn/output_layer.h"
 #include "nn/stage_parameters.h"
 #include "nn/vocabulary_visit.h"
@@ -99,8 +99,8 @@ Stage::Parts::Parts(const StageOptions& given)
       rotary(kernels::rotary_table(given.shape, given.max_positions, compute_type(given.precision))) {
   PENSTOCK_CHECK(given.keep.empty() || given.keep.size() == static_cast<std::size_t>(given.layers.count),
                  "a policy for each layer");
-  recount(rotary.cosine, Category::Weights);
-  recount(rotary.sine, Category::Weights);
+  backend::recount(rotary.cosine, model::Category::Weights);
+  backend::recount(rotary.sine, model::Category::Weights);
   for (std::vector<Parameter>& shard : make_parameters(options, group))
     std::ranges::move(shard, std::back_inserter(parameters));
   bind(given.shape);
@@ -220,7 +220,7 @@ ForwardOutput Stage::forward(const ForwardInput& input) {
   const Rows hidden = parts_->run_layers(input, parts_->records, true);
   if (!parts_->options.last) return {.hidden = parts_->group.join(hidden)};
   auto [loss_sum, grad_hidden] = parts_->run_output(input, hidden, true);
-  recount(grad_hidden, Category::Logits);
+  backend::recount(grad_hidden, model::Category::Logits);
   parts_->records[input.key].grad_hidden = grad_hidden;
   return {.loss_sum = loss_sum};
 }

@@ -32,6 +32,7 @@
 #include "nn/groups/context_group.h"
 #include "nn/groups/slice_place.h"
 #include "nn/groups/tensor_group.h"
+#include "nn/kernels/cross_entropy.h"
 #include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
@@ -82,8 +83,9 @@ struct ForwardInput {
 };
 
 struct ForwardOutput {
-  at::Tensor hidden;    // [n, h]; undefined on the last stage
-  double loss_sum = 0;  // last stage: sum over targets of -log p(target), unscaled; 0 on all ranks but one
+  at::Tensor hidden;  // [n, h]; undefined on the last stage
+  // Last stage: over the targets, of -log p(target), unscaled; 0 on all ranks but one.
+  kernels::LossSum loss_sum;
 };
 
 class Stage {

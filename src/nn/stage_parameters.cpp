@@ -3,10 +3,10 @@
 
 #include <cmath>
 
+#include "backend/memory.h"
 #include "base/error.h"
 #include "mesh/shard.h"
 #include "model/parameters.h"
-#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "backend/device.h"
 #include "base/error.h"
 #include "nn/kernels/embedding.h"
 #include "nn/parameters/parameter_maker.h"
@@ -62,11 +63,15 @@ at::Tensor VocabularyShard::places_of(int device, const at::Tensor& tokens) cons
   for (std::int64_t n = 0; n < tokens.numel(); ++n) {
     if (holds(ids[n])) *next++ = n;
   }
-  return places;
+  return backend::to_device(places);
+}
+
+at::Tensor VocabularyShard::own_tokens(const at::Tensor& tokens) const {
+  return backend::to_device(tokens).index_select(0, places_of(options_.device, tokens));
 }
 
 at::Tensor VocabularyShard::embed(const at::Tensor& tokens) const {
-  const at::Tensor own = tokens.index_select(0, places_of(options_.device, tokens));
+  const at::Tensor own = own_tokens(tokens);
   at::Tensor rows = at::empty({own.numel(), options_.shape.hidden}, embedding(0).weight.options());
   for (int i = 0; i < options_.group->own(); ++i)
     kernels::embed_held(rows, embedding(i).weight, embedding(i).shard, own);
@@ -74,7 +79,7 @@ at::Tensor VocabularyShard::embed(const at::Tensor& tokens) const {
 }
 
 void VocabularyShard::add_embedding_gradient(const at::Tensor& tokens, const at::Tensor& gradient) {
-  const at::Tensor own = tokens.index_select(0, places_of(options_.device, tokens));
+  const at::Tensor own = own_tokens(tokens);
   PENSTOCK_CHECK(own.numel() == gradient.size(0), "one row for each of the rank's tokens");
   for (int i = 0; i < options_.group->own(); ++i) {
     kernels::accumulate_held_embedding_gradient(embedding(i).gradient, embedding(i).shard, gradient, own);

@@ -48,6 +48,8 @@ class VocabularyShard {
   // outlive it.
   OutputShards output(comm::Communicator& ranks);
 
+  // Tokens are the host's; what these return is the compute device's.
+
   // Indices among tokens [N] of those that the device holds, on its rank with this rank's place in the tensor
   // group; int64, ascending.
   at::Tensor places_of(int device, const at::Tensor& tokens) const;
@@ -65,6 +67,7 @@ class VocabularyShard {
   void weights_from_masters();
 
  private:
+  at::Tensor own_tokens(const at::Tensor& tokens) const;  // on the compute device
   std::size_t per_shard() const { return is_last() ? 3 : 2; }
   Parameter& embedding(int own_index) { return parameters_[per_shard() * own_index]; }
   const Parameter& embedding(int own_index) const { return parameters_[per_shard() * own_index]; }

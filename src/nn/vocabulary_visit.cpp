@@ -4,10 +4,10 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "backend/memory.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/accumulate.h"
@@ -17,7 +17,6 @@
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/sharded_softmax.h"
 #include "nn/kernels/sum_parts.h"
-#include "nn/memory/allocator.h"
 #include "nn/output_layer.h"
 
 namespace penstock::nn {
@@ -38,7 +37,7 @@ VocabularyVisit::VocabularyVisit(const OutputShards& layer, int channel, const V
     normalise();
     if (input.with_gradients) grad_normed_ = room_for(group_.own_rows(tokens_));
   } else {
-    const CategoryScope scope(Category::Transfers);
+    const backend::CategoryScope scope(model::Category::Transfers);
     normed_ = room_for(tokens_);
   }
   comm::as_part_of(kName, [&] { post_hidden(); });
@@ -143,7 +142,7 @@ void VocabularyVisit::finish_tile(Tile tile) {
   for (comm::Request& request : tile.gathering) request.wait();
   const at::Tensor targets = input_.targets.narrow(0, tile.begin, tile.tokens);
   const auto softmax = kernels::combine_statistics(tile.statistics, targets, matrix_rows(0).held);
-  loss_sum_ += std::accumulate(softmax.losses.begin(), softmax.losses.end(), 0.0);
+  loss_sum_ += softmax.loss;
   if (input_.with_gradients) form_gradients(tile, targets, softmax.scale);
 }
 
@@ -158,7 +157,7 @@ at::Tensor VocabularyVisit::partial_gradient(Tile& tile, const at::Tensor& targe
   }
   at::Tensor part =
       parts.size() == 1 ? parts.front() : kernels::sum_parts(parts, parts.front().scalar_type());
-  recount(part, Category::Transfers);
+  backend::recount(part, model::Category::Transfers);
   return part;
 }
 
@@ -181,7 +180,7 @@ void VocabularyVisit::form_gradients(Tile& tile, const at::Tensor& targets, cons
     for_others([&](int other) {
       at::Tensor& theirs = reduction_.parts[static_cast<std::size_t>(other)];
       theirs = at::empty({rows.count, part.size(1)}, part.options());
-      recount(theirs, Category::Transfers);
+      backend::recount(theirs, model::Category::Transfers);
       reduction_.receives.push_back(receive(theirs, other));
     });
     reduction_.parts[static_cast<std::size_t>(self)] = rows_in_tile(rows);

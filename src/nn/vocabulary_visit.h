@@ -17,6 +17,7 @@
 #include "comm/communicator.h"
 #include "mesh/shard.h"
 #include "nn/groups/tensor_group.h"
+#include "nn/kernels/cross_entropy.h"
 #include "nn/parameters/parameter.h"
 
 namespace penstock::nn {
@@ -45,8 +46,8 @@ struct VisitInput {
 };
 
 struct VisitResult {
-  double loss_sum = 0;  // over the targets, unscaled; on the first rank of the last stage, 0 elsewhere
-  Rows grad_hidden;     // times loss_scale; on the last stage
+  kernels::LossSum loss_sum;  // over the targets, unscaled; on the first rank of the last stage, 0 elsewhere
+  Rows grad_hidden;           // times loss_scale; on the last stage
 };
 
 class VocabularyVisit {
@@ -112,7 +113,7 @@ class VocabularyVisit {
   at::Tensor grad_normed_;                                  // [own rows, h] in the compute type
   Reduction reduction_;
   std::vector<Sent> sent_;
-  double loss_sum_ = 0;
+  kernels::LossSum loss_sum_;
 };
 
 }  // namespace penstock::nn

@@ -4,6 +4,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "backend/device.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
 #include "nn/kernels/element_dispatch.h"
@@ -20,8 +21,11 @@ using nn::kernels::Mask;
 // A slice, which later slices attend to.
 class Slice {
  public:
-  Slice(std::int64_t tokens, at::ScalarType type) : type_(type) {
-    const auto made = [&] { return at::randn({1, kAttentionHeads, tokens, kHeadSize}, at::kFloat).to(type); };
+  Slice(const Sizes& sizes, std::int64_t tokens, at::ScalarType type) : type_(type) {
+    const auto made = [&] {
+      return at::randn({1, sizes.attention_heads, tokens, sizes.head_size}, backend::on_device(at::kFloat))
+          .to(type);
+    };
     // As the attention block has them: values, outputs and their gradients token by token.
     const auto by_token = [](const at::Tensor& x) { return x.transpose(1, 2).contiguous().transpose(1, 2); };
     query_ = made();
@@ -79,9 +83,10 @@ AttentionRates measure_attention(Recorder& recorder, const Sizes& sizes, model::
     const at::ScalarType type = nn::compute_type(precision);
     const auto count = static_cast<std::int64_t>(tokens);
     // Queries, keys, values and their gradients.
-    const std::int64_t bytes = 8 * count * kAttentionHeads * kHeadSize * at::elementSize(type);
-    Ring<Slice> slices(cold_sets(bytes), [drawn = Slice(count, type)] { return drawn.copy(); });
-    const double whole = 4 * tokens * tokens * static_cast<double>(kAttentionHeads * kHeadSize);
+    const std::int64_t width = sizes.attention_heads * sizes.head_size;
+    const std::int64_t bytes = 8 * count * width * at::elementSize(type);
+    Ring<Slice> slices(cold_sets(bytes), [drawn = Slice(sizes, count, type)] { return drawn.copy(); });
+    const double whole = 4 * tokens * tokens * static_cast<double>(width);
     Slice& current = slices.next();
     rates.own.push_back(whole / 2 / recorder.seconds([&] { slices.next().own(); }));
     rates.own_backward.push_back(2.5 * whole / 2 / recorder.seconds([&] { slices.next().own_backward(); }));

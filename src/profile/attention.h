@@ -8,9 +8,6 @@
 
 namespace penstock::profile {
 
-inline constexpr std::int64_t kAttentionHeads = 8;
-inline constexpr std::int64_t kHeadSize = 64;
-
 // Collective.
 AttentionRates measure_attention(Recorder& recorder, const Sizes& sizes, model::Precision precision);
 

@@ -49,6 +49,10 @@ double greatest(const ProductRates& rates) {
   return most;
 }
 
+std::string copy_of(const Measurements& measured) {
+  return "copy of " + print_bytes(static_cast<Bytes>(measured.sizes.copy_bytes));
+}
+
 std::string heading(const MachineFacts& facts, const Measurements& measured) {
   std::string text = "# SPDX-License-Identifier: Apache-2.0\n# " + facts.description +
                      "; written by penstock profile with " + counted(facts.ranks, "rank") + " (" +
@@ -73,10 +77,13 @@ std::string device_section(const std::string& name, const MachineFacts& facts, c
          line("peak", f32 ? "\"f32\"" : "\"bf16\"", "what was asked for, or what is quick here") +
          peak("bf16_tflops", measured.products, "the quickest product of the tables below") +
          peak("f32_tflops", measured.f32_products, "the same in f32") +
-         line("memory_gb", facts.memory_bytes / facts.ranks / 1e9, "this machine's, over the ranks") +
-         line("reserved_gb", facts.used_bytes / facts.ranks / 1e9 + 0.3,
-              "in use when this was written, over the ranks; 0.3 for program and libraries") +
-         line("memory_gbps", measured.memory_rate / 1e9, "copy of 64 MiB, bytes read and written");
+         line("memory_gb", facts.memory_bytes / facts.ranks / 1e9,
+              std::string(facts.card ? "this card's" : "this machine's") + ", over the ranks") +
+         (facts.card ? line("reserved_gb", facts.used_bytes / facts.ranks / 1e9,
+                            "in use when this was written, the program's own context among it")
+                     : line("reserved_gb", facts.used_bytes / facts.ranks / 1e9 + 0.3,
+                            "in use when this was written, over the ranks; 0.3 for program and libraries")) +
+         line("memory_gbps", measured.memory_rate / 1e9, copy_of(measured) + ", bytes read and written");
 }
 
 std::string efficiency_section(const Measurements& measured) {
@@ -106,10 +113,13 @@ std::string node_section(const MachineFacts& facts, const Measurements& measured
          line("link_efficiency", 1.0, "link_gbps is what was reached") +
          line("link_latency_us", 1e6 * seconds.front(), "the smallest message below") +
          line("host_link_gbps", measured.copy_rate / 1e9,
-              "copy of 64 MiB within memory, all ranks at it: host and device are the same memory") +
+              copy_of(measured) + (facts.card ? " to pinned memory and one back at once, each way"
+                                              : " within memory, all ranks at it: host and device are the "
+                                                "same memory")) +
          line("host_link_efficiency", 1.0, "host_link_gbps is what was reached") +
-         line("host_memory_gb", facts.memory_bytes / 1e9, "this machine's") +
-         line("host_memory_gbps", measured.memory_rate * facts.ranks / 1e9,
+         line("host_memory_gb", facts.host_bytes / 1e9, "this machine's") +
+         line("host_memory_gbps",
+              (facts.card ? 2 * measured.copy_rate : measured.memory_rate) * facts.ranks / 1e9,
               "the same copies, all ranks together") +
          line("disk_gbps", std::min(measured.disk_write_rate, measured.disk_read_rate) / 1e9,
               "64 MiB: written and flushed at " + rounded(measured.disk_write_rate / 1e9) +
@@ -136,7 +146,8 @@ std::string products_part(const Measurements& measured) {
 
 std::string attention_part(const Measurements& measured) {
   const AttentionRates& rates = measured.attention;
-  return "# one sequence, " + std::to_string(kAttentionHeads) + " heads of " + std::to_string(kHeadSize) +
+  return "# one sequence, " + std::to_string(measured.sizes.attention_heads) + " heads of " +
+         std::to_string(measured.sizes.head_size) +
          ", as many keys as queries; own keys are causal; merges and sums of gradients included\n" +
          list("attention_tokens", measured.sizes.attention_tokens, 1) +
          list("attention_tflops", rates.own, 1e12) +
@@ -148,14 +159,14 @@ std::string attention_part(const Measurements& measured) {
 std::string rest_part(const Measurements& measured) {
   Numbers microseconds = measured.message_seconds;
   return "# norms, rotation, SwiGLU and residual sums of a layer with hidden " +
-         std::to_string(kElementwiseHidden) + ", ffn " + std::to_string(kElementwiseFfn) +
-         ", bytes as counted in src/sim/costs/engine.cpp\n" +
+         std::to_string(measured.sizes.elementwise_hidden) + ", ffn " +
+         std::to_string(measured.sizes.elementwise_ffn) + ", bytes as counted in src/sim/costs/engine.cpp\n" +
          list("elementwise_mb", measured.elementwise.bytes, 1e6) +
          list("elementwise_gbps", measured.elementwise.forward, 1e9) +
          list("elementwise_backward_gbps", measured.elementwise.backward, 1e9) +
          "# square sums, AdamW, bf16 weights anew and gradients zeroed, bytes as counted in "
          "src/sim/costs/engine.h\n" +
-         line("optimizer_gbps", measured.optimizer_rate / 1e9, "12.6 M parameters in matrices of 512 x 512") +
+         line("optimizer_gbps", measured.optimizer_rate / 1e9, measured.optimizer_work) +
          "# half of there and back between two ranks, median of 40\n" +
          list("link_kb", measured.sizes.message_kb, 1) + list("link_us", microseconds, 1e-6);
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/links.h"
 
+#include <ATen/ops/zeros.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
+#include "backend/copy.h"
+#include "backend/device.h"
 #include "base/clock.h"
 
 namespace penstock::profile {
@@ -12,7 +17,7 @@ namespace {
 constexpr int kChannel = 3;
 constexpr int kRounds = 40;
 
-void there_and_back(comm::Communicator& world, int peer, bool first, std::vector<std::byte>& buffer) {
+void there_and_back(comm::Communicator& world, int peer, bool first, std::span<std::byte> buffer) {
   const auto send = [&] {
     comm::Request request = world.send(buffer, peer, kChannel);
     request.wait();
@@ -29,12 +34,14 @@ void there_and_back(comm::Communicator& world, int peer, bool first, std::vector
 // The median of a fixed number of rounds, on the side that starts: both sides must make the same number, so
 // the clock cannot decide it.
 Seconds one_way(comm::Communicator& world, int peer, bool first, std::size_t bytes) {
-  std::vector<std::byte> buffer(bytes);
+  const at::Tensor room = at::zeros({static_cast<std::int64_t>(bytes)}, backend::on_device(at::kByte));
+  const std::span buffer(static_cast<std::byte*>(room.mutable_data_ptr()), bytes);
   std::vector<Seconds> rounds;
   there_and_back(world, peer, first, buffer);
   for (int round = 0; round < kRounds; ++round) {
     const Seconds start = steady_seconds();
     there_and_back(world, peer, first, buffer);
+    backend::synchronize();
     rounds.push_back(steady_seconds() - start);
   }
   std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());

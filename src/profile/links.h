@@ -7,8 +7,9 @@
 
 namespace penstock::profile {
 
-// Seconds of a message of each size from a rank to the next: half a round trip, all pairs of ranks at once (0
-// and 1, 2 and 3, ...). Non-decreasing in size. Zeros on a world of one rank. Collective.
+// Seconds of a message of each size, of the compute device's memory, from a rank to the next: half a round
+// trip, all pairs of ranks at once (0 and 1, 2 and 3, ...). Non-decreasing in size. Zeros on a world of one
+// rank. Collective.
 Numbers measure_messages(Recorder& recorder, const Sizes& sizes);
 
 }  // namespace penstock::profile

@@ -15,9 +15,16 @@ struct Sizes {
   Numbers matrix_tokens{64, 256, 1024, 4096};
   Numbers matrix_width{128, 256, 512, 1024};
   Numbers attention_tokens{64, 128, 256, 512, 1024, 2048};
-  Numbers elementwise_tokens{64, 256, 1024};  // hidden states of kElementwiseHidden elements
+  Numbers elementwise_tokens{64, 256, 1024};  // hidden states of elementwise_hidden elements
   Numbers message_kb{1, 16, 128, 512, 2048, 8192};
+  // Attention's heads, and the layer whose elementwise work is measured.
+  std::int64_t attention_heads = 8, head_size = 64;
+  std::int64_t elementwise_hidden = 512, elementwise_ffn = 1376, elementwise_heads = 8;
+  std::int64_t copy_bytes = 64 << 20;
 };
+
+// Of a device that is as fast as cards are: products in matrices of Llama's widths, 32 heads of 128.
+Sizes large_sizes();
 
 // FLOP/s of products of m = tokens and k = n = width (2·m·n·k), by the kernels that training uses.
 struct ProductRates {
@@ -41,11 +48,12 @@ struct Measurements {
   ProductRates products, f32_products;                  // the first in bf16
   AttentionRates attention;
   ElementwiseRates elementwise;
-  double optimizer_rate = 0;  // bytes/s
-  Seconds layer_seconds = 0;  // of the request's layers
+  double optimizer_rate = 0;   // bytes/s
+  std::string optimizer_work;  // on which parameters, in words
+  Seconds layer_seconds = 0;   // of the request's layers
   Seconds gap = 0;  // between two kernels: what the layers took beyond the figures above, over their kernels
-  double copy_rate = 0;    // bytes/s copied within memory per rank, with all ranks copying
-  double memory_rate = 0;  // bytes/s read and written by the copies
+  double copy_rate = 0;    // bytes/s between device and host per rank, each way; of the CPU, within memory
+  double memory_rate = 0;  // bytes/s read and written by copies within the device's memory
   double disk_write_rate = 0, disk_read_rate = 0;
   Numbers message_seconds;  // of each size
 
@@ -55,12 +63,14 @@ struct Measurements {
 
 // Description of the machine, for the file.
 struct MachineFacts {
-  std::string description;  // processor, instructions
+  std::string description;  // processor, instructions; or the card
   int ranks = 1;
   int threads = 1;          // per rank
   std::string transport;    // "threads of one process"
-  double memory_bytes = 0;  // of the host, or the limit of a container
+  bool card = false;        // else the processor
+  double memory_bytes = 0;  // of the card, or of the host or the limit of a container
   double used_bytes = 0;    // currently used
+  double host_bytes = 0;    // of the host or the limit of a container
 };
 
 }  // namespace penstock::profile

@@ -5,10 +5,12 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
-#include <cstring>
-#include <vector>
-
+#include "backend/copy.h"
+#include "backend/copy_lane.h"
+#include "backend/device.h"
+#include "backend/host_memory.h"
 #include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/rms_norm.h"
 #include "nn/kernels/rope.h"
@@ -21,26 +23,32 @@ namespace {
 
 namespace kernels = nn::kernels;
 
-model::Shape measured_shape() {
+model::Shape measured_shape(const Sizes& sizes) {
   model::Shape shape;
-  shape.hidden = kElementwiseHidden;
-  shape.ffn = kElementwiseFfn;
-  shape.heads = shape.kv_heads = kElementwiseHeads;
+  shape.hidden = sizes.elementwise_hidden;
+  shape.ffn = sizes.elementwise_ffn;
+  shape.heads = shape.kv_heads = sizes.elementwise_heads;
   return shape;
 }
 
 // A layer without its products and attention.
 class Layer {
  public:
-  Layer(std::int64_t tokens, at::ScalarType type)
-      : tokens_(tokens), type_(type), rotary_(kernels::rotary_table(measured_shape(), tokens, type)) {
-    const auto made = [&](std::int64_t width) { return at::randn({tokens, width}, at::kFloat).to(type); };
-    hidden_ = made(kElementwiseHidden);
-    other_ = made(kElementwiseHidden);
-    gate_ = made(kElementwiseFfn);
-    up_ = made(kElementwiseFfn);
-    weight_ = at::ones({kElementwiseHidden}, at::dtype(type));
-    grad_weight_ = at::zeros({kElementwiseHidden}, at::dtype(kernels::accumulator_type(type)));
+  Layer(const Sizes& sizes, std::int64_t tokens, at::ScalarType type)
+      : tokens_(tokens),
+        heads_(sizes.elementwise_heads),
+        type_(type),
+        rotary_(kernels::rotary_table(measured_shape(sizes), tokens, type)) {
+    const auto made = [&](std::int64_t width) {
+      return at::randn({tokens, width}, backend::on_device(at::kFloat)).to(type);
+    };
+    const std::int64_t hidden = sizes.elementwise_hidden;
+    hidden_ = made(hidden);
+    other_ = made(hidden);
+    gate_ = made(sizes.elementwise_ffn);
+    up_ = made(sizes.elementwise_ffn);
+    weight_ = at::ones({hidden}, backend::on_device(type));
+    grad_weight_ = at::zeros({hidden}, backend::on_device(kernels::accumulator_type(type)));
     normed_ = kernels::rms_norm(hidden_, weight_, 1e-5);
     turned_ = rotated();
     product_ = kernels::swiglu(gate_, up_);
@@ -64,10 +72,10 @@ class Layer {
 
  private:
   at::Tensor rotated() {
-    return kernels::rope(hidden_.view({1, tokens_, kElementwiseHidden}), rotary_, kElementwiseHeads, 0);
+    return kernels::rope(hidden_.view({1, tokens_, hidden_.size(1)}), rotary_, heads_, 0);
   }
 
-  std::int64_t tokens_;
+  std::int64_t tokens_, heads_;
   at::ScalarType type_;
   kernels::RotaryTable rotary_;
   at::Tensor hidden_, other_, sum_, gate_, up_, product_, weight_, grad_weight_, turned_;
@@ -76,37 +84,58 @@ class Layer {
 
 }  // namespace
 
-double forward_bytes(model::Precision precision) {
+double forward_bytes(model::Precision precision, const Sizes& sizes) {
   const auto size = static_cast<double>(model::element_size(precision));
-  return size * ((2 + 4 + 3 + 2 * 2) * kElementwiseHidden + 3 * kElementwiseFfn);
+  const auto hidden = static_cast<double>(sizes.elementwise_hidden),
+             ffn = static_cast<double>(sizes.elementwise_ffn);
+  return size * ((2 + 4 + 3 + 2 * 2) * hidden + 3 * ffn);
 }
 
-double backward_bytes(model::Precision precision) {
+double backward_bytes(model::Precision precision, const Sizes& sizes) {
   const auto size = static_cast<double>(model::element_size(precision));
-  return size * (2 * (4 + 2) * kElementwiseHidden + 5 * kElementwiseFfn);
+  const auto hidden = static_cast<double>(sizes.elementwise_hidden),
+             ffn = static_cast<double>(sizes.elementwise_ffn);
+  return size * (2 * (4 + 2) * hidden + 5 * ffn);
 }
 
 ElementwiseRates measure_elementwise(Recorder& recorder, const Sizes& sizes, model::Precision precision) {
   ElementwiseRates rates;
+  const std::int64_t widths = 3 * sizes.elementwise_hidden + 3 * sizes.elementwise_ffn;
   for (const double tokens : sizes.elementwise_tokens) {
     const auto size = static_cast<double>(model::element_size(precision));
     const auto count = static_cast<std::int64_t>(tokens);
-    const std::int64_t bytes =
-        count * (3 * kElementwiseHidden + 3 * kElementwiseFfn) * model::element_size(precision);
-    Ring<Layer> layers(cold_sets(bytes), [&] { return Layer(count, nn::compute_type(precision)); });
-    rates.bytes.push_back(tokens * size * kElementwiseHidden);
-    rates.forward.push_back(tokens * forward_bytes(precision) /
+    const std::int64_t bytes = count * widths * model::element_size(precision);
+    Ring<Layer> layers(cold_sets(bytes), [&] { return Layer(sizes, count, nn::compute_type(precision)); });
+    rates.bytes.push_back(tokens * size * static_cast<double>(sizes.elementwise_hidden));
+    rates.forward.push_back(tokens * forward_bytes(precision, sizes) /
                             recorder.seconds([&] { layers.next().forward(); }));
-    rates.backward.push_back(tokens * backward_bytes(precision) /
+    rates.backward.push_back(tokens * backward_bytes(precision, sizes) /
                              recorder.seconds([&] { layers.next().backward(); }));
   }
   return rates;
 }
 
-double measure_copy(Recorder& recorder) {
-  constexpr std::size_t kSize = 64 << 20;
-  std::vector<char> from(kSize, 1), to(kSize, 2);
-  return kSize / recorder.seconds([&] { std::memcpy(to.data(), from.data(), kSize); });
+double measure_copy(Recorder& recorder, const Sizes& sizes) {
+  const at::Tensor from = at::ones({sizes.copy_bytes}, backend::on_device(at::kByte));
+  const at::Tensor to = at::zeros_like(from);
+  return static_cast<double>(sizes.copy_bytes) / recorder.seconds([&] {
+    backend::copy_bytes(to.mutable_data_ptr(), from.const_data_ptr(), from.nbytes());
+  });
+}
+
+double measure_host_link(Recorder& recorder, const Sizes& sizes) {
+  const at::Tensor leaving = at::ones({sizes.copy_bytes}, backend::on_device(at::kByte));
+  const at::Tensor arriving = at::zeros_like(leaving);
+  const backend::HostMemory to(sizes.copy_bytes), from(sizes.copy_bytes);
+  backend::CopyLane out, in;
+  return static_cast<double>(sizes.copy_bytes) / recorder.seconds([&] {
+    const auto left =
+        out.post([&] { backend::copy_bytes(to.bytes().data(), leaving.const_data_ptr(), leaving.nbytes()); });
+    const auto arrived = in.post(
+        [&] { backend::copy_bytes(arriving.mutable_data_ptr(), from.bytes().data(), arriving.nbytes()); });
+    out.wait(left);
+    in.wait(arrived);
+  });
 }
 
 }  // namespace penstock::profile

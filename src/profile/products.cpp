@@ -4,6 +4,9 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
+#include "backend/device.h"
 #include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/matmul.h"
 #include "nn/stage_parameters.h"
@@ -12,20 +15,24 @@
 namespace penstock::profile {
 namespace {
 
-constexpr std::size_t kMatrices = 32;  // about those of five layers: their weights take turns
+// Matrices whose weights take turns: about those of five layers, of large ones a gigabyte.
+std::size_t matrices(std::int64_t bytes) {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>((1 << 30) / bytes, 3, 32));
+}
 
 // Drawn once: how fast kernels are does not depend on the numbers.
 at::Tensor numbers(std::int64_t rows, std::int64_t columns, at::ScalarType type) {
-  return at::randn({rows, columns}, at::kFloat).to(type);
+  return at::randn({rows, columns}, backend::on_device(at::kFloat)).to(type);
 }
 
 struct Weights {
   Ring<at::Tensor> weights, gradients;
 
   Weights(std::int64_t width, at::ScalarType type)
-      : weights(kMatrices, [drawn = numbers(width, width, type)] { return drawn.clone(); }),
-        gradients(kMatrices, [&] {
-          return at::zeros({width, width}, nn::kernels::accumulator_type(type));
+      : weights(matrices(width * width * at::elementSize(type)),
+                [drawn = numbers(width, width, type)] { return drawn.clone(); }),
+        gradients(weights.size(), [&] {
+          return at::zeros({width, width}, backend::on_device(nn::kernels::accumulator_type(type)));
         }) {}
 };
 
@@ -37,7 +44,7 @@ struct Activations {
                [drawn = numbers(tokens, width, type)] { return drawn.clone(); }),
         // Their memory is in use already, as in every step but the first.
         outputs(inputs.size(), [&] {
-          return at::zeros({tokens, width}, at::dtype(type));
+          return at::zeros({tokens, width}, backend::on_device(type));
         }) {}
 };
 

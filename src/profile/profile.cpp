@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "nn/memory/allocator.h"
+#include "backend/device.h"
+#include "backend/memory.h"
 #include "profile/attention.h"
 #include "profile/disk.h"
 #include "profile/links.h"
@@ -42,11 +43,13 @@ void measure_computation(Recorder& recorder, const Request& request, const Say& 
 }  // namespace
 
 Measurements measure_machine(comm::Communicator& world, const Request& request, const Say& say) {
-  nn::install_allocator();
-  nn::Ledger ledger;
-  const nn::LedgerScope counted(ledger);  // as in training, where all tensors are counted
+  backend::take_turn(world.rank());
+  backend::install_allocator();
+  backend::Ledger ledger;
+  const backend::LedgerScope counted(ledger);  // as in training, where all tensors are counted
   Recorder recorder(world, request.effort);
   Measurements measured{.sizes = request.sizes, .precision = request.precision};
+  measured.optimizer_work = request.optimizer_work;
   measure_computation(recorder, request, say, measured);
   recorder.take_again();
   measure_computation(
@@ -54,8 +57,10 @@ Measurements measure_machine(comm::Communicator& world, const Request& request, 
   say("messages between ranks");
   measured.message_seconds = measure_messages(recorder, request.sizes);
   say("copies within memory");
-  measured.copy_rate = measure_copy(recorder);
-  measured.memory_rate = 2 * measured.copy_rate;
+  const double copied = measure_copy(recorder, request.sizes);
+  measured.memory_rate = 2 * copied;
+  measured.copy_rate =
+      backend::compute_device().is_cpu() ? copied : measure_host_link(recorder, request.sizes);
   say("copies to and from disk");
   const DiskRates disk = measure_disk(recorder, request.disk_folder, request.open_unnamed);
   measured.disk_write_rate = disk.write;

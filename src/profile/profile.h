@@ -22,6 +22,7 @@ struct Request {
   // include.
   std::function<void()> optimizer;
   double optimizer_bytes = 0;
+  std::string optimizer_work;  // its parameters, in words
   // Forwards and backwards of a few layers.
   std::function<void()> layers;
 };

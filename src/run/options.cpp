@@ -133,9 +133,10 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
   table.push_back({section, "device", &options.device,
                    "What computes: cuda needs ./dev build --gpu (docs/gpu.md); auto takes the CPU.",
                    one_of({"auto", "cpu", "cuda"})});
-  table.push_back({section, "memory_check", &options.memory_check,
-                   "host: a run that needs more memory than this host has free does not start; off: it does.",
-                   one_of({"host", "off"})});
+  table.push_back(
+      {section, "memory_check", &options.memory_check,
+       "host: a run that needs more memory than this host or its card has free does not start; off: it does.",
+       one_of({"host", "off"})});
 }
 
 void describe_optimizer(TrainOptions& options, OptionTable& table) {

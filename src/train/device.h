@@ -6,8 +6,8 @@
 
 namespace penstock::train {
 
-// Throws InputError when the device of train.device is not what this program computes on or not there, or
-// when a card cannot do what the run asks for yet.
+// Throws InputError when train.device asks for another device than this program computes on, when the machine
+// has no card, or when the run asks for what train does not do on one.
 void require_device(const run::Run& run);
 
 }  // namespace penstock::train

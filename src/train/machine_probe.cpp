@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/machine_probe.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
 
 #include <vector>
 
+#include "backend/clock.h"
+#include "backend/device.h"
 #include "base/clock.h"
 #include "nn/kernel_setting.h"
 
@@ -22,26 +25,34 @@ run::Machine probe_machine(int threads) {
 }
 
 Flops measure_matmul_rate(model::Precision precision) {
-  constexpr std::int64_t least = 128, greatest = 1024;
+  constexpr std::int64_t least = 128;
   constexpr Seconds long_enough = 0.02, budget = 0.04;
+  const bool on_card = !backend::compute_device().is_cpu();
+  const std::int64_t greatest = on_card ? 8192 : 1024;
   const auto type = precision == model::Precision::BF16  ? at::kBFloat16
                     : precision == model::Precision::F32 ? at::kFloat
                                                          : at::kDouble;
-  // In memory returned to the system: tensors would leave cached blocks that a small model cannot use.
-  const auto bytes = static_cast<std::size_t>(greatest * greatest) * at::elementSize(type);
+  // On the CPU in memory returned to the system: tensors would leave cached blocks that a small model cannot
+  // use.
+  const auto bytes = on_card ? 0 : static_cast<std::size_t>(greatest * greatest) * at::elementSize(type);
   std::vector<std::byte> from(bytes), to(bytes);
+  const auto square = [&](std::vector<std::byte>& memory, std::int64_t size) {
+    if (on_card) return at::empty({size, size}, backend::on_device(type));
+    return at::from_blob(memory.data(), {size, size}, at::dtype(type));
+  };
   double best = 0;
   // A processor without instructions for the type takes seconds for the greatest product.
   Seconds taken = 0;
   for (std::int64_t size = least; size <= greatest && taken < long_enough; size *= 2) {
-    const at::Tensor a = at::from_blob(from.data(), {size, size}, at::dtype(type)).fill_(1);
-    at::Tensor product = at::from_blob(to.data(), {size, size}, at::dtype(type));
+    const at::Tensor a = square(from, size).fill_(1);
+    at::Tensor product = square(to, size);
     at::mm_out(product, a, a);  // the first call includes set-up
-    const Seconds began = steady_seconds();
+    backend::DeviceClock clock;
+    const Seconds began = clock.restart();
     do {
-      const Seconds start = steady_seconds();
+      clock.restart();
       at::mm_out(product, a, a);
-      taken = steady_seconds() - start;
+      taken = clock.seconds(backend::moment_now());
       best = std::max(best, 2.0 * static_cast<double>(size * size * size) / taken);
     } while (size == greatest && steady_seconds() - began < budget);
   }

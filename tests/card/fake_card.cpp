@@ -8,11 +8,19 @@
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/view_native.h>
-#include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "backend/account.h"
 #include "backend/device.h"
+#include "backend/device_memory.h"
+#include "backend/memory.h"
 
 namespace penstock::backend {
 
@@ -20,20 +28,54 @@ c10::Device compute_device() { return {c10::DeviceType::PrivateUse1, 0}; }
 
 void require_device() {}
 
+void take_turn(int) {}
+
+namespace {
+
+std::atomic<std::size_t> in_use{0};
+
+// PENSTOCK_FAKE_CARD_MIB, or as good as endless.
+std::size_t capacity() {
+  static const char* const mebibytes = std::getenv("PENSTOCK_FAKE_CARD_MIB");
+  static const std::size_t bytes = mebibytes ? std::stoul(mebibytes) << 20 : std::size_t{1} << 40;
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<Card> card() {
+  const auto total = static_cast<Bytes>(capacity());
+  return Card{"a card that is none", 1, total, total - static_cast<Bytes>(in_use.load())};
+}
+
 namespace {
 
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
-// Memory of the host's allocator, which accounts it, under the name of the card.
+BlockAccounts& accounts() {
+  static auto* const instance = new BlockAccounts;
+  return *instance;
+}
+
+void release(void* block) {
+  accounts().close(block);
+  in_use -= malloc_usable_size(block);
+  std::free(block);
+}
+
 class Memory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    c10::DataPtr host = c10::GetCPUAllocator()->allocate(bytes);
-    void* const data = host.get();
-    const c10::DeleterFnPtr deleter = host.get_deleter();
-    return {data, host.release_context(), deleter, compute_device()};
+    constexpr std::size_t kLine = 64;
+    TORCH_CHECK_WITH(OutOfMemoryError, in_use + bytes <= capacity(), "the fake card is full");
+    void* const block = bytes > 0 ? std::aligned_alloc(kLine, (bytes + kLine - 1) / kLine * kLine) : nullptr;
+    if (block) {
+      in_use += malloc_usable_size(block);
+      accounts().open(block, static_cast<Bytes>(bytes));
+    }
+    return {block, block, &release, compute_device()};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return c10::GetCPUAllocator()->raw_deleter(); }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     default_copy_data(to, from, bytes);
   }
@@ -43,6 +85,24 @@ Memory& memory() {
   static Memory instance;
   return instance;
 }
+
+// Work is done when it is issued, so no point is ahead of anyone.
+class FakeMemory final : public DeviceMemory {
+ public:
+  bool holds(const void* address) const override { return accounts().holds(address); }
+  Point point() override { return std::make_shared<int>(); }
+  void come_behind(const Point&) override {}
+  void wait_for(const Point&) override {}
+  void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void add(void* into, const void* from, std::size_t count, std::size_t element) override {
+    const auto type = element == sizeof(float) ? at::kFloat : at::kDouble;
+    const auto numbers = static_cast<std::int64_t>(count);
+    at::from_blob(into, {numbers}, type).add_(at::from_blob(const_cast<void*>(from), {numbers}, type));
+  }
+  std::shared_ptr<std::byte> host_room(std::size_t bytes) override {
+    return {new std::byte[bytes], std::default_delete<std::byte[]>()};
+  }
+};
 
 // The same memory as a tensor of the host.
 at::Tensor on_the_host(const at::Tensor& x) {
@@ -80,6 +140,18 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 }  // namespace
+
+void install_allocator() {
+  static FakeMemory memory;
+  use_device_memory(&memory);
+}
+
+void recount(const c10::Storage& storage, Category category) {
+  if (storage.nbytes() > 0) accounts().recount(storage.data(), category);
+}
+
+Bytes cached_bytes() { return 0; }
+std::int64_t mapped_blocks() { return 0; }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, all) {
   all.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>());

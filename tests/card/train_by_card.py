@@ -7,6 +7,7 @@ Usage: train_by_card.py PENSTOCK PENSTOCK-ON-FAKE-CARD
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -34,21 +35,34 @@ micro_batch = 2
 threads = 1
 checkpoint_every = 2
 """
+PAIR, DATA = ("--ranks", "2", "--parallel.pp", "2"), ("--ranks", "2", "--parallel.dp", "2")
+MOE = ("--model.experts", "4", "--model.experts_per_token", "2", "--moe.balance_coefficient", "0.01", "--moe.z_coefficient", "0.001")
+DOCUMENTS = ("--data.text", "", "--data.megatron", '["documents"]', "--data.mask", "documents", "--model.vocab", "259")
+OFFLOADED = ("f64", "--schedule.slices", "12", "--memory.offload", "1.0")
 CASES = [("f64",), ("f32",), ("bf16",), ("f64", "--memory.policy", "balanced"), ("bf16", "--memory.policy", "full"),
          ("f64", "--model.tied_embeddings", "true"), ("f64", "--numerics.tensor", "2"), ("f32", "--model.ffn", "100", "--data.seq_len", "91"),
          ("f64", "--schedule.name", "zb-h1", "--schedule.slices", "1"), ("f64", "--model.head_norms", "true"),
-         ("f64", "--ranks", "2", "--parallel.pp", "2"), ("bf16", "--ranks", "3", "--parallel.pp", "3", "--model.tied_embeddings", "true"),
-         ("f32", "--ranks", "2", "--parallel.pp", "2", "--schedule.name", "zb-v", "--schedule.slices", "1", "--model.layers", "4")]
-REFUSED = [(("--ranks", "2", "--parallel.dp", "2"), "parallel.dp = 2"), (("--ranks", "2", "--parallel.tp", "2"), "parallel.tp = 2"),
-           (("--ranks", "2", "--parallel.cp", "2", "--parallel.cp_mode", "gather"), "parallel.cp = 2"), (("--schedule.slices", "0"), "speeds of a card"),
-           (("--ranks", "2", "--parallel.pp", "2", "--schedule.vocabulary_parallel", "true"), "schedule.vocabulary_parallel = true"),
-           (("--ranks", "2", "--parallel.pp", "2", "--schedule.exchange", "paired", "--model.layers", "4"), "schedule.exchange"), (("--model.experts", "4"), "model.experts = 4"),
-           (("--memory.offload", "1.0"), "memory.offload above 0"), (("--train.device", "cpu"), "start penstock")]
+         ("f64", *PAIR), ("bf16", "--ranks", "3", "--parallel.pp", "3", "--model.tied_embeddings", "true"),
+         ("f32", *PAIR, "--schedule.name", "zb-v", "--schedule.slices", "1", "--model.layers", "4"),
+         # records leave for the host's memory
+         OFFLOADED, ("bf16", *PAIR, "--memory.offload", "0.4", "--memory.policy", "balanced"),
+         # every axis of the mesh
+         ("f64", *DATA), ("f32", *DATA, "--parallel.shard", "weights"), ("bf16", *DATA, "--parallel.shard", "off"),
+         ("f64", "--ranks", "2", "--parallel.tp", "2"), ("bf16", "--ranks", "4", "--parallel.tp", "2", "--parallel.pp", "2", "--model.tied_embeddings", "true"),
+         *[("f64", "--ranks", "2", "--parallel.cp", "2", "--parallel.cp_mode", mode) for mode in ("gather", "query", "heads")],
+         # the output layer and attention shared out over a pipeline
+         ("f64", *PAIR, "--schedule.vocabulary_parallel", "true"), ("bf16", *PAIR, "--schedule.vocabulary_parallel", "true", "--model.tied_embeddings", "true"),
+         ("f64", *PAIR, "--schedule.exchange", "paired", "--schedule.slices", "6", "--model.layers", "4"),
+         # experts and documents
+         ("f64", *MOE), ("f32", *MOE, "--moe.shared_experts", "1"), ("bf16", *DATA, *MOE, "--parallel.ep", "2"),
+         ("f64", *DOCUMENTS), ("bf16", *PAIR, *DOCUMENTS, "--data.packing", "best_fit"),
+         ("f64", *PAIR, *DOCUMENTS, "--schedule.exchange", "paired", "--schedule.slices", "6", "--model.layers", "4")]
+REFUSED = [(("--memory.offload", "1.0", "--memory.offload_to", "disk"), "memory.offload_to"), (("--train.device", "cpu"), "start penstock")]
 
 
-def train(program, folder, *words):
+def train(program, folder, *words, **environment):
     return subprocess.run([program, "train", "run.toml", *words], cwd=folder, capture_output=True, text=True,
-                          env=dict(os.environ, PENSTOCK_PROGRESS=""))
+                          env=dict(os.environ, PENSTOCK_PROGRESS="", **environment))
 
 
 def steps(folder):
@@ -66,9 +80,45 @@ def difference(one, other):
     return max(abs(a[key] - b[key]) / abs(a[key]) for a, b in zip(one, other) for key in ("loss", "grad_norm"))
 
 
+def write_documents(prefix):
+    """200 documents of 5 to 160 bytes, in the form of Megatron."""
+    lengths = [5 + 31 * number % 156 for number in range(200)]
+    tokens = [7 * place * place % 251 for length in lengths for place in range(length)]
+    prefix.with_suffix(".bin").write_bytes(struct.pack(f"<{len(tokens)}H", *tokens))
+    begins = [2 * sum(lengths[:number]) for number in range(len(lengths))]
+    prefix.with_suffix(".idx").write_bytes(
+        b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, 8, len(lengths), len(lengths) + 1) + struct.pack(f"<{len(lengths)}i", *lengths)
+        + struct.pack(f"<{len(lengths)}q", *begins) + struct.pack(f"<{len(lengths) + 1}q", *range(len(lengths) + 1)))
+
+
 def write_run(folder):
+    write_documents(folder / "documents")
     text = pathlib.Path(__file__).parents[2] / "docs" / "options.md"
     (folder / "run.toml").write_text(RUN.replace("TEXT", str(text)))
+
+
+def activations(folder):
+    """The peak of each device's saved activations."""
+    return [device["measured_bytes"]["activations"] for device in json.loads((folder / "summary.json").read_text())["devices"]]
+
+
+def check_memory(card, folder):
+    """What does not fit is refused beforehand, or ends with what the rank holds of the card."""
+    for words, code, named in [((), 1, "of its memory"), (("--train.memory_check", "off"), 3, "out of the card's memory: this rank holds")]:
+        done = train(card, folder, "--output.dir", "full", *words, PENSTOCK_FAKE_CARD_MIB="3")
+        assert done.returncode == code and named in done.stderr and 'memory.policy = "full" would fit' in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def check_profile(card, folder):
+    """The speeds of a card are measured, in the form that plan and simulate read."""
+    done = subprocess.run([card, "profile", "--device", "cuda", "--quick", "--budget", "0", "--precision", "f32", "--out", "card.toml"],
+                          cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    text = (folder / "card.toml").read_text()
+    assert "this card's, over the ranks" in text and "to pinned memory and one back at once" in text, text
+    done = subprocess.run([card, "simulate", "run.toml", "--train.precision", "f32", "--hardware", "card.toml", "--json"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout)["makespan_s"] > 0, done.stderr
 
 
 def main(processor, card, tolerance=TOLERANCE):
@@ -82,6 +132,10 @@ def main(processor, card, tolerance=TOLERANCE):
             off = difference(by_processor, by_card)
             print(f"{' '.join(words):70} {off:.1e}")
             assert off <= tolerance[precision], f"more than {tolerance[precision]}"
+            if "--model.experts" not in words:  # whose scores are the host's
+                assert activations(folder / f"card-{number}") == activations(folder / f"processor-{number}")
+        plain, offloaded = (activations(folder / f"card-{CASES.index(case)}")[0] for case in (("f64",), OFFLOADED))
+        assert offloaded < 0.5 * plain, (offloaded, plain)
         # The first two steps by the one, the others by the other.
         for number, programs in enumerate([(processor, card), (card, processor)]):
             out, words = f"both-{number}", ["--train.precision", "f64"]
@@ -95,6 +149,9 @@ def main(processor, card, tolerance=TOLERANCE):
             done = train(card, folder, "--output.dir", "refused", *words)
             assert done.returncode == 2 and named in done.stderr, f"{words}: exit {done.returncode}, {done.stderr}"
             assert not (folder / "refused").exists()
+        if os.path.basename(card) == "penstock-on-fake-card":
+            check_memory(card, folder)
+            check_profile(card, folder)
 
 
 if __name__ == "__main__":

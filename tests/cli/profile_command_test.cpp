@@ -33,14 +33,17 @@ TEST(HostMemory, ACGroupThatAllowsLessThanTheHostHasCounts) {
 }
 
 TEST(Profile, CountsTheBytesOfALayersElementwiseWorkAsThePlannerDoes) {
-  const model::Shape shape{.hidden = profile::kElementwiseHidden,
-                           .ffn = profile::kElementwiseFfn,
-                           .heads = profile::kElementwiseHeads,
-                           .kv_heads = profile::kElementwiseHeads};
-  const auto forward = sim::forward_traffic(sim::kPenstock, shape, sim::Family::Llama);
-  const auto backward = sim::backward_traffic(sim::kPenstock, shape, sim::Family::Llama);
-  EXPECT_DOUBLE_EQ(profile::forward_bytes(model::Precision::BF16), forward.hidden + forward.split);
-  EXPECT_DOUBLE_EQ(profile::backward_bytes(model::Precision::BF16), backward.hidden + backward.split);
+  for (const profile::Sizes& sizes : {profile::Sizes{}, profile::large_sizes()}) {
+    const model::Shape shape{.hidden = sizes.elementwise_hidden,
+                             .ffn = sizes.elementwise_ffn,
+                             .heads = sizes.elementwise_heads,
+                             .kv_heads = sizes.elementwise_heads};
+    const auto forward = sim::forward_traffic(sim::kPenstock, shape, sim::Family::Llama);
+    const auto backward = sim::backward_traffic(sim::kPenstock, shape, sim::Family::Llama);
+    EXPECT_DOUBLE_EQ(profile::forward_bytes(model::Precision::BF16, sizes), forward.hidden + forward.split);
+    EXPECT_DOUBLE_EQ(profile::backward_bytes(model::Precision::BF16, sizes),
+                     backward.hidden + backward.split);
+  }
 }
 
 // Ranks as threads and as processes write files that the planner reads, with a comment behind every figure.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/call_limit.h"
+#include "comm/ending/call_limit.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -7,8 +7,8 @@
 
 #include <cmath>
 
+#include "backend/memory.h"
 #include "nn/kernel_setting.h"
-#include "nn/memory/allocator.h"
 #include "nn/plain_pipeline.h"
 
 namespace penstock::testing {
@@ -67,7 +67,7 @@ class Watched {
   static at::Tensor message(const at::Tensor& sent) {
     if (!sent.defined()) return sent;
     at::Tensor received = sent.clone();
-    nn::recount(received, nn::Category::Transfers);
+    backend::recount(received, model::Category::Transfers);
     return received;
   }
 
@@ -103,13 +103,14 @@ class Watched {
   template <class Work>
   void compare(ActionKind kind, std::size_t stage, std::size_t slice, Bytes used_up, Work&& work) {
     ledger_.reset_peaks();
-    const Bytes temporaries = ledger_.live(nn::Category::Transient), total = ledger_.live_total() - used_up;
+    const Bytes temporaries = ledger_.live(model::Category::Transient),
+                total = ledger_.live_total() - used_up;
     work();
     const auto predicted = action_memory(size(stage, slice), nn::kernel_setting(setting_.precision, 1), kind);
     const std::string what = policy_text(setting_.keep) + ", action " +
                              std::to_string(static_cast<int>(kind)) + ", stage " + std::to_string(stage) +
                              ", slice " + std::to_string(slice);
-    expect_close(predicted.temporary, ledger_.peak(nn::Category::Transient) - temporaries,
+    expect_close(predicted.temporary, ledger_.peak(model::Category::Transient) - temporaries,
                  what + ", temporaries");
     expect_close(predicted.growth, ledger_.peak_total() - total, what + ", growth");
   }
@@ -141,8 +142,8 @@ class Watched {
   Setting setting_;
   model::Shape shape_;
   std::int64_t tokens_ = 0;
-  nn::Ledger ledger_;
-  nn::LedgerScope scope_;
+  backend::Ledger ledger_;
+  backend::LedgerScope scope_;
   std::vector<nn::Stage> stages_;
   reference::MicroBatch batch_;
 };
@@ -150,7 +151,7 @@ class Watched {
 class ActionMemory : public ::testing::Test {
  protected:
   void SetUp() override {
-    nn::install_allocator();
+    backend::install_allocator();
     at::set_num_threads(1);
   }
 };

@@ -85,7 +85,7 @@ inline double forward_all(std::vector<nn::Stage>& stages, const reference::Micro
                                          .targets = batch.targets.narrow(1, position, length),
                                          .loss_scale = loss_scale});
       hidden = output.hidden;
-      loss += output.loss_sum;
+      loss += output.loss_sum.value();
     }
     position += length;
   }

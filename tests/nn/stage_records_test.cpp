@@ -2,7 +2,7 @@
 // What stages keep, for how long, what they refuse, and their parameters.
 #include <gtest/gtest.h>
 
-#include "nn/memory/allocator.h"
+#include "backend/memory.h"
 #include "nn/plain_pipeline.h"
 #include "nn/tensor_checks.h"
 
@@ -52,18 +52,18 @@ TEST(StageRecords, HoldExactlyTheBytesOfTheTableUntilTheyAreUsed) {
 }
 
 TEST(StageRecords, AreAllThatTheLedgerCountsAsKept) {
-  nn::install_allocator();
+  backend::install_allocator();
   for (const Precision precision : kAll) {
-    nn::Ledger ledger;
-    const nn::LedgerScope scope(ledger);
+    backend::Ledger ledger;
+    const backend::LedgerScope scope(ledger);
     auto stages = make_stages(shape(), precision, 1, 7);
     const auto batch = random_batch(shape(), 2, 7, 1);
     const auto expect_equal = [&] {
       const auto saved = stages[0].saved_bytes();
-      EXPECT_EQ(ledger.live(nn::Category::Activations), saved.activations);
-      EXPECT_EQ(ledger.live(nn::Category::WeightRecords), saved.weight_records);
-      EXPECT_EQ(ledger.live(nn::Category::KvGradients), saved.kv_gradients);
-      EXPECT_EQ(ledger.live(nn::Category::Logits), saved.logits);
+      EXPECT_EQ(ledger.live(model::Category::Activations), saved.activations);
+      EXPECT_EQ(ledger.live(model::Category::WeightRecords), saved.weight_records);
+      EXPECT_EQ(ledger.live(model::Category::KvGradients), saved.kv_gradients);
+      EXPECT_EQ(ledger.live(model::Category::Logits), saved.logits);
     };
     forward_all(stages, batch, 0, {4, 3}, 1.0);
     expect_equal();
@@ -74,9 +74,9 @@ TEST(StageRecords, AreAllThatTheLedgerCountsAsKept) {
     expect_equal();
     const Bytes parameters = model::total_parameters(shape());
     const Bytes tables = 7 * shape().head_dim() * model::accumulator_size(precision);  // of the rotation
-    EXPECT_EQ(ledger.live(nn::Category::Weights), parameters * model::element_size(precision) + tables);
-    EXPECT_EQ(ledger.live(nn::Category::Gradients), parameters * model::accumulator_size(precision));
-    EXPECT_EQ(ledger.live(nn::Category::Optimizer), precision == Precision::BF16 ? parameters * 4 : 0);
+    EXPECT_EQ(ledger.live(model::Category::Weights), parameters * model::element_size(precision) + tables);
+    EXPECT_EQ(ledger.live(model::Category::Gradients), parameters * model::accumulator_size(precision));
+    EXPECT_EQ(ledger.live(model::Category::Optimizer), precision == Precision::BF16 ? parameters * 4 : 0);
   }
 }
 
@@ -91,8 +91,8 @@ nn::ForwardInput slice_of(const reference::MicroBatch& batch, int slice, std::in
 TEST(StageEvaluation, HasTheTrainingLossFormsNoGradientsAndForgets) {
   auto stages = make_stages(shape(), Precision::F64, 1, 7);
   const auto batch = random_batch(shape(), 2, 7, 1);
-  const double loss = stages[0].evaluate(slice_of(batch, 0, 0, 4)).loss_sum +
-                      stages[0].evaluate(slice_of(batch, 1, 4, 3)).loss_sum;
+  const double loss = stages[0].evaluate(slice_of(batch, 0, 0, 4)).loss_sum.value() +
+                      stages[0].evaluate(slice_of(batch, 1, 4, 3)).loss_sum.value();
   for (const nn::Parameter& parameter : stages[0].parameters()) {
     EXPECT_EQ(parameter.gradient.abs().max().item<double>(), 0) << parameter.name;
   }

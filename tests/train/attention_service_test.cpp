@@ -6,8 +6,8 @@
 
 #include <ATen/Parallel.h>
 
+#include "backend/memory.h"
 #include "nn/kernels/cpu/element.h"
-#include "nn/memory/allocator.h"
 #include "nn/tensor_checks.h"
 #include "train/machine_probe.h"
 
@@ -45,18 +45,18 @@ Bytes peak_of(const Case& size, bool backward) {
     parts.push_back({{drawn({size.sequences, size.kv_heads, keys, kHeadDim}, type),
                       drawn({size.sequences, keys, size.kv_heads, kHeadDim}, type).transpose(1, 2)}});
   }
-  nn::Ledger ledger;
-  const nn::LedgerScope scope(ledger);
+  backend::Ledger ledger;
+  const backend::LedgerScope scope(ledger);
   if (backward) {
     nn::attend_to_backward(grad_output, query, {output, log_sum_exp}, parts);
   } else {
     nn::attend_to(query, parts);
   }
-  return ledger.peak(nn::Category::Transient);
+  return ledger.peak(model::Category::Transient);
 }
 
 TEST(AttentionService, HoldsNoMoreThanIsPredicted) {
-  nn::install_allocator();
+  backend::install_allocator();
   at::set_num_threads(1);
   const run::Machine machine = train::probe_machine(1);
   for (const auto precision : {model::Precision::F64, model::Precision::F32, model::Precision::BF16}) {

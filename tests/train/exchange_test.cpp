@@ -172,13 +172,13 @@ void expect_within_predicted_buffers(run::Options options) {
     Buffering buffering(world);
     train::Trainer trainer(run, buffering);
     trainer.step(1, tokens_of(drawn_batches(run, 1)));
-    const nn::Ledger& ledger = trainer.ledger();
+    const backend::Ledger& ledger = trainer.ledger();
     for (const auto category :
-         {nn::Category::Transfers, nn::Category::KvGradients, nn::Category::Activations})
-      EXPECT_EQ(ledger.live(category), 0) << nn::name_of(category);
+         {model::Category::Transfers, model::Category::KvGradients, model::Category::Activations})
+      EXPECT_EQ(ledger.live(category), 0) << model::name_of(category);
     const auto& predicted = run.predicted[world.rank()];
-    EXPECT_LE(ledger.peak(nn::Category::Transfers), predicted.transfers) << world.rank();
-    EXPECT_LE(ledger.peak(nn::Category::Transient), predicted.transient) << world.rank();
+    EXPECT_LE(ledger.peak(model::Category::Transfers), predicted.transfers) << world.rank();
+    EXPECT_LE(ledger.peak(model::Category::Transient), predicted.transient) << world.rank();
     EXPECT_LE(ledger.peak_total(), predicted.total()) << world.rank();
   });
 }

@@ -5,21 +5,21 @@
 
 #include <set>
 
-#include "nn/memory/allocator.h"
+#include "backend/memory.h"
 #include "schedule/generators/generator.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
 namespace {
 
-using nn::Category;
+using model::Category;
 
 constexpr Category kOfAStep[] = {Category::Activations, Category::WeightRecords, Category::KvGradients,
                                  Category::Logits, Category::Transfers};
 
 void expect_nothing_kept(train::Trainer& trainer) {
   for (const Category category : kOfAStep) {
-    EXPECT_EQ(trainer.ledger().live(category), 0) << nn::name_of(category);
+    EXPECT_EQ(trainer.ledger().live(category), 0) << model::name_of(category);
   }
   for (auto& [number, stage] : trainer.stages()) {
     const auto saved = stage.saved_bytes();
@@ -28,7 +28,7 @@ void expect_nothing_kept(train::Trainer& trainer) {
 }
 
 void expect_predicted_peaks(train::Trainer& trainer, const run::Run& run, int device) {
-  const nn::Ledger& ledger = trainer.ledger();
+  const backend::Ledger& ledger = trainer.ledger();
   const model::DeviceMemory& predicted = run.predicted[device];
   EXPECT_EQ(ledger.peak(Category::Activations), predicted.activations);
   EXPECT_EQ(ledger.peak(Category::Logits), predicted.logits);
@@ -97,10 +97,10 @@ TEST(MemoryOfASchedule, IsReusedFromStepToStep) {
       train::Trainer trainer(run, world);
       const auto tokens = tokens_of(drawn_batches(run, 1));
       for (std::int64_t step = 1; step <= 2; ++step) trainer.step(step, tokens);
-      const std::int64_t before = nn::mapped_blocks();
+      const std::int64_t before = backend::mapped_blocks();
       EXPECT_GT(before, 0);
       for (std::int64_t step = 3; step <= 5; ++step) trainer.step(step, tokens);
-      EXPECT_EQ(nn::mapped_blocks(), before) << precision;
+      EXPECT_EQ(backend::mapped_blocks(), before) << precision;
     });
   }
 }

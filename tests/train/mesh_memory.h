@@ -10,20 +10,20 @@
 #include <sstream>
 #include <vector>
 
-#include "nn/memory/ledger.h"
+#include "backend/ledger.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
 
 // Peaks of one pipeline device: of each category, and of the sum.
 struct MeasuredPeaks {
-  std::array<Bytes, nn::kCategories> of{};
+  std::array<Bytes, backend::kCategories> of{};
   Bytes total = 0;
 
-  Bytes operator[](nn::Category category) const { return of[static_cast<std::size_t>(category)]; }
-  void add(const nn::Ledger& ledger) {
+  Bytes operator[](model::Category category) const { return of[static_cast<std::size_t>(category)]; }
+  void add(const backend::Ledger& ledger) {
     for (std::size_t i = 0; i < of.size(); ++i)
-      of[i] = std::max(of[i], ledger.peak(static_cast<nn::Category>(i)));
+      of[i] = std::max(of[i], ledger.peak(static_cast<model::Category>(i)));
     total = std::max(total, ledger.peak_total());
   }
 };
@@ -53,7 +53,7 @@ inline MeasuredMemory memory_of_steps(const run::Run& run) {
 // `transient`: how far that category may be off, of what is measured.
 inline void expect_predicted(const model::DeviceMemory& predicted, const MeasuredPeaks& measured,
                              double transient) {
-  using nn::Category;
+  using model::Category;
   EXPECT_EQ(predicted.weights, measured[Category::Weights]);
   EXPECT_EQ(predicted.gradients, measured[Category::Gradients]);
   EXPECT_EQ(predicted.optimizer, measured[Category::Optimizer]);
@@ -76,8 +76,8 @@ inline void expect_predicted(const run::Run& run) {
   for (std::size_t device = 0; device < memory.greatest.size(); ++device) {
     SCOPED_TRACE("device " + std::to_string(device));
     expect_predicted(run.predicted[device], memory.greatest[device], 0.05);
-    EXPECT_EQ(memory.first[device][nn::Category::Activations],
-              memory.greatest[device][nn::Category::Activations]);
+    EXPECT_EQ(memory.first[device][model::Category::Activations],
+              memory.greatest[device][model::Category::Activations]);
   }
 }
 

@@ -15,7 +15,7 @@
 namespace penstock::testing {
 namespace {
 
-using nn::Category;
+using model::Category;
 
 void expect_same_run(const Trained& got, const Trained& wanted) {
   EXPECT_EQ(got.losses, wanted.losses);

@@ -12,7 +12,7 @@
 namespace penstock::testing {
 namespace {
 
-using nn::Category;
+using model::Category;
 
 constexpr const char* kPolicies[] = {"none", "balanced", "balanced+fc1", "full"};
 
@@ -142,7 +142,7 @@ TEST(PredictedMemory, IsExactForWhatIsSavedAndWithinTwoPercentInAllOverAGridOfRu
         on_ranks(run, [&](comm::Communicator& world) {
           train::Trainer trainer(run, world);
           trainer.step(1, tokens_of(drawn_batches(run, 1)));
-          const nn::Ledger& ledger = trainer.ledger();
+          const backend::Ledger& ledger = trainer.ledger();
           const auto& predicted = run.predicted[world.rank()];
           EXPECT_EQ(predicted.weights, ledger.peak(Category::Weights));
           EXPECT_EQ(predicted.gradients, ledger.peak(Category::Gradients));

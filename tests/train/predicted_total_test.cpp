@@ -3,7 +3,7 @@
 // what waits between stages, on one device or between two, and what an evaluation takes.
 #include <gtest/gtest.h>
 
-#include "nn/memory/ledger.h"
+#include "backend/ledger.h"
 #include "train/small_run.h"
 
 namespace penstock::testing {
@@ -74,7 +74,7 @@ TEST(PredictedTotal, IsNotExceededByAnEvaluationOnUnequalStages) {
       trainer.evaluate(tokens);
       const Bytes message = 512 / slices * 128 * 2;
       // Those of two groups of a slice for each device, and what is about to be received.
-      EXPECT_LE(trainer.ledger().peak(nn::Category::Transfers), (2 * 2 + 2) * message) << slices;
+      EXPECT_LE(trainer.ledger().peak(model::Category::Transfers), (2 * 2 + 2) * message) << slices;
       trainer.step(1, tokens);
       trainer.evaluate(tokens);
       const model::DeviceMemory& predicted = run.predicted[world.rank()];

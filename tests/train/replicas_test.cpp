@@ -3,7 +3,7 @@
 // states; and the memory that was predicted.
 #include <gtest/gtest.h>
 
-#include "nn/memory/allocator.h"
+#include "backend/memory.h"
 #include "nn/tensor_checks.h"
 #include "run/held_parameters.h"
 #include "run/replicas.h"
@@ -191,7 +191,7 @@ TEST(ReplicaMemory, OfStatesIsAShareOfThem) {
           all += 12 * entry.parameter->elements();
           ++tensors;
         }
-        const Bytes held = trainer.ledger().live(nn::Category::Optimizer);
+        const Bytes held = trainer.ledger().live(model::Category::Optimizer);
         EXPECT_LE(held, all / replicas + tensors * 12 * mesh::kShareUnit);
       });
     }
@@ -227,12 +227,12 @@ TEST(ReplicaMemory, OfPassingWeightsUnderBreadthFirstIsThatOfTwoStages) {
       return most;
     };
     ASSERT_EQ(weights.size(), 4u);
-    const nn::Ledger& ledger = trainer.ledger();
-    EXPECT_EQ(ledger.peak(nn::Category::Weights), neighbours(weights) + tables);
-    EXPECT_EQ(ledger.peak(nn::Category::Gradients), neighbours(gradients) + shares);
+    const backend::Ledger& ledger = trainer.ledger();
+    EXPECT_EQ(ledger.peak(model::Category::Weights), neighbours(weights) + tables);
+    EXPECT_EQ(ledger.peak(model::Category::Gradients), neighbours(gradients) + shares);
     if (world.rank() % 2 != 0) return;  // the first replica has the longer shares
-    EXPECT_EQ(ledger.peak(nn::Category::Weights), run.predicted[device].weights);
-    EXPECT_EQ(ledger.peak(nn::Category::Gradients), run.predicted[device].gradients);
+    EXPECT_EQ(ledger.peak(model::Category::Weights), run.predicted[device].weights);
+    EXPECT_EQ(ledger.peak(model::Category::Gradients), run.predicted[device].gradients);
   });
 }
 
@@ -250,11 +250,11 @@ TEST(ReplicaMemory, IsPredictedByCategoryAndInTotal) {
             step_on_drawn_tokens(run, trainer, world.rank(), step);
           if (world.rank() % 2 != 0) return;
           const model::DeviceMemory& predicted = run.predicted[trainer.pipeline()->rank()];
-          const nn::Ledger& measured = trainer.ledger();
-          EXPECT_EQ(measured.peak(nn::Category::Weights), predicted.weights);
-          EXPECT_EQ(measured.peak(nn::Category::Gradients), predicted.gradients);
-          EXPECT_EQ(measured.peak(nn::Category::Optimizer), predicted.optimizer);
-          EXPECT_EQ(measured.peak(nn::Category::Activations), predicted.activations);
+          const backend::Ledger& measured = trainer.ledger();
+          EXPECT_EQ(measured.peak(model::Category::Weights), predicted.weights);
+          EXPECT_EQ(measured.peak(model::Category::Gradients), predicted.gradients);
+          EXPECT_EQ(measured.peak(model::Category::Optimizer), predicted.optimizer);
+          EXPECT_EQ(measured.peak(model::Category::Activations), predicted.activations);
           const auto total = static_cast<double>(measured.peak_total());
           EXPECT_NEAR(static_cast<double>(predicted.total()), total, 0.02 * total);
         });

@@ -12,7 +12,7 @@
 namespace penstock::testing {
 namespace {
 
-using nn::Category;
+using model::Category;
 
 struct Size {
   int p, m, n, v = 1, group = 0;

@@ -11,7 +11,7 @@
 namespace penstock::testing {
 namespace {
 
-using nn::Category;
+using model::Category;
 
 struct Case {
   int devices, slices, chunks;
@@ -58,7 +58,7 @@ void expect_predicted(const run::Run& run) {
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
     trainer.step(1, tokens_of(drawn_batches(run, 1)));
-    const nn::Ledger& ledger = trainer.ledger();
+    const backend::Ledger& ledger = trainer.ledger();
     const auto& predicted = run.predicted[world.rank()];
     SCOPED_TRACE("device " + std::to_string(world.rank()));
     EXPECT_EQ(predicted.weights, ledger.peak(Category::Weights));

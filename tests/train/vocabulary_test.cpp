@@ -151,9 +151,9 @@ void expect_same_evaluation(int devices, int slices, int chunks) {
       train::Trainer trainer(run, world);
       const double loss = trainer.evaluate(tokens_of(drawn_batches(run, 5)));
       if (world.rank() == 0) losses[sharded] = loss;
-      EXPECT_EQ(trainer.ledger().live(nn::Category::Activations), 0);
-      EXPECT_EQ(trainer.ledger().live(nn::Category::Transfers), 0);
-      EXPECT_EQ(trainer.ledger().live(nn::Category::Logits), 0);
+      EXPECT_EQ(trainer.ledger().live(model::Category::Activations), 0);
+      EXPECT_EQ(trainer.ledger().live(model::Category::Transfers), 0);
+      EXPECT_EQ(trainer.ledger().live(model::Category::Logits), 0);
     });
   }
   EXPECT_NEAR(losses[true], losses[false], 1e-10 * losses[false]);

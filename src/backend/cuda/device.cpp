@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/device.h"
 
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
 #include <string>
@@ -21,6 +23,28 @@ void require_device() {
   if (code == cudaSuccess && count > 0) return;
   const std::string reason = code == cudaSuccess ? "none is visible" : cudaGetErrorString(code);
   throw InputError("train.device = \"cuda\": no CUDA device (" + reason + "); use \"cpu\"");
+}
+
+std::optional<Card> card() {
+  Card card;
+  std::size_t free = 0, total = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  C10_CUDA_CHECK(cudaGetDeviceCount(&card.cards));
+  cudaDeviceProp properties{};
+  C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, compute_device().index()));
+  card.name = properties.name;
+  card.total = static_cast<Bytes>(total);
+  card.free = static_cast<Bytes>(free);
+  return card;
+}
+
+// The default stream waits for those of other threads.
+void take_turn(int rank) {
+  int cards = 1;
+  C10_CUDA_CHECK(cudaGetDeviceCount(&cards));
+  const auto mine = static_cast<c10::DeviceIndex>(rank % cards);
+  C10_CUDA_CHECK(cudaSetDevice(mine));
+  c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, mine));
 }
 
 }  // namespace penstock::backend

@@ -23,6 +23,7 @@ void add_profile_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--name", flags->name, "what the file calls the machine; default this-machine");
   command->add_option("--precision", flags->precision,
                       "bf16 or f32, what will be trained in; default: bf16 where the processor has it");
+  command->add_option("--device", flags->device, "cpu or cuda, what will be trained on; default cpu");
   command->add_flag("--quick", flags->quick,
                     "in less than a minute: fewer repeats, products in the one precision");
   command->add_option("--budget", flags->budget,

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "backend/device.h"
+#include "backend/memory.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/file_system.h"
@@ -21,15 +23,29 @@
 #include "run/hardware_file.h"
 #include "sim/costs/layer_cost.h"
 #include "train/machine.h"
+#include "train/machine_probe.h"
 #include "train/step/optimizer.h"
 
 namespace penstock::cli {
 namespace {
 
+constexpr Flops kFast = 5e12;  // a device whose products are faster has large ones
+
+// The layers on which a device's optimizer and the gaps between its kernels are measured.
+model::Shape of_optimizer(bool large) {
+  if (large) return {.layers = 2, .hidden = 4096, .ffn = 14336, .heads = 32, .kv_heads = 32, .vocab = 259};
+  return {.layers = 4, .hidden = 512, .ffn = 1376, .heads = 8, .kv_heads = 8, .vocab = 259};
+}
+model::Shape of_layers(bool large) {
+  if (large) return {.layers = 4, .hidden = 2048, .ffn = 5632, .heads = 16, .kv_heads = 16, .vocab = 259};
+  return {.layers = 4, .hidden = 256, .ffn = 704, .heads = 4, .kv_heads = 4, .vocab = 259};
+}
+
 // A few layers and their optimizer: measures the last op of a training step.
 class OptimizerWork {
  public:
-  explicit OptimizerWork(model::Precision precision) : stage_(options(precision)) {
+  OptimizerWork(model::Precision precision, const model::Shape& shape)
+      : width_(std::to_string(shape.hidden)), stage_(options(precision, shape)) {
     std::vector<nn::Parameter*> parameters;
     for (nn::Parameter& parameter : stage_.parameters()) {
       parameters.push_back(&parameter);
@@ -47,16 +63,20 @@ class OptimizerWork {
   double bytes() const {
     return numbers_ * (sim::kPenstock.gradient_passes + sim::kPenstock.optimizer_bytes);
   }
+  std::string words() const {
+    return number(numbers_ / 1e6, 1) + " M parameters in matrices of " + width_ + " x " + width_;
+  }
 
  private:
-  static nn::StageOptions options(model::Precision precision) {
+  static nn::StageOptions options(model::Precision precision, const model::Shape& shape) {
     nn::StageOptions options;
-    options.shape = {.layers = 4, .hidden = 512, .ffn = 1376, .heads = 8, .kv_heads = 8, .vocab = 259};
-    options.layers = {.first = 0, .count = 4};
+    options.shape = shape;
+    options.layers = {.first = 0, .count = options.shape.layers};
     options.first = options.last = false;
     options.precision = precision;
     return options;
   }
+  std::string width_;
   nn::Stage stage_;
   std::unique_ptr<train::Optimizer> optimizer_;
   double numbers_ = 0;
@@ -65,9 +85,11 @@ class OptimizerWork {
 // Forwards and backwards of a few layers on two slices, and what the cost model has for them.
 class LayersWork {
  public:
-  explicit LayersWork(model::Precision precision) : stage_(options(precision)) {
+  LayersWork(model::Precision precision, const model::Shape& shape, Tokens tokens)
+      : shape_(shape), tokens_(tokens), stage_(options(precision)) {
     const auto made = [&] {
-      return at::randn({kTokens, shape().hidden}, at::kFloat).to(nn::compute_type(precision));
+      return at::randn({tokens, shape.hidden}, backend::on_device(at::kFloat))
+          .to(nn::compute_type(precision));
     };
     hidden_ = made();
     gradient_ = made();
@@ -76,7 +98,7 @@ class LayersWork {
   void operator()() {
     for (int slice = 0; slice < kSlices; ++slice) {
       stage_.forward({.key = {0, slice},
-                      .place = {1, kTokens, slice * kTokens},
+                      .place = {1, tokens_, slice * tokens_},
                       .last_slice = slice + 1 == kSlices,
                       .hidden = hidden_});
     }
@@ -84,51 +106,49 @@ class LayersWork {
   }
 
   // Between two kernels, given the seconds of one call.
-  static Seconds gap(const sim::Hardware& without_gap, Seconds measured) {
-    const model::Shape layer = shape();
+  Seconds gap(const sim::Hardware& without_gap, Seconds measured) const {
     const mesh::Mesh alone;
     Seconds predicted = 0;
     for (int slice = 0; slice < kSlices; ++slice) {
-      const sim::LayerCost cost = sim::layer_cost({.shape = layer,
+      const sim::LayerCost cost = sim::layer_cost({.shape = shape_,
                                                    .mesh = alone,
                                                    .keep = model::keep_of(model::Policy::None),
-                                                   .tokens = kTokens,
-                                                   .own = kTokens,
+                                                   .tokens = tokens_,
+                                                   .own = tokens_,
                                                    .earlier = static_cast<double>(slice),
-                                                   .sequence = kSlices * kTokens,
+                                                   .sequence = kSlices * tokens_,
                                                    .sliced = true},
                                                   without_gap, sim::kPenstock);
-      predicted += kLayers * (cost.forward.total() + cost.backward.total());
+      predicted += static_cast<double>(shape_.layers) * (cost.forward.total() + cost.backward.total());
     }
-    const int kernels =
-        kLayers * kSlices *
+    const std::int64_t kernels =
+        shape_.layers * kSlices *
         (sim::forward_kernels(sim::Family::Llama) + sim::backward_kernels(sim::Family::Llama));
-    return std::max(0.0, measured - predicted) / kernels;
+    return std::max(0.0, measured - predicted) / static_cast<double>(kernels);
   }
 
  private:
-  static constexpr int kSlices = 2, kLayers = 4;
-  static constexpr Tokens kTokens = 256;
+  static constexpr int kSlices = 2;
 
-  static model::Shape shape() {
-    return {.layers = kLayers, .hidden = 256, .ffn = 704, .heads = 4, .kv_heads = 4, .vocab = 259};
-  }
-  static nn::StageOptions options(model::Precision precision) {
+  nn::StageOptions options(model::Precision precision) const {
     nn::StageOptions options;
-    options.shape = shape();
-    options.layers = {.first = 0, .count = kLayers};
+    options.shape = shape_;
+    options.layers = {.first = 0, .count = shape_.layers};
     options.first = options.last = false;
     options.precision = precision;
-    options.keep.assign(kLayers, model::keep_of(model::Policy::None));
+    options.keep.assign(static_cast<std::size_t>(shape_.layers), model::keep_of(model::Policy::None));
     return options;
   }
 
+  model::Shape shape_;
+  Tokens tokens_;
   nn::Stage stage_;
   at::Tensor hidden_, gradient_;
 };
 
-profile::Request request_of(const MeasureOptions& options) {
+profile::Request request_of(const MeasureOptions& options, bool large) {
   profile::Request request;
+  if (large) request.sizes = profile::large_sizes();
   request.precision = options.precision;
   request.effort.budget = options.budget / 2;  // everything is measured twice
   request.effort.least = options.budget > 0 ? 4 : 1;
@@ -140,41 +160,50 @@ profile::Request request_of(const MeasureOptions& options) {
   return request;
 }
 
-// A card computes after the call that asks for it has returned, and has other copies and links.
-void require_processor() {
-  if (backend::compute_device().is_cpu()) return;
-  throw InputError(
-      "the speeds of a card are not measured yet: say what would be chosen by them (schedule.slices, "
-      "schedule.chunks, parallel.cp_mode, schedule.exchange, schedule.forward and the like)");
+profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const std::string& transport) {
+  const train::Host machine = train::this_host();
+  const profile::HostMemory memory = profile::host_memory();
+  profile::MachineFacts facts{.description = machine.processor + ", " + machine.instructions,
+                              .ranks = ranks,
+                              .threads = options.threads,
+                              .transport = transport,
+                              .memory_bytes = memory.total,
+                              .used_bytes = memory.used,
+                              .host_bytes = memory.total};
+  if (const auto card = backend::card()) {
+    facts.description = card->name + ", " + machine.processor;
+    facts.card = true;
+    facts.memory_bytes = static_cast<double>(card->total);
+    facts.used_bytes = static_cast<double>(card->total - card->free - backend::cached_bytes());
+  }
+  return facts;
 }
 
 }  // namespace
 
 std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& world,
                              const std::string& transport, const SayMeasured& say) {
-  require_processor();
+  backend::require_device();
+  backend::take_turn(world.rank());
   at::set_num_threads(options.threads);
-  OptimizerWork optimizer(options.precision);
-  profile::Request request = request_of(options);
+  double fast = train::measure_matmul_rate(options.precision) > kFast ? 1 : 0;
+  world.all_reduce(&fast, 1, comm::Type::F64, comm::Reduction::Max);
+  const bool large = fast > 0;
+  OptimizerWork optimizer(options.precision, of_optimizer(large));
+  profile::Request request = request_of(options, large);
   request.optimizer = [&] { optimizer(); };
   request.optimizer_bytes = optimizer.bytes();
-  LayersWork layers(options.precision);
+  request.optimizer_work = optimizer.words();
+  LayersWork layers(options.precision, of_layers(large), large ? 2048 : 256);
   request.layers = [&] { layers(); };
   profile::Measurements measured = profile::measure_machine(world, request, [&](const std::string& what) {
     if (world.rank() == 0) say(what);
   });
   if (world.rank() != 0) return {};
-  const train::Host machine = train::this_host();
-  const profile::HostMemory memory = profile::host_memory();
-  const profile::MachineFacts facts{.description = machine.processor + ", " + machine.instructions,
-                                    .ranks = world.size(),
-                                    .threads = options.threads,
-                                    .transport = transport,
-                                    .memory_bytes = memory.total,
-                                    .used_bytes = memory.used};
+  const profile::MachineFacts facts = facts_of(options, world.size(), transport);
   const std::string without_gap = profile::hardware_text(options.name, facts, measured);
-  measured.gap = LayersWork::gap(run::parse_hardware_text(without_gap, "what was measured").hardware,
-                                 measured.layer_seconds);
+  measured.gap =
+      layers.gap(run::parse_hardware_text(without_gap, "what was measured").hardware, measured.layer_seconds);
   return profile::hardware_text(options.name, facts, measured);
 }
 

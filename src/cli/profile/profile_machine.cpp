@@ -3,10 +3,13 @@
 
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
+#include "backend/device.h"
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/automatic_threads.h"
+#include "cli/device_program.h"
 #include "cli/input/output_path.h"
 #include "cli/profile/measure.h"
 #include "cli/profile/speeds.h"
@@ -33,6 +36,13 @@ void check(const ProfileFlags& flags) {
     throw InputError("--budget " + std::to_string(flags.budget) + ": use seconds from 0 to 10");
   if (!flags.precision.empty() && flags.precision != "bf16" && flags.precision != "f32")
     throw InputError("--precision \"" + printable(flags.precision) + "\" is unknown; use bf16 or f32");
+  const bool card = !backend::compute_device().is_cpu();
+  require(flags.device == "cpu" || flags.device == "cuda",
+          "--device \"" + printable(flags.device) + "\" is unknown; use cpu or cuda");
+  require(card == (flags.device == "cuda"),
+          card ? "--device cpu: this program computes on a card; start penstock"
+               : "--device cuda: this program computes on the CPU alone; ./dev build --gpu builds the one "
+                 "for cards");
   if (flags.name.empty()) throw InputError("--name is empty; give the machine a name");
   check_output("--out", flags.out);
 }
@@ -107,7 +117,9 @@ Exit profile_under_mpi(const ProfileFlags& flags) {
 
 Exit profile_here(const ProfileFlags& flags) {
   check(flags);
-  const int ranks = flags.ranks > 0 ? flags.ranks : std::min(2, train::this_host().cores);
+  const std::optional<backend::Card> card = backend::card();
+  const int usual = card ? card->cards : std::min(2, train::this_host().cores);
+  const int ranks = flags.ranks > 0 ? flags.ranks : usual;
   hand_over(flags, ranks, measured_here(options_of(flags, ranks), ranks, say));
   return Exit::Done;
 }
@@ -115,6 +127,7 @@ Exit profile_here(const ProfileFlags& flags) {
 }  // namespace
 
 Exit profile_machine(const ProfileFlags& flags) {
+  become_program_for_cards(flags.device);
   return comm::launched_by_mpi() ? profile_under_mpi(flags) : profile_here(flags);
 }
 

@@ -16,6 +16,7 @@ struct ProfileFlags {
   std::string out;
   std::string name = "this-machine";
   std::string precision;
+  std::string device = "cpu";
   double budget = profile::Effort{}.budget;
 };
 

@@ -6,13 +6,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <system_error>
 
+#include "backend/device.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/automatic_threads.h"
+#include "cli/device_program.h"
 #include "cli/profile/measure.h"
 #include "cli/tell.h"
 #include "comm/texts.h"
@@ -62,8 +65,10 @@ std::string profile_path(const ProfileKey& key) {
   const std::string folder = cache_folder();
   if (folder.empty()) return {};
   const train::Host host = train::this_host();
-  const std::string facts = host.processor + "\n" + host.instructions + "\n" + std::to_string(host.cores) +
-                            "\n" + words_of(key) + "\n" + build_of_program();
+  const std::optional<backend::Card> card = backend::card();
+  const std::string facts = (card ? card->name + "\n" : "") + host.processor + "\n" + host.instructions +
+                            "\n" + std::to_string(host.cores) + "\n" + words_of(key) + "\n" +
+                            build_of_program();
   char hash[17];
   std::snprintf(hash, sizeof(hash), "%016llx",
                 static_cast<unsigned long long>(files::checksum(std::as_bytes(std::span(facts)))));
@@ -129,8 +134,10 @@ ProfileKey profile_key(const run::Options& options) {
   const auto world = static_cast<int>(run::mesh_of(options).world());
   const int threads =
       options.train.threads > 0 ? static_cast<int>(options.train.threads) : automatic_threads(world);
+  const std::optional<backend::Card> card = backend::card();
+  const int at_once = card ? card->cards : train::this_host().cores / threads;
   return {.precision = options.train.precision == "bf16" ? model::Precision::BF16 : model::Precision::F32,
-          .ranks = std::clamp(train::this_host().cores / threads, 1, world),
+          .ranks = std::clamp(at_once, 1, world),
           .threads = threads};
 }
 
@@ -149,6 +156,13 @@ std::string keep_profile(const ProfileKey& key, const std::string& text) {
 }
 
 Speeds speeds_of(const std::string& flag, const run::Options& options) {
+  if (flag.empty()) {
+    become_program_for_cards(options.train.device);
+    require(
+        options.train.device != "cuda" || backend::card(),
+        "train.device = \"cuda\": this program measures the CPU's speeds alone; name a hardware file, as in "
+        "--hardware h200, or set train.device = \"cpu\"");
+  }
   Speeds speeds = flag == kAssumed ? assumed_speeds()
                   : flag.empty()   ? measured_speeds(options)
                                    : speeds_in_file(flag);

@@ -6,13 +6,13 @@
 namespace penstock::cli {
 namespace {
 
-constexpr auto kTransient = static_cast<std::size_t>(nn::Category::Transient);
-using ByCategory = std::array<Bytes, nn::kCategories>;
+constexpr auto kTransient = static_cast<std::size_t>(model::Category::Transient);
+using ByCategory = std::array<Bytes, backend::kCategories>;
 
 report::MemorySeries empty_series() {
   report::MemorySeries series;
-  for (int i = 0; i < nn::kCategories; ++i) {
-    series.categories.emplace_back(nn::name_of(static_cast<nn::Category>(i)));
+  for (int i = 0; i < backend::kCategories; ++i) {
+    series.categories.emplace_back(model::name_of(static_cast<model::Category>(i)));
     series.bytes.emplace_back();
   }
   return series;
@@ -23,27 +23,27 @@ void append(report::MemorySeries& series, Seconds time, const ByCategory& bytes)
   for (std::size_t i = 0; i < bytes.size(); ++i) series.bytes[i].push_back(bytes[i]);
 }
 
-nn::Category category_of(sim::Held category) {
+model::Category category_of(sim::Held category) {
   switch (category) {
     case sim::Held::Records:
-      return nn::Category::Activations;
+      return model::Category::Activations;
     case sim::Held::WeightRecords:
-      return nn::Category::WeightRecords;
+      return model::Category::WeightRecords;
     case sim::Held::KvGradients:
-      return nn::Category::KvGradients;
+      return model::Category::KvGradients;
     case sim::Held::Logits:
-      return nn::Category::Logits;
+      return model::Category::Logits;
     case sim::Held::Queues:
     case sim::Held::Buffers:
-      return nn::Category::Transfers;
+      return model::Category::Transfers;
     case sim::Held::Transient:
-      return nn::Category::Transient;
+      return model::Category::Transient;
     case sim::Held::Weights:
-      return nn::Category::Weights;
+      return model::Category::Weights;
     case sim::Held::Gradients:
-      return nn::Category::Gradients;
+      return model::Category::Gradients;
   }
-  return nn::Category::Transient;
+  return model::Category::Transient;
 }
 
 }  // namespace
@@ -54,11 +54,11 @@ report::MemorySeries predicted_series(const sim::DeviceMemory& memory, const mod
     ByCategory bytes{};
     if (standing) {
       const auto passing = [&](sim::Held held) { return memory.peaks[static_cast<std::size_t>(held)]; };
-      bytes[static_cast<std::size_t>(nn::Category::Weights)] =
+      bytes[static_cast<std::size_t>(model::Category::Weights)] =
           standing->weights - passing(sim::Held::Weights);
-      bytes[static_cast<std::size_t>(nn::Category::Gradients)] =
+      bytes[static_cast<std::size_t>(model::Category::Gradients)] =
           standing->gradients - passing(sim::Held::Gradients);
-      bytes[static_cast<std::size_t>(nn::Category::Optimizer)] = standing->optimizer;
+      bytes[static_cast<std::size_t>(model::Category::Optimizer)] = standing->optimizer;
     }
     for (std::size_t i = 0; i < sample.bytes.size(); ++i) {
       bytes[static_cast<std::size_t>(category_of(static_cast<sim::Held>(i)))] += sample.bytes[i];

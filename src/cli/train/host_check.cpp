@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "backend/device.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/launcher.h"
@@ -44,8 +46,9 @@ Bytes sum_of_greatest(std::vector<Bytes> bytes, int count) {
 Bytes bytes_on_host(const run::Run& run, int ranks) {
   std::vector<Bytes> bytes;
   for (const model::DeviceMemory& memory : run.predicted)
-    bytes.insert(bytes.end(), run.mesh.ranks_per_stage(),
-                 memory.total() + beside_tensors(run, memory, ranks < run.mesh.world()));
+    bytes.insert(
+        bytes.end(), run.mesh.ranks_per_stage(),
+        (backend::card() ? 0 : memory.total()) + beside_tensors(run, memory, ranks < run.mesh.world()));
   return sum_of_greatest(std::move(bytes), ranks);
 }
 
@@ -62,6 +65,23 @@ void require_host_memory(const run::Run& run, int ranks, Bytes free) {
   throw NoAnswer("the " + counted(ranks, "rank") + " on this host (" + comm::host_name() + ") would need " +
                  print_bytes(needed) + ", but " + print_bytes(free) + " are free; " +
                  run::settings_that_fit(within) + "; train.memory_check = \"off\" starts it all the same");
+}
+
+void require_card_memory(const run::Run& run, int ranks) {
+  const std::optional<backend::Card> card = backend::card();
+  if (!card || run.options.train.memory_check == "off") return;
+  const int here = (ranks + card->cards - 1) / card->cards;
+  std::vector<Bytes> bytes;
+  for (const model::DeviceMemory& memory : run.predicted)
+    bytes.insert(bytes.end(), run.mesh.ranks_per_stage(), memory.total());
+  const Bytes needed = sum_of_greatest(std::move(bytes), here);
+  if (needed <= card->free) return;
+  run::Run within = run;
+  within.memory_limit = card->free / here;
+  throw NoAnswer(counted(here, "rank") + " on one card (" + card->name + ") would need " +
+                 print_bytes(needed) + " of its memory, but " + print_bytes(card->free) + " of " +
+                 print_bytes(card->total) + " are free; " + run::settings_that_fit(within) +
+                 "; train.memory_check = \"off\" starts it all the same");
 }
 
 }  // namespace penstock::cli

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the memory that a run is predicted to take is free on this host.
+// Whether the memory that a run is predicted to take is free on this host, and on its cards.
 #pragma once
 
 #include "run/run.h"
 
 namespace penstock::cli {
 
-// Of the tensors, the records offloaded to host memory and the copies of states of the `ranks` devices that
-// take the most.
+// Of the tensors (but for a card's), the records offloaded to host memory and the copies of states of the
+// `ranks` devices that take the most.
 Bytes bytes_on_host(const run::Run& run, int ranks);
 
 // Throws NoAnswer when these ranks need more than `free` bytes, with the settings that would fit; does
 // nothing under train.memory_check = "off".
 void require_host_memory(const run::Run& run, int ranks, Bytes free);
+
+// The same of a card's memory and the tensors of the ranks that share it.
+void require_card_memory(const run::Run& run, int ranks);
 
 }  // namespace penstock::cli

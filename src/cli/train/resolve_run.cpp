@@ -89,4 +89,12 @@ int ranks_needed(const RunSource& source, comm::Communicator& world) {
   return read_and_fit(source, world, options, needed) ? world.size() : std::min(needed, world.size());
 }
 
+std::string device_of(const RunSource& source) {
+  try {
+    return run::read_options(source.file, source.overrides).train.device;
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
 }  // namespace penstock::cli

@@ -36,4 +36,7 @@ Refusal resolve_together(const RunSource& source, comm::Communicator& world, run
 // How many of a launcher's ranks the run needs: all, but under parallel.dp = "auto". Collective.
 int ranks_needed(const RunSource& source, comm::Communicator& world);
 
+// Its train.device; empty of a run file that cannot be read, which is told where all ranks agree on it.
+std::string device_of(const RunSource& source);
+
 }  // namespace penstock::cli

@@ -15,9 +15,9 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
+#include "cli/device_program.h"
 #include "cli/tell.h"
 #include "cli/train/check_weights.h"
-#include "cli/train/device_program.h"
 #include "cli/train/host_check.h"
 #include "cli/train/memory_report.h"
 #include "cli/train/recorded.h"
@@ -89,9 +89,10 @@ void check_offload(const run::MemoryOptions& memory, bool gather) {
 }
 
 // Its table comes before the refusal.
-void check_host_memory(const run::Run& run, int ranks_here) {
+void check_memory(const run::Run& run, int ranks_here) {
   const profile::HostMemory memory = profile::host_memory();
   try {
+    require_card_memory(run, ranks_here);
     require_host_memory(run, ranks_here, static_cast<Bytes>(memory.total - memory.used));
   } catch (const NoAnswer&) {
     if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
@@ -107,7 +108,7 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_her
   run::check_ranks(run, ranks);
   check_sample(flags, run.options.data);
   run::require_fit(run);
-  check_host_memory(run, ranks_here);
+  check_memory(run, ranks_here);
   if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
     check_weights(run.options.model);
   Prepared prepared{.run = std::move(run)};
@@ -327,7 +328,7 @@ std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int 
 }  // namespace
 
 Exit train(const TrainFlags& flags) {
-  if (!comm::launched_by_mpi()) become_program_for_cards(flags.source);
+  become_program_for_cards(device_of(flags.source));
   const bool describes = flags.print_config || flags.dry_run;
   if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
   const int started = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;

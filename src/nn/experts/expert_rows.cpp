@@ -5,26 +5,13 @@
 
 #include <numeric>
 
-#include "nn/kernels/cpu/element.h"
-#include "nn/kernels/cpu/vectorised.h"
+#include "backend/device.h"
+#include "base/error.h"
 #include "nn/kernels/embedding.h"
+#include "nn/kernels/sum_parts.h"
 #include "nn/kernels/work.h"
 
 namespace penstock::nn {
-namespace {
-
-template <class Element>
-PENSTOCK_VECTORISED void add_row(const Element* row, std::int64_t width, kernels::Accumulator<Element>* sum) {
-  for (std::int64_t i = 0; i < width; ++i) sum[i] += kernels::Accumulator<Element>(row[i]);
-}
-
-template <class Element>
-PENSTOCK_VECTORISED void round_row(const kernels::Accumulator<Element>* sum, std::int64_t width,
-                                   Element* row) {
-  for (std::int64_t i = 0; i < width; ++i) row[i] = kernels::narrowed<Element>(sum[i]);
-}
-
-}  // namespace
 
 ExpertOrder order_by_expert(const at::Tensor& experts, std::int64_t count) {
   PENSTOCK_CHECK(experts.is_contiguous(), "kernels read contiguous rows");
@@ -43,6 +30,8 @@ ExpertOrder order_by_expert(const at::Tensor& experts, std::int64_t count) {
     order.tokens.data_ptr<std::int64_t>()[row] = i / k;
     order.places.data_ptr<std::int64_t>()[i] = row;
   }
+  order.tokens = backend::to_device(order.tokens);
+  order.places = backend::to_device(order.places);
   return order;
 }
 
@@ -53,33 +42,7 @@ at::Tensor rows_of_tokens(const at::Tensor& x, const ExpertOrder& order) {
 }
 
 at::Tensor sums_of_rows(const at::Tensor& rows, const ExpertOrder& order, const at::Tensor& beside) {
-  PENSTOCK_CHECK(rows.is_contiguous() && (!beside.defined() || beside.is_contiguous()),
-                 "kernels read contiguous rows");
-  const std::int64_t tokens = order.places.size(0), k = order.places.size(1), h = rows.size(1);
-  at::Tensor result = at::empty({tokens, h}, rows.options());
-  const KernelTimer timer(Kernel::Combine, kernels::memory_work(rows, result));
-  const std::int64_t* places = order.places.const_data_ptr<std::int64_t>();
-  kernels::for_element_type(rows.scalar_type(), [&](auto element) {
-    using Element = decltype(element);
-    using Sum = kernels::Accumulator<Element>;
-    const Element* from = rows.const_data_ptr<Element>();
-    const Sum* first = beside.defined() ? beside.const_data_ptr<Sum>() : nullptr;
-    Element* to = result.data_ptr<Element>();
-    at::parallel_for(0, tokens, kernels::rows_per_task(h * k), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<Sum> sum(static_cast<std::size_t>(h));
-      for (std::int64_t token = begin; token < end; ++token) {
-        if (first) {
-          std::copy_n(first + token * h, h, sum.begin());
-        } else {
-          std::ranges::fill(sum, Sum(0));
-        }
-        for (std::int64_t slot = 0; slot < k; ++slot)
-          add_row(from + places[token * k + slot] * h, h, sum.data());
-        round_row(sum.data(), h, to + token * h);
-      }
-    });
-  });
-  return result;
+  return kernels::sum_placed_rows(rows, order.places, beside);
 }
 
 at::Tensor by_row(const at::Tensor& slots, const ExpertOrder& order) {

@@ -9,14 +9,15 @@
 
 namespace penstock::nn {
 
-// R = n·k rows, one for each token and slot: by expert, of an expert by token.
+// R = n·k rows, one for each token and slot: by expert, of an expert by token. The tensors are the compute
+// device's.
 struct ExpertOrder {
   std::vector<std::int64_t> counts;  // rows of each expert
   at::Tensor tokens;                 // [R] int64, the token of each row
   at::Tensor places;                 // [n, k] int64, the row of each token's slots
 };
 
-// experts: [n, k], each token's in ascending order (route.h), of `count` experts.
+// experts: [n, k], the host's, each token's in ascending order (route.h), of `count` experts.
 ExpertOrder order_by_expert(const at::Tensor& experts, std::int64_t count);
 
 // x [n, h] to [R, h].

@@ -8,6 +8,7 @@
 #include <bit>
 #include <utility>
 
+#include "backend/device.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/matmul.h"
@@ -68,8 +69,8 @@ at::Tensor room(const at::Tensor& rows, std::int64_t width) {
 
 void choose_experts(const Mixture& mixture, const at::Tensor& input, MixtureRecord& record) {
   // Rounded scores would send tokens elsewhere.
-  record.scores = kernels::product(kernels::in_accumulator_type(input),
-                                   kernels::in_accumulator_type(mixture.router->weight));
+  record.scores = backend::to_host(kernels::product(kernels::in_accumulator_type(input),
+                                                    kernels::in_accumulator_type(mixture.router->weight)));
   record.routing = route(record.scores, mixture.chosen, mixture.weights, mixture.forced);
   record.order = order_by_expert(record.routing.experts, mixture.router->sizes[0]);
 }
@@ -88,7 +89,8 @@ void complete(const Mixture& mixture, const at::Tensor& input, MixtureRecord& re
   if (compute && mixture.shared.defined()) complete(mixture.shared, input, record.shared);
   if (choose) {
     record.route = group.end_route(record.order.counts, std::move(counts));
-    weights = group.begin_dispatch(by_row(record.routing.weights, record.order), record.route);
+    weights =
+        group.begin_dispatch(by_row(backend::to_device(record.routing.weights), record.order), record.route);
   }
   if (send) rows = group.begin_dispatch(rows_of_tokens(input, record.order), record.route);
   if (choose) record.row_weights = group.end_dispatch(std::move(weights), record.route);
@@ -145,9 +147,10 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
   // The router computes while the rows travel.
   RowsUnderWay weights = group.begin_combine(grads.weights, record.route);
   RowsUnderWay rows = group.begin_combine(std::move(grad_dispatched), record.route);
-  const at::Tensor grad_weights = by_slot(weights.arrived(), record.order);
+  const at::Tensor grad_weights = backend::to_host(by_slot(weights.arrived(), record.order));
   at::Tensor grad_scores = route_backward(grad_weights, record.scores, record.routing, mixture.weights);
   add_route_losses_backward(grad_scores, record.scores, record.routing, losses);
+  grad_scores = backend::to_device(grad_scores);
   const at::Tensor of_router =
       kernels::product_backward(grad_scores, kernels::in_accumulator_type(mixture.router->weight));
   at::Tensor grad_input = sums_of_rows(rows.arrived(), record.order, of_router);

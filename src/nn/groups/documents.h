@@ -23,6 +23,7 @@ struct Documents {
   // [b, s] int64, contiguous: of each token the position where its document begins. Undefined: every sequence
   // is one document.
   at::Tensor starts;
+  at::Tensor device_starts;       // the same in the compute device's memory; may be undefined
   bool restart_positions = true;  // rotary positions count from there
 
   bool defined() const { return starts.defined(); }

@@ -11,10 +11,16 @@
 
 namespace penstock::nn {
 
-// The tensor must be contiguous, in the host's memory, and outlive the span.
+// For the communicator, of the device's memory or the host's. The tensor must be contiguous and outlive the
+// span.
 inline std::span<std::byte> bytes_of_tensor(const at::Tensor& tensor) {
-  PENSTOCK_CHECK(tensor.device().is_cpu(), "the communicator and files read the host's memory");
   return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
+}
+
+// For files.
+inline std::span<std::byte> host_bytes_of_tensor(const at::Tensor& tensor) {
+  PENSTOCK_CHECK(tensor.device().is_cpu(), "files read the host's memory");
+  return bytes_of_tensor(tensor);
 }
 
 }  // namespace penstock::nn

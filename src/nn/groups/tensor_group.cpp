@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/device.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
@@ -141,7 +142,7 @@ TensorGroup::Totals TensorGroup::receive_totals(std::int64_t tokens, std::int64_
     for (int from = 0; from < ranks(); ++from) {
       if (from == rank()) continue;
       at::Tensor& part = parts[static_cast<std::size_t>(from)];
-      part = at::empty({rows_of_shard(tokens, shard_of(i)).count, width}, at::dtype(wire));
+      part = at::empty({rows_of_shard(tokens, shard_of(i)).count, width}, backend::on_device(wire));
       totals.arriving.push_back(receive(part, from, Collective::Scatter));
     }
   }

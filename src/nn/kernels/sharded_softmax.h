@@ -6,9 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <vector>
-
 #include "mesh/shard.h"
+#include "nn/kernels/cross_entropy.h"
 
 namespace penstock::nn::kernels {
 
@@ -18,8 +17,8 @@ namespace penstock::nn::kernels {
 at::Tensor shard_statistics(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard);
 
 struct TileSoftmax {
-  at::Tensor scale;            // [2, T]: the greatest logit of all, and the sum of exp(logit - greatest)
-  std::vector<double> losses;  // [T], -log p(target); 0 without a target
+  at::Tensor scale;  // [2, T]: the greatest logit of all, and the sum of exp(logit - greatest)
+  LossSum loss;      // of -log p(target) over the targets, in token order
 };
 
 // statistics [p, 3, T]; every shard holds `held` columns, target k is in shard k / held.

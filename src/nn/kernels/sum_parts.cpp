@@ -22,4 +22,14 @@ at::Tensor sum_parts(std::span<const at::Tensor> parts, at::ScalarType type) {
   return result;
 }
 
+at::Tensor sum_placed_rows(const at::Tensor& rows, const at::Tensor& places, const at::Tensor& beside) {
+  PENSTOCK_CHECK(
+      rows.is_contiguous() && places.is_contiguous() && (!beside.defined() || beside.is_contiguous()),
+      "kernels read contiguous rows");
+  at::Tensor result = at::empty({places.size(0), rows.size(1)}, rows.options());
+  const KernelTimer timer(Kernel::Combine, memory_work(rows, result));
+  add_placed_rows(rows, places, beside, result);
+  return result;
+}
+
 }  // namespace penstock::nn::kernels

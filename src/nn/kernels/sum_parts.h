@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of the partial results of a product whose columns are cut (mesh.md §2, §7).
+// Sums of rows: of the partial results of a product whose columns are cut (mesh.md §2, §7), and of the rows
+// that a token's experts have computed (mesh.md §5).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +14,13 @@ namespace penstock::nn::kernels {
 // of a power of two parts, kept in the accumulator type, add up to the same bits as the parts themselves.
 at::Tensor sum_parts(std::span<const at::Tensor> parts, at::ScalarType type);
 
+// rows [R, h] to [n, h]: for each token the sum of the rows places[n, k] (int64), in that order, formed in
+// the accumulator type and rounded once. `beside` [n, h], of that type, comes before them; may be undefined.
+at::Tensor sum_placed_rows(const at::Tensor& rows, const at::Tensor& places, const at::Tensor& beside);
+
 // Of cpu/ and cuda/: the same into a result of those sizes.
 void add_parts(std::span<const at::Tensor> parts, at::Tensor& result);
+void add_placed_rows(const at::Tensor& rows, const at::Tensor& places, const at::Tensor& beside,
+                     at::Tensor& result);
 
 }  // namespace penstock::nn::kernels

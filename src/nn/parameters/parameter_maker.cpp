@@ -6,9 +6,9 @@
 #include <ATen/ops/zeros.h>
 
 #include "backend/device.h"
+#include "backend/memory.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "nn/memory/allocator.h"
 
 namespace penstock::nn {
 
@@ -59,7 +59,7 @@ Parameter ParameterMaker::alias(const Parameter& embedding) const {
   output.name = kOutputName;
   if (embedding.gradient.defined()) {
     output.gradient = at::zeros(embedding.gradient.sizes(), embedding.gradient.options());
-    recount(output.gradient, Category::Gradients);
+    backend::recount(output.gradient, model::Category::Gradients);
   }
   output.tied = true;
   output.shard.copy = 1;
@@ -76,16 +76,16 @@ Parameter ParameterMaker::with_room(Parameter parameter) const {
   if (!states_.passing) {
     parameter.weight = at::empty(held, masters.dtype(weight_type_));
     parameter.gradient = at::zeros(held, masters);
-    recount(parameter.gradient, Category::Gradients);
+    backend::recount(parameter.gradient, model::Category::Gradients);
   }
   if (own_masters) {
     const std::vector<std::int64_t> flat{parameter.share().count};
     parameter.master = at::empty(whole ? held : flat, masters);
-    recount(parameter.master, Category::Optimizer);
+    backend::recount(parameter.master, model::Category::Optimizer);
   } else {
     parameter.master = parameter.own_part(parameter.weight);
   }
-  if (parameter.weight.defined()) recount(parameter.weight, Category::Weights);
+  if (parameter.weight.defined()) backend::recount(parameter.weight, model::Category::Weights);
   return parameter;
 }
 

@@ -37,7 +37,7 @@ bool has_first_element(const FileShare& share) {
 SharedBytes::SharedBytes(const TensorShare& share) : bytes_(share.copy) {
   if (!share.values.defined()) return;
   values_ = backend::to_host(share.values);
-  bytes_ = nn::bytes_of_tensor(values_).first(share.size);
+  bytes_ = nn::host_bytes_of_tensor(values_).first(share.size);
 }
 
 FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned) {

@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <thread>
 
+#include "backend/large_pages.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
 #include "files/directory.h"
-#include "nn/memory/large_pages.h"
 #include "train/checkpoint/gathered_share.h"
 #include "train/checkpoint/state_shares.h"
 
@@ -55,7 +55,7 @@ void CheckpointSaver::place_copies() {
   copies_ = live_;
   copy_bytes_ = bytes_in(live_);
   staging_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(copy_bytes_));
-  nn::ask_for_large_pages(staging_.get(), static_cast<std::size_t>(copy_bytes_));
+  backend::ask_for_large_pages(staging_.get(), static_cast<std::size_t>(copy_bytes_));
   std::byte* next = staging_.get();
   for (FileShare& file : copies_) {
     for (TensorShare& tensor : file.tensors) {

@@ -34,7 +34,7 @@ std::span<Byte> elements_of(std::span<Byte> bytes, files::ElementType type, std:
 void copy_part(const files::StoredTensor& whole, const nn::Parameter& parameter, const at::Tensor& tensor) {
   const files::ElementType type = element_type(tensor);
   backend::change_on_host(tensor, [&](const at::Tensor& values) {
-    const std::span<std::byte> own = nn::bytes_of_tensor(values);
+    const std::span<std::byte> own = nn::host_bytes_of_tensor(values);
     for (const mesh::Range& range : mesh::ranges_of(parameter.shard, parameter.sizes, parameter.share())) {
       files::convert_elements(elements_of(whole.bytes, whole.type, range.begin, range.count), whole.type,
                               elements_of(own, type, range.own_begin, range.count), type);

@@ -3,17 +3,17 @@
 
 #include <utility>
 
+#include "backend/memory.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/merge.h"
-#include "nn/memory/allocator.h"
 
 namespace penstock::train {
 namespace {
 
 // Copied only where the part is not dense: half a slice of several heads or sequences.
 at::Tensor dense(const at::Tensor& part) {
-  const nn::CategoryScope category(nn::Category::Transfers);
+  const backend::CategoryScope category(model::Category::Transfers);
   return part.contiguous();
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "backend/device.h"
+#include "backend/memory.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
@@ -16,7 +18,6 @@
 #include "comm/polling.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/element_dispatch.h"
-#include "nn/memory/allocator.h"
 #include "nn/parameters/parameter_maker.h"
 #include "run/context.h"
 #include "train/exchange/own_requests.h"
@@ -70,7 +71,7 @@ void ExchangeServer::begin(Seconds began, std::span<const at::Tensor> documents)
 }
 
 void ExchangeServer::await_announcement(Owner& owner) {
-  owner.announcement.buffer = room({2}, at::kLong);
+  owner.announcement.buffer = words();
   owner.announcement.request =
       pipeline_->receive(nn::bytes_of_tensor(owner.announcement.buffer), owner.device,
                          static_cast<int>(schedule::Channel::Exchange));
@@ -155,7 +156,7 @@ void ExchangeServer::accept(const Owner& owner, std::uint32_t number, Pass pass)
 }
 
 void ExchangeServer::carry_out(const Job& job) {
-  const nn::CategoryScope category(nn::Category::Transient);
+  const backend::CategoryScope category(model::Category::Transient);
   const std::optional<schedule::ExchangeSpan> waited = wait_;
   end_wait();
   const Seconds start = now(), processor = processor_seconds_of_this_thread();
@@ -180,7 +181,7 @@ void ExchangeServer::end_wait() {
 void ExchangeServer::reply(const Job& job) {
   const int owner = run_.program.exchanges[job.exchange].owner;
   const auto send_back = [&](const at::Tensor& result) {
-    nn::recount(result, nn::Category::Transfers);
+    backend::recount(result, model::Category::Transfers);
     send(result, owner, schedule::Channel::ExchangeReply);
   };
   if (job.pass == Pass::Forward) {
@@ -231,10 +232,10 @@ void ExchangeServer::send(const at::Tensor& buffer, int to, schedule::Channel ch
 }
 
 void ExchangeServer::announce(int to, int exchange, Pass pass) {
-  const at::Tensor words = room({2}, at::kLong);
-  words.mutable_data_ptr<std::int64_t>()[0] = exchange;
-  words.mutable_data_ptr<std::int64_t>()[1] = static_cast<std::int64_t>(pass);
-  send(words, to, schedule::Channel::Exchange);
+  const at::Tensor told = words();
+  told.mutable_data_ptr<std::int64_t>()[0] = exchange;
+  told.mutable_data_ptr<std::int64_t>()[1] = static_cast<std::int64_t>(pass);
+  send(told, to, schedule::Channel::Exchange);
 }
 
 std::vector<model::SlicePart> ExchangeServer::parts_of(const schedule::Exchange& exchange) const {
@@ -253,9 +254,15 @@ nn::kernels::Visible ExchangeServer::visible_of(const schedule::Exchange& exchan
           slices[static_cast<std::size_t>(part.slice)].begin + part.begin};
 }
 
+// Of an announcement, which the host reads.
+at::Tensor ExchangeServer::words() const {
+  const backend::CategoryScope category(model::Category::Transfers);
+  return at::empty({2}, at::kLong);
+}
+
 at::Tensor ExchangeServer::room(at::IntArrayRef sizes, at::ScalarType type) const {
-  const nn::CategoryScope category(nn::Category::Transfers);
-  return at::empty(sizes, at::dtype(type));
+  const backend::CategoryScope category(model::Category::Transfers);
+  return at::empty(sizes, backend::on_device(type));
 }
 
 at::Tensor ExchangeServer::room_of_queries(const schedule::Exchange& exchange, at::ScalarType type) const {

@@ -97,6 +97,7 @@ class ExchangeServer {
   int unfinished() const;
   std::vector<model::SlicePart> parts_of(const schedule::Exchange& exchange) const;
   nn::kernels::Visible visible_of(const schedule::Exchange& exchange, const model::SlicePart& part) const;
+  at::Tensor words() const;
   at::Tensor room(at::IntArrayRef sizes, at::ScalarType type) const;
   at::Tensor room_of_queries(const schedule::Exchange& exchange, at::ScalarType type) const;  // [b, H, T, d]
   at::Tensor room_of_keys(const model::SlicePart& part, at::ScalarType type) const;           // [b, K, T, d]

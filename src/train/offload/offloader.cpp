@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/clock.h"
 #include "model/memory/offload_choice.h"
 
 namespace penstock::train {
@@ -15,21 +14,21 @@ using schedule::Op;
 using schedule::OpKind;
 
 // The rows of an expert rank follow the routing: of a record that is smaller than planned, all leaves.
-std::vector<nn::ParkedStorage> choose(const std::vector<c10::Storage>& storages, Bytes planned) {
+std::vector<backend::ParkedStorage> choose(const std::vector<c10::Storage>& storages, Bytes planned) {
   std::vector<Bytes> sizes;
   for (const c10::Storage& storage : storages) sizes.push_back(static_cast<Bytes>(storage.nbytes()));
   const Bytes there = std::accumulate(sizes.begin(), sizes.end(), Bytes{0});
   const std::vector<Bytes> chosen = model::choose_leaving(sizes, std::min(planned, there));
-  std::vector<nn::ParkedStorage> parked;
+  std::vector<backend::ParkedStorage> parked;
   for (std::size_t i = 0; i < storages.size(); ++i) {
     if (chosen[i] > 0) parked.emplace_back(storages[i], chosen[i]);
   }
   return parked;
 }
 
-Bytes bytes_of(const std::vector<nn::ParkedStorage>& parked) {
+Bytes bytes_of(const std::vector<backend::ParkedStorage>& parked) {
   Bytes bytes = 0;
-  for (const nn::ParkedStorage& storage : parked) bytes += storage.leaving();
+  for (const backend::ParkedStorage& storage : parked) bytes += storage.leaving();
   return bytes;
 }
 
@@ -38,17 +37,12 @@ Bytes bytes_of(const std::vector<nn::ParkedStorage>& parked) {
 Offloader::Offloader(const schedule::DeviceProgram& list, std::unique_ptr<OffloadStore> store)
     : list_(list), rooms_(find_rooms(list)), store_(std::move(store)) {}
 
-void Offloader::begin(Seconds began) {
-  began_ = began;
-  facts_ = {};
-}
-
 void Offloader::offload(std::uint32_t op, const nn::Stage& stage, bool sliced) {
   const Op& copy = list_.ops[op];
-  std::vector<nn::ParkedStorage>& parked = parked_[copy.key];
+  std::vector<backend::ParkedStorage>& parked = parked_[copy.key];
   parked = choose(stage.leavable({copy.key.micro_batch, copy.key.slice}, sliced), copy.bytes);
   std::vector<std::span<const std::byte>> parts;
-  for (const nn::ParkedStorage& storage : parked) parts.push_back(storage.front());
+  for (const backend::ParkedStorage& storage : parked) parts.push_back(storage.front());
   under_way_[op] = out_.post([store = store_.get(), parts = std::move(parts), offset = rooms_.begins[op]] {
     Bytes at = offset;
     for (const auto& part : parts) {
@@ -62,7 +56,7 @@ void Offloader::offload(std::uint32_t op, const nn::Stage& stage, bool sliced) {
 
 void Offloader::reload(std::uint32_t op) {
   std::vector<std::span<std::byte>> parts;
-  for (nn::ParkedStorage& storage : parked_.at(list_.ops[op].key)) parts.push_back(storage.come_back());
+  for (backend::ParkedStorage& storage : parked_.at(list_.ops[op].key)) parts.push_back(storage.come_back());
   under_way_[op] = in_.post([store = store_.get(), parts = std::move(parts), offset = rooms_.begins[op]] {
     Bytes at = offset;
     for (const auto& part : parts) {
@@ -72,29 +66,33 @@ void Offloader::reload(std::uint32_t op) {
   });
 }
 
-std::optional<schedule::Event> Offloader::finish(std::uint32_t op) {
+void Offloader::finish(std::uint32_t op) {
   const Op& copy = list_.ops[op];
   const bool out = copy.kind == OpKind::Offload;
   const auto posted = under_way_.extract(op);
-  if (posted.empty()) return {};
-  const Seconds asked = steady_seconds();
-  const CopyLane::Times times = (out ? out_ : in_).wait(posted.mapped());
-  facts_.waiting += steady_seconds() - asked;
-  std::vector<nn::ParkedStorage>& parked = parked_.at(copy.key);
+  if (posted.empty()) return;
+  Finished& finished = finished_.emplace_back(Finished{.op = op, .asked = backend::moment_now()});
+  finished.times = (out ? out_ : in_).wait(posted.mapped());
+  finished.ready = backend::moment_now();
+  std::vector<backend::ParkedStorage>& parked = parked_.at(copy.key);
   const Bytes bytes = bytes_of(parked);
   facts_.bytes += bytes;
   if (out) {
-    for (nn::ParkedStorage& storage : parked) storage.leave();
+    for (backend::ParkedStorage& storage : parked) storage.leave();
   } else {
     parked_.erase(copy.key);
     away_ -= bytes;
   }
-  return event_of(times);
 }
 
-schedule::Event Offloader::event_of(const CopyLane::Times& times) {
-  facts_.copying += times.end - times.start;
-  return {.start = times.start - began_, .end = times.end - began_};
+void Offloader::report(const backend::DeviceClock& clock, const Note& note) {
+  for (const Finished& copy : finished_) {
+    const Seconds start = clock.seconds(copy.times.start), end = clock.seconds(copy.times.end);
+    facts_.copying += end - start;
+    facts_.waiting += clock.seconds(copy.ready) - clock.seconds(copy.asked);
+    note(copy.op, {.start = start, .end = end});
+  }
+  finished_.clear();
 }
 
 void Offloader::throw_failure() {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/offload/store.h"
 
-#include <sys/mman.h>
-
-#include <cstring>
-
-#include "base/error.h"
+#include "backend/copy.h"
+#include "backend/host_memory.h"
 #include "files/spill_file.h"
 
 namespace penstock::train {
@@ -13,26 +10,19 @@ namespace {
 
 class HostStore final : public OffloadStore {
  public:
-  explicit HostStore(Bytes size) : size_(static_cast<std::size_t>(size)) {
-    void* arena = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (arena == MAP_FAILED)
-      throw RunError("out of memory: " + print_bytes(size) + " wanted on the host for offloaded records");
-    arena_ = static_cast<std::byte*>(arena);
-  }
-  ~HostStore() override { munmap(arena_, size_); }
-  HostStore(const HostStore&) = delete;
-  HostStore& operator=(const HostStore&) = delete;
+  explicit HostStore(Bytes size) : arena_(size) {}
 
   void write(Bytes offset, std::span<const std::byte> bytes) override {
-    std::memcpy(arena_ + offset, bytes.data(), bytes.size());
+    backend::copy_bytes(at(offset), bytes.data(), bytes.size());
   }
   void read(Bytes offset, std::span<std::byte> bytes) override {
-    std::memcpy(bytes.data(), arena_ + offset, bytes.size());
+    backend::copy_bytes(bytes.data(), at(offset), bytes.size());
   }
 
  private:
-  std::size_t size_;
-  std::byte* arena_ = nullptr;
+  std::byte* at(Bytes offset) const { return arena_.bytes().data() + offset; }
+
+  backend::HostMemory arena_;
 };
 
 class DiskStore final : public OffloadStore {

@@ -11,7 +11,8 @@
 
 namespace penstock::train {
 
-// A place of fixed size. Calls may come from two threads at once, for ranges that do not overlap.
+// A place of fixed size. Calls may come from two threads at once, for ranges that do not overlap. On a card
+// they are in the order of the caller's stream (backend/copy.h).
 class OffloadStore {
  public:
   virtual ~OffloadStore() = default;
@@ -19,11 +20,10 @@ class OffloadStore {
   virtual void read(Bytes offset, std::span<std::byte> bytes) = 0;
 };
 
-// An arena of host memory, mapped once and reused; pages are allocated on first write. Throws RunError when
-// the system has none.
+// An arena of host memory, mapped once and reused; errors as in backend/host_memory.h.
 std::unique_ptr<OffloadStore> host_store(Bytes size);
 
-// An unnamed file in the directory; errors as in files/spill_file.h.
+// An unnamed file in the directory, for memory of the host; errors as in files/spill_file.h.
 std::unique_ptr<OffloadStore> disk_store(const std::string& directory, int rank, Bytes size);
 
 }  // namespace penstock::train

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "backend/ledger.h"
 #include "comm/groups.h"
-#include "nn/memory/ledger.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
 #include "train/record/metrics.h"
@@ -44,7 +44,7 @@ struct AwayBytes {
 // Peak bytes of each device by category, "total" (the peak of their sum), and "host" and "disk", which are
 // not part of it: of the rank with the greatest total of those that are this device of their pipelines. On
 // all ranks. Collective.
-std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const nn::Ledger& mine,
+std::vector<BytesByCategory> gather_peaks(const mesh::Mesh& mesh, const backend::Ledger& mine,
                                           const AwayBytes& away, comm::World world);
 
 }  // namespace penstock::train

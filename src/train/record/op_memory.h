@@ -4,20 +4,20 @@
 
 #include <array>
 
-#include "nn/memory/ledger.h"
+#include "backend/ledger.h"
 
 namespace penstock::train {
 
 // Memory of one compute op.
 struct OpMemory {
-  std::array<Bytes, nn::kCategories> live{};  // [category], when it ended
-  Bytes peak = 0;                             // peak total since the end of the previous compute op
+  std::array<Bytes, backend::kCategories> live{};  // [category], when it ended
+  Bytes peak = 0;                                  // peak total since the end of the previous compute op
 };
 
-inline OpMemory memory_now(nn::Ledger& ledger) {
+inline OpMemory memory_now(backend::Ledger& ledger) {
   OpMemory memory;
-  for (int i = 0; i < nn::kCategories; ++i) {
-    memory.live[i] = ledger.live(static_cast<nn::Category>(i));
+  for (int i = 0; i < backend::kCategories; ++i) {
+    memory.live[i] = ledger.live(static_cast<model::Category>(i));
   }
   memory.peak = ledger.take_recent_peak();
   return memory;

@@ -8,12 +8,15 @@
 #include <span>
 #include <string>
 
+#include "backend/device.h"
+#include "backend/memory.h"
 #include "comm/launcher.h"
-#include "nn/memory/allocator.h"
 #include "train/record/program_pages.h"
 
 namespace penstock::train {
 namespace {
+
+bool tensors_on_host() { return backend::compute_device().is_cpu(); }
 
 bool one_process() { return !comm::launched_by_mpi(); }
 
@@ -27,10 +30,11 @@ Bytes added_by_steps(model::Precision precision) {
 // Memory that stays mapped between steps for reuse: our large blocks and malloc's small ones. The address
 // sanitizer replaces malloc, whose own account is not even set up then.
 Bytes free_for_reuse() {
+  const Bytes cached = tensors_on_host() ? backend::cached_bytes() : 0;
 #ifdef __SANITIZE_ADDRESS__
-  return nn::cached_bytes();
+  return cached;
 #else
-  return nn::cached_bytes() + static_cast<Bytes>(mallinfo2().fordblks);
+  return cached + static_cast<Bytes>(mallinfo2().fordblks);
 #endif
 }
 
@@ -48,7 +52,7 @@ Resident resident_memory() {
 }
 
 Bytes ResidentAccount::beside_tensors(Bytes host) const {
-  auto live = static_cast<double>(ledger_.live_total() + host);
+  auto live = static_cast<double>((tensors_on_host() ? ledger_.live_total() : 0) + host);
   if (one_process()) world_->all_reduce(&live, 1, comm::Type::F64, comm::Reduction::Sum);
   world_->barrier();  // the process's ranks are idle while its resident set is read
   const Bytes beside = resident_memory().now - static_cast<Bytes>(live) - free_for_reuse();
@@ -75,7 +79,7 @@ void ResidentAccount::note_step(Bytes host) {
 
 std::vector<ResidentSummary> ResidentAccount::gather(const run::Run& run, Bytes checkpoint_copy) const {
   const std::array<std::int64_t, 6> mine{at_start_,       predicted_libraries_,
-                                         libraries_,      ledger_.peak_total(),
+                                         libraries_,      tensors_on_host() ? ledger_.peak_total() : 0,
                                          checkpoint_copy, resident_memory().peak};
   std::vector<std::array<std::int64_t, 6>> all(static_cast<std::size_t>(world_->size()));
   world_->all_gather(comm::bytes_of(mine), std::as_writable_bytes(std::span(all)));
@@ -91,7 +95,8 @@ std::vector<ResidentSummary> ResidentAccount::gather(const run::Run& run, Bytes 
                            .measured = resident});
     processes.back().tensors += tensors;
     processes.back().checkpoint_copy += copy_of_rank;
-    processes.back().predicted_tensors += run.predicted[static_cast<std::size_t>(device)].total();
+    if (tensors_on_host())
+      processes.back().predicted_tensors += run.predicted[static_cast<std::size_t>(device)].total();
     processes.back().predicted_host += run.predicted[static_cast<std::size_t>(device)].host;
   }
   return processes;

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "backend/ledger.h"
 #include "comm/groups.h"
-#include "nn/memory/ledger.h"
 #include "run/run.h"
 #include "train/record/metrics.h"
 
@@ -23,7 +23,7 @@ Resident resident_memory();
 class ResidentAccount {
  public:
   // The ledger and the communicator must outlive it.
-  ResidentAccount(const nn::Ledger& ledger, comm::World world) : ledger_(ledger), world_(world) {}
+  ResidentAccount(const backend::Ledger& ledger, comm::World world) : ledger_(ledger), world_(world) {}
 
   // Call before the first step: lets go of the program's pages that only the start needed, and predicts what
   // steps will have beside tensors.
@@ -43,7 +43,7 @@ class ResidentAccount {
   // Of this process: resident bytes that are neither tensors nor records nor free for reuse.
   Bytes beside_tensors(Bytes host) const;
 
-  const nn::Ledger& ledger_;
+  const backend::Ledger& ledger_;
   comm::World world_;
   Bytes at_start_ = 0;  // the peak before the first step
   Bytes predicted_libraries_ = 0, libraries_ = 0;

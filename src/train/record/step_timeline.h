@@ -5,7 +5,7 @@
 // ...], ...], ...]}, ...]}, seconds since the step began, one entry per op of the device's list in
 // program.txt. Of ops that compute a third number may follow: processor seconds of the rank's thread. Memory:
 // bytes per op of the device's compute lane: the peak total until it ended, then the live bytes by category
-// (nn/memory/ledger.h). Of programs with exchange: "exchange": [[[exchange, start, end, waiting, processor
+// (backend/ledger.h). Of programs with exchange: "exchange": [[[exchange, start, end, waiting, processor
 // seconds],
 // ...], ...], the spans of each device (schedule/timeline.h), waiting 0 or 1. All this is of the first
 // pipeline. Where the mesh has more ranks: "ranks": [[[start, end], ...], ...], the ops of every rank, those

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/memory.h"
 #include "base/error.h"
-#include "nn/memory/allocator.h"
 #include "nn/parameters/parameter_maker.h"
 #include "run/replicas.h"
 #include "schedule/units.h"
@@ -90,7 +90,7 @@ void GradientBuffers::make_room(int unit) {
     for (Buffers& buffers : found->second.buffers) {
       at::Tensor& gradient = buffers.parameter->gradient;
       if (gradient.defined() && !gradient.is_same(buffers.own)) continue;
-      const nn::CategoryScope scope(nn::Category::Gradients);
+      const backend::CategoryScope scope(model::Category::Gradients);
       for (int i = run::gradient_buffers(run_.options); i > 0; --i) {
         buffers.spare.push_back(
             at::empty(buffers.parameter->held_sizes(), buffers.parameter->master.options()));
@@ -141,7 +141,7 @@ at::Tensor GradientBuffers::zeros(Buffers& buffers) const {
     buffers.spare.pop_back();
     return buffer.zero_();
   }
-  const nn::CategoryScope scope(nn::Category::Gradients);
+  const backend::CategoryScope scope(model::Category::Gradients);
   return at::zeros(buffers.parameter->held_sizes(), buffers.parameter->master.options());
 }
 
@@ -151,7 +151,7 @@ void GradientBuffers::drop(int unit) {
     for (Buffers& buffers : members.buffers) {
       nn::Parameter& parameter = *buffers.parameter;
       if (!buffers.own.defined()) {
-        const nn::CategoryScope scope(nn::Category::Gradients);
+        const backend::CategoryScope scope(model::Category::Gradients);
         buffers.own = at::empty({parameter.share().count}, parameter.master.options());
       }
       buffers.own.copy_(parameter.own_part(parameter.gradient).view({-1}));

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "backend/device.h"
+#include "backend/memory.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/boundary.h"
-#include "nn/memory/allocator.h"
 #include "nn/parameters/parameter_maker.h"
 #include "train/step/tied_embeddings.h"
 
@@ -19,6 +19,16 @@ namespace penstock::train {
 
 using schedule::Op;
 using schedule::OpKind;
+
+namespace {
+
+std::vector<at::Tensor> on_device(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> moved;
+  for (const at::Tensor& tensor : tensors) moved.push_back(backend::to_device(tensor));
+  return moved;
+}
+
+}  // namespace
 
 run::StepContent content_of(const StepTokens& step) {
   run::StepContent content{.documents = {}, .fewest = step.fewest, .most = step.most};
@@ -49,16 +59,18 @@ Interpreter::Interpreter(const run::Run& run, const schedule::Program& program, 
 
 StepResult Interpreter::run(const StepTokens& step) {
   step_ = &step;
-  result_.loss_sums.assign(slots_per_stage_, 0.0);
-  result_.events.assign(list_.ops.size(), {});
+  tokens_ = on_device(step.tokens);
+  targets_ = on_device(step.targets);
+  document_starts_ = on_device(step.documents);
+  losses_.assign(slots_per_stage_, {});
   result_.memory.clear();
   if (parts_.ledger) parts_.ledger->take_recent_peak();
   result_.processor_seconds.assign(list_.ops.size(), 0.0);
   result_.waited.assign(list_.ops.size(), 0.0);
-  began_ = steady_seconds();
-  if (parts_.offloader) parts_.offloader->begin(began_);
-  if (parts_.exchange) parts_.exchange->begin(began_, step.documents);
-  if (parts_.replicas) parts_.replicas->begin(began_);
+  const Seconds began = times_.restart(list_.ops.size());
+  if (parts_.offloader) parts_.offloader->begin();
+  if (parts_.exchange) parts_.exchange->begin(began, step.documents);
+  if (parts_.replicas) parts_.replicas->begin(began);
   const std::function<void()> serve = [this] {
     if (parts_.meanwhile) parts_.meanwhile();
   };
@@ -68,7 +80,7 @@ StepResult Interpreter::run(const StepTokens& step) {
     const auto waits = list_.after_of(list_.ops[index]);
     for (const std::uint32_t earlier : waits) finish(earlier);
     if (!waits.empty()) free_what_is_sent();  // before the op allocates memory
-    result_.events[index] = {.start = now()};
+    times_.begin(index);
     execute(index);
     if (parts_.ledger && lane_of(list_.ops[index].kind) == schedule::Lane::Compute) {
       result_.memory.push_back(memory_now(*parts_.ledger));
@@ -78,6 +90,10 @@ StepResult Interpreter::run(const StepTokens& step) {
   wait_for_sends();
   finish_collectives(static_cast<std::uint32_t>(list_.ops.size()));
   end_exchange();
+  const auto note = [this](std::uint32_t op, const schedule::Event& event) { times_.note(op, event); };
+  if (parts_.offloader) parts_.offloader->report(times_.clock(), note);
+  result_.events = times_.events();
+  if (mode_ == Mode::Evaluate) result_.loss_sums = loss_sums();
   if (parts_.exchange) result_.exchanges = parts_.exchange->spans();
   PENSTOCK_CHECK(receiving_.empty(), "every message received is used by the step");
   return std::move(result_);
@@ -90,10 +106,11 @@ void Interpreter::execute(std::uint32_t index) {
   carry_out(index);
   if (parts_.gradients) parts_.gradients->leave(list_.ops[index]);
   const schedule::Lane lane = schedule::lane_of(list_.ops[index].kind);
+  if (lane == schedule::Lane::CopyOut || lane == schedule::Lane::CopyIn) times_.forget(index);
   if (lane != schedule::Lane::Compute && lane != schedule::Lane::Collective) return;
   result_.processor_seconds[index] = own_processor_time() - processor_began_;
   result_.waited[index] = parts_.waited() - waited;
-  result_.events[index].end = now();
+  times_.end(index);
 }
 
 Seconds Interpreter::own_processor_time() const {
@@ -144,7 +161,7 @@ void Interpreter::carry_out(std::uint32_t index) {
     case OpKind::OptimizerStep:
       end_exchange();
       restart_clocks(index);
-      parts_.optimizer_step(result_.loss_sums);
+      parts_.optimizer_step(result_.loss_sums = loss_sums());
       break;
     case OpKind::Offload:
       return parts_.offloader->offload(index, parts_.stages.at(op.key.stage), is_sliced(op));
@@ -164,10 +181,10 @@ void Interpreter::forward(const Op& op) {
   const bool last_slice = range.begin + range.length == step_->tokens[j].size(1);
   nn::ForwardInput input{
       .key = {op.key.micro_batch, op.key.slice}, .place = place_of(op), .last_slice = last_slice};
-  if (first) input.tokens = own_tokens(step_->tokens, op);
+  if (first) input.tokens = own_tokens(tokens_, op);
   if (!first) input.hidden = embeds ? embedded(op) : std::exchange(inputs_[here], {});
   if (last) {
-    input.targets = own_tokens(step_->targets, op);
+    input.targets = own_tokens(targets_, op);
     input.loss_scale = loss_scale();
   }
   const auto partners = partners_of(op);
@@ -178,7 +195,7 @@ void Interpreter::forward(const Op& op) {
   if (evaluating && last_slice) stage.forget(op.key.micro_batch);
 
   if (last) {
-    result_.loss_sums[first_slot_[j] + static_cast<std::size_t>(op.key.slice)] = output.loss_sum;
+    losses_[first_slot_[j] + static_cast<std::size_t>(op.key.slice)] = output.loss_sum;
   } else if (parts_.stages.contains(op.key.stage + 1)) {
     inputs_[slot(op.key.at_stage(op.key.stage + 1))] = std::move(output.hidden);
   } else {
@@ -209,26 +226,6 @@ std::unique_ptr<nn::AttentionPartners> Interpreter::partners_of(const Op& op) {
   return parts_.exchange ? parts_.exchange->partners_of(op) : nullptr;
 }
 
-void Interpreter::send(std::uint32_t index, at::Tensor payload) {
-  const Op& op = list_.ops[index];
-  PENSTOCK_CHECK(payload.defined(), "a send follows the op that made its payload");
-  Flight flight{.op = index, .buffer = backend::to_host(payload.contiguous()), .request = {}};
-  nn::recount(flight.buffer, nn::Category::Transfers);
-  flight.request = parts_.pipeline->send(nn::bytes_of_tensor(flight.buffer), op.peer,
-                                         static_cast<int>(schedule::channel_of(op.kind)));
-  sending_.push_back(std::move(flight));
-}
-
-void Interpreter::receive(std::uint32_t index) {
-  const Op& op = list_.ops[index];
-  const bool part = schedule::is_embedding_transfer(op.kind);
-  Flight flight{.op = index, .buffer = part ? empty_part(op) : empty_slice(op), .request = {}};
-  nn::recount(flight.buffer, nn::Category::Transfers);
-  flight.request = parts_.pipeline->receive(nn::bytes_of_tensor(flight.buffer), op.peer,
-                                            static_cast<int>(schedule::channel_of(op.kind)));
-  receiving_.push_back(std::move(flight));
-}
-
 void Interpreter::reduce_gradients(std::uint32_t index) {
   const Op& op = list_.ops[index];
   if (op.group == mesh::Group::Replica) return parts_.replicas->start(index, op);
@@ -240,8 +237,8 @@ void Interpreter::reduce_gradients(std::uint32_t index) {
 // All that started before this op or with it.
 void Interpreter::finish_collectives(std::uint32_t index) {
   if (!parts_.replicas) return;
-  const auto note = [this](std::uint32_t op, const schedule::Event& event) { result_.events[op] = event; };
-  parts_.replicas->finish(index, parts_.meanwhile, note);
+  parts_.replicas->finish(index, parts_.meanwhile,
+                          [this](std::uint32_t op, const schedule::Event& event) { times_.note(op, event); });
 }
 
 // Finishes an op that another waits for. Compute ops are done already: this thread runs them one by one.
@@ -251,83 +248,25 @@ void Interpreter::finish(std::uint32_t index) {
   if (schedule::is_send(kind)) return finish_send(index);
   if (schedule::lane_of(kind) == schedule::Lane::Collective) return finish_collectives(index);
   if (kind != OpKind::Offload && kind != OpKind::Reload) return;
-  if (const auto event = parts_.offloader->finish(index)) result_.events[index] = *event;
-}
-
-void Interpreter::finish_receive(std::uint32_t index) {
-  const auto flight = std::ranges::find(receiving_, index, &Flight::op);
-  if (flight == receiving_.end()) return;
-  flight->request.wait();
-  deliver(*flight);
-  receiving_.erase(flight);
-}
-
-void Interpreter::finish_send(std::uint32_t index) {
-  const auto flight = std::ranges::find(sending_, index, &Flight::op);
-  if (flight == sending_.end()) return;
-  flight->request.wait();
-  result_.events[index].end = now();
-  sending_.erase(flight);
-}
-
-void Interpreter::deliver(Flight& flight) {
-  const Op& op = list_.ops[flight.op];
-  const std::size_t here = slot(op.key);
-  if (schedule::is_embedding_transfer(op.kind)) {
-    embedding_parts_[{op.peer, here}] = backend::to_device(flight.buffer);
-  } else {
-    (op.kind == OpKind::ReceiveForward ? inputs_ : output_gradients_)[here] =
-        backend::to_device(flight.buffer);
-  }
-  result_.events[flight.op].end = now();
-}
-
-// Lets the transport make progress, frees sent buffers, and records arrival times.
-void Interpreter::poll() {
-  if (parts_.offloader) parts_.offloader->throw_failure();
-  std::erase_if(receiving_, [&](Flight& flight) {
-    if (!flight.request.test()) return false;
-    deliver(flight);
-    return true;
-  });
-  free_what_is_sent();
-}
-
-void Interpreter::free_what_is_sent() {
-  std::erase_if(sending_, [&](Flight& flight) {
-    if (!flight.request.test()) return false;
-    result_.events[flight.op].end = now();
-    return true;
-  });
-}
-
-void Interpreter::wait_for_sends() {
-  for (Flight& flight : sending_) {
-    flight.request.wait();
-    result_.events[flight.op].end = now();
-  }
-  sending_.clear();
+  parts_.offloader->finish(index);
 }
 
 nn::SlicePlace Interpreter::place_of(const Op& op) const {
   const auto& range = slices_[op.key.micro_batch][op.key.slice];
   nn::SlicePlace place = parts_.context.place(run_.sequences(), range.length, range.begin);
-  if (!step_->documents.empty())
-    place.documents = {.starts = step_->documents[static_cast<std::size_t>(op.key.micro_batch)],
-                       .restart_positions = run_.options.data.positions == "document"};
+  if (step_->documents.empty()) return place;
+  const auto j = static_cast<std::size_t>(op.key.micro_batch);
+  place.documents = {.starts = step_->documents[j],
+                     .device_starts = document_starts_[j],
+                     .restart_positions = run_.options.data.positions == "document"};
   return place;
 }
 
 at::Tensor Interpreter::own_tokens(const std::vector<at::Tensor>& batch, const Op& op) const {
-  return backend::to_device(
-      nn::ContextGroup::tokens_at(place_of(op), batch[static_cast<std::size_t>(op.key.micro_batch)]));
+  return nn::ContextGroup::tokens_at(place_of(op), batch[static_cast<std::size_t>(op.key.micro_batch)]);
 }
 
 std::int64_t Interpreter::own_rows(const Op& op) const { return parts_.tensor.own_rows(place_of(op).rows()); }
-
-at::Tensor Interpreter::empty_slice(const Op& op) const {
-  return at::empty({own_rows(op), run_.shape().hidden}, at::dtype(type_));
-}
 
 bool Interpreter::is_sliced(const Op& op) const { return slices_[op.key.micro_batch].size() > 1; }
 
@@ -341,10 +280,14 @@ std::size_t Interpreter::slot(const schedule::Key& key) const {
 }
 
 void Interpreter::restart_clocks(std::uint32_t index) {
-  result_.events[index].start = now();
+  times_.begin(index);
   processor_began_ = own_processor_time();
 }
 
-Seconds Interpreter::now() const { return steady_seconds() - began_; }
+std::vector<double> Interpreter::loss_sums() const {
+  std::vector<double> sums;
+  for (const nn::kernels::LossSum& loss : losses_) sums.push_back(loss.value());
+  return sums;
+}
 
 }  // namespace penstock::train

@@ -26,6 +26,7 @@
 #include "train/offload/offloader.h"
 #include "train/record/op_memory.h"
 #include "train/step/gradient_buffers.h"
+#include "train/step/op_times.h"
 #include "train/step/replica_lane.h"
 
 namespace penstock::train {
@@ -78,7 +79,7 @@ struct DeviceParts {
   ReplicaLane* replicas = nullptr;            // of several replicas
   std::function<bool()> meanwhile;            // serves others, moves collectives; true if anything moved
   std::function<Seconds()> waited;            // of this rank in layers, for the other ranks of them
-  nn::Ledger* ledger = nullptr;               // of this rank; may be null
+  backend::Ledger* ledger = nullptr;          // of this rank; may be null
   FlightRecorder* recorder = nullptr;         // the same
   // Runs STEP, given this device's loss sums of the step; may be empty when evaluating.
   std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
@@ -139,8 +140,8 @@ class Interpreter {
   at::Tensor rows_of_slice(const std::vector<at::Tensor>& batch, const schedule::Op& op) const;  // [N]
   double loss_scale() const;
   std::size_t slot(const schedule::Key& key) const;
-  Seconds now() const;
   void restart_clocks(std::uint32_t index);  // the op's time so far was waiting
+  std::vector<double> loss_sums() const;
 
   const run::Run& run_;
   const Mode mode_;
@@ -157,8 +158,10 @@ class Interpreter {
   std::vector<Flight> receiving_, sending_;
 
   const StepTokens* step_ = nullptr;
+  std::vector<at::Tensor> tokens_, targets_, document_starts_;  // the step's, on the compute device
   StepResult result_;
-  Seconds began_ = 0;
+  std::vector<nn::kernels::LossSum> losses_;  // as StepResult::loss_sums
+  OpTimes times_;
   Seconds processor_began_ = 0;  // of the running op
 };
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "backend/device.h"
+#include "backend/memory.h"
 #include "base/error.h"
-#include "nn/memory/allocator.h"
 #include "nn/vocabulary_visit.h"
 #include "train/step/interpreter.h"
 
@@ -21,7 +21,7 @@ void Interpreter::visit_vocabulary(std::uint32_t index) {
   const Op& op = list_.ops[index];
   const std::size_t here = slot(op.key);
   nn::VisitInput input{.hidden = {},
-                       .targets = rows_of_slice(step_->targets, op),
+                       .targets = rows_of_slice(targets_, op),
                        .loss_scale = loss_scale(),
                        .with_gradients = mode_ == Mode::Train};
   if (const at::Tensor hidden = std::exchange(outputs_[here], {}); hidden.defined())
@@ -32,10 +32,10 @@ void Interpreter::visit_vocabulary(std::uint32_t index) {
   comm::as_part_of(nn::VocabularyVisit::kName, [&] { ranks.barrier(); });
   restart_clocks(index);
   const nn::VisitResult result = visit.carry_out();
-  result_.loss_sums[here - slot({.stage = op.key.stage})] = result.loss_sum;
+  losses_[here - slot({.stage = op.key.stage})] = result.loss_sum;
   if (result.grad_hidden.empty()) return;
   output_gradients_[here] = parts_.tensor.join(result.grad_hidden);
-  nn::recount(output_gradients_[here], nn::Category::Logits);
+  backend::recount(output_gradients_[here], model::Category::Logits);
 }
 
 // Embeddings of this rank's tokens, each row from the rank that holds it.
@@ -87,7 +87,7 @@ at::Tensor Interpreter::empty_part(const Op& op) const {
   const bool from_others = op.kind == OpKind::ReceiveEmbedding;
   const int owner = from_others ? op.peer : parts_.pipeline->rank();
   const at::Tensor places = parts_.vocabulary->places_of(owner, rows_of_slice(step_->tokens, op));
-  return at::empty({places.numel(), run_.shape().hidden}, at::dtype(type_));
+  return at::empty({places.numel(), run_.shape().hidden}, backend::on_device(type_));
 }
 
 at::Tensor Interpreter::rows_of_slice(const std::vector<at::Tensor>& batch, const Op& op) const {

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "backend/device.h"
+#include "backend/memory.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
-#include "nn/memory/allocator.h"
 #include "nn/parameters/parameter_maker.h"
 #include "run/replicas.h"
 
@@ -33,9 +33,9 @@ std::int64_t longest_share(const Units& units) {
 }
 
 at::Tensor make_room(const run::Run& run, const Units& units) {
-  const nn::CategoryScope scope(nn::Category::Transfers);
+  const backend::CategoryScope scope(model::Category::Transfers);
   const at::ScalarType type = units.begin()->second.parameters.front()->master.scalar_type();
-  return at::empty({run::replica_room(run, longest_share(units))}, at::dtype(type));
+  return at::empty({run::replica_room(run, longest_share(units))}, backend::on_device(type));
 }
 
 comm::Type type_of(const at::Tensor& tensor) {
@@ -131,7 +131,7 @@ void ReplicaLane::gather(Flight& flight) {
 
 // Memory for the weights, with the own parts: others have kept theirs up to date.
 void ReplicaLane::restore(Unit& unit) const {
-  const nn::CategoryScope scope(nn::Category::Weights);
+  const backend::CategoryScope scope(model::Category::Weights);
   for (nn::Parameter* parameter : unit.parameters) {
     const nn::Parameter& owner = owner_of(*parameter, unit);
     if (&owner != parameter) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/device.h"
 #include "base/error.h"
 
 namespace penstock::train {
@@ -42,8 +43,10 @@ void sum_copies(const Copies& copies, comm::Communicator& ranks) {
   const comm::Type type = like.scalar_type() == at::kDouble ? comm::Type::F64 : comm::Type::F32;
   at::Tensor& sum = addends.front();
   comm::as_part_of("the sum of " + first.name + " over tensor ranks", [&] {
-    ranks.all_reduce(sum.mutable_data_ptr(), static_cast<std::size_t>(sum.numel()), type,
-                     comm::Reduction::Sum);
+    backend::change_on_host(sum, [&](const at::Tensor& values) {
+      ranks.all_reduce(values.mutable_data_ptr(), static_cast<std::size_t>(values.numel()), type,
+                       comm::Reduction::Sum);
+    });
   });
   for (const auto& [part, parameter] : copies.own) {
     at::Tensor own = parameter->own_part(parameter->gradient);

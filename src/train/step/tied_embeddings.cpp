@@ -6,7 +6,6 @@
 
 #include <vector>
 
-#include "backend/device.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/parameters/parameter_maker.h"
@@ -52,12 +51,11 @@ void reduce_tied_gradients(std::map<int, nn::Stage>& stages, int peer, comm::Pip
   constexpr int channel = static_cast<int>(schedule::Channel::Gradients);
   for (nn::Parameter* side : input_side ? sides.input : sides.output) {
     at::Tensor mine = side->own_part(side->gradient);
-    const at::Tensor leaving = backend::to_host(mine), arriving = at::empty_like(leaving);
-    comm::Request received = pipeline->receive(nn::bytes_of_tensor(arriving), peer, channel);
-    comm::Request sent = pipeline->send(nn::bytes_of_tensor(leaving), peer, channel);
+    const at::Tensor theirs = at::empty_like(mine);
+    comm::Request received = pipeline->receive(nn::bytes_of_tensor(theirs), peer, channel);
+    comm::Request sent = pipeline->send(nn::bytes_of_tensor(mine), peer, channel);
     received.wait();
     sent.wait();
-    const at::Tensor theirs = backend::to_device(arriving);
     at::add_out(mine, input_side ? mine : theirs, input_side ? theirs : mine);
   }
 }

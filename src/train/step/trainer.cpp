@@ -7,15 +7,17 @@
 #include <cmath>
 #include <iterator>
 
+#include "backend/device.h"
+#include "backend/memory.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/polling.h"
-#include "nn/memory/allocator.h"
 #include "nn/stage_parameters.h"
 #include "run/costs.h"
 #include "run/lowering.h"
 #include "run/replicas.h"
 #include "schedule/exchange/time.h"
+#include "train/step/device_memory.h"
 #include "train/step/gather_load.h"
 #include "train/step/tensor_copies.h"
 
@@ -94,22 +96,26 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile, F
       recorder_(recorder),
       groups_(comm::make_groups(world, run.mesh, sharing_ranks(run))),
       layer_groups_(run, groups_, [this] { return advance(); }) {
-  const int device = groups_.pipeline->rank();
-  nn::install_allocator();
-  const nn::LedgerScope counted(ledger_);
-  const mesh::StateSharing sharing = sharing_at(run, world.rank());
-  stages_ = make_stages(run, device, sharing, expert_options(), layer_groups_);
-  if (run.sharded_vocabulary())
-    vocabulary_.emplace(vocabulary_options(run, groups_.pipeline, sharing, layer_groups_.tensor()));
-  {
-    const nn::CategoryScope moments(nn::Category::Optimizer);
-    optimizer_ = std::make_unique<Optimizer>(parameters(), run.options.train);
-  }
-  prepare_replicas();
+  backend::take_turn(world.rank());
+  backend::install_allocator();
+  const backend::LedgerScope counted(ledger_);
+  within_device_memory(run, ledger_, [this] { make_states(); });
   ledger_.reset_peaks();  // exclude the creation of parameters
   make_step_parts();
   evaluating_ = make_interpreter(evaluation_, run::cuts_of(run.options, evaluation_.slices), Mode::Evaluate);
   made_ = true;
+}
+
+void Trainer::make_states() {
+  const mesh::StateSharing sharing = sharing_at(run_, groups_.world->rank());
+  stages_ = make_stages(run_, groups_.pipeline->rank(), sharing, expert_options(), layer_groups_);
+  if (run_.sharded_vocabulary())
+    vocabulary_.emplace(vocabulary_options(run_, groups_.pipeline, sharing, layer_groups_.tensor()));
+  {
+    const backend::CategoryScope moments(model::Category::Optimizer);
+    optimizer_ = std::make_unique<Optimizer>(parameters(), run_.options.train);
+  }
+  prepare_replicas();
 }
 
 // Of this step's documents.
@@ -198,7 +204,7 @@ void Trainer::weights_from_masters() {
 }
 
 StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
-  const nn::LedgerScope counted(ledger_);
+  const backend::LedgerScope counted(ledger_);
   report_ = {.lr = learning_rate(run_.options.train, step), .without_targets = tokens.target_count == 0};
   targets_ = tokens.target_count;
   comm::as_part_of("the start of a step", [&] { groups_.world->barrier(); });
@@ -209,7 +215,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   const Seconds began = steady_seconds();
   plan_for(tokens);
   exchanging_ = true;
-  StepResult result = training_->run(tokens);
+  StepResult result = within_device_memory(plan(), ledger_, [&] { return training_->run(tokens); });
   exchanging_ = false;
   events_ = std::move(result.events);
   exchanges_ = std::move(result.exchanges);
@@ -223,9 +229,10 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
 }
 
 double Trainer::evaluate(const StepTokens& tokens) {
-  const nn::LedgerScope counted(ledger_);
+  const backend::LedgerScope counted(ledger_);
   const at::AutoDispatchBelowADInplaceOrView explicit_backward;
-  return mean_loss(evaluating_->run(tokens).loss_sums, tokens.target_count);
+  const StepResult result = within_device_memory(run_, ledger_, [&] { return evaluating_->run(tokens); });
+  return mean_loss(result.loss_sums, tokens.target_count);
 }
 
 // In the order of the replicas, so of the batch where no context group shares out its tokens. Each sum is

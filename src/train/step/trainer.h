@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "backend/ledger.h"
 #include "comm/groups.h"
 #include "nn/kernels/profile.h"
-#include "nn/memory/ledger.h"
 #include "nn/stage.h"
 #include "nn/vocabulary_shard.h"
 #include "run/run.h"
@@ -75,7 +75,7 @@ class Trainer {
   std::vector<nn::Parameter*> parameters();
   void weights_from_masters();  // after the masters were changed from outside
   Optimizer& optimizer() { return *optimizer_; }
-  const nn::Ledger& ledger() const { return ledger_; }
+  const backend::Ledger& ledger() const { return ledger_; }
 
   // What the latest step was carried out by: the run itself, or the run planned for the step's documents.
   const run::Run& plan() const { return planned_ ? *planned_ : run_; }
@@ -89,6 +89,7 @@ class Trainer {
   std::unique_ptr<ExchangeServer> make_exchange_server();
   nn::ExpertOptions expert_options();
   Units units();
+  void make_states();
   void prepare_replicas();
   std::unique_ptr<Interpreter> make_interpreter(const schedule::Program& program, run::Cuts cuts, Mode mode);
   void plan_for(const StepTokens& tokens);
@@ -107,7 +108,7 @@ class Trainer {
   bool made_ = false;  // groups may wait while the members after them do not exist yet
   comm::Groups groups_;
   LayerGroups layer_groups_;
-  nn::Ledger ledger_;  // before the tensors counted in it
+  backend::Ledger ledger_;  // before the tensors counted in it
   std::map<int, nn::Stage> stages_;
   std::optional<nn::VocabularyShard> vocabulary_;  // under vocabulary parallelism
   std::unique_ptr<Optimizer> optimizer_;

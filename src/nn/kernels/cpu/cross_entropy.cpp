@@ -38,7 +38,7 @@ void all_rows(const Element* logits, const at::Tensor& targets, std::int64_t voc
   });
 }
 
-double run(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
+LossSum run(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
   const KernelTimer timer(Kernel::Loss, with_gradient ? memory_work(logits, logits) : memory_work(logits));
   PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
   const std::int64_t vocabulary = logits.size(1), count = targets.numel();
@@ -51,16 +51,16 @@ double run(const at::Tensor& logits, const at::Tensor& targets, double scale, bo
     Element* gradient = with_gradient ? logits.data_ptr<Element>() : nullptr;
     all_rows<Element>(logits.const_data_ptr<Element>(), targets, vocabulary, scale, gradient, losses.data());
   });
-  return std::accumulate(losses.begin(), losses.end(), 0.0);
+  return LossSum(std::accumulate(losses.begin(), losses.end(), 0.0));
 }
 
 }  // namespace
 
-double cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+LossSum cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
   return run(logits, targets, 0.0, false);
 }
 
-double cross_entropy_with_gradient(at::Tensor& logits, const at::Tensor& targets, double gradient_scale) {
+LossSum cross_entropy_with_gradient(at::Tensor& logits, const at::Tensor& targets, double gradient_scale) {
   return run(logits, targets, gradient_scale, true);
 }
 

@@ -43,9 +43,9 @@ TileSoftmax combine(const at::Tensor& statistics, const at::Tensor& targets, std
   const std::int64_t parts = statistics.size(0), tokens = targets.numel();
   const std::int64_t* target = targets.const_data_ptr<std::int64_t>();
   const Number* all = statistics.const_data_ptr<Number>();
-  TileSoftmax result{at::empty({2, tokens}, statistics.options()),
-                     std::vector<double>(static_cast<std::size_t>(tokens))};
-  Number* scale = result.scale.data_ptr<Number>();
+  const at::Tensor combined = at::empty({2, tokens}, statistics.options());
+  Number* scale = combined.data_ptr<Number>();
+  double loss = 0;
   const auto of = [&](std::int64_t part, int which, std::int64_t row) {
     return all[(part * 3 + which) * tokens + row];
   };
@@ -59,9 +59,9 @@ TileSoftmax combine(const at::Tensor& statistics, const at::Tensor& targets, std
     scale[tokens + row] = sum;
     if (target[row] < 0) continue;
     PENSTOCK_CHECK(target[row] < parts * held, "targets lie inside the vocabulary or are -1");
-    result.losses[row] = double(std::log(sum) + (greatest - of(target[row] / held, 2, row)));
+    loss += double(std::log(sum) + (greatest - of(target[row] / held, 2, row)));
   }
-  return result;
+  return {combined, LossSum(loss)};
 }
 
 void check_tile(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard) {

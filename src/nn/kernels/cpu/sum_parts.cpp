@@ -51,7 +51,38 @@ void sum_all(std::span<const at::Tensor> parts, at::Tensor& result) {
   });
 }
 
+template <class Element>
+PENSTOCK_VECTORISED void add_row(const Element* row, std::int64_t width, Accumulator<Element>* sum) {
+  for (std::int64_t i = 0; i < width; ++i) sum[i] += Accumulator<Element>(row[i]);
+}
+
 }  // namespace
+
+void add_placed_rows(const at::Tensor& rows, const at::Tensor& places, const at::Tensor& beside,
+                     at::Tensor& result) {
+  const std::int64_t tokens = places.size(0), k = places.size(1), h = rows.size(1);
+  const std::int64_t* place = places.const_data_ptr<std::int64_t>();
+  for_element_type(rows.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    using Sum = Accumulator<Element>;
+    const Element* from = rows.const_data_ptr<Element>();
+    const Sum* first = beside.defined() ? beside.const_data_ptr<Sum>() : nullptr;
+    Element* to = result.data_ptr<Element>();
+    at::parallel_for(0, tokens, rows_per_task(h * k), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<Sum> sum(static_cast<std::size_t>(h));
+      for (std::int64_t token = begin; token < end; ++token) {
+        if (first) {
+          std::copy_n(first + token * h, h, sum.begin());
+        } else {
+          std::ranges::fill(sum, Sum(0));
+        }
+        for (std::int64_t slot = 0; slot < k; ++slot)
+          add_row(from + place[token * k + slot] * h, h, sum.data());
+        round_to(sum.data(), h, to + token * h);
+      }
+    });
+  });
+}
 
 void add_parts(std::span<const at::Tensor> parts, at::Tensor& result) {
   const at::Tensor& first = parts.front();

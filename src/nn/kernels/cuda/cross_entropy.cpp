@@ -3,8 +3,6 @@
 
 #include <ATen/ops/empty.h>
 
-#include <numeric>
-
 #include "nn/kernels/cuda/rows/loss.h"
 #include "nn/kernels/cuda/tensors.h"
 #include "nn/kernels/work.h"
@@ -15,8 +13,7 @@ using namespace cuda;
 
 namespace {
 
-// Waits for the card: the sum is formed on the host, in token order.
-double run(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
+LossSum run(const at::Tensor& logits, const at::Tensor& targets, double scale, bool with_gradient) {
   const KernelTimer timer(Kernel::Loss, with_gradient ? memory_work(logits, logits) : memory_work(logits));
   PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
   at::Tensor losses = at::empty({targets.numel()}, targets.options().dtype(at::kDouble));
@@ -30,18 +27,16 @@ double run(const at::Tensor& logits, const at::Tensor& targets, double scale, bo
           targets.numel());
     });
   });
-  losses = losses.cpu();
-  const double* all = losses.const_data_ptr<double>();
-  return std::accumulate(all, all + losses.numel(), 0.0);
+  return LossSum(losses);
 }
 
 }  // namespace
 
-double cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+LossSum cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
   return run(logits, targets, 0.0, false);
 }
 
-double cross_entropy_with_gradient(at::Tensor& logits, const at::Tensor& targets, double gradient_scale) {
+LossSum cross_entropy_with_gradient(at::Tensor& logits, const at::Tensor& targets, double gradient_scale) {
   return run(logits, targets, gradient_scale, true);
 }
 

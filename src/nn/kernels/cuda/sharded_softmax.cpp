@@ -28,9 +28,7 @@ TileSoftmax combine(const at::Tensor& statistics, const at::Tensor& targets, std
   launch(Tokens{read<Number>(statistics), read<std::int64_t>(targets), write<Number>(scale),
                 write<double>(losses), parts, tokens, held},
          parts_of(tokens, Tokens::kTokens));
-  losses = losses.cpu();
-  const double* all = losses.const_data_ptr<double>();
-  return {scale, std::vector<double>(all, all + tokens)};
+  return {scale, LossSum(losses)};
 }
 
 }  // namespace

@@ -32,6 +32,19 @@ void sum_all(std::span<const at::Tensor> parts, const at::Tensor& result) {
 
 }  // namespace
 
+void add_placed_rows(const at::Tensor& rows, const at::Tensor& places, const at::Tensor& beside,
+                     at::Tensor& result) {
+  for_element_type(rows.scalar_type(), [&](auto element) {
+    using Element = decltype(element);
+    with_packs<Element>({rows, beside, result}, [&](auto width) {
+      launch(PlacedRows<Element, width>{read<Element>(rows), read<std::int64_t>(places),
+                                        read<Accumulator<Element>>(beside), write<Element>(result),
+                                        places.size(1), rows.size(1) / width},
+             places.size(0));
+    });
+  });
+}
+
 void add_parts(std::span<const at::Tensor> parts, at::Tensor& result) {
   PENSTOCK_CHECK(parts.size() <= kMostParts, "a sum has at most 64 parts");
   const at::Tensor& first = parts.front();

@@ -76,4 +76,31 @@ struct SumChunks {
   }
 };
 
+// Row n: the sum of the rows places[n·slots ...] after row n of `beside` (which may be null), rounded once.
+template <class Element, int kWidth>
+struct PlacedRows {
+  using Number = Accumulator<Element>;
+  static constexpr int kLanes = kBlock;
+
+  const Element* rows;
+  const std::int64_t* places;
+  const Number* beside;
+  Element* output;
+  std::int64_t slots, packs;
+
+  std::int64_t scratch_bytes() const { return 0; }
+
+  PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t token) const {
+    lanes.each(packs, [&](std::int64_t i) {
+      Pack<Number, kWidth> sum{};
+      if (beside) sum = load<kWidth>(beside, token * packs + i);
+      for (std::int64_t slot = 0; slot < slots; ++slot) {
+        const auto row = load<kWidth>(rows, places[token * slots + slot] * packs + i);
+        for (int j = 0; j < kWidth; ++j) sum.values[j] += row[j];
+      }
+      store(output, token * packs + i, packed<Element, kWidth>([&](int j) { return sum[j]; }));
+    });
+  }
+};
+
 }  // namespace penstock::nn::kernels::cuda

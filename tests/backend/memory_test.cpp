@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/memory/allocator.h"
+#include "backend/memory.h"
 
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
-namespace penstock::nn {
+namespace penstock::backend {
 namespace {
 
 at::Tensor bytes(std::int64_t count) { return at::empty({count}, at::dtype(at::kByte)); }
@@ -22,7 +22,7 @@ TEST_F(Allocator, CountsWhatTensorsAskForAndForgetsWhatIsFreed) {
   {
     const at::Tensor small = bytes(1000);
     const at::Tensor large = bytes(3'000'001);
-    EXPECT_EQ(ledger_.live(Category::Transient), 3'001'001);
+    EXPECT_EQ(ledger_.live(model::Category::Transient), 3'001'001);
     EXPECT_EQ(ledger_.live_total(), 3'001'001);
   }
   EXPECT_EQ(ledger_.live_total(), 0);
@@ -35,18 +35,18 @@ TEST_F(Allocator, CountsInTheCategoryOfTheScopeAndRecountsWhatIsKept) {
   const LedgerScope scope(ledger_);
   at::Tensor kept;
   {
-    const CategoryScope weights(Category::Weights);
+    const CategoryScope weights(model::Category::Weights);
     kept = bytes(100);
   }
-  EXPECT_EQ(ledger_.live(Category::Weights), 100);
-  recount(kept, Category::Activations);
-  EXPECT_EQ(ledger_.live(Category::Weights), 0);
-  EXPECT_EQ(ledger_.live(Category::Activations), 100);
-  recount(kept.slice(0, 10, 20), Category::Logits);
-  EXPECT_EQ(ledger_.live(Category::Logits), 100) << "a view stands for its whole storage";
+  EXPECT_EQ(ledger_.live(model::Category::Weights), 100);
+  recount(kept, model::Category::Activations);
+  EXPECT_EQ(ledger_.live(model::Category::Weights), 0);
+  EXPECT_EQ(ledger_.live(model::Category::Activations), 100);
+  recount(kept.slice(0, 10, 20), model::Category::Logits);
+  EXPECT_EQ(ledger_.live(model::Category::Logits), 100) << "a view stands for its whole storage";
   kept.reset();
   EXPECT_EQ(ledger_.live_total(), 0);
-  EXPECT_EQ(ledger_.peak(Category::Activations), 100);
+  EXPECT_EQ(ledger_.peak(model::Category::Activations), 100);
 }
 
 TEST_F(Allocator, KeepsRanksThatAreThreadsApartAndFindsTheOwnerOfABlockFreedElsewhere) {
@@ -90,4 +90,4 @@ TEST_F(Allocator, AlignsDataToCacheLines) {
 }
 
 }  // namespace
-}  // namespace penstock::nn
+}  // namespace penstock::backend

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace penstock::nn {
+namespace penstock::backend {
 
 // Asks for large pages for what of the memory they can cover, before it is first written: their first use
 // costs a fault for 2 MiB instead of one for every 4 KiB, and products miss the TLB less. A system that has
@@ -19,4 +19,4 @@ inline void ask_for_large_pages(void* memory, std::size_t bytes) {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
-}  // namespace penstock::nn
+}  // namespace penstock::backend

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "model/memory/category.h"
 
-namespace penstock::nn {
+namespace penstock::backend {
 
 using model::Category;
 using model::name_of;
@@ -43,4 +43,4 @@ class Ledger {
   std::atomic<Bytes> recent_peak_{0};
 };
 
-}  // namespace penstock::nn
+}  // namespace penstock::backend

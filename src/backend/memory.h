@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator of all CPU tensors. It accounts each block to a rank and a category, and reuses blocks: large
-// ones, since fresh pages cost as much as the arithmetic on them, and up to 4 MiB of small ones a thread.
+// Memory of the compute device's tensors, each block accounted to a rank and a category. On the CPU by an
+// allocator of our own, which reuses blocks: large ones, since fresh pages cost as much as the arithmetic on
+// them, and up to 4 MiB of small ones a thread. On a card by LibTorch's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include "nn/memory/ledger.h"
+#include "backend/ledger.h"
 
-namespace penstock::nn {
+namespace penstock::backend {
 
-// Installs the allocator as c10's CPU allocator, once per process; later calls do nothing. Tensors made
-// before keep their memory and are not counted.
+// Once per process; later calls do nothing. Tensors made before keep their memory and are not counted. Of a
+// card it also lets messages use the memory (device_memory.h).
 void install_allocator();
 
 // While alive, tensors made on this thread count in `ledger`, as Transient. Scopes nest. The ledger must
@@ -43,11 +44,12 @@ class CategoryScope {
 void recount(const at::Tensor& tensor, Category category);
 void recount(const c10::Storage& storage, Category category);
 
-// Bytes of large blocks held for reuse, not counted in any ledger. At most a tenth of the peak use.
+// Bytes of large blocks held for reuse, not counted in any ledger. On the CPU at most a tenth of the peak
+// use.
 Bytes cached_bytes();
 
-// Large blocks (256 KiB and more) mapped since the process began. After the first steps the count should not
-// grow.
+// Large blocks (of 256 KiB and more; of a card, its segments) mapped since the process began. After the first
+// steps the count should not grow.
 std::int64_t mapped_blocks();
 
-}  // namespace penstock::nn
+}  // namespace penstock::backend

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/memory/ledger.h"
+#include "backend/ledger.h"
 
-namespace penstock::nn {
+namespace penstock::backend {
 namespace {
 
 void raise_to(std::atomic<Bytes>& peak, Bytes value) {
@@ -34,4 +34,4 @@ void Ledger::reset_peaks() {
   peak_total_.store(live_total(), std::memory_order_relaxed);
 }
 
-}  // namespace penstock::nn
+}  // namespace penstock::backend

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/end_signal.h"
+#include "comm/ending/end_signal.h"
 
 #include <errno.h>
 #include <unistd.h>

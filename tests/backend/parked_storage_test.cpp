@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/memory/parked_storage.h"
+#include "backend/parked_storage.h"
 
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "nn/memory/allocator.h"
+#include "backend/memory.h"
 
-namespace penstock::nn {
+namespace penstock::backend {
 namespace {
 
 // 400 bytes of 100 numbers, seen through a transposed view as well.
@@ -18,7 +18,7 @@ struct Saved {
     const LedgerScope scope(ledger);
     tensor = at::arange(100, at::dtype(at::kInt)).view({10, 10});
     view = tensor.t();
-    recount(tensor, Category::Activations);
+    recount(tensor, model::Category::Activations);
   }
   Ledger ledger;
   at::Tensor tensor, view;
@@ -28,15 +28,15 @@ TEST(ParkedStorage, ComesBackWithEveryByteThroughEveryView) {
   for (const Bytes leaving : {1, 64, 333, 400}) {
     Saved saved;
     const LedgerScope scope(saved.ledger);
-    const Bytes whole = saved.ledger.live(Category::Activations);
+    const Bytes whole = saved.ledger.live(model::Category::Activations);
     ParkedStorage parked(saved.tensor.storage(), leaving);
     std::vector<std::byte> elsewhere(parked.front().begin(), parked.front().end());
     parked.leave();
-    EXPECT_EQ(saved.ledger.live(Category::Activations), whole - leaving);
+    EXPECT_EQ(saved.ledger.live(model::Category::Activations), whole - leaving);
     const std::span<std::byte> front = parked.come_back();
     ASSERT_EQ(front.size(), elsewhere.size());
     std::memcpy(front.data(), elsewhere.data(), front.size());
-    EXPECT_EQ(saved.ledger.live(Category::Activations), whole);
+    EXPECT_EQ(saved.ledger.live(model::Category::Activations), whole);
     EXPECT_TRUE(saved.tensor.equal(at::arange(100, at::dtype(at::kInt)).view({10, 10})));
     EXPECT_EQ(saved.view[3][7].item<int>(), 73);
   }
@@ -45,12 +45,12 @@ TEST(ParkedStorage, ComesBackWithEveryByteThroughEveryView) {
 TEST(ParkedStorage, ActivationsNeverCountMoreThanTheWhole) {
   Saved saved;
   const LedgerScope scope(saved.ledger);
-  const Bytes whole = saved.ledger.live(Category::Activations);
+  const Bytes whole = saved.ledger.live(model::Category::Activations);
   saved.ledger.reset_peaks();
   ParkedStorage parked(saved.tensor.storage(), 100);
   parked.leave();
   parked.come_back();
-  EXPECT_EQ(saved.ledger.peak(Category::Activations), whole);
+  EXPECT_EQ(saved.ledger.peak(model::Category::Activations), whole);
 }
 
 TEST(ParkedStorage, ThatIsDroppedWhileAwayLeavesNothing) {
@@ -66,4 +66,4 @@ TEST(ParkedStorage, ThatIsDroppedWhileAwayLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace penstock::nn
+}  // namespace penstock::backend

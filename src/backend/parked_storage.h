@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 
-namespace penstock::nn {
+namespace penstock::backend {
 
 // Used on the thread of the tensors. While away they must not be read or written. The bytes count as
 // Activations; while away only those that stay do, in a block of their own.
@@ -37,4 +37,4 @@ class ParkedStorage {
   at::Tensor rest_;  // the bytes that stay, while the others are away; undefined when all leave
 };
 
-}  // namespace penstock::nn
+}  // namespace penstock::backend

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/memory/allocator.h"
+#include "backend/memory.h"
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
@@ -16,35 +16,27 @@
 #include <new>
 #include <utility>
 
+#include "backend/account.h"
+#include "backend/large_pages.h"
 #include "base/error.h"
-#include "nn/memory/large_pages.h"
 
-namespace penstock::nn {
+namespace penstock::backend {
 namespace {
 
 constexpr std::size_t kAlignment = 64;       // of the data: one cache line
 constexpr std::size_t kReused = 256 * 1024;  // smallest block that all threads share
 constexpr std::size_t kPage = 4096;
 
-thread_local Ledger* current_ledger = nullptr;
-thread_local Category current_category = Category::Transient;
-
 // Precedes the data of every block.
 struct alignas(kAlignment) Header {
-  Ledger* ledger;  // null: not counted
-  Category category;
-  std::size_t requested;  // bytes the tensor requested; ledgers count these
-  std::size_t capacity;   // bytes of the whole block, header included
-  Header* next;           // while unused: the next small block of this capacity
+  Account account;       // of the bytes that the tensor requested
+  std::size_t capacity;  // bytes of the whole block, header included
+  Header* next;          // while unused: the next small block of this capacity
 };
 static_assert(sizeof(Header) == kAlignment);
 
 Header* start_block(void* block, std::size_t capacity) {
-  return new (block) Header{.ledger = nullptr,
-                            .category = Category::Transient,
-                            .requested = 0,
-                            .capacity = capacity,
-                            .next = nullptr};
+  return new (block) Header{.account = {}, .capacity = capacity, .next = nullptr};
 }
 
 Header* header_of(void* data) {
@@ -183,7 +175,7 @@ Header* obtain(std::size_t capacity) {
 void release(void* data) {
   if (data == nullptr) return;
   Header* header = header_of(data);
-  if (header->ledger) header->ledger->remove(header->category, static_cast<Bytes>(header->requested));
+  header->account.close();
   if (header->capacity >= kReused) {
     cache().give(header, header->capacity);
   } else if (small_blocks_gone || !small_blocks.give(header)) {
@@ -197,10 +189,8 @@ class AccountingAllocator final : public c10::Allocator {
     const c10::Device cpu(c10::DeviceType::CPU);
     if (bytes == 0) return {nullptr, nullptr, &release, cpu};
     Header* header = obtain(rounded(bytes + sizeof(Header)));
-    header->ledger = current_ledger;
-    header->category = current_category;
-    header->requested = bytes;
-    if (header->ledger) header->ledger->add(header->category, static_cast<Bytes>(bytes));
+    header->account = account_here(static_cast<Bytes>(bytes));
+    header->account.open();
     void* data = header + 1;
     return {data, data, &release, cpu};
   }
@@ -218,28 +208,17 @@ void install_allocator() {
   std::call_once(once, [] { c10::SetCPUAllocator(&allocator, 1); });
 }
 
-LedgerScope::LedgerScope(Ledger& ledger) : previous_(current_ledger) { current_ledger = &ledger; }
-LedgerScope::~LedgerScope() { current_ledger = previous_; }
-
-CategoryScope::CategoryScope(Category category) : previous_(current_category) { current_category = category; }
-CategoryScope::~CategoryScope() { current_category = previous_; }
-
-void recount(const at::Tensor& tensor, Category category) {
-  if (tensor.defined()) recount(tensor.storage(), category);
-}
-
 void recount(const c10::Storage& storage, Category category) {
   const c10::DataPtr& pointer = storage.data_ptr();
   if (storage.nbytes() == 0 || pointer.get_context() == nullptr || pointer.get_deleter() != &release) return;
-  Header* header = header_of(pointer.get_context());
-  if (header->ledger == nullptr || header->category == category) return;
-  header->ledger->remove(header->category, static_cast<Bytes>(header->requested));
-  header->category = category;
-  header->ledger->add(category, static_cast<Bytes>(header->requested));
+  Account& account = header_of(pointer.get_context())->account;
+  account.close();
+  account.category = category;
+  account.open();
 }
 
 std::int64_t mapped_blocks() { return mapped.load(std::memory_order_relaxed); }
 
 Bytes cached_bytes() { return static_cast<Bytes>(cache().held()); }
 
-}  // namespace penstock::nn
+}  // namespace penstock::backend

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose memory is whose, for allocators: where new blocks of this thread count, and accounts of blocks whose
+// allocator keeps none itself.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "backend/ledger.h"
+
+namespace penstock::backend {
+
+struct Account {
+  Ledger* ledger = nullptr;  // null: not counted
+  Category category = Category::Transient;
+  Bytes bytes = 0;
+
+  void open() const { change(+1); }
+  void close() const { change(-1); }
+
+ private:
+  void change(int sign) const {
+    if (ledger) sign > 0 ? ledger->add(category, bytes) : ledger->remove(category, bytes);
+  }
+};
+
+// As the scopes of this thread say (memory.h).
+Account account_here(Bytes bytes);
+
+// Accounts of a device's blocks. Any thread.
+class BlockAccounts {
+ public:
+  void open(const void* block, Bytes bytes);
+  void close(const void* block);
+  void recount(const void* block, Category category);
+  // Whether the address lies in a block that is open.
+  bool holds(const void* address) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, Account> blocks_;  // by their first byte
+};
+
+}  // namespace penstock::backend

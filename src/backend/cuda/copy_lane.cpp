@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/copy_lane.h"
+
+#include <c10/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <deque>
+
+#include "base/error.h"
+
+namespace penstock::backend {
+
+// Jobs are issued as they are posted, so a job that throws does so there.
+struct CopyLane::State {
+  struct Job {
+    Times times;
+    c10::cuda::CUDAEvent done;
+  };
+  c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool(/*isHighPriority=*/true);
+  std::deque<Job> jobs;  // not waited for yet
+  std::uint64_t posted = 0;
+};
+
+CopyLane::CopyLane() : state_(std::make_unique<State>()) {}
+
+// Who owns the copied memory may free it next.
+CopyLane::~CopyLane() { cudaStreamSynchronize(state_->stream); }
+
+std::uint64_t CopyLane::post(std::function<void()> job) {
+  c10::cuda::CUDAEvent issued;
+  issued.record();
+  issued.block(state_->stream);
+  const c10::cuda::CUDAStreamGuard guard(state_->stream);
+  State::Job& here = state_->jobs.emplace_back();
+  here.times.start = moment_now();
+  job();
+  here.times.end = moment_now();
+  here.done.record();
+  return state_->posted++;
+}
+
+CopyLane::Times CopyLane::wait(std::uint64_t number) {
+  PENSTOCK_CHECK(number + state_->jobs.size() == state_->posted && number < state_->posted,
+                 "copies of a lane are waited for in their order");
+  state_->jobs.front().done.block(c10::cuda::getCurrentCUDAStream());
+  const Times times = state_->jobs.front().times;
+  state_->jobs.pop_front();
+  return times;
+}
+
+void CopyLane::throw_failure() {}
+
+}  // namespace penstock::backend

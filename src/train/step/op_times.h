@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the ops of a step began and ended on the compute device, whose clock is read when the step is over.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "backend/clock.h"
+#include "schedule/timeline.h"
+
+namespace penstock::train {
+
+class OpTimes {
+ public:
+  // The clock's 0 s; a reading of steady_seconds().
+  Seconds restart(std::size_t ops);
+
+  void begin(std::uint32_t op) { spans_[op] = Span{.start = backend::moment_now(), .end = {}}; }
+  void end(std::uint32_t op) { spans_[op]->end = backend::moment_now(); }
+  // Of an op whose lane has a time of its own.
+  void forget(std::uint32_t op) { spans_[op].reset(); }
+  void note(std::uint32_t op, const schedule::Event& event) {
+    events_[op] = event;
+    forget(op);
+  }
+
+  const backend::DeviceClock& clock() const { return clock_; }
+
+  // Waits until the device has done them.
+  std::vector<schedule::Event> events();
+
+ private:
+  struct Span {
+    backend::Moment start, end;
+  };
+
+  backend::DeviceClock clock_;
+  std::vector<std::optional<Span>> spans_;
+  std::vector<schedule::Event> events_;
+};
+
+}  // namespace penstock::train

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of a card's memory come behind what both sides have issued, and before what they issue next.
+#include "comm/device_messages.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "comm/lagging_card.h"
+#include "comm/share_lane.h"
+#include "comm/threads.h"
+
+namespace penstock::comm {
+namespace {
+
+constexpr std::size_t kCount = 1000;
+constexpr int kRounds = 30;
+
+struct Numbers {
+  float* values;
+  std::size_t count = kCount;
+
+  Numbers(testing::LaggingCard& card, std::size_t size = kCount)
+      : values(reinterpret_cast<float*>(card.allocate(size * sizeof(float)))), count(size) {}
+  std::span<std::byte> bytes() const { return std::as_writable_bytes(std::span(values, count)); }
+};
+
+// What the card holds when all that this thread has issued is done.
+std::vector<float> read(testing::LaggingCard& card, const Numbers& numbers) {
+  std::vector<float> host(numbers.count);
+  card.copy(host.data(), numbers.values, numbers.bytes().size());
+  card.synchronize();
+  return host;
+}
+
+void pause_at_random(int rank, int round) {
+  std::this_thread::sleep_for(std::chrono::microseconds((rank * 7919 + round * 104729) % 700));
+}
+
+// Sends rounds of numbers from rank 0 to 1, whose buffers are written just before and just after.
+void exchange_rounds(testing::LaggingCard& card, Communicator& world,
+                     const std::function<Request(std::span<const std::byte>)>& send,
+                     const std::function<Request(std::span<std::byte>)>& receive) {
+  const Numbers buffer(card);
+  std::vector<std::vector<float>> arrived(kRounds, std::vector<float>(kCount));
+  for (int round = 0; round < kRounds; ++round) {
+    pause_at_random(world.rank(), round);
+    card.fill(buffer.values, kCount, world.rank() == 0 ? static_cast<float>(round) : -1.0f);
+    (world.rank() == 0 ? send(buffer.bytes()) : receive(buffer.bytes())).wait();
+    card.copy(arrived[round].data(), buffer.values, buffer.bytes().size());
+    card.fill(buffer.values, kCount, -2.0f);
+  }
+  card.synchronize();
+  for (int round = 0; round < kRounds; ++round)
+    EXPECT_EQ(arrived[round], std::vector<float>(kCount, static_cast<float>(round)))
+        << "rank " << world.rank();
+}
+
+TEST(DeviceMessages, KeepTheOrderOfBothSides) {
+  testing::LaggingCard card;
+  run_ranks(2, [&](Communicator& world) {
+    exchange_rounds(
+        card, world, [&](auto bytes) { return world.send(bytes, 1, 0); },
+        [&](auto bytes) { return world.receive(bytes, 0, 0); });
+  });
+}
+
+TEST(DeviceMessages, KeepItOverATransportThatReadsTheHostsMemory) {
+  testing::LaggingCard card;
+  run_ranks(2, [&](Communicator& world) {
+    exchange_rounds(
+        card, world,
+        [&](auto bytes) { return send_by_host(bytes, [&](auto host) { return world.send(host, 1, 0); }); },
+        [&](auto bytes) {
+          return receive_by_host(bytes, [&](auto host) { return world.receive(host, 0, 0); });
+        });
+  });
+}
+
+TEST(DeviceMessages, MayHaveOneSideInTheHostsMemory) {
+  testing::LaggingCard card;
+  run_ranks(2, [&](Communicator& world) {
+    std::vector<float> host(kCount);
+    const auto host_bytes = std::as_writable_bytes(std::span(host));
+    const Numbers buffer(card);
+    for (int round = 0; round < kRounds; ++round) {
+      pause_at_random(world.rank(), round);
+      if (world.rank() == 0) {
+        card.fill(buffer.values, kCount, static_cast<float>(round));
+        world.send(buffer.bytes(), 1, 0).wait();
+        card.fill(buffer.values, kCount, -1.0f);
+        world.receive(buffer.bytes(), 1, 1).wait();
+        EXPECT_EQ(read(card, buffer), std::vector<float>(kCount, static_cast<float>(round) + 0.5f));
+      } else {
+        world.receive(host_bytes, 0, 0).wait();
+        EXPECT_EQ(host, std::vector<float>(kCount, static_cast<float>(round)));
+        std::ranges::fill(host, static_cast<float>(round) + 0.5f);
+        world.send(host_bytes, 0, 1).wait();
+        std::ranges::fill(host, -2.0f);
+      }
+    }
+  });
+}
+
+TEST(DeviceMessages, TravelByGathersAndAllToAlls) {
+  testing::LaggingCard card;
+  constexpr int kRanks = 3;
+  run_ranks(kRanks, [&](Communicator& world) {
+    const Numbers mine(card), all(card, kRanks * kCount), sent(card, kRanks * kCount),
+        received(card, kRanks * kCount);
+    card.fill(mine.values, kCount, static_cast<float>(world.rank()));
+    for (int to = 0; to < kRanks; ++to)
+      card.fill(sent.values + to * kCount, kCount, static_cast<float>(10 * world.rank() + to));
+    world.all_gather(mine.bytes(), all.bytes());
+    world.all_to_all(sent.bytes(), received.bytes());
+    card.fill(mine.values, kCount, -1.0f);
+    card.fill(sent.values, kRanks * kCount, -1.0f);
+    const std::vector<float> gathered = read(card, all), exchanged = read(card, received);
+    for (int from = 0; from < kRanks; ++from) {
+      EXPECT_EQ(gathered[from * kCount + 5], static_cast<float>(from));
+      EXPECT_EQ(exchanged[from * kCount + 5], static_cast<float>(10 * from + world.rank()));
+    }
+  });
+}
+
+TEST(DeviceMessages, AreSummedByShareLanesWithTheBitsOfTheHosts) {
+  testing::LaggingCard card;
+  constexpr int kRanks = 3;
+  run_ranks(kRanks, [&](Communicator& world) {
+    std::vector<float> host(kCount);
+    for (std::size_t i = 0; i < kCount; ++i)
+      host[i] = 1.0f / static_cast<float>(1 + i * kRanks + static_cast<std::size_t>(world.rank()));
+    std::vector<SharedBuffer::Share> shares;
+    for (std::int64_t rank = 0; rank < kRanks; ++rank) shares.push_back({rank * 300, rank == 2 ? 400 : 300});
+    const ShareLane::Limits limits{.piece = 64, .window = 2};
+    const auto words = static_cast<std::size_t>(ShareLane::room_for(limits, kRanks, 400));
+    const auto summed = [&](float* values, std::span<std::byte> room) {
+      ShareLane lane(Type::F32, room, limits, 3, 60);
+      const SharedBuffer buffer{reinterpret_cast<std::byte*>(values), shares};
+      lane.wait(lane.sum(world, {buffer}, "the sum"), {});
+      lane.wait(lane.gather(world, {buffer}, sizeof(float), "the gather"), {});
+    };
+    const Numbers there(card), room_there(card, words);
+    card.copy(there.values, host.data(), there.bytes().size());
+    card.synchronize();
+    std::vector<float> room(words);
+    summed(host.data(), std::as_writable_bytes(std::span(room)));
+    summed(there.values, room_there.bytes());
+    EXPECT_EQ(read(card, there), host);
+  });
+}
+
+}  // namespace
+}  // namespace penstock::comm

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// A card for tests of messages: memory of the host's in which each thread's work is done late, by a stream of
+// its own that dawdles. What relies on work that is only issued reads what was there before.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "backend/device_memory.h"
+
+namespace penstock::testing {
+
+class LaggingCard final : public backend::DeviceMemory {
+ public:
+  LaggingCard() { backend::use_device_memory(this); }
+  ~LaggingCard() override {
+    streams_.clear();
+    backend::use_device_memory(nullptr);
+  }
+
+  // Memory of the card's, for as long as it lives.
+  std::byte* allocate(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    auto& block = blocks_.emplace_back(bytes);
+    return block.data();
+  }
+
+  // Work on that memory.
+  void issue(std::function<void()> work) { stream().issue(std::move(work)); }
+  template <class T>
+  void fill(T* values, std::size_t count, T value) {
+    issue([=] { std::fill_n(values, count, value); });
+  }
+  void synchronize() { wait_for(point()); }
+
+  bool holds(const void* address) const override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& block : blocks_) {
+      const auto* byte = static_cast<const std::byte*>(address);
+      if (byte >= block.data() && byte < block.data() + block.size()) return true;
+    }
+    return false;
+  }
+
+  Point point() override {
+    const auto passed = std::make_shared<Passed>();
+    issue([passed] { passed->set(); });
+    return passed;
+  }
+  void come_behind(const Point& point) override {
+    issue([passed = std::static_pointer_cast<Passed>(point)] { passed->wait(); });
+  }
+  void wait_for(const Point& point) override { std::static_pointer_cast<Passed>(point)->wait(); }
+
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    issue([=] { std::memcpy(to, from, bytes); });
+  }
+  void add(void* into, const void* from, std::size_t count, std::size_t element) override {
+    issue([=] {
+      const auto sum = [count](auto* a, const auto* b) {
+        for (std::size_t i = 0; i < count; ++i) a[i] += b[i];
+      };
+      element == sizeof(float) ? sum(static_cast<float*>(into), static_cast<const float*>(from))
+                               : sum(static_cast<double*>(into), static_cast<const double*>(from));
+    });
+  }
+  std::shared_ptr<std::byte> host_room(std::size_t bytes) override {
+    return {new std::byte[bytes], std::default_delete<std::byte[]>()};
+  }
+
+ private:
+  class Passed {
+   public:
+    void set() {
+      const std::lock_guard lock(mutex_);
+      passed_ = true;
+      changed_.notify_all();
+    }
+    void wait() {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return passed_; });
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool passed_ = false;
+  };
+
+  class Stream {
+   public:
+    explicit Stream(unsigned seed) : random_(seed) {}
+    ~Stream() {
+      issue({});  // the end
+      thread_.join();
+    }
+    void issue(std::function<void()> work) {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(work));
+      changed_.notify_all();
+    }
+
+   private:
+    void run() {
+      while (true) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return !waiting_.empty(); });
+        const std::function<void()> work = std::move(waiting_.front());
+        waiting_.pop_front();
+        lock.unlock();
+        if (!work) return;
+        std::this_thread::sleep_for(std::chrono::microseconds(random_() % 300));
+        work();
+      }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::function<void()>> waiting_;
+    std::minstd_rand random_;
+    std::thread thread_{[this] { run(); }};
+  };
+
+  Stream& stream() {
+    const std::lock_guard lock(mutex_);
+    auto& stream = streams_[std::this_thread::get_id()];
+    if (!stream) stream = std::make_unique<Stream>(static_cast<unsigned>(streams_.size()));
+    return *stream;
+  }
+
+  mutable std::mutex mutex_;
+  std::deque<std::vector<std::byte>> blocks_;
+  std::map<std::thread::id, std::unique_ptr<Stream>> streams_;
+};
+
+}  // namespace penstock::testing
