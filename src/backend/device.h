@@ -14,7 +14,8 @@ namespace penstock::backend {
 // The processor, or the card of this rank.
 c10::Device compute_device();
 
-// Throws InputError when the program computes on a card and the machine has none that it can use.
+// Throws InputError when the program computes on a card and the machine has none that it can use. From then
+// on a card's kernels repeat their bits.
 void require_device();
 
 // The card of this thread, as its driver tells; nothing on the CPU.

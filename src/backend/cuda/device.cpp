@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/device.h"
 
+#include <ATen/Context.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "base/error.h"
@@ -17,10 +19,24 @@ c10::Device compute_device() {
   return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(current)};
 }
 
+namespace {
+
+// The same bits every time: attention's backward adds in a fixed order, products sum in f32, and a stream's
+// workspace is its own. New memory is not filled.
+void compute_repeatably() {
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  context.setDeterministicFillUninitializedMemory(false);
+  context.setAllowBF16ReductionCuBLAS(false);
+}
+
+}  // namespace
+
 void require_device() {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code == cudaSuccess && count > 0) return;
+  if (code == cudaSuccess && count > 0) return compute_repeatably();
   const std::string reason = code == cudaSuccess ? "none is visible" : cudaGetErrorString(code);
   throw InputError("train.device = \"cuda\": no CUDA device (" + reason + "); use \"cpu\"");
 }
