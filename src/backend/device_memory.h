@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 namespace penstock::backend {
@@ -21,6 +22,7 @@ class DeviceMemory {
   virtual Point point() = 0;                   // behind what this thread has issued
   virtual void come_behind(const Point&) = 0;  // what this thread issues next comes behind the point
   virtual void wait_for(const Point&) = 0;     // until the card has passed it
+  virtual bool passed(const Point&) = 0;
 
   // Either side may be the host's memory.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
@@ -28,6 +30,17 @@ class DeviceMemory {
   virtual void add(void* into, const void* from, std::size_t count, std::size_t element) = 0;
   // Memory of the host's that the card copies to and from by itself, and that others reuse when it is freed.
   virtual std::shared_ptr<std::byte> host_room(std::size_t bytes) = 0;
+  virtual std::shared_ptr<std::byte> device_room(std::size_t bytes) = 0;  // of the card's
+
+  // A stream beside those of threads, for whoever moves bytes by itself. Its thread's calls in work(), and
+  // what `handle`, the driver's, is given to there, are in the order of this stream.
+  class Stream {
+   public:
+    virtual ~Stream() = default;
+    virtual void work(const std::function<void(void* handle)>& issue) = 0;
+  };
+  // Of the calling thread's card; used by any one thread at a time.
+  virtual std::unique_ptr<Stream> stream() = 0;
 };
 
 // This process's card; null, and so it is at first: there is none.

@@ -26,7 +26,7 @@ class Collectives : public Communicator {
   int rank() const final { return group_.rank; }
   int size() const final { return static_cast<int>(group_.members.size()); }
   int world_rank(int rank) const final { return group_.members[static_cast<std::size_t>(rank)]; }
-  void set_timeout(Seconds timeout) final;
+  void set_timeout(Seconds timeout) override;
 
   Request send(std::span<const std::byte> bytes, int to, int channel) final;
   Request receive(std::span<std::byte> bytes, int from, int channel) final;

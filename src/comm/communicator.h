@@ -129,6 +129,9 @@ class Communicator {
   // 3); elsewhere it returns and the caller unwinds. May be called by any rank at any time, repeatedly.
   virtual void abort(const std::string& reason) = 0;
 
+  // Throws PeerFailure when another rank has failed, as far as this one has heard.
+  virtual void throw_if_failed() = 0;
+
   // Of all messages that this rank has sent through this communicator so far, those of collectives included;
   // not those of sub-groups.
   virtual std::int64_t bytes_sent() const = 0;

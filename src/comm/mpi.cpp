@@ -280,6 +280,7 @@ class MpiCommunicator : public Collectives {
     if (!world_->failed() && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
   }
 
+  void throw_if_failed() override { world_->poll(); }
   void abort(const std::string& why) override { world_->end(make_notice(world_->rank(), Exit::Failed, why)); }
 
  protected:

@@ -57,6 +57,7 @@ class Polling : public Collectives {
         owned_(std::move(owned)) {}
 
   void abort(const std::string& reason) override { inner_.abort(reason); }
+  void throw_if_failed() override { inner_.throw_if_failed(); }
 
  protected:
   Request post_send(std::span<const std::byte> bytes, int to, int channel) override {

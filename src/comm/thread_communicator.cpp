@@ -55,6 +55,7 @@ class ThreadCommunicator : public Collectives {
       : Collectives(std::move(group)), world_(std::move(world)), number_(number) {}
 
   void abort(const std::string& reason) override { world_->fail(world_rank(rank()), reason); }
+  void throw_if_failed() override { world_->throw_if_failed(); }
 
  protected:
   Request post_send(std::span<const std::byte> bytes, int to, int channel) override {

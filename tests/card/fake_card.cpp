@@ -93,6 +93,7 @@ class FakeMemory final : public DeviceMemory {
   Point point() override { return std::make_shared<int>(); }
   void come_behind(const Point&) override {}
   void wait_for(const Point&) override {}
+  bool passed(const Point&) override { return true; }
   void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void add(void* into, const void* from, std::size_t count, std::size_t element) override {
     const auto type = element == sizeof(float) ? at::kFloat : at::kDouble;
@@ -102,6 +103,11 @@ class FakeMemory final : public DeviceMemory {
   std::shared_ptr<std::byte> host_room(std::size_t bytes) override {
     return {new std::byte[bytes], std::default_delete<std::byte[]>()};
   }
+  std::shared_ptr<std::byte> device_room(std::size_t bytes) override {
+    const auto room = std::make_shared<c10::DataPtr>(memory().allocate(bytes));
+    return {room, static_cast<std::byte*>(room->get())};
+  }
+  std::unique_ptr<Stream> stream() override { return nullptr; }  // no NCCL here
 };
 
 // The same memory as a tensor of the host.

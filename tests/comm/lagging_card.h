@@ -3,6 +3,7 @@
 // its own that dawdles. What relies on work that is only issued reads what was there before.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -19,10 +20,47 @@
 
 namespace penstock::testing {
 
+// Does what is issued in order, each piece after a while.
+class LaggingStream {
+ public:
+  explicit LaggingStream(unsigned seed) : random_(seed) {}
+  ~LaggingStream() {
+    issue({});  // the end
+    thread_.join();
+  }
+  void issue(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(work));
+    changed_.notify_all();
+  }
+
+ private:
+  void run() {
+    while (true) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !waiting_.empty(); });
+      const std::function<void()> work = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      if (!work) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(random_() % 300));
+      work();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;
+  std::minstd_rand random_;
+  std::thread thread_{[this] { run(); }};
+};
+
 class LaggingCard final : public backend::DeviceMemory {
  public:
   LaggingCard() { backend::use_device_memory(this); }
+  // When the streams beside those of threads are gone, which other threads may still destroy.
   ~LaggingCard() override {
+    for (int i = 0; i < 5000 && beside > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     streams_.clear();
     backend::use_device_memory(nullptr);
   }
@@ -35,7 +73,7 @@ class LaggingCard final : public backend::DeviceMemory {
   }
 
   // Work on that memory.
-  void issue(std::function<void()> work) { stream().issue(std::move(work)); }
+  void issue(std::function<void()> work) { stream_here().issue(std::move(work)); }
   template <class T>
   void fill(T* values, std::size_t count, T value) {
     issue([=] { std::fill_n(values, count, value); });
@@ -60,6 +98,7 @@ class LaggingCard final : public backend::DeviceMemory {
     issue([passed = std::static_pointer_cast<Passed>(point)] { passed->wait(); });
   }
   void wait_for(const Point& point) override { std::static_pointer_cast<Passed>(point)->wait(); }
+  bool passed(const Point& point) override { return std::static_pointer_cast<Passed>(point)->is_set(); }
 
   void copy(void* to, const void* from, std::size_t bytes) override {
     issue([=] { std::memcpy(to, from, bytes); });
@@ -76,6 +115,10 @@ class LaggingCard final : public backend::DeviceMemory {
   std::shared_ptr<std::byte> host_room(std::size_t bytes) override {
     return {new std::byte[bytes], std::default_delete<std::byte[]>()};
   }
+  std::shared_ptr<std::byte> device_room(std::size_t bytes) override {
+    return {allocate(bytes), [](std::byte*) {}};
+  }
+  std::unique_ptr<DeviceMemory::Stream> stream() override { return std::make_unique<Beside>(); }
 
  private:
   class Passed {
@@ -84,6 +127,10 @@ class LaggingCard final : public backend::DeviceMemory {
       const std::lock_guard lock(mutex_);
       passed_ = true;
       changed_.notify_all();
+    }
+    bool is_set() {
+      const std::lock_guard lock(mutex_);
+      return passed_;
     }
     void wait() {
       std::unique_lock lock(mutex_);
@@ -96,50 +143,37 @@ class LaggingCard final : public backend::DeviceMemory {
     bool passed_ = false;
   };
 
-  class Stream {
+  // Beside those of threads.
+  class Beside final : public DeviceMemory::Stream {
    public:
-    explicit Stream(unsigned seed) : random_(seed) {}
-    ~Stream() {
-      issue({});  // the end
-      thread_.join();
+    Beside() { ++beside; }
+    ~Beside() override {
+      stream_.reset();
+      --beside;
     }
-    void issue(std::function<void()> work) {
-      const std::lock_guard lock(mutex_);
-      waiting_.push_back(std::move(work));
-      changed_.notify_all();
+    void work(const std::function<void(void* handle)>& issue) override {
+      current = stream_.get();
+      issue(stream_.get());
+      current = nullptr;
     }
 
    private:
-    void run() {
-      while (true) {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return !waiting_.empty(); });
-        const std::function<void()> work = std::move(waiting_.front());
-        waiting_.pop_front();
-        lock.unlock();
-        if (!work) return;
-        std::this_thread::sleep_for(std::chrono::microseconds(random_() % 300));
-        work();
-      }
-    }
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<std::function<void()>> waiting_;
-    std::minstd_rand random_;
-    std::thread thread_{[this] { run(); }};
+    std::unique_ptr<LaggingStream> stream_ = std::make_unique<LaggingStream>(77);
   };
 
-  Stream& stream() {
+  LaggingStream& stream_here() {
+    if (current) return *current;
     const std::lock_guard lock(mutex_);
     auto& stream = streams_[std::this_thread::get_id()];
-    if (!stream) stream = std::make_unique<Stream>(static_cast<unsigned>(streams_.size()));
+    if (!stream) stream = std::make_unique<LaggingStream>(static_cast<unsigned>(streams_.size()));
     return *stream;
   }
 
   mutable std::mutex mutex_;
   std::deque<std::vector<std::byte>> blocks_;
-  std::map<std::thread::id, std::unique_ptr<Stream>> streams_;
+  std::map<std::thread::id, std::unique_ptr<LaggingStream>> streams_;
+  static inline thread_local LaggingStream* current = nullptr;
+  static inline std::atomic<int> beside = 0;
 };
 
 }  // namespace penstock::testing

@@ -2,8 +2,11 @@
 #include "backend/cuda/device_memory.h"
 
 #include <ATen/core/CachingHostAllocator.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 
 #include "backend/copy.h"
 #include "backend/device.h"
@@ -30,6 +33,7 @@ class CardMemory final : public DeviceMemory {
     static_cast<Event*>(point.get())->block(c10::cuda::getCurrentCUDAStream());
   }
   void wait_for(const Point& point) override { static_cast<Event*>(point.get())->synchronize(); }
+  bool passed(const Point& point) override { return static_cast<Event*>(point.get())->query(); }
 
   void copy(void* to, const void* from, std::size_t bytes) override { copy_bytes(to, from, bytes); }
 
@@ -43,6 +47,26 @@ class CardMemory final : public DeviceMemory {
     const auto room = std::make_shared<c10::DataPtr>(at::getHostAllocator(at::kCUDA)->allocate(bytes));
     return {room, static_cast<std::byte*>(room->get())};
   }
+
+  std::shared_ptr<std::byte> device_room(std::size_t bytes) override {
+    const auto room =
+        std::make_shared<at::Tensor>(at::empty({static_cast<std::int64_t>(bytes)}, on_device(at::kByte)));
+    return {room, static_cast<std::byte*>(room->mutable_data_ptr())};
+  }
+
+  std::unique_ptr<Stream> stream() override { return std::make_unique<CardStream>(); }
+
+ private:
+  class CardStream final : public Stream {
+   public:
+    void work(const std::function<void(void* handle)>& issue) override {
+      const c10::cuda::CUDAStreamGuard guard(stream_);  // and the stream's card
+      issue(stream_.stream());
+    }
+
+   private:
+    c10::cuda::CUDAStream stream_ = c10::cuda::getStreamFromPool(/*isHighPriority=*/true);
+  };
 };
 
 }  // namespace

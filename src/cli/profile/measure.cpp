@@ -116,7 +116,7 @@ class LayersWork {
                                                    .tokens = tokens_,
                                                    .own = tokens_,
                                                    .earlier = static_cast<double>(slice),
-                                                   .sequence = kSlices * tokens_,
+                                                   .sequence = static_cast<double>(kSlices * tokens_),
                                                    .sliced = true},
                                                   without_gap, sim::kPenstock);
       predicted += static_cast<double>(shape_.layers) * (cost.forward.total() + cost.backward.total());

@@ -17,6 +17,7 @@
 #include "cli/agree.h"
 #include "cli/device_program.h"
 #include "cli/tell.h"
+#include "cli/train/card_messages.h"
 #include "cli/train/check_weights.h"
 #include "cli/train/host_check.h"
 #include "cli/train/memory_report.h"
@@ -278,6 +279,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
   comm::RankNames names;
   comm::run_mpi(
       [&](comm::Communicator& world) {
+        const auto train = [&](comm::Communicator& ranks) { return train_as_world(flags, ranks, names); };
         world.set_timeout(patience);
         // Before any message whose meaning may differ between builds.
         const Refusal refusal = agree(refusal_of([&] { require_one_program(world); }), world);
@@ -287,13 +289,13 @@ Exit train_under_mpi(const TrainFlags& flags) {
         }
         const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
-          exit_code = train_as_world(flags, world, names);
+          exit_code = by_cards(world, train);
           return;
         }
         if (flags.source.resumes) bring_copies(flags.source.file, flags.source.overrides, needed, world);
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
-        if (world.rank() < needed) exit_code = train_as_world(flags, *part, names);
+        if (world.rank() < needed) exit_code = by_cards(*part, train);
         world.set_timeout(0);  // those without work wait for the others
       },
       [&](int rank, const std::exception& failure) { tell(failure_line(rank, failure, names)); }, patience);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL for tests, between threads whose card is a LaggingCard: groups of two ranks. As NCCL's own, joining
+// waits for the other rank, and so does a group's first message, in the call; later ones are in the stream's
+// order.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "comm/cards/nccl.h"
+#include "comm/lagging_card.h"
+
+namespace penstock::testing {
+
+class FakeNccl {
+ public:
+  // Of this object's groups, which it outlives.
+  comm::Nccl functions() {
+    comm::Nccl nccl;
+    nccl.get_unique_id = [this](comm::Nccl::Id* id) {
+      const std::lock_guard lock(mutex_);
+      std::memset(id, 0, sizeof *id);
+      std::snprintf(id->bytes, sizeof id->bytes, "group %d", next_++);
+      return comm::Nccl::kSuccess;
+    };
+    nccl.init_rank = [this](comm::Nccl::Group* group, int ranks, comm::Nccl::Id id, int rank) {
+      return join(group, ranks, id.bytes, rank);
+    };
+    nccl.send = [](const void* data, std::size_t bytes, int, int, comm::Nccl::Group group, void* stream) {
+      return move(group, true, const_cast<void*>(data), bytes, stream);
+    };
+    nccl.receive = [](void* data, std::size_t bytes, int, int, comm::Nccl::Group group, void* stream) {
+      return move(group, false, data, bytes, stream);
+    };
+    nccl.async_error = [this](comm::Nccl::Group, int* error) {
+      *error = async_error;
+      return comm::Nccl::kSuccess;
+    };
+    nccl.destroy = nccl.abort = [this](comm::Nccl::Group group) {
+      auto* const end = static_cast<End*>(group);
+      end->pair->stop();
+      ++ended;
+      return comm::Nccl::kSuccess;
+    };
+    nccl.text_of = [](int code) { return code == kRefused ? "the card refuses" : "an error of the network"; };
+    return nccl;
+  }
+
+  static constexpr int kRefused = 5, kLost = 6;
+  std::atomic<int> join_result = comm::Nccl::kSuccess;  // of the joins from now on
+  std::atomic<int> async_error = comm::Nccl::kSuccess;
+  std::atomic<int> ended = 0;
+
+ private:
+  struct Message {
+    void* data;
+    std::size_t bytes;
+  };
+  // Messages of two ranks meet here; the sender's stream waits until the receiver has copied.
+  class Pair {
+   public:
+    void join() {
+      wait([&] { return joined_ % 2 == 0; }, [&] { ++joined_; });
+    }
+    void connect() {
+      wait([&] { return connected_ >= 2; }, [&] { ++connected_; });
+    }
+    bool is_connected() {
+      const std::lock_guard lock(mutex_);
+      return connected_ >= 2;
+    }
+    void send(const Message& message) {
+      std::unique_lock lock(mutex_);
+      sent_.push_back(message);
+      const auto number = ++sends_;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return copied_ >= number || stopped_; });
+    }
+    void receive(const Message& room) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !sent_.empty() || stopped_; });
+      if (sent_.empty()) return;
+      std::memcpy(room.data, sent_.front().data, room.bytes);
+      sent_.pop_front();
+      ++copied_;
+      changed_.notify_all();
+    }
+    void stop() {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+      changed_.notify_all();
+    }
+
+   private:
+    template <class Ready, class Change>
+    void wait(Ready&& ready, Change&& change) {
+      std::unique_lock lock(mutex_);
+      change();
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return ready() || stopped_; });
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int joined_ = 0, connected_ = 0;
+    std::deque<Message> sent_;
+    std::size_t sends_ = 0, copied_ = 0;
+    bool stopped_ = false;
+  };
+  struct End {
+    std::shared_ptr<Pair> pair;
+    bool connected = false;
+  };
+
+  int join(comm::Nccl::Group* group, int, const std::string& id, int) {
+    if (join_result != comm::Nccl::kSuccess) return join_result;
+    std::shared_ptr<Pair> pair;
+    End* end = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      auto& known = pairs_[id];
+      if (!known) known = std::make_shared<Pair>();
+      pair = known;
+      end = &ends_.emplace_back(End{pair});
+    }
+    pair->join();
+    *group = end;
+    return comm::Nccl::kSuccess;
+  }
+
+  static int move(comm::Nccl::Group group, bool sending, void* data, std::size_t bytes, void* stream) {
+    auto& end = *static_cast<End*>(group);
+    if (!std::exchange(end.connected, true)) end.pair->connect();
+    static_cast<LaggingStream*>(stream)->issue([pair = end.pair, sending, message = Message{data, bytes}] {
+      sending ? pair->send(message) : pair->receive(message);
+    });
+    return comm::Nccl::kSuccess;
+  }
+
+  std::mutex mutex_;
+  int next_ = 0;
+  std::map<std::string, std::shared_ptr<Pair>> pairs_;
+  std::deque<End> ends_;
+};
+
+}  // namespace penstock::testing
