@@ -33,6 +33,7 @@ void take_turn(int) {}
 namespace {
 
 std::atomic<std::size_t> in_use{0};
+std::atomic<long> blocks{0};  // so far
 
 // PENSTOCK_FAKE_CARD_MIB, or as good as endless.
 std::size_t capacity() {
@@ -67,6 +68,8 @@ class Memory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     constexpr std::size_t kLine = 64;
+    static const char* const last = std::getenv("PENSTOCK_FAKE_CARD_LAST_BLOCK");
+    TORCH_CHECK(last == nullptr || ++blocks < std::stol(last), "the fake card fell off the bus");
     TORCH_CHECK_WITH(OutOfMemoryError, in_use + bytes <= capacity(), "the fake card is full");
     void* const block = bytes > 0 ? std::aligned_alloc(kLine, (bytes + kLine - 1) / kLine * kLine) : nullptr;
     if (block) {

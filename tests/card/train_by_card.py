@@ -110,6 +110,13 @@ def check_memory(card, folder):
         assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
+def check_loss(card, folder):
+    """A card that is lost in the middle of a step ends the run, with one line, also that of the other rank."""
+    for words in ((), ("--ranks", "2", "--parallel.pp", "2")):
+        done = train(card, folder, "--output.dir", f"lost-{len(words)}", *words, PENSTOCK_FAKE_CARD_LAST_BLOCK="900")
+        assert done.returncode == 3 and "fell off the bus" in done.stderr and len(done.stderr.splitlines()) == 1, (done.returncode, done.stderr)
+
+
 def check_profile(card, folder):
     """The speeds of a card are measured, in the form that plan and simulate read."""
     done = subprocess.run([card, "profile", "--device", "cuda", "--quick", "--budget", "0", "--precision", "f32", "--out", "card.toml"],
@@ -151,6 +158,7 @@ def main(processor, card, tolerance=TOLERANCE):
             assert not (folder / "refused").exists()
         if os.path.basename(card) == "penstock-on-fake-card":
             check_memory(card, folder)
+            check_loss(card, folder)
             check_profile(card, folder)
 
 

@@ -22,8 +22,9 @@ TEST(Profile, NotesEachKernelWithItsBlockAndWork) {
     kernels::product(x, weight);
   }
   kernels::swiglu(x, x);
-  ASSERT_EQ(profile.calls().size(), 2u);
-  const KernelCall &product = profile.calls()[0], &swiglu = profile.calls()[1];
+  const std::vector<KernelCall> calls = profile.calls();
+  ASSERT_EQ(calls.size(), 2u);
+  const KernelCall &product = calls[0], &swiglu = calls[1];
   EXPECT_EQ(product.kernel, Kernel::Product);
   EXPECT_EQ(product.block, Block::FeedForward);
   EXPECT_EQ(product.flops, 2.0 * 3 * 5 * 7);

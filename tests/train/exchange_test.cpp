@@ -125,6 +125,7 @@ class Passing : public comm::Collectives {
   explicit Passing(comm::Communicator& inner)
       : Collectives(comm::group_of_all(inner.rank(), inner.size())), inner_(inner) {}
   void abort(const std::string& reason) override { inner_.abort(reason); }
+  void throw_if_failed() override { inner_.throw_if_failed(); }
 
  protected:
   comm::Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
@@ -273,7 +274,7 @@ TEST(ContextExchange, NamesAPartnerThatNeverAnswers) {
       world.receive({&byte, 1}, exchange.owner, 100).wait();
     }
     train::ExchangeServer server(run, comm::Pipeline(world));
-    server.begin(steady_seconds(), {});
+    server.begin({});
     server.drain();
   };
   const auto report = [&](int rank, const std::exception& failure) {

@@ -212,6 +212,7 @@ class Losing final : public comm::Collectives {
   explicit Losing(comm::Communicator& inner)
       : Collectives(comm::group_of_all(inner.rank(), inner.size())), inner_(inner) {}
   void abort(const std::string& reason) override { inner_.abort(reason); }
+  void throw_if_failed() override { inner_.throw_if_failed(); }
 
  protected:
   struct Gone final : comm::Request::State {

@@ -46,7 +46,17 @@ std::string_view name_of(Block block) {
 
 void Profile::restart() {
   calls_.clear();
-  began_ = steady_seconds();
+  clock_.restart();
+}
+
+std::vector<KernelCall> Profile::calls() const {
+  std::vector<KernelCall> calls;
+  for (const Timed& timed : calls_) {
+    calls.push_back(timed.call);
+    calls.back().start = clock_.seconds(timed.start);
+    calls.back().end = clock_.seconds(timed.end);
+  }
+  return calls;
 }
 
 ProfileScope::ProfileScope(Profile* profile) : previous_(std::exchange(active, profile)) {}
@@ -62,16 +72,16 @@ KernelTimer::KernelTimer(Kernel kernel, Work work) {
   profile_ = active;
   if (!profile_) return;
   active = nullptr;
-  call_ = {.kernel = kernel, .block = block_now, .flops = work.flops, .bytes = work.bytes};
-  call_.start = steady_seconds() - profile_->began_;
+  timed_.call = {.kernel = kernel, .block = block_now, .flops = work.flops, .bytes = work.bytes};
+  timed_.start = backend::moment_now();
 }
 
 KernelTimer::~KernelTimer() {
   --kernels_under_way;
   if (!profile_) return;
   active = profile_;
-  call_.end = steady_seconds() - profile_->began_;
-  profile_->calls_.push_back(call_);
+  timed_.end = backend::moment_now();
+  profile_->calls_.push_back(std::move(timed_));
 }
 
 }  // namespace penstock::nn

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
+#include "backend/clock.h"
 #include "base/units.h"
 
 namespace penstock::nn {
@@ -46,7 +46,7 @@ std::string_view name_of(Block block);  // "residual stream" (norms and embeddin
 struct KernelCall {
   Kernel kernel = Kernel::Product;
   Block block = Block::Stream;
-  Seconds start = 0;  // since the profile began
+  Seconds start = 0;  // since the profile began, when the device has begun and done it
   Seconds end = 0;
   double flops = 0;  // of products and attention; 0 for memory-bound work
   double bytes = 0;  // read and written by memory-bound work
@@ -55,14 +55,21 @@ struct KernelCall {
 // The calls of one thread. Not thread-safe.
 class Profile {
  public:
+  Profile() { restart(); }
+
   // Forgets all calls; times count from now on.
   void restart();
-  const std::vector<KernelCall>& calls() const { return calls_; }
+  // Waits until the device has done them.
+  std::vector<KernelCall> calls() const;
 
  private:
   friend class KernelTimer;
-  std::vector<KernelCall> calls_;
-  Seconds began_ = steady_seconds();
+  struct Timed {
+    KernelCall call;
+    backend::Moment start, end;
+  };
+  std::vector<Timed> calls_;
+  backend::DeviceClock clock_;
 };
 
 // While alive, this thread's kernel calls are recorded in the profile (null: in none).
@@ -104,7 +111,7 @@ class KernelTimer {
 
  private:
   Profile* profile_ = nullptr;  // null: no profile, or another kernel is being timed
-  KernelCall call_;
+  Profile::Timed timed_;
 };
 
 }  // namespace penstock::nn

@@ -58,8 +58,7 @@ ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline, std
 
 ExchangeServer::~ExchangeServer() = default;
 
-void ExchangeServer::begin(Seconds began, std::span<const at::Tensor> documents) {
-  began_ = began;
+void ExchangeServer::begin(std::span<const at::Tensor> documents) {
   documents_ = documents;
   drained_ = false;
   spans_.clear();
@@ -157,23 +156,24 @@ void ExchangeServer::accept(const Owner& owner, std::uint32_t number, Pass pass)
 
 void ExchangeServer::carry_out(const Job& job) {
   const backend::CategoryScope category(model::Category::Transient);
-  const std::optional<schedule::ExchangeSpan> waited = wait_;
+  const std::optional<Timed> waited = wait_;
   end_wait();
-  const Seconds start = now(), processor = processor_seconds_of_this_thread();
+  const backend::Moment start = backend::moment_now();
+  const Seconds processor = processor_seconds_of_this_thread();
   reply(job);
   const Seconds used = processor_seconds_of_this_thread() - processor;
   processor_seconds_ += used;
-  spans_.push_back({.exchange = job.exchange, .start = start, .end = now(), .processor = used});
-  if (waited) begin_wait(waited->exchange);
+  spans_.push_back({{.exchange = job.exchange, .processor = used}, start, backend::moment_now()});
+  if (waited) begin_wait(waited->span.exchange);
 }
 
 void ExchangeServer::begin_wait(std::uint32_t exchange) {
-  wait_ = schedule::ExchangeSpan{.exchange = exchange, .start = now(), .waiting = true};
+  wait_ = Timed{{.exchange = exchange, .waiting = true}, backend::moment_now(), {}};
 }
 
 void ExchangeServer::end_wait() {
   if (!wait_) return;
-  wait_->end = now();
+  wait_->end = backend::moment_now();
   spans_.push_back(*wait_);
   wait_.reset();
 }
@@ -293,6 +293,14 @@ at::Tensor ExchangeServer::room_of_outputs(const schedule::Exchange& exchange) c
 
 at::ScalarType ExchangeServer::accumulator() const { return nn::kernels::accumulator_type(type_); }
 
-Seconds ExchangeServer::now() const { return steady_seconds() - began_; }
+std::vector<schedule::ExchangeSpan> ExchangeServer::spans(const backend::DeviceClock& clock) const {
+  std::vector<schedule::ExchangeSpan> spans;
+  for (const Timed& timed : spans_) {
+    spans.push_back(timed.span);
+    spans.back().start = clock.seconds(timed.start);
+    spans.back().end = clock.seconds(timed.end);
+  }
+  return spans;
+}
 
 }  // namespace penstock::train

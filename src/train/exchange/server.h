@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/clock.h"
 #include "comm/groups.h"
 #include "model/slice_halves.h"
 #include "nn/attention_partners.h"
@@ -37,9 +38,8 @@ class ExchangeServer {
   // The pipeline's communicator; its waits serve requests.
   comm::Pipeline pipeline() { return comm::Pipeline(*polling_); }
 
-  // Begins a step; times in spans count from here. `documents`: of each micro-batch, as in nn::Documents,
-  // until the step ends; or empty.
-  void begin(Seconds began, std::span<const at::Tensor> documents);
+  // Begins a step. `documents`: of each micro-batch, as in nn::Documents, until the step ends; or empty.
+  void begin(std::span<const at::Tensor> documents);
 
   // The devices that compute part of the op's attention; null when none.
   std::unique_ptr<nn::AttentionPartners> partners_of(const schedule::Op& op);
@@ -52,8 +52,9 @@ class ExchangeServer {
   // Later calls in the step do nothing.
   void drain();
 
-  // Of the step since begin(), sorted by start.
-  const std::vector<schedule::ExchangeSpan>& spans() const { return spans_; }
+  // Of the step since begin(), sorted by start, in seconds of the clock. Waits until the device has done
+  // them.
+  std::vector<schedule::ExchangeSpan> spans(const backend::DeviceClock& clock) const;
   Seconds processor_seconds() const { return processor_seconds_; }  // spent on others' requests
 
  private:
@@ -105,7 +106,6 @@ class ExchangeServer {
   at::Tensor as_sent(const at::Tensor& outputs) const;
   at::Tensor as_used(const at::Tensor& sent) const;
   at::ScalarType accumulator() const;
-  Seconds now() const;
 
   const run::Run& run_;
   const model::Shape shape_;  // of the cached keys: their heads
@@ -120,10 +120,13 @@ class ExchangeServer {
   std::vector<Flight> sending_;
   std::unique_ptr<comm::Communicator> polling_;
   std::span<const at::Tensor> documents_;
-  std::vector<schedule::ExchangeSpan> spans_;
+  struct Timed {
+    schedule::ExchangeSpan span;
+    backend::Moment start, end;
+  };
+  std::vector<Timed> spans_;
   Seconds processor_seconds_ = 0;
-  Seconds began_ = 0;
-  std::optional<schedule::ExchangeSpan> wait_;  // in progress
+  std::optional<Timed> wait_;  // in progress
   bool serving_ = false;
   bool drained_ = true;
 };

@@ -69,7 +69,7 @@ StepResult Interpreter::run(const StepTokens& step) {
   result_.waited.assign(list_.ops.size(), 0.0);
   const Seconds began = times_.restart(list_.ops.size());
   if (parts_.offloader) parts_.offloader->begin();
-  if (parts_.exchange) parts_.exchange->begin(began, step.documents);
+  if (parts_.exchange) parts_.exchange->begin(step.documents);
   if (parts_.replicas) parts_.replicas->begin(began);
   const std::function<void()> serve = [this] {
     if (parts_.meanwhile) parts_.meanwhile();
@@ -94,7 +94,7 @@ StepResult Interpreter::run(const StepTokens& step) {
   if (parts_.offloader) parts_.offloader->report(times_.clock(), note);
   result_.events = times_.events();
   if (mode_ == Mode::Evaluate) result_.loss_sums = loss_sums();
-  if (parts_.exchange) result_.exchanges = parts_.exchange->spans();
+  if (parts_.exchange) result_.exchanges = parts_.exchange->spans(times_.clock());
   PENSTOCK_CHECK(receiving_.empty(), "every message received is used by the step");
   return std::move(result_);
 }
@@ -108,7 +108,9 @@ void Interpreter::execute(std::uint32_t index) {
   const schedule::Lane lane = schedule::lane_of(list_.ops[index].kind);
   if (lane == schedule::Lane::CopyOut || lane == schedule::Lane::CopyIn) times_.forget(index);
   if (lane != schedule::Lane::Compute && lane != schedule::Lane::Collective) return;
-  result_.processor_seconds[index] = own_processor_time() - processor_began_;
+  // The processor's time on work that a card does says nothing of it.
+  if (backend::compute_device().is_cpu())
+    result_.processor_seconds[index] = own_processor_time() - processor_began_;
   result_.waited[index] = parts_.waited() - waited;
   times_.end(index);
 }

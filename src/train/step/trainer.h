@@ -61,7 +61,7 @@ class Trainer {
   const std::vector<schedule::Event>& events() const { return events_; }
   const std::vector<schedule::ExchangeSpan>& exchanges() const { return exchanges_; }
   const std::vector<OpMemory>& memory() const { return memory_; }
-  const std::vector<nn::KernelCall>& kernel_calls() const { return profile_.calls(); }  // when profiling
+  std::vector<nn::KernelCall> kernel_calls() const { return profile_.calls(); }  // when profiling
   const std::vector<Seconds>& processor_seconds() const { return processor_seconds_; }
   // This rank's time for backward actions, over what the analytic costs give for them on an assumed machine:
   // comparable between ranks, whatever their stages. None where ranks do parts of others' work, or have
