@@ -54,7 +54,8 @@ class Card:
         ranks = keys.pop("ranks", 1)
         words = [word for key, value in keys.items() for word in (f"--{key}", str(value).lower() if isinstance(value, bool) else str(value))]
         (FOLDER / "run.toml").write_text("[train]\nmicro_batch = 1\n")
-        done = subprocess.run([self.program, "train", FOLDER / "run.toml", "--ranks", str(ranks), "--output.dir", out, *words], capture_output=True, text=True)
+        done = subprocess.run([self.program, "train", FOLDER / "run.toml", "--ranks", str(ranks), "--output.dir", out, *words],
+                              capture_output=True, text=True)
         if done.returncode:
             return done.stderr.strip().splitlines()[0]
         steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
@@ -73,6 +74,15 @@ def device_bytes(run, kind, category):
     return max(device[f"{kind}_bytes"][category] for device in run["devices"])
 
 
+def head(title, *columns, text=""):
+    print((f"\n## {title}\n" if title else "") + (f"\n{text}\n" if text else ""))
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+
+
+def row(*cells):
+    print(f"| {' | '.join(str(cell) for cell in cells)} |")
+
+
 def aim(value, least, greatest=None):
     met = value >= least if greatest is None else value <= greatest
     return f"{'≥' if greatest is None else '≤'} {least if greatest is None else greatest}, {'met' if met else 'missed'}"
@@ -81,21 +91,23 @@ def aim(value, least, greatest=None):
 def kernels(card):
     measured, device = card.hardware["measured"], card.hardware["device"]
     products = measured.get("matrix_tflops") or measured["f32_matrix_tflops"]
-    print(f"## The card\n\n| | |\n|---|---|\n| quickest product | {max(products):,.3g} TFLOP/s |\n| memory, read and written | {device['memory_gbps']:,.4g} GB/s |")
-    print(f"| to and from the host at once, each way | {card.hardware['node']['host_link_gbps']:,.3g} GB/s |")
-    print("\n| attention, tokens | causal TFLOP/s | backward | earlier slices | backward |\n|---|---|---|---|---|")
-    for row in zip(*(measured[name] for name in ("attention_tokens", "attention_tflops", "attention_backward_tflops", "earlier_attention_tflops",
-                                                 "earlier_attention_backward_tflops"))):
-        print(f"| {row[0]:,.0f} | {' | '.join(f'{value:,.3g}' for value in row[1:])} |")
-    print("\n| norms, rotation, SwiGLU of hidden states of | forward, of the memory's rate | backward | aim |\n|---|---|---|---|")
+    head("The card", "", "")
+    row("quickest product", f"{max(products):,.3g} TFLOP/s")
+    row("memory, read and written", f"{device['memory_gbps']:,.4g} GB/s")
+    row("to and from the host at once, each way", f"{card.hardware['node']['host_link_gbps']:,.3g} GB/s")
+    head("", "attention, tokens", "causal TFLOP/s", "backward", "earlier slices", "backward")
+    names = [f"{part}attention_{direction}tflops" for part in ("", "earlier_") for direction in ("", "backward_")]
+    for tokens, *rates in zip(measured["attention_tokens"], *(measured[name] for name in names)):
+        row(f"{tokens:,.0f}", *(f"{rate:,.3g}" for rate in rates))
+    head("", "norms, rotation, SwiGLU of hidden states of", "forward, of the memory's rate", "backward", "aim")
     for megabytes, forward, backward in zip(*(measured[name] for name in ("elementwise_mb", "elementwise_gbps", "elementwise_backward_gbps"))):
         shares = [rate / device["memory_gbps"] for rate in (forward, backward)]
-        print(f"| {megabytes:,.3g} MB | {shares[0]:.2f} | {shares[1]:.2f} | {aim(min(shares), 0.8)} |")
+        row(f"{megabytes:,.3g} MB", *(f"{share:.2f}" for share in shares), aim(min(shares), 0.8))
     return 1e12 * max(products)
 
 
 def speeds(card, product):
-    print("\n## Speed\n\n| tokens | slices | policy | TFLOP/s | of the product | beside one slice | aim |\n|---|---|---|---|---|---|---|")
+    head("Speed", "tokens", "slices", "policy", "TFLOP/s", "of the product", "beside one slice", "aim")
     aims = {128 * K: 0.65, 512 * K: 0.62}
     for tokens in (96, 192) if card.quick else (8 * K, 32 * K, 128 * K, 512 * K):
         whole = None
@@ -103,59 +115,83 @@ def speeds(card, product):
             for policy in ("none", "balanced", "full"):
                 run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": slices, "memory.policy": policy})
                 if isinstance(run, str):
-                    print(f"| {tokens:,} | {slices} | {policy} | {run[:120]} | | | |")
+                    row(f"{tokens:,}", slices, policy, run[:120], "", "", "")
                     continue
                 rate = card.rate(run, tokens)
                 if slices == 1 and policy == "balanced":
                     whole = rate
                 beside = f"{rate / whole:.3f}" if whole and policy == "balanced" and slices > 1 else ""
                 wanted = aim(rate / product, aims[tokens]) if tokens in aims and slices >= 8 and policy == "balanced" else ""
-                print(f"| {tokens:,} | {slices} | {policy} | {rate / 1e12:,.4g} | {rate / product:.2f} | {beside} | {wanted} |")
+                row(f"{tokens:,}", slices, policy, f"{rate / 1e12:,.4g}", f"{rate / product:.2f}", beside, wanted)
 
 
 def offloading(card):
-    print("\n## Offloading\n\n| tokens | α | step, s | beside α = 0 | aim | peak, GiB | predicted | off by | aim |\n|---|---|---|---|---|---|---|---|---|")
+    head("Offloading", "tokens", "α", "step, s", "beside α = 0", "aim", "peak, GiB", "predicted", "off by", "aim")
     for tokens in (192,) if card.quick else (32 * K, 128 * K, 256 * K):
         kept = None
         for alpha in (0.0, 0.5, 1.0):
             run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 16, "memory.offload": alpha})
             if isinstance(run, str):
-                print(f"| {tokens:,} | {alpha} | {run[:120]} | | | | | | |")
+                row(f"{tokens:,}", alpha, run[:120], *[""] * 6)
                 continue
             kept = kept or seconds(run)
             peak, predicted = (device_bytes(run, kind, "total") for kind in ("measured", "predicted"))
             wanted = aim(seconds(run) / kept, 0, 1.01) if alpha == 1 and tokens >= 128 * K else ""
-            print(f"| {tokens:,} | {alpha} | {seconds(run):.3f} | {seconds(run) / kept:.3f} | {wanted} | {peak / 2**30:.3f} | {predicted / 2**30:.3f} "
-                  f"| {100 * (peak / predicted - 1):+.1f} % | {aim(abs(peak / predicted - 1), 0, 0.02)} |")
+            row(f"{tokens:,}", alpha, f"{seconds(run):.3f}", f"{seconds(run) / kept:.3f}", wanted, f"{peak / 2**30:.3f}", f"{predicted / 2**30:.3f}",
+                f"{100 * (peak / predicted - 1):+.1f} %", aim(abs(peak / predicted - 1), 0, 0.02))
 
 
 def stages(card):
     tokens = 192 if card.quick else 32 * K
-    print("\n## Four stages on the card\n\n| schedule | saved activations of the fullest rank, MiB | beside 1f1b | aim |\n|---|---|---|---|")
+    head("Four stages on the card", "schedule", "saved activations of the fullest rank, MiB", "beside 1f1b", "aim")
     first = None
     for name, slices in (("1f1b", 1), ("slimpipe", 8)):
         run = card.train(tokens, **{"ranks": 4, "parallel.pp": 4, "train.batch": 4, "schedule.name": name, "schedule.slices": slices})
         if isinstance(run, str):
-            print(f"| {name} | {run[:120]} | | |")
+            row(name, run[:120], "", "")
             continue
         held = device_bytes(run, "measured", "activations")
         first = first or held
-        print(f"| {name}, {slices} slices | {held / 2**20:,.1f} | {held / first:.2f} | {aim(held / first, 0, 0.45) if name == 'slimpipe' else ''} |")
+        wanted = aim(held / first, 0, 0.45) if name == "slimpipe" else ""
+        row(f"{name}, {slices} slices", f"{held / 2**20:,.1f}", f"{held / first:.2f}", wanted)
 
 
 def longest(card):
-    print("\n## The longest sequence\n\nWith `memory.policy = \"full\"` and all records that can leave on the host.\n\n| tokens | ended | TFLOP/s |\n|---|---|---|")
+    head("The longest sequence", "tokens", "ended", "TFLOP/s", text="With `memory.policy = \"full\"` and all records that can leave on the host.")
     for tokens in (384, 768) if card.quick else (512 * K, K * K, 1536 * K, 2 * K * K, 3 * K * K, 4 * K * K):
         run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": max(8, tokens // (32 * K)), "memory.policy": "full",
                                     "memory.offload": 1.0, "train.steps": 2})
         if isinstance(run, str):
-            print(f"| {tokens:,} | {run[:160]} | |")
-            return
-        print(f"| {tokens:,} | trained | {card.rate(run, tokens) / 1e12:,.4g} |")
+            return row(f"{tokens:,}", run[:160], "")
+        row(f"{tokens:,}", "trained", f"{card.rate(run, tokens) / 1e12:,.4g}")
+
+
+def peers(card):
+    """transformers with torch's fused attention: as it comes, and with each layer recomputed."""
+    head("Beside transformers", "tokens", "program", "tokens/s", "peak of the card, GiB")
+    shape = [word for name, value in card.shape.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    for tokens in (96,) if card.quick else (8 * K, 32 * K):
+        for policy in ("none", "balanced", "full"):
+            run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 8, "memory.policy": policy})
+            if isinstance(run, str):
+                row(f"{tokens:,}", f"penstock, {policy}", run[:120], "")
+                continue
+            peak = device_bytes(run, "measured", "total")
+            row(f"{tokens:,}", f"penstock, {policy}", f"{tokens / seconds(run):,.0f}", f"{peak / 2**30:.2f}")
+        for name, words in (("transformers", []), ("transformers, checkpointing", ["--checkpointing"])):
+            command = [sys.executable, "bench/peers/hf_train.py", "--device", "cpu" if card.quick else "cuda", "--dtype", "bf16-autocast",
+                       *shape, "--seq-len", str(tokens), "--microbatches", "1", "--steps", "3", *words]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                row(f"{tokens:,}", name, (done.stderr.strip().splitlines() or ["nothing"])[-1][:120], "")
+                continue
+            report = json.loads(done.stdout.strip().splitlines()[-1])
+            peak = report.get("peak_device_bytes")
+            row(f"{tokens:,}", name, f"{report['tokens_per_second']['median']:,.0f}", f"{peak / 2**30:.2f}" if peak else "")
 
 
 def exactness(card):
-    print("\n## The same results\n\nTwenty steps of a small model in f32: greatest relative difference of a loss.\n\n| beside | difference |\n|---|---|")
+    head("The same results", "beside", "difference", text="Twenty steps of a small model in f32: greatest relative difference of a loss.")
     small = {**{f"model.{key}": value for key, value in SMALL.items()}, "train.steps": 20, "train.batch": 4, "train.precision": "f32",
              "schedule.name": "slimpipe", "schedule.slices": 4}
 
@@ -169,7 +205,7 @@ def exactness(card):
 
     alone = losses()
     if not card.quick:  # a card that is none has no processor's program beside it
-        print(f"| the processor | {difference(alone, losses(**{'train.device': 'cpu', 'train.threads': 1})):.1e} |")
+        row("the processor", f"{difference(alone, losses(**{'train.device': 'cpu', 'train.threads': 1})):.1e}")
     for name, options in (("another run", {}), ("two stages", {"ranks": 2, "parallel.pp": 2}), ("four stages", {"ranks": 4, "parallel.pp": 4}),
                           ("1f1b of two stages, whole sequences, and itself on one", None)):
         if options is None:
@@ -177,16 +213,17 @@ def exactness(card):
             found = difference(losses(**whole, **{"ranks": 2, "parallel.pp": 2}), losses(**whole))
         else:
             found = difference(losses(**options), alone)
-        print(f"| {name} | {'none' if found == 0 else f'{found:.1e}'} |")
+        row(name, "none" if found == 0 else f"{found:.1e}")
 
 
 def main(program, quick):
     card = Card(program, quick)
     card.profile()
     product = kernels(card)
-    for part in (lambda: speeds(card, product), lambda: offloading(card), lambda: stages(card), lambda: longest(card), lambda: exactness(card)):
-        part()
+    speeds(card, product)
+    for part in (offloading, stages, longest, peers, exactness):
         sys.stdout.flush()
+        part(card)
 
 
 if __name__ == "__main__":

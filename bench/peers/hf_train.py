@@ -26,12 +26,16 @@ def prepared(args, model):
         model.to(torch.bfloat16)
     if args.checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-    return model.train()
+    return model.to(device_of(args)).train()
+
+
+def device_of(args):
+    return getattr(args, "device", "cpu")
 
 
 def train_step(args, model, optimizer, tokens, during=lambda last: contextlib.nullcontext()):
     """Returns the mean loss of the sequences. during(whether it is the last): what each is computed within."""
-    autocast = torch.autocast("cpu", torch.bfloat16) if args.dtype == "bf16-autocast" else contextlib.nullcontext()
+    autocast = torch.autocast(device_of(args), torch.bfloat16) if args.dtype == "bf16-autocast" else contextlib.nullcontext()
     total, sequences = 0.0, tokens.split(1)
     for i, sequence in enumerate(sequences, 1):
         with during(i == len(sequences)):
@@ -54,18 +58,20 @@ def train(args, build):
 
     clock, losses = common.StepClock(args), []
     while not clock.finished():
-        tokens = common.tokens_of_step(args, len(losses))
+        tokens = common.tokens_of_step(args, len(losses)).to(device_of(args))
         clock.start()
         losses.append(train_step(args, step_model, optimizer, tokens))
         clock.stop()
 
     common.report(args, "transformers", clock, losses, common.peak_rss(),
                   rss_before_model_bytes=rss_before_model,
+                  peak_device_bytes=torch.cuda.max_memory_allocated() if device_of(args) == "cuda" else None,
                   transformers=transformers.__version__)
 
 
 def parser(description):
     p = common.parser(description)
+    p.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     p.add_argument("--save", metavar="FOLDER", help="write the first weights as a Hugging Face checkpoint")
     return p
 

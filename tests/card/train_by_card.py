@@ -48,10 +48,12 @@ CASES = [("f64",), ("f32",), ("bf16",), ("f64", "--memory.policy", "balanced"), 
          OFFLOADED, ("bf16", *PAIR, "--memory.offload", "0.4", "--memory.policy", "balanced"),
          # every axis of the mesh
          ("f64", *DATA), ("f32", *DATA, "--parallel.shard", "weights"), ("bf16", *DATA, "--parallel.shard", "off"),
-         ("f64", "--ranks", "2", "--parallel.tp", "2"), ("bf16", "--ranks", "4", "--parallel.tp", "2", "--parallel.pp", "2", "--model.tied_embeddings", "true"),
+         ("f64", "--ranks", "2", "--parallel.tp", "2"),
+         ("bf16", "--ranks", "4", "--parallel.tp", "2", "--parallel.pp", "2", "--model.tied_embeddings", "true"),
          *[("f64", "--ranks", "2", "--parallel.cp", "2", "--parallel.cp_mode", mode) for mode in ("gather", "query", "heads")],
          # the output layer and attention shared out over a pipeline
-         ("f64", *PAIR, "--schedule.vocabulary_parallel", "true"), ("bf16", *PAIR, "--schedule.vocabulary_parallel", "true", "--model.tied_embeddings", "true"),
+         ("f64", *PAIR, "--schedule.vocabulary_parallel", "true"),
+         ("bf16", *PAIR, "--schedule.vocabulary_parallel", "true", "--model.tied_embeddings", "true"),
          ("f64", *PAIR, "--schedule.exchange", "paired", "--schedule.slices", "6", "--model.layers", "4"),
          # experts and documents
          ("f64", *MOE), ("f32", *MOE, "--moe.shared_experts", "1"), ("bf16", *DATA, *MOE, "--parallel.ep", "2"),
@@ -124,7 +126,8 @@ def check_profile(card, folder):
     assert done.returncode == 0, done.stderr
     text = (folder / "card.toml").read_text()
     assert "this card's, over the ranks" in text and "to pinned memory and one back at once" in text, text
-    done = subprocess.run([card, "simulate", "run.toml", "--train.precision", "f32", "--hardware", "card.toml", "--json"], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([card, "simulate", "run.toml", "--train.precision", "f32", "--hardware", "card.toml", "--json"], cwd=folder,
+                          capture_output=True, text=True)
     assert done.returncode == 0 and json.loads(done.stdout)["makespan_s"] > 0, done.stderr
 
 
