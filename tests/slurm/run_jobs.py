@@ -132,7 +132,12 @@ def binds_ranks_to_what_the_job_has(slurm):
 
 
 def resumes_after_its_time_is_up(slurm, steps):
-    job = submit(slurm, "limited", "--nodes=2", "--time=1", "--signal=B:USR1@50", steps=steps)
+    began = time.monotonic()
+    job = submit(slurm, "limited", "--nodes=2", "--time=20", "--signal=B:USR1@50", steps=steps)
+    # However long the start takes on a busy machine, some steps are done when the time is nearly up.
+    wait_until("limited does 3 steps", lambda: len(steps_of(slurm.folder / "limited")) >= 3, PATIENCE, lambda: log_of(slurm, "limited"))
+    minutes = int((time.monotonic() - began) // 60) + 1
+    slurm.ask("scontrol", "update", f"JobId={job}", f"TimeLimit={minutes}")
     wait_until("the job is put back", lambda: slurm.state(job)[1] > 0, PATIENCE)
     done = steps_of(slurm.folder / "limited")
     assert 0 < len(done) < steps, f"signalled after {len(done)} of {steps} steps"
