@@ -41,10 +41,7 @@ void BlockAccounts::close(const void* block) {
 void BlockAccounts::recount(const void* block, Category category) {
   const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(static_cast<const std::byte*>(block));
-  if (found == blocks_.end() || found->second.category == category) return;
-  found->second.close();
-  found->second.category = category;
-  found->second.open();
+  if (found != blocks_.end()) found->second.move_to(category);
 }
 
 bool BlockAccounts::holds(const void* address) const {

@@ -17,6 +17,12 @@ struct Account {
 
   void open() const { change(+1); }
   void close() const { change(-1); }
+  void move_to(Category other) {
+    if (category == other) return;
+    close();
+    category = other;
+    open();
+  }
 
  private:
   void change(int sign) const {

@@ -12,21 +12,15 @@ namespace penstock::backend {
 
 class HostMemory {
  public:
-  HostMemory() = default;
   // Throws RunError when the system has none, or pins no more.
   explicit HostMemory(Bytes size);
   ~HostMemory();
-  HostMemory(HostMemory&& other) noexcept { swap(other); }
-  HostMemory& operator=(HostMemory&& other) noexcept {
-    swap(other);
-    return *this;
-  }
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
 
   std::span<std::byte> bytes() const { return {begin_, size_}; }
 
  private:
-  void swap(HostMemory& other) noexcept;
-
   std::byte* begin_ = nullptr;
   std::size_t size_ = 0;
 };

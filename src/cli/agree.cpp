@@ -23,6 +23,12 @@ Refusal agree(const Refusal& mine, comm::Communicator& world) {
   return {comm::broadcast_text(text, speaker, world), static_cast<Exit>(exit_code)};
 }
 
+bool on_any_rank(bool here, comm::Communicator& world) {
+  std::int64_t count = here ? 1 : 0;
+  world.all_reduce(&count, 1, comm::Type::I64, comm::Reduction::Max);
+  return count > 0;
+}
+
 void require_same(const std::string& configuration, comm::Communicator& world) {
   const std::string first = comm::broadcast_text(configuration, 0, world);
   if (configuration == first) return;

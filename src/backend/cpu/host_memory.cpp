@@ -14,8 +14,6 @@ HostMemory::HostMemory(Bytes size) : size_(static_cast<std::size_t>(size)) {
   begin_ = static_cast<std::byte*>(memory);
 }
 
-HostMemory::~HostMemory() {
-  if (begin_) munmap(begin_, size_);
-}
+HostMemory::~HostMemory() { munmap(begin_, size_); }
 
 }  // namespace penstock::backend

@@ -211,10 +211,7 @@ void install_allocator() {
 void recount(const c10::Storage& storage, Category category) {
   const c10::DataPtr& pointer = storage.data_ptr();
   if (storage.nbytes() == 0 || pointer.get_context() == nullptr || pointer.get_deleter() != &release) return;
-  Account& account = header_of(pointer.get_context())->account;
-  account.close();
-  account.category = category;
-  account.open();
+  header_of(pointer.get_context())->account.move_to(category);
 }
 
 std::int64_t mapped_blocks() { return mapped.load(std::memory_order_relaxed); }

@@ -19,8 +19,6 @@ HostMemory::HostMemory(Bytes size) : size_(static_cast<std::size_t>(size)) {
   begin_ = static_cast<std::byte*>(memory);
 }
 
-HostMemory::~HostMemory() {
-  if (begin_) cudaFreeHost(begin_);
-}
+HostMemory::~HostMemory() { cudaFreeHost(begin_); }
 
 }  // namespace penstock::backend

@@ -34,7 +34,12 @@ Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory, boo
   return memory.host + (staging + copies) * written_states(run, memory);
 }
 
-Bytes sum_of_greatest(std::vector<Bytes> bytes, int count) {
+// The sum over the `count` ranks that need most, of what each device's ranks do.
+template <class BytesOf>
+Bytes of_fullest_ranks(const run::Run& run, int count, BytesOf&& bytes_of) {
+  std::vector<Bytes> bytes;
+  for (const model::DeviceMemory& memory : run.predicted)
+    bytes.insert(bytes.end(), run.mesh.ranks_per_stage(), bytes_of(memory));
   std::ranges::sort(bytes, std::greater());
   Bytes sum = 0;
   for (int i = 0; i < std::min(count, static_cast<int>(bytes.size())); ++i) sum += bytes[i];
@@ -44,24 +49,21 @@ Bytes sum_of_greatest(std::vector<Bytes> bytes, int count) {
 }  // namespace
 
 Bytes bytes_on_host(const run::Run& run, int ranks) {
-  std::vector<Bytes> bytes;
-  for (const model::DeviceMemory& memory : run.predicted)
-    bytes.insert(
-        bytes.end(), run.mesh.ranks_per_stage(),
-        (backend::card() ? 0 : memory.total()) + beside_tensors(run, memory, ranks < run.mesh.world()));
-  return sum_of_greatest(std::move(bytes), ranks);
+  const bool tensors = backend::compute_device().is_cpu();
+  return of_fullest_ranks(run, ranks, [&](const model::DeviceMemory& memory) {
+    return (tensors ? memory.total() : 0) + beside_tensors(run, memory, ranks < run.mesh.world());
+  });
 }
 
 void require_host_memory(const run::Run& run, int ranks, Bytes free) {
   if (run.options.train.memory_check == "off") return;
   const Bytes needed = bytes_on_host(run, ranks);
   if (needed <= free) return;
-  std::vector<Bytes> beside;
-  for (const model::DeviceMemory& memory : run.predicted)
-    beside.insert(beside.end(), run.mesh.ranks_per_stage(),
-                  beside_tensors(run, memory, ranks < run.mesh.world()));
+  const Bytes beside = of_fullest_ranks(run, ranks, [&](const model::DeviceMemory& memory) {
+    return beside_tensors(run, memory, ranks < run.mesh.world());
+  });
   run::Run within = run;
-  within.memory_limit = std::max<Bytes>(0, free - sum_of_greatest(std::move(beside), ranks)) / ranks;
+  within.memory_limit = std::max<Bytes>(0, free - beside) / ranks;
   throw NoAnswer("the " + counted(ranks, "rank") + " on this host (" + comm::host_name() + ") would need " +
                  print_bytes(needed) + ", but " + print_bytes(free) + " are free; " +
                  run::settings_that_fit(within) + "; train.memory_check = \"off\" starts it all the same");
@@ -71,10 +73,8 @@ void require_card_memory(const run::Run& run, int ranks) {
   const std::optional<backend::Card> card = backend::card();
   if (!card || run.options.train.memory_check == "off") return;
   const int here = (ranks + card->cards - 1) / card->cards;
-  std::vector<Bytes> bytes;
-  for (const model::DeviceMemory& memory : run.predicted)
-    bytes.insert(bytes.end(), run.mesh.ranks_per_stage(), memory.total());
-  const Bytes needed = sum_of_greatest(std::move(bytes), here);
+  const Bytes needed =
+      of_fullest_ranks(run, here, [](const model::DeviceMemory& memory) { return memory.total(); });
   if (needed <= card->free) return;
   run::Run within = run;
   within.memory_limit = card->free / here;

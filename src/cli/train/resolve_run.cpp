@@ -72,9 +72,7 @@ Refusal resolve_together(const RunSource& source, comm::Communicator& world, run
   Refusal refusal = read_and_fit(source, world, options, needed);
   if (refusal) return refusal;
   run::Machine machine = train::probe_machine(automatic_threads(comm::local_ranks()));
-  std::int64_t chooses = run::chooses_by_speed(options) ? 1 : 0;
-  world.all_reduce(&chooses, 1, comm::Type::I64, comm::Reduction::Max);
-  if (chooses != 0) {
+  if (on_any_rank(run::chooses_by_speed(options), world)) {
     refusal = agree(refusal_of([&] { require_same(configuration_of(options), world); }), world);
     if (refusal) return refusal;
     machine.hardware = speeds_together(options, world).hardware;

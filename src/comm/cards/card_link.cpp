@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/cards/card_link.h"
 
-#include <atomic>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -69,7 +68,7 @@ struct CardLink::State {
 };
 
 CardLink::CardLink(Communicator& ids, const Nccl& nccl, int peer, int channel, bool sending)
-    : nccl_(nccl), state_(std::make_shared<State>(nccl, sending)) {
+    : state_(std::make_shared<State>(nccl, sending)) {
   if (sending) check(nccl.get_unique_id(&state_->id));
   id_ = sending ? ids.send(bytes_of(state_->id), peer, channel)
                 : ids.receive(writable_bytes_of(state_->id), peer, channel);
@@ -78,7 +77,7 @@ CardLink::CardLink(Communicator& ids, const Nccl& nccl, int peer, int channel, b
 
 CardLink::~CardLink() {
   const std::lock_guard lock(state_->mutex);
-  if (!state_->abandoned && state_->joined) state_->end(nccl_.destroy);
+  if (!state_->abandoned && state_->joined) state_->end(state_->nccl.destroy);
   state_->abandoned = true;  // a thread that joins yet ends the group, if ever it does
 }
 
@@ -115,14 +114,14 @@ bool CardLink::done(const Transfer& transfer) {
   const std::lock_guard lock(state_->mutex);
   if (transfer.done && backend::device_memory()->passed(transfer.done)) return true;
   int error = Nccl::kSuccess;
-  if (state_->joined && state_->group != nullptr) check(nccl_.async_error(state_->group, &error));
+  if (state_->joined && state_->group != nullptr) check(state_->nccl.async_error(state_->group, &error));
   if (error != Nccl::kInProgress) check(error);
   check(state_->code);
   return false;
 }
 
 void CardLink::check(int code) const {
-  if (code != Nccl::kSuccess) throw RunError(std::string("NCCL: ") + nccl_.text_of(code));
+  if (code != Nccl::kSuccess) throw RunError(std::string("NCCL: ") + state_->nccl.text_of(code));
 }
 
 }  // namespace penstock::comm

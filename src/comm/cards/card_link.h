@@ -47,7 +47,6 @@ class CardLink {
 
   void check(int code) const;
 
-  const Nccl nccl_;
   std::shared_ptr<State> state_;  // shared with the thread that joins, which may outlive the link
   Request id_;
   bool begun_ = false;
