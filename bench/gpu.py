@@ -2,26 +2,33 @@
 """Training on one card: speed beside the card's own products, what slices and offloading cost, memory beside what was predicted, a
 pipeline's stages on one card, the longest sequence, and whether results are the processor's and repeat.
 
-Usage: bench/gpu.py PATH/TO/penstock [--quick]
-(from the root of the repository; --quick: a model of seconds, to see that everything runs)
+Usage: bench/gpu.py PATH/TO/penstock [--quick] [PART...]
+(from the root of the repository; --quick: a model of seconds, to see that everything runs; parts: kernels speeds offloading stages peers
+exactness longest; all unless named)
 
-The model has Llama 3's 8B layers: hidden 4096, ffn 14336, 32 heads, 8 of them for keys and values; 8 layers of its 32, whose states leave
-room for activations. Speeds are medians of the steps after the first; FLOPs are the model's: 6 for each weight of a matrix and token, and
-6·layers·hidden·tokens for causal attention.
+The model has Llama 3's 8B layers: hidden 4096, ffn 14336, 32 heads, 8 of them for keys and values; 4 of its 32 layers, 2 beyond 128K
+tokens, and 4,096 tokens of vocabulary for each, so that the output layer has its share of the work. Speeds are medians of the steps after
+the first; FLOPs are the model's: 6 for each weight of a matrix and token, and 6·layers·hidden·tokens for causal attention.
 """
 import json
+import os
 import pathlib
 import random
+import shutil
 import statistics
 import subprocess
 import sys
 import tomllib
 
-LARGE = dict(layers=8, hidden=4096, ffn=14336, heads=32, kv_heads=8, vocab=32768)
+LARGE = dict(hidden=4096, ffn=14336, heads=32, kv_heads=8)
 SMALL = dict(layers=4, hidden=64, ffn=128, heads=4, kv_heads=2, vocab=259)
 STEPS = 4
 FOLDER = pathlib.Path("build/bench/gpu")
 K = 1024
+
+
+def layers_of(tokens):
+    return 4 if tokens <= 128 * K else 2
 
 
 def flops_of_token(shape, tokens):
@@ -33,10 +40,14 @@ def flops_of_token(shape, tokens):
 class Card:
     def __init__(self, program, quick):
         self.program, self.quick = program, quick
-        self.shape = SMALL if quick else LARGE
         FOLDER.mkdir(parents=True, exist_ok=True)
+        memory = pathlib.Path("/dev/shm")
+        self.out = (memory if memory.is_dir() else FOLDER) / f"penstock-bench-{os.getpid()}"
         self.text = FOLDER / "random.txt"
         self.text.write_bytes(random.Random(1).randbytes((1 if quick else 16) << 20))
+
+    def shape(self, tokens):
+        return SMALL if self.quick else {**LARGE, "layers": layers_of(tokens), "vocab": 4096 * layers_of(tokens)}
 
     def profile(self):
         out = FOLDER / "hardware.toml"
@@ -48,9 +59,9 @@ class Card:
         """The steps and summary of a run, or the line with which it ended."""
         keys = {"train.precision": "bf16", "train.device": "cuda", "train.steps": STEPS, "train.batch": 1, "data.text": self.text,
                 "data.seq_len": tokens, "data.validation_fraction": 0, "train.checkpoint_every": 0, "memory.policy": "balanced",
-                **{f"model.{key}": value for key, value in self.shape.items()}, **options}
-        out = FOLDER / "run"
-        subprocess.run(["rm", "-rf", out], check=True)
+                **{f"model.{key}": value for key, value in self.shape(tokens).items()}, **options}
+        out = self.out
+        shutil.rmtree(out, ignore_errors=True)
         ranks = keys.pop("ranks", 1)
         words = [word for key, value in keys.items() for word in (f"--{key}", str(value).lower() if isinstance(value, bool) else str(value))]
         (FOLDER / "run.toml").write_text("[train]\nmicro_batch = 1\n")
@@ -63,7 +74,7 @@ class Card:
 
     def rate(self, run, tokens):
         """FLOP/s."""
-        return flops_of_token(self.shape, tokens) * statistics.median(step["tokens_per_second"] for step in run["steps"][1:])
+        return flops_of_token(self.shape(tokens), tokens) * statistics.median(step["tokens_per_second"] for step in run["steps"][1:])
 
 
 def seconds(run):
@@ -107,27 +118,36 @@ def kernels(card):
 
 
 def speeds(card, product):
-    head("Speed", "tokens", "slices", "policy", "TFLOP/s", "of the product", "beside one slice", "aim")
+    head("Speed", "tokens", "slices", "policy", "attention's backward", "TFLOP/s", "of the product", "beside one slice", "aim")
     aims = {128 * K: 0.65, 512 * K: 0.62}
-    for tokens in (96, 192) if card.quick else (8 * K, 32 * K, 128 * K, 512 * K):
+    lengths = (96, 192) if card.quick else (8 * K, 32 * K, 128 * K, 512 * K)
+    for tokens in lengths:
+        few, many = (1, 4) if card.quick else (1, 16 if tokens > 128 * K else 8)
+        cases = [(few, "balanced", True), (many, "balanced", True), (many, "balanced", False), (4 * many, "balanced", True),
+                 (many, "none", True), (many, "full", True)]
+        if tokens > 128 * K:
+            cases = cases[1:3]
+        elif tokens not in (32 * K, lengths[0]):
+            cases = cases[:4]
         whole = None
-        for slices in (1, 4) if card.quick else (1, 8, 32):
-            for policy in ("none", "balanced", "full"):
-                run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": slices, "memory.policy": policy})
-                if isinstance(run, str):
-                    row(f"{tokens:,}", slices, policy, run[:120], "", "", "")
-                    continue
-                rate = card.rate(run, tokens)
-                if slices == 1 and policy == "balanced":
-                    whole = rate
-                beside = f"{rate / whole:.3f}" if whole and policy == "balanced" and slices > 1 else ""
-                wanted = aim(rate / product, aims[tokens]) if tokens in aims and slices >= 8 and policy == "balanced" else ""
-                row(f"{tokens:,}", slices, policy, f"{rate / 1e12:,.4g}", f"{rate / product:.2f}", beside, wanted)
+        for slices, policy, repeatable in cases:
+            run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": slices, "memory.policy": policy,
+                                        "numerics.repeatable": repeatable})
+            order = "repeatable" if repeatable else "in any order"
+            if isinstance(run, str):
+                row(f"{tokens:,}", slices, policy, order, run[:120], "", "", "")
+                continue
+            rate = card.rate(run, tokens)
+            if slices == 1:
+                whole = rate
+            beside = f"{rate / whole:.3f}" if whole and policy == "balanced" and slices > 1 and repeatable else ""
+            wanted = aim(rate / product, aims[tokens]) if tokens in aims and slices >= 8 else ""
+            row(f"{tokens:,}", slices, policy, order, f"{rate / 1e12:,.4g}", f"{rate / product:.2f}", beside, wanted)
 
 
 def offloading(card):
     head("Offloading", "tokens", "α", "step, s", "beside α = 0", "aim", "peak, GiB", "predicted", "off by", "aim")
-    for tokens in (192,) if card.quick else (32 * K, 128 * K, 256 * K):
+    for tokens in (192,) if card.quick else (32 * K, 128 * K):
         kept = None
         for alpha in (0.0, 0.5, 1.0):
             run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 16, "memory.offload": alpha})
@@ -169,7 +189,7 @@ def longest(card):
 def peers(card):
     """transformers with torch's fused attention: as it comes, and with each layer recomputed."""
     head("Beside transformers", "tokens", "program", "tokens/s", "peak of the card, GiB")
-    shape = [word for name, value in card.shape.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    shape = [word for name, value in card.shape(32 * K).items() for word in (f"--{name.replace('_', '-')}", str(value))]
     for tokens in (96,) if card.quick else (8 * K, 32 * K):
         for policy in ("none", "balanced", "full"):
             run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 8, "memory.policy": policy})
@@ -216,15 +236,23 @@ def exactness(card):
         row(name, "none" if found == 0 else f"{found:.1e}")
 
 
-def main(program, quick):
-    card = Card(program, quick)
-    card.profile()
-    product = kernels(card)
-    speeds(card, product)
-    for part in (offloading, stages, longest, peers, exactness):
-        sys.stdout.flush()
-        part(card)
+PARTS = dict(speeds=speeds, offloading=offloading, stages=stages, peers=peers, exactness=exactness, longest=longest)
+
+
+def main(program, *words):
+    card = Card(program, "--quick" in words)
+    wanted = [word for word in words if word != "--quick"] or ["kernels", *PARTS]
+    try:
+        if {"kernels", "speeds"} & set(wanted):
+            card.profile()
+            product = kernels(card)
+        for name, part in PARTS.items():
+            if name in wanted:
+                sys.stdout.flush()
+                part(card, *([product] if name == "speeds" else []))
+    finally:
+        shutil.rmtree(card.out, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], "--quick" in sys.argv[2:])
+    main(*sys.argv[1:])

@@ -9,6 +9,21 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)  # LibTorch's wheel is of CUDA 1
   message(STATUS "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is too old for penstock-cuda")
   return()
 endif()
+# penstock_card_header(TARGET HEADER PACKAGE): from the wheel that ./dev keeps, or wherever the machine has it.
+function(penstock_card_header target header package)
+  file(GLOB kept ${cache_home}/penstock/card/${package}-*/include ${cache_home}/penstock/card/${package}-*/nvidia/*/include)
+  find_path(${target}_INCLUDE ${header} HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${kept} ${torch_home}/../nvidia/cudnn/include
+                                              ${python_site}/nvidia/cudnn/include ${python_site}/include)
+endfunction()
+penstock_card_header(cudnn cudnn.h nvidia-cudnn-cu13)
+penstock_card_header(cudnn_frontend cudnn_frontend.h nvidia-cudnn-frontend)
+if(NOT cudnn_INCLUDE OR NOT cudnn_frontend_INCLUDE)
+  if(NOT PENSTOCK_CUDA STREQUAL AUTO)
+    penstock_missing("headers of cuDNN 9 and of its frontend" "python3 -m pip install --no-deps nvidia-cudnn-cu13 nvidia-cudnn-frontend")
+  endif()
+  message(STATUS "penstock-cuda needs headers of cuDNN 9 and of its frontend")
+  return()
+endif()
 file(GLOB cuda_runtime ${torch_home}/../nvidia/cu13/lib/libcudart.so.13)
 file(GLOB card_alone CONFIGURE_DEPENDS ${kernels}/cuda/card/*.cpp ${backend}/cuda/*.cpp)
 
@@ -22,8 +37,12 @@ set_target_properties(penstock_card_launch PROPERTIES CUDA_STANDARD 17 CUDA_ARCH
                                                       CUDA_RUNTIME_LIBRARY None EXCLUDE_FROM_ALL ON)
 
 
+# cuDNN's graphs are described in headers, those of a wheel, compiled once. LibTorch has others of their names, so these stay
+# hidden. The library itself is LibTorch's, found when the program runs.
+set_source_files_properties(${kernels}/cuda/card/cudnn_attention.cpp PROPERTIES
+  COMPILE_OPTIONS "-fvisibility=hidden;-w" COMPILE_DEFINITIONS NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING)
 penstock_device(on_card STATIC ${card_alone} $<TARGET_OBJECTS:penstock_card_kernels> $<TARGET_OBJECTS:penstock_card_launch>)
-target_include_directories(penstock_on_card SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+target_include_directories(penstock_on_card SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${cudnn_INCLUDE} ${cudnn_frontend_INCLUDE})
 target_link_libraries(penstock_on_card PUBLIC ${torch_home}/lib/libtorch_cuda.so ${torch_home}/lib/libc10_cuda.so ${cuda_runtime})
 # Nothing calls libtorch_cuda by name; it registers what LibTorch's functions do on a card.
 target_link_options(penstock_on_card INTERFACE LINKER:--no-as-needed)

@@ -15,8 +15,8 @@ namespace penstock::backend {
 c10::Device compute_device();
 
 // Throws InputError when the program computes on a card and the machine has none that it can use. From then
-// on a card's kernels repeat their bits.
-void require_device();
+// on a card's kernels repeat their bits, or need not (numerics.repeatable).
+void require_device(bool repeatable = true);
 
 // The card of this thread, as its driver tells; nothing on the CPU.
 struct Card {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "backend/device.h"
-#include "backend/memory.h"
 #include "profile/attention.h"
 #include "profile/disk.h"
 #include "profile/links.h"
@@ -43,10 +42,6 @@ void measure_computation(Recorder& recorder, const Request& request, const Say& 
 }  // namespace
 
 Measurements measure_machine(comm::Communicator& world, const Request& request, const Say& say) {
-  backend::take_turn(world.rank());
-  backend::install_allocator();
-  backend::Ledger ledger;
-  const backend::LedgerScope counted(ledger);  // as in training, where all tensors are counted
   Recorder recorder(world, request.effort);
   Measurements measured{.sizes = request.sizes, .precision = request.precision};
   measured.optimizer_work = request.optimizer_work;

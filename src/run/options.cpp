@@ -119,7 +119,8 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
                    "Hugging Face scores them.",
                    one_of({"s", "s-1"})});
   table.push_back({section, "loss_tile_tokens", &options.loss_tile_tokens,
-                   "Logits exist for so many tokens at a time.", from_to(1, kMostTokens)});
+                   "Logits exist for so many tokens at a time.", from_to(1, kMostTokens),
+                   "512, or 4096 on a card"});
   table.push_back(
       {section, "seed", &options.seed, "Of the initial weights and of the samples' order.", not_negative()});
   table.push_back({section, "precision", &options.precision,

@@ -56,8 +56,8 @@ struct TrainOptions {
   std::string lr_schedule = "cosine";
   bool shuffle = true;
   std::string loss_targets = "s";
-  Tokens loss_tile_tokens = 512;
-  Seconds timeout = 120;  // 0: never
+  Tokens loss_tile_tokens = 0;  // 0: by the device
+  Seconds timeout = 120;        // 0: never
   std::string device = "auto";
   std::string memory_check = "host";
   double clip = 1.0;  // 0: off
@@ -120,6 +120,7 @@ struct MemoryOptions {
 struct NumericsOptions {
   std::int64_t replicas = 0;  // R; 0: parallel.dp
   std::int64_t tensor = 0;    // T; 0: parallel.tp
+  bool repeatable = true;
 };
 
 // Of layers with experts (mesh.md §5); the shape has their number.

@@ -112,6 +112,13 @@ void describe(NumericsOptions& options, OptionTable& table) {
                    "Parts of each layer that are computed one by one and added in a tree: runs with any "
                    "parallel.tp that this is a power of two times of, and with 1, have the same bits.",
                    from_to(1, kMostDevices), "parallel.tp"});
+  table.push_back(
+      {"numerics",
+       "repeatable",
+       &options.repeatable,
+       "On a card: attention's backward in bf16 adds in a fixed order, so that a run's bits repeat; "
+       "false: in any order, which is faster.",
+       {}});
 }
 
 void describe(MoeOptions& options, ModelOptions& model, OptionTable& table) {

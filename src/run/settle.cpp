@@ -119,8 +119,15 @@ void check_micro_batches(const TrainOptions& train, std::int64_t replicas) {
                                                   " are possible: raise train.micro_batch");
 }
 
+// A card's products want more rows: the gradient of the output matrix is read and written once a tile.
+void settle_loss_tile(TrainOptions& train) {
+  constexpr Tokens kUsual = 512, kOfCard = 4096;
+  if (train.loss_tile_tokens == 0) train.loss_tile_tokens = train.device == "cuda" ? kOfCard : kUsual;
+}
+
 void check_training(Options& options) {
-  const TrainOptions& train = options.train;
+  TrainOptions& train = options.train;
+  settle_loss_tile(train);
   check_data(options.data);
   settle_mask(options.data);
   settle_packing(options.data, train.batch);

@@ -16,7 +16,7 @@ void require_device(const run::Run& run) {
           "for cards, which penstock becomes");
   require(!card || asked != "cpu", "train.device = \"cpu\": this program computes on a card; start penstock");
   if (!card) return;
-  backend::require_device();
+  backend::require_device(run.options.numerics.repeatable);
   require(
       run.offload == 0 || run.offload_to == run::OffloadTo::Host,
       "memory.offload_to = \"disk\": a card's records leave for the host's memory alone; use \"host\", or "

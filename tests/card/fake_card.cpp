@@ -26,7 +26,7 @@ namespace penstock::backend {
 
 c10::Device compute_device() { return {c10::DeviceType::PrivateUse1, 0}; }
 
-void require_device() {}
+void require_device(bool) {}
 
 void take_turn(int) {}
 

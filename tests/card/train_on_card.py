@@ -4,6 +4,7 @@ as the processor does (train_by_card.py).
 
 Usage: train_on_card.py PENSTOCK PENSTOCK-CUDA
 """
+import importlib.util
 import os
 import pathlib
 import re
@@ -21,6 +22,9 @@ TOLERANCE = {"f64": 1e-10, "f32": 1e-4, "bf16": 1e-2}
 def library_path(program):
     """Stand-ins for the libraries of NVIDIA's that LibTorch's CUDA half is linked with and this machine lacks."""
     linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    if "libtorch_cuda.so => not found" in linked:  # carried here: LibTorch is python3's, with all that it needs
+        torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+        return f"{torch / 'lib'}:{torch.parent / 'nvidia' / 'cu13' / 'lib'}"
     torch = pathlib.Path(re.search(r"libtorch_cuda\.so => (\S+)", linked)[1]).parents[1]
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "penstock"
     return cuda_stand_ins.build(str(torch.parent), str(cache)) if "not found" in linked else ""

@@ -5,7 +5,7 @@ namespace penstock::backend {
 
 c10::Device compute_device() { return c10::Device(c10::DeviceType::CPU); }
 
-void require_device() {}
+void require_device(bool) {}
 
 std::optional<Card> card() { return {}; }
 

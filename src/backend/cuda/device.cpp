@@ -21,22 +21,22 @@ c10::Device compute_device() {
 
 namespace {
 
-// The same bits every time: attention's backward adds in a fixed order, products sum in f32, and a stream's
-// workspace is its own. New memory is not filled.
-void compute_repeatably() {
+// Products sum in f32 and in the same order every time, with a workspace for each stream; so does attention's
+// backward, if it must. New memory is not filled.
+void set_order(bool repeatable) {
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   at::Context& context = at::globalContext();
-  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  context.setDeterministicAlgorithms(repeatable, /*warn_only=*/false);
   context.setDeterministicFillUninitializedMemory(false);
   context.setAllowBF16ReductionCuBLAS(false);
 }
 
 }  // namespace
 
-void require_device() {
+void require_device(bool repeatable) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code == cudaSuccess && count > 0) return compute_repeatably();
+  if (code == cudaSuccess && count > 0) return set_order(repeatable);
   const std::string reason = code == cudaSuccess ? "none is visible" : cudaGetErrorString(code);
   throw InputError("train.device = \"cuda\": no CUDA device (" + reason + "); use \"cpu\"");
 }

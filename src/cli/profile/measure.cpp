@@ -86,7 +86,7 @@ class OptimizerWork {
 class LayersWork {
  public:
   LayersWork(model::Precision precision, const model::Shape& shape, Tokens tokens)
-      : shape_(shape), tokens_(tokens), stage_(options(precision)) {
+      : shape_(shape), tokens_(tokens), stage_(options(precision, shape, tokens)) {
     const auto made = [&] {
       return at::randn({tokens, shape.hidden}, backend::on_device(at::kFloat))
           .to(nn::compute_type(precision));
@@ -130,13 +130,14 @@ class LayersWork {
  private:
   static constexpr int kSlices = 2;
 
-  nn::StageOptions options(model::Precision precision) const {
+  static nn::StageOptions options(model::Precision precision, const model::Shape& shape, Tokens tokens) {
     nn::StageOptions options;
-    options.shape = shape_;
-    options.layers = {.first = 0, .count = shape_.layers};
+    options.shape = shape;
+    options.layers = {.first = 0, .count = shape.layers};
     options.first = options.last = false;
     options.precision = precision;
-    options.keep.assign(static_cast<std::size_t>(shape_.layers), model::keep_of(model::Policy::None));
+    options.max_positions = kSlices * tokens;
+    options.keep.assign(static_cast<std::size_t>(shape.layers), model::keep_of(model::Policy::None));
     return options;
   }
 
@@ -185,6 +186,9 @@ std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& 
                              const std::string& transport, const SayMeasured& say) {
   backend::require_device();
   backend::take_turn(world.rank());
+  backend::install_allocator();
+  backend::Ledger ledger;
+  const backend::LedgerScope counted(ledger);  // as in training, where all tensors are counted
   at::set_num_threads(options.threads);
   double fast = train::measure_matmul_rate(options.precision) > kFast ? 1 : 0;
   world.all_reduce(&fast, 1, comm::Type::F64, comm::Reduction::Max);

@@ -177,7 +177,7 @@ class Action : LayerForward {
     const Bytes query = wide(shard.query_width()), key = wide(shard.kv_width());
     const Bytes results = query + (values_shared() ? 1 : 2) * key;
     const auto sums = [&](std::int64_t heads) {
-      return (rows_ * heads + kNormBlockRows - 1) / kNormBlockRows * shard.head_dim() * accumulator_;
+      return setting_.norm_blocks(rows_ * heads) * shard.head_dim() * accumulator_;
     };
     tape_.touch(std::max<Bytes>(2 * query + sums(shard.heads) - results, 0));
     tape_.touch(query + 2 * key + sums(shard.kv_heads) - results);

@@ -71,17 +71,21 @@ struct Parts {
   Bytes log_sum_exp;  // [b, H, T]
   std::int64_t kv_row;
   Bytes result;  // bytes per element of the kernel's result
+  bool wide;     // the result is in the accumulator type
   bool copies;   // the kernel takes copies of its operands in the accumulator type
 
   Parts(const KernelSetting& setting, const AttentionSize& size)
+      : Parts(setting, size, setting.wide_attention()) {}
+  Parts(const KernelSetting& setting, const AttentionSize& size, bool wide_result)
       : element(element_size(setting.precision)),
         accumulator(accumulator_size(setting.precision)),
         query(size.rows() * size.heads * size.head_dim * element),
         query_wide(size.rows() * size.heads * size.head_dim * accumulator),
-        output(setting.wide_attention() ? query_wide : query),
+        output(wide_result ? query_wide : query),
         log_sum_exp(size.rows() * size.heads * accumulator),
         kv_row(size.sequences * size.kv_heads * size.head_dim),
-        result(setting.wide_attention() ? accumulator : element),
+        result(wide_result ? accumulator : element),
+        wide(wide_result),
         copies(setting.widened_attention()) {}
 
   Bytes keys(Tokens tokens) const { return tokens * kv_row * result; }
@@ -91,6 +95,41 @@ struct Parts {
   Bytes backward_copies(Tokens keys) const { return copies ? 3 * query_wide + 2 * keys_wide(keys) : 0; }
 };
 
+// On a card (nn/kernels/cuda/flash.h): queries and keys of a call of a repeatable backward, and its heads.
+constexpr Tokens kCardBlock = 8192;
+constexpr std::int64_t kCardHeads = 32;
+
+bool by_blocks(const KernelSetting& setting, Tokens queries, Tokens keys) {
+  return setting.card_attention() && setting.repeatable && std::max(queries, keys) > kCardBlock;
+}
+
+// cuDNN's room for a backward: gradients of the queries in f32, or the products that are added in order;
+// those of grouped keys and values for each query head; and δ.
+Bytes card_call_scratch(const KernelSetting& setting, const AttentionSize& size, Tokens queries,
+                        Tokens keys) {
+  const std::int64_t at_once = std::max<std::int64_t>(kCardHeads / size.group(), 1) * size.group();
+  const std::int64_t heads =
+      size.sequences * (setting.repeatable ? std::min(size.heads, at_once) : size.heads);
+  const Bytes sums =
+      setting.repeatable ? 2 * heads * queries * keys : kWide * heads * queries * size.head_dim;
+  const Bytes spread = size.group() > 1 ? 2 * 2 * heads * keys * size.head_dim : 0;
+  return sums + spread + kWide * heads * queries;
+}
+
+// What a backward takes beside its results.
+Bytes card_backward_scratch(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
+  if (!by_blocks(setting, size.tokens, keys)) return card_call_scratch(setting, size, size.tokens, keys);
+  const Tokens queries = std::min(size.tokens, kCardBlock), block = std::min(keys, kCardBlock);
+  const std::int64_t rows = size.sequences * queries * size.heads;
+  const Bytes gradients = 2 * size.head_dim * (rows + 2 * size.sequences * block * size.kv_heads);
+  return kWide * rows + gradients + card_call_scratch(setting, size, queries, block);
+}
+
+// Of a backward over so many keys.
+Parts backward_parts(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
+  return {setting, size, setting.wide_attention() || by_blocks(setting, size.tokens, keys)};
+}
+
 // Leaves one part's output and log-sum-exp.
 void attend_causal(Tape& tape, const KernelSetting& setting, const AttentionSize& size, const Parts& parts) {
   if (setting.tiled_attention) {
@@ -98,6 +137,7 @@ void attend_causal(Tape& tape, const KernelSetting& setting, const AttentionSize
                packed_keys(setting, size, size.tokens));
     return tape.take(parts.output + parts.log_sum_exp);
   }
+  if (setting.card_attention()) return tape.take(parts.output + parts.log_sum_exp);
   const Bytes scratch = forward_scratch(setting, size.tokens, size.tokens, size.head_dim);
   tape.take(parts.output);
   if (size.group() == 1) {
@@ -120,7 +160,7 @@ void attend_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize&
   tape.take(parts.output + parts.log_sum_exp);
   if (setting.tiled_attention) {
     tape.touch(parts.forward_copies(keys) + packed_keys(setting, size, keys));
-  } else {
+  } else if (!setting.card_attention()) {
     tape.touch(forward_scratch(setting, size.group() * size.tokens, keys, size.head_dim));
     if (size.group() > 1) tape.touch(parts.output);  // folded queries are put back in order
   }
@@ -146,9 +186,13 @@ void attend_backward_members(Tape& tape, const KernelSetting& setting, const Att
 void attend_backward_causal(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
                             const Parts& parts, bool last_slice) {
   const Bytes keys = 2 * parts.keys(size.tokens), keys_wide = 2 * parts.keys_wide(size.tokens);
-  const bool own = setting.wide_attention() || size.group() > 1;  // results are accumulators already
-  if (!setting.tiled_attention && size.group() > 1) {
+  const bool members = !setting.tiled_attention && !setting.card_attention() && size.group() > 1;
+  const bool own = parts.wide || members;  // results are accumulators already
+  if (members) {
     attend_backward_members(tape, setting, size, parts);
+  } else if (setting.card_attention()) {
+    tape.take(parts.output + keys);
+    tape.touch(card_backward_scratch(setting, size, size.tokens));
   } else {
     tape.take(parts.output + keys);
     tape.touch(setting.tiled_attention ? parts.backward_copies(size.tokens) + query_room(setting, size)
@@ -165,12 +209,14 @@ void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const Atten
   tape.take(parts.output + keys);
   if (setting.tiled_attention) {
     tape.touch(parts.backward_copies(length) + query_room(setting, size));
+  } else if (setting.card_attention()) {
+    tape.touch(card_backward_scratch(setting, size, length));
   } else {
     // Folded queries: a strided operand is copied, and the gradient is put back in order.
     const Bytes copy = size.group() > 1 ? parts.output : 0;
     tape.touch(copy + backward_scratch(setting, size.group() * size.tokens, length, size.head_dim));
   }
-  const bool own = setting.wide_attention();
+  const bool own = parts.wide;
   if (begins && !own) tape.take(keys_wide);
   if (begins) tape.keep(keys_wide);
   tape.give(parts.output + (begins && own ? 0 : keys));
@@ -193,7 +239,7 @@ Bytes amx_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t 
 
 Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out) {
   if (setting.widened()) return kWide * (rows * in + in * out + rows * out);
-  if (!setting.narrow()) return 0;
+  if (!setting.narrow() || setting.card) return 0;
   if (setting.products == NarrowProducts::SummedAmx) return amx_scratch(setting, rows, in, out);
   const std::int64_t depth = in <= 512 ? padded(in, 32) : in < 1024 ? 512 : 1024;
   const std::int64_t block = block_rows(rows);
@@ -243,16 +289,15 @@ void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size)
 }
 
 void attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice) {
-  const Parts parts(setting, size);
+  const Parts parts = backward_parts(setting, size, size.tokens);
   attend_backward_causal(tape, setting, size, parts, last_slice);
   if (size.earlier.empty()) return;
-  if (!setting.wide_attention()) {
+  if (!parts.wide) {
     tape.take(parts.query_wide);
     tape.give(parts.query);
   }
-  for (const Tokens keys : size.earlier) {
-    attend_backward_chunk(tape, setting, size, parts, keys, last_slice);
-  }
+  for (const Tokens keys : size.earlier)
+    attend_backward_chunk(tape, setting, size, backward_parts(setting, size, keys), keys, last_slice);
 }
 
 void touch_attention(Tape& tape, const KernelSetting& setting, const AttentionSize& size, Tokens keys,
@@ -265,7 +310,7 @@ void touch_attention(Tape& tape, const KernelSetting& setting, const AttentionSi
 
 Bytes touch_attention_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
                                Tokens keys, bool causal) {
-  const Parts parts(setting, size);
+  const Parts parts = backward_parts(setting, size, keys);
   if (!causal) {
     attend_backward_chunk(tape, setting, size, parts, keys, false);
   } else {
@@ -277,7 +322,7 @@ Bytes touch_attention_backward(Tape& tape, const KernelSetting& setting, const A
 
 void attend_backward_earlier(Tape& tape, const KernelSetting& setting, const AttentionSize& size, Tokens keys,
                              bool begins) {
-  attend_backward_chunk(tape, setting, size, Parts(setting, size), keys, begins);
+  attend_backward_chunk(tape, setting, size, backward_parts(setting, size, keys), keys, begins);
 }
 
 Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size, bool backward) {
@@ -288,7 +333,7 @@ Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size
   for (std::size_t i = 0; i < size.earlier.size(); ++i) {
     const Tokens keys = size.earlier[i];
     if (backward) {
-      attend_backward_chunk(tape, setting, size, parts, keys, false);
+      attend_backward_chunk(tape, setting, size, backward_parts(setting, size, keys), keys, false);
       // LibTorch's kernel leaves gradients in another order, which are copied.
       if (strided) tape.touch(parts.output + 2 * parts.keys(keys) + 2 * parts.keys_wide(keys));
       tape.take(2 * parts.keys_wide(keys));

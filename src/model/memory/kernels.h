@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Temporaries of the kernels called by an action: attention over chunks and matrix products. Those inside
-// LibTorch's CPU kernels were determined by observation (2.11); tests compare them with the allocator.
+// LibTorch's CPU kernels (2.11) and those of cuDNN's attention on Hopper (9.19) were determined by
+// observation; tests compare the former with the allocator.
 #pragma once
 
 #include <vector>
@@ -20,6 +21,8 @@ struct KernelSetting {
   NarrowProducts products = NarrowProducts::Rounded;
   bool tiled_attention = false;  // our own kernel (nn/kernels/cpu/attention/tiled.h), not ATen's
   int threads = 1;               // per rank; each thread has its own scratch
+  bool card = false;             // attention in bf16 is cuDNN's, and products leave nothing
+  bool repeatable = true;        // of a card: its attention's backward adds in a fixed order, by blocks
 
   bool narrow() const { return precision == Precision::BF16; }
   // Attention returns its results in the accumulator type.
@@ -27,10 +30,16 @@ struct KernelSetting {
   bool summed() const { return products == NarrowProducts::Summed || products == NarrowProducts::SummedAmx; }
   bool widened() const { return narrow() && products == NarrowProducts::Widened; }
   bool widened_attention() const { return tiled_attention && widened(); }  // of copies in f32
+  bool card_attention() const { return card && narrow(); }
+  // Rows of a norm's gradient whose part of the weight's gradient is one sum (nn/kernels/rms_norm.h).
+  std::int64_t norm_block_rows() const { return card ? 8 : 32; }
+  // Rows of such sums for so many rows.
+  std::int64_t norm_blocks(std::int64_t rows) const {
+    return (rows + norm_block_rows() - 1) / norm_block_rows();
+  }
 };
 
 inline constexpr Bytes kTokenIdBytes = 8;
-inline constexpr Bytes kNormBlockRows = 32;  // rows per weight-gradient sum (nn/kernels/rms_norm.cpp)
 
 // Copies of operands of [rows, in] · [in, out].
 Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out);

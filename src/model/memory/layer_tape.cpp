@@ -19,7 +19,7 @@ LayerTape::LayerTape(const Shape& whole, TensorSplit split, Tokens rows, Context
 }
 
 Bytes LayerTape::norm_sums() const {
-  return (layer_.rows_of(0) + kNormBlockRows - 1) / kNormBlockRows * shape_.hidden * accumulator_;
+  return setting_.norm_blocks(layer_.rows_of(0)) * shape_.hidden * accumulator_;
 }
 
 void LayerTape::take_product(std::int64_t in, std::int64_t out) {

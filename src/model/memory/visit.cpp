@@ -114,7 +114,7 @@ class Visit {
     if (!size_.last) return;
     all_.take(own_hidden_);
     if (size_.tensor.per_rank() > 1) all_.touch(own_hidden_);  // joined
-    all_.touch((layer_.rows_of(0) + kNormBlockRows - 1) / kNormBlockRows * size_.shape.hidden * accumulator_);
+    all_.touch(setting_.norm_blocks(layer_.rows_of(0)) * size_.shape.hidden * accumulator_);
   }
 
   const VisitSize& size_;

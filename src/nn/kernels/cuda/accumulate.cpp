@@ -26,10 +26,11 @@ template <class Element>
 void add_rows(const at::Tensor& sum, const at::Tensor& part) {
   check_head_rows(sum);
   check_head_rows(part);
+  const std::int64_t rows = sum.numel() / sum.size(3);
   with_packs<Element>({sum, part}, [&](auto width) {
     launch(AddHeadRows<Element, width>{heads_of<Accumulator<Element>>(sum), heads_of<const Element>(part),
-                                       sum.size(3)},
-           sum.numel() / sum.size(3));
+                                       rows, sum.size(3)},
+           parts_of(rows, kRowsAtOnce));
   });
 }
 

@@ -79,6 +79,8 @@ AttentionGradients attend_backward(const at::Tensor& grad_output, const at::Tens
     return attend_by_document_backward(grad_output, query, key, value, merged, visible, kernel);
   const KernelTimer timer(Kernel::AttentionBackward, attention_work(query, key, visible, 4));
   const bool fused = query.scalar_type() == at::kBFloat16;
+  if (fused && !cuda::must_repeat())
+    return cuda::flash_backward(grad_output, query, key, value, merged, visible.mask);
   return fused ? cuda::flash_backward_by_blocks(grad_output, query, key, value, merged, visible.mask)
                : cuda::plain_attention_backward(grad_output, query, key, value, merged, visible.mask);
 }

@@ -15,8 +15,9 @@ void merge_rows(AttentionPart& total, std::int64_t first, const AttentionPart& p
     with_packs<Element>({joined, part.output}, [&](auto width) {
       launch(MergeRows<Element, width>{heads_of<Number>(joined), write<Number>(total.log_sum_exp) + first,
                                        total.output.size(2), heads_of<const Element>(part.output),
-                                       read<Number>(part.log_sum_exp), part.output.size(3)},
-             part.log_sum_exp.numel());
+                                       read<Number>(part.log_sum_exp), part.log_sum_exp.numel(),
+                                       part.output.size(3)},
+             parts_of(part.log_sum_exp.numel(), kRowsAtOnce));
     });
   });
 }

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <type_traits>
 
+#include "base/error.h"
 #include "nn/kernels/cuda/launch.h"
 #include "nn/kernels/cuda/rows/heads.h"
 #include "nn/kernels/cuda/rows/packs.h"
@@ -49,7 +51,14 @@ Heads<Element> heads_of(const at::Tensor& x) {
   } else {
     data = x.mutable_data_ptr<Element>();
   }
-  return {data, x.size(1), x.size(2), x.stride(0), x.stride(1), x.stride(2)};
+  constexpr std::int64_t kMostRows = std::numeric_limits<std::uint32_t>::max();
+  PENSTOCK_CHECK(x.size(0) * x.size(1) * x.size(2) <= kMostRows, "rows of heads are counted in 32 bits");
+  return {data,
+          static_cast<std::uint32_t>(x.size(1)),
+          static_cast<std::uint32_t>(x.size(2)),
+          x.stride(0),
+          x.stride(1),
+          x.stride(2)};
 }
 
 template <class Element>

@@ -8,19 +8,36 @@
 
 namespace penstock::nn::kernels::cuda {
 
-// A tensor [b, H, T, d] of any strides but the last, which is 1.
+// A tensor [b, H, T, d] of any strides but the last, which is 1. Its rows are counted in 32 bits: a card has
+// no instruction for longer divisions.
 template <class Element>
 struct Heads {
   Element* data;
-  std::int64_t heads, tokens;
+  std::uint32_t heads, tokens;
   std::int64_t of_sequence, of_head, of_token;  // strides
 
   // Row `row` of b·H·T.
   PENSTOCK_BOTH Element* row(std::int64_t row) const {
-    return data + row / tokens / heads * of_sequence + row / tokens % heads * of_head +
-           row % tokens * of_token;
+    const auto number = static_cast<std::uint32_t>(row);
+    const std::uint32_t sequence_and_head = number / tokens, token = number % tokens;
+    return data + sequence_and_head / heads * of_sequence + sequence_and_head % heads * of_head +
+           token * of_token;
   }
 };
+
+// Rows of short heads are taken several at a time, so that a warp has work for all its lanes.
+inline constexpr std::int64_t kRowsAtOnce = 4;
+
+// Calls work(row, pack) for the packs of the rows [first, first + kRowsAtOnce) of `rows`.
+template <class Lanes, class Work>
+PENSTOCK_BOTH void each_pack(const Lanes& lanes, std::int64_t first, std::int64_t rows, std::int64_t packs,
+                             Work&& work) {
+  const auto of_row = static_cast<std::uint32_t>(packs);
+  lanes.each((kRowsAtOnce < rows - first ? kRowsAtOnce : rows - first) * packs, [&](std::int64_t i) {
+    const auto item = static_cast<std::uint32_t>(i);
+    work(first + item / of_row, item % of_row);
+  });
+}
 
 // Row n: token n of b·T, whose heads are turned by the angles of its position; sign -1 turns back.
 template <class In, class Out, int kWidth>
@@ -46,9 +63,10 @@ struct TurnTokens {
     const std::int64_t angles = (position - (starts ? starts[sequence * length + position] : 0)) * half;
     const In* from = in.data + sequence * in.of_sequence + token * in.of_token;
     Out* to = out.data + sequence * out.of_sequence + token * out.of_token;
-    const std::int64_t packs = half / kWidth;
+    const auto packs = static_cast<std::uint32_t>(half / kWidth);
     lanes.each(in.heads * packs, [&](std::int64_t i) {
-      const std::int64_t head = i / packs, k = i % packs;
+      const auto item = static_cast<std::uint32_t>(i);
+      const std::int64_t head = item / packs, k = item % packs;
       const In* head_in = from + head * in.of_head;
       Out* head_out = to + head * out.of_head;
       const auto a = load<kWidth>(head_in, k), b = load<kWidth>(head_in + half, k);
@@ -60,7 +78,8 @@ struct TurnTokens {
   }
 };
 
-// Attention over other keys of the queries first, first + 1, ... of a total joins it.
+// Rows kRowsAtOnce·g, ...: attention over other keys of the queries first, first + 1, ... of a total joins
+// it.
 template <class Element, int kWidth>
 struct MergeRows {
   using Number = Accumulator<Element>;
@@ -71,46 +90,64 @@ struct MergeRows {
   std::int64_t total_tokens;
   Heads<const Element> part;
   const Number* part_lse;  // [b, H, T]
-  std::int64_t d;
+  std::int64_t rows, d;
 
   std::int64_t scratch_bytes() const { return 0; }
 
-  PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t row) const {
-    Number& kept_lse = total_lse[row / part.tokens * total_tokens + row % part.tokens];
-    const Number taken = part_lse[row], kept = kept_lse;
-    if (taken == -std::numeric_limits<Number>::infinity()) return;
-    const Number greater = kept > taken ? kept : taken, less = kept > taken ? taken : kept;
-    const Number ratio = std::exp(less - greater);
-    const Number of_greater = Number(1) / (Number(1) + ratio), of_less = ratio * of_greater;
-    const Number keep = kept >= taken ? of_greater : of_less, take = kept >= taken ? of_less : of_greater;
-    Number* sum = total.row(row);
-    const Element* from = part.row(row);
-    lanes.each(d / kWidth, [&](std::int64_t k) {
+  PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t group) const {
+    const std::int64_t first = group * kRowsAtOnce;
+    each_pack(lanes, first, rows, d / kWidth, [&](std::int64_t row, std::int64_t k) {
+      Number* sum = total.row(row);
       const auto a = load<kWidth>(sum, k);
-      const auto b = load<kWidth>(from, k);
-      store(sum, k, packed<Number, kWidth>([&](int i) { return keep * a[i] + take * b[i]; }));
+      const auto b = load<kWidth>(part.row(row), k);
+      const Weights of = weights(kept_lse(row), part_lse[row]);
+      store(sum, k, packed<Number, kWidth>([&](int i) { return of.kept * a[i] + of.taken * b[i]; }));
     });
-    lanes.wait();  // all lanes have read the log-sum-exp
-    lanes.once([&] { kept_lse = greater + std::log1p(ratio); });
+    lanes.wait();  // all lanes have read the log-sum-exps
+    lanes.each(kRowsAtOnce < rows - first ? kRowsAtOnce : rows - first, [&](std::int64_t i) {
+      Number& kept = kept_lse(first + i);
+      const Number taken = part_lse[first + i];
+      kept = (kept > taken ? kept : taken) + std::log1p(ratio(kept, taken));
+    });
+  }
+
+ private:
+  struct Weights {
+    Number kept, taken;
+  };
+
+  PENSTOCK_BOTH Number& kept_lse(std::int64_t row) const {
+    const auto number = static_cast<std::uint32_t>(row);
+    return total_lse[number / part.tokens * total_tokens + number % part.tokens];
+  }
+  // Of the lesser to the greater; a part that sees no key is -infinity.
+  PENSTOCK_BOTH static Number ratio(Number kept, Number taken) {
+    const Number greater = kept > taken ? kept : taken, less = kept > taken ? taken : kept;
+    return less == -std::numeric_limits<Number>::infinity() ? Number(0) : std::exp(less - greater);
+  }
+  PENSTOCK_BOTH static Weights weights(Number kept, Number taken) {
+    const Number of_both = ratio(kept, taken);
+    const Number of_greater = Number(1) / (Number(1) + of_both), of_less = of_both * of_greater;
+    return kept >= taken ? Weights{of_greater, of_less} : Weights{of_less, of_greater};
   }
 };
 
+// Rows kRowsAtOnce·g, ...: sum += part.
 template <class Element, int kWidth>
 struct AddHeadRows {
   static constexpr int kLanes = kWarp;
 
   Heads<Accumulator<Element>> sum;
   Heads<const Element> part;
-  std::int64_t d;
+  std::int64_t rows, d;
 
   std::int64_t scratch_bytes() const { return 0; }
 
-  PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t row) const {
-    auto* to = sum.row(row);
-    const Element* from = part.row(row);
-    lanes.each(d / kWidth, [&](std::int64_t k) {
+  PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t group) const {
+    each_pack(lanes, group * kRowsAtOnce, rows, d / kWidth, [&](std::int64_t row, std::int64_t k) {
+      auto* to = sum.row(row);
       const auto a = load<kWidth>(to, k);
-      const auto b = load<kWidth>(from, k);
+      const auto b = load<kWidth>(part.row(row), k);
       store(to, k, packed<Accumulator<Element>, kWidth>([&](int i) { return a[i] + b[i]; }));
     });
   }

@@ -54,7 +54,7 @@ template <class Element, int kWidth>
 struct NormBackwardRows {
   using Number = Accumulator<Element>;
   static constexpr int kLanes = kBlock;
-  static constexpr std::int64_t kRows = 32;
+  static constexpr std::int64_t kRows = 8;
 
   const Element* grad_output;
   const Element* x;
@@ -70,13 +70,13 @@ struct NormBackwardRows {
   PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t block) const {
     const std::int64_t packs = h / kWidth, begin = block * kRows;
     const std::int64_t end = begin + kRows < rows ? begin + kRows : rows;
-    auto* sums = lanes.template scratch<Number>();
+    auto* sums = lanes.template scratch<Number>();  // [kWidth, packs]: lanes side by side in memory
     lanes.each(packs, [&](std::int64_t k) {
-      for (int i = 0; i < kWidth; ++i) sums[k * kWidth + i] = 0;
+      for (int i = 0; i < kWidth; ++i) sums[i * packs + k] = 0;
     });
     for (std::int64_t row = begin; row < end; ++row) one_row(lanes, row, sums);
     lanes.each(packs, [&](std::int64_t k) {
-      for (int i = 0; i < kWidth; ++i) weight_sums[block * h + k * kWidth + i] = sums[k * kWidth + i];
+      store(weight_sums + block * h, k, packed<Number, kWidth>([&](int i) { return sums[i * packs + k]; }));
     });
   }
 
@@ -91,7 +91,7 @@ struct NormBackwardRows {
       Number total = 0;
       for (int i = 0; i < kWidth; ++i) {
         const Number product = d[i] * v[i];
-        sums[k * kWidth + i] += r * product;
+        sums[i * packs + k] += r * product;
         total += w[i] * product;
       }
       return total;
@@ -108,23 +108,33 @@ struct NormBackwardRows {
   }
 };
 
-// Row c: columns [c·kColumns, ...) of `sums` += those of all blocks, in order.
+// Row c: columns [c·kColumns, ...) of `sums` += those of all blocks: of each kParts-th block one after the
+// other, and these partial sums in order.
 template <class Number>
 struct AddBlockColumns {
-  static constexpr int kLanes = kWarp;
-  static constexpr std::int64_t kColumns = kWarp;
+  static constexpr int kLanes = kBlock;
+  static constexpr std::int64_t kColumns = 8, kParts = kBlock / kColumns;
 
   const Number* blocks;  // [count, h]
   Number* sums;          // [h]
   std::int64_t count, h;
 
-  std::int64_t scratch_bytes() const { return 0; }
+  std::int64_t scratch_bytes() const { return kBlock * static_cast<std::int64_t>(sizeof(Number)); }
 
   PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t group) const {
     const std::int64_t first = group * kColumns;
+    auto* of_parts = lanes.template scratch<Number>();  // [kParts, kColumns]
+    lanes.each(kBlock, [&](std::int64_t i) {
+      const std::int64_t column = first + i % kColumns;
+      Number sum = 0;
+      for (std::int64_t block = i / kColumns; column < h && block < count; block += kParts)
+        sum += blocks[block * h + column];
+      of_parts[i] = sum;
+    });
+    lanes.wait();
     lanes.each(kColumns < h - first ? kColumns : h - first, [&](std::int64_t i) {
       Number sum = sums[first + i];
-      for (std::int64_t block = 0; block < count; ++block) sum += blocks[block * h + first + i];
+      for (std::int64_t part = 0; part < kParts; ++part) sum += of_parts[part * kColumns + i];
       sums[first + i] = sum;
     });
   }
