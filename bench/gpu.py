@@ -4,9 +4,10 @@ pipeline's stages on one card, the longest sequence, and whether results are the
 
 Usage: bench/gpu.py PATH/TO/penstock [--quick] [PART...]
 (from the root of the repository; --quick: a model of seconds, to see that everything runs; parts: kernels speeds offloading stages peers
-exactness longest; all unless named)
+exactness longest; all unless named; slicing: of the speeds, those of repeatable runs of 128K tokens alone; forecast: simulates the speeds
+that are kept, without a card)
 
-The model has Llama 3's 8B layers: hidden 4096, ffn 14336, 32 heads, 8 of them for keys and values; 4 of its 32 layers, 2 beyond 128K
+The model has Llama 3's 8B layers: hidden 4096, ffn 14336, 32 heads, 8 of them for keys and values; 4 of its 32 layers, 1 beyond 128K
 tokens, and 4,096 tokens of vocabulary for each, so that the output layer has its share of the work. Speeds are medians of the steps after
 the first; FLOPs are the model's: 6 for each weight of a matrix and token, and 6·layers·hidden·tokens for causal attention.
 """
@@ -14,6 +15,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -28,7 +30,7 @@ K = 1024
 
 
 def layers_of(tokens):
-    return 4 if tokens <= 128 * K else 2
+    return 4 if tokens <= 128 * K else 1
 
 
 def flops_of_token(shape, tokens):
@@ -62,23 +64,30 @@ class Card:
                 **{f"model.{key}": value for key, value in self.shape(tokens).items()}, **options}
         out = self.out
         shutil.rmtree(out, ignore_errors=True)
-        ranks = keys.pop("ranks", 1)
+        ranks, dry = keys.pop("ranks", 1), keys.pop("dry", False)
         words = [word for key, value in keys.items() for word in (f"--{key}", str(value).lower() if isinstance(value, bool) else str(value))]
         (FOLDER / "run.toml").write_text("[train]\nmicro_batch = 1\n")
-        done = subprocess.run([self.program, "train", FOLDER / "run.toml", "--ranks", str(ranks), "--output.dir", out, *words],
-                              capture_output=True, text=True)
+        done = subprocess.run([self.program, "train", FOLDER / "run.toml", "--ranks", str(ranks), "--output.dir", out, *words,
+                               *(["--dry-run"] if dry else [])], capture_output=True, text=True)
+        if dry:
+            table = dict(zip(*[re.split(r"\s{2,}", line.strip())[1:] for line in done.stdout.splitlines()
+                               if line.startswith(("  predicted", "  device 0"))]))
+            return f"{table['total']}|{table.get('host', '')}|{'would start' if done.returncode == 0 else 'would be refused'}"
         if done.returncode:
             return done.stderr.strip().splitlines()[0]
         steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         return {**json.loads((out / "summary.json").read_text()), "steps": steps}
 
-    def rate(self, run, tokens):
+    def rate(self, run, tokens, layers=None):
         """FLOP/s."""
-        return flops_of_token(self.shape(tokens), tokens) * statistics.median(step["tokens_per_second"] for step in run["steps"][1:])
+        shape = self.shape(tokens)
+        if layers and not self.quick:
+            shape = {**shape, "layers": layers, "vocab": 4096 * layers}
+        return flops_of_token(shape, tokens) * statistics.median(step["tokens_per_second"] for step in run["steps"][1:] or run["steps"])
 
 
 def seconds(run):
-    return statistics.median(step["step_s"] for step in run["steps"][1:])
+    return statistics.median(step["step_s"] for step in run["steps"][1:] or run["steps"])
 
 
 def device_bytes(run, kind, category):
@@ -117,20 +126,22 @@ def kernels(card):
     return 1e12 * max(products)
 
 
-def speeds(card, product):
+def slicing(card, product):
+    speeds(card, product, [128 * K], [True])
+
+
+def speeds(card, product, lengths=None, orders=(True, False)):
     head("Speed", "tokens", "slices", "policy", "attention's backward", "TFLOP/s", "of the product", "beside one slice", "aim")
     aims = {128 * K: 0.65, 512 * K: 0.62}
-    lengths = (96, 192) if card.quick else (8 * K, 32 * K, 128 * K, 512 * K)
-    for tokens in lengths:
+    for tokens in (96, 192) if card.quick else lengths or (8 * K, 32 * K, 128 * K, 512 * K):
         few, many = (1, 4) if card.quick else (1, 16 if tokens > 128 * K else 8)
-        cases = [(few, "balanced", True), (many, "balanced", True), (many, "balanced", False), (4 * many, "balanced", True),
-                 (many, "none", True), (many, "full", True)]
-        if tokens > 128 * K:
-            cases = cases[1:3]
-        elif tokens not in (32 * K, lengths[0]):
-            cases = cases[:4]
+        cases = [(many, "balanced", True), (many, "balanced", False)]
+        if tokens <= 128 * K:
+            cases.insert(0, (few, "balanced", True))
+        if tokens in (192, 32 * K):
+            cases.append((4 * many, "balanced", True))
         whole = None
-        for slices, policy, repeatable in cases:
+        for slices, policy, repeatable in (case for case in cases if case[2] in orders):
             run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": slices, "memory.policy": policy,
                                         "numerics.repeatable": repeatable})
             order = "repeatable" if repeatable else "in any order"
@@ -141,13 +152,13 @@ def speeds(card, product):
             if slices == 1:
                 whole = rate
             beside = f"{rate / whole:.3f}" if whole and policy == "balanced" and slices > 1 and repeatable else ""
-            wanted = aim(rate / product, aims[tokens]) if tokens in aims and slices >= 8 else ""
-            row(f"{tokens:,}", slices, policy, order, f"{rate / 1e12:,.4g}", f"{rate / product:.2f}", beside, wanted)
+            wanted = aim(rate / product, aims[tokens]) if product and tokens in aims and slices >= 8 else ""
+            row(f"{tokens:,}", slices, policy, order, f"{rate / 1e12:,.4g}", f"{rate / product:.2f}" if product else "", beside, wanted)
 
 
 def offloading(card):
     head("Offloading", "tokens", "α", "step, s", "beside α = 0", "aim", "peak, GiB", "predicted", "off by", "aim")
-    for tokens in (192,) if card.quick else (32 * K, 128 * K):
+    for tokens in (192,) if card.quick else (128 * K,):
         kept = None
         for alpha in (0.0, 0.5, 1.0):
             run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 16, "memory.offload": alpha})
@@ -177,21 +188,30 @@ def stages(card):
 
 
 def longest(card):
-    head("The longest sequence", "tokens", "ended", "TFLOP/s", text="With `memory.policy = \"full\"` and all records that can leave on the host.")
-    for tokens in (384, 768) if card.quick else (512 * K, K * K, 1536 * K, 2 * K * K, 3 * K * K, 4 * K * K):
-        run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": max(8, tokens // (32 * K)), "memory.policy": "full",
-                                    "memory.offload": 1.0, "train.steps": 2})
+    """All slices go through one layer after the other (chunks of a layer, groups of all slices): then the gradients of one layer's keys and
+    values are there at a time."""
+    head("The longest sequence", "layers", "tokens", "on the card", "on the host", "ended", "TFLOP/s",
+         text='`memory.policy = "full"`, all records that can leave on the host; what was not trained is predicted, as it is before a start.')
+    cases = [(4, 384, 0), (4, 768, 2)] if card.quick else [(8, K * K, 0), (8, 1536 * K, 0), (8, 2 * K * K, 0), (1, 1536 * K, 1)]
+    for layers, tokens, steps in cases:
+        slices = max(8, tokens // (32 * K))
+        chunks = {"schedule.chunks": layers, "schedule.group": slices} if layers > 1 else {}
+        run = card.train(tokens, **{"model.layers": layers, "model.vocab": 4096 * layers, "schedule.name": "slimpipe", "schedule.slices": slices,
+                                    **chunks, "memory.policy": "full", "memory.offload": 1.0,
+                                    "numerics.repeatable": False, "train.steps": max(steps, 1), "dry": steps == 0})
         if isinstance(run, str):
-            return row(f"{tokens:,}", run[:160], "")
-        row(f"{tokens:,}", "trained", f"{card.rate(run, tokens) / 1e12:,.4g}")
+            row(layers, f"{tokens:,}", *(run.split("|") if steps == 0 else ["", "", run[:120]]), "")
+            continue
+        held, away = (device_bytes(run, "measured", kind) / 2**30 for kind in ("total", "host"))
+        row(layers, f"{tokens:,}", f"{held:.1f} GiB", f"{away:.1f} GiB", "trained", f"{card.rate(run, tokens, layers) / 1e12:,.4g}")
 
 
 def peers(card):
     """transformers with torch's fused attention: as it comes, and with each layer recomputed."""
     head("Beside transformers", "tokens", "program", "tokens/s", "peak of the card, GiB")
     shape = [word for name, value in card.shape(32 * K).items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    for tokens in (96,) if card.quick else (8 * K, 32 * K):
-        for policy in ("none", "balanced", "full"):
+    for tokens in (96,) if card.quick else (32 * K,):
+        for policy in ("none", "full"):
             run = card.train(tokens, **{"schedule.name": "slimpipe", "schedule.slices": 8, "memory.policy": policy})
             if isinstance(run, str):
                 row(f"{tokens:,}", f"penstock, {policy}", run[:120], "")
@@ -211,45 +231,66 @@ def peers(card):
 
 
 def exactness(card):
-    head("The same results", "beside", "difference", text="Twenty steps of a small model in f32: greatest relative difference of a loss.")
-    small = {**{f"model.{key}": value for key, value in SMALL.items()}, "train.steps": 20, "train.batch": 4, "train.precision": "f32",
-             "schedule.name": "slimpipe", "schedule.slices": 4}
+    head("The same results", "type", "beside", "difference", text="Twenty steps of a small model: greatest relative difference of a loss.")
+    whole = {"schedule.name": "1f1b", "schedule.slices": 1}
+    for precision in ("f32", "bf16"):
+        small = {**{f"model.{key}": value for key, value in SMALL.items()}, "model.head_size": 64, "train.steps": 20, "train.batch": 4,
+                 "train.precision": precision, "schedule.name": "slimpipe", "schedule.slices": 4}
 
-    def losses(**options):
-        run = card.train(256, **{**small, **options})
-        assert not isinstance(run, str), run
-        return [step["loss"] for step in run["steps"]]
+        def losses(**options):
+            run = card.train(256 if card.quick else K, **{**small, **options})
+            assert not isinstance(run, str), run
+            return [step["loss"] for step in run["steps"]]
 
-    def difference(a, b):
-        return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
+        def difference(a, b):
+            return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
 
-    alone = losses()
-    if not card.quick:  # a card that is none has no processor's program beside it
-        row("the processor", f"{difference(alone, losses(**{'train.device': 'cpu', 'train.threads': 1})):.1e}")
-    for name, options in (("another run", {}), ("two stages", {"ranks": 2, "parallel.pp": 2}), ("four stages", {"ranks": 4, "parallel.pp": 4}),
-                          ("1f1b of two stages, whole sequences, and itself on one", None)):
-        if options is None:
-            whole = {"schedule.name": "1f1b", "schedule.slices": 1}
-            found = difference(losses(**whole, **{"ranks": 2, "parallel.pp": 2}), losses(**whole))
-        else:
-            found = difference(losses(**options), alone)
-        row(name, "none" if found == 0 else f"{found:.1e}")
+        alone = losses()
+        if not card.quick:  # a card that is none has no processor's program beside it
+            row(precision, "the processor", f"{difference(alone, losses(**{'train.device': 'cpu', 'train.threads': 1})):.1e}")
+        for name, options, other in (("another run", {}, alone), ("four stages", {"ranks": 4, "parallel.pp": 4}, alone),
+                                     ("1f1b of two stages and of one", {**whole, "ranks": 2, "parallel.pp": 2}, None)):
+            found = difference(losses(**options), other or losses(**whole))
+            row(precision, name, "none" if found == 0 else f"{found:.1e}")
 
 
-PARTS = dict(speeds=speeds, offloading=offloading, stages=stages, peers=peers, exactness=exactness, longest=longest)
+def forecast(program):
+    """Steps of the speeds kept in bench/results/gpu.txt, beside what simulate says of them with hardware/h200.toml; needs no card."""
+    kept = re.findall(r"^\| ([\d,]+) \| (\d+) \| (\w+) \| repeatable \| ([\d.]+) \|", pathlib.Path("bench/results/gpu.txt").read_text(), re.M)
+    assert kept, "no speeds are kept"
+    head("Forecast", "tokens", "slices", "step, s", "simulated", "off by")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for tokens, slices, policy, rate in kept:
+        count = int(tokens.replace(",", ""))
+        shape = {**LARGE, "layers": layers_of(count), "vocab": 4096 * layers_of(count)}
+        keys = {"data.text": "README.md", "data.seq_len": count, "train.precision": "bf16", "train.device": "cuda", "train.batch": 1,
+                "schedule.name": "slimpipe", "schedule.slices": slices, "memory.policy": policy,
+                **{f"model.{key}": value for key, value in shape.items()}}
+        (FOLDER / "run.toml").write_text("[train]\nmicro_batch = 1\n")
+        words = [word for key, value in keys.items() for word in (f"--{key}", str(value))]
+        done = subprocess.run([program, "simulate", FOLDER / "run.toml", "--hardware", "h200", "--json", *words], check=True, capture_output=True,
+                              text=True)
+        measured, simulated = flops_of_token(shape, count) * count / float(rate) / 1e12, json.loads(done.stdout)["makespan_s"]
+        row(tokens, slices, f"{measured:.3f}", f"{simulated:.3f}", f"{100 * (simulated / measured - 1):+.1f} %")
+
+
+PARTS = dict(speeds=speeds, exactness=exactness, stages=stages, peers=peers, offloading=offloading, slicing=slicing, longest=longest)
 
 
 def main(program, *words):
+    if words == ("forecast",):
+        return forecast(program)
     card = Card(program, "--quick" in words)
-    wanted = [word for word in words if word != "--quick"] or ["kernels", *PARTS]
+    wanted = [word for word in words if word != "--quick"] or ["kernels", *(name for name in PARTS if name != "slicing")]
     try:
+        product = None
         if {"kernels", "speeds"} & set(wanted):
             card.profile()
             product = kernels(card)
         for name, part in PARTS.items():
             if name in wanted:
                 sys.stdout.flush()
-                part(card, *([product] if name == "speeds" else []))
+                part(card, *([product] if part in (speeds, slicing) else []))
     finally:
         shutil.rmtree(card.out, ignore_errors=True)
 

@@ -190,8 +190,9 @@ void backward_alone(AttentionGradients& grad, const AttentionBlock& block, const
                     EarlierSlices earlier, LayerRecord& record, AttentionPartners* partners) {
   grad.merged = {by_head(record[Saved::AttentionOutput], place, block.heads), record[Saved::LogSumExp]};
   grad.by_head = by_head(grad.output, place, block.heads);
-  if (block.heads != block.kv_heads && !earlier.empty()) {
-    // Every earlier chunk folds the groups of these two: one copy here instead of one per chunk.
+  if (block.heads != block.kv_heads && !earlier.empty() && backend::compute_device().is_cpu()) {
+    // On the processor every earlier chunk folds the groups of these two: one copy here instead of one per
+    // chunk.
     grad.merged.output = grad.merged.output.contiguous();
     grad.by_head = grad.by_head.contiguous();
   }

@@ -69,7 +69,7 @@ class Run {
 
   RunOutcome carry_out() {
     const Seconds began = steady_seconds();
-    resident_.begin(run_.precision);
+    resident_.begin(run_.precision, trainer_.pinned_bytes());
     while (done_ < steps() && !stopped_) {
       const DoneStep step = one_step(done_ + 1);
       resident_.note_step(away().host);

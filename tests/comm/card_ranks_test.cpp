@@ -7,6 +7,7 @@
 
 #include <numeric>
 
+#include "comm/contract.h"
 #include "comm/fake_nccl.h"
 #include "comm/lagging_card.h"
 #include "comm/threads.h"
@@ -39,6 +40,23 @@ class CardRanks : public ::testing::Test {
   testing::FakeNccl nccl_;  // destroyed last
   testing::LaggingCard card_;
 };
+
+// The contract of all transports, by messages of the host's. Those of a card have no lengths to refuse, and
+// are there when the receiver's stream has come so far, not when a wait is over: they have the tests below.
+class CardRanksContract : public ::testing::TestWithParam<Law> {};
+
+TEST_P(CardRanksContract, Keep) {
+  testing::FakeNccl nccl;
+  testing::LaggingCard card;
+  for (const int ranks : {1, 2, 5}) {
+    SCOPED_TRACE(std::to_string(ranks) + " ranks");
+    run_ranks(ranks,
+              [&](Communicator& control) { GetParam().holds(*make_card_ranks(control, nccl.functions())); });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Contract, CardRanksContract, ::testing::ValuesIn(contract()),
+                         [](const auto& info) { return info.param.name; });
 
 // Neighbours send both ways at once on two channels, and words of the host's between.
 TEST_F(CardRanks, KeepOrderOnEveryChannelAndBothWays) {

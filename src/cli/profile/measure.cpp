@@ -161,7 +161,9 @@ profile::Request request_of(const MeasureOptions& options, bool large) {
   return request;
 }
 
-profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const std::string& transport) {
+// `held`: bytes of a rank's own tensors, which are no other program's.
+profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const std::string& transport,
+                               Bytes held) {
   const train::Host machine = train::this_host();
   const profile::HostMemory memory = profile::host_memory();
   profile::MachineFacts facts{.description = machine.processor + ", " + machine.instructions,
@@ -175,7 +177,9 @@ profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const s
     facts.description = card->name + ", " + machine.processor;
     facts.card = true;
     facts.memory_bytes = static_cast<double>(card->total);
-    facts.used_bytes = static_cast<double>(card->total - card->free - backend::cached_bytes());
+    const int on_this_card = (ranks + card->cards - 1) / card->cards;
+    facts.used_bytes =
+        static_cast<double>(card->total - card->free - backend::cached_bytes() - on_this_card * held);
   }
   return facts;
 }
@@ -204,7 +208,7 @@ std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& 
     if (world.rank() == 0) say(what);
   });
   if (world.rank() != 0) return {};
-  const profile::MachineFacts facts = facts_of(options, world.size(), transport);
+  const profile::MachineFacts facts = facts_of(options, world.size(), transport, ledger.live_total());
   const std::string without_gap = profile::hardware_text(options.name, facts, measured);
   measured.gap =
       layers.gap(run::parse_hardware_text(without_gap, "what was measured").hardware, measured.layer_seconds);

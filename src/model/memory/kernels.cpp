@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/memory/card_attention.h"
+
 namespace penstock::model {
 namespace {
 
@@ -70,22 +72,23 @@ struct Parts {
   Bytes output;       // in the kernel's result type
   Bytes log_sum_exp;  // [b, H, T]
   std::int64_t kv_row;
-  Bytes result;  // bytes per element of the kernel's result
-  bool wide;     // the result is in the accumulator type
-  bool copies;   // the kernel takes copies of its operands in the accumulator type
+  Bytes result;            // bytes per element of the kernel's result
+  bool wide;               // the result is in the accumulator type
+  bool copies;             // the kernel takes copies of its operands in the accumulator type
+  Bytes card_scratch = 0;  // of a backward on a card
 
   Parts(const KernelSetting& setting, const AttentionSize& size)
       : Parts(setting, size, setting.wide_attention()) {}
-  Parts(const KernelSetting& setting, const AttentionSize& size, bool wide_result)
+  Parts(const KernelSetting& setting, const AttentionSize& size, bool result_is_wide)
       : element(element_size(setting.precision)),
         accumulator(accumulator_size(setting.precision)),
         query(size.rows() * size.heads * size.head_dim * element),
         query_wide(size.rows() * size.heads * size.head_dim * accumulator),
-        output(wide_result ? query_wide : query),
+        output(result_is_wide ? query_wide : query),
         log_sum_exp(size.rows() * size.heads * accumulator),
         kv_row(size.sequences * size.kv_heads * size.head_dim),
-        result(wide_result ? accumulator : element),
-        wide(wide_result),
+        result(result_is_wide ? accumulator : element),
+        wide(result_is_wide),
         copies(setting.widened_attention()) {}
 
   Bytes keys(Tokens tokens) const { return tokens * kv_row * result; }
@@ -95,39 +98,12 @@ struct Parts {
   Bytes backward_copies(Tokens keys) const { return copies ? 3 * query_wide + 2 * keys_wide(keys) : 0; }
 };
 
-// On a card (nn/kernels/cuda/flash.h): queries and keys of a call of a repeatable backward, and its heads.
-constexpr Tokens kCardBlock = 8192;
-constexpr std::int64_t kCardHeads = 32;
-
-bool by_blocks(const KernelSetting& setting, Tokens queries, Tokens keys) {
-  return setting.card_attention() && setting.repeatable && std::max(queries, keys) > kCardBlock;
-}
-
-// cuDNN's room for a backward: gradients of the queries in f32, or the products that are added in order;
-// those of grouped keys and values for each query head; and δ.
-Bytes card_call_scratch(const KernelSetting& setting, const AttentionSize& size, Tokens queries,
-                        Tokens keys) {
-  const std::int64_t at_once = std::max<std::int64_t>(kCardHeads / size.group(), 1) * size.group();
-  const std::int64_t heads =
-      size.sequences * (setting.repeatable ? std::min(size.heads, at_once) : size.heads);
-  const Bytes sums =
-      setting.repeatable ? 2 * heads * queries * keys : kWide * heads * queries * size.head_dim;
-  const Bytes spread = size.group() > 1 ? 2 * 2 * heads * keys * size.head_dim : 0;
-  return sums + spread + kWide * heads * queries;
-}
-
-// What a backward takes beside its results.
-Bytes card_backward_scratch(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
-  if (!by_blocks(setting, size.tokens, keys)) return card_call_scratch(setting, size, size.tokens, keys);
-  const Tokens queries = std::min(size.tokens, kCardBlock), block = std::min(keys, kCardBlock);
-  const std::int64_t rows = size.sequences * queries * size.heads;
-  const Bytes gradients = 2 * size.head_dim * (rows + 2 * size.sequences * block * size.kv_heads);
-  return kWide * rows + gradients + card_call_scratch(setting, size, queries, block);
-}
-
-// Of a backward over so many keys.
 Parts backward_parts(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
-  return {setting, size, setting.wide_attention() || by_blocks(setting, size.tokens, keys)};
+  if (!setting.card_attention()) return {setting, size};
+  const CardBackward backward = card_backward(setting, size, keys);
+  Parts parts(setting, size, backward.wide);
+  parts.card_scratch = backward.scratch;
+  return parts;
 }
 
 // Leaves one part's output and log-sum-exp.
@@ -192,7 +168,7 @@ void attend_backward_causal(Tape& tape, const KernelSetting& setting, const Atte
     attend_backward_members(tape, setting, size, parts);
   } else if (setting.card_attention()) {
     tape.take(parts.output + keys);
-    tape.touch(card_backward_scratch(setting, size, size.tokens));
+    tape.touch(parts.card_scratch);
   } else {
     tape.take(parts.output + keys);
     tape.touch(setting.tiled_attention ? parts.backward_copies(size.tokens) + query_room(setting, size)
@@ -210,7 +186,7 @@ void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const Atten
   if (setting.tiled_attention) {
     tape.touch(parts.backward_copies(length) + query_room(setting, size));
   } else if (setting.card_attention()) {
-    tape.touch(card_backward_scratch(setting, size, length));
+    tape.touch(parts.card_scratch);
   } else {
     // Folded queries: a strided operand is copied, and the gradient is put back in order.
     const Bytes copy = size.group() > 1 ? parts.output : 0;

@@ -57,6 +57,7 @@ class Offloader {
 
   // Of the step reported last.
   const CopyFacts& facts() const { return facts_; }
+  Bytes room() const { return rooms_.size; }  // of the store
 
  private:
   struct Finished {

@@ -64,10 +64,10 @@ void ResidentAccount::release_pages() const {
   if (!one_process() || world_->rank() == 0) release_program_pages();
 }
 
-void ResidentAccount::begin(model::Precision precision) {
+void ResidentAccount::begin(model::Precision precision, Bytes pinned) {
   at_start_ = resident_memory().peak;
   release_pages();
-  predicted_libraries_ = beside_tensors(0) + added_by_steps(precision);
+  predicted_libraries_ = beside_tensors(pinned) + added_by_steps(precision);
 }
 
 void ResidentAccount::note_step(Bytes host) {

@@ -26,8 +26,8 @@ class ResidentAccount {
   ResidentAccount(const backend::Ledger& ledger, comm::World world) : ledger_(ledger), world_(world) {}
 
   // Call before the first step: lets go of the program's pages that only the start needed, and predicts what
-  // steps will have beside tensors.
-  void begin(model::Precision precision);
+  // steps will have beside tensors. `pinned`: of this rank's room for records, what is resident already.
+  void begin(model::Precision precision, Bytes pinned);
 
   // Call between two steps. Resident bytes that are neither tensors nor offloaded records count as the
   // libraries', when these have loaded everything: after the second step, or the only one. `host`: this

@@ -46,13 +46,13 @@ Optimizer::Optimizer(const std::vector<nn::Parameter*>& parameters, const run::T
 }
 
 ExactSum Optimizer::square_sums() const {
-  ExactSum sum;
+  std::vector<at::Tensor> gradients;
   for (const Entry& entry : entries_) {
     const nn::Parameter& parameter = *entry.parameter;
     if (parameter.written().count > 0)
-      sum.add(nn::kernels::square_sum(parameter.written_part(parameter.own_part(parameter.gradient))));
+      gradients.push_back(parameter.written_part(parameter.own_part(parameter.gradient)));
   }
-  return sum;
+  return nn::kernels::square_sum(gradients);
 }
 
 void Optimizer::update(double lr, double gradient_scale) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "backend/device.h"
 #include "backend/ledger.h"
 #include "comm/groups.h"
 #include "nn/kernels/profile.h"
@@ -83,6 +84,10 @@ class Trainer {
 
   comm::Pipeline pipeline() { return groups_.pipeline; }
   CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }
+  // The host's memory that is pinned for a card's copies, all of it from the start.
+  Bytes pinned_bytes() const {
+    return offloader_ && !backend::compute_device().is_cpu() ? offloader_->room() : 0;
+  }
 
  private:
   bool advance();

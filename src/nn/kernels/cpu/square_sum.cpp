@@ -53,9 +53,13 @@ ExactSum tensor_square_sum(const at::Tensor& tensor) {
 
 }  // namespace
 
-ExactSum square_sum(const at::Tensor& x) {
-  PENSTOCK_CHECK(x.is_contiguous(), "gradients are contiguous");
-  return x.scalar_type() == at::kDouble ? tensor_square_sum<double>(x) : tensor_square_sum<float>(x);
+ExactSum square_sum(std::span<const at::Tensor> tensors) {
+  ExactSum sum;
+  for (const at::Tensor& x : tensors) {
+    PENSTOCK_CHECK(x.is_contiguous(), "gradients are contiguous");
+    sum.add(x.scalar_type() == at::kDouble ? tensor_square_sum<double>(x) : tensor_square_sum<float>(x));
+  }
+  return sum;
 }
 
 }  // namespace penstock::nn::kernels

@@ -25,20 +25,6 @@ struct Heads {
   }
 };
 
-// Rows of short heads are taken several at a time, so that a warp has work for all its lanes.
-inline constexpr std::int64_t kRowsAtOnce = 4;
-
-// Calls work(row, pack) for the packs of the rows [first, first + kRowsAtOnce) of `rows`.
-template <class Lanes, class Work>
-PENSTOCK_BOTH void each_pack(const Lanes& lanes, std::int64_t first, std::int64_t rows, std::int64_t packs,
-                             Work&& work) {
-  const auto of_row = static_cast<std::uint32_t>(packs);
-  lanes.each((kRowsAtOnce < rows - first ? kRowsAtOnce : rows - first) * packs, [&](std::int64_t i) {
-    const auto item = static_cast<std::uint32_t>(i);
-    work(first + item / of_row, item % of_row);
-  });
-}
-
 // Row n: token n of b·T, whose heads are turned by the angles of its position; sign -1 turns back.
 template <class In, class Out, int kWidth>
 struct TurnTokens {
@@ -78,6 +64,43 @@ struct TurnTokens {
   }
 };
 
+// Rows of short heads are taken several at a time, so that a warp has work for all its lanes and finds its
+// place once.
+inline constexpr std::int64_t kRowsAtOnce = 8;
+
+// The rows from `first` on, which are mostly of one head.
+template <class Element>
+class RowRun {
+ public:
+  PENSTOCK_BOTH RowRun(const Heads<Element>& all, std::int64_t first)
+      : all_(all),
+        first_(first),
+        begin_(all.row(first)),
+        together_(static_cast<std::uint32_t>(first) % all.tokens + kRowsAtOnce <= all.tokens) {}
+
+  PENSTOCK_BOTH Element* row(std::int64_t i) const {
+    return together_ ? begin_ + i * all_.of_token : all_.row(first_ + i);
+  }
+
+ private:
+  const Heads<Element>& all_;
+  std::int64_t first_;
+  Element* begin_;
+  bool together_;
+};
+
+// Calls work(i, pack) for the packs of the rows first + i, of which there are kRowsAtOnce or the rest of
+// `rows`.
+template <class Lanes, class Work>
+PENSTOCK_BOTH void each_pack(const Lanes& lanes, std::int64_t first, std::int64_t rows, std::int64_t packs,
+                             Work&& work) {
+  const auto of_row = static_cast<std::uint32_t>(packs);
+  lanes.each((kRowsAtOnce < rows - first ? kRowsAtOnce : rows - first) * packs, [&](std::int64_t i) {
+    const auto item = static_cast<std::uint32_t>(i);
+    work(item / of_row, item % of_row);
+  });
+}
+
 // Rows kRowsAtOnce·g, ...: attention over other keys of the queries first, first + 1, ... of a total joins
 // it.
 template <class Element, int kWidth>
@@ -96,12 +119,14 @@ struct MergeRows {
 
   PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t group) const {
     const std::int64_t first = group * kRowsAtOnce;
-    each_pack(lanes, first, rows, d / kWidth, [&](std::int64_t row, std::int64_t k) {
-      Number* sum = total.row(row);
+    const RowRun sums(total, first);
+    const RowRun parts(part, first);
+    each_pack(lanes, first, rows, d / kWidth, [&](std::int64_t i, std::int64_t k) {
+      Number* sum = sums.row(i);
       const auto a = load<kWidth>(sum, k);
-      const auto b = load<kWidth>(part.row(row), k);
-      const Weights of = weights(kept_lse(row), part_lse[row]);
-      store(sum, k, packed<Number, kWidth>([&](int i) { return of.kept * a[i] + of.taken * b[i]; }));
+      const auto b = load<kWidth>(parts.row(i), k);
+      const Weights of = weights(kept_lse(first + i), part_lse[first + i]);
+      store(sum, k, packed<Number, kWidth>([&](int j) { return of.kept * a[j] + of.taken * b[j]; }));
     });
     lanes.wait();  // all lanes have read the log-sum-exps
     lanes.each(kRowsAtOnce < rows - first ? kRowsAtOnce : rows - first, [&](std::int64_t i) {
@@ -144,11 +169,13 @@ struct AddHeadRows {
   std::int64_t scratch_bytes() const { return 0; }
 
   PENSTOCK_BOTH void operator()(const Lanes<kLanes>& lanes, std::int64_t group) const {
-    each_pack(lanes, group * kRowsAtOnce, rows, d / kWidth, [&](std::int64_t row, std::int64_t k) {
-      auto* to = sum.row(row);
-      const auto a = load<kWidth>(to, k);
-      const auto b = load<kWidth>(part.row(row), k);
-      store(to, k, packed<Accumulator<Element>, kWidth>([&](int i) { return a[i] + b[i]; }));
+    const std::int64_t first = group * kRowsAtOnce;
+    const RowRun sums(sum, first);
+    const RowRun parts(part, first);
+    each_pack(lanes, first, rows, d / kWidth, [&](std::int64_t i, std::int64_t k) {
+      const auto a = load<kWidth>(sums.row(i), k);
+      const auto b = load<kWidth>(parts.row(i), k);
+      store(sums.row(i), k, packed<Accumulator<Element>, kWidth>([&](int j) { return a[j] + b[j]; }));
     });
   }
 };

@@ -74,7 +74,7 @@ struct NormBackwardRows {
     lanes.each(packs, [&](std::int64_t k) {
       for (int i = 0; i < kWidth; ++i) sums[i * packs + k] = 0;
     });
-    for (std::int64_t row = begin; row < end; ++row) one_row(lanes, row, sums);
+    for (std::int64_t row = begin; row < end; ++row) one_row(lanes, row, end, sums);
     lanes.each(packs, [&](std::int64_t k) {
       store(weight_sums + block * h, k, packed<Number, kWidth>([&](int i) { return sums[i * packs + k]; }));
     });
@@ -82,12 +82,14 @@ struct NormBackwardRows {
 
  private:
   // dx = r·(w·dy) − x·r³/h·Σ(w·dy·x) + residual. A lane adds to the sums of its own columns alone.
-  PENSTOCK_BOTH void one_row(const Lanes<kLanes>& lanes, std::int64_t row, Number* sums) const {
+  PENSTOCK_BOTH void one_row(const Lanes<kLanes>& lanes, std::int64_t row, std::int64_t end,
+                             Number* sums) const {
     const std::int64_t first = row * h, packs = h / kWidth;
     const Number r = scale[row];
     const Number dot = lanes.template sum<Number>(packs, [&](std::int64_t k) {
       const auto d = load<kWidth>(grad_output + first, k), v = load<kWidth>(x + first, k);
       const auto w = load<kWidth>(weight, k);
+      if (residual) prefetch<kWidth>(residual + first, k);
       Number total = 0;
       for (int i = 0; i < kWidth; ++i) {
         const Number product = d[i] * v[i];
@@ -100,6 +102,10 @@ struct NormBackwardRows {
     lanes.each(packs, [&](std::int64_t k) {
       const auto d = load<kWidth>(grad_output + first, k), v = load<kWidth>(x + first, k);
       const auto w = load<kWidth>(weight, k);
+      if (row + 1 < end) {
+        prefetch<kWidth>(grad_output + first + h, k);
+        prefetch<kWidth>(x + first + h, k);
+      }
       Pack<Element, kWidth> rest{};
       if (residual) rest = load<kWidth>(residual + first, k);
       store(grad_input + first, k,

@@ -28,6 +28,14 @@ PENSTOCK_BOTH Pack<Element, kWidth> load(const Element* row, std::int64_t k) {
   return reinterpret_cast<const Pack<Element, kWidth>*>(row)[k];
 }
 
+// Asks a card for pack k, which is needed soon.
+template <int kWidth, class Element>
+PENSTOCK_BOTH void prefetch([[maybe_unused]] const Element* row, [[maybe_unused]] std::int64_t k) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(row + k * kWidth));
+#endif
+}
+
 template <class Element, int kWidth>
 PENSTOCK_BOTH void store(Element* row, std::int64_t k, const Pack<Element, kWidth>& pack) {
   reinterpret_cast<Pack<Element, kWidth>*>(row)[k] = pack;

@@ -6,9 +6,9 @@
 
 namespace penstock::nn::kernels::cuda {
 
-// Row b of kParts: the units b, b + kParts, ..., a lane each; their sums go to a fixed-point register of 32
-// bits a limb (base/exact_sum.h), where integers are added in any order.
-template <class Number>
+// Row b of `parts`: the units b, b + parts, ..., a lane each; their sums go to a fixed-point register of 32
+// bits a limb (base/exact_sum.h), where integers are added in any order, and this to what `words` has.
+template <class Number, int kWidth>
 struct SquareParts {
   static constexpr int kLanes = kBlock;
   static constexpr std::int64_t kUnit = 64;
@@ -16,7 +16,7 @@ struct SquareParts {
   static constexpr int kWords = kLimbs + 1;  // and how many sums are not finite
 
   const Number* values;
-  unsigned long long* words;  // [parts, kWords]
+  unsigned long long* words;  // [parts, kWords], added to
   std::int64_t count, parts;
 
   std::int64_t scratch_bytes() const { return kWords * static_cast<std::int64_t>(sizeof(*words)); }
@@ -29,7 +29,7 @@ struct SquareParts {
     const std::int64_t own = part < units ? (units - part - 1) / parts + 1 : 0;
     lanes.each(own, [&](std::int64_t i) { add(lanes, sum, of_unit(part + i * parts)); });
     lanes.wait();
-    lanes.each(kWords, [&](std::int64_t i) { words[part * kWords + i] = sum[i]; });
+    lanes.each(kWords, [&](std::int64_t i) { words[part * kWords + i] += sum[i]; });
   }
 
  private:
@@ -40,7 +40,15 @@ struct SquareParts {
     const std::int64_t length = kUnit < count - unit * kUnit ? kUnit : count - unit * kUnit;
     const std::int64_t whole = length / kSums * kSums;
     double sums[kSums] = {};
-    for (std::int64_t i = 0; i < whole; ++i) sums[i % kSums] += double(x[i]) * double(x[i]);
+    for (std::int64_t first = 0; first < whole; first += kSums) {
+      for (int pack = 0; pack < kSums / kWidth; ++pack) {
+        const auto numbers = load<kWidth>(x, first / kWidth + pack);
+        for (int i = 0; i < kWidth; ++i) {
+          const double number = numbers.values[i];
+          sums[pack * kWidth + i] += number * number;
+        }
+      }
+    }
     double sum = 0;
     for (const double part : sums) sum += part;
     for (std::int64_t i = whole; i < length; ++i) sum += double(x[i]) * double(x[i]);
