@@ -3,7 +3,6 @@
 
 #include <ATen/cudnn/Handle.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <c10/cuda/CUDAException.h>
 #include <cuda_runtime_api.h>
 #include <cudnn_frontend.h>
@@ -48,7 +47,7 @@ void load_cudnn() {
   static_cast<void>(once);
 }
 
-// Of a graph's operands, which are named by their places in a call's list.
+// A graph whose operands are numbered as in the list that it is executed with.
 struct Plan {
   fe::graph::Graph graph;
   std::int64_t workspace = 0;
