@@ -29,8 +29,9 @@ FOLDER = pathlib.Path("build/bench/gpu")
 K = 1024
 
 
-def layers_of(tokens):
-    return 4 if tokens <= 128 * K else 1
+def shape_of(tokens, layers=None):
+    layers = layers or (4 if tokens <= 128 * K else 1)
+    return {**LARGE, "layers": layers, "vocab": 4096 * layers}
 
 
 def flops_of_token(shape, tokens):
@@ -48,8 +49,8 @@ class Card:
         self.text = FOLDER / "random.txt"
         self.text.write_bytes(random.Random(1).randbytes((1 if quick else 16) << 20))
 
-    def shape(self, tokens):
-        return SMALL if self.quick else {**LARGE, "layers": layers_of(tokens), "vocab": 4096 * layers_of(tokens)}
+    def shape(self, tokens, layers=None):
+        return SMALL if self.quick else shape_of(tokens, layers)
 
     def profile(self):
         out = FOLDER / "hardware.toml"
@@ -80,10 +81,8 @@ class Card:
 
     def rate(self, run, tokens, layers=None):
         """FLOP/s."""
-        shape = self.shape(tokens)
-        if layers and not self.quick:
-            shape = {**shape, "layers": layers, "vocab": 4096 * layers}
-        return flops_of_token(shape, tokens) * statistics.median(step["tokens_per_second"] for step in run["steps"][1:] or run["steps"])
+        counted = run["steps"][1:] or run["steps"]
+        return flops_of_token(self.shape(tokens, layers), tokens) * statistics.median(step["tokens_per_second"] for step in counted)
 
 
 def seconds(run):
@@ -127,11 +126,11 @@ def kernels(card):
 
 
 def slicing(card, product):
-    speeds(card, product, [128 * K], [True])
+    speeds(card, product, [128 * K], [True], ("Speed of slices", "length"))
 
 
-def speeds(card, product, lengths=None, orders=(True, False)):
-    head("Speed", "tokens", "slices", "policy", "attention's backward", "TFLOP/s", "of the product", "beside one slice", "aim")
+def speeds(card, product, lengths=None, orders=(True, False), titles=("Speed", "tokens")):
+    head(*titles, "slices", "policy", "attention's backward", "TFLOP/s", "of the product", "beside one slice", "aim")
     aims = {128 * K: 0.65, 512 * K: 0.62}
     for tokens in (96, 192) if card.quick else lengths or (8 * K, 32 * K, 128 * K, 512 * K):
         few, many = (1, 4) if card.quick else (1, 16 if tokens > 128 * K else 8)
@@ -196,8 +195,9 @@ def longest(card):
     for layers, tokens, steps in cases:
         slices = max(8, tokens // (32 * K))
         chunks = {"schedule.chunks": layers, "schedule.group": slices} if layers > 1 else {}
-        run = card.train(tokens, **{"model.layers": layers, "model.vocab": 4096 * layers, "schedule.name": "slimpipe", "schedule.slices": slices,
-                                    **chunks, "memory.policy": "full", "memory.offload": 1.0,
+        shape = card.shape(tokens, layers)
+        run = card.train(tokens, **{"model.layers": shape["layers"], "model.vocab": shape["vocab"], "schedule.name": "slimpipe",
+                                    "schedule.slices": slices, **chunks, "memory.policy": "full", "memory.offload": 1.0,
                                     "numerics.repeatable": False, "train.steps": max(steps, 1), "dry": steps == 0})
         if isinstance(run, str):
             row(layers, f"{tokens:,}", *(run.split("|") if steps == 0 else ["", "", run[:120]]), "")
@@ -262,7 +262,7 @@ def forecast(program):
     FOLDER.mkdir(parents=True, exist_ok=True)
     for tokens, slices, policy, rate in kept:
         count = int(tokens.replace(",", ""))
-        shape = {**LARGE, "layers": layers_of(count), "vocab": 4096 * layers_of(count)}
+        shape = shape_of(count)
         keys = {"data.text": "README.md", "data.seq_len": count, "train.precision": "bf16", "train.device": "cuda", "train.batch": 1,
                 "schedule.name": "slimpipe", "schedule.slices": slices, "memory.policy": policy,
                 **{f"model.{key}": value for key, value in shape.items()}}

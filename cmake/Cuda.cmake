@@ -2,12 +2,16 @@
 # penstock-cuda, the program for cards: the same as penstock-compute, with a card's kernels and memory. LibTorch's wheel brings the
 # CUDA runtime; no second one is linked.
 enable_language(CUDA)
-if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)  # LibTorch's wheel is of CUDA 13
+# penstock_without_cuda(WHAT INSTALL): ends this file; an error where the program was asked for. A macro, whose return is the file's.
+macro(penstock_without_cuda what install)
   if(NOT PENSTOCK_CUDA STREQUAL AUTO)
-    penstock_missing("nvcc 13; ${CMAKE_CUDA_COMPILER} is ${CMAKE_CUDA_COMPILER_VERSION}" "the CUDA toolkit, with nvcc on PATH or in CUDACXX")
+    penstock_missing("${what}" "${install}")
   endif()
-  message(STATUS "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is too old for penstock-cuda")
+  message(STATUS "penstock-cuda is not built: it needs ${what}")
   return()
+endmacro()
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)  # LibTorch's wheel is of CUDA 13
+  penstock_without_cuda("nvcc 13; ${CMAKE_CUDA_COMPILER} is ${CMAKE_CUDA_COMPILER_VERSION}" "the CUDA toolkit, with nvcc on PATH or in CUDACXX")
 endif()
 # penstock_card_header(TARGET HEADER PACKAGE): from the wheel that ./dev keeps, or wherever the machine has it.
 function(penstock_card_header target header package)
@@ -18,11 +22,7 @@ endfunction()
 penstock_card_header(cudnn cudnn.h nvidia-cudnn-cu13)
 penstock_card_header(cudnn_frontend cudnn_frontend.h nvidia-cudnn-frontend)
 if(NOT cudnn_INCLUDE OR NOT cudnn_frontend_INCLUDE)
-  if(NOT PENSTOCK_CUDA STREQUAL AUTO)
-    penstock_missing("headers of cuDNN 9 and of its frontend" "python3 -m pip install --no-deps nvidia-cudnn-cu13 nvidia-cudnn-frontend")
-  endif()
-  message(STATUS "penstock-cuda needs headers of cuDNN 9 and of its frontend")
-  return()
+  penstock_without_cuda("headers of cuDNN 9 and of its frontend" "python3 -m pip install --no-deps nvidia-cudnn-cu13 nvidia-cudnn-frontend")
 endif()
 file(GLOB cuda_runtime ${torch_home}/../nvidia/cu13/lib/libcudart.so.13)
 file(GLOB card_alone CONFIGURE_DEPENDS ${kernels}/cuda/card/*.cpp ${backend}/cuda/*.cpp)
