@@ -180,7 +180,7 @@ void print_softmax(int rounds, const std::vector<at::ScalarType>& types) {
 int main(int count, char** arguments) {
   using namespace penstock::nn;
   at::set_num_threads(1);
-  backend::install_allocator();
+  penstock::backend::install_allocator();
   // Freed blocks are reused up to a tenth of the peak use (allocator.h): as in a training step, results of
   // calls shall not be mapped anew. Never touched, so it takes no memory.
   const at::Tensor peak = at::empty({1 << 30}, at::kByte);

@@ -28,6 +28,8 @@ function(penstock_device name type)
 endfunction()
 
 penstock_device(on_cpu STATIC ${cpu_kernels} ${cpu_backend})
+# How well a kernel's loops are compiled is not to depend on its neighbours.
+set_target_properties(penstock_on_cpu PROPERTIES UNITY_BUILD OFF)
 
 penstock_device(card_kernels OBJECT ${card_kernels})
 penstock_device(card_on_host OBJECT ${card_on_host})

@@ -13,6 +13,9 @@ using Seconds = double;
 using Flops = double;  // floating-point operations
 using Tokens = std::int64_t;
 
+// Of a count in a formula of floating-point numbers.
+inline double as_double(std::int64_t value) { return static_cast<double>(value); }
+
 inline constexpr Bytes KiB = 1024;
 inline constexpr Bytes MiB = 1024 * KiB;
 inline constexpr Bytes GiB = 1024 * MiB;

@@ -46,10 +46,10 @@ void check(int code, const Message& message) {
 }
 
 // The MPI environment: initialisation, finalisation, and failure notices between ranks.
-class World {
+class MpiWorld {
  public:
-  World(Seconds start_limit, FailureReport report);
-  ~World();
+  MpiWorld(Seconds start_limit, FailureReport report);
+  ~MpiWorld();
 
   // While it lives, a call that waits for other ranks and cannot be interrupted has so many seconds.
   CallLimit limited(const std::string& call, Seconds limit) const {
@@ -91,7 +91,7 @@ class World {
   Seconds polled_ = 0;
 };
 
-World::World(Seconds start_limit, FailureReport report)
+MpiWorld::MpiWorld(Seconds start_limit, FailureReport report)
     : start_limit_(start_limit), report_(std::move(report)) {
   prefer_shared_memory();
   const CallLimit limit = limited("the start of MPI", start_limit_);
@@ -112,7 +112,7 @@ World::World(Seconds start_limit, FailureReport report)
   find_neighbours();
 }
 
-void World::find_neighbours() {
+void MpiWorld::find_neighbours() {
   MPI_Comm machine = MPI_COMM_NULL;
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine), "splitting");
   check(MPI_Comm_size(machine, &local_size_of_world), "asking for the machine's size");
@@ -123,7 +123,7 @@ void World::find_neighbours() {
   MPI_Comm_free(&machine);
 }
 
-World::~World() {
+MpiWorld::~MpiWorld() {
   if (failure_) end(*failure_);
   if (silent_ || std::uncaught_exceptions() > 0)
     end(make_notice(rank_, Exit::Failed, "an exception ended this rank"));
@@ -132,7 +132,7 @@ World::~World() {
   MPI_Finalize();
 }
 
-void World::poll() {
+void MpiWorld::poll() {
   if (silent_) throw RunError("this rank gave up a message that is under way, and can send no other");
   if (end_signal_.received()) throw_end();
   const Seconds now = steady_seconds();
@@ -143,7 +143,7 @@ void World::poll() {
   throw_failure();
 }
 
-void World::throw_end() {
+void MpiWorld::throw_end() {
   constexpr int looks = 2;  // the first lets messages arrive, the second finds them
   for (int look = 0; look < looks && !failure_; ++look) read_notice();
   throw_failure();
@@ -151,7 +151,7 @@ void World::throw_end() {
   throw RunError("SIGTERM: the launcher ends the job");
 }
 
-void World::withdraw(MPI_Request& request) {
+void MpiWorld::withdraw(MPI_Request& request) {
   int done = 0;
   while (!silent_ && MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
     if (!withdrawal_) withdrawal_ = Deadline(withdrawal_time);
@@ -161,7 +161,7 @@ void World::withdraw(MPI_Request& request) {
   if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
 
-void World::read_notice() {
+void MpiWorld::read_notice() {
   int arrived = 0;
   MPI_Status status;
   check(MPI_Iprobe(MPI_ANY_SOURCE, 0, notices_, &arrived, &status), "looking for notices");
@@ -172,7 +172,7 @@ void World::read_notice() {
   if (!failure_) failure_ = notice;
 }
 
-void World::end(const Notice& own) {
+void MpiWorld::end(const Notice& own) {
   if (!failure_) failure_ = own;
   if (end_signal_.received()) {  // as have all others; little time is left
     std::fflush(nullptr);
@@ -189,7 +189,7 @@ void World::end(const Notice& own) {
   std::_Exit(failure_->exit_code);
 }
 
-void World::tell_others() {
+void MpiWorld::tell_others() {
   for (int to = 0; to < size_; ++to) {
     if (to == rank_) continue;
     MPI_Request request;  // never completed: its buffer lives until the process ends
@@ -197,7 +197,7 @@ void World::tell_others() {
   }
 }
 
-void World::hear_others() {
+void MpiWorld::hear_others() {
   has_ended_[rank_] = true;
   const Deadline deadline(any_timed_out() ? short_farewell : farewell_time);
   while (!deadline.passed() && std::ranges::find(has_ended_, false) != has_ended_.end()) {
@@ -210,7 +210,7 @@ void World::hear_others() {
 // matched with a longer message; so the tag of the pieces depends on the length, to prevent such a match.
 class MpiRequest : public Request::State {
  public:
-  MpiRequest(std::shared_ptr<World> world, Message message, Seconds timeout)
+  MpiRequest(std::shared_ptr<MpiWorld> world, Message message, Seconds timeout)
       : world_(std::move(world)), message_(message), timeout_(timeout) {}
 
   // Gives pending transfers a moment to complete, because the buffer may be freed after this.
@@ -264,7 +264,7 @@ class MpiRequest : public Request::State {
           message_);
   }
 
-  std::shared_ptr<World> world_;
+  std::shared_ptr<MpiWorld> world_;
   Message message_;
   Seconds timeout_;
   Bytes length_ = 0;  // of the sender's message, once the first part is done
@@ -274,7 +274,7 @@ class MpiRequest : public Request::State {
 
 class MpiCommunicator : public Collectives {
  public:
-  MpiCommunicator(std::shared_ptr<World> world, MPI_Comm comm, Group group)
+  MpiCommunicator(std::shared_ptr<MpiWorld> world, MPI_Comm comm, Group group)
       : Collectives(std::move(group)), world_(std::move(world)), comm_(comm) {}
   ~MpiCommunicator() override {
     if (!world_->failed() && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
@@ -308,11 +308,11 @@ class MpiCommunicator : public Collectives {
     return Request(std::move(state), message);
   }
 
-  std::shared_ptr<World> world_;
+  std::shared_ptr<MpiWorld> world_;
   MPI_Comm comm_;
 };
 
-std::unique_ptr<Communicator> make_group_of_all(const std::shared_ptr<World>& world) {
+std::unique_ptr<Communicator> make_group_of_all(const std::shared_ptr<MpiWorld>& world) {
   MPI_Comm comm = MPI_COMM_NULL;
   const CallLimit limit = world->limited("the start of MPI", world->start_limit());
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "duplicating the world");
@@ -322,12 +322,12 @@ std::unique_ptr<Communicator> make_group_of_all(const std::shared_ptr<World>& wo
 }  // namespace
 
 std::unique_ptr<Communicator> make_mpi() {
-  return make_group_of_all(std::make_shared<World>(usual_start_limit, [](int, const std::exception&) {}));
+  return make_group_of_all(std::make_shared<MpiWorld>(usual_start_limit, [](int, const std::exception&) {}));
 }
 
 void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport& report,
              Seconds start_limit) {
-  const auto world = std::make_shared<World>(start_limit, report);
+  const auto world = std::make_shared<MpiWorld>(start_limit, report);
   const auto all = make_group_of_all(world);
   const auto failed = [&](const std::exception& failure, Exit exit) {
     report(all->rank(), failure);

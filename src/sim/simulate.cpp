@@ -25,7 +25,6 @@ using schedule::Op;
 using schedule::Program;
 
 constexpr Seconds kPending = -1;  // end of an op that has not ended (yet); times are never negative
-constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 using schedule::kLanes;
 
 template <class Log>
@@ -38,7 +37,7 @@ struct Device {
   Log log;                                  // of the ops looked at so far; wide: of all
   std::uint32_t next = 0;                   // first op not looked at yet
   std::uint32_t open = 0;                   // receives and collectives begun and not ended
-  std::uint32_t blocker = kNone;            // the op whose end the next one waits for
+  std::uint32_t blocker = kNoOp;            // the op whose end the next one waits for
   bool queued = true;                       // in the list of devices to advance
   bool wide = false;                        // lanes go on past a stalled op of another lane
   std::array<Seconds, kLanes> ready{};      // when the lane takes its next op; kPending: not known
@@ -288,7 +287,7 @@ class Run {
   void go_on_after(Device& device, std::uint32_t index) {
     --device.open;
     if (!device.wide && device.blocker != index) return;
-    device.blocker = kNone;
+    device.blocker = kNoOp;
     wake(device);
   }
 
@@ -296,18 +295,18 @@ class Run {
     std::vector<Stall> found;
     for (int d = 0; d < program_.device_count(); ++d) {
       const std::uint32_t first = first_stalled(d);
-      if (first != kNone) found.push_back({d, first, blocker_of(d, first)});
+      if (first != kNoOp) found.push_back({d, first, blocker_of(d, first)});
     }
     return found;
   }
 
   std::uint32_t first_stalled(int d) const {
     const Device& device = devices_[d];
-    std::uint32_t first = device.next < device.list->ops.size() ? device.next : kNone;
+    std::uint32_t first = device.next < device.list->ops.size() ? device.next : kNoOp;
     for (const auto& lane : device.deferred) {
       if (!lane.empty()) first = std::min(first, lane.front());
     }
-    if (first != kNone || device.open == 0) return first;
+    if (first != kNoOp || device.open == 0) return first;
     std::uint32_t open = 0;
     while (device.log[open].end != kPending) ++open;
     return open;

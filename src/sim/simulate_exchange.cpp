@@ -18,11 +18,7 @@ using schedule::OpKind;
 using schedule::Program;
 using What = Segment::What;
 
-namespace {
-
-constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
-
-}  // namespace
+namespace {}  // namespace
 
 ExchangeRun::ExchangeRun(const Program& program, const Costs& costs)
     : program_(program), costs_(costs), devices_(program.devices.size()), meetings_(program) {
@@ -113,7 +109,7 @@ bool ExchangeRun::run_segment(int d) {
 
 bool ExchangeRun::begin_op(int d) {
   Device& device = devices_[d];
-  if (device.next == program_.devices[d].ops.size() || blocker_of(d) != kNone) return false;
+  if (device.next == program_.devices[d].ops.size() || blocker_of(d) != kNoOp) return false;
   const Op& op = op_of(d);
   const Lane lane = lane_of(op.kind);
   if (device.ready[static_cast<int>(lane)] == kPending) return false;
@@ -146,7 +142,7 @@ std::uint32_t ExchangeRun::blocker_of(int d) const {
     const Seconds end = timeline_.devices[d][wait].end;
     if (end == kPending || (end > time_ && !is_send(list.ops[wait].kind))) return wait;
   }
-  return kNone;
+  return kNoOp;
 }
 
 Seconds ExchangeRun::send(int d, const Op& op) {
@@ -242,7 +238,7 @@ std::vector<Stall> ExchangeRun::stalls() const {
     const std::uint32_t next = devices_[d].next;
     if (next < events.size()) {
       const std::uint32_t blocker = blocker_of(d);
-      found.push_back({d, next, blocker == kNone ? next : blocker});
+      found.push_back({d, next, blocker == kNoOp ? next : blocker});
     } else if (const auto open = std::ranges::find(events, kPending, &Event::end); open != events.end()) {
       const auto index = static_cast<std::uint32_t>(open - events.begin());
       found.push_back({d, index, index});

@@ -11,11 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Arguments with(Arguments arguments, const Arguments& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 const Arguments kShow{"show", "--schedule", "slimpipe", "-p", "4", "-m", "2", "-n", "8"};
 
 TEST(ExchangeCommand, ShowMarksWhoHelpsAndWhoIsHelped) {

@@ -17,11 +17,6 @@ Ending call(Arguments arguments) {
   return run_program(arguments, 120);
 }
 
-Arguments with(Arguments first, const Arguments& more) {
-  first.insert(first.end(), more.begin(), more.end());
-  return first;
-}
-
 const Arguments kSlimpipe{"--schedule", "slimpipe", "-p", "4", "-m", "4", "-n", "8"};
 
 void expect_refused(const Ending& ending, const std::string& part) {

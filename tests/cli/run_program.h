@@ -26,6 +26,11 @@ namespace penstock::testing {
 
 using Arguments = std::vector<std::string>;
 
+inline Arguments with(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
 inline std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);

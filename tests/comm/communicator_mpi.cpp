@@ -13,14 +13,14 @@ namespace {
 
 Communicator* world = nullptr;
 
-class Mpi : public testing::TestWithParam<Law> {};
+class Mpi : public ::testing::TestWithParam<Law> {};
 
 TEST_P(Mpi, Keeps) {
   GetParam().holds(*world);
   world->barrier();  // so that a law that leaves something behind is the one that fails
 }
 
-INSTANTIATE_TEST_SUITE_P(Contract, Mpi, testing::ValuesIn(contract()),
+INSTANTIATE_TEST_SUITE_P(Contract, Mpi, ::testing::ValuesIn(contract()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(MpiWorld, IsWhatTheLauncherSaid) {

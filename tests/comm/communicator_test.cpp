@@ -13,13 +13,13 @@ namespace {
 
 const auto law_name = [](const auto& info) { return info.param.name; };
 
-class Single : public testing::TestWithParam<Law> {};
+class Single : public ::testing::TestWithParam<Law> {};
 
 TEST_P(Single, Keeps) { GetParam().holds(*make_single()); }
 
-INSTANTIATE_TEST_SUITE_P(Contract, Single, testing::ValuesIn(contract()), law_name);
+INSTANTIATE_TEST_SUITE_P(Contract, Single, ::testing::ValuesIn(contract()), law_name);
 
-class Threads : public testing::TestWithParam<Law> {};
+class Threads : public ::testing::TestWithParam<Law> {};
 
 TEST_P(Threads, Keep) {
   for (int ranks : {1, 2, 3, 4, 5}) {
@@ -28,9 +28,9 @@ TEST_P(Threads, Keep) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Contract, Threads, testing::ValuesIn(contract()), law_name);
+INSTANTIATE_TEST_SUITE_P(Contract, Threads, ::testing::ValuesIn(contract()), law_name);
 
-class Polling : public testing::TestWithParam<Law> {};
+class Polling : public ::testing::TestWithParam<Law> {};
 
 TEST_P(Polling, Keep) {
   for (int ranks : {2, 5}) {
@@ -40,7 +40,7 @@ TEST_P(Polling, Keep) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Contract, Polling, testing::ValuesIn(contract()), law_name);
+INSTANTIATE_TEST_SUITE_P(Contract, Polling, ::testing::ValuesIn(contract()), law_name);
 
 TEST(Polling, NamesRanksOfTheWorldInASubGroup) {
   const auto body = [](Communicator& world) {

@@ -14,14 +14,14 @@
 namespace penstock::comm {
 namespace {
 
-constexpr std::size_t kCount = 1000;
-constexpr int kRounds = 30;
+constexpr std::size_t kNumbers = 1000;
+constexpr int kTimes = 30;
 
 struct Numbers {
   float* values;
-  std::size_t count = kCount;
+  std::size_t count = kNumbers;
 
-  Numbers(testing::LaggingCard& card, std::size_t size = kCount)
+  Numbers(testing::LaggingCard& card, std::size_t size = kNumbers)
       : values(reinterpret_cast<float*>(card.allocate(size * sizeof(float)))), count(size) {}
   std::span<std::byte> bytes() const { return std::as_writable_bytes(std::span(values, count)); }
 };
@@ -43,17 +43,17 @@ void exchange_rounds(testing::LaggingCard& card, Communicator& world,
                      const std::function<Request(std::span<const std::byte>)>& send,
                      const std::function<Request(std::span<std::byte>)>& receive) {
   const Numbers buffer(card);
-  std::vector<std::vector<float>> arrived(kRounds, std::vector<float>(kCount));
-  for (int round = 0; round < kRounds; ++round) {
+  std::vector<std::vector<float>> arrived(kTimes, std::vector<float>(kNumbers));
+  for (int round = 0; round < kTimes; ++round) {
     pause_at_random(world.rank(), round);
-    card.fill(buffer.values, kCount, world.rank() == 0 ? static_cast<float>(round) : -1.0f);
+    card.fill(buffer.values, kNumbers, world.rank() == 0 ? static_cast<float>(round) : -1.0f);
     (world.rank() == 0 ? send(buffer.bytes()) : receive(buffer.bytes())).wait();
     card.copy(arrived[round].data(), buffer.values, buffer.bytes().size());
-    card.fill(buffer.values, kCount, -2.0f);
+    card.fill(buffer.values, kNumbers, -2.0f);
   }
   card.synchronize();
-  for (int round = 0; round < kRounds; ++round)
-    EXPECT_EQ(arrived[round], std::vector<float>(kCount, static_cast<float>(round)))
+  for (int round = 0; round < kTimes; ++round)
+    EXPECT_EQ(arrived[round], std::vector<float>(kNumbers, static_cast<float>(round)))
         << "rank " << world.rank();
 }
 
@@ -81,20 +81,20 @@ TEST(DeviceMessages, KeepItOverATransportThatReadsTheHostsMemory) {
 TEST(DeviceMessages, MayHaveOneSideInTheHostsMemory) {
   testing::LaggingCard card;
   run_ranks(2, [&](Communicator& world) {
-    std::vector<float> host(kCount);
+    std::vector<float> host(kNumbers);
     const auto host_bytes = std::as_writable_bytes(std::span(host));
     const Numbers buffer(card);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kTimes; ++round) {
       pause_at_random(world.rank(), round);
       if (world.rank() == 0) {
-        card.fill(buffer.values, kCount, static_cast<float>(round));
+        card.fill(buffer.values, kNumbers, static_cast<float>(round));
         world.send(buffer.bytes(), 1, 0).wait();
-        card.fill(buffer.values, kCount, -1.0f);
+        card.fill(buffer.values, kNumbers, -1.0f);
         world.receive(buffer.bytes(), 1, 1).wait();
-        EXPECT_EQ(read(card, buffer), std::vector<float>(kCount, static_cast<float>(round) + 0.5f));
+        EXPECT_EQ(read(card, buffer), std::vector<float>(kNumbers, static_cast<float>(round) + 0.5f));
       } else {
         world.receive(host_bytes, 0, 0).wait();
-        EXPECT_EQ(host, std::vector<float>(kCount, static_cast<float>(round)));
+        EXPECT_EQ(host, std::vector<float>(kNumbers, static_cast<float>(round)));
         std::ranges::fill(host, static_cast<float>(round) + 0.5f);
         world.send(host_bytes, 0, 1).wait();
         std::ranges::fill(host, -2.0f);
@@ -107,19 +107,19 @@ TEST(DeviceMessages, TravelByGathersAndAllToAlls) {
   testing::LaggingCard card;
   constexpr int kRanks = 3;
   run_ranks(kRanks, [&](Communicator& world) {
-    const Numbers mine(card), all(card, kRanks * kCount), sent(card, kRanks * kCount),
-        received(card, kRanks * kCount);
-    card.fill(mine.values, kCount, static_cast<float>(world.rank()));
+    const Numbers mine(card), all(card, kRanks * kNumbers), sent(card, kRanks * kNumbers),
+        received(card, kRanks * kNumbers);
+    card.fill(mine.values, kNumbers, static_cast<float>(world.rank()));
     for (int to = 0; to < kRanks; ++to)
-      card.fill(sent.values + to * kCount, kCount, static_cast<float>(10 * world.rank() + to));
+      card.fill(sent.values + to * kNumbers, kNumbers, static_cast<float>(10 * world.rank() + to));
     world.all_gather(mine.bytes(), all.bytes());
     world.all_to_all(sent.bytes(), received.bytes());
-    card.fill(mine.values, kCount, -1.0f);
-    card.fill(sent.values, kRanks * kCount, -1.0f);
+    card.fill(mine.values, kNumbers, -1.0f);
+    card.fill(sent.values, kRanks * kNumbers, -1.0f);
     const std::vector<float> gathered = read(card, all), exchanged = read(card, received);
     for (int from = 0; from < kRanks; ++from) {
-      EXPECT_EQ(gathered[from * kCount + 5], static_cast<float>(from));
-      EXPECT_EQ(exchanged[from * kCount + 5], static_cast<float>(10 * from + world.rank()));
+      EXPECT_EQ(gathered[from * kNumbers + 5], static_cast<float>(from));
+      EXPECT_EQ(exchanged[from * kNumbers + 5], static_cast<float>(10 * from + world.rank()));
     }
   });
 }
@@ -128,8 +128,8 @@ TEST(DeviceMessages, AreSummedByShareLanesWithTheBitsOfTheHosts) {
   testing::LaggingCard card;
   constexpr int kRanks = 3;
   run_ranks(kRanks, [&](Communicator& world) {
-    std::vector<float> host(kCount);
-    for (std::size_t i = 0; i < kCount; ++i)
+    std::vector<float> host(kNumbers);
+    for (std::size_t i = 0; i < kNumbers; ++i)
       host[i] = 1.0f / static_cast<float>(1 + i * kRanks + static_cast<std::size_t>(world.rank()));
     std::vector<SharedBuffer::Share> shares;
     for (std::int64_t rank = 0; rank < kRanks; ++rank) shares.push_back({rank * 300, rank == 2 ? 400 : 300});

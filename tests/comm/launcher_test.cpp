@@ -16,7 +16,7 @@ namespace penstock::comm {
 namespace {
 
 // The launchers' variables as given, all others gone, until the end of the test.
-class Launcher : public testing::Test {
+class Launcher : public ::testing::Test {
  protected:
   Launcher() {
     for (const char* name : known) {

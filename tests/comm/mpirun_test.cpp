@@ -68,7 +68,7 @@ std::vector<std::string> told_by_all(int ranks, const std::string& reason) {
   return lines;
 }
 
-class Mpirun : public testing::TestWithParam<int> {
+class Mpirun : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     ASSERT_TRUE(std::filesystem::exists(program)) << "build the target failing_rank_mpi first";
@@ -83,7 +83,7 @@ class Mpirun : public testing::TestWithParam<int> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Mpirun, testing::Values(2, 4));
+INSTANTIATE_TEST_SUITE_P(Ranks, Mpirun, ::testing::Values(2, 4));
 
 TEST_P(Mpirun, AllIsWellWithoutAFailure) {
   const Job run(GetParam(), "well");

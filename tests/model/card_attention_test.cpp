@@ -44,7 +44,8 @@ TEST(CardAttention, GoesByBlocksWhereItRepeats) {
 TEST(CardAttention, TakesTheHeadsOfALargeModelSomeAtATime) {
   const KernelSetting setting{.card = true};
   const auto scratch = [&](std::int64_t heads) {
-    return card_backward(setting, {.tokens = 8192, .heads = heads, .kv_heads = heads / 8, .head_dim = 128}, 8192)
+    return card_backward(setting, {.tokens = 8192, .heads = heads, .kv_heads = heads / 8, .head_dim = 128},
+                         8192)
         .scratch;
   };
   EXPECT_EQ(scratch(64), scratch(32));

@@ -15,7 +15,7 @@ using Slices = std::vector<std::int64_t>;
 
 constexpr Precision kNarrow[] = {Precision::F32, Precision::BF16};
 
-model::Shape shape(bool tied = false) {
+model::Shape bits_shape(bool tied = false) {
   model::Shape result{.layers = 4, .hidden = 64, .ffn = 96, .heads = 4, .kv_heads = 2, .vocab = 259};
   result.tied_embeddings = tied;
   return result;
@@ -23,8 +23,8 @@ model::Shape shape(bool tied = false) {
 
 StepResult run(const Cut& cut, Precision precision, bool tied = false) {
   std::vector<reference::MicroBatch> batches;
-  for (std::uint64_t seed = 0; seed < 2; ++seed) batches.push_back(random_batch(shape(), 2, 48, seed));
-  auto stages = make_stages(shape(tied), precision, cut.stages, 48, 32);
+  for (std::uint64_t seed = 0; seed < 2; ++seed) batches.push_back(random_batch(bits_shape(), 2, 48, seed));
+  auto stages = make_stages(bits_shape(tied), precision, cut.stages, 48, 32);
   return run_step(stages, batches, cut, 1.0 / 154);
 }
 
@@ -81,9 +81,9 @@ TEST_F(StageBits, AreTheSameInEveryRunAndCutWithTwoThreads) {
 
 TEST(StagePrecision, NarrowTypesStayNearF64) {
   for (const Precision precision : kNarrow) {
-    auto stages = make_stages(shape(), precision, 1, 48);
-    const std::vector batches{random_batch(shape(), 2, 48, 0)};
-    const reference::Step exact = reference::step(shape(), weights_of(stages), batches, 1.0 / 77);
+    auto stages = make_stages(bits_shape(), precision, 1, 48);
+    const std::vector batches{random_batch(bits_shape(), 2, 48, 0)};
+    const reference::Step exact = reference::step(bits_shape(), weights_of(stages), batches, 1.0 / 77);
     const StepResult got = run_step(stages, batches, {1, {16, 32}}, 1.0 / 77);
     // Seen: loss 9e-9 and gradients 5e-7 off in f32, 8e-5 and 1e-2 in bf16.
     EXPECT_NEAR(got.loss, exact.loss, precision == Precision::F32 ? 1e-7 : 5e-4);

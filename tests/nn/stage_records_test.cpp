@@ -13,7 +13,7 @@ using model::Precision;
 
 constexpr Precision kAll[] = {Precision::F64, Precision::F32, Precision::BF16};
 
-model::Shape shape() {
+model::Shape record_shape() {
   return {.layers = 3, .hidden = 24, .ffn = 40, .heads = 4, .kv_heads = 2, .vocab = 37};
 }
 
@@ -30,10 +30,10 @@ Expected expected_bytes(const model::Shape& s, Precision precision, std::int64_t
 
 TEST(StageRecords, HoldExactlyTheBytesOfTheTableUntilTheyAreUsed) {
   for (const Precision precision : kAll) {
-    auto stages = make_stages(shape(), precision, 1, 7);
-    const auto batch = random_batch(shape(), 2, 7, 1);
-    const Expected first = expected_bytes(shape(), precision, 4),
-                   second = expected_bytes(shape(), precision, 3);
+    auto stages = make_stages(record_shape(), precision, 1, 7);
+    const auto batch = random_batch(record_shape(), 2, 7, 1);
+    const Expected first = expected_bytes(record_shape(), precision, 4),
+                   second = expected_bytes(record_shape(), precision, 3);
     forward_all(stages, batch, 0, {4, 3}, 1.0);
     EXPECT_EQ(stages[0].saved_bytes().activations, first.activations + second.activations);
     EXPECT_EQ(stages[0].saved_bytes().logits, first.logits + second.logits);
@@ -56,8 +56,8 @@ TEST(StageRecords, AreAllThatTheLedgerCountsAsKept) {
   for (const Precision precision : kAll) {
     backend::Ledger ledger;
     const backend::LedgerScope scope(ledger);
-    auto stages = make_stages(shape(), precision, 1, 7);
-    const auto batch = random_batch(shape(), 2, 7, 1);
+    auto stages = make_stages(record_shape(), precision, 1, 7);
+    const auto batch = random_batch(record_shape(), 2, 7, 1);
     const auto expect_equal = [&] {
       const auto saved = stages[0].saved_bytes();
       EXPECT_EQ(ledger.live(model::Category::Activations), saved.activations);
@@ -72,8 +72,9 @@ TEST(StageRecords, AreAllThatTheLedgerCountsAsKept) {
     stages[0].backward({0, 0}, {});
     stages[0].backward_weight({0, 1});
     expect_equal();
-    const Bytes parameters = model::total_parameters(shape());
-    const Bytes tables = 7 * shape().head_dim() * model::accumulator_size(precision);  // of the rotation
+    const Bytes parameters = model::total_parameters(record_shape());
+    const Bytes tables =
+        7 * record_shape().head_dim() * model::accumulator_size(precision);  // of the rotation
     EXPECT_EQ(ledger.live(model::Category::Weights), parameters * model::element_size(precision) + tables);
     EXPECT_EQ(ledger.live(model::Category::Gradients), parameters * model::accumulator_size(precision));
     EXPECT_EQ(ledger.live(model::Category::Optimizer), precision == Precision::BF16 ? parameters * 4 : 0);
@@ -89,23 +90,24 @@ nn::ForwardInput slice_of(const reference::MicroBatch& batch, int slice, std::in
 }
 
 TEST(StageEvaluation, HasTheTrainingLossFormsNoGradientsAndForgets) {
-  auto stages = make_stages(shape(), Precision::F64, 1, 7);
-  const auto batch = random_batch(shape(), 2, 7, 1);
+  auto stages = make_stages(record_shape(), Precision::F64, 1, 7);
+  const auto batch = random_batch(record_shape(), 2, 7, 1);
   const double loss = stages[0].evaluate(slice_of(batch, 0, 0, 4)).loss_sum.value() +
                       stages[0].evaluate(slice_of(batch, 1, 4, 3)).loss_sum.value();
   for (const nn::Parameter& parameter : stages[0].parameters()) {
     EXPECT_EQ(parameter.gradient.abs().max().item<double>(), 0) << parameter.name;
   }
-  EXPECT_EQ(stages[0].saved_bytes().activations, 3 * 2 * 7 * 2 * shape().kv_width() * 8) << "keys and values";
+  EXPECT_EQ(stages[0].saved_bytes().activations, 3 * 2 * 7 * 2 * record_shape().kv_width() * 8)
+      << "keys and values";
   stages[0].forget(5);
   EXPECT_EQ(stages[0].saved_bytes().activations, 0);
   EXPECT_NEAR(loss, forward_all(stages, batch, 0, {4, 3}, 1.0), 1e-12);
 }
 
 TEST(StageEvaluation, LogitsOfOneTokenAtATimeAreThoseOfTheWholeSequence) {
-  auto stages = make_stages(shape(), Precision::F64, 1, 7);
-  const auto batch = random_batch(shape(), 2, 7, 1);
-  const at::Tensor wanted = reference::logits(shape(), weights_of(stages), batch.tokens);
+  auto stages = make_stages(record_shape(), Precision::F64, 1, 7);
+  const auto batch = random_batch(record_shape(), 2, 7, 1);
+  const at::Tensor wanted = reference::logits(record_shape(), weights_of(stages), batch.tokens);
   for (int token = 0; token < 7; ++token) {
     const at::Tensor got = stages[0].evaluate_logits(slice_of(batch, token, token, 1));
     expect_near(got, wanted.narrow(1, token, 1), 1e-10, "token " + std::to_string(token));
@@ -113,11 +115,11 @@ TEST(StageEvaluation, LogitsOfOneTokenAtATimeAreThoseOfTheWholeSequence) {
 }
 
 TEST(StageOrder, CallsOutOfOrderAreBrokenInvariants) {
-  auto stages = make_stages(shape(), Precision::F32, 1, 7);
+  auto stages = make_stages(record_shape(), Precision::F32, 1, 7);
   nn::Stage& stage = stages[0];
-  const auto batch = random_batch(shape(), 2, 7, 1);
+  const auto batch = random_batch(record_shape(), 2, 7, 1);
   EXPECT_THROW(stage.forward(slice_of(batch, 1, 4, 3)), std::logic_error) << "its first slice is missing";
-  auto again = make_stages(shape(), Precision::F32, 1, 7);
+  auto again = make_stages(record_shape(), Precision::F32, 1, 7);
   forward_all(again, batch, 0, {4, 3}, 1.0);
   EXPECT_THROW(again[0].backward({0, 0}, {}), std::logic_error) << "the later slice comes first";
   EXPECT_THROW(again[0].backward({1, 0}, {}), std::logic_error) << "never went forward";
@@ -127,7 +129,7 @@ TEST(StageOrder, CallsOutOfOrderAreBrokenInvariants) {
 }
 
 TEST(StageParameters, DependOnSeedAndNameAlone) {
-  model::Shape tied = shape();
+  model::Shape tied = record_shape();
   tied.tied_embeddings = true;
   for (const Precision precision : kAll) {
     auto whole = make_stages(tied, precision, 1, 7), cut = make_stages(tied, precision, 3, 7);
@@ -159,7 +161,7 @@ TEST(StageParameters, HaveTheDeviationsOfTheRecipe) {
 }
 
 TEST(StageParameters, NarrowWeightsAreTheirMastersRounded) {
-  auto stages = make_stages(shape(), Precision::BF16, 1, 7);
+  auto stages = make_stages(record_shape(), Precision::BF16, 1, 7);
   for (const nn::Parameter& parameter : stages[0].parameters()) {
     expect_same_bits(parameter.weight, parameter.master.to(at::kBFloat16), parameter.name);
     at::Tensor(parameter.master).add_(0.37);

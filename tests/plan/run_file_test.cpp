@@ -13,7 +13,7 @@
 namespace penstock::plan {
 namespace {
 
-Cluster cluster(std::int64_t gpus) {
+Cluster cluster_of(std::int64_t gpus) {
   Cluster cluster{read_hardware("h800"), gpus, 0, sim::kPenstock};
   cluster.limit = cluster.hardware.usable_bytes();
   return cluster;
@@ -42,7 +42,7 @@ Layout hybrid() {
 
 TEST(RunFile, OpensWithTheLayout) {
   const Workload w{find_model("llama-7b"), 4096, 8};
-  const Cluster on = cluster(8);
+  const Cluster on = cluster_of(8);
   Layout layout;
   layout.mesh = {.pipeline = 8};
   layout.keep = model::keep_of(model::Policy::None);
@@ -51,7 +51,7 @@ TEST(RunFile, OpensWithTheLayout) {
 
 TEST(RunFile, SaysHowContextRanksAttendInTheClosedForm) {
   const Workload w{find_model("llama-7b"), 49152, 8};
-  const Cluster on = cluster(64);
+  const Cluster on = cluster_of(64);
   const auto mode_of = [&](int tensor, int context) {
     Layout layout = hybrid();
     layout.mesh = {.tensor = tensor, .context = context, .pipeline = 2};
@@ -64,7 +64,7 @@ TEST(RunFile, SaysHowContextRanksAttendInTheClosedForm) {
 
 TEST(RunFile, OfAHybridMeshWithExpertsResolvesToTheLayout) {
   const Workload w{find_model("mixtral-8x22b"), 65536, 8};
-  const Cluster on = cluster(128);
+  const Cluster on = cluster_of(128);
   Layout layout = hybrid();
   layout.chunks = 7;
   layout.offload = 0.5;
@@ -86,7 +86,7 @@ TEST(RunFile, OfAHybridMeshWithExpertsResolvesToTheLayout) {
 
 TEST(RunFile, SaysOnlyWhatDiffersFromTheDefaults) {
   const Workload w{find_model("llama-7b"), 4096, 8};
-  const Cluster on = cluster(8);
+  const Cluster on = cluster_of(8);
   Layout layout;
   layout.mesh = {.pipeline = 8};
   layout.keep = model::keep_of(model::Policy::None);
@@ -99,7 +99,7 @@ TEST(RunFile, SaysOnlyWhatDiffersFromTheDefaults) {
 // What is planned fits by the trainer's own prediction, action by action.
 TEST(RunFile, OfABestHasTheMemoryThatThePlanShows) {
   const Workload w{find_model("llama3-70b"), 65536, 8};
-  const Cluster on = cluster(64);
+  const Cluster on = cluster_of(64);
   SearchResult found = search(w, on, {}, 6);
   simulate_best(w, on, found, 3, /*any_offload=*/true);
   int seen = 0;
@@ -121,7 +121,7 @@ TEST(RunFile, SimulatedIsThePlannersSimulation) {
   for (const bool vocabulary : {false, true}) {
     for (const int replicas : {1, 2}) {
       for (const ExchangeMode exchange : {ExchangeMode::Off, ExchangeMode::Levelled}) {
-        const Cluster on = cluster(32 * replicas);
+        const Cluster on = cluster_of(32 * replicas);
         Layout layout = hybrid();
         layout.mesh = {.tensor = 8, .context = 1, .data = replicas, .pipeline = 4};
         layout.vocabulary_parallel = vocabulary;

@@ -26,7 +26,7 @@ struct Read {
   const StepCost& cost() const { return candidate.cost; }
 };
 
-Read read(const std::string& text, std::int64_t gpus = 64) {
+Read read_job(const std::string& text, std::int64_t gpus = 64) {
   std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
   PlanOptions options;
   options.cluster = {.hardware = "h100", .gpus = gpus, .engine = "torchtitan"};
@@ -42,8 +42,8 @@ Read read(const std::string& text, std::int64_t gpus = 64) {
 }
 
 Read parallel(const std::string& keys, const std::string& more = "", std::int64_t gpus = 64) {
-  return read(kModel + "[training]\nlocal_batch_size = 8\nseq_len = 8192\n[parallelism]\n" + keys + more,
-              gpus);
+  return read_job(kModel + "[training]\nlocal_batch_size = 8\nseq_len = 8192\n[parallelism]\n" + keys + more,
+                  gpus);
 }
 
 Read recomputing(const std::string& mode, const std::string& option = "2", const std::string& keys = "") {
@@ -52,9 +52,9 @@ Read recomputing(const std::string& mode, const std::string& option = "2", const
       "[activation_checkpoint]\nmode = \"" + mode + "\"\nselective_ac_option = \"" + option + "\"\n");
 }
 
-std::string refusal(const std::string& text, std::int64_t gpus = 64) {
+std::string job_refusal(const std::string& text, std::int64_t gpus = 64) {
   try {
-    read(text, gpus);
+    read_job(text, gpus);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -87,7 +87,7 @@ TEST(Torchtitan, RecomputationByOperationKeepsEverySecondProduct) {
   const std::string text =
       "[model]\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
       "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n";
-  const Read op = read(text, 8);
+  const Read op = read_job(text, 8);
   const double numbers = 4 * 4096 + 1024 + 14336;
   EXPECT_NEAR(static_cast<double>(activations(op)) / (2.0 * 8192 * 32), numbers, 0.04 * numbers);
   const Read again = recomputing("selective", "op"), full = recomputing("full"), none = recomputing("none");
@@ -182,7 +182,7 @@ TEST(Torchtitan, WhatIsReadIsWrittenAgain) {
                                              "\"\nselective_ac_option = \"" + option + "\"\n");
         const std::string written =
             print_torchtitan(torchtitan_settings(once.question.workload, once.layout));
-        EXPECT_EQ(read(written).layout, once.layout) << written;
+        EXPECT_EQ(read_job(written).layout, once.layout) << written;
       }
     }
   }
@@ -194,9 +194,9 @@ TEST(Torchtitan, ModelsOfOneFamilyAreReadAndOthersRefusedWithTheReason) {
       {"qwen3 8B", 8.19},  {"qwen3 32B", 32.8},    {"qwen3 30B-A3B", 30.5},    {"qwen3 235B-A22B", 235.1}};
   for (const auto& [both, billions] : known) {
     const std::size_t space = both.find(' ');
-    const Read found = read("[model]\nname = \"" + both.substr(0, space) + "\"\nflavor = \"" +
-                                both.substr(space + 1) + "\"\n[training]\nlocal_batch_size = 1\n",
-                            512);
+    const Read found = read_job("[model]\nname = \"" + both.substr(0, space) + "\"\nflavor = \"" +
+                                    both.substr(space + 1) + "\"\n[training]\nlocal_batch_size = 1\n",
+                                512);
     EXPECT_NEAR(static_cast<double>(model::total_parameters(found.question.workload.model.shape)) / 1e9,
                 billions, 0.005 * billions);
     EXPECT_EQ(found.question.workload.model.name, both);
@@ -211,7 +211,7 @@ TEST(Torchtitan, ModelsOfOneFamilyAreReadAndOthersRefusedWithTheReason) {
       {"name = \"llama3\"\nflavor = \"80B\"", "flavors of llama3 are debugmodel, 8B, 70B, 405B"},
       {"name = \"lama3\"\nflavor = \"8B\"", "did you mean \"llama3\"?"}};
   for (const auto& [keys, expected] : refused) {
-    const std::string said = refusal("[model]\n" + keys + "\n");
+    const std::string said = job_refusal("[model]\n" + keys + "\n");
     EXPECT_NE(said.find(expected), std::string::npos) << said;
   }
 }
@@ -220,7 +220,7 @@ TEST(Torchtitan, ExpertsAreSharedOutOverTheRanksThatHaveTheSame) {
   const std::string model =
       "[model]\nname = \"qwen3\"\nflavor = \"30B-A3B\"\n[training]\nlocal_batch_size = 1\n";
   const auto states = [&](const std::string& keys) {
-    return read(model + "[parallelism]\n" + keys).candidate.memory.fullest.optimizer;
+    return read_job(model + "[parallelism]\n" + keys).candidate.memory.fullest.optimizer;
   };
   // 8 bytes of moments a parameter over all devices, however experts are spread.
   const double parameters = 30.53e9;
@@ -259,11 +259,11 @@ TEST(Torchtitan, AJobFileThatContradictsItselfIsRefusedInTorchtitansWords) {
       {"[activation_checkpoint]\nselective_ac_option = \"often\"\n", "Invalid selective AC option: often"},
       {"[activation_checkpoint]\nmode = \"memory_budget\"\n", "expected none, full or selective"}};
   for (const auto& [more, expected] : cases) {
-    const std::string said = refusal(kModel + more);
+    const std::string said = job_refusal(kModel + more);
     EXPECT_NE(said.find(expected), std::string::npos) << more << ": " << said;
     EXPECT_EQ(said.rfind("job.toml", 0), 0) << said;
   }
-  EXPECT_NE(refusal("[model]\nname = \"qwen3\"\nflavor = \"8B\"\n" + pipeline)
+  EXPECT_NE(job_refusal("[model]\nname = \"qwen3\"\nflavor = \"8B\"\n" + pipeline)
                 .find("Pipeline Parallel is enabled but qwen3 does not support pipelining"),
             std::string::npos);
 }
@@ -274,7 +274,7 @@ TEST(Torchtitan, KeysThatWouldChangeTimeOrMemoryAreRefusedByNameAndIdleOnesAreNo
       "[training.dataloader]\nnum_workers = 4\n[checkpoint]\nenable = true\n[profiling]\nenable_profiling = "
       "true\n"
       "[quantize.linear.float8]\nfilter_fqns = [\"output\"]\n";
-  EXPECT_EQ(read(kModel + idle).candidate.step(), read(kModel).candidate.step());
+  EXPECT_EQ(read_job(kModel + idle).candidate.step(), read_job(kModel).candidate.step());
   const std::pair<std::string, std::string> cases[] = {
       {"[model]\nflavor = \"70B\"\nconverters = [\"float8\"]\n",
        "model.converters = [\"float8\"] is not predicted"},
@@ -292,12 +292,12 @@ TEST(Torchtitan, KeysThatWouldChangeTimeOrMemoryAreRefusedByNameAndIdleOnesAreNo
       {kModel + "[training]\nseq_len = [[1]]\n", "training.seq_len is [...]; it must be of type integer"},
       {kModel + "[training]\nseq_len = \"long\"\n", "training.seq_len"}};
   for (const auto& [text, expected] : cases) {
-    const std::string said = refusal(text);
+    const std::string said = job_refusal(text);
     EXPECT_NE(said.find(expected), std::string::npos) << said;
   }
   // Without tensor ranks there is nothing for it to hide.
-  EXPECT_EQ(read(kModel + "[parallelism]\nenable_async_tensor_parallel = true\n").candidate.step(),
-            read(kModel).candidate.step());
+  EXPECT_EQ(read_job(kModel + "[parallelism]\nenable_async_tensor_parallel = true\n").candidate.step(),
+            read_job(kModel).candidate.step());
 }
 
 // Mixed precision comes with FSDP: torchtitan says so in a warning, and trains in f32.
@@ -321,7 +321,7 @@ TEST(Torchtitan, ChangesNearAJobHelpAndAreOfTorchtitan) {
     EXPECT_TRUE(change.candidate.memory.fits);
     const std::string written =
         print_torchtitan(torchtitan_settings(today.question.workload, change.candidate.layout));
-    EXPECT_NEAR(read(written).candidate.step(), change.candidate.step(), 1e-12) << written;
+    EXPECT_NEAR(read_job(written).candidate.step(), change.candidate.step(), 1e-12) << written;
   }
 }
 

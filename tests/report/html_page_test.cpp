@@ -6,17 +6,12 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "report/count.h"
 #include "report/example_reports.h"
 #include "report/json_reader.h"
 
 namespace penstock::report {
 namespace {
-
-std::size_t count(std::string_view text, std::string_view word) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++found;
-  return found;
-}
 
 Json data_of(const std::string& page) {
   const std::string_view open = "<script type=\"application/json\" id=\"data\">";

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "report/count.h"
 #include "report/json_reader.h"
 #include "report/mesh/mesh_grid.h"
 #include "report/mesh/mesh_svg.h"
@@ -46,12 +47,6 @@ std::string line_of(const std::string& text, const std::string& begin) {
   }
   ADD_FAILURE() << "no line of " << begin << " in\n" << text;
   return {};
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 std::size_t characters(const std::string& line) {

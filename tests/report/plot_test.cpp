@@ -5,14 +5,10 @@
 
 #include <cmath>
 
+#include "report/count.h"
+
 namespace penstock::report {
 namespace {
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 TEST(Plot, DrawsAPointForEveryValueAndLeavesAGapForWhatIsNotFinite) {
   const Plot plot{

@@ -5,6 +5,7 @@
 
 #include <regex>
 
+#include "report/count.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
 #include "schedule/text.h"
@@ -17,12 +18,6 @@ namespace {
 using schedule::generate;
 using schedule::request;
 using schedule::Schedule;
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 std::size_t actions_of(const Schedule& schedule) {
   std::size_t actions = 0;
@@ -122,7 +117,7 @@ TEST(Svg, TheAxisCountsInOnesTwosAndFives) {
   for (const char* tick : {">0.00<", ">0.01<", ">0.02<", ">0.03<"}) EXPECT_EQ(count(text, tick), 1u) << text;
 }
 
-TEST(Svg, AnEmptyDrawingIsAFileToo) { EXPECT_TRUE(svg({}).ends_with("</svg>\n")); }
+TEST(Svg, AnEmptyDrawingIsAFileToo) { EXPECT_TRUE(svg(Drawing{}).ends_with("</svg>\n")); }
 
 }  // namespace
 }  // namespace penstock::report

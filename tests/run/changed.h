@@ -23,4 +23,7 @@ inline std::string refusal(const std::function<void(Options&)>& change) {
   return failure<InputError>([&] { resolve(changed(change)); });
 }
 
+// As the program prints them, so that two sets of options can be compared whole.
+inline std::string printed(Options options) { return print_toml(describe(options)); }
+
 }  // namespace penstock::run

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/option_text.h"
-#include "changed.h"
+#include "run/changed.h"
 #include "run/costs.h"
 #include "run/memory.h"
 #include "schedule/generators/greedy.h"
@@ -20,8 +20,6 @@ Options greedy_options(const std::function<void(Options&)>& change) {
     change(o);
   });
 }
-
-std::string printed(Options options) { return print_toml(describe(options)); }
 
 TEST(ChooseOrder, TakesTheGivenTimesAndMemory) {
   const run::Run run = resolve(greedy_options([](Options& o) {

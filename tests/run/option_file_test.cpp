@@ -10,6 +10,7 @@
 #include "base/option_text.h"
 #include "base/random.h"
 #include "failure.h"
+#include "run/changed.h"
 #include "run/options.h"
 #include "scratch.h"
 
@@ -22,12 +23,9 @@ Options read(std::string_view text) {
   return options;
 }
 
-std::string refusal(std::string_view text) {
+std::string refusal_of(std::string_view text) {
   return failure<InputError>([&] { read(text); });
 }
-
-// As the program prints it, so that two sets of options can be compared whole.
-std::string printed(Options options) { return print_toml(describe(options)); }
 
 TEST(RunFile, ReadsEveryKeyOfTheDocumentedFile) {
   const Options options = read(R"(
@@ -87,60 +85,64 @@ TEST(RunFile, PrintsWhatItReadsBackToTheSame) {
 }
 
 TEST(RunFile, NamesFileAndLineOfAnUnknownKey) {
-  EXPECT_EQ(refusal("[train]\nsteps = 3\nstep = 4\n"),
+  EXPECT_EQ(refusal_of("[train]\nsteps = 3\nstep = 4\n"),
             "run.toml:3: unknown key train.step; did you mean train.steps?");
-  EXPECT_EQ(refusal("[train]\nseq_len = 3\n"),
+  EXPECT_EQ(refusal_of("[train]\nseq_len = 3\n"),
             "run.toml:2: unknown key train.seq_len; did you mean data.seq_len?");
-  EXPECT_EQ(refusal("[modle]\nlayers = 3\n"), "run.toml:1: unknown section [modle]; did you mean [model]?");
-  EXPECT_EQ(refusal("steps = 3\n"), "run.toml:1: unknown key steps; did you mean train.steps?");
-  EXPECT_EQ(refusal("train = 3\n"), "run.toml:1: train is a section; write [train]");
+  EXPECT_EQ(refusal_of("[modle]\nlayers = 3\n"),
+            "run.toml:1: unknown section [modle]; did you mean [model]?");
+  EXPECT_EQ(refusal_of("steps = 3\n"), "run.toml:1: unknown key steps; did you mean train.steps?");
+  EXPECT_EQ(refusal_of("train = 3\n"), "run.toml:1: train is a section; write [train]");
 }
 
 TEST(RunFile, NamesTheValueOfTheWrongType) {
-  EXPECT_EQ(refusal("[train]\nsteps = \"3\"\n"),
+  EXPECT_EQ(refusal_of("[train]\nsteps = \"3\"\n"),
             "run.toml:2: train.steps = \"3\" is no integer; it must be from 1 to 1000000000000");
-  EXPECT_EQ(refusal("[train]\nshuffle = 1\n"),
+  EXPECT_EQ(refusal_of("[train]\nshuffle = 1\n"),
             "run.toml:2: train.shuffle = 1 is no truth value (true or false)");
-  EXPECT_EQ(refusal("[train]\nsteps = 2024-01-01\n"),
+  EXPECT_EQ(refusal_of("[train]\nsteps = 2024-01-01\n"),
             "run.toml:2: train.steps is a date or time; it must be an integer");
-  EXPECT_EQ(refusal("[train.steps]\nx = 1\n"), "run.toml:1: train.steps is a section; it must be an integer");
-  EXPECT_EQ(refusal("[parallel]\nlayers = [[1], 2]\n"),
+  EXPECT_EQ(refusal_of("[train.steps]\nx = 1\n"),
+            "run.toml:1: train.steps is a section; it must be an integer");
+  EXPECT_EQ(refusal_of("[parallel]\nlayers = [[1], 2]\n"),
             "run.toml:2: parallel.layers is a list; it must be a list of integers or word");
-  EXPECT_EQ(refusal("[parallel]\nlayers = [1, \"2\"]\n"),
+  EXPECT_EQ(refusal_of("[parallel]\nlayers = [1, \"2\"]\n"),
             "run.toml:2: parallel.layers = [1, \"2\"] is no list of integers or word; it must be positive or "
             "\"even\"");
-  EXPECT_NE(refusal("[[train]]\nsteps = 1\n"), "");
+  EXPECT_NE(refusal_of("[[train]]\nsteps = 1\n"), "");
 }
 
 TEST(RunFile, RefusesNumbersThatAreNone) {
-  EXPECT_EQ(refusal("[train]\nlr = nan\n"), "run.toml:2: train.lr = nan is not a finite number");
-  EXPECT_EQ(refusal("[train]\nlr = -inf\n"), "run.toml:2: train.lr = -inf is not a finite number");
-  EXPECT_EQ(refusal("[train]\nlr = 0.0\n"), "run.toml:2: train.lr = 0.0 must be positive");
-  EXPECT_EQ(refusal("[parallel]\npp = 0\n"), "run.toml:2: parallel.pp = 0 must be from 1 to 65536");
-  EXPECT_EQ(refusal("[model]\nhidden = -256\n"), "run.toml:2: model.hidden = -256 must be from 1 to 1048576");
-  EXPECT_NE(refusal("[train]\nsteps = 99999999999999999999\n"), "");
+  EXPECT_EQ(refusal_of("[train]\nlr = nan\n"), "run.toml:2: train.lr = nan is not a finite number");
+  EXPECT_EQ(refusal_of("[train]\nlr = -inf\n"), "run.toml:2: train.lr = -inf is not a finite number");
+  EXPECT_EQ(refusal_of("[train]\nlr = 0.0\n"), "run.toml:2: train.lr = 0.0 must be positive");
+  EXPECT_EQ(refusal_of("[parallel]\npp = 0\n"), "run.toml:2: parallel.pp = 0 must be from 1 to 65536");
+  EXPECT_EQ(refusal_of("[model]\nhidden = -256\n"),
+            "run.toml:2: model.hidden = -256 must be from 1 to 1048576");
+  EXPECT_NE(refusal_of("[train]\nsteps = 99999999999999999999\n"), "");
 }
 
 TEST(RunFile, RefusesHalfWrittenAndBinaryTextInOneLine) {
   const std::string whole = printed(read("[data]\ntext = \"a\"\n"));
-  EXPECT_TRUE(refusal("[data]\ntext = \"corp").starts_with("run.toml:2: "))
-      << refusal("[data]\ntext = \"corp");
-  EXPECT_NE(refusal(std::string_view("[data]\0\n", 8)), "");
-  EXPECT_NE(refusal("\x7F"
-                    "ELF\x02\x01\x01"),
+  EXPECT_TRUE(refusal_of("[data]\ntext = \"corp").starts_with("run.toml:2: "))
+      << refusal_of("[data]\ntext = \"corp");
+  EXPECT_NE(refusal_of(std::string_view("[data]\0\n", 8)), "");
+  EXPECT_NE(refusal_of("\x7F"
+                       "ELF\x02\x01\x01"),
             "");
-  EXPECT_EQ(refusal(""), "run.toml: has no settings; write sections and keys, as in [model] config = \"\"");
+  EXPECT_EQ(refusal_of(""),
+            "run.toml: has no settings; write sections and keys, as in [model] config = \"\"");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_EQ(refusal(std::string_view(whole).substr(0, length)).find('\n'), std::string::npos);
+    EXPECT_EQ(refusal_of(std::string_view(whole).substr(0, length)).find('\n'), std::string::npos);
   }
 }
 
 // The parser takes some of them for code that is never reached.
 TEST(RunFile, RefusesLettersOfOtherAlphabetsOutsideOfStrings) {
   for (const char* key : {"modél", "Модель", "μοντέλο", "模型", "\u00A0model"}) {
-    EXPECT_NE(refusal("[" + std::string(key) + "]\nlayers = 1\n").find("run.toml:1"), std::string::npos)
+    EXPECT_NE(refusal_of("[" + std::string(key) + "]\nlayers = 1\n").find("run.toml:1"), std::string::npos)
         << key;
-    EXPECT_NE(refusal("[model]\n" + std::string(key) + " = 1\n").find("run.toml:2"), std::string::npos)
+    EXPECT_NE(refusal_of("[model]\n" + std::string(key) + " = 1\n").find("run.toml:2"), std::string::npos)
         << key;
   }
 }

@@ -13,8 +13,6 @@
 namespace penstock::run {
 namespace {
 
-std::string printed(Options options) { return print_toml(describe(options)); }
-
 TEST(Resolve, FillsWhatWasLeftOpen) {
   const run::Run run = resolve(changed([](auto& o) { o.model.shape.heads = 4; }));
   EXPECT_EQ(run.options.model.shape.kv_heads, 4);

@@ -12,13 +12,15 @@
 namespace penstock::schedule {
 namespace {
 
-const std::string kHead = "penstock program 1\nname test\nstages 2\nslices 1\n";
+const std::string kOneSlice = "penstock program 1\nname test\nstages 2\nslices 1\n";
 
-std::string first(const std::string& text) { return first_finding(parse_program(kHead + text, "test")); }
+std::string first_of(const std::string& text) {
+  return first_finding(parse_program(kOneSlice + text, "test"));
+}
 
 // Two stages on one device, with `ops` after their four actions.
 std::string first_after(const std::string& ops) {
-  return first("device 0\n0 0F0\n1 1F0\n2 1B0\n3 0B0\n" + ops);
+  return first_of("device 0\n0 0F0\n1 1F0\n2 1B0\n3 0B0\n" + ops);
 }
 
 TEST(Meetings, GroupsOutsideThePipelineAreOneDevicesOwn) {
@@ -39,13 +41,13 @@ TEST(CheckCollectives, MembersIssueTheSameOnesInTheSameOrder) {
       "4 0REDUCE_GRAD over world bytes 8 after 3\n5 0RELEASE_WEIGHTS over world after 4\n"
       "device 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n2 1B0\n3 1SEND_B0 to 0 after 2\n";
   EXPECT_EQ(
-      first(both + "4 1REDUCE_GRAD over world bytes 8 after 2\n5 1RELEASE_WEIGHTS over world after 4\n"),
+      first_of(both + "4 1REDUCE_GRAD over world bytes 8 after 2\n5 1RELEASE_WEIGHTS over world after 4\n"),
       "legal");
   EXPECT_EQ(
-      first(both + "4 1RELEASE_WEIGHTS over world after 2\n5 1REDUCE_GRAD over world bytes 8 after 4\n"),
+      first_of(both + "4 1RELEASE_WEIGHTS over world after 2\n5 1REDUCE_GRAD over world bytes 8 after 4\n"),
       "unmatched: device 1, position 4: 1RELEASE_WEIGHTS of 0 bytes meets 0REDUCE_GRAD of 8 bytes "
       "(device 0, position 4): both are collective 0 of their members");
-  EXPECT_EQ(first(both + "4 1REDUCE_GRAD over world bytes 8 after 2\n"),
+  EXPECT_EQ(first_of(both + "4 1REDUCE_GRAD over world bytes 8 after 2\n"),
             "unmatched: device 0, position 5: 0RELEASE_WEIGHTS has no collective on device 1 to meet");
 }
 
@@ -55,7 +57,7 @@ TEST(CheckCollectives, CirclesThroughACollectiveAreDeadlocks) {
       "3 0RECV_B0 from 1\n4 0B0 after 3\n"
       "device 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n2 1RELEASE_WEIGHTS over world after 1\n"
       "3 1B0\n4 1SEND_B0 to 0 after 3\n";
-  EXPECT_EQ(first(text).substr(0, 9), "deadlock:");
+  EXPECT_EQ(first_of(text).substr(0, 9), "deadlock:");
 }
 
 TEST(CheckCollectives, GradientsAreReducedOnceWhenTheyAreComplete) {
@@ -72,7 +74,7 @@ TEST(CheckCollectives, GradientsAreReducedOnceWhenTheyAreComplete) {
   EXPECT_EQ(first_after("4 1REDUCE_GRAD over replica after 2\n5 1REDUCE_GRAD over replica after 2\n"),
             "duplicate: device 0, position 5: 1REDUCE_GRAD runs a second time, beside device 0, position 4");
   EXPECT_EQ(
-      first("device 0\n0 0F0\n1 1F0\n2 1REDUCE_GRAD over replica after 1\n3 1B0\n4 0B0\n"),
+      first_of("device 0\n0 0F0\n1 1F0\n2 1REDUCE_GRAD over replica after 1\n3 1B0\n4 0B0\n"),
       "order: device 0, position 2: 1REDUCE_GRAD runs before 1B0 (device 0, position 3), whose gradients it "
       "must include");
 }
@@ -88,8 +90,8 @@ TEST(CheckCollectives, TheStepWaitsForAllOfThem) {
 
 TEST(CheckCollectives, WeightsAreUsedBetweenTheirGatherAndTheirRelease) {
   const auto stage0 = [](const std::string& start, const std::string& release, const std::string& end) {
-    return first("device 0\n0 0GATHER_WEIGHTS over replica\n1 1GATHER_WEIGHTS over replica\n" + start +
-                 "3 1F0 after 1\n4 1B0\n" + release + end);
+    return first_of("device 0\n0 0GATHER_WEIGHTS over replica\n1 1GATHER_WEIGHTS over replica\n" + start +
+                    "3 1F0 after 1\n4 1B0\n" + release + end);
   };
   EXPECT_EQ(
       stage0("2 0F0 after 0\n", "5 0RELEASE_WEIGHTS over replica after 2\n6 0GATHER_WEIGHTS over replica\n",
@@ -108,12 +110,12 @@ TEST(CheckCollectives, WeightsAreUsedBetweenTheirGatherAndTheirRelease) {
             "residence: device 0, position 5: 0RELEASE_WEIGHTS may start before 0F0 (device 0, position 2) "
             "is done: "
             "it does not wait for it");
-  EXPECT_EQ(first("device 0\n0 0F0\n1 1F0\n2 0GATHER_WEIGHTS over replica\n3 1B0\n4 0B0 after 2\n"),
+  EXPECT_EQ(first_of("device 0\n0 0F0\n1 1F0\n2 0GATHER_WEIGHTS over replica\n3 1B0\n4 0B0 after 2\n"),
             "residence: device 0, position 0: 0F0 uses weights before a GATHER_WEIGHTS brings them");
 }
 
 TEST(CheckCollectives, OnlyCollectivesHaveAGroupAndThenNoPeer) {
-  Program program = parse_program(kHead + "device 0\n0 0F0\n1 1F0\n2 1B0\n3 0B0\n", "test");
+  Program program = parse_program(kOneSlice + "device 0\n0 0F0\n1 1F0\n2 1B0\n3 0B0\n", "test");
   program.devices[0].ops[1].group = mesh::Group::Tensor;
   EXPECT_EQ(
       first_finding(program),

@@ -17,7 +17,7 @@ Program lowered(std::string_view csv) {
   return lower(parse_csv(csv, "test"), {.transfer_bytes = [](int, int) { return Bytes{64}; }});
 }
 
-std::string first(const std::string& text) { return first_finding(parse_program(text, "test")); }
+std::string first_in(const std::string& text) { return first_finding(parse_program(text, "test")); }
 
 // Two stages on two devices, one micro-batch.
 const std::string kHead = "penstock program 1\nname test\nstages 2\nslices 1\n";
@@ -34,7 +34,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 // The program above with one piece of text replaced.
 std::string first_with(const std::string& from, const std::string& to) {
-  return first(replaced(kHead + kDevice0 + kDevice1, from, to));
+  return first_in(replaced(kHead + kDevice0 + kDevice1, from, to));
 }
 
 TEST(CheckProgram, LoweredSchedulesHaveNoFindings) {
@@ -159,29 +159,33 @@ TEST(CheckProgram, WhatIsNotReceivedIsMissing) {
   const std::string device1 =
       replaced(kDevice1, "0 1RECV_F0 from 0 bytes 8\n1 1F0 after 0\n2 1B0\n3 1SEND_B0 to 0 bytes 8 after 2",
                "0 1F0\n1 1B0\n2 1SEND_B0 to 0 bytes 8 after 1");
-  EXPECT_EQ(first(kHead + device0 + device1),
+  EXPECT_EQ(first_in(kHead + device0 + device1),
             "missing: device 1, position 0: 1F0 needs what device 0 computes, but no RECV_F receives it");
 }
 
 const std::string kAlone = "penstock program 1\nname test\nstages 1\nslices 1,1\ndevice 0\n0 0F0\n";
 
 TEST(CheckProgram, ARecordIsOffloadedReloadedAndThenUsed) {
-  EXPECT_EQ(first(kAlone +
-                  "1 0OFFLOAD0 bytes 8 after 0\n2 0F1\n3 0RELOAD0 bytes 8 after 1\n4 0B0 after 3\n5 0B1\n"),
-            "legal");
-  EXPECT_EQ(first(kAlone + "1 0OFFLOAD0 bytes 8 after 0\n2 0F1\n3 0B0\n4 0B1\n"),
+  EXPECT_EQ(
+      first_in(kAlone +
+               "1 0OFFLOAD0 bytes 8 after 0\n2 0F1\n3 0RELOAD0 bytes 8 after 1\n4 0B0 after 3\n5 0B1\n"),
+      "legal");
+  EXPECT_EQ(first_in(kAlone + "1 0OFFLOAD0 bytes 8 after 0\n2 0F1\n3 0B0\n4 0B1\n"),
             "residence: device 0, position 1: 0OFFLOAD0 takes the record away, but no RELOAD brings it back");
-  EXPECT_EQ(first(kAlone + "1 0OFFLOAD0 bytes 8 after 0\n2 0F1\n3 0RELOAD0 bytes 8 after 1\n4 0B0\n5 0B1\n"),
-            "residence: device 0, position 4: 0B0 may start before 0RELOAD0 (device 0, position 3) is done: "
-            "it does not wait for it");
-  EXPECT_EQ(first(kAlone + "1 0OFFLOAD0 bytes 8 after 0\n2 0F1\n3 0RELOAD0 bytes 8\n4 0B0 after 3\n5 0B1\n")
-                .substr(0, 66),
-            "residence: device 0, position 3: 0RELOAD0 may start before 0OFFLOA");
-  EXPECT_EQ(first(kAlone + "1 0F1\n2 0RELOAD0 bytes 8 after 0\n3 0B0 after 2\n4 0B1\n"),
+  EXPECT_EQ(
+      first_in(kAlone + "1 0OFFLOAD0 bytes 8 after 0\n2 0F1\n3 0RELOAD0 bytes 8 after 1\n4 0B0\n5 0B1\n"),
+      "residence: device 0, position 4: 0B0 may start before 0RELOAD0 (device 0, position 3) is done: "
+      "it does not wait for it");
+  EXPECT_EQ(
+      first_in(kAlone + "1 0OFFLOAD0 bytes 8 after 0\n2 0F1\n3 0RELOAD0 bytes 8\n4 0B0 after 3\n5 0B1\n")
+          .substr(0, 66),
+      "residence: device 0, position 3: 0RELOAD0 may start before 0OFFLOA");
+  EXPECT_EQ(first_in(kAlone + "1 0F1\n2 0RELOAD0 bytes 8 after 0\n3 0B0 after 2\n4 0B1\n"),
             "residence: device 0, position 2: 0RELOAD0 brings back a record that no OFFLOAD took away");
-  EXPECT_EQ(first(kAlone + "1 0OFFLOAD0 bytes 8\n2 0F1\n3 0RELOAD0 bytes 8 after 1\n4 0B0 after 3\n5 0B1\n")
-                .substr(0, 6),
-            "order:");
+  EXPECT_EQ(
+      first_in(kAlone + "1 0OFFLOAD0 bytes 8\n2 0F1\n3 0RELOAD0 bytes 8 after 1\n4 0B0 after 3\n5 0B1\n")
+          .substr(0, 6),
+      "order:");
 }
 
 TEST(CheckProgram, ASendBehindASendThatWaitsIsADeadlock) {
@@ -203,16 +207,16 @@ TEST(CheckProgram, ReductionsMeetTheirPartner) {
   const std::string both =
       replaced(kDevice0, "3 0B0 after 2\n", "3 0B0 after 2\n4 0REDUCE_GRAD with 1 bytes 8 after 3\n") +
       kDevice1;
-  EXPECT_EQ(first(kHead + both),
+  EXPECT_EQ(first_in(kHead + both),
             "unmatched: device 0, position 4: 0REDUCE_GRAD has no collective on device 1 to meet");
-  EXPECT_EQ(first(kHead + both + "4 1REDUCE_GRAD with 0 bytes 8 after 2\n"), "legal");
-  EXPECT_EQ(first(kHead + both + "4 1REDUCE_GRAD with 0 bytes 9 after 2\n").substr(0, 10), "unmatched:");
+  EXPECT_EQ(first_in(kHead + both + "4 1REDUCE_GRAD with 0 bytes 8 after 2\n"), "legal");
+  EXPECT_EQ(first_in(kHead + both + "4 1REDUCE_GRAD with 0 bytes 9 after 2\n").substr(0, 10), "unmatched:");
 }
 
 TEST(CheckProgram, TheStepComesLastOnEveryDevice) {
-  EXPECT_EQ(first(kHead + kDevice0 + "4 STEP\n" + kDevice1),
+  EXPECT_EQ(first_in(kHead + kDevice0 + "4 STEP\n" + kDevice1),
             "missing: STEP is missing: device 1 never runs it, although other devices do");
-  EXPECT_EQ(first(kAlone + "1 STEP\n2 0F1\n3 0B0\n4 0B1\n"),
+  EXPECT_EQ(first_in(kAlone + "1 STEP\n2 0F1\n3 0B0\n4 0B1\n"),
             "order: device 0, position 2: 0F1 runs after STEP (device 0, position 1), which must come last");
 }
 
@@ -232,9 +236,9 @@ TEST(CheckProgram, MalformedOpsAreFoundBeforeAnythingReliesOnThem) {
 }
 
 TEST(CheckProgram, RulesOfSchedulesHoldForPrograms) {
-  EXPECT_EQ(first(kAlone + "1 0B0\n2 0F1\n"),
+  EXPECT_EQ(first_in(kAlone + "1 0B0\n2 0F1\n"),
             "missing: 0B1 is missing: no device runs it, while 0F1 runs on device 0, position 2");
-  EXPECT_EQ(first(kAlone + "1 0B0\n2 0B1\n3 0F1\n").substr(0, 6), "order:");
+  EXPECT_EQ(first_in(kAlone + "1 0B0\n2 0B1\n3 0F1\n").substr(0, 6), "order:");
 }
 
 }  // namespace

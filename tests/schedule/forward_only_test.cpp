@@ -18,12 +18,13 @@ Program evaluation_of(const char* name, int devices, int chunks, int slices, int
   return lower(forward_only(generate(name, request), micro_batches), options);
 }
 
-struct Size {
+struct Evaluated {
   const char* name;
   int devices, chunks, slices, micro_batches;
 };
-constexpr Size kSizes[] = {{"gpipe", 2, 1, 1, 8},    {"1f1b", 4, 1, 1, 9},        {"slimpipe", 3, 1, 6, 2},
-                           {"slimpipe", 3, 2, 6, 2}, {"interleaved", 4, 2, 1, 8}, {"zb-v", 4, 2, 1, 8}};
+constexpr Evaluated kSizes[] = {{"gpipe", 2, 1, 1, 8},       {"1f1b", 4, 1, 1, 9},
+                                {"slimpipe", 3, 1, 6, 2},    {"slimpipe", 3, 2, 6, 2},
+                                {"interleaved", 4, 2, 1, 8}, {"zb-v", 4, 2, 1, 8}};
 
 TEST(BackPressure, NeverMakesACircleOfWaits) {
   for (const auto& [name, devices, chunks, slices, micro_batches] : kSizes) {

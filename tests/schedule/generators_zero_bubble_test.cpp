@@ -10,8 +10,8 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr int kDevices[] = {1, 2, 3, 4, 8};
-constexpr int kMicroBatches[] = {1, 2, 3, 8, 16};
+constexpr int kCounts[] = {1, 2, 3, 4, 8};
+constexpr int kBatches[] = {1, 2, 3, 8, 16};
 
 struct Case {
   int p, m;
@@ -22,8 +22,8 @@ struct Case {
 
 std::vector<Case> cases(const char* name) {
   std::vector<Case> all;
-  for (const int p : kDevices) {
-    for (const int m : kMicroBatches) all.push_back({p, m, unit_times(generate(name, request(p, m)))});
+  for (const int p : kCounts) {
+    for (const int m : kBatches) all.push_back({p, m, unit_times(generate(name, request(p, m)))});
   }
   return all;
 }

@@ -25,8 +25,8 @@ TEST(Text, TokensAreStageKindMicroBatchAndSlice) {
   EXPECT_EQ(to_token(backward(0, 1, 7), true), "0B1.7");
   EXPECT_EQ(to_token(backward_input(12, 0), false), "12I0");
   EXPECT_EQ(to_token(backward_weight(1, 34), false), "1W34");
-  EXPECT_EQ(to_token({.key = {.stage = 2}, .kind = Kind::ReduceGradients}, true), "2REDUCE_GRAD");
-  EXPECT_EQ(to_token({}, true), "");
+  EXPECT_EQ(to_token(Action{.key = {.stage = 2}, .kind = Kind::ReduceGradients}, true), "2REDUCE_GRAD");
+  EXPECT_EQ(to_token(Action{}, true), "");
 }
 
 TEST(Text, TokensParseBack) {

@@ -5,9 +5,15 @@
 #include <functional>
 #include <string>
 
+#include "schedule/program_text.h"
 #include "sim/costs/costs.h"
 
 namespace penstock::sim {
+
+// Lists of devices, of two stages and one micro-batch of two slices.
+inline schedule::Program two_slices(const std::string& lists) {
+  return schedule::parse_program("penstock program 1\nname x\nstages 2\nslices 1,1\n" + lists, "x");
+}
 
 class RandomCosts : public Costs {
  public:

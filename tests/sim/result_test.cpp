@@ -18,10 +18,6 @@ using schedule::Program;
 
 Bytes ten_bytes(int, int) { return 10; }
 
-Program parse(const std::string& lists) {
-  return schedule::parse_program("penstock program 1\nname x\nstages 2\nslices 1,1\n" + lists, "x");
-}
-
 // The parts of device d's idle time.
 IdleCauses idle_of(const Program& program, const Costs& costs, int d) {
   return evaluate(program, costs).devices.at(d).time.idle;
@@ -75,7 +71,7 @@ TEST(Result, WaitingForBytesInFlightIsTransferWait) {
 }
 
 TEST(Result, WaitingForAReloadAloneIsCopyWait) {
-  const Program program = parse(
+  const Program program = two_slices(
       "device 0\n0 0F0\n1 0OFFLOAD0 bytes 8 after 0\n2 0RELOAD0 bytes 8 after 1\n3 1F0\n4 1B0\n5 0B0 after "
       "2\n");
   CostTable table(extent_of(program));
@@ -154,7 +150,7 @@ CostTable with_a_slow_second_stage(const Program& program) {
 }
 
 TEST(Result, MessagesOnTheirWayCountAtBothEndsAndQueueUntilUsed) {
-  const Program program = parse(
+  const Program program = two_slices(
       "device 0\n0 0F0\n1 0SEND_F0 to 1 bytes 64 after 0\n"
       "device 1\n0 1RECV_F0 from 0 bytes 64\n1 1F1\n2 1F0 after 0\n");
   CostTable table = with_a_slow_second_stage(program);
@@ -173,7 +169,7 @@ TEST(Result, MessagesOnTheirWayCountAtBothEndsAndQueueUntilUsed) {
 
 // The receive is posted at 4 only: until then the sender has the message.
 TEST(Result, MessagesStayWithTheSenderUntilTheReceiverIsReady) {
-  const Program program = parse(
+  const Program program = two_slices(
       "device 0\n0 0F0\n1 0SEND_F0 to 1 bytes 64 after 0\n"
       "device 1\n0 1F1\n1 1RECV_F0 from 0 bytes 64 after 0\n2 1F0 after 1\n");
   const CostTable table = with_a_slow_second_stage(program);
@@ -188,7 +184,7 @@ TEST(Result, MessagesStayWithTheSenderUntilTheReceiverIsReady) {
 
 TEST(Result, WhatAStageHandsToAnotherOfItsDeviceWaitsForIt) {
   const Program program =
-      parse("device 0\n0 0F0\n1 0F1\n2 1F1 after 1\n3 1F0 after 0\n4 1B1\n5 1B0\n6 0B0\n7 0B1\n");
+      two_slices("device 0\n0 0F0\n1 0F1\n2 1F1 after 1\n3 1F0 after 0\n4 1B1\n5 1B0\n6 0B0\n7 0B1\n");
   const Result result = evaluate(program, UnitCosts({}, {.handed_over = 10}), {.memory_samples = true});
   std::vector<std::pair<Seconds, Bytes>> waiting;
   for (const MemorySample& sample : result.devices[0].memory.samples)
@@ -197,7 +193,7 @@ TEST(Result, WhatAStageHandsToAnotherOfItsDeviceWaitsForIt) {
 }
 
 TEST(Result, OffloadedBytesLeaveTheRecordsUntilReloaded) {
-  const Program program = parse(
+  const Program program = two_slices(
       "device 0\n0 0F0\n1 0OFFLOAD0 bytes 60 after 0\n2 0F1\n3 0RELOAD0 bytes 60 after 1,2\n4 0B0 after 3\n");
   CostTable table(extent_of(program));
   for (const auto kind : {schedule::OpKind::Forward, schedule::OpKind::Backward, schedule::OpKind::Offload,
@@ -214,7 +210,7 @@ TEST(Result, OffloadedBytesLeaveTheRecordsUntilReloaded) {
 
 TEST(Result, ADeadlockLeavesTheRestEmpty) {
   const Result result =
-      evaluate(parse("device 0\n0 0F0\ndevice 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n"), UnitCosts());
+      evaluate(two_slices("device 0\n0 0F0\ndevice 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n"), UnitCosts());
   EXPECT_TRUE(result.deadlock);
   EXPECT_TRUE(result.devices.empty());
 }

@@ -16,10 +16,6 @@ namespace {
 
 using schedule::Program;
 
-Program parse(const std::string& lists) {
-  return schedule::parse_program("penstock program 1\nname x\nstages 2\nslices 1,1\n" + lists, "x");
-}
-
 // Of the program: all that to_json prints is the same with and without a timeline.
 void expect_same(const Program& program, const Costs& costs, bool figures_of_order = false) {
   ResultOptions options{.imbalance = figures_of_order, .memory = figures_of_order};
@@ -81,15 +77,15 @@ TEST(Summary, LeavesBytesAndUnequalActionsToTheTimeline) {
 TEST(Summary, LeavesToTheTimelineWhatNeedsIt) {
   const UnitCosts unit;
   // Device 0's transfers overtake the action that waits.
-  const Program overtaking = parse(
+  const Program overtaking = two_slices(
       "device 0\n0 0F0\n1 0RECV_B0 from 1\n2 0B0 after 1\n3 0SEND_F0 to 1 after 0\n"
       "device 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n2 1B0\n3 1SEND_B0 to 0 after 2\n");
   EXPECT_FALSE(in_passing(overtaking, unit));
   expect_same(overtaking, unit);
-  const Program stuck = parse("device 0\n0 0F0\ndevice 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n");
+  const Program stuck = two_slices("device 0\n0 0F0\ndevice 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n");
   EXPECT_FALSE(in_passing(stuck, unit));
   expect_same(stuck, unit);
-  const Program never_sent = parse("device 0\n0 0F0\ndevice 1\n0 1RECV_F0 from 0\n");
+  const Program never_sent = two_slices("device 0\n0 0F0\ndevice 1\n0 1RECV_F0 from 0\n");
   EXPECT_FALSE(in_passing(never_sent, unit));
   expect_same(never_sent, unit);
 }
@@ -98,12 +94,12 @@ TEST(Summary, LeavesToTheTimelineWhatNeedsIt) {
 TEST(Summary, LeavesToTheTimelineWaitsForOpsLongBefore) {
   std::string list = "device 0\n0 0F0\n1 0OFFLOAD0 after 0\n";
   for (int i = 2; i < 100; ++i) list += std::to_string(i) + " 0OFFLOAD0\n";
-  const Program waits = parse(list + "100 0B0 after 1\ndevice 1\n");
+  const Program waits = two_slices(list + "100 0B0 after 1\ndevice 1\n");
   EXPECT_FALSE(in_passing(waits, UnitCosts()));
   expect_same(waits, UnitCosts());
   list = "device 0\n0 0RECV_B0 from 1\n";
   for (int i = 1; i < 100; ++i) list += std::to_string(i) + " 0F0\n";
-  const Program posts = parse(list + "device 1\n0 1B0\n1 1SEND_B0 to 0 after 0\n");
+  const Program posts = two_slices(list + "device 1\n0 1B0\n1 1SEND_B0 to 0 after 0\n");
   EXPECT_FALSE(in_passing(posts, UnitCosts()));
   expect_same(posts, UnitCosts());
 }

@@ -14,7 +14,7 @@
 namespace penstock::testing {
 namespace {
 
-struct Case {
+struct Served {
   model::Precision precision;
   std::int64_t sequences, heads, kv_heads, tokens;
   std::vector<Tokens> keys;
@@ -26,7 +26,7 @@ at::ScalarType type_of(model::Precision precision) {
                                               : at::kFloat;
 }
 
-Bytes peak_of(const Case& size, bool backward) {
+Bytes peak_of(const Served& size, bool backward) {
   constexpr std::int64_t kHeadDim = 4;
   const at::ScalarType type = type_of(size.precision), wide = nn::kernels::accumulator_type(type);
   const auto drawn = [&](at::IntArrayRef sizes, at::ScalarType as) {
@@ -67,7 +67,7 @@ TEST(AttentionService, HoldsNoMoreThanIsPredicted) {
           for (const std::vector<Tokens>& keys :
                std::vector<std::vector<Tokens>>{{5}, {2}, {5, 4}, {3, 5, 5}, {2, 64, 3}}) {
             for (const bool backward : {false, true}) {
-              const Case size{precision, sequences, 4, kv_heads, tokens, keys};
+              const Served size{precision, sequences, 4, kv_heads, tokens, keys};
               const Bytes predicted = model::served_temporaries(kernels,
                                                                 {.sequences = sequences,
                                                                  .tokens = tokens,

@@ -17,16 +17,6 @@
 namespace penstock::testing {
 namespace {
 
-run::Run plan_of(int devices, int tensor, int replicas, const char* shard) {
-  auto options = small_options("slimpipe", devices, 4, "bf16");
-  options.parallel.tp = tensor;
-  options.numerics.tensor = 2;
-  options.parallel.dp = replicas;
-  options.numerics.replicas = 2;
-  options.parallel.shard = shard;
-  return planned(options);
-}
-
 // A step, its checkpoint, the weights.
 void write_state(const run::Run& run, const std::string& directory, bool gather) {
   std::filesystem::create_directory(directory);
@@ -45,7 +35,7 @@ void write_state(const run::Run& run, const std::string& directory, bool gather)
 TEST(GatheredFiles, HaveTheBytesThatAllRanksWrite) {
   const FaultyFiles quick;
   for (const run::Run& run :
-       {plan_of(2, 1, 2, "weights"), plan_of(3, 1, 1, "off"), plan_of(1, 2, 2, "optimizer")}) {
+       {sharded_plan(2, 1, 2, "weights"), sharded_plan(3, 1, 1, "off"), sharded_plan(1, 2, 2, "optimizer")}) {
     const Scratch scratch;
     write_state(run, scratch / "all", false);
     write_state(run, scratch / "first", true);
@@ -57,10 +47,10 @@ TEST(GatheredFiles, HaveTheBytesThatAllRanksWrite) {
 TEST(GatheredFiles, AreLoadedWhereOnlyTheFirstRankReads) {
   const FaultyFiles quick;
   const Scratch scratch;
-  write_state(plan_of(2, 2, 2, "weights"), scratch / "x", true);
+  write_state(sharded_plan(2, 2, 2, "weights"), scratch / "x", true);
   const train::CheckpointDirectory checkpoints(scratch / "x");
   const auto facts = train::read_checkpoint_facts(checkpoints, 1);
-  const run::Run run = plan_of(2, 1, 2, "optimizer");
+  const run::Run run = sharded_plan(2, 1, 2, "optimizer");
   const auto wanted = loaded(run, scratch / "x", 1);
   std::map<std::string, at::Tensor> state;
   std::mutex mutex;

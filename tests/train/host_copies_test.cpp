@@ -26,16 +26,6 @@ namespace fs = std::filesystem;
 
 using State = std::map<std::string, at::Tensor>;
 
-run::Run plan_of(int devices, int tensor, int replicas, const char* shard) {
-  auto options = small_options("slimpipe", devices, 4, "bf16");
-  options.parallel.tp = tensor;
-  options.numerics.tensor = 2;
-  options.parallel.dp = replicas;
-  options.numerics.replicas = 2;
-  options.parallel.shard = shard;
-  return planned(options);
-}
-
 // The state after each of so many steps, which are copied whenever `every` divides them.
 std::vector<State> copied_steps(const run::Run& run, const std::string& directory, std::int64_t every,
                                 std::int64_t steps) {
@@ -90,23 +80,23 @@ std::vector<fs::path> files_in(const std::string& directory) {
 
 TEST(HostCopies, AreLoadedOnEveryMeshToTheBit) {
   const Scratch memory;
-  const auto states = copied_steps(plan_of(2, 2, 2, "weights"), memory / "copies", 1, 3);
+  const auto states = copied_steps(sharded_plan(2, 2, 2, "weights"), memory / "copies", 1, 3);
   const auto found = found_in(memory / "copies");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->facts.step, 3);
   EXPECT_EQ(found->facts.samples_drawn, 3 * small_options("slimpipe", 1, 4, "bf16").train.batch);
-  for (const run::Run& other : {plan_of(2, 2, 2, "weights"), plan_of(1, 1, 1, "off"),
-                                plan_of(4, 1, 2, "optimizer"), plan_of(2, 1, 1, "auto")})
+  for (const run::Run& other : {sharded_plan(2, 2, 2, "weights"), sharded_plan(1, 1, 1, "off"),
+                                sharded_plan(4, 1, 2, "optimizer"), sharded_plan(2, 1, 1, "auto")})
     expect_same(loaded_from(*found, other), states.back());
 }
 
 TEST(HostCopies, AreOfTheStepsThatWereAskedFor) {
   const Scratch memory;
-  const auto states = copied_steps(plan_of(2, 1, 1, "off"), memory / "copies", 2, 5);
+  const auto states = copied_steps(sharded_plan(2, 1, 1, "off"), memory / "copies", 2, 5);
   const auto found = found_in(memory / "copies");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->facts.step, 4);
-  expect_same(loaded_from(*found, plan_of(2, 1, 1, "off")), states[3]);
+  expect_same(loaded_from(*found, sharded_plan(2, 1, 1, "off")), states[3]);
   EXPECT_TRUE(found_in(memory / "copies", 3));
   EXPECT_FALSE(found_in(memory / "copies", 4)) << "none is later";
   EXPECT_FALSE(found_in(memory / "none"));
@@ -124,7 +114,7 @@ TEST(HostCopies, GoBackToTheStateOfWhichEveryPartIsWhole) {
       stream.put('\x5a');
     }
   };
-  const run::Run run = plan_of(2, 1, 2, "optimizer");
+  const run::Run run = sharded_plan(2, 1, 2, "optimizer");
   for (int way = 0; way < 5; ++way) {
     SCOPED_TRACE(way);
     const Scratch memory;
@@ -143,7 +133,7 @@ TEST(HostCopies, GoBackToTheStateOfWhichEveryPartIsWhole) {
 
 TEST(HostCopies, OfAnEarlierStartStayUntilThereAreTwoNewOnes) {
   const Scratch memory;
-  const run::Run run = plan_of(1, 1, 2, "off");
+  const run::Run run = sharded_plan(1, 1, 2, "off");
   copied_steps(run, memory / "copies", 1, 3);
   copied_steps(run, memory / "copies", 1, 1);
   EXPECT_EQ(files_in(memory / "copies").size(), 8);
@@ -159,14 +149,14 @@ TEST(HostCopies, NameTheFolderThatHasNoRoom) {
   const Scratch memory;
   memory.write("file", "");
   EXPECT_NE(failure<RunError>([&] {
-              copied_steps(plan_of(1, 1, 1, "off"), memory / "file/copies", 1, 1);
+              copied_steps(sharded_plan(1, 1, 1, "off"), memory / "file/copies", 1, 1);
             }).find("train.buddy_dir names the folder"),
             std::string::npos);
 }
 
 // What a run before has left is there whichever call fails, or what is newer.
 TEST(HostCopies, LoseNothingWhicheverCallFails) {
-  const run::Run run = plan_of(1, 1, 2, "off");
+  const run::Run run = sharded_plan(1, 1, 2, "off");
   const auto write = [&](const Scratch& memory) { copied_steps(run, memory / "copies", 1, 2); };
   int calls = 0;
   {
@@ -210,7 +200,7 @@ void bring_from_the_third_rank(const Scratch& memory) {
 
 TEST(HostCopies, AreBroughtFromAHostThatHasNoWork) {
   const Scratch memory;
-  const run::Run run = plan_of(2, 1, 1, "off");
+  const run::Run run = sharded_plan(2, 1, 1, "off");
   const auto states = copied_steps(run, memory / "b", 1, 2);
   memory.write("b/torn", "no copy");
   bring_from_the_third_rank(memory);
@@ -222,7 +212,7 @@ TEST(HostCopies, AreBroughtFromAHostThatHasNoWork) {
 
 TEST(HostCopies, AreBroughtWholeOrNotAtAllWhicheverCallFails) {
   const Scratch source;
-  copied_steps(plan_of(1, 1, 1, "off"), source / "b", 1, 2);
+  copied_steps(sharded_plan(1, 1, 1, "off"), source / "b", 1, 2);
   const auto memory_with_copies = [&](const Scratch& memory) {
     fs::copy(source / "b", memory / "b", fs::copy_options::recursive);
   };

@@ -16,6 +16,17 @@
 
 namespace penstock::testing {
 
+// A run on this mesh whose replicas share their states as `shard` says.
+inline run::Run sharded_plan(int devices, int tensor, int replicas, const char* shard) {
+  auto options = small_options("slimpipe", devices, 4, "bf16");
+  options.parallel.tp = tensor;
+  options.numerics.tensor = 2;
+  options.parallel.dp = replicas;
+  options.numerics.replicas = 2;
+  options.parallel.shard = shard;
+  return planned(options);
+}
+
 inline train::CheckpointFacts facts_of(const run::Run& run, std::int64_t step, train::Trainer& trainer) {
   return {.step = step,
           .samples_drawn = step * run.options.train.batch,

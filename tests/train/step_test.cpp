@@ -37,20 +37,20 @@ void enlarge(std::map<int, nn::Stage>& stages) {
   }
 }
 
-struct Oracle {
+struct OneStep {
   reference::Step step;
   double norm = 0;
   reference::Weights updated;  // AdamW's first update is lr·g / (|g| + eps): its corrections cancel
 };
 
-Oracle make_oracle(bool tied) {
+OneStep make_one_step(bool tied) {
   const run::Run run = planned(step_options("1f1b", 1, 1, tied));
   const reference::Weights weights = train_steps(run, 0, enlarge).weights;
   reference::Weights owners = weights;
   if (tied) owners.erase("lm_head.weight");
   const auto batches = drawn_batches(run, 1);
   const double scale = 1.0 / static_cast<double>(tokens_of(batches).target_count);
-  Oracle oracle{.step = reference::step(run.shape(), owners, batches, scale)};
+  OneStep oracle{.step = reference::step(run.shape(), owners, batches, scale)};
   for (const auto& [name, gradient] : oracle.step.gradients) {
     oracle.norm = std::hypot(oracle.norm, gradient.norm().item<double>());
     oracle.updated[name] = owners.at(name) - gradient * kRate / (gradient.abs() + kEpsilon);
@@ -59,13 +59,13 @@ Oracle make_oracle(bool tied) {
   return oracle;
 }
 
-const Oracle& oracle(bool tied) {
-  static const Oracle untied_one = make_oracle(false), tied_one = make_oracle(true);
+const OneStep& oracle(bool tied) {
+  static const OneStep untied_one = make_one_step(false), tied_one = make_one_step(true);
   return tied ? tied_one : untied_one;
 }
 
 void expect_the_plain_step(const run::Options& options) {
-  const Oracle& wanted = oracle(options.model.shape.tied_embeddings);
+  const OneStep& wanted = oracle(options.model.shape.tied_embeddings);
   const Trained got = train_steps(planned(options), 1, enlarge);
   EXPECT_NEAR(got.losses.at(0), wanted.step.loss, kTolerance);
   EXPECT_NEAR(got.norms.at(0), wanted.norm, kTolerance * wanted.norm);
@@ -122,7 +122,7 @@ TEST(WholeStep, WithLayersSpreadUnevenlyIsThatOfThePlainLoop) {
 TEST(WholeStep, ClipsTheWholeGradient) {
   run::Options options = step_options("slimpipe", 2, 4, true);
   options.train.clip = 0.1;
-  const Oracle& wanted = oracle(true);
+  const OneStep& wanted = oracle(true);
   ASSERT_GT(wanted.norm, 0.2);
   const run::Run run = planned(options);
   const reference::Weights before = train_steps(run, 0, enlarge).weights;

@@ -15,12 +15,12 @@ struct Model {
   friend auto operator<=>(const Model&, const Model&) = default;
 };
 
-struct Mesh {
+struct GradientMesh {
   int shards, ranks, devices, replicas, slices;
   bool vocabulary = false;
 };
 
-run::Options options_of(const Model& model, const Mesh& mesh, const std::string& schedule = {}) {
+run::Options options_of(const Model& model, const GradientMesh& mesh, const std::string& schedule = {}) {
   const std::string sliced = mesh.slices > 1 ? "slimpipe" : "1f1b";
   run::Options options =
       small_options(schedule.empty() ? sliced : schedule, mesh.devices, mesh.slices, "f64");
@@ -41,7 +41,7 @@ run::Options options_of(const Model& model, const Mesh& mesh, const std::string&
   return options;
 }
 
-Gradients expect_autograd(const Model& model, const Mesh& mesh, const run::Options& options) {
+Gradients expect_autograd(const Model& model, const GradientMesh& mesh, const run::Options& options) {
   SCOPED_TRACE(::testing::Message() << mesh.shards << " shards, t " << mesh.ranks << ", d " << mesh.replicas
                                     << ", p " << mesh.devices << ", n " << mesh.slices << ", heads "
                                     << model.heads << ":" << model.kv_heads << (model.tied ? ", tied" : "")
@@ -59,8 +59,8 @@ TEST(TensorGradients, EqualAutogradOnEveryMesh) {
           if (ranks * replicas * devices > 16) continue;
           const bool twice = meshes % 4 == 1 && ranks < 3;  // shards a rank
           const std::int64_t heads = ranks == 3 ? 12 : 8, keys = meshes % 3 == 0 ? 1 : heads / 4;
-          const Mesh mesh{twice ? 2 * ranks : ranks,    ranks, devices, replicas, slices,
-                          slices > 1 && meshes % 5 == 2};
+          const GradientMesh mesh{twice ? 2 * ranks : ranks,    ranks, devices, replicas, slices,
+                                  slices > 1 && meshes % 5 == 2};
           const Model model{heads, keys, meshes % 2 == 0};
           expect_autograd(model, mesh, options_of(model, mesh));
           ++meshes;
@@ -75,7 +75,7 @@ TEST(TensorGradients, EqualAutogradUnderSchedulesThatSplitTheBackward) {
   const Model model{8, 2, true, 4};
   for (const char* schedule : {"zb-h1", "zb-v", "breadth-first", "interleaved"}) {
     SCOPED_TRACE(schedule);
-    const Mesh mesh{4, 2, 2, 1, 1};
+    const GradientMesh mesh{4, 2, 2, 1, 1};
     expect_autograd(model, mesh, options_of(model, mesh, schedule));
   }
 }
@@ -88,7 +88,7 @@ bool is_of_keys(const std::string& name) {
 // Two key heads on four shards of two replicas.
 void expect_whole_copies(bool tied, int ranks, int devices, const std::string& shard) {
   const Model model{8, 2, tied};
-  const Mesh mesh{4, ranks, devices, 2, 4, devices == 3};
+  const GradientMesh mesh{4, ranks, devices, 2, 4, devices == 3};
   run::Options options = options_of(model, mesh);
   options.parallel.shard = shard;
   std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::vector<Copy>> copies;

@@ -89,18 +89,18 @@ TEST(Tensor, ShardsDifferByRoundingAlone) {
 
 using Change = std::function<void(run::Options&)>;
 
-struct Mesh {
+struct TensorMesh {
   int ranks, devices;
 };
 
 // Three steps of the changed options, on one rank of so many devices and on these meshes.
 void expect_bits_of_one(const std::string& what, int shards, const Change& change,
-                        const std::vector<Mesh>& meshes, int devices = 1) {
+                        const std::vector<TensorMesh>& meshes, int devices = 1) {
   SCOPED_TRACE(what);
   run::Options options = options_of({"slimpipe", 4, 1}, shards, "bf16");
   change(options);
   const Trained wanted = train_steps(planned(on_mesh(options, 1, devices)), 3);
-  for (const Mesh& mesh : meshes) {
+  for (const TensorMesh& mesh : meshes) {
     SCOPED_TRACE(std::to_string(mesh.ranks) + " ranks, " + std::to_string(mesh.devices) + " devices");
     expect_equal_runs(train_steps(planned(on_mesh(options, mesh.ranks, mesh.devices)), 3), wanted);
   }

@@ -13,7 +13,7 @@ namespace {
 
 using model::Category;
 
-struct Case {
+struct VocabularyCase {
   int devices, slices, chunks;
   const char* precision;
   const char* policy = "none";
@@ -22,13 +22,13 @@ struct Case {
   std::int64_t tile = 64;
 };
 
-std::ostream& operator<<(std::ostream& out, const Case& c) {
+std::ostream& operator<<(std::ostream& out, const VocabularyCase& c) {
   return out << c.devices << " devices, " << c.slices << " slices, " << c.chunks << " chunks, " << c.precision
              << ", " << c.policy << ", tied " << c.tied << ", offload " << c.offload << ", tile " << c.tile;
 }
 
 // Large enough that a scratch buffer of a library is a small share.
-run::Run plan_of(const Case& c) {
+run::Run plan_of(const VocabularyCase& c) {
   run::Options options = small_options("slimpipe", c.devices, c.slices, c.precision);
   options.model.shape = {.layers = 8, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = 2, .vocab = 2001};
   options.model.shape.tied_embeddings = c.tied;
@@ -74,18 +74,18 @@ void expect_predicted(const run::Run& run) {
 }
 
 TEST(VocabularyMemory, IsAsPredictedAndHoldsTwoTilesOfLogitsAtMost) {
-  for (const Case& c : {Case{1, 4, 1, "f32"},
-                        {2, 2, 1, "f32"},
-                        {2, 8, 1, "f32", "none", true},
-                        {2, 8, 1, "bf16"},
-                        {2, 4, 2, "bf16", "balanced"},
-                        {2, 8, 1, "f32", "full"},
-                        {2, 8, 1, "bf16", "full", true, 0.5},
-                        {3, 7, 1, "f32", "balanced+fc1"},
-                        {4, 8, 1, "f32", "none", false, 1.0},
-                        {4, 4, 2, "bf16", "full", true},
-                        {4, 4, 1, "f32", "none", false, 0, 512},
-                        {2, 4, 1, "f32", "none", false, 0, 100}}) {
+  for (const VocabularyCase& c : {VocabularyCase{1, 4, 1, "f32"},
+                                  {2, 2, 1, "f32"},
+                                  {2, 8, 1, "f32", "none", true},
+                                  {2, 8, 1, "bf16"},
+                                  {2, 4, 2, "bf16", "balanced"},
+                                  {2, 8, 1, "f32", "full"},
+                                  {2, 8, 1, "bf16", "full", true, 0.5},
+                                  {3, 7, 1, "f32", "balanced+fc1"},
+                                  {4, 8, 1, "f32", "none", false, 1.0},
+                                  {4, 4, 2, "bf16", "full", true},
+                                  {4, 4, 1, "f32", "none", false, 0, 512},
+                                  {2, 4, 1, "f32", "none", false, 0, 100}}) {
     std::ostringstream what;
     what << c;
     SCOPED_TRACE(what.str());

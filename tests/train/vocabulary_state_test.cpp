@@ -13,14 +13,15 @@
 namespace penstock::testing {
 namespace {
 
-struct Mesh {
+struct VocabularyMesh {
   int devices;
   bool sharded;
   double offload = 0;
 };
-constexpr Mesh kMeshes[] = {{1, false}, {1, true}, {2, true}, {3, true, 0.5}, {4, true}, {4, false, 1.0}};
+constexpr VocabularyMesh kMeshes[] = {{1, false},     {1, true}, {2, true},
+                                      {3, true, 0.5}, {4, true}, {4, false, 1.0}};
 
-run::Options options_of(const Mesh& mesh, const std::string& precision, bool tied) {
+run::Options options_of(const VocabularyMesh& mesh, const std::string& precision, bool tied) {
   run::Options options = small_options("slimpipe", mesh.devices, 4, precision);
   options.model.shape.tied_embeddings = tied;
   options.schedule.vocabulary_parallel = mesh.sharded;
@@ -28,7 +29,7 @@ run::Options options_of(const Mesh& mesh, const std::string& precision, bool tie
   return options;
 }
 
-run::Run plan_of(const Mesh& mesh, const std::string& precision, bool tied) {
+run::Run plan_of(const VocabularyMesh& mesh, const std::string& precision, bool tied) {
   return planned(options_of(mesh, precision, tied));
 }
 
@@ -52,7 +53,7 @@ TEST(VocabularyCheckpoint, IsReadAndWrittenByEveryMeshWithoutAChangedByte) {
       const Scratch first;
       run_steps(plan_of({3, true}, precision, tied), first.path(), 1, 2);
       verify(first.path(), 2);
-      for (const Mesh& mesh : kMeshes) {
+      for (const VocabularyMesh& mesh : kMeshes) {
         const Scratch copy;
         copy_checkpoint(plan_of(mesh, precision, tied), first.path(), copy.path());
         EXPECT_EQ(files_below(copy.path()), files_below(first.path()))
@@ -64,7 +65,7 @@ TEST(VocabularyCheckpoint, IsReadAndWrittenByEveryMeshWithoutAChangedByte) {
 
 TEST(VocabularyCheckpoint, GoesOnToTheBitsOfARunThatNeverStopped) {
   const FaultyFiles quick;
-  for (const Mesh& mesh : {Mesh{2, true}, {4, true, 0.6}, {1, true}}) {
+  for (const VocabularyMesh& mesh : {VocabularyMesh{2, true}, {4, true, 0.6}, {1, true}}) {
     for (const bool tied : {false, true}) {
       const Scratch whole, parted;
       const run::Run run = plan_of(mesh, "bf16", tied);
@@ -81,9 +82,9 @@ TEST(VocabularyCheckpoint, GoesOnUnderAnotherMeshToRounding) {
   for (const bool tied : {false, true}) {
     const Scratch whole;
     const auto wanted = run_steps(plan_of({1, false}, "f64", tied), whole.path(), 1, 5);
-    for (const auto& [before, after] : {std::pair{Mesh{4, true}, Mesh{2, false}},
-                                        {Mesh{2, false}, Mesh{3, true}},
-                                        {Mesh{2, true}, {4, true}}}) {
+    for (const auto& [before, after] : {std::pair{VocabularyMesh{4, true}, VocabularyMesh{2, false}},
+                                        {VocabularyMesh{2, false}, VocabularyMesh{3, true}},
+                                        {VocabularyMesh{2, true}, {4, true}}}) {
       const Scratch parted;
       run_steps(plan_of(before, "f64", tied), parted.path(), 1, 2);
       run_steps(plan_of(after, "f64", tied), parted.path(), 3, 4);
@@ -113,7 +114,7 @@ TEST(VocabularyWeights, BeginFromAFileAsWholeMatricesDo) {
     const files::ModelWeights weights(scratch / "step-000002");
     const std::string wanted = weights_after_loading(plan_of({1, false}, "bf16", tied), weights);
     EXPECT_GT(wanted.size(), 259u * 16 * 4);
-    for (const Mesh& mesh : kMeshes) {
+    for (const VocabularyMesh& mesh : kMeshes) {
       EXPECT_TRUE(weights_after_loading(plan_of(mesh, "bf16", tied), weights) == wanted)
           << mesh.devices << " devices, sharded " << mesh.sharded << ", tied " << tied;
     }

@@ -16,7 +16,7 @@
 namespace penstock::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr Seconds kShortestPause = 1, kLongestPause = 60;
 
@@ -32,8 +32,8 @@ constexpr NamedUse kUses[] = {{"productive_s", "productive", &TimeUse::productiv
                               {"starts_s", "starts", &TimeUse::starts},
                               {"other_s", "other", &TimeUse::other}};
 
-Json json_of(const TimeUse& use) {
-  Json object;
+OrderedJson json_of(const TimeUse& use) {
+  OrderedJson object;
   for (const NamedUse& part : kUses) object[part.key] = use.*part.seconds;
   return object;
 }
@@ -51,13 +51,13 @@ Seconds after_last_step(const Attempt& attempt) {
   return std::clamp(after, 0.0, attempt.seconds - start_of(attempt));
 }
 
-double number_in(const Json& object, const std::string& key) {
+double number_in(const OrderedJson& object, const std::string& key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
 }
 
-Json array_in(const Json& object, const char* key) {
-  if (!object.is_object() || !object.contains(key) || !object[key].is_array()) return Json::array();
+OrderedJson array_in(const OrderedJson& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_array()) return OrderedJson::array();
   return object[key];
 }
 
@@ -139,8 +139,8 @@ std::vector<Recovery> recoveries(const std::vector<Attempt>& attempts) {
 }
 
 std::string to_json(const std::vector<Attempt>& attempts, const std::string& earlier) {
-  const Json before = files::parse_or_discard<Json>(earlier);
-  Json rows = array_in(before, "attempts"), recovered = array_in(before, "recoveries");
+  const OrderedJson before = files::parse_or_discard<OrderedJson>(earlier);
+  OrderedJson rows = array_in(before, "attempts"), recovered = array_in(before, "recoveries");
   for (const Attempt& attempt : attempts) {
     rows.push_back({{"seconds", attempt.seconds},
                     {"pause_s", attempt.pause},
@@ -155,12 +155,12 @@ std::string to_json(const std::vector<Attempt>& attempts, const std::string& ear
                          {"restart_s", recovery.restart},
                          {"load_s", recovery.load},
                          {"first_step_s", recovery.first_step}});
-  Json time = json_of(time_use(attempts));
+  OrderedJson time = json_of(time_use(attempts));
   if (before.is_object() && before.contains("time")) {
     for (auto& [part, seconds] : time.items())
       seconds = seconds.get<double>() + number_in(before["time"], part);
   }
-  return Json{{"attempts", rows}, {"recoveries", recovered}, {"time", time}}.dump(1) + "\n";
+  return OrderedJson{{"attempts", rows}, {"recoveries", recovered}, {"time", time}}.dump(1) + "\n";
 }
 
 std::string print_time_use(const std::vector<Attempt>& attempts) {
@@ -178,8 +178,8 @@ std::string print_time_use(const std::vector<Attempt>& attempts) {
 }
 
 std::string with_time_use(const std::string& summary, const std::string& attempts) {
-  Json document = files::parse_or_discard<Json>(summary);
-  const Json told = files::parse_or_discard<Json>(attempts);
+  OrderedJson document = files::parse_or_discard<OrderedJson>(summary);
+  const OrderedJson told = files::parse_or_discard<OrderedJson>(attempts);
   if (!document.is_object() || !told.is_object() || !told.contains("time")) return summary;
   document["attempts"] = array_in(told, "attempts").size();
   document["time"] = told["time"];
@@ -189,7 +189,7 @@ std::string with_time_use(const std::string& summary, const std::string& attempt
 Recorded recorded_in(const std::string& metrics) {
   Recorded recorded;
   for (const std::string_view line : split(metrics, '\n')) {
-    const Json values = files::parse_or_discard<Json>(line);
+    const OrderedJson values = files::parse_or_discard<OrderedJson>(line);
     if (!values.is_object() || !values.contains("step") || !values["step"].is_number_integer()) continue;
     const DoneStep step{.step = values["step"],
                         .seconds = number_in(values, "step_s"),

@@ -6,20 +6,22 @@
 namespace penstock::model {
 namespace {
 
-constexpr Bytes kNarrow = 2, kWide = 4;  // bytes of a number
+constexpr Bytes kBf16 = 2, kF32 = 4;  // bytes of a number
 
 // The most queries and keys of one repeatable call, and its heads.
 constexpr Tokens kBlock = 8192;
 constexpr std::int64_t kHeads = 32;
 
-// Gradients of the queries in f32, or the products that are added in order; those of grouped keys and values for
-// each query head; and δ.
+// Gradients of the queries in f32, or the products that are added in order; those of grouped keys and values
+// for each query head; and δ.
 Bytes call_scratch(const KernelSetting& setting, const AttentionSize& size, Tokens queries, Tokens keys) {
   const std::int64_t at_once = std::max<std::int64_t>(kHeads / size.group(), 1) * size.group();
-  const std::int64_t heads = size.sequences * (setting.repeatable ? std::min(size.heads, at_once) : size.heads);
-  const Bytes sums = setting.repeatable ? kNarrow * heads * queries * keys : kWide * heads * queries * size.head_dim;
-  const Bytes spread = size.group() > 1 ? 2 * kNarrow * heads * keys * size.head_dim : 0;
-  return sums + spread + kWide * heads * queries;
+  const std::int64_t heads =
+      size.sequences * (setting.repeatable ? std::min(size.heads, at_once) : size.heads);
+  const Bytes sums =
+      setting.repeatable ? kBf16 * heads * queries * keys : kF32 * heads * queries * size.head_dim;
+  const Bytes spread = size.group() > 1 ? 2 * kBf16 * heads * keys * size.head_dim : 0;
+  return sums + spread + kF32 * heads * queries;
 }
 
 }  // namespace
@@ -31,8 +33,8 @@ CardBackward card_backward(const KernelSetting& setting, const AttentionSize& si
   const Tokens queries = std::min(size.tokens, kBlock), block = std::min(keys, kBlock);
   const std::int64_t rows = size.sequences * queries * size.heads;
   const std::int64_t kv_rows = size.sequences * block * size.kv_heads;
-  const Bytes gradients = kNarrow * size.head_dim * (rows + 2 * kv_rows);
-  return {.wide = true, .scratch = kWide * rows + gradients + call_scratch(setting, size, queries, block)};
+  const Bytes gradients = kBf16 * size.head_dim * (rows + 2 * kv_rows);
+  return {.wide = true, .scratch = kF32 * rows + gradients + call_scratch(setting, size, queries, block)};
 }
 
 }  // namespace penstock::model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention's backward in bf16 on a card, by cuDNN: its calls (nn/kernels/cuda/flash.h) and their room, which was
-// determined by observation on Hopper (9.19).
+// Attention's backward in bf16 on a card, by cuDNN: its calls (nn/kernels/cuda/flash.h) and their room, which
+// was determined by observation on Hopper (9.19).
 #pragma once
 
 #include "model/memory/kernels.h"

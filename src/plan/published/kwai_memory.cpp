@@ -11,8 +11,6 @@ namespace {
 
 using model::SavedTensor;
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
 std::int64_t tokens_of(const KwaiCase& c) { return c.seq_len / c.mesh.tensor / c.mesh.context; }
 double layers_on_device(const KwaiCase& c) { return as_double(c.shape.layers) / c.mesh.pipeline; }
 

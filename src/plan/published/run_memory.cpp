@@ -7,8 +7,6 @@
 namespace penstock::plan {
 namespace {
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
 // held_parameters and records count SwiGLU's MLPs: GELU's have a matrix and a tensor of f numbers less.
 double gelu(const Workload& workload) { return workload.model.family == Family::Gpt ? 1 : 0; }
 

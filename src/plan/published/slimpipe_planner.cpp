@@ -8,8 +8,6 @@ using model::Policy;
 
 constexpr Bytes kElement = 2;
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
 // One slice-chunk, in tokens times layers.
 double unit(const PlannerCase& c) {
   const double layers = as_double(c.shape.layers) / c.mesh.pipeline / c.chunks;

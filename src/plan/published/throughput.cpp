@@ -15,8 +15,6 @@
 namespace penstock::plan {
 namespace {
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
 // What the model cannot express.
 struct Unknown {
   std::string reason;

@@ -13,7 +13,7 @@
 namespace penstock::plan {
 namespace {
 
-bool faster(const Change& a, const Change& b) { return a.candidate.step() < b.candidate.step(); }
+bool quicker_change(const Change& a, const Change& b) { return a.candidate.step() < b.candidate.step(); }
 
 // Each replica has all states: Megatron-LM without its distributed optimizer.
 bool has_whole_states(const Layout& layout) { return !layout.shared.on && layout.shared.group == 1; }
@@ -146,7 +146,7 @@ std::vector<Change> helpful(const Question& question, const Candidate& today, co
       changes.push_back({*candidate, text, steps});
     }
   }
-  std::ranges::stable_sort(changes, faster);
+  std::ranges::stable_sort(changes, quicker_change);
   return changes;
 }
 

@@ -42,7 +42,7 @@ std::string left_out_text(const MeshIndex& index) { return "+" + with_commas(ind
 
 constexpr std::size_t kMostWidth = 112;  // characters of a line, about
 
-MeshGridLimits limits_of(const Mesh& mesh) {
+MeshGridLimits printed_limits(const Mesh& mesh) {
   const std::size_t digits = std::to_string(mesh.world() - 1).size();
   return {.columns = static_cast<int>((kMostWidth - 20) / (digits + 3))};
 }
@@ -51,7 +51,7 @@ MeshGridLimits limits_of(const Mesh& mesh) {
 class TextTable {
  public:
   explicit TextTable(const MeshPicture& picture)
-      : picture_(picture), grid_(mesh_grid(picture.mesh, limits_of(picture.mesh))) {
+      : picture_(picture), grid_(mesh_grid(picture.mesh, printed_limits(picture.mesh))) {
     for (const MeshIndex& row : grid_.rows) left_ = std::max(left_, row_name(row).size());
     std::size_t x = left_ + 3;
     for (std::size_t i = 0; i < grid_.columns.size(); ++i) {

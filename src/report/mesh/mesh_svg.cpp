@@ -15,12 +15,12 @@ namespace {
 
 using mesh::Axis;
 
-constexpr double kMargin = 14;
-constexpr double kCharacter = 6.4;   // of a character at 11 pixels, at most
-constexpr double kLeastWidth = 900;  // of a row of small copies
-constexpr double kFrameGap = 18;     // between rows of different nodes, more than between others
+constexpr double kMeshMargin = 14;
+constexpr double kMeshCharacter = 6.4;  // of a character at 11 pixels, at most
+constexpr double kLeastRow = 900;       // of a row of small copies
+constexpr double kFrameGap = 18;        // between rows of different nodes, more than between others
 
-double text_width(const std::string& text) { return static_cast<double>(text.size()) * kCharacter; }
+double text_width(const std::string& text) { return static_cast<double>(text.size()) * kMeshCharacter; }
 
 struct CellSizes {
   double width, height;   // of a cell
@@ -57,19 +57,19 @@ struct Cells {
 double cell_width(const mesh::Mesh& mesh) {
   return std::max(28.0, text_width(std::to_string(mesh.world())) + 8);
 }
-MeshGridLimits limits_of(const mesh::Mesh& mesh) {
-  return {.columns = static_cast<int>(kLeastWidth / (cell_width(mesh) + 4))};
+MeshGridLimits drawn_limits(const mesh::Mesh& mesh) {
+  return {.columns = static_cast<int>(kLeastRow / (cell_width(mesh) + 4))};
 }
 
 class MeshWriter {
  public:
   explicit MeshWriter(const MeshPicture& picture)
       : picture_(picture),
-        grid_(mesh_grid(picture.mesh, limits_of(picture.mesh))),
+        grid_(mesh_grid(picture.mesh, drawn_limits(picture.mesh))),
         cells_(grid_, {cell_width(picture.mesh), 24, 4, 10, 8}) {
     for (const MeshIndex& row : grid_.rows) left_ = std::max(left_, text_width(row_name(row)));
-    left_ += 2 * kMargin;
-    top_ = 3 * kMargin + 24 + 18 * static_cast<double>(grid_.levels.size()) + (has_nodes() ? 14 : 0);
+    left_ += 2 * kMeshMargin;
+    top_ = 3 * kMeshMargin + 24 + 18 * static_cast<double>(grid_.levels.size()) + (has_nodes() ? 14 : 0);
     if (!has_nodes()) return;
     cells_.tops.clear();
     cells_.bottom = 0;
@@ -78,13 +78,13 @@ class MeshWriter {
   }
 
   std::string write() {
-    text("title", kMargin, kMargin + 12, mesh_title(picture_));
-    text("quiet", kMargin, kMargin + 30, mesh_formula(picture_.mesh));
+    text("title", kMeshMargin, kMeshMargin + 12, mesh_title(picture_));
+    text("quiet", kMeshMargin, kMeshMargin + 30, mesh_formula(picture_.mesh));
     for (std::size_t level = 0; level < grid_.levels.size(); ++level) write_header(level);
     for (std::size_t row = 0; row < grid_.rows.size(); ++row) write_row(row);
     if (has_nodes()) write_nodes();
     const double bottom = write_groups(top_ + cells_.bottom + 24);
-    return head(bottom + kMargin) + svg_ + "</svg>\n";
+    return head(bottom + kMeshMargin) + svg_ + "</svg>\n";
   }
 
  private:
@@ -94,7 +94,7 @@ class MeshWriter {
   }
 
   std::string head(double height) const {
-    const std::string size[] = {pixels(width_ + kMargin), pixels(height)};
+    const std::string size[] = {pixels(width_ + kMeshMargin), pixels(height)};
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + size[0] + "\" height=\"" + size[1] +
            "\" viewBox=\"0 0 " + size[0] + ' ' + size[1] +
            "\" font-family=\"Helvetica, Arial, sans-serif\">\n"
@@ -174,7 +174,7 @@ class MeshWriter {
   void write_row(std::size_t row) {
     const double y = top_ + cells_.tops[row], middle = y + cells_.size.height / 2 + 4;
     const bool left_out = grid_.rows[row].left_out > 0;
-    text("right", left_ - kMargin, middle, row_name(grid_.rows[row]));
+    text("right", left_ - kMeshMargin, middle, row_name(grid_.rows[row]));
     for (std::size_t i = 0; i < grid_.columns.size(); ++i) {
       const double x = left_ + cells_.lefts[i];
       if (left_out || grid_.columns[i].left_out()) {
@@ -235,11 +235,11 @@ class MeshWriter {
   // Copies of the table, as many in a line as fit; returns where they end.
   double write_groups(double y) {
     const Cells small(grid_, {9, 9, 2, 4, 2});
-    const double most_width = std::max(width_, kLeastWidth);
-    text("", kMargin, y + 4, "The first group of each kind:");
+    const double most_width = std::max(width_, kLeastRow);
+    text("", kMeshMargin, y + 4, "The first group of each kind:");
     y += 20;
     std::vector<std::string> alone;
-    double x = kMargin;
+    double x = kMeshMargin;
     const double height = small.bottom + 64;
     std::size_t colour = 0;
     for (const GroupFacts& facts : group_facts(picture_.mesh, picture_.ranks_per_node)) {
@@ -247,16 +247,16 @@ class MeshWriter {
         alone.emplace_back(name_of(facts.kind));
         continue;
       }
-      const double width = std::max(small.right, 32 * kCharacter) + 24;
-      if (x > kMargin && x + width > most_width) x = kMargin, y += height;
+      const double width = std::max(small.right, 32 * kMeshCharacter) + 24;
+      if (x > kMeshMargin && x + width > most_width) x = kMeshMargin, y += height;
       write_group(facts, kSeriesColours[colour++ % kSeriesColours.size()], small, x, y);
       x += width;
     }
-    y += x > kMargin ? height : 0;
+    y += x > kMeshMargin ? height : 0;
     if (alone.empty()) return y;
     std::string names = "groups of one rank:";
     for (const std::string& name : alone) names += (&name == alone.data() ? " " : ", ") + name;
-    text("quiet", kMargin, y + 4, names);
+    text("quiet", kMeshMargin, y + 4, names);
     return y + 8;
   }
 

@@ -16,7 +16,7 @@ namespace {
 // [device] the cells of its collectives with the same members, in order.
 using Rows = std::vector<std::vector<Cell>>;
 
-std::map<Members, Rows> collect(const OpTable& table) {
+std::map<Members, Rows> collectives_of(const OpTable& table) {
   std::map<Members, Rows> rows;
   for (int device = 0; device < table.program().device_count(); ++device) {
     Cell cell = table.units().row_begin(device);
@@ -33,7 +33,7 @@ std::map<Members, Rows> collect(const OpTable& table) {
   return rows;
 }
 
-bool agree(const Op& a, const Op& b) {
+bool same_collective(const Op& a, const Op& b) {
   return a.kind == b.kind && a.group == b.group && a.bytes == b.bytes &&
          (a.kind != OpKind::VocabularyLoss || a.key == b.key);
 }
@@ -45,7 +45,7 @@ void compare(const OpTable& table, const Rows& rows, int first, int device, Find
   const auto &theirs = rows[first], &mine = rows[device];
   const std::size_t both = std::min(theirs.size(), mine.size());
   std::size_t k = 0;
-  while (k < both && agree(table.op(theirs[k]), table.op(mine[k]))) ++k;
+  while (k < both && same_collective(table.op(theirs[k]), table.op(mine[k]))) ++k;
   if (findings.full() || k == std::max(theirs.size(), mine.size())) return;
   if (k < both) {
     const Op &other = table.op(theirs[k]), &own = table.op(mine[k]);
@@ -164,7 +164,7 @@ bool reduces_replicas(const Op& op) {
 Meetings match_collectives(const OpTable& table, Findings& findings) {
   Meetings meetings{.cells = {}, .of = std::vector<Cell>(table.units().cells(), kNoCell)};
   const std::size_t before = findings.count();
-  for (const auto& [members, rows] : collect(table)) {
+  for (const auto& [members, rows] : collectives_of(table)) {
     const int first = std::max(members.low, 0);
     for (int device = first + 1; device < std::ssize(rows); ++device) {
       if (members.contain(device)) compare(table, rows, first, device, findings);

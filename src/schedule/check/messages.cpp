@@ -16,7 +16,7 @@ struct Queue {
 };
 using Queues = std::map<std::tuple<int, int, Channel>, Queue>;
 
-Queues collect(const OpTable& table) {
+Queues messages_of(const OpTable& table) {
   Queues queues;
   for (int device = 0; device < table.program().device_count(); ++device) {
     Cell cell = table.units().row_begin(device);
@@ -34,7 +34,7 @@ Queues collect(const OpTable& table) {
 }
 
 // The receive is of what the send sends.
-bool agree(const Op& send, const Op& receive) {
+bool meets(const Op& send, const Op& receive) {
   if (send.bytes != receive.bytes) return false;
   if (is_embedding_transfer(send.kind)) {
     const bool forward = send.kind == OpKind::SendEmbedding;
@@ -68,10 +68,10 @@ void tell_leftover(const OpTable& table, Cell cell, Findings& findings) {
 
 Partners match_messages(const OpTable& table, Findings& findings) {
   Partners partners(table.units().cells(), kNoCell);
-  for (const auto& [key, queue] : collect(table)) {
+  for (const auto& [key, queue] : messages_of(table)) {
     const std::size_t pairs = std::min(queue.sends.size(), queue.receives.size());
     std::size_t k = 0;
-    for (; k < pairs && agree(table.op(queue.sends[k]), table.op(queue.receives[k])); ++k) {
+    for (; k < pairs && meets(table.op(queue.sends[k]), table.op(queue.receives[k])); ++k) {
       partners[queue.sends[k]] = queue.receives[k];
       partners[queue.receives[k]] = queue.sends[k];
     }

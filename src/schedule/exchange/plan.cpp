@@ -13,7 +13,7 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr int kMostSlices = 1 << 15;  // of a micro-batch, and one more: a greater limit is none
+constexpr int kGreatestLimit = 1 << 15;  // of a micro-batch, and one more: a greater limit is none
 
 // What one device runs in a slot, and how many halves of earlier slices its attention reads.
 struct Load {
@@ -222,7 +222,7 @@ ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, Ex
                            int limit, const WorkOf& work) {
   ExchangePlan plan;
   if (exchange == ExchangeMode::Off || limit <= 0) return plan;
-  limit = std::min(limit, kMostSlices);
+  limit = std::min(limit, kGreatestLimit);
   const bool pairs = exchange == ExchangeMode::Paired;
   for (const Slot& slot : full_slots(compute_only, grid)) {
     if (work) {

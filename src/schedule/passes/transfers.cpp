@@ -47,10 +47,6 @@ Op receive_of(const Op& send, int from) {
   return receive;
 }
 
-Bytes bytes_of(const TransferBytes& bytes, const Op& op) {
-  return bytes ? bytes(op.key.micro_batch, op.key.slice) : 0;
-}
-
 // [device][op] the slots of actions, where inputs may come early: several chunks a device, in step.
 using Slots = std::vector<std::vector<int>>;
 

@@ -11,6 +11,9 @@ namespace penstock::schedule {
 
 // Bytes of a slice's hidden states; its gradient is as large. Empty: 0 bytes.
 using TransferBytes = std::function<Bytes(int micro_batch, int slice)>;
+inline Bytes bytes_of(const TransferBytes& bytes, const Op& op) {
+  return bytes ? bytes(op.key.micro_batch, op.key.slice) : 0;
+}
 
 // Law: every F whose next stage lives elsewhere is followed by its SEND_F, every B or I whose stage before
 // lives elsewhere by its SEND_B, and each is received once, before its consumer; per (source, channel) the

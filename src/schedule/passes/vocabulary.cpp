@@ -24,10 +24,6 @@ struct Insertion {
 
 Phase phase_of(OpKind kind) { return kind == OpKind::Forward ? Phase::Forward : Phase::Backward; }
 
-Bytes bytes_of(const TransferBytes& bytes, const Op& op) {
-  return bytes ? bytes(op.key.micro_batch, op.key.slice) : 0;
-}
-
 Op of_kind(OpKind kind, const Op& key, int peer, Bytes bytes) {
   Op op = key;
   op.kind = kind;

@@ -3,9 +3,9 @@
 
 namespace penstock::schedule {
 
-std::vector<Step> repeat(const Block& block, int micro_batches) {
+std::vector<BlockStep> repeat(const Block& block, int micro_batches) {
   constexpr int kPeriod = 6;
-  std::vector<Step> steps;
+  std::vector<BlockStep> steps;
   steps.reserve(kPasses * micro_batches);
   Block next = block;  // time of each pass's next micro-batch
   const auto micro_batch = [&](int pass) { return (next[pass] - block[pass]) / kPeriod; };

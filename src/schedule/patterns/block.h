@@ -16,12 +16,12 @@ inline constexpr int kPasses = 4;
 // of its own, it fills what is left.
 using Block = std::array<int, kPasses>;
 
-struct Step {
+struct BlockStep {
   Pass pass;
   std::int32_t micro_batch;
 };
 
 // The passes of all micro-batches in the order of their times.
-std::vector<Step> repeat(const Block& block, int micro_batches);
+std::vector<BlockStep> repeat(const Block& block, int micro_batches);
 
 }  // namespace penstock::schedule

@@ -10,8 +10,8 @@ namespace penstock::schedule {
 
 namespace {
 
-struct Device {
-  std::vector<Step> steps;  // those before `next` have run
+struct SqueezedDevice {
+  std::vector<BlockStep> steps;  // those before `next` have run
   std::size_t next = 0;
   std::vector<Action> weights;  // owed from `paid` on
   std::size_t paid = 0;
@@ -68,7 +68,7 @@ class Squeeze {
   bool has_run(int rank, Pass pass, int micro_batch) const { return done_[rank][pass] > micro_batch; }
 
   // A pass needs the same pass on the device before it; where a V turns or begins, the pass before it.
-  bool ready(int rank, Step step) const {
+  bool ready(int rank, BlockStep step) const {
     const bool first = rank == 0, last = rank == device_count() - 1;
     const int j = step.micro_batch;
     switch (step.pass) {
@@ -85,7 +85,7 @@ class Squeeze {
   }
 
   // A forward needs room for itself and, once the W that are owed have run, for the forwards it overtakes.
-  bool has_room(const Device& device, std::size_t at) const {
+  bool has_room(const SqueezedDevice& device, std::size_t at) const {
     int in_flight = device.in_flight + 1;
     int owed = static_cast<int>(device.weights.size() - device.paid);
     bool room = in_flight <= limit_;
@@ -99,10 +99,10 @@ class Squeeze {
 
   // How far behind the next step the one to run is, or kNothing.
   int choose(int rank) const {
-    const Device& device = devices_[rank];
+    const SqueezedDevice& device = devices_[rank];
     const std::size_t end = std::min(device.next + look_ahead_, device.steps.size());
     for (std::size_t at = device.next; at < end; ++at) {
-      const Step step = device.steps[at];
+      const BlockStep step = device.steps[at];
       const bool overtakes_its_like = at > device.next && device.steps[at - 1].pass == step.pass;
       if (overtakes_its_like || !ready(rank, step)) continue;
       if (!is_forward(step.pass) || has_room(device, at)) return static_cast<int>(at - device.next);
@@ -110,7 +110,7 @@ class Squeeze {
     return kNothing;
   }
 
-  void run_weight(Device& device) {
+  void run_weight(SqueezedDevice& device) {
     if (!device.owes_weights()) return;
     device.row.push_back(device.weights[device.paid++]);
     --device.in_flight;
@@ -118,7 +118,7 @@ class Squeeze {
   }
 
   void run_step(int rank, int choice) {
-    Device& device = devices_[rank];
+    SqueezedDevice& device = devices_[rank];
     const auto next = device.steps.begin() + device.next++;
     std::rotate(next, next + choice, next + choice + 1);
     const bool down = next->pass == DownForward || next->pass == DownBackward;
@@ -136,7 +136,7 @@ class Squeeze {
 
   int limit_;
   std::size_t look_ahead_;
-  std::vector<Device> devices_;
+  std::vector<SqueezedDevice> devices_;
   std::vector<std::array<int, kPasses>> done_;  // [device][pass]: micro-batches that have run
   std::vector<int> choices_;
   std::size_t left_ = 0;

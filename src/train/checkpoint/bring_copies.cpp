@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kChannel = static_cast<int>(schedule::Channel::Control);
-constexpr std::size_t kLongestMessage = std::size_t{64} << 20;
+constexpr int kBringChannel = static_cast<int>(schedule::Channel::Control);
+constexpr std::size_t kBroughtPart = std::size_t{64} << 20;
 
 // Name and bytes of each copy that is whole, a line each.
 std::string copies_listed(const std::string& directory) {
@@ -39,8 +39,8 @@ void receive_file(const std::string& path, std::size_t size, int from, comm::Wor
   files::AtomicFile file(path);
   std::vector<std::byte> message;
   for (std::size_t first = 0; first < size; first += message.size()) {
-    message.resize(std::min(kLongestMessage, size - first));
-    world->receive(message, from, kChannel).wait();
+    message.resize(std::min(kBroughtPart, size - first));
+    world->receive(message, from, kBringChannel).wait();
     file.write(message);
   }
   file.commit();
@@ -49,8 +49,8 @@ void receive_file(const std::string& path, std::size_t size, int from, comm::Wor
 void send_file(const std::string& path, int to, comm::World world) {
   const files::MappedFile file(path);
   const std::span<const std::byte> bytes = file.bytes();
-  for (std::size_t first = 0; first < bytes.size(); first += kLongestMessage)
-    world->send(bytes.subspan(first, std::min(kLongestMessage, bytes.size() - first)), to, kChannel).wait();
+  for (std::size_t first = 0; first < bytes.size(); first += kBroughtPart)
+    world->send(bytes.subspan(first, std::min(kBroughtPart, bytes.size() - first)), to, kBringChannel).wait();
 }
 
 }  // namespace

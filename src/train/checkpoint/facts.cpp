@@ -12,7 +12,7 @@
 namespace penstock::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kForm = "penstock checkpoint 2";
 constexpr const char* kEarlierForm = "penstock checkpoint 1";  // with XXH3 of every tensor
@@ -57,20 +57,20 @@ class Reader {
   [[noreturn]] void fail(const std::string& what) const { throw InputError(origin_ + ": " + what); }
 
   // Value of the member with this key.
-  const Json& member(const Json& object, const char* key) const {
+  const OrderedJson& member(const OrderedJson& object, const char* key) const {
     const auto found = object.find(key);
     if (found == object.end()) fail("\"" + std::string(key) + "\" is missing");
     return *found;
   }
 
-  const Json& object(const Json& parent, const char* key) const {
-    const Json& value = member(parent, key);
+  const OrderedJson& object(const OrderedJson& parent, const char* key) const {
+    const OrderedJson& value = member(parent, key);
     if (!value.is_object()) fail("\"" + std::string(key) + "\" is no object");
     return value;
   }
 
-  std::int64_t count(const Json& parent, const char* key) const {
-    const Json& value = member(parent, key);
+  std::int64_t count(const OrderedJson& parent, const char* key) const {
+    const OrderedJson& value = member(parent, key);
     if (!value.is_number_unsigned() || value > std::uint64_t{1} << 62) {
       fail("\"" + std::string(key) + "\" is " + printable(value.dump()) +
            "; it must be an integer that is not negative");
@@ -78,19 +78,19 @@ class Reader {
     return value.get<std::int64_t>();
   }
 
-  std::optional<double> number(const Json& parent, const char* key) const {
-    const Json& value = member(parent, key);
+  std::optional<double> number(const OrderedJson& parent, const char* key) const {
+    const OrderedJson& value = member(parent, key);
     if (value.is_null()) return std::nullopt;
     if (!value.is_number()) fail("\"" + std::string(key) + "\" is no number");
     return value.get<double>();
   }
 
-  std::string word(const Json& value, const std::string& key) const {
+  std::string word(const OrderedJson& value, const std::string& key) const {
     if (!value.is_string()) fail("\"" + printable(key) + "\" is no text");
     return value.get<std::string>();
   }
 
-  std::uint64_t sum(const Json& value, const std::string& key) const {
+  std::uint64_t sum(const OrderedJson& value, const std::string& key) const {
     const auto sum = files::parse_checksum(word(value, key));
     if (!sum) fail("\"" + printable(key) + "\" is no checksum of 16 hexadecimal digits");
     return *sum;
@@ -101,7 +101,7 @@ class Reader {
 };
 
 // The document, if its checksum is right.
-Json unsealed(std::string_view text, const Reader& read) {
+OrderedJson unsealed(std::string_view text, const Reader& read) {
   const std::size_t length = seal_line(0).size();
   if (text.size() < length) read.fail("is no whole checkpoint file: it has no checksum at its end");
   const std::string_view body = text.substr(0, text.size() - length);
@@ -110,12 +110,12 @@ Json unsealed(std::string_view text, const Reader& read) {
     read.fail("is damaged: its checksum is " + files::checksum_text(files::checksum(body)) +
               ", another one was recorded");
   }
-  Json document = files::parse_or_discard<Json>(text);
+  OrderedJson document = files::parse_or_discard<OrderedJson>(text);
   if (!document.is_object()) read.fail("is no JSON object");
   return document;
 }
 
-void require_form(const Json& document, const Reader& read) {
+void require_form(const OrderedJson& document, const Reader& read) {
   const std::string form = read.word(read.member(document, "form"), "form");
   if (form == kEarlierForm) {
     read.fail("is of an earlier version (\"" + form + "\"), whose tensors have checksums of another kind; " +
@@ -131,7 +131,7 @@ void require_form(const Json& document, const Reader& read) {
   }
 }
 
-FileSums read_sums(const std::string& name, const Json& entry, const Reader& read) {
+FileSums read_sums(const std::string& name, const OrderedJson& entry, const Reader& read) {
   FileSums sums{.file = name};
   if (!entry.is_object()) read.fail("\"" + printable(name) + "\" is no object");
   sums.head = read.sum(read.member(entry, "header"), "header");
@@ -144,29 +144,29 @@ FileSums read_sums(const std::string& name, const Json& entry, const Reader& rea
 }  // namespace
 
 std::string to_json(const CheckpointFacts& facts) {
-  Json document{{"form", kForm}, {"tensor_checksums", files::kWordSum}};
+  OrderedJson document{{"form", kForm}, {"tensor_checksums", files::kWordSum}};
   for (const auto& [key, value] : kIntegers) document[key] = facts.*value;
   for (const auto& [key, value] : kNumbers) {
     const bool finite = facts.*value && std::isfinite(*(facts.*value));
-    document[key] = finite ? Json(*(facts.*value)) : Json(nullptr);
+    document[key] = finite ? OrderedJson(*(facts.*value)) : OrderedJson(nullptr);
   }
   if (facts.tokens) document[kTokens] = *facts.tokens;
   if (!facts.metrics.empty()) document[kMetrics] = facts.metrics;
-  document["settings"] = Json::object();
+  document["settings"] = OrderedJson::object();
   for (const auto& [name, value] : facts.settings) document["settings"][name] = value;
   document["index"] = files::checksum_text(facts.index);
-  document["files"] = Json::object();
+  document["files"] = OrderedJson::object();
   for (const FileSums& sums : facts.files) {
-    Json& entry = document["files"][sums.file];
-    entry = {{"header", files::checksum_text(sums.head)}, {"tensors", Json::object()}};
+    OrderedJson& entry = document["files"][sums.file];
+    entry = {{"header", files::checksum_text(sums.head)}, {"tensors", OrderedJson::object()}};
     for (const auto& [tensor, sum] : sums.tensors) entry["tensors"][tensor] = files::checksum_text(sum);
   }
-  return sealed(document.dump(2, ' ', false, Json::error_handler_t::replace));
+  return sealed(document.dump(2, ' ', false, OrderedJson::error_handler_t::replace));
 }
 
 CheckpointFacts parse_checkpoint_facts(std::string_view text, std::string_view origin) {
   const Reader read(origin);
-  const Json document = unsealed(text, read);
+  const OrderedJson document = unsealed(text, read);
   require_form(document, read);
   CheckpointFacts facts;
   for (const auto& [key, value] : kIntegers) facts.*value = read.count(document, key);

@@ -10,8 +10,8 @@
 namespace penstock::train {
 namespace {
 
-constexpr std::size_t kLongestMessage = std::size_t{8} << 20;
-constexpr int kChannel = static_cast<int>(schedule::Channel::Control);
+constexpr std::size_t kGatheredPart = std::size_t{8} << 20;
+constexpr int kGatherChannel = static_cast<int>(schedule::Channel::Control);
 
 // Of the file.
 struct Place {
@@ -30,34 +30,34 @@ std::vector<Place> places_of(const FileShare& share) {
 // visit(first byte, bytes) of each message that a piece of the file takes.
 template <class Visit>
 void for_messages(std::size_t size, Visit&& visit) {
-  for (std::size_t first = 0; first < size; first += kLongestMessage)
-    visit(first, std::min(kLongestMessage, size - first));
+  for (std::size_t first = 0; first < size; first += kGatheredPart)
+    visit(first, std::min(kGatheredPart, size - first));
 }
 
 void send_share(const FileShare& share, comm::World world) {
   const std::vector<Place> places = places_of(share);
   const auto count = static_cast<std::int64_t>(places.size());
-  world->send(comm::bytes_of(count), 0, kChannel).wait();
+  world->send(comm::bytes_of(count), 0, kGatherChannel).wait();
   if (places.empty()) return;
-  world->send(std::as_bytes(std::span(places)), 0, kChannel).wait();
+  world->send(std::as_bytes(std::span(places)), 0, kGatherChannel).wait();
   for_pieces(share, [&](std::uint64_t, std::span<const std::byte> bytes) {
     for_messages(bytes.size(), [&](std::size_t first, std::size_t size) {
-      world->send(bytes.subspan(first, size), 0, kChannel).wait();
+      world->send(bytes.subspan(first, size), 0, kGatherChannel).wait();
     });
   });
 }
 
 void receive_share(files::PartedFile& file, int from, std::vector<std::byte>& buffer, comm::World world) {
   std::int64_t count = 0;
-  world->receive(comm::writable_bytes_of(count), from, kChannel).wait();
+  world->receive(comm::writable_bytes_of(count), from, kGatherChannel).wait();
   if (count == 0) return;
   std::vector<Place> places(static_cast<std::size_t>(count));
-  world->receive(std::as_writable_bytes(std::span(places)), from, kChannel).wait();
+  world->receive(std::as_writable_bytes(std::span(places)), from, kGatherChannel).wait();
   for (const Place& place : places) {
     for_messages(place.bytes, [&](std::size_t first, std::size_t size) {
       buffer.resize(std::max(buffer.size(), size));
       const std::span<std::byte> message = std::span(buffer).first(size);
-      world->receive(message, from, kChannel).wait();
+      world->receive(message, from, kGatherChannel).wait();
       file.write(place.begin + first, message);
     });
   }

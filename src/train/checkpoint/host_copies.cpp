@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kChannel = schedule::kChannels;  // the first that no schedule uses
-constexpr std::size_t kLongestMessage = std::size_t{64} << 20;
+constexpr int kCopyChannel = schedule::kChannels;  // the first that no schedule uses
+constexpr std::size_t kCopiedPart = std::size_t{64} << 20;
 constexpr std::size_t kSlots = 2;
 constexpr Bytes kRoomToGrow = 8192;  // of a text whose numbers get longer, and which gets a step's line
 
@@ -33,8 +33,8 @@ std::string new_start() {
 
 template <class Visit>
 void for_messages(std::span<std::byte> contents, Visit&& visit) {
-  for (std::size_t first = 0; first < contents.size(); first += kLongestMessage)
-    visit(contents.subspan(first, std::min(kLongestMessage, contents.size() - first)));
+  for (std::size_t first = 0; first < contents.size(); first += kCopiedPart)
+    visit(contents.subspan(first, std::min(kCopiedPart, contents.size() - first)));
 }
 
 // The rank on the next host that keeps each rank's copy; none where there is one host.
@@ -141,12 +141,12 @@ void HostCopies::begin(std::int64_t step, const std::function<CheckpointFacts()>
 void HostCopies::post(CopySlot& own) {
   for (Kept& kept : kept_) {
     for_messages(kept.slots[rounds_ % kSlots].contents(), [&](std::span<std::byte> message) {
-      requests_.push_back(world_->receive(message, kept.owner, kChannel));
+      requests_.push_back(world_->receive(message, kept.owner, kCopyChannel));
     });
   }
   if (!neighbour_) return;
   for_messages(own.contents(), [&](std::span<std::byte> message) {
-    requests_.push_back(world_->send(message, *neighbour_, kChannel));
+    requests_.push_back(world_->send(message, *neighbour_, kCopyChannel));
   });
 }
 

@@ -16,9 +16,9 @@ using Json = nlohmann::json;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
 
-class Reader {
+class CopyReader {
  public:
-  explicit Reader(std::string_view origin) : origin_(origin) {}
+  explicit CopyReader(std::string_view origin) : origin_(origin) {}
 
   [[noreturn]] void fail(const std::string& what) const { throw InputError(origin_ + ": " + what); }
 
@@ -49,14 +49,14 @@ class Reader {
   std::string origin_;
 };
 
-files::ElementType type_of(const std::string& name, const Reader& reader) {
+files::ElementType type_of(const std::string& name, const CopyReader& reader) {
   for (const files::ElementType type : {files::ElementType::F32, files::ElementType::F64}) {
     if (name_of(type) == name) return type;
   }
   reader.fail("\"" + printable(name) + "\" is no type of a weight");
 }
 
-std::vector<RangeRun> runs_in(const Json& json, std::int64_t elements, const Reader& reader) {
+std::vector<RangeRun> runs_in(const Json& json, std::int64_t elements, const CopyReader& reader) {
   std::vector<RangeRun> runs;
   std::int64_t end = 0;  // of the ranges so far
   for (const Json& numbers : reader.list(json)) {
@@ -74,7 +74,7 @@ std::vector<RangeRun> runs_in(const Json& json, std::int64_t elements, const Rea
   return runs;
 }
 
-CopiedTensor tensor_in(const Json& json, const Reader& reader) {
+CopiedTensor tensor_in(const Json& json, const CopyReader& reader) {
   CopiedTensor tensor;
   tensor.name = reader.text(reader.member(json, "name"));
   tensor.type = type_of(reader.text(reader.member(json, "type")), reader);
@@ -126,7 +126,7 @@ std::string to_json(const StateCopy& facts) {
 }
 
 StateCopy parse_state_copy(std::string_view text, std::string_view origin) {
-  const Reader reader(origin);
+  const CopyReader reader(origin);
   const Json json = files::parse_or_discard(text);
   if (!json.is_object()) reader.fail("is no copy of a run's state");
   StateCopy facts;

@@ -16,14 +16,16 @@
 namespace penstock::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kLongestFile = std::size_t{1} << 32;
 
-Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+OrderedJson optional(const std::optional<double>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
 
 std::int64_t step_of(std::string_view line, const std::string& path) {
-  const Json parsed = files::parse_or_discard<Json>(line);
+  const OrderedJson parsed = files::parse_or_discard<OrderedJson>(line);
   const bool good = parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer();
   if (!good) throw InputError(path + ": \"" + printable(line) + "\" is no step's metrics");
   return parsed["step"].get<std::int64_t>();
@@ -47,20 +49,20 @@ std::string lines_until(const std::string& path, std::int64_t last_step, const s
   return kept;
 }
 
-Json to_object(const BytesByCategory& bytes) {
-  Json object = Json::object();
+OrderedJson to_object(const BytesByCategory& bytes) {
+  OrderedJson object = OrderedJson::object();
   for (const auto& [category, count] : bytes) object[category] = count;
   return object;
 }
 
 // "tensor_bytes" and "tensor_waited_s", where there is such an axis.
-void add_traffic(Json& object, const char* axis, const std::optional<AxisTraffic>& traffic) {
+void add_traffic(OrderedJson& object, const char* axis, const std::optional<AxisTraffic>& traffic) {
   if (!traffic) return;
   object[std::string(axis) + "_bytes"] = traffic->sent;
   object[std::string(axis) + "_waited_s"] = traffic->waited;
 }
 
-void add_work(Json& object, const DocumentWork& work) {
+void add_work(OrderedJson& object, const DocumentWork& work) {
   object["padding_tokens"] = work.padding;
   object["attended"] = work.attended;
   if (work.slots) object["work_of_slots"] = *work.slots;
@@ -72,17 +74,17 @@ void add_work(Json& object, const DocumentWork& work) {
 }  // namespace
 
 std::string to_json(const StepMetrics& metrics) {
-  Json line{{"step", metrics.step},
-            {"loss", metrics.loss},
-            {"grad_norm", metrics.grad_norm},
-            {"lr", metrics.lr},
-            {"tokens", metrics.tokens},
-            {"step_s", metrics.step_s},
-            {"time", metrics.time},
-            {"tokens_per_second", metrics.tokens_per_second},
-            {"mfu", metrics.mfu},
-            {"bubble_fraction", metrics.bubble_fraction},
-            {"peak_bytes", metrics.peak_bytes}};
+  OrderedJson line{{"step", metrics.step},
+                   {"loss", metrics.loss},
+                   {"grad_norm", metrics.grad_norm},
+                   {"lr", metrics.lr},
+                   {"tokens", metrics.tokens},
+                   {"step_s", metrics.step_s},
+                   {"time", metrics.time},
+                   {"tokens_per_second", metrics.tokens_per_second},
+                   {"mfu", metrics.mfu},
+                   {"bubble_fraction", metrics.bubble_fraction},
+                   {"peak_bytes", metrics.peak_bytes}};
   if (metrics.checkpoint_s > 0) line["checkpoint_s"] = metrics.checkpoint_s;
   if (metrics.start)
     line["start"] = {{"resumed_from", metrics.start->resumed_from}, {"load_s", metrics.start->load_s}};
@@ -168,12 +170,12 @@ BytesByCategory predicted_bytes(const model::DeviceMemory& memory) {
 }
 
 std::string to_json(const Summary& summary) {
-  Json devices = Json::array();
+  OrderedJson devices = OrderedJson::array();
   for (const DeviceSummary& device : summary.devices) {
     devices.push_back({{"predicted_bytes", to_object(device.predicted_bytes)},
                        {"measured_bytes", to_object(device.measured_bytes)}});
   }
-  Json processes = Json::array();
+  OrderedJson processes = OrderedJson::array();
   for (const ResidentSummary& process : summary.processes) {
     processes.push_back({{"first_device", process.first_device},
                          {"predicted_libraries_bytes", process.predicted_libraries},
@@ -185,27 +187,27 @@ std::string to_json(const Summary& summary) {
                          {"predicted_resident_bytes", process.predicted()},
                          {"measured_resident_bytes", process.measured}});
   }
-  Json document{{"steps", summary.steps},
-                {"resumed_from_step", summary.resumed_from_step},
-                {"tokens", summary.tokens},
-                {"wall_s", summary.wall_s},
-                {"checkpoint_s", summary.checkpoint_s},
-                {"tokens_per_second", summary.tokens_per_second},
-                {"mfu", summary.mfu},
-                {"loss", summary.loss},
-                {"evaluation_loss", optional(summary.evaluation_loss)},
-                {"bigram_loss", optional(summary.bigram_loss)},
-                {"copy_hidden", optional(summary.copy_hidden)},
-                {"collective_hidden", optional(summary.collective_hidden)},
-                {"skipped_steps", summary.skipped_steps},
-                {"machine", summary.machine},
-                {"devices", devices},
-                {"processes", processes}};
+  OrderedJson document{{"steps", summary.steps},
+                       {"resumed_from_step", summary.resumed_from_step},
+                       {"tokens", summary.tokens},
+                       {"wall_s", summary.wall_s},
+                       {"checkpoint_s", summary.checkpoint_s},
+                       {"tokens_per_second", summary.tokens_per_second},
+                       {"mfu", summary.mfu},
+                       {"loss", summary.loss},
+                       {"evaluation_loss", optional(summary.evaluation_loss)},
+                       {"bigram_loss", optional(summary.bigram_loss)},
+                       {"copy_hidden", optional(summary.copy_hidden)},
+                       {"collective_hidden", optional(summary.collective_hidden)},
+                       {"skipped_steps", summary.skipped_steps},
+                       {"machine", summary.machine},
+                       {"devices", devices},
+                       {"processes", processes}};
   if (!summary.rank_times.empty()) document["rank_times"] = summary.rank_times;
   add_traffic(document, "tensor", summary.tensor);
   add_traffic(document, "context", summary.context);
   add_traffic(document, "expert", summary.expert);
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace penstock::train

@@ -10,16 +10,16 @@
 namespace penstock::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-bool are_lengths(const Json& list) {
-  return list.is_array() && !list.empty() && std::ranges::all_of(list, [](const Json& length) {
+bool are_lengths(const OrderedJson& list) {
+  return list.is_array() && !list.empty() && std::ranges::all_of(list, [](const OrderedJson& length) {
            return length.is_number_unsigned() && length > 0u && length < std::uint64_t{1} << 40;
          });
 }
 
 // Sequences of one micro-batch, all equally long.
-bool are_documents(const Json& sequences, std::int64_t count) {
+bool are_documents(const OrderedJson& sequences, std::int64_t count) {
   if (!sequences.is_array() || std::ssize(sequences) != count) return false;
   if (!std::ranges::all_of(sequences, are_lengths)) return false;
   const model::Documents documents = sequences.get<model::Documents>();
@@ -32,24 +32,26 @@ bool are_documents(const Json& sequences, std::int64_t count) {
 
 std::string to_json(const StepDocuments& documents) {
   const run::StepContent& content = documents.content;
-  return Json{{"step", documents.step},
-              {"fewest", content.fewest},
-              {"most", content.most},
-              {"micro_batches", content.documents}}
+  return OrderedJson{{"step", documents.step},
+                     {"fewest", content.fewest},
+                     {"most", content.most},
+                     {"micro_batches", content.documents}}
              .dump() +
          "\n";
 }
 
 StepDocuments parse_step_documents(std::string_view json, const run::Run& run, std::string_view origin) {
-  const Json file = files::parse_or_discard<Json>(json);
+  const OrderedJson file = files::parse_or_discard<OrderedJson>(json);
   const auto micro_batches = static_cast<std::size_t>(run.schedule.micro_batches());
-  const auto member = [&](const char* key) { return file.is_object() ? file.value(key, Json()) : Json(); };
-  const Json step = member("step"), fewest = member("fewest"), most = member("most"),
-             documents = member("micro_batches");
+  const auto member = [&](const char* key) {
+    return file.is_object() ? file.value(key, OrderedJson()) : OrderedJson();
+  };
+  const OrderedJson step = member("step"), fewest = member("fewest"), most = member("most"),
+                    documents = member("micro_batches");
   const bool good = step.is_number_unsigned() && are_lengths(fewest) && are_lengths(most) &&
                     fewest.size() == micro_batches && most.size() == micro_batches && documents.is_array() &&
                     documents.size() == micro_batches &&
-                    std::ranges::all_of(documents, [&](const Json& sequences) {
+                    std::ranges::all_of(documents, [&](const OrderedJson& sequences) {
                       return are_documents(sequences, run.sequences());
                     });
   if (!good)
