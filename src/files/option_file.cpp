@@ -26,7 +26,7 @@
 namespace penstock::files {
 namespace {
 
-constexpr std::size_t kLongestFile = 16 << 20;
+constexpr std::size_t kLongestOptions = 16 << 20;
 
 std::string place(std::string_view origin, const toml::node& node) {
   return std::string(origin) + ":" + std::to_string(node.source().begin.line);
@@ -168,7 +168,7 @@ std::vector<GivenValue> read_toml_values(std::string_view text, std::string_view
 }
 
 Words read_toml_file(const std::string& path, const OptionTable& table) {
-  return read_toml(read_text(path, kLongestFile), path, table);
+  return read_toml(read_text(path, kLongestOptions), path, table);
 }
 
 void apply_overrides(std::span<const std::string> arguments, const OptionTable& table) {

@@ -18,16 +18,16 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format's numbers are little-endian");
 
 constexpr std::uint64_t kLongestHeader = 100'000'000;
-constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
+constexpr std::size_t kHeaderLengthBytes = sizeof(std::uint64_t);
 
 std::uint64_t header_length(std::span<const std::byte> bytes, const std::string& origin) {
   const auto fail = [&](const std::string& what) -> std::uint64_t { throw InputError(origin + ": " + what); };
-  if (bytes.size() < kLengthBytes) {
+  if (bytes.size() < kHeaderLengthBytes) {
     return fail("has " + std::to_string(bytes.size()) + " bytes; a safetensors file has at least 8");
   }
   std::uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), kLengthBytes);
-  const std::uint64_t rest = bytes.size() - kLengthBytes;
+  std::memcpy(&length, bytes.data(), kHeaderLengthBytes);
+  const std::uint64_t rest = bytes.size() - kHeaderLengthBytes;
   if (length > kLongestHeader) {
     return fail("says its header has " + std::to_string(length) + " bytes; at most 100000000 are possible");
   }
@@ -51,8 +51,8 @@ std::vector<std::size_t> order_of(std::span<const StoredTensor> tensors) {
 Safetensors::Safetensors(const std::string& path) : file_(path) {
   const std::string origin = printable(path, 500);
   const auto length = static_cast<std::size_t>(header_length(file_.bytes(), origin));
-  head_bytes_ = kLengthBytes + length;
-  SafetensorsHeader header = parse_safetensors_header(file_.text().substr(kLengthBytes, length),
+  head_bytes_ = kHeaderLengthBytes + length;
+  SafetensorsHeader header = parse_safetensors_header(file_.text().substr(kHeaderLengthBytes, length),
                                                       file_.bytes().subspan(head_bytes_), origin);
   tensors_ = std::move(header.tensors);
   metadata_ = std::move(header.metadata);
@@ -69,8 +69,9 @@ SafetensorsLayout lay_out_safetensors(std::span<const StoredTensor> tensors, con
   for (const std::size_t i : order) ordered.push_back(tensors[i]);
   const std::string header = print_safetensors_header(ordered, metadata);
   const std::uint64_t length = header.size();
-  SafetensorsLayout layout{.head = std::string(kLengthBytes, '\0'), .begins{}, .size = kLengthBytes + length};
-  std::memcpy(layout.head.data(), &length, kLengthBytes);
+  SafetensorsLayout layout{
+      .head = std::string(kHeaderLengthBytes, '\0'), .begins{}, .size = kHeaderLengthBytes + length};
+  std::memcpy(layout.head.data(), &length, kHeaderLengthBytes);
   layout.head += header;
   layout.begins.resize(tensors.size());
   for (const std::size_t i : order) {

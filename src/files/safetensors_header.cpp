@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62;
-constexpr int kDeepest = 4;  // nesting: header, tensor, list, number
+constexpr int kDeepestHeader = 4;  // nesting: header, tensor, list, number
 constexpr std::string_view kMetadata = "__metadata__";
 
 struct TypeName {
@@ -138,7 +138,7 @@ std::optional<std::uint64_t> bytes_of_shape(const std::vector<std::int64_t>& sha
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::span<const std::byte> data,
                                            std::string_view origin) {
-  const json document = parse_strictly(text, origin, "the header", kDeepest);
+  const json document = parse_strictly(text, origin, "the header", kDeepestHeader);
   if (!document.is_object()) throw InputError(std::string(origin) + ": the header is no JSON object");
   SafetensorsHeader header;
   for (const auto& [name, value] : document.items()) {

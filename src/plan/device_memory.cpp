@@ -10,8 +10,6 @@
 namespace penstock::plan {
 namespace {
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
 // More than any device has is as good as 1e17, of which ten add up in 64 bits.
 Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(std::min(bytes, 1e17))); }
 

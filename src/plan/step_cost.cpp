@@ -11,8 +11,6 @@
 namespace penstock::plan {
 namespace {
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
 struct Case {
   const Workload& workload;
   const Layout& layout;

@@ -19,7 +19,7 @@ using schedule::Event;
 using schedule::Op;
 using schedule::OpKind;
 
-constexpr int kLeastWidth = 30;
+constexpr int kLeastColumns = 30;
 constexpr const Op* kIdle = nullptr;
 
 // What a lane of a device did longest in each of `columns` equal parts of the step.
@@ -132,7 +132,7 @@ std::string terminal_timeline(const schedule::Program& program, const schedule::
   const bool narrow = style.width < 60, collectives = has_collectives(program);
   const int least = collectives && !narrow ? 12 : 0;                     // "collective |"
   const int gutter = std::max(least, narrow ? digits + 2 : digits + 9);  // "12 |", "device 12 |"
-  const int columns = std::max(style.width, kLeastWidth) - gutter - 8;
+  const int columns = std::max(style.width, kLeastColumns) - gutter - 8;
   const Seconds makespan = timeline.makespan();
   std::string text;
   const auto add_line = [&](int d, schedule::Lane lane, const std::string& name) {

@@ -15,12 +15,12 @@ constexpr int kMostLayers = 8;
 constexpr int kMostChunks = 4;  // of a layer's attention
 
 // Where the attention lies among the stretches of products of one layer.
-struct Products {
+struct LayerProducts {
   int before = 0;
   int after = 0;
 };
 
-Products products_of(OpKind kind) {
+LayerProducts products_of(OpKind kind) {
   switch (kind) {
     case OpKind::Forward:
       return {1, 3};
@@ -61,7 +61,7 @@ std::vector<Segment> segments_of(const Costs& costs, int device, std::uint32_t i
   if (!is_action(op.kind)) return {{What::Work, seconds}};
   const AttentionShare share = costs.attention(device, index, op);
   const int layers = simulated_layers(share);
-  const Products products = products_of(op.kind);
+  const LayerProducts products = products_of(op.kind);
   const Seconds piece = (seconds - share.seconds) / layers / (products.before + products.after);
   const Seconds at_home = attention_seconds(costs, device, index, op, 1 - away);
   const int chunks = static_cast<int>(std::lround((1 - away) * op.key.slice)) + 1;

@@ -6,13 +6,13 @@ namespace penstock::plan {
 namespace {
 
 using Names = std::vector<std::string>;
-using Parameters = std::vector<FitParameter>;
+using FitParameters = std::vector<FitParameter>;
 
 const Names kH800{"h800"}, kA800{"a800"}, kA100{"a100", "a100-vtrain"}, kVtrain{"a100-vtrain"},
     kAmpere{"a100", "a100-vtrain", "a800"};
 
 // Of the machines of atc24_throughput, calculon_cases and vtrain_multi_node.
-Parameters earlier_machines() {
+FitParameters earlier_machines() {
   return {
       {kH800, "efficiency", "matrix", 0.65, 0.10, 0.40, 0.85},
       {kH800, "efficiency", "matrix_traffic", 0.40, 0.25, 0.0, 1.0},
@@ -44,7 +44,7 @@ FitParameter centre(const char* section, const char* key, const char* name, doub
 
 // Of the machines of the tables of throughput. A chip's constants are one for all clusters of it, the
 // network's are each cluster's.
-void append_machines(Parameters& all) {
+void append_machines(FitParameters& all) {
   const Names hopper{"dgx-h100", "dgx-h200", "h100-800g", "h100-hbm2e", "h200-kempner", "h800-xtuner"};
   const Names ampere{"a100-hdr",       "a100-roce", "a100-40gb", "jean-zay",
                      "a100-internevo", "selene",    "a100-400g"};
@@ -101,7 +101,7 @@ constexpr EngineConstant kCompiled{"elementwise", "compiled", 0.5, 0.5, 0.2, 0.1
 const char* class_name(bool fused) { return fused ? "fused engines" : "plain engines"; }
 
 // Of these files; of none: the centre of its class.
-void append_engine(Parameters& all, const Names& files, bool fused,
+void append_engine(FitParameters& all, const Names& files, bool fused,
                    std::initializer_list<EngineConstant> constants) {
   for (const EngineConstant& constant : constants) {
     all.push_back({files,
@@ -118,7 +118,7 @@ void append_engine(Parameters& all, const Names& files, bool fused,
 }
 
 // Two classes: programs whose kernels are fused and whose traffic runs behind them, and others.
-void append_engines(Parameters& all) {
+void append_engines(FitParameters& all) {
   for (const bool fused : {false, true})
     append_engine(all, {}, fused,
                   {kTensor, kGradients, kElementwise, kLayer, kStep, kWaits, kExpertLayer, kExpertTraffic});
@@ -138,8 +138,8 @@ void append_engines(Parameters& all) {
 }  // namespace
 
 const std::vector<FitParameter>& fit_parameters() {
-  static const Parameters parameters = [] {
-    Parameters all = earlier_machines();
+  static const FitParameters parameters = [] {
+    FitParameters all = earlier_machines();
     append_machines(all);
     append_engines(all);
     return all;

@@ -15,10 +15,6 @@ namespace {
 constexpr double kCardBytes = 80e9;  // "80 GB"
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
-int small(const Table& table, std::size_t row, const char* column) {
-  return static_cast<int>(std::min<std::int64_t>(table.integer(row, column), 1 << 20));
-}
-
 model::Policy planner_policy(const Table& table, std::size_t row) {
   const std::string& name = table.text(row, "recompute");
   if (name == "no") return model::Policy::None;
@@ -34,9 +30,9 @@ PlannerCase planner_case(const Table& table, std::size_t row) {
   result.mesh = mesh_of(table, row);
   result.seq_len = table.integer(row, "seq_len");
   result.micro_batches =
-      std::max(1, small(table, row, "global_batch") / result.mesh.data / small(table, row, "micro_batch"));
-  result.slices = small(table, row, "slices");
-  result.chunks = small(table, row, "chunks_per_device");
+      std::max(1, table.small(row, "global_batch") / result.mesh.data / table.small(row, "micro_batch"));
+  result.slices = table.small(row, "slices");
+  result.chunks = table.small(row, "chunks_per_device");
   result.slimpipe = table.text(row, "scheme") == "slimpipe";
   result.policy = planner_policy(table, row);
   result.offload = table.number_if_any(row, "offload_ratio").value_or(0.0);

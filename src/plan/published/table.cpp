@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/published/table.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -76,6 +78,10 @@ std::int64_t Table::integer(std::size_t row, std::string_view column, std::int64
     throw InputError(place(row, column) + "must be an integer of at least " + std::to_string(least));
   }
   return *value;
+}
+
+int Table::small(std::size_t row, std::string_view column) const {
+  return static_cast<int>(std::min<std::int64_t>(integer(row, column), 1 << 20));
 }
 
 double Table::number(std::size_t row, std::string_view column, double least) const {

@@ -26,6 +26,7 @@ class Table {
   // column, a cell that is not a number, a number below `least`. An empty cell and "OOM" are not numbers.
   const std::string& text(std::size_t row, std::string_view column) const;
   std::int64_t integer(std::size_t row, std::string_view column, std::int64_t least = 1) const;
+  int small(std::size_t row, std::string_view column) const;  // an integer; one above 2^20 is as good as that
   double number(std::size_t row, std::string_view column, double least = 0) const;
   std::optional<double> number_if_any(std::size_t row, std::string_view column) const;
 

@@ -21,9 +21,9 @@ struct Unknown {
 };
 
 // A row of the table.
-class Reader {
+class RunReader {
  public:
-  Reader(const Table& table, std::size_t row, const KnownMachines& known)
+  RunReader(const Table& table, std::size_t row, const KnownMachines& known)
       : table_(table), row_(row), known_(known) {}
 
   ThroughputRun read() const;
@@ -59,7 +59,7 @@ class Reader {
   const KnownMachines& known_;
 };
 
-Model Reader::model() const {
+Model RunReader::model() const {
   Model model;
   model::Shape& shape = model.shape;
   shape.layers = integer("layers");
@@ -80,7 +80,7 @@ Model Reader::model() const {
   return model;
 }
 
-mesh::Mesh Reader::mesh(std::int64_t experts) const {
+mesh::Mesh RunReader::mesh(std::int64_t experts) const {
   const auto ranks = [&](const char* column) {
     return is_given(column) ? static_cast<int>(integer(column)) : 1;
   };
@@ -93,7 +93,7 @@ mesh::Mesh Reader::mesh(std::int64_t experts) const {
 
 // By the column "engine", or by the part of the source that an engine's file names; of several, by the one
 // that ends last.
-std::string Reader::engine_name() const {
+std::string RunReader::engine_name() const {
   Words names;
   if (const std::string given = text_if_any("engine"); !given.empty()) {
     if (known_.engines.contains(given)) return given;
@@ -119,7 +119,7 @@ std::string Reader::engine_name() const {
   refuse("source", "no engine's file names it, and the table has no column \"engine\"");
 }
 
-std::string Reader::hardware() const {
+std::string RunReader::hardware() const {
   const std::string& given = text("hardware");
   if (known_.hardware.contains(given)) return given;
   constexpr std::size_t kFirst = 1 << 16;  // a name that begins so is nearer than one that holds it somewhere
@@ -146,7 +146,7 @@ std::string Reader::hardware() const {
 }
 
 // Where the row does not say, as the engine does.
-bool Reader::sequence_parallel(const mesh::Mesh& mesh, const sim::Engine& engine) const {
+bool RunReader::sequence_parallel(const mesh::Mesh& mesh, const sim::Engine& engine) const {
   const std::string given = lower(text_if_any("sequence_parallel"));
   if (mesh.tensor == 1) return false;
   if (given.empty()) return engine.sequence_parallel;
@@ -156,14 +156,14 @@ bool Reader::sequence_parallel(const mesh::Mesh& mesh, const sim::Engine& engine
 }
 
 // Some trainers take batches that do not divide: then as many micro-batches as they need, of equal size.
-int Reader::micro_batch(const mesh::Mesh& mesh) const {
+int RunReader::micro_batch(const mesh::Mesh& mesh) const {
   const std::int64_t asked = integer("micro_batch"), batch = integer("global_batch");
   if (batch < mesh.data) refuse("global_batch", "expected at least dp");
   const std::int64_t a_replica = batch / mesh.data, count = (a_replica + asked - 1) / asked;
   return static_cast<int>(std::min(asked, a_replica / count));
 }
 
-Layout Reader::layout(const Model& model, const sim::Hardware& hardware) const {
+Layout RunReader::layout(const Model& model, const sim::Hardware& hardware) const {
   Layout layout;
   layout.mesh = mesh(model.shape.experts);
   layout.chunks = is_given("vp") ? static_cast<int>(integer("vp")) : 1;
@@ -185,7 +185,7 @@ Layout Reader::layout(const Model& model, const sim::Hardware& hardware) const {
   return layout;
 }
 
-ThroughputRun Reader::read() const {
+ThroughputRun RunReader::read() const {
   ThroughputRun run;
   run.row = row_;
   run.model = text("model");
@@ -255,7 +255,7 @@ ThroughputTable read_throughput(const Table& table, const KnownMachines& known) 
     }
     ThroughputRun run;
     try {
-      run = Reader(table, row, known).read();
+      run = RunReader(table, row, known).read();
     } catch (const Unknown& unknown) {
       read.refused.push_back({row, model, unknown.reason});
       continue;

@@ -30,10 +30,6 @@ std::string kwai_engine(const Table& table, std::size_t row) {
   refuse(table, row, "system", "ours, baseline or original-megatron");
 }
 
-int small(const Table& table, std::size_t row, const char* column) {
-  return static_cast<int>(std::min<std::int64_t>(table.integer(row, column), 1 << 20));
-}
-
 // The global batch must give every replica at least one micro-batch.
 void check_batch(const Table& table, std::size_t row, const TimedCase& timed) {
   if (micro_batches(timed.workload, timed.layout) < 1)
@@ -87,7 +83,7 @@ TimedCase kwai_timed_case(const Table& table, std::size_t row) {
   timed.workload = {find_model(table.text(row, "model")), memory.seq_len, table.integer(row, "global_batch")};
   timed.layout.mesh = memory.mesh;
   timed.layout.schedule = memory.chunks > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
-  timed.layout.micro_batch = small(table, row, "micro_batch");
+  timed.layout.micro_batch = table.small(row, "micro_batch");
   timed.layout.chunks = memory.chunks;
   timed.layout.keep = model::keep_of(memory.policy);
   timed.layout.offload = memory.offload;
@@ -102,9 +98,9 @@ TimedCase calculon_case(const Table& table, std::size_t row) {
   timed.workload = {find_model(table.text(row, "model")), table.integer(row, "seq_len"),
                     table.integer(row, "global_batch")};
   timed.layout.mesh = mesh_of(table, row);
-  timed.layout.chunks = small(table, row, "chunks_per_device");
+  timed.layout.chunks = table.small(row, "chunks_per_device");
   timed.layout.schedule = timed.layout.chunks > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
-  timed.layout.micro_batch = small(table, row, "micro_batch");
+  timed.layout.micro_batch = table.small(row, "micro_batch");
   timed.layout.recompute_scores = is_first(table, row, "recompute", "selective", "full");
   timed.layout.keep =
       model::keep_of(timed.layout.recompute_scores ? model::Policy::None : model::Policy::Full);
@@ -122,7 +118,7 @@ TimedCase vtrain_case(const Table& table, std::size_t row) {
       table.integer(row, "seq_len"), table.integer(row, "global_batch")};
   timed.layout.mesh = mesh_of(table, row);
   timed.layout.schedule = ScheduleKind::OneFOneB;
-  timed.layout.micro_batch = small(table, row, "micro_batch");
+  timed.layout.micro_batch = table.small(row, "micro_batch");
   timed.layout.keep = model::keep_of(model::Policy::Full);
   timed.hardware = "a100-vtrain";
   timed.engine = "megatron-deepspeed";

@@ -10,11 +10,11 @@
 namespace penstock::plan {
 namespace {
 
-struct Sizes {
+struct TitanSizes {
   std::int64_t layers, hidden, ffn, heads, kv_heads, vocab;
 };
 
-model::Shape shape_of(const Sizes& sizes) {
+model::Shape shape_of(const TitanSizes& sizes) {
   return {.layers = sizes.layers,
           .hidden = sizes.hidden,
           .ffn = sizes.ffn,
@@ -23,12 +23,12 @@ model::Shape shape_of(const Sizes& sizes) {
           .vocab = sizes.vocab};
 }
 
-TitanModel llama3(std::string_view flavor, std::string_view both, const Sizes& sizes) {
+TitanModel llama3(std::string_view flavor, std::string_view both, const TitanSizes& sizes) {
   return {"llama3", flavor, both, shape_of(sizes)};
 }
 
 // Heads of 128 with norms; some have one matrix for input and output.
-TitanModel qwen3(std::string_view flavor, std::string_view both, const Sizes& sizes, bool tied = false) {
+TitanModel qwen3(std::string_view flavor, std::string_view both, const TitanSizes& sizes, bool tied = false) {
   TitanModel model{"qwen3", flavor, both, shape_of(sizes), /*has_pipeline=*/false};
   model.shape.head_size = 128;
   model.shape.head_norms = true;
@@ -37,7 +37,7 @@ TitanModel qwen3(std::string_view flavor, std::string_view both, const Sizes& si
 }
 
 // Experts in every layer; their width in place of an MLP's.
-TitanModel qwen3_moe(std::string_view flavor, std::string_view both, const Sizes& sizes,
+TitanModel qwen3_moe(std::string_view flavor, std::string_view both, const TitanSizes& sizes,
                      std::int64_t experts) {
   TitanModel model = qwen3(flavor, both, sizes);
   model.shape.experts = experts;
@@ -46,7 +46,7 @@ TitanModel qwen3_moe(std::string_view flavor, std::string_view both, const Sizes
 }
 
 // Experts in every layer, and one that each token visits.
-TitanModel llama4_moe(std::string_view flavor, std::string_view both, const Sizes& sizes,
+TitanModel llama4_moe(std::string_view flavor, std::string_view both, const TitanSizes& sizes,
                       std::int64_t experts) {
   TitanModel model{"llama4", flavor, both, shape_of(sizes)};
   model.shape.experts = experts;
@@ -57,7 +57,7 @@ TitanModel llama4_moe(std::string_view flavor, std::string_view both, const Size
 
 constexpr std::int64_t kLlama3 = 128256, kLlama4 = 202048, kQwen3 = 151936, kDebug = 2048;  // vocabularies
 
-const TitanModel kModels[] = {
+const TitanModel kTitanModels[] = {
     llama3("debugmodel", "llama3 debugmodel", {6, 256, 768, 16, 16, kDebug}),
     llama3("8B", "llama3 8B", {32, 4096, 14336, 32, 8, kLlama3}),
     llama3("70B", "llama3 70B", {80, 8192, 28672, 64, 8, kLlama3}),
@@ -97,13 +97,13 @@ constexpr Refused kRefused[] = {
 
 std::string_view nearest_model(const std::string& name) {
   std::vector<std::string_view> names;
-  for (const TitanModel& model : kModels) names.push_back(model.name);
+  for (const TitanModel& model : kTitanModels) names.push_back(model.name);
   return nearest(name, names);
 }
 
 std::string flavors_of(std::string_view name) {
   std::vector<std::string> flavors;
-  for (const TitanModel& model : kModels) {
+  for (const TitanModel& model : kTitanModels) {
     if (model.name == name) flavors.emplace_back(model.flavor);
   }
   return join(flavors, ", ");
@@ -113,7 +113,7 @@ std::string flavors_of(std::string_view name) {
 
 const TitanModel& find_titan_model(const std::string& name, const std::string& flavor,
                                    const std::string& origin) {
-  for (const TitanModel& model : kModels) {
+  for (const TitanModel& model : kTitanModels) {
     if (model.name == name && model.flavor == flavor) return model;
   }
   const std::string asked =
@@ -128,12 +128,12 @@ const TitanModel& find_titan_model(const std::string& name, const std::string& f
 }
 
 const TitanModel* titan_model_of(const model::Shape& shape) {
-  const auto* found = std::ranges::find_if(kModels, [&](const TitanModel& model) {
+  const auto* found = std::ranges::find_if(kTitanModels, [&](const TitanModel& model) {
     const model::Shape& known = model.shape;
     return known.layers == shape.layers && known.hidden == shape.hidden && known.ffn == shape.ffn &&
            known.kv_heads == shape.kv_heads && known.experts == shape.experts;
   });
-  return found == std::end(kModels) ? nullptr : found;
+  return found == std::end(kTitanModels) ? nullptr : found;
 }
 
 }  // namespace penstock::plan

@@ -20,7 +20,7 @@ constexpr double kMeshCharacter = 6.4;  // of a character at 11 pixels, at most
 constexpr double kLeastRow = 900;       // of a row of small copies
 constexpr double kFrameGap = 18;        // between rows of different nodes, more than between others
 
-double text_width(const std::string& text) { return static_cast<double>(text.size()) * kMeshCharacter; }
+double label_width(const std::string& text) { return static_cast<double>(text.size()) * kMeshCharacter; }
 
 struct CellSizes {
   double width, height;   // of a cell
@@ -55,7 +55,7 @@ struct Cells {
 
 // As wide as the greatest rank; of these as many as fit.
 double cell_width(const mesh::Mesh& mesh) {
-  return std::max(28.0, text_width(std::to_string(mesh.world())) + 8);
+  return std::max(28.0, label_width(std::to_string(mesh.world())) + 8);
 }
 MeshGridLimits drawn_limits(const mesh::Mesh& mesh) {
   return {.columns = static_cast<int>(kLeastRow / (cell_width(mesh) + 4))};
@@ -67,7 +67,7 @@ class MeshWriter {
       : picture_(picture),
         grid_(mesh_grid(picture.mesh, drawn_limits(picture.mesh))),
         cells_(grid_, {cell_width(picture.mesh), 24, 4, 10, 8}) {
-    for (const MeshIndex& row : grid_.rows) left_ = std::max(left_, text_width(row_name(row)));
+    for (const MeshIndex& row : grid_.rows) left_ = std::max(left_, label_width(row_name(row)));
     left_ += 2 * kMeshMargin;
     top_ = 3 * kMeshMargin + 24 + 18 * static_cast<double>(grid_.levels.size()) + (has_nodes() ? 14 : 0);
     if (!has_nodes()) return;
@@ -115,7 +115,7 @@ class MeshWriter {
     svg_ += "<text x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" class=\"" + std::string(style) + "\">" +
             escape(content) + "</text>\n";
     if (style != "middle" && style != "right")
-      width_ = std::max(width_, x + text_width(content) * (style == "title" ? 1.2 : 1));
+      width_ = std::max(width_, x + label_width(content) * (style == "title" ? 1.2 : 1));
   }
 
   // `fill` is a class, or a colour with an opacity.
@@ -148,7 +148,7 @@ class MeshWriter {
     const std::string name(name_of(grid_.levels[level]));
     if (index.left_out > 0) return "+" + with_commas(index.left_out);
     const std::string spelt = name + ' ' + std::to_string(index.index);
-    return text_width(spelt) <= width + 4 ? spelt : name.substr(0, 1) + std::to_string(index.index);
+    return label_width(spelt) <= width + 4 ? spelt : name.substr(0, 1) + std::to_string(index.index);
   }
 
   // Replicas have colours, context ranks shades of them.
@@ -229,7 +229,7 @@ class MeshWriter {
     const double width = left_ + cells_.lefts[last] + cells_.size.width + 4 - x;
     rectangle("class=\"line\"", x, y, width, cells_.tops[end] - cells_.tops[row] + cells_.size.height + 8, 5);
     const std::string name = "node " + std::to_string(node);
-    text("quiet", x + 2, y - 3, text_width(name) <= width ? name : "n" + std::to_string(node));
+    text("quiet", x + 2, y - 3, label_width(name) <= width ? name : "n" + std::to_string(node));
   }
 
   // Copies of the table, as many in a line as fit; returns where they end.

@@ -11,7 +11,7 @@
 namespace penstock::run {
 namespace {
 
-struct Candidate {
+struct ContextChoice {
   std::string mode;
   Seconds seconds = 0;
 };
@@ -26,10 +26,10 @@ bool does_not_fit(const Run& run, const std::string& mode) {
   return mode == "gather" && !fits(with_mode(run, mode));
 }
 
-std::string note_of(const Run& run, const std::vector<Candidate>& candidates,
+std::string note_of(const Run& run, const std::vector<ContextChoice>& candidates,
                     const std::string& passed_over) {
   std::vector<std::string> words;
-  for (const Candidate& candidate : candidates) {
+  for (const ContextChoice& candidate : candidates) {
     words.push_back(candidate.mode + " " + print_seconds(candidate.seconds) + " and " +
                     print_bytes(context_bytes(run, candidate.mode)));
   }
@@ -42,7 +42,7 @@ std::string note_of(const Run& run, const std::vector<Candidate>& candidates,
 void choose_context(Run& run) {
   if (run.mesh.context == 1) return;
   const Run simulated = shortened(run);
-  std::vector<Candidate> candidates;
+  std::vector<ContextChoice> candidates;
   std::string passed_over;
   for (const std::string& mode : context_modes(run.options)) {
     if (does_not_fit(run, mode)) {
@@ -51,9 +51,9 @@ void choose_context(Run& run) {
       candidates.push_back({mode, simulated_seconds(with_mode(simulated, mode))});
     }
   }
-  const Seconds fastest = std::ranges::min(candidates, {}, &Candidate::seconds).seconds;
+  const Seconds fastest = std::ranges::min(candidates, {}, &ContextChoice::seconds).seconds;
   const auto chosen = std::ranges::find_if(
-      candidates, [&](const Candidate& candidate) { return kWorthwhile * candidate.seconds <= fastest; });
+      candidates, [&](const ContextChoice& candidate) { return kWorthwhile * candidate.seconds <= fastest; });
   run.context_note = chosen->mode + ": " +
                      (chosen->seconds == fastest ? "the fastest: " : "within 1 % of the fastest: ") +
                      note_of(run, candidates, passed_over);

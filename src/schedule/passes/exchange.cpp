@@ -9,7 +9,7 @@
 namespace penstock::schedule {
 namespace {
 
-Action action_of(const Op& op) {
+Action computed_action(const Op& op) {
   if (op.kind == OpKind::Forward) return {op.key, Kind::Forward};
   return {op.key, op.kind == OpKind::Backward ? Kind::Backward : Kind::BackwardInput};
 }
@@ -38,8 +38,8 @@ std::vector<Exchange> find_exchanges(const Program& program, const ContextExchan
   for (const PlannedExchange& part :
        plan_exchange(program, *grid, wanted.mode, wanted.limit, wanted.work).exchanges) {
     Exchange& exchange = exchanges.emplace_back();
-    exchange.of = action_of(program.devices[part.owner].ops[part.owner_op]);
-    exchange.during = action_of(program.devices[part.partner].ops[part.partner_op]);
+    exchange.of = computed_action(program.devices[part.owner].ops[part.owner_op]);
+    exchange.during = computed_action(program.devices[part.partner].ops[part.partner_op]);
     exchange.owner = part.owner;
     exchange.partner = part.partner;
     exchange.first_half = part.first_half;

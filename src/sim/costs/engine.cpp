@@ -4,8 +4,6 @@
 namespace penstock::sim {
 namespace {
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
 // Bytes of one pass over a 16-bit tensor of the given width, per token.
 double pass(double width) { return 2.0 * width; }
 

@@ -13,8 +13,6 @@ namespace {
 
 using model::SavedTensor;
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
 // A layer's slice and who computes it.
 struct Site {
   const LayerSlice& slice;

@@ -34,13 +34,13 @@ struct State {
   int ranks = 1;
   friend auto operator<=>(const State&, const State&) = default;
 };
-using Copies = std::map<std::pair<State, int>, Copy>;  // by the writing rank
+using CopiesByState = std::map<std::pair<State, int>, Copy>;  // by the writing rank
 
 State state_of(const StateCopy& facts) { return {facts.step, facts.start, facts.ranks}; }
 
 // What cannot be read is no copy.
-Copies copies_in(const std::string& directory) {
-  Copies copies;
+CopiesByState copies_in(const std::string& directory) {
+  CopiesByState copies;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     try {
@@ -60,7 +60,7 @@ Copies copies_in(const std::string& directory) {
   return copies;
 }
 
-std::string list_of(const Copies& copies) {
+std::string list_of(const CopiesByState& copies) {
   std::ostringstream list;
   for (const auto& [key, copy] : copies)
     list << key.first.step << " " << key.first.start << " " << key.first.ranks << " " << key.second << "\n";
@@ -86,7 +86,7 @@ Holders holders_in(const std::vector<std::string>& lists) {
 class StateInMemory : public SavedState {
  public:
   // Its own copies are among `copies`.
-  StateInMemory(std::shared_ptr<const Copies> copies, State state, std::map<int, int> holders,
+  StateInMemory(std::shared_ptr<const CopiesByState> copies, State state, std::map<int, int> holders,
                 comm::World world)
       : copies_(std::move(copies)), state_(std::move(state)), holders_(std::move(holders)), world_(world) {
     for (const auto& [rank, holder] : holders_) {
@@ -169,7 +169,7 @@ class StateInMemory : public SavedState {
     }
   }
 
-  std::shared_ptr<const Copies> copies_;
+  std::shared_ptr<const CopiesByState> copies_;
   State state_;
   std::map<int, int> holders_;
   comm::World world_;
@@ -178,7 +178,7 @@ class StateInMemory : public SavedState {
 };
 
 // Whether the copies that this rank holds of the state have the bytes that were written, on all ranks.
-bool all_are_good(const Copies& copies, const State& state, const std::map<int, int>& holders,
+bool all_are_good(const CopiesByState& copies, const State& state, const std::map<int, int>& holders,
                   comm::World world) {
   std::int64_t damaged = 0;
   for (const auto& [rank, holder] : holders) {
@@ -196,7 +196,7 @@ std::optional<FoundCopies> find_copies(const std::string& directory, std::int64_
   // Of the ranks of a host the first looks, since all would see the same.
   const std::vector<std::string> hosts = comm::all_texts(comm::host_name(), *world);
   const bool looks = std::ranges::find(hosts, hosts[world->rank()]) - hosts.begin() == world->rank();
-  const auto copies = std::make_shared<Copies>(looks ? copies_in(directory) : Copies());
+  const auto copies = std::make_shared<CopiesByState>(looks ? copies_in(directory) : CopiesByState());
   const Holders all = holders_in(comm::all_texts(list_of(*copies), *world));
   for (auto found = all.rbegin(); found != all.rend() && found->first.step > step; ++found) {
     if (!all_are_good(*copies, found->first, found->second, world)) continue;
