@@ -101,7 +101,7 @@ toml::table parse(std::string_view text, std::string_view origin) {
   }
 }
 
-std::string text_of(const Scalar& scalar) {
+std::string text_of_scalar(const Scalar& scalar) {
   if (const auto* word = std::get_if<std::string>(&scalar)) return json_quote(*word);
   if (const auto* flag = std::get_if<bool>(&scalar)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<std::int64_t>(&scalar)) return std::to_string(*whole);
@@ -112,13 +112,13 @@ GivenValue given_value(const std::string& section, std::string_view key, const t
                        std::string_view origin) {
   GivenValue given{section, std::string(key), place(origin, node), "[...]", {}};
   if (const auto scalar = scalar_of(node)) {
-    given.text = text_of(*scalar);
+    given.text = text_of_scalar(*scalar);
     std::visit([&](const auto& value) { given.value = value; }, *scalar);
   } else if (const auto* array = node.as_array()) {
     std::vector<Scalar> list;
     std::vector<std::string> texts;
     for (const toml::node& element : *array) {
-      if (const auto one = scalar_of(element)) list.push_back(*one), texts.push_back(text_of(*one));
+      if (const auto one = scalar_of(element)) list.push_back(*one), texts.push_back(text_of_scalar(*one));
     }
     if (list.size() == array->size()) given.value = list, given.text = "[" + join(texts, ", ") + "]";
   }

@@ -17,7 +17,7 @@ struct Piece {
 
 // Gate and up are saved as two strided halves of fc1's output if SwiGLU runs as two operations, and whole if
 // it is recomputed as one. K and V are two tensors.
-void append(std::vector<Piece>& pieces, SavedTensor tensor, Bytes bytes, bool fused_swiglu) {
+void append_piece(std::vector<Piece>& pieces, SavedTensor tensor, Bytes bytes, bool fused_swiglu) {
   if (tensor == SavedTensor::KeyValue) {
     pieces.insert(pieces.end(), 2, Piece{bytes / 2});
   } else if (tensor == SavedTensor::GateUp && !fused_swiglu) {
@@ -33,8 +33,8 @@ std::vector<Piece> line_up(const model::Shape& shape, model::KeepSet keep, std::
   for (std::size_t i = 0; i < model::kSavedTensors; ++i) {
     const auto tensor = static_cast<SavedTensor>(i);
     if (!keep.has(tensor)) continue;
-    append(pieces, tensor, 2 * model::numbers_per_token(shape, tensor) * tokens,
-           !keep.has(SavedTensor::Product));
+    append_piece(pieces, tensor, 2 * model::numbers_per_token(shape, tensor) * tokens,
+                 !keep.has(SavedTensor::Product));
   }
   const std::vector<Piece> layer = pieces;
   for (int i = 1; i < layers; ++i) pieces.insert(pieces.end(), layer.begin(), layer.end());

@@ -100,7 +100,7 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
 
 namespace {
 
-std::string divisors(const char* what, std::int64_t whole) {
+std::string divisors_of(const char* what, std::int64_t whole) {
   std::vector<std::string> found;
   for (std::int64_t i = 1; i <= std::min<std::int64_t>(whole, 128); ++i) {
     if (whole % i == 0) found.push_back(std::to_string(i));
@@ -113,17 +113,17 @@ std::string legal_values(const Plan& plan, Rejection why) {
   const model::Shape& shape = plan.workload.model.shape;
   switch (why) {
     case Rejection::Heads:
-      return divisors("heads", shape.heads);
+      return divisors_of("heads", shape.heads);
     case Rejection::TensorInNode:
-      return divisors("node.gpus", plan.cluster.hardware.node.gpus);
+      return divisors_of("node.gpus", plan.cluster.hardware.node.gpus);
     case Rejection::Experts:
-      return divisors("experts", shape.experts);
+      return divisors_of("experts", shape.experts);
     case Rejection::Batch:
-      return divisors("workload.global_batch", plan.workload.global_batch);
+      return divisors_of("workload.global_batch", plan.workload.global_batch);
     case Rejection::Layers:
       return "; layers = " + std::to_string(shape.layers);
     case Rejection::Tokens:
-      return divisors("workload.seq_len", plan.workload.seq_len);
+      return divisors_of("workload.seq_len", plan.workload.seq_len);
     default:
       return {};
   }

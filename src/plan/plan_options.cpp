@@ -111,7 +111,7 @@ void refuse_sizes_with_a_name(const PlanOptions& options) {
   }
 }
 
-std::vector<int> sizes_of(const Integers& values) { return {values.begin(), values.end()}; }
+std::vector<int> as_sizes(const Integers& values) { return {values.begin(), values.end()}; }
 
 }  // namespace
 
@@ -191,13 +191,13 @@ Cluster cluster_of(const PlanOptions& options, const sim::Hardware& hardware, co
 SearchSpace space_of(const PlanOptions& options) {
   const PlanOptions::SearchKeys& keys = options.search;
   SearchSpace space;
-  space.tensor = sizes_of(keys.tp);
-  space.context = sizes_of(keys.cp);
-  space.expert = sizes_of(keys.ep);
-  space.pipeline = sizes_of(keys.pp);
-  space.chunks = sizes_of(keys.chunks);
-  space.slices = sizes_of(keys.slices);
-  space.micro_batch = sizes_of(keys.micro_batch);
+  space.tensor = as_sizes(keys.tp);
+  space.context = as_sizes(keys.cp);
+  space.expert = as_sizes(keys.ep);
+  space.pipeline = as_sizes(keys.pp);
+  space.chunks = as_sizes(keys.chunks);
+  space.slices = as_sizes(keys.slices);
+  space.micro_batch = as_sizes(keys.micro_batch);
   if (!keys.schedules.empty()) space.schedules.clear();
   for (const auto& name : keys.schedules) space.schedules.push_back(parse_schedule(name));
   if (!keys.policies.empty()) space.policies.clear();

@@ -15,7 +15,7 @@ namespace {
 Tokens parts_of(Tokens whole, Tokens part) { return (whole + part - 1) / part; }
 
 // Slices of each micro-batch: as many as the longest sequence takes, if the shortest has units for them.
-std::vector<int> numbers_of_slices(const ScheduleOptions& chosen, const StepContent& content) {
+std::vector<int> slices_of_step(const ScheduleOptions& chosen, const StepContent& content) {
   std::vector<int> numbers;
   for (std::size_t j = 0; j < content.most.size(); ++j)
     numbers.push_back(static_cast<int>(std::min(parts_of(content.most[j], chosen.slice_tokens),
@@ -66,7 +66,7 @@ Run planned(const Run& run, StepContent content) {
   if (!is_planned_by_step(run)) return step;
   if (chosen.slice_tokens > 0) {
     schedule::Request request = request_of(run.options, std::ssize(step.documents));
-    request.slices = numbers_of_slices(chosen, content);
+    request.slices = slices_of_step(chosen, content);
     step.schedule = schedule::generate(chosen.name, request);
   }
   const model::TokenWork work = token_work(run.options);

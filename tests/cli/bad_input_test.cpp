@@ -119,7 +119,7 @@ Launch under_mpirun(const Scratch&) {
   return [](const Arguments& arguments) { return with_mpirun(2, arguments); };
 }
 
-void expect_refusal(const Scratch& scratch, const Arguments& command, const Arguments& says) {
+void expect_refusal_everywhere(const Scratch& scratch, const Arguments& command, const Arguments& says) {
   const auto before = contents(scratch);
   const Ending ending = run_program(command, 60);
   EXPECT_EQ(ending.exit_code, 2) << ending.err;
@@ -146,7 +146,7 @@ class WrongInput : public ::testing::TestWithParam<Way> {
   void expect(const std::string& file, const Arguments& settings, const Arguments& says) {
     Arguments arguments{"train", scratch_ / file};
     arguments.insert(arguments.end(), settings.begin(), settings.end());
-    expect_refusal(scratch_, GetParam().launch(scratch_)(arguments), says);
+    expect_refusal_everywhere(scratch_, GetParam().launch(scratch_)(arguments), says);
   }
 
   Scratch scratch_;
@@ -185,7 +185,7 @@ TEST_P(WrongInput, IsADirectoryThatHoldsAnotherRunOrIsAFile) {
 TEST_P(WrongInput, OnTheCommandLineIsToldInOneLine) {
   scratch_.write("run.toml", legal_);
   const auto expect_words = [&](const Arguments& words, const Arguments& says) {
-    expect_refusal(scratch_, GetParam().launch(scratch_)(words), says);
+    expect_refusal_everywhere(scratch_, GetParam().launch(scratch_)(words), says);
   };
   expect_words({"trian", scratch_ / "run.toml"}, {"trian"});
   expect_words({"train", scratch_ / "run.toml", "--sample", "few"}, {"--sample"});
@@ -198,7 +198,7 @@ TEST(WrongInput, IsADirectoryWithoutThePermissionToWrite) {
   Arguments command = with_threads(2, {"train", scratch / "run.toml"});
   // Root may write everywhere, unless it gives that capability up.
   if (geteuid() == 0) command.insert(command.begin(), {"setpriv", "--bounding-set=-dac_override"});
-  expect_refusal(scratch, command, {"output.dir = ", "cannot be written: Permission denied"});
+  expect_refusal_everywhere(scratch, command, {"output.dir = ", "cannot be written: Permission denied"});
   fs::permissions(scratch.path(), fs::perms::owner_all);
 }
 
@@ -211,7 +211,7 @@ TEST(WrongInput, OnOneRankAloneLeavesNothingBehind) {
         std::string("train"), scratch / "run.toml", std::string("--data.text"), std::string("none.txt")}) {
     command.push_back(word);
   }
-  expect_refusal(scratch, command, {"none.txt: cannot be opened"});
+  expect_refusal_everywhere(scratch, command, {"none.txt: cannot be opened"});
 }
 
 TEST(WrongInput, IsARunFileThatDiffersFromRankToRank) {
@@ -221,14 +221,14 @@ TEST(WrongInput, IsARunFileThatDiffersFromRankToRank) {
   const Arguments other{":", "-np", "1", PENSTOCK_PROGRAM, "train", scratch / "run.toml", "--train.steps",
                         "7"};
   command.insert(command.end(), other.begin(), other.end());
-  expect_refusal(scratch, command, {"rank 1", "steps = 7", "rank 0", "steps = 5"});
+  expect_refusal_everywhere(scratch, command, {"rank 1", "steps = 7", "rank 0", "steps = 5"});
 }
 
 TEST(WrongInput, IsThreadsOfOneProcessUnderMpirun) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
-  expect_refusal(scratch, with_mpirun(2, {"train", scratch / "run.toml", "--ranks", "2"}),
-                 {"--ranks 2", "mpirun", "leave"});
+  expect_refusal_everywhere(scratch, with_mpirun(2, {"train", scratch / "run.toml", "--ranks", "2"}),
+                            {"--ranks 2", "mpirun", "leave"});
 }
 
 TEST(DryRun, UnderMpirunCountsItsRanksAndSpeaksOnce) {

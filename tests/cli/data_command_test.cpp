@@ -40,7 +40,7 @@ struct Folder {
   std::string file(const std::string& name) const { return scratch / name; }
 };
 
-Ending run(Arguments arguments) {
+Ending run_data(Arguments arguments) {
   arguments.insert(arguments.begin(), PENSTOCK_PROGRAM);
   return testing::run_program(arguments);
 }
@@ -64,7 +64,7 @@ TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
     Arguments command{"data"};
     command.insert(command.end(), source.begin(), source.end());
     command.insert(command.end(), {"--hardware", "assumed", "--steps", "3", "--json"});
-    const Ending ending = run(command);
+    const Ending ending = run_data(command);
     ASSERT_EQ(ending.exit_code, 0) << ending.err;
     const Json rows = Json::parse(ending.out);
     std::set<std::string> packings;
@@ -81,7 +81,7 @@ TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
     EXPECT_EQ(packings.size(), 3);
     EXPECT_EQ(rows.size(), 10);
   }
-  const Ending text = run({"data", file, "--hardware", "assumed"});
+  const Ending text = run_data({"data", file, "--hardware", "assumed"});
   EXPECT_NE(text.out.find("best  data.packing"), std::string::npos) << text.out << text.err;
   EXPECT_NE(text.out.find("documents 400"), std::string::npos) << text.out;
 }
@@ -91,13 +91,13 @@ TEST(DataCommand, RefusesWhatIsNoListOfLengths) {
   const std::string file = run_file(folder);
   for (const char* text : {"12\n0\n", "12\nx\n", "12\n-3\n", "12\n1.5\n"}) {
     folder.scratch.write("bad.txt", text);
-    const Ending ending = run({"data", folder.file("bad.txt"), file, "--hardware", "assumed"});
+    const Ending ending = run_data({"data", folder.file("bad.txt"), file, "--hardware", "assumed"});
     EXPECT_EQ(ending.exit_code, 2);
     EXPECT_NE(ending.err.find("bad.txt, line 2"), std::string::npos) << ending.err;
   }
   folder.scratch.write("bad.txt", "\n\n");
-  EXPECT_EQ(run({"data", folder.file("bad.txt"), file, "--hardware", "assumed"}).exit_code, 2);
-  EXPECT_EQ(run({"data", file, "--steps", "0"}).exit_code, 2);
+  EXPECT_EQ(run_data({"data", folder.file("bad.txt"), file, "--hardware", "assumed"}).exit_code, 2);
+  EXPECT_EQ(run_data({"data", file, "--steps", "0"}).exit_code, 2);
 }
 
 // As penstock data simulates it: each choice's own step.
@@ -106,11 +106,11 @@ TEST(SimulateCommand, TakesTheDocumentsOfAStep) {
   const std::string file = run_file(folder);
   const auto makespan = [&](Arguments more) {
     more.insert(more.begin(), {"simulate", file, "--hardware", "assumed", "--json"});
-    const Ending ending = run(more);
+    const Ending ending = run_data(more);
     EXPECT_EQ(ending.exit_code, 0) << ending.err;
     return Json::parse(ending.out)["makespan_s"].get<double>();
   };
-  const Ending rows = run({"data", file, "--hardware", "assumed", "--steps", "1", "--json"});
+  const Ending rows = run_data({"data", file, "--hardware", "assumed", "--steps", "1", "--json"});
   for (const Json& row : Json::parse(rows.out)) {
     Arguments keys{"--data.packing", row["packing"], "--schedule.cut", row["cut"]};
     if (row["slice_tokens"] != 0)
@@ -124,20 +124,23 @@ TEST(SimulateCommand, TakesTheDocumentsOfAStep) {
     EXPECT_NE(makespan(keys), first) << row;
   }
   const std::string report = folder.file("report.html");
-  const Ending told = run({"simulate", file, "--hardware", "assumed", "--step", "1", "--report", report});
+  const Ending told =
+      run_data({"simulate", file, "--hardware", "assumed", "--step", "1", "--report", report});
   EXPECT_EQ(told.exit_code, 0) << told.err;
   EXPECT_NE(files::read_text(report, 1 << 26).find("tokens 0 to"), std::string::npos);
-  EXPECT_NE(run({"simulate", file, "--hardware", "assumed"}).out.find("--step 1 takes"), std::string::npos);
-  EXPECT_EQ(run({"simulate", file, "--step", "1", "--data.mask", "none"}).exit_code, 2);
-  EXPECT_EQ(run({"simulate", file, "--step", "0"}).exit_code, 2);
-  EXPECT_EQ(run({"simulate", "--schedule", "gpipe", "-p", "2", "-m", "2", "--step", "1"}).exit_code, 2);
+  EXPECT_NE(run_data({"simulate", file, "--hardware", "assumed"}).out.find("--step 1 takes"),
+            std::string::npos);
+  EXPECT_EQ(run_data({"simulate", file, "--step", "1", "--data.mask", "none"}).exit_code, 2);
+  EXPECT_EQ(run_data({"simulate", file, "--step", "0"}).exit_code, 2);
+  EXPECT_EQ(run_data({"simulate", "--schedule", "gpipe", "-p", "2", "-m", "2", "--step", "1"}).exit_code, 2);
 }
 
 TEST(PlannedSteps, AreToldByMetricsReportAndTrace) {
   const Folder folder;
   const std::string file = run_file(folder);
-  const Ending trained = run({"train", file, "--ranks", "2", "--data.packing", "balanced", "--schedule.cut",
-                              "work", "--schedule.slice_tokens", "40", "--schedule.exchange", "levelled"});
+  const Ending trained =
+      run_data({"train", file, "--ranks", "2", "--data.packing", "balanced", "--schedule.cut", "work",
+                "--schedule.slice_tokens", "40", "--schedule.exchange", "levelled"});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   for (const std::string& line : lines_of(files::read_text(folder.file("out/metrics.jsonl"), 1 << 20))) {
     const Json step = Json::parse(line);
@@ -153,11 +156,11 @@ TEST(PlannedSteps, AreToldByMetricsReportAndTrace) {
   EXPECT_NE(files::read_text(folder.file("out/trace.json"), 1 << 26).find("\"holds\":\"tokens 0 to"),
             std::string::npos);
   EXPECT_NE(files::read_text(folder.file("out/report.html"), 1 << 26).find("tokens 0 to"), std::string::npos);
-  EXPECT_EQ(run({"simulate", folder.file("out")}).exit_code, 0);
+  EXPECT_EQ(run_data({"simulate", folder.file("out")}).exit_code, 0);
 
   // Damaged, it is named.
   folder.scratch.write("out/documents.json", "{\"step\":2,\"micro_batches\":[[[3]]]}");
-  const Ending refused = run({"simulate", folder.file("out")});
+  const Ending refused = run_data({"simulate", folder.file("out")});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("documents.json: has not the documents of 4 micro-batches"), std::string::npos)
       << refused.err;
@@ -171,7 +174,7 @@ TEST(PlannedSteps, GoOnFromACheckpointWithTheSameBits) {
     Arguments command{"train", file};
     command.insert(command.end(), settings.begin(), settings.end());
     command.insert(command.end(), more.begin(), more.end());
-    const Ending ending = run(command);
+    const Ending ending = run_data(command);
     ASSERT_EQ(ending.exit_code, 0) << ending.err;
   };
   const auto last_line = [&](const std::string& directory) {
@@ -192,7 +195,7 @@ TEST(PlannedSteps, RefuseWhatNeedsSequencesOfOneLength) {
   const auto refused = [&](const Arguments& keys, const std::string& part) {
     Arguments command{"train", file, "--ranks", "2"};
     command.insert(command.end(), keys.begin(), keys.end());
-    const Ending ending = run(command);
+    const Ending ending = run_data(command);
     EXPECT_EQ(ending.exit_code, 2);
     EXPECT_NE(ending.err.find(part), std::string::npos) << ending.err;
     EXPECT_FALSE(std::filesystem::exists(folder.file("out")));

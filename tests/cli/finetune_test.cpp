@@ -7,8 +7,6 @@
 namespace penstock::testing {
 namespace {
 
-const std::string kSource = PENSTOCK_SOURCE_DIR;
-
 class Finetune : public ::testing::Test {
  protected:
   Ending succeed(const Arguments& arguments) {

@@ -33,7 +33,7 @@ std::string shown_csv(const Arguments& more) {
   return ending.out;
 }
 
-void expect_refused(const Arguments& arguments, const std::string& part) {
+void expect_greedy_refused(const Arguments& arguments, const std::string& part) {
   const Ending ending = program(arguments);
   EXPECT_EQ(ending.exit_code, 2);
   ASSERT_EQ(ending.complaints().size(), 1) << ending.err;
@@ -80,10 +80,10 @@ TEST(GreedyCommand, TakesEachStagesTimesAndRecordsFromATable) {
   costs.record = {3000000, 1000000, 1000000, 1000000, 1000000, 1000000, 1000000, 1000000};
   costs.limit = 12000000;
   EXPECT_EQ(shown_csv({"--costs", scratch / "costs.txt", "--memory-limit", "12MB"}), library_csv(costs));
-  expect_refused(greedy("simulate", {"--costs", scratch / "costs.txt", "--memory-limit", "3MB"}),
-                 "expected at least 4000000");
+  expect_greedy_refused(greedy("simulate", {"--costs", scratch / "costs.txt", "--memory-limit", "3MB"}),
+                        "expected at least 4000000");
   scratch.write("short.txt", "F * * 1\nB * * 2\nI * * 1\n");
-  expect_refused(greedy("simulate", {"--costs", scratch / "short.txt"}), "no time for W of stage 0");
+  expect_greedy_refused(greedy("simulate", {"--costs", scratch / "short.txt"}), "no time for W of stage 0");
 }
 
 TEST(GreedyCommand, SaysWhereTheOrderComesFrom) {
@@ -93,13 +93,15 @@ TEST(GreedyCommand, SaysWhereTheOrderComesFrom) {
 }
 
 TEST(GreedyCommand, RefusesMemoryAndTimesThatItCannotUse) {
-  expect_refused(greedy("simulate", {"--memory-limit", "0.5"}), "expected 1 or more");
-  expect_refused(greedy("simulate", {"--memory-limit", "6GiB"}), "--costs with a table that has records");
-  expect_refused(greedy("simulate", {"--memory-limit", "much"}), "--memory-limit");
-  expect_refused(greedy("show", {"--weight", "-1"}), "--weight");
-  expect_refused(greedy("show", {"-v", "3"}), "v = 1 or v = 2");
-  expect_refused({"show", "--schedule", "zb-v", "-p", "2", "-m", "4", "--input", "2"}, "only greedy");
-  expect_refused({"simulate", "--schedule", "zb-v", "-p", "2", "-m", "4", "--memory-limit", "2"}, "greedy");
+  expect_greedy_refused(greedy("simulate", {"--memory-limit", "0.5"}), "expected 1 or more");
+  expect_greedy_refused(greedy("simulate", {"--memory-limit", "6GiB"}),
+                        "--costs with a table that has records");
+  expect_greedy_refused(greedy("simulate", {"--memory-limit", "much"}), "--memory-limit");
+  expect_greedy_refused(greedy("show", {"--weight", "-1"}), "--weight");
+  expect_greedy_refused(greedy("show", {"-v", "3"}), "v = 1 or v = 2");
+  expect_greedy_refused({"show", "--schedule", "zb-v", "-p", "2", "-m", "4", "--input", "2"}, "only greedy");
+  expect_greedy_refused({"simulate", "--schedule", "zb-v", "-p", "2", "-m", "4", "--memory-limit", "2"},
+                        "greedy");
 }
 
 // A run of so many steps over threads, of a schedule without slices.
@@ -122,11 +124,12 @@ TEST(GreedyCommand, TakesTheTimesThatARunMeasured) {
   };
   EXPECT_GT(simulated("greedy"), 0);
   EXPECT_GT(simulated("v-half"), 0);
-  expect_refused({"simulate", "--schedule", "greedy", "-p", "4", "-m", "8", "--costs", run},
-                 "the run has 2 devices, 4 stages and 1 slices, the schedule 4 devices");
+  expect_greedy_refused({"simulate", "--schedule", "greedy", "-p", "4", "-m", "8", "--costs", run},
+                        "the run has 2 devices, 4 stages and 1 slices, the schedule 4 devices");
   const std::string whole = recorded_run(scratch, "slimpipe", "4");
-  expect_refused({"simulate", "--schedule", "greedy", "-p", "2", "-m", "4", "-v", "1", "--costs", whole},
-                 "no time for I of stage 0");
+  expect_greedy_refused(
+      {"simulate", "--schedule", "greedy", "-p", "2", "-m", "4", "-v", "1", "--costs", whole},
+      "no time for I of stage 0");
 }
 
 TEST(GreedyCommand, TrainsARunFileWithItsTimes) {

@@ -31,7 +31,7 @@ run::Options options_of() {
   return options;
 }
 
-std::string refusal(const run::Run& run, int ranks, Bytes free) {
+std::string host_refusal(const run::Run& run, int ranks, Bytes free) {
   return failure<NoAnswer>([&] { require_host_memory(run, ranks, free); });
 }
 
@@ -40,12 +40,12 @@ TEST(HostMemory, OfAllRanksOnAHostIsTheLimit) {
   const Bytes both = bytes_on_host(run, 2), one = bytes_on_host(run, 1);
   EXPECT_EQ(both, run.predicted[0].total() + run.predicted[1].total());
   EXPECT_EQ(one, std::max(run.predicted[0].total(), run.predicted[1].total()));
-  EXPECT_EQ(refusal(run, 2, both), "");
-  EXPECT_TRUE(refusal(run, 2, both - 1).starts_with("the 2 ranks on this host ("));
-  EXPECT_EQ(refusal(run, 1, one), "") << "ranks on other hosts do not count";
+  EXPECT_EQ(host_refusal(run, 2, both), "");
+  EXPECT_TRUE(host_refusal(run, 2, both - 1).starts_with("the 2 ranks on this host ("));
+  EXPECT_EQ(host_refusal(run, 1, one), "") << "ranks on other hosts do not count";
   run::Options unchecked = options_of();
   unchecked.train.memory_check = "off";
-  EXPECT_EQ(refusal(run::resolve(unchecked), 2, 1), "");
+  EXPECT_EQ(host_refusal(run::resolve(unchecked), 2, 1), "");
 }
 
 TEST(HostMemory, HoldsOffloadedRecordsAndCopiesForCheckpointsToo) {
@@ -71,7 +71,7 @@ TEST(HostMemory, NamesSettingsThatFit) {
   const run::Run run = run::resolve(options_of());
   const run::Run full = run::with_policy(run, model::Policy::Full);
   const Bytes needed = 2 * run::predict_memory(full, run::program_of(full))[0].total();
-  const std::string text = refusal(run, 2, needed);
+  const std::string text = host_refusal(run, 2, needed);
   ASSERT_NE(text.find("memory.policy = \""), std::string::npos) << text;
   const std::string policy = text.substr(text.find("memory.policy = \"") + 17);
   const run::Run better = run::with_policy(run, model::parse_policy(policy.substr(0, policy.find('"'))));

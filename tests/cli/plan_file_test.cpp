@@ -13,12 +13,10 @@
 namespace penstock::cli {
 namespace {
 
-const std::string kSource = PENSTOCK_SOURCE_DIR;
-
 // Reads a checked-in plan with overrides; the message of its refusal, or "".
 std::string refusal(const std::vector<std::string>& overrides) {
   try {
-    plan::read_question(kSource + "/plans/mixtral-8x7b.toml", overrides);
+    plan::read_question(PENSTOCK_SOURCE_DIR "/plans/mixtral-8x7b.toml", overrides);
     return "";
   } catch (const InputError& error) {
     return error.what();
@@ -27,12 +25,12 @@ std::string refusal(const std::vector<std::string>& overrides) {
 
 TEST(PlanFile, EveryCheckedInPlanAndHardwareFileReads) {
   int plans = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kSource + "/plans")) {
+  for (const auto& entry : std::filesystem::directory_iterator(PENSTOCK_SOURCE_DIR "/plans")) {
     EXPECT_NO_THROW(plan::read_question(entry.path())) << entry.path();
     ++plans;
   }
   EXPECT_GE(plans, 4);
-  const auto hardware = read_hardware_folder(kSource + "/hardware");
+  const auto hardware = read_hardware_folder(PENSTOCK_SOURCE_DIR "/hardware");
   for (const char* name : {"a100", "a800", "h800", "h800-cudnn", "h100", "h200", "this-machine"}) {
     ASSERT_TRUE(hardware.contains(name));
     EXPECT_EQ(hardware.at(name).device.name, name);

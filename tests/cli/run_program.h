@@ -26,6 +26,8 @@ namespace penstock::testing {
 
 using Arguments = std::vector<std::string>;
 
+inline const std::string kSource = PENSTOCK_SOURCE_DIR;
+
 inline Arguments with(Arguments first, const Arguments& more) {
   first.insert(first.end(), more.begin(), more.end());
   return first;

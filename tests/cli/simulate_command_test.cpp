@@ -26,7 +26,7 @@ Ending simulate_schedule(const Arguments& more) {
   return simulate(arguments);
 }
 
-void expect_refused(const Ending& ending, const std::string& part) {
+void expect_input_refused(const Ending& ending, const std::string& part) {
   EXPECT_EQ(ending.exit_code, 2);
   EXPECT_EQ(ending.out, "");
   ASSERT_EQ(ending.complaints().size(), 1) << ending.err;
@@ -53,7 +53,7 @@ TEST(SimulateCommand, TakesSlicesOfEachMicroBatch) {
     ASSERT_EQ(ending.exit_code, 0) << ending.err;
     EXPECT_DOUBLE_EQ(Json::parse(ending.out)["bubble_fraction"], bubble);
   }
-  expect_refused(simulate_schedule({"-n", "8,4,16"}), "-n lists 3 micro-batches; -m 2 needs as many");
+  expect_input_refused(simulate_schedule({"-n", "8,4,16"}), "-n lists 3 micro-batches; -m 2 needs as many");
 }
 
 TEST(SimulateCommand, SweepsSlicesWithVisitsOfEqualWork) {
@@ -71,15 +71,15 @@ TEST(SimulateCommand, SweepsSlicesWithVisitsOfEqualWork) {
 }
 
 TEST(SimulateCommand, RefusesTimesThatAddUpToInfinity) {
-  expect_refused(simulate_schedule({"--forward", "1e308"}), "more seconds than a number can hold");
-  expect_refused(simulate_schedule({"--transfer", "1e308"}), "more seconds than a number can hold");
+  expect_input_refused(simulate_schedule({"--forward", "1e308"}), "more seconds than a number can hold");
+  expect_input_refused(simulate_schedule({"--transfer", "1e308"}), "more seconds than a number can hold");
 }
 
 TEST(SimulateCommand, RefusesFlagsThatItWouldHaveNoUseFor) {
-  expect_refused(simulate_schedule({"--attention", "2"}), "--attention");
-  expect_refused(simulate_schedule({"--plot", "plot.svg"}), "--sweep");
-  expect_refused(simulate_schedule({"--visit", "0.5"}), "--vocabulary-parallel");
-  expect_refused(simulate_schedule({"--sweep", "slices=1,2", "--report", "page.html"}), "--plot");
+  expect_input_refused(simulate_schedule({"--attention", "2"}), "--attention");
+  expect_input_refused(simulate_schedule({"--plot", "plot.svg"}), "--sweep");
+  expect_input_refused(simulate_schedule({"--visit", "0.5"}), "--vocabulary-parallel");
+  expect_input_refused(simulate_schedule({"--sweep", "slices=1,2", "--report", "page.html"}), "--plot");
 }
 
 TEST(SimulateCommand, RefusesSecondsForARunFileAndSweepsOfWhatHasNoSettings) {
@@ -87,10 +87,10 @@ TEST(SimulateCommand, RefusesSecondsForARunFileAndSweepsOfWhatHasNoSettings) {
   scratch.write("run.toml", small_run_file(scratch));
   scratch.write("one.csv", "0F0,0B0\n");
   const std::string run_file = scratch / "run.toml";
-  expect_refused(simulate({run_file, "--forward", "2"}), "--forward");
-  expect_refused(simulate({run_file, "--costs", "costs.json"}), "--costs");
-  expect_refused(simulate({run_file, "--schedule", "1f1b"}), "not both");
-  expect_refused(simulate({scratch / "one.csv", "--sweep", "slices=1,2"}), "--sweep");
+  expect_input_refused(simulate({run_file, "--forward", "2"}), "--forward");
+  expect_input_refused(simulate({run_file, "--costs", "costs.json"}), "--costs");
+  expect_input_refused(simulate({run_file, "--schedule", "1f1b"}), "not both");
+  expect_input_refused(simulate({scratch / "one.csv", "--sweep", "slices=1,2"}), "--sweep");
 }
 
 TEST(SimulateCommand, GivesEachRowOfASweepACellForEachColumn) {

@@ -9,7 +9,7 @@
 namespace penstock::testing {
 namespace {
 
-Left run(const Scratch& scratch, const std::string& name, const Arguments& command) {
+Left left_by_command(const Scratch& scratch, const std::string& name, const Arguments& command) {
   const Ending ending = run_program(command);
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
   EXPECT_TRUE(ending.complaints().empty()) << ending.err;
@@ -132,9 +132,10 @@ void expect_same_runs(const Case& asked) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
   if (asked.documents) write_documents(scratch);
-  const Left threads =
-      run(scratch, "threads", with_threads(asked.ranks(), arguments_of(asked, scratch, "threads")));
-  const Left processes = run(scratch, "mpi", with_mpirun(asked.ranks(), arguments_of(asked, scratch, "mpi")));
+  const Left threads = left_by_command(scratch, "threads",
+                                       with_threads(asked.ranks(), arguments_of(asked, scratch, "threads")));
+  const Left processes =
+      left_by_command(scratch, "mpi", with_mpirun(asked.ranks(), arguments_of(asked, scratch, "mpi")));
   EXPECT_EQ(threads.steps.size(), static_cast<std::size_t>(asked.steps));
   EXPECT_EQ(threads.steps, processes.steps);
   EXPECT_FALSE(threads.weights.empty());
@@ -242,12 +243,13 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesAfterTwentySteps) {
     const Scratch scratch;
     scratch.write("run.toml", small_run_file(scratch));
     Case asked{.devices = 1, .slices = 4, .precision = precision, .steps = 20};
-    const Left alone = run(scratch, "alone", with_threads(1, arguments_of(asked, scratch, "alone")));
+    const Left alone =
+        left_by_command(scratch, "alone", with_threads(1, arguments_of(asked, scratch, "alone")));
     ASSERT_EQ(alone.steps.size(), 20u);
     ASSERT_FALSE(alone.weights.empty());
     const auto expect_as_alone = [&](const std::string& directory, const Arguments& command) {
       SCOPED_TRACE(directory + ", " + precision);
-      const Left left = run(scratch, directory, command);
+      const Left left = left_by_command(scratch, directory, command);
       EXPECT_EQ(left.steps, alone.steps);
       EXPECT_TRUE(left.weights == alone.weights);
     };
@@ -271,9 +273,9 @@ TEST(ThreadsAndMpi, LeaveWhatOneRankAloneLeaves) {
     return Arguments{"train",        scratch / "run.toml", "--parallel.pp", std::to_string(ranks),
                      "--output.dir", scratch / directory};
   };
-  const Left alone = run(scratch, "alone", with_threads(1, arguments(1, "alone")));
-  EXPECT_EQ(alone.steps, run(scratch, "mpi1", with_mpirun(1, arguments(1, "mpi1"))).steps);
-  const Left two = run(scratch, "mpi2", with_mpirun(2, arguments(2, "mpi2")));
+  const Left alone = left_by_command(scratch, "alone", with_threads(1, arguments(1, "alone")));
+  EXPECT_EQ(alone.steps, left_by_command(scratch, "mpi1", with_mpirun(1, arguments(1, "mpi1"))).steps);
+  const Left two = left_by_command(scratch, "mpi2", with_mpirun(2, arguments(2, "mpi2")));
   EXPECT_EQ(alone.steps, two.steps);
   EXPECT_TRUE(alone.weights == two.weights);
 }

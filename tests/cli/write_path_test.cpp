@@ -19,8 +19,6 @@
 namespace penstock::testing {
 namespace {
 
-const std::string kSource = PENSTOCK_SOURCE_DIR;
-
 // Throws what the command complains of; when it `succeeds` too, if it complains of something.
 void command(Arguments arguments, bool succeeds = false) {
   arguments.insert(arguments.begin(), "penstock");

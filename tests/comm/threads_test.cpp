@@ -20,8 +20,8 @@ namespace {
 
 // What each rank reports when `culprit` throws while the others do what `others` says.
 template <class Error>
-std::map<int, std::string> reports(int ranks, int culprit, const Error& error,
-                                   const std::function<void(Communicator&)>& others) {
+std::map<int, std::string> reports_of(int ranks, int culprit, const Error& error,
+                                      const std::function<void(Communicator&)>& others) {
   std::map<int, std::string> lines;
   const auto body = [&](Communicator& group) { group.rank() == culprit ? throw error : others(group); };
   const auto report = [&](int rank, const std::exception& failure) { lines[rank] = failure.what(); };
@@ -45,7 +45,7 @@ TEST(RunRanks, TellsRanksThatWaitForAMessageWhoFailedAndWhy) {
     std::byte byte;
     group.receive({&byte, 1}, 1, 0).wait();
   };
-  const auto lines = reports(3, 1, InputError("no such file"), wait);
+  const auto lines = reports_of(3, 1, InputError("no such file"), wait);
   EXPECT_EQ(lines, (std::map<int, std::string>{{0, "rank 1 failed: no such file"},
                                                {1, "no such file"},
                                                {2, "rank 1 failed: no such file"}}));
@@ -53,7 +53,8 @@ TEST(RunRanks, TellsRanksThatWaitForAMessageWhoFailedAndWhy) {
 
 TEST(RunRanks, EndsRanksInsideACollectiveOfASubGroup) {
   for (int ranks : {2, 3, 5}) {
-    const auto lines = reports(ranks, 0, RunError("disk full"), [](Communicator& group) { group.barrier(); });
+    const auto lines =
+        reports_of(ranks, 0, RunError("disk full"), [](Communicator& group) { group.barrier(); });
     EXPECT_EQ(lines.size(), ranks);
     for (const auto& [rank, line] : lines)
       EXPECT_EQ(line, rank == 0 ? "disk full" : "rank 0 failed: disk full");
@@ -66,7 +67,7 @@ TEST(RunRanks, EndsRanksThatOnlyTest) {
     Request receive = group.receive({&byte, 1}, 0, 0);
     while (!receive.test()) std::this_thread::yield();
   };
-  EXPECT_EQ(reports(2, 0, RunError("why"), poll).at(1), "rank 0 failed: why");
+  EXPECT_EQ(reports_of(2, 0, RunError("why"), poll).at(1), "rank 0 failed: why");
 }
 
 TEST(RunRanks, TellsABusyRankAtItsNextCall) {

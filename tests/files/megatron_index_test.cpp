@@ -17,13 +17,13 @@ using testing::bin_of;
 using testing::idx_of;
 using testing::IdxFields;
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> index_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-std::string refusal_of(const std::string& idx, std::uint64_t bin_bytes) {
-  return failure<InputError>([&] { MegatronIndex(bytes_of(idx), bin_bytes, "x.idx"); });
+std::string file_refusal(const std::string& idx, std::uint64_t bin_bytes) {
+  return failure<InputError>([&] { MegatronIndex(index_bytes(idx), bin_bytes, "x.idx"); });
 }
-std::string refusal(const IdxFields& fields, std::uint64_t bin_bytes) {
-  return refusal_of(fields.bytes(), bin_bytes);
+std::string index_refusal(const IdxFields& fields, std::uint64_t bin_bytes) {
+  return file_refusal(fields.bytes(), bin_bytes);
 }
 
 #define EXPECT_SAYS(text, words) EXPECT_NE(std::string(text).find(words), std::string::npos) << text
@@ -33,7 +33,7 @@ TEST(MegatronIndex, ReadsTheArraysThatStandUnaligned) {
   fields.documents = {0, 1, 3, 4};  // the second document has two sequences
   fields.entries = 4;
   const std::string idx = fields.bytes();
-  const MegatronIndex index(bytes_of(idx), 20, "x.idx");
+  const MegatronIndex index(index_bytes(idx), 20, "x.idx");
   EXPECT_EQ(index.type(), TokenType::U16);
   EXPECT_EQ(index.sequences(), 4);
   EXPECT_EQ(index.documents(), 3);
@@ -46,58 +46,59 @@ TEST(MegatronIndex, ReadsTheArraysThatStandUnaligned) {
 
 TEST(MegatronIndex, ReadsAnIndexOfNothing) {
   const std::string idx = idx_of({}).bytes();
-  EXPECT_EQ(MegatronIndex(bytes_of(idx), 0, "").tokens(), 0);
-  EXPECT_SAYS(refusal_of(idx, 2), "no sequences, but the .bin file has 2 bytes");
+  EXPECT_EQ(MegatronIndex(index_bytes(idx), 0, "").tokens(), 0);
+  EXPECT_SAYS(file_refusal(idx, 2), "no sequences, but the .bin file has 2 bytes");
 }
 
 TEST(MegatronIndex, RefusesAnotherMagicVersionOrType) {
   IdxFields fields = idx_of({3});
   fields.magic[3] = 'X';
-  EXPECT_SAYS(refusal(fields, 6), "x.idx: at byte 0 begins with \"MMIXIDX");
+  EXPECT_SAYS(index_refusal(fields, 6), "x.idx: at byte 0 begins with \"MMIXIDX");
   fields = idx_of({3});
   fields.version = 2;
-  EXPECT_SAYS(refusal(fields, 6), "at byte 9 has version 2; expected 1");
+  EXPECT_SAYS(index_refusal(fields, 6), "at byte 9 has version 2; expected 1");
   fields = idx_of({3});
   for (const int type : {0, 9, 255}) {
     fields.dtype = static_cast<std::uint8_t>(type);
-    EXPECT_SAYS(refusal(fields, 6), "at byte 17 has the unknown dtype " + std::to_string(type));
+    EXPECT_SAYS(index_refusal(fields, 6), "at byte 17 has the unknown dtype " + std::to_string(type));
   }
   fields.dtype = 6;
-  EXPECT_SAYS(refusal(fields, 6), "token ids are whole numbers");
+  EXPECT_SAYS(index_refusal(fields, 6), "token ids are whole numbers");
 }
 
 TEST(MegatronIndex, RefusesAFileTruncatedAtAnyByteOrTooLong) {
   const std::string idx = idx_of({3, 4, 5}).bytes();
-  EXPECT_EQ(refusal_of(idx, 24), "");
+  EXPECT_EQ(file_refusal(idx, 24), "");
   for (std::size_t length = 0; length < idx.size(); ++length)
-    EXPECT_NE(refusal_of(idx.substr(0, length), 24), "") << length;
-  EXPECT_SAYS(refusal_of(idx + "x", 24), "need 102 bytes; the file has 103");
+    EXPECT_NE(file_refusal(idx.substr(0, length), 24), "") << length;
+  EXPECT_SAYS(file_refusal(idx + "x", 24), "need 102 bytes; the file has 103");
 }
 
 TEST(MegatronIndex, RefusesCountsThatTheFileDoesNotJustify) {
   for (const std::uint64_t count : {5ull, 1ull << 32, 1ull << 60, ~0ull}) {
     IdxFields fields = idx_of({3, 4, 5});
     fields.sequences = count;
-    EXPECT_NE(refusal(fields, 24), "") << count;
+    EXPECT_NE(index_refusal(fields, 24), "") << count;
     fields = idx_of({3, 4, 5});
     fields.entries = count;
-    EXPECT_NE(refusal(fields, 24), "") << count;
+    EXPECT_NE(index_refusal(fields, 24), "") << count;
   }
 }
 
 TEST(MegatronIndex, RefusesSizesThatDisagreeWithTheBinFile) {
-  EXPECT_SAYS(refusal(idx_of({3, 4}), 16), "the last sequence ends at byte 14, but the .bin file has 16");
-  EXPECT_SAYS(refusal(idx_of({3, 4}), 12), "has 4 tokens from byte 6 on; the .bin file ends at 12");
-  EXPECT_SAYS(refusal(idx_of({3, 4}), 13), "no multiple of it");
+  EXPECT_SAYS(index_refusal(idx_of({3, 4}), 16),
+              "the last sequence ends at byte 14, but the .bin file has 16");
+  EXPECT_SAYS(index_refusal(idx_of({3, 4}), 12), "has 4 tokens from byte 6 on; the .bin file ends at 12");
+  EXPECT_SAYS(index_refusal(idx_of({3, 4}), 13), "no multiple of it");
   IdxFields fields = idx_of({3, 4});
   fields.lengths[0] = 2;
-  EXPECT_SAYS(refusal(fields, 14),
+  EXPECT_SAYS(index_refusal(fields, 14),
               "says sequence 1 begins at byte 6; expected 4, where the one before it ends");
   fields.lengths[0] = -3;
-  EXPECT_SAYS(refusal(fields, 14), "says sequence 0 has -3 tokens");
+  EXPECT_SAYS(index_refusal(fields, 14), "says sequence 0 has -3 tokens");
   fields = idx_of({3, 4});
   fields.offsets[0] = 2;
-  EXPECT_SAYS(refusal(fields, 14), "begins at byte 2; expected 0");
+  EXPECT_SAYS(index_refusal(fields, 14), "begins at byte 2; expected 0");
 }
 
 TEST(MegatronIndex, RefusesDocumentsThatRunBackwardsOrPastTheEnd) {
@@ -109,7 +110,7 @@ TEST(MegatronIndex, RefusesDocumentsThatRunBackwardsOrPastTheEnd) {
                                                      {0, 1, 2, 4}}) {
     IdxFields fields = idx_of({3, 4, 5});
     fields.documents = documents;
-    EXPECT_SAYS(refusal(fields, 24), "begins with sequence");
+    EXPECT_SAYS(index_refusal(fields, 24), "begins with sequence");
   }
 }
 
@@ -120,7 +121,7 @@ TEST(MegatronIndex, FindsDamageInTheMiddleWhenItIsRead) {
   IdxFields fields = idx_of(std::vector<std::int32_t>(static_cast<std::size_t>(sequences), 3));
   const auto read_at = [&](std::int64_t sequence) {
     const std::string idx = fields.bytes();
-    const MegatronIndex index(bytes_of(idx), static_cast<std::uint64_t>(bin_bytes), "x.idx");
+    const MegatronIndex index(index_bytes(idx), static_cast<std::uint64_t>(bin_bytes), "x.idx");
     return failure<InputError>([&] { index.check_tokens(3 * sequence + 1, 4); });
   };
   EXPECT_EQ(read_at(middle), "");

@@ -51,13 +51,13 @@ json qwen3_moe() {
     "use_cache": true, "use_sliding_window": false, "vocab_size": 151936})");
 }
 
-std::string refusal(const json& config) {
+std::string config_refusal(const json& config) {
   return failure<InputError>([&] { parse_model_config(config.dump(), "config.json"); });
 }
-std::string refusal(const char* key, const json& value) {
+std::string config_refusal(const char* key, const json& value) {
   json config = llama31();
   config[key] = value;
-  return refusal(config);
+  return config_refusal(config);
 }
 
 TEST(ModelConfig, ReadsThePublishedLlama) {
@@ -85,7 +85,7 @@ TEST(ModelConfig, ReadsThePublishedMixturesOfExperts) {
   plain.erase("norm_topk_prob");
   EXPECT_FALSE(parse_model_config(plain.dump(), "").normalised_experts);
   plain["num_local_experts"] = 64;
-  EXPECT_EQ(refusal(plain), "config.json: num_local_experts = 64 is not num_experts = 128");
+  EXPECT_EQ(config_refusal(plain), "config.json: num_local_experts = 64 is not num_experts = 128");
   plain.erase("num_experts");
   EXPECT_EQ(parse_model_config(plain.dump(), "").experts, 64);
 }
@@ -117,7 +117,7 @@ TEST(ModelConfig, ReadsASharedExpertWithoutBiases) {
   EXPECT_EQ(model::parameter_names(again), model::parameter_names(shape));
   EXPECT_EQ(again.shared_ffn, 5632);
   config.erase("qkv_bias");
-  EXPECT_NE(refusal(config).find("qkv_bias = true"), std::string::npos);
+  EXPECT_NE(config_refusal(config).find("qkv_bias = true"), std::string::npos);
 }
 
 TEST(ModelConfig, ReadsADenseQwen3) {
@@ -135,13 +135,13 @@ TEST(ModelConfig, ReadsADenseQwen3) {
   EXPECT_EQ(shape.ffn, 6144);
   EXPECT_EQ(parse_model_config(print_model_config(shape, {}), "").head_norms, true);
   config["layer_types"][1] = "sliding_attention";
-  EXPECT_NE(refusal(config).find("layer_types has layers without full attention"), std::string::npos);
+  EXPECT_NE(config_refusal(config).find("layer_types has layers without full attention"), std::string::npos);
 }
 
 TEST(ModelConfig, RefusesOtherMixturesByName) {
   const auto refused = [](json config, const char* key, const json& value) {
     config[key] = value;
-    return refusal(config).starts_with("config.json: " + std::string(key) + " = ");
+    return config_refusal(config).starts_with("config.json: " + std::string(key) + " = ");
   };
   EXPECT_TRUE(refused(mixtral(), "expert_capacity", 64));
   EXPECT_TRUE(refused(mixtral(), "capacity_factor", 1.25));
@@ -152,7 +152,7 @@ TEST(ModelConfig, RefusesOtherMixturesByName) {
   EXPECT_TRUE(refused(qwen3_moe(), "decoder_sparse_step", 2));
   EXPECT_TRUE(refused(qwen3_moe(), "use_sliding_window", true));
   EXPECT_TRUE(refused(qwen3_moe(), "architectures", json::array({"Qwen3ForCausalLM"})));
-  EXPECT_NE(refusal([] {
+  EXPECT_NE(config_refusal([] {
               json config = mixtral();
               config["num_experts_per_tok"] = 9;
               return config;
@@ -216,16 +216,17 @@ TEST(ModelConfig, RefusesByNameWhatChangesTheMathematics) {
       {"mlp_bias", true},          {"sliding_window", 4096},       {"quantization_config", json::object()},
       {"logit_softcapping", 30.0}, {"partial_rotary_factor", 0.5}, {"attention_dropout", 0.1}};
   for (const auto& [key, value] : cases) {
-    EXPECT_TRUE(refusal(key, value).starts_with("config.json: " + std::string(key) + " = "))
-        << key << refusal(key, value);
+    EXPECT_TRUE(config_refusal(key, value).starts_with("config.json: " + std::string(key) + " = "))
+        << key << config_refusal(key, value);
   }
-  EXPECT_NE(refusal("rope_scaling", {{"type", "yarn"}, {"factor", 2.0}}).find("\"yarn\" is not supported"),
-            std::string::npos);
+  EXPECT_NE(
+      config_refusal("rope_scaling", {{"type", "yarn"}, {"factor", 2.0}}).find("\"yarn\" is not supported"),
+      std::string::npos);
   json scaling = llama31()["rope_scaling"];
   scaling["surprise"] = 2.0;
-  EXPECT_NE(refusal("rope_scaling", scaling).find("surprise"), std::string::npos);
-  EXPECT_EQ(refusal("sliding_window", nullptr), "");
-  EXPECT_EQ(refusal("new_flag_that_is_off", false), "");
+  EXPECT_NE(config_refusal("rope_scaling", scaling).find("surprise"), std::string::npos);
+  EXPECT_EQ(config_refusal("sliding_window", nullptr), "");
+  EXPECT_EQ(config_refusal("new_flag_that_is_off", false), "");
 }
 
 TEST(ModelConfig, RefusesARotaryScalingThatIsIncompleteOrAbsurd) {
@@ -234,16 +235,18 @@ TEST(ModelConfig, RefusesARotaryScalingThatIsIncompleteOrAbsurd) {
        {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
     json scaling = whole;
     scaling.erase(key);
-    EXPECT_EQ(refusal("rope_scaling", scaling), "config.json: rope_scaling: has no " + std::string(key));
+    EXPECT_EQ(config_refusal("rope_scaling", scaling),
+              "config.json: rope_scaling: has no " + std::string(key));
     scaling[key] = -2;
-    EXPECT_NE(refusal("rope_scaling", scaling).find(key), std::string::npos);
+    EXPECT_NE(config_refusal("rope_scaling", scaling).find(key), std::string::npos);
   }
   json scaling = whole;
   scaling["factor"] = 0.5;
-  EXPECT_NE(refusal("rope_scaling", scaling).find("factor = 0.5 must be 1 or more"), std::string::npos);
+  EXPECT_NE(config_refusal("rope_scaling", scaling).find("factor = 0.5 must be 1 or more"),
+            std::string::npos);
   scaling = whole;
   scaling["high_freq_factor"] = 1.0;
-  EXPECT_NE(refusal("rope_scaling", scaling).find("must be above low_freq_factor"), std::string::npos);
+  EXPECT_NE(config_refusal("rope_scaling", scaling).find("must be above low_freq_factor"), std::string::npos);
 }
 
 TEST(ModelConfig, ReadsBackWhatItPrints) {
@@ -267,15 +270,16 @@ TEST(ModelConfig, RefusesMissingAndAbsurdValues) {
        {"num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "vocab_size"}) {
     json config = llama31();
     config.erase(key);
-    EXPECT_EQ(refusal(config), "config.json: has no " + std::string(key));
+    EXPECT_EQ(config_refusal(config), "config.json: has no " + std::string(key));
     for (const json& absurd :
          {json(0), json(-1), json(1.5), json("4"), json(std::int64_t{1} << 60), json(~0ull), json::array()}) {
-      EXPECT_NE(refusal(key, absurd).find(key), std::string::npos) << key << absurd;
+      EXPECT_NE(config_refusal(key, absurd).find(key), std::string::npos) << key << absurd;
     }
   }
-  EXPECT_NE(refusal("rms_norm_eps", 0.0), "");
-  EXPECT_NE(refusal("tie_word_embeddings", "yes"), "");
-  EXPECT_NE(refusal("num_attention_heads", 31).find("config.json: model.heads = 31"), std::string::npos);
+  EXPECT_NE(config_refusal("rms_norm_eps", 0.0), "");
+  EXPECT_NE(config_refusal("tie_word_embeddings", "yes"), "");
+  EXPECT_NE(config_refusal("num_attention_heads", 31).find("config.json: model.heads = 31"),
+            std::string::npos);
 }
 
 TEST(ModelConfig, RefusesWhatIsNoJson) {

@@ -19,7 +19,7 @@ using model::KeepSet;
 using model::Precision;
 using Slices = std::vector<std::int64_t>;
 
-struct Setting {
+struct ActionSetting {
   Precision precision = Precision::F32;
   std::int64_t kv_heads = 4;
   std::int64_t sequences = 1;
@@ -35,7 +35,7 @@ struct Setting {
 // One micro-batch through two stages of two layers, each action beside its prediction.
 class Watched {
  public:
-  explicit Watched(Setting setting) : setting_(std::move(setting)), scope_(ledger_) {
+  explicit Watched(ActionSetting setting) : setting_(std::move(setting)), scope_(ledger_) {
     if (setting_.slices.size() > 1) setting_.keep = setting_.keep.with(model::SavedTensor::KeyValue);
     shape_ = {
         .layers = 4, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = setting_.kv_heads, .vocab = 259};
@@ -139,7 +139,7 @@ class Watched {
     return size;
   }
 
-  Setting setting_;
+  ActionSetting setting_;
   model::Shape shape_;
   std::int64_t tokens_ = 0;
   backend::Ledger ledger_;

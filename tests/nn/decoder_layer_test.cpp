@@ -12,8 +12,8 @@
 namespace penstock::testing {
 namespace {
 
-void expect_equals_autograd(const model::Shape& shape, std::int64_t b,
-                            const std::vector<std::int64_t>& slices, int shards = 1) {
+void expect_layer_equals_autograd(const model::Shape& shape, std::int64_t b,
+                                  const std::vector<std::int64_t>& slices, int shards = 1) {
   TestLayer test(shape, model::Precision::F64, shards);
   const std::int64_t s = std::accumulate(slices.begin(), slices.end(), std::int64_t{0});
   const at::Tensor x = random_tensor({b, s, shape.hidden}, at::kDouble, 1);
@@ -42,7 +42,7 @@ model::Shape shape_with_heads(std::int64_t heads, std::int64_t kv_heads) {
 TEST(DecoderLayer, EqualsAutogradOverHeadsGroupsAndLengths) {
   for (const auto& [heads, kv_heads] : {std::pair{1, 1}, {5, 5}, {8, 2}, {5, 1}}) {
     for (const std::int64_t s : {1, 2, 7, 128}) {
-      expect_equals_autograd(shape_with_heads(heads, kv_heads), s == 128 ? 1 : 3, {s});
+      expect_layer_equals_autograd(shape_with_heads(heads, kv_heads), s == 128 ? 1 : 3, {s});
     }
   }
 }
@@ -51,7 +51,7 @@ TEST(DecoderLayer, EqualsAutogradInSlicesThatDoNotDivide) {
   for (const auto& [heads, kv_heads] : {std::pair{1, 1}, {5, 5}, {8, 2}}) {
     for (const auto& slices :
          std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 3, 1}, {1, 4, 2}, {50, 50, 28}}) {
-      expect_equals_autograd(shape_with_heads(heads, kv_heads), 2, slices);
+      expect_layer_equals_autograd(shape_with_heads(heads, kv_heads), 2, slices);
     }
   }
 }
@@ -59,7 +59,7 @@ TEST(DecoderLayer, EqualsAutogradInSlicesThatDoNotDivide) {
 TEST(DecoderLayer, HeadsMayBeWiderThanTheHiddenSizeSays) {
   model::Shape shape = shape_with_heads(4, 2);
   shape.head_size = 10;
-  expect_equals_autograd(shape, 2, {4, 3});
+  expect_layer_equals_autograd(shape, 2, {4, 3});
 }
 
 // More shards than tokens leave some without rows, more than key heads share these.
@@ -67,7 +67,7 @@ TEST(DecoderLayer, EqualsAutogradInLogicalShards) {
   for (const auto& [heads, kv_heads, shards] : {std::tuple{4, 4, 2}, {4, 2, 4}, {6, 3, 3}, {6, 1, 6}}) {
     for (const auto& slices : std::vector<std::vector<std::int64_t>>{{1}, {7}, {3, 3, 1}, {20, 17}}) {
       for (const std::int64_t b : {1, 3})
-        expect_equals_autograd(shape_with_heads(heads, kv_heads), b, slices, shards);
+        expect_layer_equals_autograd(shape_with_heads(heads, kv_heads), b, slices, shards);
     }
   }
 }

@@ -39,7 +39,7 @@ struct Setting {
   Cut cut;
   std::int64_t kv_heads = 2;
 };
-StepResult run(const Setting& setting, std::vector<KeepSet> keep) {
+StepResult run_policy(const Setting& setting, std::vector<KeepSet> keep) {
   for (KeepSet& set : keep) {
     if (setting.cut.slices.size() > 1) set = set.with(SavedTensor::KeyValue);
   }
@@ -71,9 +71,9 @@ TEST_F(PolicyBits, OfEveryPresetAreThoseOfNoneInEveryPrecisionSlicingAndBackward
       for (const Backward backward : {Backward::Whole, Backward::Split, Backward::SplitLate}) {
         for (const std::int64_t kv_heads : {1, 2, 4}) {
           const Setting setting{precision, {2, slices, backward}, kv_heads};
-          const StepResult none = run(setting, {});
+          const StepResult none = run_policy(setting, {});
           for (const Policy policy : kPresets) {
-            expect_equal_steps(run(setting, on_all_layers(keep_of(policy))), none,
+            expect_equal_steps(run_policy(setting, on_all_layers(keep_of(policy))), none,
                                std::string(name_of(policy)));
           }
         }
@@ -85,23 +85,23 @@ TEST_F(PolicyBits, OfEveryPresetAreThoseOfNoneInEveryPrecisionSlicingAndBackward
 TEST_F(PolicyBits, OfEveryLegalSetAreThoseOfNone) {
   for (const Setting& setting :
        {Setting{Precision::BF16, {1, {4, 5}, Backward::SplitLate}}, Setting{Precision::F32, {1, {9}}}}) {
-    const StepResult none = run(setting, {});
+    const StepResult none = run_policy(setting, {});
     for (const KeepSet keep : legal_sets()) {
-      expect_equal_steps(run(setting, on_all_layers(keep)), none, policy_text(keep));
+      expect_equal_steps(run_policy(setting, on_all_layers(keep)), none, policy_text(keep));
     }
   }
 }
 
 TEST_F(PolicyBits, OfPoliciesThatDifferFromLayerToLayerAreThoseOfNone) {
   const Setting setting{Precision::BF16, {2, {3, 6}}};
-  const StepResult none = run(setting, {});
+  const StepResult none = run_policy(setting, {});
   const auto sets = legal_sets();
   for (std::uint64_t draw = 0; draw < 20; ++draw) {
     std::vector<KeepSet> keep;
     for (std::uint64_t layer = 0; layer < 3; ++layer) {
       keep.push_back(sets[random_bits(draw, layer) % sets.size()]);
     }
-    expect_equal_steps(run(setting, keep), none, "draw " + std::to_string(draw));
+    expect_equal_steps(run_policy(setting, keep), none, "draw " + std::to_string(draw));
   }
 }
 

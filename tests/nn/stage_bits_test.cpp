@@ -28,7 +28,7 @@ StepResult run(const Cut& cut, Precision precision, bool tied = false) {
   return run_step(stages, batches, cut, 1.0 / 154);
 }
 
-void expect_equal_steps(const StepResult& a, const StepResult& b) {
+void expect_equal_bits(const StepResult& a, const StepResult& b) {
   EXPECT_EQ(a.loss, b.loss);
   ASSERT_EQ(a.gradients.size(), b.gradients.size());
   for (const auto& [name, gradient] : a.gradients) expect_same_bits(b.gradients.at(name), gradient, name);
@@ -56,7 +56,7 @@ TEST_F(StageBits, AreThoseOfAnyOtherCutIntoStages) {
     for (const Slices& slices : {Slices{48}, Slices{16, 16, 16}, Slices{20, 17, 11}}) {
       for (const bool tied : {false, true}) {
         const StepResult whole = run({1, slices}, precision, tied);
-        for (const int stages : {2, 3, 4}) expect_equal_steps(whole, run({stages, slices}, precision, tied));
+        for (const int stages : {2, 3, 4}) expect_equal_bits(whole, run({stages, slices}, precision, tied));
       }
     }
   }
@@ -65,8 +65,8 @@ TEST_F(StageBits, AreThoseOfAnyOtherCutIntoStages) {
 TEST_F(StageBits, AreThoseOfASplitBackward) {
   for (const Precision precision : kNarrow) {
     const StepResult whole = run({2, {20, 28}}, precision);
-    expect_equal_steps(whole, run({2, {20, 28}, Backward::Split}, precision));
-    expect_equal_steps(whole, run({2, {20, 28}, Backward::SplitLate}, precision));
+    expect_equal_bits(whole, run({2, {20, 28}, Backward::Split}, precision));
+    expect_equal_bits(whole, run({2, {20, 28}, Backward::SplitLate}, precision));
   }
 }
 
@@ -74,8 +74,8 @@ TEST_F(StageBits, AreTheSameInEveryRunAndCutWithTwoThreads) {
   at::set_num_threads(2);
   for (const Precision precision : kNarrow) {
     const StepResult whole = run({1, {20, 28}}, precision);
-    expect_equal_steps(whole, run({1, {20, 28}}, precision));
-    expect_equal_steps(whole, run({4, {20, 28}}, precision));
+    expect_equal_bits(whole, run({1, {20, 28}}, precision));
+    expect_equal_bits(whole, run({4, {20, 28}}, precision));
   }
 }
 

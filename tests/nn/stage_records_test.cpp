@@ -11,7 +11,7 @@ namespace {
 
 using model::Precision;
 
-constexpr Precision kAll[] = {Precision::F64, Precision::F32, Precision::BF16};
+constexpr Precision kPrecisions[] = {Precision::F64, Precision::F32, Precision::BF16};
 
 model::Shape record_shape() {
   return {.layers = 3, .hidden = 24, .ffn = 40, .heads = 4, .kv_heads = 2, .vocab = 37};
@@ -29,7 +29,7 @@ Expected expected_bytes(const model::Shape& s, Precision precision, std::int64_t
 }
 
 TEST(StageRecords, HoldExactlyTheBytesOfTheTableUntilTheyAreUsed) {
-  for (const Precision precision : kAll) {
+  for (const Precision precision : kPrecisions) {
     auto stages = make_stages(record_shape(), precision, 1, 7);
     const auto batch = random_batch(record_shape(), 2, 7, 1);
     const Expected first = expected_bytes(record_shape(), precision, 4),
@@ -53,7 +53,7 @@ TEST(StageRecords, HoldExactlyTheBytesOfTheTableUntilTheyAreUsed) {
 
 TEST(StageRecords, AreAllThatTheLedgerCountsAsKept) {
   backend::install_allocator();
-  for (const Precision precision : kAll) {
+  for (const Precision precision : kPrecisions) {
     backend::Ledger ledger;
     const backend::LedgerScope scope(ledger);
     auto stages = make_stages(record_shape(), precision, 1, 7);
@@ -131,7 +131,7 @@ TEST(StageOrder, CallsOutOfOrderAreBrokenInvariants) {
 TEST(StageParameters, DependOnSeedAndNameAlone) {
   model::Shape tied = record_shape();
   tied.tied_embeddings = true;
-  for (const Precision precision : kAll) {
+  for (const Precision precision : kPrecisions) {
     auto whole = make_stages(tied, precision, 1, 7), cut = make_stages(tied, precision, 3, 7);
     std::map<std::string, at::Tensor> wanted;
     for (const auto& parameter : whole[0].parameters()) wanted[parameter.name] = parameter.weight;

@@ -36,7 +36,7 @@ std::vector<int> ranks_for(int shards) {
   return ranks;
 }
 
-struct Setting {
+struct GroupSetting {
   int shards = 1;
   int ranks = 1;
   bool overlap = true;
@@ -44,17 +44,17 @@ struct Setting {
   at::ScalarType type = at::kDouble;
 };
 
-std::string text(const Setting& s) {
+std::string text(const GroupSetting& s) {
   return std::to_string(s.shards) + " shards on " + std::to_string(s.ranks) + " ranks, " +
          std::to_string(s.tokens) + " tokens, " + c10::toString(s.type) + (s.overlap ? "" : ", no overlap");
 }
 
 // The operands, alike on all ranks. A shard has rows of `x` by its block, and its own weight and activations.
-at::Tensor x_of(const Setting& s) { return random_tensor({s.tokens, kWidth}, s.type, 1); }
-at::Tensor weight_of(const Setting& s, int shard) {
+at::Tensor x_of(const GroupSetting& s) { return random_tensor({s.tokens, kWidth}, s.type, 1); }
+at::Tensor weight_of(const GroupSetting& s, int shard) {
   return random_tensor({kOut, kWidth}, s.type, 100 + static_cast<std::uint64_t>(shard));
 }
-at::Tensor activations_of(const Setting& s, int shard) {
+at::Tensor activations_of(const GroupSetting& s, int shard) {
   return random_tensor({s.tokens, kOut}, s.type, 200 + static_cast<std::uint64_t>(shard));
 }
 
@@ -74,7 +74,7 @@ Rows own_blocks(const TensorGroup& group, const at::Tensor& whole) {
   return group.split(whole.narrow(0, rows.begin, rows.count), whole.size(0));
 }
 
-void exchange(const Setting& s, TensorGroup& group, Outcome& outcome, std::mutex& mutex) {
+void exchange(const GroupSetting& s, TensorGroup& group, Outcome& outcome, std::mutex& mutex) {
   nn::GatheredRows gathered = group.gather(own_blocks(group, x_of(s)), s.tokens);
   std::vector<at::Tensor> products, backward;
   for (int i = 0; i < group.own(); ++i) {
@@ -108,7 +108,7 @@ void exchange(const Setting& s, TensorGroup& group, Outcome& outcome, std::mutex
   put_rows(group, outcome.totals, totals);
 }
 
-Outcome exchanged(const Setting& s) {
+Outcome exchanged(const GroupSetting& s) {
   const auto shards = static_cast<std::size_t>(s.shards);
   const at::Tensor none = at::zeros({s.tokens, kWidth}, at::dtype(s.type));
   Outcome outcome{std::vector<at::Tensor>(static_cast<std::size_t>(s.ranks)), std::vector<at::Tensor>(shards),
@@ -137,14 +137,14 @@ template <class Check>
 void for_settings(at::ScalarType type, Check&& check) {
   for (const int shards : {1, 2, 3, 4, 6}) {
     for (const std::int64_t tokens : kTokens) {
-      check(Setting{.shards = shards, .tokens = tokens, .type = type});
+      check(GroupSetting{.shards = shards, .tokens = tokens, .type = type});
     }
   }
 }
 
 TEST(TensorGroup, GivesTheBitsOfOneRankForEveryNumberOfRanks) {
   for (const at::ScalarType type : kComputeTypes) {
-    for_settings(type, [](Setting setting) {
+    for_settings(type, [](GroupSetting setting) {
       const Outcome wanted = exchanged(setting);
       for (const int ranks : ranks_for(setting.shards)) {
         for (const bool overlap : {true, false}) {
@@ -159,7 +159,7 @@ TEST(TensorGroup, GivesTheBitsOfOneRankForEveryNumberOfRanks) {
 }
 
 TEST(TensorGroup, GivesPlainProductsAndSums) {
-  for_settings(at::kDouble, [](Setting setting) {
+  for_settings(at::kDouble, [](GroupSetting setting) {
     for (const int ranks : ranks_for(setting.shards)) {
       setting.ranks = ranks;
       SCOPED_TRACE(text(setting));

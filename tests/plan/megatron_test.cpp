@@ -44,7 +44,7 @@ struct Read {
 };
 
 // A Llama 3 70B over 8 tensor and 4 pipeline ranks, two replicas of them.
-Read read(const std::string& more, const std::string& sequence_parallel = "--sequence-parallel ") {
+Read read_arguments(const std::string& more, const std::string& sequence_parallel = "--sequence-parallel ") {
   std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
   PlanOptions options = asked();
   Read read;
@@ -118,9 +118,9 @@ TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
 }
 
 TEST(Megatron, BlocksOfLayersAreRecomputedInEachStage) {
-  const Read none = read(kShared), full = read(kFull + "uniform");
+  const Read none = read_arguments(kShared), full = read_arguments(kFull + "uniform");
   for (const int layers : {1, 5, 19, 20, 40}) {
-    const Read some = read(kFull + "block --recompute-num-layers " + std::to_string(layers));
+    const Read some = read_arguments(kFull + "block --recompute-num-layers " + std::to_string(layers));
     const double share = std::min(layers, 20) / 20.0;
     EXPECT_NEAR(some.cost().recomputation, share * full.cost().recomputation, 1e-9);
     EXPECT_NEAR(static_cast<double>(some.memory().activations),
@@ -131,9 +131,9 @@ TEST(Megatron, BlocksOfLayersAreRecomputedInEachStage) {
 }
 
 TEST(Megatron, SelectiveRecomputationFormsAttentionAgain) {
-  const Read none = read(kShared);
+  const Read none = read_arguments(kShared);
   for (const char* words : {"--recompute-activations", "--recompute-granularity selective"}) {
-    const Read some = read(kShared + words);
+    const Read some = read_arguments(kShared + words);
     EXPECT_GT(some.cost().recomputation, 0);
     EXPECT_LT(some.cost().recomputation, 0.5 * none.cost().work.attention);
     EXPECT_EQ(some.memory().activations, none.memory().activations);
@@ -141,7 +141,7 @@ TEST(Megatron, SelectiveRecomputationFormsAttentionAgain) {
 }
 
 TEST(Megatron, WithoutTheDistributedOptimizerEachReplicaHasAllStates) {
-  const Read shared = read(kShared), whole = read("");
+  const Read shared = read_arguments(kShared), whole = read_arguments("");
   EXPECT_NEAR(static_cast<double>(whole.memory().optimizer),
               2.0 * static_cast<double>(shared.memory().optimizer), 10);
   EXPECT_GT(whole.cost().optimizer, shared.cost().optimizer);
@@ -152,7 +152,7 @@ TEST(Megatron, WithoutTheDistributedOptimizerEachReplicaHasAllStates) {
 
 // The input, both norms' outputs and the second one's input are of hidden width; 8 ranks hold each whole.
 TEST(Megatron, WithoutSequenceParallelismTensorRanksHoldWholeHiddenStates) {
-  const Read shared = read(kShared), whole = read(kShared, "");
+  const Read shared = read_arguments(kShared), whole = read_arguments(kShared, "");
   const double more = 4 * 2.0 * 8192 * 7 / 8;  // bytes of a token and layer
   const double units = static_cast<double>(whole.memory().activations - shared.memory().activations) / more;
   EXPECT_NEAR(units, 8192.0 * 20 * 4, 1);  // tokens, layers of the first device, micro-batches in flight
@@ -163,13 +163,15 @@ TEST(Megatron, WithoutSequenceParallelismTensorRanksHoldWholeHiddenStates) {
 
 TEST(Megatron, ExpertsOneAfterAnotherTakeLonger) {
   const std::string experts = kShared + "--num-experts 8 --expert-model-parallel-size 2 --moe-router-topk 2 ";
-  EXPECT_GT(read(experts).candidate.step(), read(experts + "--moe-grouped-gemm").candidate.step());
+  EXPECT_GT(read_arguments(experts).candidate.step(),
+            read_arguments(experts + "--moe-grouped-gemm").candidate.step());
 }
 
 TEST(Megatron, WhatIsNotCountedIsTold) {
   const std::string none = "--hidden-dropout 0 --attention-dropout 0.0 --position-embedding-type rope";
-  EXPECT_TRUE(read(none).beyond.not_counted.empty());
-  const Words told = read("--hidden-dropout 0.1 --tp-comm-overlap --no-rope-fusion").beyond.not_counted;
+  EXPECT_TRUE(read_arguments(none).beyond.not_counted.empty());
+  const Words told =
+      read_arguments("--hidden-dropout 0.1 --tp-comm-overlap --no-rope-fusion").beyond.not_counted;
   for (const std::string begin : {"--hidden-dropout 0.1: masks", "--attention-dropout 0.1 (its default)",
                                   "--tp-comm-overlap: ", "--no-rope-fusion: slower kernels",
                                   "--position-embedding-type learned_absolute (its default)"}) {
@@ -188,7 +190,7 @@ TEST(Megatron, WhatIsReadIsWrittenAgain) {
   for (const std::string words :
        {"", "--use-distributed-optimizer", "--recompute-activations",
         "--recompute-granularity full --recompute-method block --recompute-num-layers 7"}) {
-    const Read once = read(words, words.empty() ? "" : "--sequence-parallel ");
+    const Read once = read_arguments(words, words.empty() ? "" : "--sequence-parallel ");
     const std::string written =
         print_megatron(megatron_settings(once.question.workload, once.candidate.layout));
     PlanOptions options = asked();

@@ -17,7 +17,7 @@ namespace {
 
 const std::string kModel = "[model]\nname = \"llama3\"\nflavor = \"70B\"\n";
 
-struct Read {
+struct TitanRead {
   Question question;
   Layout layout;
   Candidate candidate;
@@ -26,13 +26,13 @@ struct Read {
   const StepCost& cost() const { return candidate.cost; }
 };
 
-Read read_job(const std::string& text, std::int64_t gpus = 64) {
+TitanRead read_job(const std::string& text, std::int64_t gpus = 64) {
   std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
   PlanOptions options;
   options.cluster = {.hardware = "h100", .gpus = gpus, .engine = "torchtitan"};
   options.memory.offload = {0, ""};
   const Beyond beyond = read_torchtitan(text, "job.toml", options);
-  Read read{settled(options, ""), {}, {}};
+  TitanRead read{settled(options, ""), {}, {}};
   apply(beyond, read.question);
   read.layout = layout_of(options, read.question.workload, read.question.cluster);
   apply(beyond, read.question.workload, read.layout);
@@ -41,12 +41,13 @@ Read read_job(const std::string& text, std::int64_t gpus = 64) {
   return read;
 }
 
-Read parallel(const std::string& keys, const std::string& more = "", std::int64_t gpus = 64) {
+TitanRead parallel(const std::string& keys, const std::string& more = "", std::int64_t gpus = 64) {
   return read_job(kModel + "[training]\nlocal_batch_size = 8\nseq_len = 8192\n[parallelism]\n" + keys + more,
                   gpus);
 }
 
-Read recomputing(const std::string& mode, const std::string& option = "2", const std::string& keys = "") {
+TitanRead recomputing(const std::string& mode, const std::string& option = "2",
+                      const std::string& keys = "") {
   return parallel(
       "tensor_parallel_degree = 8\n" + keys,
       "[activation_checkpoint]\nmode = \"" + mode + "\"\nselective_ac_option = \"" + option + "\"\n");
@@ -61,13 +62,13 @@ std::string job_refusal(const std::string& text, std::int64_t gpus = 64) {
   return "nothing was refused";
 }
 
-std::int64_t activations(const Read& read) { return read.candidate.memory.fullest.activations; }
+std::int64_t activations(const TitanRead& read) { return read.candidate.memory.fullest.activations; }
 
 TEST(Torchtitan, EveryNthLayerRecomputesThatShareOfTheLayers) {
-  const Read none = recomputing("none"), full = recomputing("full");
+  const TitanRead none = recomputing("none"), full = recomputing("full");
   EXPECT_EQ(none.cost().recomputation, 0);
   for (const int every : {1, 2, 3, 4, 7, 80}) {
-    const Read some = recomputing("selective", std::to_string(every));
+    const TitanRead some = recomputing("selective", std::to_string(every));
     const double share = static_cast<double>(80 / every) / 80;
     EXPECT_NEAR(some.cost().recomputation, share * full.cost().recomputation, 1e-9) << every;
     EXPECT_NEAR(activations(some), share * activations(full) + (1 - share) * activations(none), 2) << every;
@@ -76,7 +77,7 @@ TEST(Torchtitan, EveryNthLayerRecomputesThatShareOfTheLayers) {
 }
 
 TEST(Torchtitan, EachDeviceOfAPipelineCountsItsOwnLayers) {
-  const Read some = recomputing("selective", "3", "pipeline_parallel_degree = 8\n");
+  const TitanRead some = recomputing("selective", "3", "pipeline_parallel_degree = 8\n");
   EXPECT_EQ(device_layers(some.question.workload, some.layout, 1),
             11);  // of 82 counted layers 11, 11, 10, ...
   EXPECT_NEAR(some.layout.recomputed, 3.0 / 11, 1e-12);
@@ -87,10 +88,11 @@ TEST(Torchtitan, RecomputationByOperationKeepsEverySecondProduct) {
   const std::string text =
       "[model]\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
       "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n";
-  const Read op = read_job(text, 8);
+  const TitanRead op = read_job(text, 8);
   const double numbers = 4 * 4096 + 1024 + 14336;
   EXPECT_NEAR(static_cast<double>(activations(op)) / (2.0 * 8192 * 32), numbers, 0.04 * numbers);
-  const Read again = recomputing("selective", "op"), full = recomputing("full"), none = recomputing("none");
+  const TitanRead again = recomputing("selective", "op"), full = recomputing("full"),
+                  none = recomputing("none");
   EXPECT_LT(activations(again), activations(none));
   EXPECT_GT(activations(again), activations(full));
   EXPECT_LT(again.cost().recomputation, full.cost().recomputation);
@@ -98,9 +100,9 @@ TEST(Torchtitan, RecomputationByOperationKeepsEverySecondProduct) {
 }
 
 TEST(Torchtitan, CopiesOfShardedStatesTakeTheirBytesAndSumTheirGradientsOverAll) {
-  const Read one = parallel("tensor_parallel_degree = 2\n");
+  const TitanRead one = parallel("tensor_parallel_degree = 2\n");
   for (const int copies : {2, 4, 8}) {
-    const Read some = parallel(
+    const TitanRead some = parallel(
         "tensor_parallel_degree = 2\ndata_parallel_replicate_degree = " + std::to_string(copies) + "\n");
     EXPECT_EQ(some.layout.shared.group * copies, 32);
     EXPECT_NEAR(static_cast<double>(some.candidate.memory.fullest.optimizer),
@@ -109,15 +111,15 @@ TEST(Torchtitan, CopiesOfShardedStatesTakeTheirBytesAndSumTheirGradientsOverAll)
     EXPECT_NE(some.cost().gradients, one.cost().gradients);
   }
   // A group in a node gathers over its own network alone.
-  const Read in_node = parallel("data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 8\n");
+  const TitanRead in_node = parallel("data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 8\n");
   EXPECT_LT(in_node.cost().gradients, parallel("").cost().gradients);
 }
 
 TEST(Torchtitan, WeightsThatStayGatheredTakeMemoryAndSaveTraffic) {
   for (const std::string pipeline : {"", "pipeline_parallel_degree = 4\n"}) {
-    const Read always = parallel(pipeline + "fsdp_reshard_after_forward = \"always\"\n");
-    const Read never = parallel(pipeline + "fsdp_reshard_after_forward = \"never\"\n");
-    const Read usual = parallel(pipeline + "fsdp_reshard_after_forward = \"default\"\n");
+    const TitanRead always = parallel(pipeline + "fsdp_reshard_after_forward = \"always\"\n");
+    const TitanRead never = parallel(pipeline + "fsdp_reshard_after_forward = \"never\"\n");
+    const TitanRead usual = parallel(pipeline + "fsdp_reshard_after_forward = \"default\"\n");
     EXPECT_GT(never.candidate.memory.fullest.weights, always.candidate.memory.fullest.weights);
     EXPECT_LT(never.cost().gradients, always.cost().gradients);
     EXPECT_EQ(usual.gigabytes(), pipeline.empty() ? always.gigabytes() : never.gigabytes());
@@ -127,7 +129,7 @@ TEST(Torchtitan, WeightsThatStayGatheredTakeMemoryAndSaveTraffic) {
 
 // In f32, unsharded, until the last micro-batch: 4 bytes a parameter of the device's layers.
 TEST(Torchtitan, APipelineAddsItsGradientsUpUnsharded) {
-  const Read read = parallel("pipeline_parallel_degree = 4\n");
+  const TitanRead read = parallel("pipeline_parallel_degree = 4\n");
   const model::Shape& shape = read.question.workload.model.shape;
   const double layers = static_cast<double>(device_layers(read.question.workload, read.layout, 0));
   const double held = layers * static_cast<double>(model::layer_parameters(shape)) +
@@ -152,7 +154,7 @@ TEST(Torchtitan, StagesHaveTheLayersThatTorchtitanGivesThem) {
       {"pipeline_parallel_degree = 8\npipeline_parallel_last_stage_less_layers = 3\n",
        {10, 11, 11, 11, 10, 10, 10, 7}}};
   for (const Case& expected : cases) {
-    const Read read = parallel(expected.keys);
+    const TitanRead read = parallel(expected.keys);
     std::vector<std::int64_t> layers;
     for (int rank = 0; rank < read.layout.mesh.pipeline; ++rank)
       layers.push_back(device_layers(read.question.workload, read.layout, rank));
@@ -161,7 +163,7 @@ TEST(Torchtitan, StagesHaveTheLayersThatTorchtitanGivesThem) {
 }
 
 TEST(Torchtitan, CompiledModelsPassLessOverMemory) {
-  const Read eager = parallel("");
+  const TitanRead eager = parallel("");
   EXPECT_LT(parallel("", "[compile]\nenable = true\n").cost().work.elementwise,
             eager.cost().work.elementwise);
   EXPECT_EQ(parallel("", "[compile]\nenable = true\ncomponents = [\"loss\"]\n").cost().work.elementwise,
@@ -178,8 +180,8 @@ TEST(Torchtitan, WhatIsReadIsWrittenAgain) {
   for (const std::string& keys : jobs) {
     for (const std::string mode : {"none", "full", "selective"}) {
       for (const std::string option : {"2", "5", "op"}) {
-        const Read once = parallel(keys, "[activation_checkpoint]\nmode = \"" + mode +
-                                             "\"\nselective_ac_option = \"" + option + "\"\n");
+        const TitanRead once = parallel(keys, "[activation_checkpoint]\nmode = \"" + mode +
+                                                  "\"\nselective_ac_option = \"" + option + "\"\n");
         const std::string written =
             print_torchtitan(torchtitan_settings(once.question.workload, once.layout));
         EXPECT_EQ(read_job(written).layout, once.layout) << written;
@@ -194,9 +196,9 @@ TEST(Torchtitan, ModelsOfOneFamilyAreReadAndOthersRefusedWithTheReason) {
       {"qwen3 8B", 8.19},  {"qwen3 32B", 32.8},    {"qwen3 30B-A3B", 30.5},    {"qwen3 235B-A22B", 235.1}};
   for (const auto& [both, billions] : known) {
     const std::size_t space = both.find(' ');
-    const Read found = read_job("[model]\nname = \"" + both.substr(0, space) + "\"\nflavor = \"" +
-                                    both.substr(space + 1) + "\"\n[training]\nlocal_batch_size = 1\n",
-                                512);
+    const TitanRead found = read_job("[model]\nname = \"" + both.substr(0, space) + "\"\nflavor = \"" +
+                                         both.substr(space + 1) + "\"\n[training]\nlocal_batch_size = 1\n",
+                                     512);
     EXPECT_NEAR(static_cast<double>(model::total_parameters(found.question.workload.model.shape)) / 1e9,
                 billions, 0.005 * billions);
     EXPECT_EQ(found.question.workload.model.name, both);
@@ -314,7 +316,7 @@ TEST(Torchtitan, WithoutDataOrContextRanksItWouldTrainInF32AndIsRefused) {
 }
 
 TEST(Torchtitan, ChangesNearAJobHelpAndAreOfTorchtitan) {
-  const Read today = parallel("pipeline_parallel_degree = 4\n");
+  const TitanRead today = parallel("pipeline_parallel_degree = 4\n");
   const std::vector<Change> changes = nearest_changes(today.question, today.candidate);
   ASSERT_FALSE(changes.empty());
   for (const Change& change : changes) {

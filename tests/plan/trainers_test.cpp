@@ -15,7 +15,7 @@
 namespace penstock::plan {
 namespace {
 
-constexpr int kGpus = 64;
+constexpr int kAskedGpus = 64;
 
 Question question_of(const std::string& engine, std::vector<std::string> more = {}) {
   std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
@@ -26,14 +26,14 @@ Question question_of(const std::string& engine, std::vector<std::string> more = 
   return read_question("", words);
 }
 
-PlanOptions asked() {
+PlanOptions plan_asked() {
   PlanOptions options;
-  options.cluster.gpus = kGpus;
+  options.cluster.gpus = kAskedGpus;
   return options;
 }
 
 template <class Work>
-std::string refusal_of_input(Work&& work) {
+std::string input_refusal(Work&& work) {
   try {
     work();
   } catch (const InputError& error) {
@@ -72,7 +72,7 @@ TEST(Trainers, ASearchHasOnlyWhatTheTrainerCanDo) {
 TEST(Trainers, WhatIsWrittenForMegatronReadsBackAsTheSameLayout) {
   const Question question = question_of("megatron");
   for (const Candidate& candidate : candidates_of(question)) {
-    PlanOptions options = asked();
+    PlanOptions options = plan_asked();
     const std::string text = print_megatron(megatron_settings(question.workload, candidate.layout));
     const Beyond beyond = read_megatron(text, options);
     EXPECT_TRUE(beyond.not_counted.empty()) << beyond.not_counted.front();
@@ -91,7 +91,7 @@ TEST(Trainers, WhatIsWrittenForMegatronReadsBackAsTheSameLayout) {
 TEST(Trainers, WhatIsWrittenForTorchtitanReadsBackAsTheSameLayout) {
   const Question question = question_of("torchtitan");
   for (const Candidate& candidate : candidates_of(question)) {
-    PlanOptions options = asked();
+    PlanOptions options = plan_asked();
     const std::string text = print_torchtitan(torchtitan_settings(question.workload, candidate.layout));
     const Beyond beyond = read_torchtitan(text, "job.toml", options);
     options.cluster = question.options.cluster;
@@ -110,15 +110,15 @@ TEST(Trainers, SharedStatesTakeSixteenBytesAParameterOverAllDevices) {
   const auto parameters = static_cast<double>(model::total_parameters(question.workload.model.shape));
   for (const int replicas : {64, 32, 8}) {
     Layout layout;
-    layout.mesh = {.tensor = kGpus / replicas, .data = replicas};
+    layout.mesh = {.tensor = kAskedGpus / replicas, .data = replicas};
     layout.schedule = ScheduleKind::OneFOneB;
     adapt(*question.trainer, layout);
     const model::DeviceMemory memory = layout_memory(question.workload, layout).front();
-    EXPECT_NEAR(static_cast<double>(memory.optimizer) * kGpus / parameters, 8, 0.1) << replicas;
+    EXPECT_NEAR(static_cast<double>(memory.optimizer) * kAskedGpus / parameters, 8, 0.1) << replicas;
     // f32 weights and gradients as well; two layers' gathered weights and one layer's gradients come on top.
     const double layer =
         static_cast<double>(model::layer_parameters(question.workload.model.shape)) / layout.mesh.tensor;
-    EXPECT_NEAR(static_cast<double>(memory.weights + memory.gradients) - 8 * parameters / kGpus,
+    EXPECT_NEAR(static_cast<double>(memory.weights + memory.gradients) - 8 * parameters / kAskedGpus,
                 (2 * 2 + 4) * layer, 0.02 * 8 * layer)
         << replicas;
   }
@@ -148,7 +148,7 @@ TEST(Trainers, AConfigurationOfTodayIsExplained) {
            "--group-query-attention --num-query-groups 8 --vocab-size 128256 --seq-length 8192 "
            "--micro-batch-size 1 --global-batch-size 128 --tensor-model-parallel-size 8 --sequence-parallel "
            "--pipeline-model-parallel-size 8 --bf16",
-       .gpus = kGpus});
+       .gpus = kAskedGpus});
   EXPECT_TRUE(explained.fits);
   for (const char* part : {"matrix products", "what limits it", "what would help", "device 0"})
     EXPECT_NE(explained.text.find(part), std::string::npos) << part;
@@ -163,7 +163,7 @@ TEST(Trainers, WhatATrainerHasNotIsRefusedByName) {
       {"--memory.offload=0.5", "megatron is planned without offloading"}};
   for (const auto& [word, expected] : cases) {
     const Question question = question_of("megatron", {word});
-    const std::string said = refusal_of_input([&] { answer(question); });
+    const std::string said = input_refusal([&] { answer(question); });
     EXPECT_NE(said.find(expected), std::string::npos) << said;
   }
 }

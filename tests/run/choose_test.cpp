@@ -63,7 +63,7 @@ TEST(Choose, ChoosesAnExchangeAndSaysWhy) {
   EXPECT_EQ(resolve(lengthy.options).options.schedule.exchange, lengthy.options.schedule.exchange);
 }
 
-Bytes most_of(const run::Run& run) {
+Bytes most_of_run(const run::Run& run) {
   Bytes most = 0;
   for (const model::DeviceMemory& device : run.predicted) most = std::max(most, device.total());
   return most;
@@ -80,14 +80,14 @@ TEST(Choose, ChoosesAnExchangeForThePolicyAndTheLimit) {
       o.memory.limit = limit;
     }));
   };
-  const Bytes without = most_of(lengthy("off", "full", ""));
+  const Bytes without = most_of_run(lengthy("off", "full", ""));
   const run::Run wide = lengthy("auto", "full", "");
-  ASSERT_GT(most_of(wide), without);
+  ASSERT_GT(most_of_run(wide), without);
   const run::Run tight = lengthy("auto", "full", std::to_string(without) + " B");
   EXPECT_EQ(tight.options.schedule.exchange, "off");
   EXPECT_NE(tight.exchange_note.find("does not fit in memory.limit"), std::string::npos)
       << tight.exchange_note;
-  const run::Run both = lengthy("auto", "auto", std::to_string(most_of(wide)) + " B");
+  const run::Run both = lengthy("auto", "auto", std::to_string(most_of_run(wide)) + " B");
   EXPECT_EQ(both.options.memory.policy, "full");
   EXPECT_EQ(both.exchange_note, wide.exchange_note);
 }
@@ -102,7 +102,7 @@ TEST(Choose, ChoosesAPolicyForTheThreadsThatTheRunWillHave) {
     });
     return resolve(options, {.threads = threads});
   };
-  const Bytes one = most_of(with("none", "", 1)), eight = most_of(with("none", "", 8));
+  const Bytes one = most_of_run(with("none", "", 1)), eight = most_of_run(with("none", "", 8));
   ASSERT_GT(eight, one);
   EXPECT_EQ(with("auto", std::to_string(one) + " B", 1).options.memory.policy, "none");
   EXPECT_EQ(with("auto", std::to_string(one) + " B", 8).options.memory.policy, "balanced");

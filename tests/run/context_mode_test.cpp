@@ -9,8 +9,8 @@
 namespace penstock::run {
 namespace {
 
-Run resolved(std::int64_t ranks, std::int64_t heads, std::int64_t kv_heads,
-             const std::string& mode = "auto") {
+Run context_resolved(std::int64_t ranks, std::int64_t heads, std::int64_t kv_heads,
+                     const std::string& mode = "auto") {
   Options options;
   options.model.shape = {.layers = 2, .hidden = 96, .ffn = 96, .heads = heads, .kv_heads = kv_heads};
   options.data.text = "no file";
@@ -22,13 +22,13 @@ Run resolved(std::int64_t ranks, std::int64_t heads, std::int64_t kv_heads,
 }
 
 TEST(ContextMode, IsTheFirstWhereAllAreAsFastAndSaysWhatEachTakesAndMoves) {
-  const run::Run heads = resolved(4, 8, 2);
+  const run::Run heads = context_resolved(4, 8, 2);
   EXPECT_EQ(heads.options.parallel.cp_mode, "heads");
   for (const char* words :
        {"heads: ", " and 10.1 KiB, mixed ", " and 21.4 KiB, query ", " and 47.2 KiB, gather ",
         " and 10.1 KiB (a simulated step; what a rank receives for a layer and slice)"})
     EXPECT_NE(heads.context_note.find(words), std::string::npos) << heads.context_note;
-  EXPECT_EQ(resolved(6, 2, 2).options.parallel.cp_mode, "mixed");
+  EXPECT_EQ(context_resolved(6, 2, 2).options.parallel.cp_mode, "mixed");
 }
 
 // Eight query heads share one key head, so its keys and values are little beside the queries.
@@ -61,8 +61,8 @@ TEST(ContextMode, KeepsWholeKeysOnlyWhereTheyFit) {
 }
 
 TEST(ContextMode, NeedsNoNoteWhereItIsGivenOrAlone) {
-  EXPECT_EQ(resolved(4, 8, 2, "query").context_note, "");
-  EXPECT_EQ(resolved(1, 8, 2).context_note, "");
+  EXPECT_EQ(context_resolved(4, 8, 2, "query").context_note, "");
+  EXPECT_EQ(context_resolved(1, 8, 2).context_note, "");
 }
 
 }  // namespace

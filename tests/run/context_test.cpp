@@ -11,7 +11,7 @@
 namespace penstock::testing {
 namespace {
 
-run::Options options_of(std::int64_t ranks, const char* mode) {
+run::Options context_options(std::int64_t ranks, const char* mode) {
   run::Options options;
   options.model.shape = {.layers = 4, .hidden = 96, .ffn = 64, .heads = 12, .kv_heads = 3};
   options.data.text = "corpus.txt";
@@ -21,31 +21,31 @@ run::Options options_of(std::int64_t ranks, const char* mode) {
   return options;
 }
 
-std::string refused(const run::Options& options) {
+std::string context_refused(const run::Options& options) {
   return failure<InputError>([&] { run::resolve(options); });
 }
 
 TEST(Context, NamesTheNearestRanksThatShareOutTheHeads) {
   EXPECT_EQ(
-      refused(options_of(4, "heads")),
+      context_refused(context_options(4, "heads")),
       "parallel.cp_mode = \"heads\": parallel.cp = 4 ranks cannot share out the 12 query and 3 key heads; "
       "use cp = 3 or 6, or cp_mode = \"query\"");
-  EXPECT_EQ(refused(options_of(3, "heads")), "");
+  EXPECT_EQ(context_refused(context_options(3, "heads")), "");
   EXPECT_EQ(
-      refused(options_of(4, "mixed")),
+      context_refused(context_options(4, "mixed")),
       "parallel.cp_mode = \"mixed\": parallel.cp = 4 has no divisor but itself that shares out the 12 query "
       "and 3 key heads; use cp_mode = \"query\"");
-  EXPECT_EQ(refused(options_of(6, "mixed")), "");
+  EXPECT_EQ(context_refused(context_options(6, "mixed")), "");
 }
 
 TEST(Context, NeedsPiecesOfWholeTokensAndRaisesTheUnitOfSlices) {
-  run::Options options = options_of(2, "query");
+  run::Options options = context_options(2, "query");
   options.data.seq_len = 98;
   EXPECT_EQ(
-      refused(options),
+      context_refused(options),
       "data.seq_len = 98 is no multiple of the 2 · parallel.cp = 4 pieces that context ranks share out; use "
       "96 or 100");
-  options = options_of(2, "query");
+  options = context_options(2, "query");
   options.schedule.slices = 5;
   options.schedule.slice_unit = 6;
   const run::Run run = run::resolve(options);
@@ -61,13 +61,13 @@ std::vector<std::string> modes_of(const run::Options& options) {
 
 TEST(Context, ChoosesAmongTheModesThatTheHeadsAllow) {
   using Modes = std::vector<std::string>;
-  EXPECT_EQ(modes_of(options_of(3, "auto")), (Modes{"heads", "query", "gather"}));
-  EXPECT_EQ(modes_of(options_of(6, "auto")), (Modes{"heads", "mixed", "query", "gather"}));
-  EXPECT_EQ(modes_of(options_of(8, "auto")), (Modes{"query", "gather"}));
-  run::Options options = options_of(3, "auto");
+  EXPECT_EQ(modes_of(context_options(3, "auto")), (Modes{"heads", "query", "gather"}));
+  EXPECT_EQ(modes_of(context_options(6, "auto")), (Modes{"heads", "mixed", "query", "gather"}));
+  EXPECT_EQ(modes_of(context_options(8, "auto")), (Modes{"query", "gather"}));
+  run::Options options = context_options(3, "auto");
   options.parallel.tp = 3;
   EXPECT_EQ(modes_of(options), (Modes{"query", "gather"}));  // four heads on each of three shards
-  options = options_of(3, "auto");
+  options = context_options(3, "auto");
   options.schedule = {.name = "slimpipe", .slices = 4, .exchange = "paired"};
   options.parallel.pp = 2;
   EXPECT_EQ(modes_of(options), (Modes{"heads", "query"}));  // whole keys do not go with exchange

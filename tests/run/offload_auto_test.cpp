@@ -15,7 +15,7 @@ namespace {
 
 using Change = std::function<void(MemoryOptions&)>;
 
-Options options_with(const Change& change) {
+Options offload_options(const Change& change) {
   Options options;
   options.data.text = "corpus.txt";
   options.data.seq_len = 4096;
@@ -27,18 +27,19 @@ Options options_with(const Change& change) {
 }
 
 // The most that a device would need.
-Bytes most(const Change& change) {
+Bytes most_with(const Change& change) {
   Bytes bytes = 0;
-  for (const auto& device : resolve(options_with(change)).predicted) bytes = std::max(bytes, device.total());
+  for (const auto& device : resolve(offload_options(change)).predicted)
+    bytes = std::max(bytes, device.total());
   return bytes;
 }
 
-Bytes most(const std::string& policy, double share) {
-  return most([&](auto& m) { m.policy = policy, m.offload.number = share; });
+Bytes most_with(const std::string& policy, double share) {
+  return most_with([&](auto& m) { m.policy = policy, m.offload.number = share; });
 }
 
 MemoryOptions chosen(const std::string& policy, Bytes limit, std::string* note = nullptr) {
-  const run::Run run = resolve(options_with(
+  const run::Run run = resolve(offload_options(
       [&](auto& m) { m.policy = policy, m.offload.word = "auto", m.limit = std::to_string(limit) + " B"; }));
   if (note) *note = run.memory_note;
   EXPECT_EQ(resolve(run.options).options.memory.offload, run.options.memory.offload);
@@ -47,15 +48,15 @@ MemoryOptions chosen(const std::string& policy, Bytes limit, std::string* note =
 
 TEST(OffloadAuto, IsTheLeastShareInWholePercentThatFits) {
   for (const char* policy : {"none", "balanced"}) {
-    const Bytes none = most(policy, 0), all = most(policy, 1);
+    const Bytes none = most_with(policy, 0), all = most_with(policy, 1);
     ASSERT_LT(all, none);
     EXPECT_EQ(chosen(policy, none).offload, NumberOrWord{});
     for (const double part : {0.0, 0.3, 0.8}) {
       const Bytes limit = all + static_cast<Bytes>(part * static_cast<double>(none - all));
       std::string note;
       const double share = chosen(policy, limit, &note).offload.number;
-      EXPECT_LE(most(policy, share), limit);
-      EXPECT_GT(most(policy, share - 0.01), limit);
+      EXPECT_LE(most_with(policy, share), limit);
+      EXPECT_GT(most_with(policy, share - 0.01), limit);
       EXPECT_NE(note.find("offload "), std::string::npos) << note;
       EXPECT_NE(note.find(": the least that fits in "), std::string::npos) << note;
     }
@@ -64,22 +65,23 @@ TEST(OffloadAuto, IsTheLeastShareInWholePercentThatFits) {
 
 TEST(OffloadAuto, TakesTheCheapestPolicyThatFitsWithAnyShare) {
   std::string note;
-  const MemoryOptions first = chosen("auto", most("none", 1), &note);
+  const MemoryOptions first = chosen("auto", most_with("none", 1), &note);
   EXPECT_EQ(first.policy, "none");
   EXPECT_EQ(first.offload.number, 1);
   EXPECT_NE(note.find("policy none with offload 1"), std::string::npos) << note;
-  const MemoryOptions next = chosen("auto", most("none", 1) - 1);
+  const MemoryOptions next = chosen("auto", most_with("none", 1) - 1);
   EXPECT_NE(next.policy, "none");
-  EXPECT_LE(most(next.policy, next.offload.number), most("none", 1) - 1);
+  EXPECT_LE(most_with(next.policy, next.offload.number), most_with("none", 1) - 1);
 }
 
 TEST(OffloadAuto, IsNothingWithoutALimitAndNoAnswerWhereNothingFits) {
-  const run::Run run = resolve(options_with([](auto& m) { m.offload.word = "auto"; }));
+  const run::Run run = resolve(offload_options([](auto& m) { m.offload.word = "auto"; }));
   EXPECT_EQ(run.options.memory.offload, NumberOrWord{});
   EXPECT_NE(run.memory_note.find("memory.limit sets none"), std::string::npos);
   const auto refused = [](const char* policy) {
     return failure<NoAnswer>([&] {
-      resolve(options_with([&](auto& m) { m.policy = policy, m.offload.word = "auto", m.limit = "1 MiB"; }));
+      resolve(
+          offload_options([&](auto& m) { m.policy = policy, m.offload.word = "auto", m.limit = "1 MiB"; }));
     });
   };
   EXPECT_NE(refused("none").find("device 0 would need"), std::string::npos) << refused("none");
@@ -88,8 +90,8 @@ TEST(OffloadAuto, IsNothingWithoutALimitAndNoAnswerWhereNothingFits) {
 
 TEST(OffloadAuto, ARunThatDoesNotFitIsToldTheShareThatWould) {
   const std::string told = failure<NoAnswer>([&] {
-    resolve(options_with(
-        [&](auto& m) { m.policy = "auto", m.limit = std::to_string(most("full", 0) - 1) + " B"; }));
+    resolve(offload_options(
+        [&](auto& m) { m.policy = "auto", m.limit = std::to_string(most_with("full", 0) - 1) + " B"; }));
   });
   EXPECT_NE(told.find("; memory.offload = "), std::string::npos) << told;
 }

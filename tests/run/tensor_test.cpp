@@ -22,13 +22,13 @@ std::function<void(Options&)> sharded(std::int64_t ranks, std::int64_t shards, s
   };
 }
 
-Run resolved(std::int64_t ranks, std::int64_t shards, std::int64_t kv_heads = 8) {
+Run tensor_resolved(std::int64_t ranks, std::int64_t shards, std::int64_t kv_heads = 8) {
   return resolve(changed(sharded(ranks, shards, kv_heads)));
 }
 
 TEST(TensorShards, AreAsManyAsTheRanksUnlessGiven) {
-  EXPECT_EQ(resolved(1, 0).tensor_shards(), 1);
-  const run::Run run = resolved(4, 0), finer = resolved(2, 8);
+  EXPECT_EQ(tensor_resolved(1, 0).tensor_shards(), 1);
+  const run::Run run = tensor_resolved(4, 0), finer = tensor_resolved(2, 8);
   EXPECT_EQ(run.tensor_shards(), 4);
   EXPECT_EQ(run.shards_of_rank(), 1);
   EXPECT_EQ(run.logical_mesh(), run.mesh);
@@ -123,7 +123,7 @@ TEST(TensorShards, OfAVocabularyOverThePipelineAreCountedWithItsDevices) {
 }
 
 TEST(TensorShards, HaveTheHeadsAndColumnsOfTheirParameters) {
-  const run::Run run = resolved(2, 4, 2);
+  const run::Run run = tensor_resolved(2, 4, 2);
   std::int64_t columns = 0;
   for (int shard = 0; shard < 4; ++shard) {
     const model::Shape shape = shape_of_shard(run, shard);
@@ -175,8 +175,8 @@ TEST(TensorShards, OfARankHoldItsPartsAndACopyOfEachNorm) {
       EXPECT_EQ(ranks * part.states, all.states) << ranks;
     }
   }
-  const run::Run keys = resolved(8, 8, 2);  // four shards to a key head
-  EXPECT_EQ(held_by_stage(keys, 1).weights - held_by_stage(resolved(8, 8), 1).weights, 0)
+  const run::Run keys = tensor_resolved(8, 8, 2);  // four shards to a key head
+  EXPECT_EQ(held_by_stage(keys, 1).weights - held_by_stage(tensor_resolved(8, 8), 1).weights, 0)
       << "a key head each in both";
 }
 

@@ -9,7 +9,7 @@ namespace penstock::testing {
 namespace {
 
 // Steps that are layers for the most part: a small vocabulary, and many of them.
-Arguments settings_of(int devices) {
+Arguments tensor_settings(int devices) {
   return {"--parallel.tp",  "2",   "--parallel.pp",  std::to_string(devices),
           "--model.hidden", "128", "--model.ffn",    "352",
           "--model.layers", "16",  "--data.seq_len", "256"};
@@ -22,7 +22,7 @@ const Arguments kCollectives{"gather of a tensor group's rows", "scatter of a te
 TEST(FailingTensorRank, ThatIsKilledIsNamedWithTheCollective) {
   for (const int devices : {1, 2}) {
     SCOPED_TRACE(std::to_string(devices) + " devices");
-    EndlessRun run(2 * devices, settings_of(devices));
+    EndlessRun run(2 * devices, tensor_settings(devices));
     const std::size_t ranks = 2 * static_cast<std::size_t>(devices);
     ASSERT_EQ(run.ranks().size(), ranks);
     run.stop(ranks - 1);
@@ -36,7 +36,7 @@ TEST(FailingTensorRank, ThatIsKilledIsNamedWithTheCollective) {
 
 TEST(FailingTensorRank, ThatIsStuckIsNamedWithTheCollectiveWhenTheTimeIsUp) {
   constexpr Seconds kTimeout = 2;
-  Arguments settings = settings_of(1);
+  Arguments settings = tensor_settings(1);
   settings.insert(settings.end(), {"--train.timeout", "2"});
   EndlessRun run(2, settings);
   ASSERT_EQ(run.ranks().size(), 2u);

@@ -17,11 +17,12 @@
 namespace penstock::schedule {
 namespace {
 
-struct Size {
+struct ExchangeSize {
   int devices, micro_batches, slices, chunks;
 };
 
-Program lowered(const Size& size, ExchangeMode exchange, int limit = 1000, bool vocabulary = false) {
+Program lowered_exchange(const ExchangeSize& size, ExchangeMode exchange, int limit = 1000,
+                         bool vocabulary = false) {
   const auto bytes = [](const Exchange& exchange) { return ExchangeBytes{100 * exchange.halves, 7}; };
   return lower(generate("slimpipe", request(size.devices, size.micro_batches, size.slices, size.chunks)),
                {.vocabulary = {.parallel = vocabulary},
@@ -29,17 +30,17 @@ Program lowered(const Size& size, ExchangeMode exchange, int limit = 1000, bool 
 }
 
 void for_every_program(const std::function<void(const Program&)>& body) {
-  for (const Size& size : {Size{2, 2, 4, 1},
-                           {3, 2, 5, 1},
-                           {4, 3, 8, 1},
-                           {4, 1, 8, 1},
-                           {2, 2, 4, 3},
-                           {4, 2, 8, 2},
-                           {8, 2, 8, 1}}) {
+  for (const ExchangeSize& size : {ExchangeSize{2, 2, 4, 1},
+                                   {3, 2, 5, 1},
+                                   {4, 3, 8, 1},
+                                   {4, 1, 8, 1},
+                                   {2, 2, 4, 3},
+                                   {4, 2, 8, 2},
+                                   {8, 2, 8, 1}}) {
     for (const ExchangeMode exchange : {ExchangeMode::Paired, ExchangeMode::Levelled}) {
       SCOPED_TRACE(testing::Message() << size.devices << " " << size.micro_batches << " " << size.slices
                                       << " " << size.chunks << " " << name_of(exchange));
-      body(lowered(size, exchange));
+      body(lowered_exchange(size, exchange));
     }
   }
 }
@@ -49,7 +50,7 @@ TEST(ExchangePass, MakesLegalProgramsAtEverySize) {
     EXPECT_FALSE(program.exchanges.empty());
     for (const Finding& finding : check(program)) ADD_FAILURE() << finding.text;
   });
-  for (const Finding& finding : check(lowered({4, 2, 8, 1}, ExchangeMode::Levelled, 1000, true)))
+  for (const Finding& finding : check(lowered_exchange({4, 2, 8, 1}, ExchangeMode::Levelled, 1000, true)))
     ADD_FAILURE() << finding.text;
 }
 
@@ -57,9 +58,9 @@ TEST(ExchangePass, AddsExchangesAndChangesNothingElse) {
   for_every_program([](const Program& program) {
     Program without = program;
     without.exchanges.clear();
-    const Size size{program.device_count(), program.micro_batches(), program.slices.front(),
-                    program.stages / program.device_count()};
-    EXPECT_EQ(without, lowered(size, ExchangeMode::Off));
+    const ExchangeSize size{program.device_count(), program.micro_batches(), program.slices.front(),
+                            program.stages / program.device_count()};
+    EXPECT_EQ(without, lowered_exchange(size, ExchangeMode::Off));
   });
 }
 
@@ -76,13 +77,13 @@ TEST(ExchangePass, RunsToItsEndInWhateverOrderThingsHappen) {
     if (program.device_count() > 4) return;  // slow: everything is looked at in every step
     for (unsigned seed = 0; seed < 5; ++seed) EXPECT_EQ(RandomExecution(program, seed).run(), "");
   });
-  const Program sharded = lowered({3, 2, 4, 1}, ExchangeMode::Levelled, 1000, true);
+  const Program sharded = lowered_exchange({3, 2, 4, 1}, ExchangeMode::Levelled, 1000, true);
   for (unsigned seed = 0; seed < 5; ++seed) EXPECT_EQ(RandomExecution(sharded, seed).run(), "");
 }
 
 // What algorithms.md warns of.
 TEST(ExchangePass, WouldStickIfHelpCameOnlyInsideTheHelpersOwnAttention) {
-  const Program program = lowered({4, 2, 8, 1}, ExchangeMode::Paired);
+  const Program program = lowered_exchange({4, 2, 8, 1}, ExchangeMode::Paired);
   int stuck = 0;
   for (unsigned seed = 0; seed < 5; ++seed)
     stuck += RandomExecution(program, seed, RandomExecution::Serving::InOwnAttention).run() == "stuck";
@@ -107,7 +108,7 @@ TEST(ExchangePass, IsRefusedForMicroBatchesOfDifferentNumbersOfSlices) {
 
 // The first finding after a change to the first exchange that fits it.
 std::string finding_after(const std::function<bool(Program&, Exchange&)>& change) {
-  Program program = lowered({4, 3, 8, 1}, ExchangeMode::Levelled);
+  Program program = lowered_exchange({4, 3, 8, 1}, ExchangeMode::Levelled);
   for (Exchange& exchange : program.exchanges) {
     if (!change(program, exchange)) continue;
     const auto findings = check(program);
@@ -182,7 +183,7 @@ TEST(ExchangeCheck, FindsHelpInRampsAndByDevicesThatNeedHelp) {
 }
 
 TEST(ExchangeText, RefusesLinesThatAreNoExchange) {
-  const std::string good = to_text(lowered({2, 2, 4, 1}, ExchangeMode::Paired));
+  const std::string good = to_text(lowered_exchange({2, 2, 4, 1}, ExchangeMode::Paired));
   const auto refused = [&](const std::string& what, const std::string& by) {
     std::string text = good;
     const std::size_t at = text.find(what, text.find("\nexchange "));

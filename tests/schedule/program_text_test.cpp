@@ -9,7 +9,7 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr const char* kHead = "penstock program 1\nname x\nstages 2\nslices 1,1\n";
+constexpr const char* kTwoSlices = "penstock program 1\nname x\nstages 2\nslices 1,1\n";
 
 std::string error_of(const std::string& text) {
   try {
@@ -62,7 +62,7 @@ TEST(ProgramText, LooksLikeThis) {
 }
 
 TEST(ProgramText, WrongTextIsNamedWithItsLineAndWhatWasExpected) {
-  const std::string head = kHead;
+  const std::string head = kTwoSlices;
   EXPECT_NE(error_of("").find("line 1: the text ends here"), std::string::npos);
   EXPECT_NE(error_of("GIF89a").find("line 1: expected \"penstock program 1\""), std::string::npos);
   EXPECT_NE(error_of("penstock program 1\n").find("line 2: the text ends here"), std::string::npos);

@@ -18,9 +18,9 @@ using schedule::OpKind;
 using schedule::Program;
 
 // F of slice i takes 1 on average, of which attention's share grows like i + 1/2; B takes twice that.
-class SliceCosts final : public Costs {
+class VocabularyCosts final : public Costs {
  public:
-  SliceCosts(int slices, double attention, Seconds visit)
+  VocabularyCosts(int slices, double attention, Seconds visit)
       : slices_(slices), attention_(attention), visit_(visit) {}
 
   Seconds seconds(int, std::uint32_t, const Op& op) const override {
@@ -46,7 +46,7 @@ TEST(Visits, AddTheirOwnTimeAndNoBubbleWhenSlicesAreEqual) {
     for (const int m : {1, 2, 4}) {
       for (const int n : {8, 16}) {
         for (const int v : {1, 2, 3}) {
-          const SliceCosts costs(n, 0, 0.25);
+          const VocabularyCosts costs(n, 0, 0.25);
           const Result result = evaluate(sharded(generate("slimpipe", schedule::request(p, m, n, v))), costs);
           ASSERT_FALSE(result.deadlock);
           EXPECT_NEAR(result.makespan, 3.0 * (m * n * v + p - 1) + 0.25 * m * n, 1e-9)
@@ -59,7 +59,7 @@ TEST(Visits, AddTheirOwnTimeAndNoBubbleWhenSlicesAreEqual) {
 
 TEST(Visits, StartTogetherAndEndTogether) {
   const Program program = sharded(generate("slimpipe", schedule::request(3, 2, 5)));
-  const Simulation simulation = simulate(program, SliceCosts(5, 0.5, 0.5));
+  const Simulation simulation = simulate(program, VocabularyCosts(5, 0.5, 0.5));
   std::vector<std::vector<schedule::Event>> visits;
   for (int d = 0; d < 3; ++d) {
     auto& mine = visits.emplace_back();
@@ -79,7 +79,7 @@ TEST(Visits, StartTogetherAndEndTogether) {
 // The bubbles that algorithms.md gives for p 4, m 4, n 8: a barrier is costly where slices are unequal.
 TEST(Visits, CostWhatUnequalSlicesMakeThem) {
   const auto schedule = generate("slimpipe", schedule::request(4, 4, 8));
-  const SliceCosts costs(8, 0.5, 0);
+  const VocabularyCosts costs(8, 0.5, 0);
   const Result alone = evaluate(schedule::lower(schedule, {.optimizer_step = false}), costs);
   EXPECT_NEAR(alone.bubble_fraction, 0.132, 5e-4);
   EXPECT_NEAR(evaluate(sharded(schedule), costs).bubble_fraction, 0.218, 5e-4);
@@ -118,7 +118,7 @@ Program with_earlier_visits(const schedule::Schedule& schedule, int earlier) {
 
 TEST(Visits, AnyEarlierDeadlockOrOpenBubbles) {
   const auto schedule = generate("slimpipe", schedule::request(4, 4, 8));
-  const SliceCosts costs(8, 0, 0);
+  const VocabularyCosts costs(8, 0, 0);
   EXPECT_NEAR(evaluate(with_earlier_visits(schedule, 0), costs).bubble_fraction, 3.0 / 35, 1e-9);
   for (const int earlier : {1, 2, 3}) {
     const Result result = evaluate(with_earlier_visits(schedule, earlier), costs);
@@ -131,7 +131,7 @@ TEST(Visits, OfOneDeviceAloneAreADeadlock) {
   Program program = sharded(generate("slimpipe", schedule::request(2, 1, 2)));
   std::erase_if(program.devices[1].ops, [](const Op& op) { return op.kind == OpKind::VocabularyLoss; });
   for (Op& op : program.devices[1].ops) op.after_count = 0;
-  EXPECT_TRUE(simulate(program, SliceCosts(2, 0, 0)).deadlock);
+  EXPECT_TRUE(simulate(program, VocabularyCosts(2, 0, 0)).deadlock);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
 #include "scratch.h"
+#include "train/equal_runs.h"
 #include "train/small_run.h"
 #include "train/trainable_schedules.h"
 
@@ -20,13 +21,6 @@ constexpr int kSlices = 4;
 
 Trained trained(const run::Options& options, std::int64_t steps = kFewSteps) {
   return train_steps(planned(options), steps);
-}
-
-void expect_same_run(const Trained& got, const Trained& wanted) {
-  EXPECT_EQ(got.losses, wanted.losses);
-  EXPECT_EQ(got.norms, wanted.norms);
-  ASSERT_EQ(got.weights.size(), wanted.weights.size());
-  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
 }
 
 // The run to compare with: slimpipe in slices, 1f1b unsliced, on one device.
@@ -50,7 +44,7 @@ void expect_bits_of_plain_run(const std::string& schedule, int devices, const st
   const bool sliced = is_sliced(schedule::find_generator(schedule));
   auto options = small_options(schedule, devices, sliced ? kSlices : 1, precision);
   options.model.shape.tied_embeddings = tied;
-  expect_same_run(trained(options, steps), plain_run(sliced, precision, steps, tied));
+  expect_equal_runs(trained(options, steps), plain_run(sliced, precision, steps, tied));
 }
 
 TEST(EqualBits, OfSlimpipeForEveryNumberOfDevices) {
@@ -88,7 +82,7 @@ TEST(EqualBits, OfInterleavedSlimpipe) {
     for (const int devices : {1, 2, 4}) {
       auto options = small_options("slimpipe", devices, kSlices, precision);
       options.schedule.chunks = 2;
-      expect_same_run(trained(options), plain_run(true, precision, kFewSteps, false));
+      expect_equal_runs(trained(options), plain_run(true, precision, kFewSteps, false));
     }
   }
 }
@@ -96,14 +90,14 @@ TEST(EqualBits, OfInterleavedSlimpipe) {
 TEST(EqualBits, OfLayersSpreadUnevenly) {
   auto options = small_options("slimpipe", 3, kSlices, "bf16");
   options.parallel.layers.list = {1, 5, 2};
-  expect_same_run(trained(options), plain_run(true, "bf16", kFewSteps, false));
+  expect_equal_runs(trained(options), plain_run(true, "bf16", kFewSteps, false));
 }
 
 TEST(EqualBits, OfASingleSliceAndOneForwardOneBackward) {
   for (const char* precision : kNarrow) {
     for (const int devices : {1, 2, 4}) {
-      expect_same_run(trained(small_options("slimpipe", devices, 1, precision)),
-                      plain_run(false, precision, kFewSteps, false));
+      expect_equal_runs(trained(small_options("slimpipe", devices, 1, precision)),
+                        plain_run(false, precision, kFewSteps, false));
     }
   }
 }
@@ -131,7 +125,7 @@ TEST(EqualBits, OfSchedulesFromFiles) {
                                          {"interleavedzerobubble_p3_m8_v2", 3}};
   for (const auto& [name, devices] : files) {
     SCOPED_TRACE(name);
-    expect_same_run(trained_from_file(name, devices, "bf16"), plain_run(false, "bf16", kFewSteps, false));
+    expect_equal_runs(trained_from_file(name, devices, "bf16"), plain_run(false, "bf16", kFewSteps, false));
   }
 }
 
@@ -149,7 +143,7 @@ TEST(EqualBits, OfASlicedScheduleFromAFile) {
   scratch.write("my.csv", schedule::to_csv(schedule::generate("seq1f1b", schedule::request(2, 8, kSlices))));
   auto options = small_options("", 2, 0, "bf16");
   options.schedule.file = scratch / "my.csv";
-  expect_same_run(trained(options), plain_run(true, "bf16", kFewSteps, false));
+  expect_equal_runs(trained(options), plain_run(true, "bf16", kFewSteps, false));
 }
 
 TEST(Slices, ChangeLossesInBf16ByLittle) {

@@ -26,7 +26,7 @@ std::ostream& operator<<(std::ostream& out, const ContextCase& c) {
              << " sequences";
 }
 
-run::Run plan_of(const ContextCase& c) {
+run::Run context_plan(const ContextCase& c) {
   run::Options options = small_options(c.schedule, c.devices, c.slices, c.precision);
   options.model.shape = {.layers = 4, .hidden = 128, .ffn = 352, .heads = c.heads, .kv_heads = c.kv_heads};
   options.data.seq_len = 1024;
@@ -42,23 +42,25 @@ run::Run plan_of(const ContextCase& c) {
 
 TEST(ContextMemory, IsAsPredictedInEveryMode) {
   for (const char* mode : {"gather", "query", "heads"}) {
-    expect_all_predicted<ContextCase>({{2, mode, 1, 4},
+    expect_all_predicted<ContextCase>(context_plan,
+                                      {{2, mode, 1, 4},
                                        {4, mode, 1, 4, "none", "f32"},
                                        {2, mode, 1, 1, "none", "bf16", 4, 2, 1, "1f1b"},
                                        {2, mode, 2, 4, "full", "bf16", 4, 2},
                                        {4, mode, 1, 2, "balanced", "f32", 4, 2, 1, "slimpipe", 2}});
   }
-  expect_all_predicted<ContextCase>({{4, "mixed", 1, 4}, {4, "mixed", 1, 2, "full", "f32", 4, 1}});
+  expect_all_predicted<ContextCase>(context_plan,
+                                    {{4, "mixed", 1, 4}, {4, "mixed", 1, 2, "full", "f32", 4, 1}});
 }
 
 TEST(ContextMemory, IsAsPredictedWithASplitBackward) {
   for (const char* mode : {"gather", "query", "heads"})
-    expect_all_predicted<ContextCase>({{2, mode, 2, 1, "none", "bf16", 4, 2, 1, "zb-v"}});
+    expect_all_predicted<ContextCase>(context_plan, {{2, mode, 2, 1, "none", "bf16", 4, 2, 1, "zb-v"}});
 }
 
 TEST(ContextMemory, IsAsPredictedTogetherWithTensorAndPipelineParallelism) {
   for (const char* mode : {"gather", "query", "heads"})
-    expect_all_predicted<ContextCase>({{2, mode, 2, 4, "none", "bf16", 8, 4, 2}});
+    expect_all_predicted<ContextCase>(context_plan, {{2, mode, 2, 4, "none", "bf16", 8, 4, 2}});
 }
 
 }  // namespace

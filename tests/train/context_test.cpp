@@ -16,8 +16,8 @@ namespace {
 constexpr const char* kModes[] = {"gather", "query", "heads", "mixed"};
 
 // Slices of 24, 24, ... tokens for four of them: multiples of the pieces of 1, 2, 3 and 4 ranks.
-run::Options options_of(int ranks, const std::string& mode, int slices,
-                        const std::string& precision = "f64") {
+run::Options context_options(int ranks, const std::string& mode, int slices,
+                             const std::string& precision = "f64") {
   run::Options options = small_options(slices > 1 ? "slimpipe" : "1f1b", 1, slices, precision);
   options.model.shape = {.layers = 3, .hidden = 72, .ffn = 23, .heads = 12, .kv_heads = 3};
   options.data.seq_len = 24 * std::max(slices, 2);
@@ -56,7 +56,7 @@ TEST(ContextParallel, GradientsEqualAutogradInEveryModeOnEveryMesh) {
       for (const char* mode : kModes) {
         for (const auto& [tensor, devices, replicas] :
              {std::tuple{1, 1, 1}, {1, 3, 1}, {2, 1, 1}, {2, 2, 1}, {1, 2, 2}, {3, 1, 1}}) {
-          run::Options options = options_of(ranks, mode, slices);
+          run::Options options = context_options(ranks, mode, slices);
           options.model.shape.kv_heads = meshes % 2 == 0 ? 3 : 1;
           if (tensor == 2) options.model.shape.kv_heads = 2;
           options.model.shape.tied_embeddings = meshes % 3 == 0;
@@ -79,7 +79,7 @@ TEST(ContextParallel, GradientsEqualAutogradBesideManyTensorRanks) {
       for (const char* mode : kModes) {
         for (const auto& [tensor, devices, replicas] :
              {std::tuple{4, 1, 1}, {4, 2, 1}, {2, 2, 2}, {2, 3, 1}, {1, 2, 2}}) {
-          run::Options options = options_of(ranks, mode, slices);
+          run::Options options = context_options(ranks, mode, slices);
           options.model.shape.heads = 16;
           options.model.shape.hidden = 64;
           options.model.shape.kv_heads = meshes % 2 == 0 ? 4 : 1;
@@ -99,13 +99,13 @@ TEST(ContextParallel, GradientsEqualAutogradUnderPoliciesOffloadingAndSplitBackw
   for (const char* mode : kModes) {
     for (const char* policy : {"balanced", "full"}) {
       SCOPED_TRACE(std::string(mode) + ", " + policy);
-      run::Options options = options_of(4, mode, 4);
+      run::Options options = context_options(4, mode, 4);
       options.model.shape.kv_heads = 4;
       options.memory.policy = policy;
       options.memory.offload.number = 0.5;
       expect_autograd(options);
     }
-    run::Options options = options_of(4, mode, 1);
+    run::Options options = context_options(4, mode, 1);
     options.model.shape.kv_heads = 1;
     options.schedule.name = "zb-h1";
     options.parallel.pp = 2;
@@ -117,7 +117,7 @@ TEST(ContextParallel, ExchangedContextHasTheGradientsOfAutograd) {
   for (const char* mode : {"query", "heads", "mixed"}) {
     for (const int tensor : {1, 2}) {
       SCOPED_TRACE(std::string(mode) + ", t " + std::to_string(tensor));
-      run::Options options = options_of(mode == std::string("mixed") ? 4 : 2, mode, 8);
+      run::Options options = context_options(mode == std::string("mixed") ? 4 : 2, mode, 8);
       options.model.shape.layers = 4;
       options.model.shape.kv_heads = 4;
       options.parallel.pp = 2;
@@ -133,7 +133,7 @@ TEST(ContextParallel, RanksKeepTheirBitsOnOtherMeshes) {
   for (const char* precision : {"f32", "bf16"}) {
     for (const char* mode : kModes) {
       SCOPED_TRACE(std::string(precision) + ", " + mode);
-      run::Options options = options_of(mode == std::string("heads") ? 2 : 4, mode, 4, precision);
+      run::Options options = context_options(mode == std::string("heads") ? 2 : 4, mode, 4, precision);
       options.model.shape.kv_heads = 4;
       options.numerics.replicas = 2;
       options.numerics.tensor = 2;
@@ -154,7 +154,7 @@ TEST(ContextParallel, RanksKeepTheirBitsOnOtherMeshes) {
 TEST(ContextParallel, TrainsAsOneRankDoesUpToRounding) {
   for (const auto& [precision, tolerance] : {std::pair{"f32", 2e-6}, {"bf16", 2e-2}}) {
     const auto with_four_key_heads = [&](int ranks, const char* mode) {
-      run::Options options = options_of(ranks, mode, 4, precision);
+      run::Options options = context_options(ranks, mode, 4, precision);
       options.model.shape.kv_heads = 4;
       return planned(options);
     };
@@ -194,7 +194,7 @@ double bytes_of_mode(const run::Run& run) {
 TEST(ContextParallel, MovesTheBytesOfItsFormula) {
   for (const int ranks : {2, 4}) {
     for (const char* mode : kModes) {
-      run::Options options = options_of(ranks, mode, 4);
+      run::Options options = context_options(ranks, mode, 4);
       options.model.shape.kv_heads = 2;
       if (!is_legal(options)) continue;
       SCOPED_TRACE(std::string(mode) + ", c " + std::to_string(ranks));

@@ -24,12 +24,12 @@ std::string counting_text(std::size_t size) {
   return text;
 }
 
-struct Setting {
+struct DataSetting {
   Scratch scratch;
   run::DataOptions data;
   run::TrainOptions train;
 
-  explicit Setting(std::string_view text, Tokens seq_len = 10) {
+  explicit DataSetting(std::string_view text, Tokens seq_len = 10) {
     scratch.write("corpus.txt", text);
     data.text = scratch / "corpus.txt";
     data.seq_len = seq_len;
@@ -49,7 +49,7 @@ std::vector<std::int64_t> row(const std::vector<at::Tensor>& micro_batches, std:
 }
 
 TEST(TextData, GivesEveryTokenTheNextOneAsItsTarget) {
-  const Setting setting(counting_text(101));
+  const DataSetting setting(counting_text(101));
   const StepTokens step = setting.open().training_batch(2);
   EXPECT_EQ(step.tokens.size(), 2u);
   EXPECT_EQ(step.target_count, 40);
@@ -63,7 +63,7 @@ TEST(TextData, GivesEveryTokenTheNextOneAsItsTarget) {
 
 // In order, with the targets of all counted by each.
 TEST(TextData, IsSharedOutOverReplicasWithoutGapOrRepetition) {
-  Setting setting(counting_text(101));
+  DataSetting setting(counting_text(101));
   setting.train.batch = 8;
   const TokenData data = setting.open();
   const StepTokens whole = data.training_batch(16);
@@ -81,7 +81,7 @@ TEST(TextData, IsSharedOutOverReplicasWithoutGapOrRepetition) {
 }
 
 TEST(TextData, LeavesTheLastTokenWithoutTargetWhenScoredAsHuggingFaceDoes) {
-  Setting setting(counting_text(100));
+  DataSetting setting(counting_text(100));
   setting.train.loss_targets = "s-1";
   const TokenData data = setting.open();
   const StepTokens step = data.training_batch(0);
@@ -92,14 +92,14 @@ TEST(TextData, LeavesTheLastTokenWithoutTargetWhenScoredAsHuggingFaceDoes) {
 
 TEST(TextData, CountsSamplesThatOverlapByOneToken) {
   for (std::size_t size = 11; size < 60; ++size) {
-    const std::int64_t samples = Setting(counting_text(size)).open().samples();
+    const std::int64_t samples = DataSetting(counting_text(size)).open().samples();
     EXPECT_LE(samples * 10 + 1, size);
     EXPECT_GT((samples + 1) * 10 + 1, size);
   }
 }
 
 TEST(TextData, DrawsEverySampleOnceAnEpochInANewOrder) {
-  Setting setting(counting_text(121));  // 12 samples, 3 batches an epoch
+  DataSetting setting(counting_text(121));  // 12 samples, 3 batches an epoch
   setting.train.shuffle = true;
   const TokenData data = setting.open();
   std::set<std::vector<std::int64_t>> orders;
@@ -116,7 +116,7 @@ TEST(TextData, DrawsEverySampleOnceAnEpochInANewOrder) {
 }
 
 TEST(TextData, GivesTheSameSamplesHoweverABatchIsCutIntoMicroBatches) {
-  Setting setting(counting_text(500));
+  DataSetting setting(counting_text(500));
   setting.train.shuffle = true;
   const StepTokens two = setting.open().training_batch(8);
   setting.train.micro_batch = 4;
@@ -127,7 +127,7 @@ TEST(TextData, GivesTheSameSamplesHoweverABatchIsCutIntoMicroBatches) {
 }
 
 TEST(TextData, ContinuesFromAnySampleAsIfItHadNeverStopped) {
-  Setting setting(counting_text(1000));
+  DataSetting setting(counting_text(1000));
   setting.train.shuffle = true;
   const TokenData data = setting.open();
   const StepTokens whole = data.training_batch(20), resumed = data.training_batch(22);
@@ -136,7 +136,7 @@ TEST(TextData, ContinuesFromAnySampleAsIfItHadNeverStopped) {
 }
 
 TEST(TextData, HoldsOutTheEndAndEvaluatesItInOrder) {
-  Setting setting(counting_text(200));
+  DataSetting setting(counting_text(200));
   setting.data.validation_fraction = 0.305;  // 61 bytes: 6 samples, the second batch half padding
   const TokenData data = setting.open();
   EXPECT_EQ(data.training_text().size(), 139u);
@@ -150,7 +150,7 @@ TEST(TextData, HoldsOutTheEndAndEvaluatesItInOrder) {
 }
 
 TEST(TextData, NeverTrainsOnWhatItHoldsOut) {
-  Setting setting(std::string(500, 'a') + std::string(500, 'b'));
+  DataSetting setting(std::string(500, 'a') + std::string(500, 'b'));
   setting.data.validation_fraction = 0.5;
   setting.train.shuffle = true;
   const TokenData data = setting.open();
@@ -161,7 +161,7 @@ TEST(TextData, NeverTrainsOnWhatItHoldsOut) {
 }
 
 TEST(TextData, EvaluatesAtMostAsManySequencesAsAsked) {
-  Setting setting(counting_text(2000));
+  DataSetting setting(counting_text(2000));
   setting.data.validation_fraction = 0.5;
   setting.train.evaluate_sequences = 5;
   const TokenData data = setting.open();
@@ -173,18 +173,18 @@ TEST(TextData, EvaluatesAtMostAsManySequencesAsAsked) {
 
 TEST(TextData, RefusesATextShorterThanOneSequence) {
   for (const std::size_t size : {0u, 1u, 10u}) {
-    const Setting setting(counting_text(size));
+    const DataSetting setting(counting_text(size));
     const std::string refused = failure<InputError>([&] { setting.open(); });
     EXPECT_NE(refused.find("has " + std::to_string(size) +
                            " bytes to train on, fewer than one sample of 11 tokens"),
               std::string::npos)
         << refused;
   }
-  EXPECT_EQ(Setting(counting_text(11)).open().samples(), 1);
+  EXPECT_EQ(DataSetting(counting_text(11)).open().samples(), 1);
 }
 
 TEST(TextData, RefusesAHeldOutPartShorterThanOneSequence) {
-  Setting setting(counting_text(500));
+  DataSetting setting(counting_text(500));
   setting.data.validation_fraction = 0.01;
   const std::string refused = failure<InputError>([&] { setting.open(); });
   EXPECT_NE(refused.find("5 bytes held out by data.validation_fraction = 0.01"), std::string::npos)
@@ -192,13 +192,13 @@ TEST(TextData, RefusesAHeldOutPartShorterThanOneSequence) {
 }
 
 TEST(TextData, NamesAMissingText) {
-  Setting setting(counting_text(500));
+  DataSetting setting(counting_text(500));
   setting.data.text += ".gz";
   EXPECT_NE(failure<InputError>([&] { setting.open(); }).find("corpus.txt.gz"), std::string::npos);
 }
 
 TEST(TextData, OpensAHundredGigabytesAtOnce) {
-  Setting setting("");
+  DataSetting setting("");
   std::filesystem::resize_file(setting.data.text, std::uintmax_t{100} << 30);
   setting.train.shuffle = true;
   const TokenData data = setting.open();
@@ -210,7 +210,7 @@ TEST(Bigram, KnowsATextOfTwoLetters) {
   // 'a' and 'b' take turns: after the 450 letters of the training part, 'b' has followed 'a' 225 times.
   std::string text;
   for (int i = 0; i < 250; ++i) text += "ab";
-  Setting setting(text, 49);
+  DataSetting setting(text, 49);
   setting.data.validation_fraction = 0.1;
   const double after_a = std::log((225.0 + 256) / 226), after_b = std::log((224.0 + 256) / 225);
   EXPECT_NEAR(bigram_loss(setting.open()), (25 * after_a + 24 * after_b) / 49, 1e-12);

@@ -10,8 +10,8 @@
 namespace penstock::testing {
 namespace {
 
-run::Options options_of(const std::string& schedule, int devices, int slices,
-                        const std::string& precision = "f64") {
+run::Options documents_options(const std::string& schedule, int devices, int slices,
+                               const std::string& precision = "f64") {
   run::Options options = small_options(schedule, devices, slices, precision);
   options.model.shape = {.layers = 4, .hidden = 24, .ffn = 22, .heads = 4, .kv_heads = 1};
   options.data = {.megatron = {"no file"}, .seq_len = 40, .mask = "documents"};
@@ -28,7 +28,7 @@ TEST(Documents, GradientsEqualTheSumOverDocumentsTrainedAlone) {
         for (const int sequences : {1, 2}) {
           SCOPED_TRACE(::testing::Message() << "n " << slices << ", p " << devices << ", key heads "
                                             << kv_heads << ", b " << sequences);
-          run::Options options = options_of(slices > 1 ? "slimpipe" : "1f1b", devices, slices);
+          run::Options options = documents_options(slices > 1 ? "slimpipe" : "1f1b", devices, slices);
           options.model.shape.kv_heads = kv_heads;
           options.train.micro_batch = sequences;
           expect_autograd(options);
@@ -44,7 +44,7 @@ TEST(Documents, GradientsEqualTheSumToTheLastDigitsWhereBoundariesMeetThoseOfSli
     document_unit = 40 / slices;
     for (const int devices : {1, 2}) {
       SCOPED_TRACE(::testing::Message() << "n " << slices << ", p " << devices);
-      expect_autograd(options_of("slimpipe", devices, slices), 1e-12);
+      expect_autograd(documents_options("slimpipe", devices, slices), 1e-12);
     }
   }
   document_unit = 1;
@@ -64,7 +64,7 @@ TEST(Documents, GradientsEqualTheSumOnMeshesOfAllAxes) {
         SCOPED_TRACE(::testing::Message()
                      << "t " << mesh.tensor << ", c " << mesh.context << " " << mesh.mode << ", d "
                      << mesh.replicas << ", p " << mesh.devices << ", n " << slices << ", " << policy);
-        run::Options options = options_of(slices > 1 ? "slimpipe" : "1f1b", mesh.devices, slices);
+        run::Options options = documents_options(slices > 1 ? "slimpipe" : "1f1b", mesh.devices, slices);
         options.model.shape.kv_heads = 2;
         options.parallel.tp = mesh.tensor;
         options.parallel.cp = mesh.context;
@@ -82,7 +82,7 @@ TEST(Documents, GradientsEqualTheSumWithContextExchange) {
   for (const char* exchange : {"paired", "levelled"}) {
     for (const int context : {1, 2}) {
       SCOPED_TRACE(::testing::Message() << exchange << ", c " << context);
-      run::Options options = options_of("slimpipe", 4, 8);
+      run::Options options = documents_options("slimpipe", 4, 8);
       options.model.shape.kv_heads = 4;
       options.parallel.cp = context;
       options.parallel.cp_mode = context > 1 ? "heads" : "auto";
@@ -95,7 +95,7 @@ TEST(Documents, GradientsEqualTheSumWithContextExchange) {
 
 TEST(Documents, GradientsEqualTheSumOverExpertRanks) {
   for (const int tensor : {1, 2}) {
-    run::Options options = options_of("slimpipe", 2, 5);
+    run::Options options = documents_options("slimpipe", 2, 5);
     options.model.shape.kv_heads = 2;
     options.model.shape.experts = 4;
     options.model.shape.experts_per_token = 2;
@@ -115,7 +115,7 @@ TEST(Documents, GradientsEqualTheSumWhereverSlicesAreCut) {
           SCOPED_TRACE(::testing::Message()
                        << cut << ", " << exchange << ", " << slice_tokens << ", t " << mesh.tensor << ", d "
                        << mesh.replicas << ", p " << mesh.devices);
-          run::Options options = options_of("slimpipe", mesh.devices, slice_tokens > 0 ? 0 : 5);
+          run::Options options = documents_options("slimpipe", mesh.devices, slice_tokens > 0 ? 0 : 5);
           options.model.shape.kv_heads = 2;
           options.parallel.tp = mesh.tensor;
           options.parallel.dp = mesh.replicas;
@@ -135,7 +135,7 @@ TEST(Documents, GradientsEqualTheSumWithShardedVocabularyAndSlicesOfEqualWork) {
     for (const Tokens slice_tokens : {0, 7}) {
       for (const char* exchange : {"off", "levelled"}) {
         SCOPED_TRACE(::testing::Message() << devices << ", " << slice_tokens << ", " << exchange);
-        run::Options options = options_of("slimpipe", devices, slice_tokens > 0 ? 0 : 5);
+        run::Options options = documents_options("slimpipe", devices, slice_tokens > 0 ? 0 : 5);
         options.schedule.vocabulary_parallel = true;
         options.schedule.cut = "work";
         options.schedule.exchange = exchange;
@@ -149,7 +149,7 @@ TEST(Documents, GradientsEqualTheSumWithShardedVocabularyAndSlicesOfEqualWork) {
 
 TEST(Documents, GradientsEqualTheSumWithContextRanksAndSlicesOfEqualWork) {
   for (const char* mode : {"gather", "query", "heads"}) {
-    run::Options options = options_of("slimpipe", 2, 5);
+    run::Options options = documents_options("slimpipe", 2, 5);
     options.model.shape.kv_heads = 2;
     options.data.seq_len = 80;
     options.parallel.cp = 2;
@@ -162,7 +162,7 @@ TEST(Documents, GradientsEqualTheSumWithContextRanksAndSlicesOfEqualWork) {
 TEST(Documents, BitsOfPlannedStepsAreThoseOfOneDevice) {
   for (const bool packed : {false, true}) {
     const auto cut_by_work = [&](int devices, const char* policy) {
-      run::Options options = options_of("slimpipe", devices, packed ? 0 : 5, "bf16");
+      run::Options options = documents_options("slimpipe", devices, packed ? 0 : 5, "bf16");
       options.schedule.cut = "work";
       options.schedule.slice_tokens = packed ? 7 : 0;
       if (packed) options.data.packing = "best_fit";
@@ -187,7 +187,7 @@ TEST(Documents, BitsOfPlannedStepsAreThoseOfOneDevice) {
 
 TEST(Documents, BitsOfPlannedStepsAreThoseOfAnyNumberOfReplicas) {
   const auto on = [](int replicas) {
-    run::Options options = options_of("slimpipe", 2, 0, "f32");
+    run::Options options = documents_options("slimpipe", 2, 0, "f32");
     options.data.packing = "best_fit";
     options.schedule.slice_tokens = 7;
     options.schedule.cut = "work";
@@ -200,7 +200,7 @@ TEST(Documents, BitsOfPlannedStepsAreThoseOfAnyNumberOfReplicas) {
 }
 
 TEST(Documents, AreRefusedWhereExchangeWouldNeedTwoRunsOfKeys) {
-  run::Options options = options_of("slimpipe", 4, 8);
+  run::Options options = documents_options("slimpipe", 4, 8);
   options.model.shape.kv_heads = 4;
   options.data.seq_len = 160;
   options.parallel.cp = 2;
@@ -214,7 +214,7 @@ TEST(Documents, AreRefusedWhereExchangeWouldNeedTwoRunsOfKeys) {
 }
 
 TEST(Documents, GradientsEqualTheSumWithPositionsOfTheSequence) {
-  run::Options options = options_of("slimpipe", 2, 5);
+  run::Options options = documents_options("slimpipe", 2, 5);
   options.data.positions = "sequence";
   expect_autograd(options);
 }
@@ -222,11 +222,11 @@ TEST(Documents, GradientsEqualTheSumWithPositionsOfTheSequence) {
 TEST(Documents, BitsAreThoseOfOneDeviceForEverySchedulePolicyAndOffloading) {
   for (const char* precision : {"f32", "bf16"}) {
     for (const auto& [schedule, slices] : {std::pair{"slimpipe", 4}, {"1f1b", 1}, {"zb-v", 1}}) {
-      run::Options alone = options_of(slices > 1 ? "slimpipe" : "1f1b", 1, slices, precision);
+      run::Options alone = documents_options(slices > 1 ? "slimpipe" : "1f1b", 1, slices, precision);
       const Trained wanted = train_steps(planned(alone), 3);
       for (const char* policy : {"none", "balanced", "full"}) {
         SCOPED_TRACE(::testing::Message() << precision << ", " << schedule << ", " << policy);
-        run::Options options = options_of(schedule, 2, slices, precision);
+        run::Options options = documents_options(schedule, 2, slices, precision);
         options.memory.policy = policy;
         expect_equal_runs(train_steps(planned(options), 3), wanted);
         options.memory.offload.number = 0.5;

@@ -14,7 +14,7 @@
 namespace penstock::testing {
 namespace {
 
-run::Options options_of(int devices, int slices, int chunks, const std::string& precision) {
+run::Options exchange_options(int devices, int slices, int chunks, const std::string& precision) {
   run::Options options = small_options("slimpipe", devices, slices, precision);
   options.model.shape.layers = devices * chunks;
   options.schedule.chunks = chunks;
@@ -31,7 +31,7 @@ Trained trained_with(run::Options options, const std::string& exchange, std::int
   return train_steps(run, steps);
 }
 
-void expect_no_difference(const run::Options& options, double tolerance) {
+void expect_same_as_unexchanged(const run::Options& options, double tolerance) {
   SCOPED_TRACE(::testing::Message() << options.parallel.pp << " devices, " << options.schedule.slices
                                     << " slices, " << options.schedule.chunks << " chunks, "
                                     << options.model.shape.kv_heads << " kv heads, "
@@ -43,77 +43,79 @@ void expect_no_difference(const run::Options& options, double tolerance) {
 
 TEST(ContextExchange, ChangesNothingInF64) {
   for (const int devices : {2, 3, 4}) {
-    for (const int slices : {4, 7, 16}) expect_no_difference(options_of(devices, slices, 1, "f64"), 1e-10);
+    for (const int slices : {4, 7, 16})
+      expect_same_as_unexchanged(exchange_options(devices, slices, 1, "f64"), 1e-10);
   }
 }
 
 TEST(ContextExchange, ChangesNothingWithSeveralChunks) {
   for (const int devices : {2, 3, 4}) {
-    for (const int chunks : {2, 3}) expect_no_difference(options_of(devices, 8, chunks, "f64"), 1e-10);
+    for (const int chunks : {2, 3})
+      expect_same_as_unexchanged(exchange_options(devices, 8, chunks, "f64"), 1e-10);
   }
 }
 
 TEST(ContextExchange, ChangesNothingWithoutGroupedQueriesAndWithSeveralSequences) {
-  run::Options options = options_of(3, 6, 1, "f64");
+  run::Options options = exchange_options(3, 6, 1, "f64");
   options.train.micro_batch = 2;
   options.train.batch = 6;
   for (const int kv_heads : {1, 4}) {
     options.model.shape.kv_heads = kv_heads;
-    expect_no_difference(options, 1e-10);
+    expect_same_as_unexchanged(options, 1e-10);
   }
 }
 
 TEST(ContextExchange, ChangesNothingUnderAnyPolicyOfRecomputation) {
   for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
-    run::Options options = options_of(3, 6, 1, "f64");
+    run::Options options = exchange_options(3, 6, 1, "f64");
     options.memory.policy = policy;
-    expect_no_difference(options, 1e-10);
+    expect_same_as_unexchanged(options, 1e-10);
   }
-  run::Options options = options_of(2, 6, 2, "f64");
+  run::Options options = exchange_options(2, 6, 2, "f64");
   options.memory.stages = {"1-2: full"};  // partners with different policies
-  expect_no_difference(options, 1e-10);
+  expect_same_as_unexchanged(options, 1e-10);
 }
 
 TEST(ContextExchange, ChangesNothingWithOffloading) {
-  run::Options options = options_of(3, 8, 1, "f64");
+  run::Options options = exchange_options(3, 8, 1, "f64");
   options.memory.offload = {.number = 1.0};
-  expect_no_difference(options, 1e-10);
+  expect_same_as_unexchanged(options, 1e-10);
 }
 
 TEST(ContextExchange, ChangesNothingWithASharedVocabulary) {
-  run::Options options = options_of(4, 8, 1, "f64");
+  run::Options options = exchange_options(4, 8, 1, "f64");
   options.schedule.vocabulary_parallel = true;
   options.train.loss_tile_tokens = 2;
-  expect_no_difference(options, 1e-10);
+  expect_same_as_unexchanged(options, 1e-10);
 }
 
 TEST(ContextExchange, OfSlicesOfSingleTokensWorks) {
-  run::Options options = options_of(3, 16, 1, "f64");
+  run::Options options = exchange_options(3, 16, 1, "f64");
   options.data.seq_len = 16;
-  expect_no_difference(options, 1e-10);
+  expect_same_as_unexchanged(options, 1e-10);
 }
 
 // Stated tolerances: partial sums of attention and of its gradients in another order, and in bf16 one more
 // rounding of what partners send back.
 TEST(ContextExchange, ChangesF32AndBf16ByRounding) {
   for (const int devices : {2, 4}) {
-    expect_no_difference(options_of(devices, 8, 1, "f32"), 2e-5);
-    expect_no_difference(options_of(devices, 8, 1, "bf16"), 2e-2);
+    expect_same_as_unexchanged(exchange_options(devices, 8, 1, "f32"), 2e-5);
+    expect_same_as_unexchanged(exchange_options(devices, 8, 1, "bf16"), 2e-2);
   }
 }
 
 // Replies are merged in the program's order, whenever they come.
 TEST(ContextExchange, GivesTheSameBitsInEveryRun) {
-  const run::Options options = options_of(4, 8, 1, "f32");
+  const run::Options options = exchange_options(4, 8, 1, "f32");
   const Trained first = trained_with(options, "levelled"), second = trained_with(options, "levelled");
   EXPECT_EQ(first.losses, second.losses);
   for (const auto& [name, weight] : first.weights) expect_same_bits(second.weights.at(name), weight, name);
 }
 
 TEST(ContextExchange, KeepsToItsLimit) {
-  run::Options options = options_of(2, 16, 1, "f64");
+  run::Options options = exchange_options(2, 16, 1, "f64");
   options.schedule.exchange_limit = 1;
-  expect_no_difference(options, 1e-10);
+  expect_same_as_unexchanged(options, 1e-10);
   options.schedule.exchange_limit = 0;
   options.schedule.exchange = "levelled";
   EXPECT_TRUE(planned(options).program.exchanges.empty());
@@ -191,7 +193,7 @@ TEST(ContextExchange, KeepsNothingBetweenStepsAndPredictsItsBuffers) {
     for (const int devices : {2, 3, 4}) {
       for (const int sequences : {1, 2}) {
         for (const int kv_heads : {1, 2, 4}) {
-          run::Options options = options_of(devices, 8, 1, kv_heads == 2 ? "bf16" : "f32");
+          run::Options options = exchange_options(devices, 8, 1, kv_heads == 2 ? "bf16" : "f32");
           options.schedule.exchange = exchange;
           options.model.shape.kv_heads = kv_heads;
           options.train.micro_batch = sequences;
@@ -205,7 +207,7 @@ TEST(ContextExchange, KeepsNothingBetweenStepsAndPredictsItsBuffers) {
 }
 
 TEST(ContextExchange, EvaluatesWithoutHelp) {
-  run::Options options = options_of(3, 8, 1, "f64");
+  run::Options options = exchange_options(3, 8, 1, "f64");
   std::map<std::string, double> losses;
   for (const char* exchange : {"off", "levelled"}) {
     options.schedule.exchange = exchange;
@@ -236,7 +238,7 @@ class Breaking final : public Passing {
 };
 
 TEST(ContextExchange, EndsEverybodyWhenAPartnerDiesInTheMiddleOfIt) {
-  run::Options options = options_of(4, 8, 1, "f32");
+  run::Options options = exchange_options(4, 8, 1, "f32");
   options.schedule.exchange = "levelled";
   const run::Run run = planned(options);
   for (const int replies : {1, 2, 7, 20}) {
@@ -260,7 +262,7 @@ TEST(ContextExchange, EndsEverybodyWhenAPartnerDiesInTheMiddleOfIt) {
 
 // One that neither answers nor fails is named.
 TEST(ContextExchange, NamesAPartnerThatNeverAnswers) {
-  run::Options options = options_of(2, 8, 1, "f32");
+  run::Options options = exchange_options(2, 8, 1, "f32");
   options.schedule.exchange = "paired";
   options.train.timeout = 1;
   const run::Run run = planned(options);

@@ -26,7 +26,7 @@ std::ostream& operator<<(std::ostream& out, const ExpertCase& c) {
              << c.shared_ffn << ", gate " << c.shared_gate;
 }
 
-run::Run plan_of(const ExpertCase& c) {
+run::Run experts_plan(const ExpertCase& c) {
   run::Options options = small_options(c.schedule, c.devices, c.slices, c.precision);
   options.model.shape = {.layers = 4,
                          .hidden = 128,
@@ -55,27 +55,27 @@ run::Run plan_of(const ExpertCase& c) {
 TEST(ExpertMemory, IsAsPredictedForEveryPolicy) {
   for (const char* policy : {"none", "balanced", "balanced+fc1", "full"}) {
     expect_all_predicted<ExpertCase>(
-        {{1, 1, 1, 1, 1, "1f1b", 1, policy},
-         {1, 1, 1, 1, 2, "slimpipe", 4, policy, "f32"},
-         {1, 1, 1, 1, 2, "zb-v", 1, policy},
-         {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", true},
-         {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", false, 160, true}});
+        experts_plan, {{1, 1, 1, 1, 1, "1f1b", 1, policy},
+                       {1, 1, 1, 1, 2, "slimpipe", 4, policy, "f32"},
+                       {1, 1, 1, 1, 2, "zb-v", 1, policy},
+                       {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", true},
+                       {1, 1, 1, 1, 2, "slimpipe", 4, policy, "bf16", "auto", false, 160, true}});
   }
 }
 
 TEST(ExpertMemory, IsAsPredictedForEveryMesh) {
   expect_all_predicted<ExpertCase>(
-      {{1, 2, 1, 1, 1, "slimpipe", 4},
-       {1, 1, 2, 1, 2, "slimpipe", 4},
-       {1, 1, 1, 2, 1, "1f1b"},
-       {2, 1, 1, 2, 1, "1f1b"},
-       {2, 1, 1, 2, 2, "slimpipe", 4, "balanced"},
-       {2, 2, 1, 1, 2, "slimpipe", 4, "none", "f32"},
-       {2, 1, 1, 4, 1, "slimpipe", 4, "full", "bf16", "optimizer"},
-       {4, 2, 1, 2, 1, "1f1b", 1, "none", "bf16", "weights"},
-       {2, 2, 2, 1, 1, "slimpipe", 4, "balanced", "bf16", "weights"},
-       {2, 2, 1, 2, 1, "slimpipe", 4, "none", "f32", "weights", false, 96},
-       {2, 1, 1, 2, 2, "zb-h1", 1, "balanced", "bf16", "auto", false, 96, true}});
+      experts_plan, {{1, 2, 1, 1, 1, "slimpipe", 4},
+                     {1, 1, 2, 1, 2, "slimpipe", 4},
+                     {1, 1, 1, 2, 1, "1f1b"},
+                     {2, 1, 1, 2, 1, "1f1b"},
+                     {2, 1, 1, 2, 2, "slimpipe", 4, "balanced"},
+                     {2, 2, 1, 1, 2, "slimpipe", 4, "none", "f32"},
+                     {2, 1, 1, 4, 1, "slimpipe", 4, "full", "bf16", "optimizer"},
+                     {4, 2, 1, 2, 1, "1f1b", 1, "none", "bf16", "weights"},
+                     {2, 2, 2, 1, 1, "slimpipe", 4, "balanced", "bf16", "weights"},
+                     {2, 2, 1, 2, 1, "slimpipe", 4, "none", "f32", "weights", false, 96},
+                     {2, 1, 1, 2, 2, "zb-h1", 1, "balanced", "bf16", "auto", false, 96, true}});
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 namespace penstock::testing {
 namespace {
 
-run::Options options_of(std::int64_t experts, std::int64_t chosen, int slices,
-                        const std::string& precision = "f64") {
+run::Options experts_options(std::int64_t experts, std::int64_t chosen, int slices,
+                             const std::string& precision = "f64") {
   run::Options options = small_options(slices > 1 ? "slimpipe" : "1f1b", 1, slices, precision);
   options.model.shape = {.layers = 3,
                          .hidden = 24,
@@ -36,7 +36,7 @@ std::ostream& operator<<(std::ostream& out, const Sizes& sizes) {
              << sizes.devices << ", e " << sizes.expert;
 }
 
-run::Options on_mesh(run::Options options, const Sizes& sizes) {
+run::Options on_expert_mesh(run::Options options, const Sizes& sizes) {
   options.parallel.tp = sizes.tensor;
   options.parallel.cp = sizes.context;
   options.parallel.dp = sizes.replicas;
@@ -52,7 +52,7 @@ TEST(Experts, GradientsEqualAutogradOverStagesAndSlices) {
         for (const bool normalised : {true, false}) {
           SCOPED_TRACE(::testing::Message() << experts << " experts, " << chosen << " of them, n " << slices
                                             << ", p " << devices << ", normalised " << normalised);
-          run::Options options = options_of(experts, chosen, slices);
+          run::Options options = experts_options(experts, chosen, slices);
           options.parallel.pp = devices;
           options.model.shape.normalised_experts = normalised;
           expect_autograd(options);
@@ -67,7 +67,7 @@ TEST(Experts, GradientsEqualAutogradOverTensorContextAndDataRanks) {
        {Sizes{2}, Sizes{1, 2}, Sizes{1, 1, 2}, Sizes{2, 1, 2}, Sizes{2, 2, 1, 2}, Sizes{2, 2, 2}}) {
     for (const char* over : {"micro_batch", "step"}) {
       SCOPED_TRACE(::testing::Message() << sizes << ", over a " << over);
-      run::Options options = on_mesh(options_of(3, 2, 1), sizes);
+      run::Options options = on_expert_mesh(experts_options(3, 2, 1), sizes);
       options.data.seq_len = 20;
       options.moe.balance_over = over;
       if (options.moe.balance_over == "step") options.schedule.name = "gpipe";
@@ -91,7 +91,7 @@ TEST(Experts, GradientsEqualAutogradOverExpertRanks) {
       if (sizes.tensor * sizes.context * sizes.replicas % ranks != 0) continue;
       for (const char* shard : {"off", "optimizer", "weights"}) {
         SCOPED_TRACE(::testing::Message() << sizes << ", n " << slices << ", shard " << shard);
-        run::Options options = on_mesh(options_of(8, 2, slices), sizes);
+        run::Options options = on_expert_mesh(experts_options(8, 2, slices), sizes);
         options.data.seq_len = 24;
         options.parallel.shard = shard;
         expect_autograd(options);
@@ -110,7 +110,7 @@ TEST(Experts, GradientsEqualAutogradOverExpertRanksForEveryChoice) {
                                         {Sizes{2, 2, 1, 1, ranks}, 4}}) {
       SCOPED_TRACE(::testing::Message()
                    << experts << " experts, " << chosen << " of them, " << sizes << ", n " << slices);
-      run::Options options = on_mesh(options_of(experts, chosen, slices), sizes);
+      run::Options options = on_expert_mesh(experts_options(experts, chosen, slices), sizes);
       options.data.seq_len = 24;
       expect_autograd(options);
     }
@@ -129,7 +129,7 @@ TEST(Experts, GradientsEqualAutogradWithNormsOfHeads) {
         if (sizes.context == 1 && std::string(mode) != "heads") continue;
         SCOPED_TRACE(::testing::Message() << experts << " experts, " << sizes << ", " << mode << ", n "
                                           << slices << ", " << policy);
-        run::Options options = on_mesh(options_of(experts, std::min(experts, 2), slices), sizes);
+        run::Options options = on_expert_mesh(experts_options(experts, std::min(experts, 2), slices), sizes);
         if (experts == 1) options.moe = {};
         options.model.shape.head_norms = true;
         options.data.seq_len = 24;
@@ -151,7 +151,7 @@ TEST(Experts, GradientsEqualAutogradWithASharedExpert) {
                                                     {"slimpipe", 4, Sizes{2, 2, 1, 1, 2}}}) {
         SCOPED_TRACE(::testing::Message()
                      << "gate " << gate << ", " << schedule << ", " << sizes << ", " << policy);
-        run::Options options = on_mesh(options_of(4, 2, slices), sizes);
+        run::Options options = on_expert_mesh(experts_options(4, 2, slices), sizes);
         options.schedule.name = schedule;
         options.model.shape.shared_ffn = 7;
         options.model.shape.shared_gate = gate;
@@ -165,7 +165,7 @@ TEST(Experts, GradientsEqualAutogradWithASharedExpert) {
 
 // Slices, ranks of the other axes and experts stay; all else may change.
 run::Options bits_options(int slices, const std::string& precision, int experts_ranks = 1) {
-  run::Options options = options_of(4, 2, slices, precision);
+  run::Options options = experts_options(4, 2, slices, precision);
   options.data.seq_len = 32;
   options.train.batch = 8;
   options.parallel.dp = experts_ranks;

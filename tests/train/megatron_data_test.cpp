@@ -27,12 +27,12 @@ constexpr std::int64_t kVocab = 60'000;
 
 #define EXPECT_SAYS(text, words) EXPECT_NE(std::string(text).find(words), std::string::npos) << text
 
-struct Setting {
+struct IndexSetting {
   Scratch scratch;
   run::DataOptions data;
   run::TrainOptions train;
 
-  Setting() {
+  IndexSetting() {
     data.seq_len = 10;
     data.validation_fraction = 0;
     train.batch = 4;
@@ -54,7 +54,7 @@ struct Setting {
   }
 };
 
-std::vector<std::int64_t> row(const std::vector<at::Tensor>& micro_batches, std::int64_t index) {
+std::vector<std::int64_t> index_row(const std::vector<at::Tensor>& micro_batches, std::int64_t index) {
   const std::int64_t b = micro_batches.at(0).size(0), s = micro_batches.at(0).size(1);
   const auto* first =
       micro_batches.at(static_cast<std::size_t>(index / b)).const_data_ptr<std::int64_t>() + index % b * s;
@@ -65,7 +65,7 @@ std::vector<std::int64_t> row(const std::vector<at::Tensor>& micro_batches, std:
 std::vector<std::int64_t> drawn(const TokenData& data, std::int64_t samples) {
   std::vector<std::int64_t> firsts;
   for (std::int64_t first = 0; first < samples; first += 4)
-    for (std::int64_t i = 0; i < 4; ++i) firsts.push_back(row(data.training_batch(first).tokens, i)[0]);
+    for (std::int64_t i = 0; i < 4; ++i) firsts.push_back(index_row(data.training_batch(first).tokens, i)[0]);
   firsts.resize(static_cast<std::size_t>(samples));
   return firsts;
 }
@@ -76,7 +76,7 @@ TEST(MegatronData, NamesTheDocumentOfEveryTokenAndTakesNoTargetFromTheNext) {
   std::vector<std::int64_t> begin_of;  // each token's document
   for (const std::int32_t length : documents) begin_of.insert(begin_of.end(), length, std::ssize(begin_of));
   for (const char* targets : {"s", "s-1"}) {
-    Setting setting;
+    IndexSetting setting;
     setting.data.mask = "documents";
     setting.train.loss_targets = targets;
     setting.add("a", documents);
@@ -85,8 +85,8 @@ TEST(MegatronData, NamesTheDocumentOfEveryTokenAndTakesNoTargetFromTheNext) {
       const StepTokens step = data.training_batch(first);
       std::int64_t counted = 0;
       for (std::int64_t i = 0; i < 4; ++i) {
-        const auto tokens = row(step.tokens, i), wanted = row(step.targets, i),
-                   starts = row(step.documents, i);
+        const auto tokens = index_row(step.tokens, i), wanted = index_row(step.targets, i),
+                   starts = index_row(step.documents, i);
         for (std::size_t at = 0; at < tokens.size(); ++at) {
           const std::int64_t begin = begin_of[static_cast<std::size_t>(tokens[at])];
           EXPECT_EQ(starts[at], std::max<std::int64_t>(begin - tokens[0], 0));
@@ -103,7 +103,7 @@ TEST(MegatronData, NamesTheDocumentOfEveryTokenAndTakesNoTargetFromTheNext) {
 }
 
 TEST(MegatronData, TakesTargetsOnlyWhereTheMaskSays) {
-  Setting setting;
+  IndexSetting setting;
   setting.add("a", {50});
   std::string mask(50, 0);
   for (const int token : {3, 4, 20, 31}) mask[static_cast<std::size_t>(token)] = 1;
@@ -111,7 +111,7 @@ TEST(MegatronData, TakesTargetsOnlyWhereTheMaskSays) {
   const StepTokens step = setting.open().training_batch(0);
   EXPECT_EQ(step.target_count, 4);
   for (std::int64_t i = 0; i < 4; ++i) {
-    const auto tokens = row(step.tokens, i), targets = row(step.targets, i);
+    const auto tokens = index_row(step.tokens, i), targets = index_row(step.targets, i);
     for (std::size_t at = 0; at < tokens.size(); ++at)
       EXPECT_EQ(targets[at], mask[static_cast<std::size_t>(tokens[at] + 1)] ? tokens[at] + 1 : -1);
   }
@@ -126,7 +126,7 @@ TEST(MegatronData, TakesTargetsOnlyWhereTheMaskSays) {
 }
 
 TEST(MegatronData, CutsSamplesAcrossDocumentsThatOverlapByOne) {
-  Setting setting;
+  IndexSetting setting;
   setting.add("a", {3, 25, 1, 32, 40});
   const TokenData data = setting.open();
   EXPECT_EQ(data.samples(), 10);
@@ -135,22 +135,22 @@ TEST(MegatronData, CutsSamplesAcrossDocumentsThatOverlapByOne) {
     EXPECT_EQ(step.target_count, 40);
     for (std::int64_t i = 0; i < 4; ++i) {
       for (std::int64_t k = 0; k < 10; ++k) {
-        EXPECT_EQ(row(step.tokens, i)[k], (first + i) % 10 * 10 + k);
-        EXPECT_EQ(row(step.targets, i)[k], (first + i) % 10 * 10 + k + 1);
+        EXPECT_EQ(index_row(step.tokens, i)[k], (first + i) % 10 * 10 + k);
+        EXPECT_EQ(index_row(step.targets, i)[k], (first + i) % 10 * 10 + k + 1);
       }
     }
   }
 }
 
 TEST(MegatronData, SplitsWholeDocumentsAsMegatronDoes) {
-  Setting setting;
+  IndexSetting setting;
   setting.add("a", std::vector<std::int32_t>(100, 20));
   setting.data.split = "80,15,5";
   const TokenData data = setting.open();
   EXPECT_EQ(data.samples(), (80 * 20 - 1) / 10);
   EXPECT_EQ(data.evaluation_batches(), 8);  // (15·20 − 1) / 10 = 29 samples, four a batch
-  EXPECT_EQ(row(data.evaluation_batch(0).tokens, 0)[0], 1600);
-  EXPECT_EQ(row(data.evaluation_batch(7).tokens, 0)[0], 1600 + 280);
+  EXPECT_EQ(index_row(data.evaluation_batch(0).tokens, 0)[0], 1600);
+  EXPECT_EQ(index_row(data.evaluation_batch(7).tokens, 0)[0], 1600 + 280);
   EXPECT_EQ(data.evaluation_batch(7).target_count, 10);
 }
 
@@ -163,7 +163,7 @@ TEST(MegatronData, ReadsSplitsOfOneToThreeShares) {
 }
 
 TEST(MegatronData, HasEverySampleOfAllPrefixesOnceInAnEpoch) {
-  Setting setting;
+  IndexSetting setting;
   setting.add("a", {51, 60}, 0);
   setting.add("b", {71}, 1000);
   setting.add("c", {15}, 5000);
@@ -179,7 +179,7 @@ TEST(MegatronData, HasEverySampleOfAllPrefixesOnceInAnEpoch) {
 }
 
 TEST(MegatronData, MixesPrefixesByTheirWeights) {
-  Setting setting;
+  IndexSetting setting;
   setting.add("a", {501}, 0);
   setting.add("b", {301}, 1000);
   setting.data.megatron_weights = {0.75, 0.25};
@@ -193,7 +193,7 @@ TEST(MegatronData, MixesPrefixesByTheirWeights) {
 }
 
 TEST(MegatronData, EvaluatesEachPrefixInItsShareAndNoSampleTwice) {
-  Setting setting;
+  IndexSetting setting;
   setting.add("a", {400}, 0);
   setting.add("b", {100}, 1000);
   setting.data.validation_fraction = 0.5;
@@ -203,7 +203,7 @@ TEST(MegatronData, EvaluatesEachPrefixInItsShareAndNoSampleTwice) {
   for (std::int64_t index = 0; index < data.evaluation_batches(); ++index) {
     const StepTokens step = data.evaluation_batch(index);
     for (std::int64_t i = 0; i < 4; ++i)
-      if (row(step.targets, i)[0] >= 0) seen.insert(row(step.tokens, i)[0]);
+      if (index_row(step.targets, i)[0] >= 0) seen.insert(index_row(step.tokens, i)[0]);
   }
   EXPECT_EQ(seen.size(), std::set(seen.begin(), seen.end()).size());
   EXPECT_GE(seen.size(), 20u);
@@ -211,14 +211,14 @@ TEST(MegatronData, EvaluatesEachPrefixInItsShareAndNoSampleTwice) {
 }
 
 TEST(MegatronData, RefusesAVocabularyThatDoesNotFitBeforeTheRunBegins) {
-  Setting setting;
+  IndexSetting setting;
   setting.add("a", {50});
   EXPECT_EQ(setting.refusal(50), "");
   EXPECT_SAYS(setting.refusal(30), "a.bin: token 30 at byte 60 is outside the vocabulary; expected 0 to 29");
 }
 
 TEST(MegatronData, NamesThePrefixThatIsTooShort) {
-  Setting setting;
+  IndexSetting setting;
   setting.add("a", {50});
   setting.add("b", {10});
   EXPECT_SAYS(setting.refusal(), "b\" has 10 tokens to train on, fewer than one sample of 11 tokens");
@@ -228,18 +228,18 @@ TEST(MegatronData, NamesThePrefixThatIsTooShort) {
 }
 
 TEST(MegatronData, PadsWithATokenOfTheVocabulary) {
-  Setting setting;
+  IndexSetting setting;
   setting.add("a", {43});
   setting.data.validation_fraction = 0.5;  // two samples
   const StepTokens step = setting.open(43).evaluation_batch(0);
-  for (const std::int64_t token : row(step.tokens, 3)) EXPECT_LT(token, 43);
+  for (const std::int64_t token : index_row(step.tokens, 3)) EXPECT_LT(token, 43);
 }
 
 // The start may not depend on the size: a sparse .bin of 100 GiB, and a sparse .idx of 20 GB whose thousand
 // million sequences are empty, but for the last.
 TEST(MegatronData, OpensAHundredGigabytesAtOnce) {
   constexpr std::int64_t kBytes = std::int64_t{100} << 30;
-  Setting setting;
+  IndexSetting setting;
   const std::int64_t length = std::int64_t{1} << 30;
   IdxFields few;
   few.dtype = 1;
@@ -259,13 +259,13 @@ TEST(MegatronData, OpensAHundredGigabytesAtOnce) {
   setting.train.shuffle = true;
   const TokenData data = setting.open();
   EXPECT_EQ(data.samples(), (97 * length - 1) / 10);
-  EXPECT_EQ(row(data.training_batch(data.samples() - 1).tokens, 0), std::vector<std::int64_t>(10, 0));
+  EXPECT_EQ(index_row(data.training_batch(data.samples() - 1).tokens, 0), std::vector<std::int64_t>(10, 0));
 }
 
 TEST(MegatronData, OpensAThousandMillionSequencesAtOnce) {
   constexpr std::uint64_t kSequences = 1'000'000'000;
   constexpr std::int32_t kLast = 1 << 20;
-  Setting setting;
+  IndexSetting setting;
   IdxFields fields;
   fields.dtype = 1;
   fields.documents.clear();
@@ -284,7 +284,7 @@ TEST(MegatronData, OpensAThousandMillionSequencesAtOnce) {
   idx.close();
   setting.data.megatron = {setting.scratch / "x"};
   setting.train.shuffle = true;
-  EXPECT_EQ(row(setting.open().training_batch(5).tokens, 0), std::vector<std::int64_t>(10, 7));
+  EXPECT_EQ(index_row(setting.open().training_batch(5).tokens, 0), std::vector<std::int64_t>(10, 7));
 }
 
 }  // namespace

@@ -81,14 +81,14 @@ inline void expect_predicted(const run::Run& run) {
   }
 }
 
-// Of every case, which prints itself and of which plan_of() makes a run.
+// Of every case, which prints itself and of which `plan` makes a run.
 template <class Case>
-void expect_all_predicted(std::initializer_list<Case> cases) {
+void expect_all_predicted(run::Run (*plan)(const Case&), std::initializer_list<Case> cases) {
   for (const Case& c : cases) {
     std::ostringstream what;
     what << c;
     SCOPED_TRACE(what.str());
-    expect_predicted(plan_of(c));
+    expect_predicted(plan(c));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "nn/tensor_checks.h"
 #include "schedule/generators/generator.h"
 #include "scratch.h"
+#include "train/equal_runs.h"
 #include "train/small_run.h"
 #include "train/trainable_schedules.h"
 
@@ -17,14 +18,8 @@ namespace {
 
 using model::Category;
 
-void expect_same_run(const Trained& got, const Trained& wanted) {
-  EXPECT_EQ(got.losses, wanted.losses);
-  EXPECT_EQ(got.norms, wanted.norms);
-  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
-}
-
 // More than four records in flight on the first device of every schedule.
-run::Options options_of(const schedule::Generator& generator, const std::string& precision) {
+run::Options offload_options(const schedule::Generator& generator, const std::string& precision) {
   const bool sliced = generator.sliced_sibling.empty();
   const int devices = sliced || generator.default_chunks > 1 ? 4 : 8;
   auto options = small_options(std::string(generator.name), devices, sliced ? 4 : 1, precision);
@@ -49,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Schedules, OffloadOf, ::testing::ValuesIn(trainable_sch
 TEST_P(OffloadOf, ChangesNoBit) {
   const Scratch scratch;
   for (const char* policy : {"none", "balanced", "full"}) {
-    auto options = options_of(GetParam(), "bf16");
+    auto options = offload_options(GetParam(), "bf16");
     options.memory.policy = policy;
     const Trained plain = train_steps(planned(options), 2);
     options.memory.offload_dir = scratch.path();
@@ -60,14 +55,14 @@ TEST_P(OffloadOf, ChangesNoBit) {
       SCOPED_TRACE(std::string(policy) + " to " + target + ", " + std::to_string(share));
       const run::Run run = planned(options);
       EXPECT_GT(bytes_copied(run), 0);
-      expect_same_run(train_steps(run, 2), plain);
+      expect_equal_runs(train_steps(run, 2), plain);
     }
   }
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
 }
 
 // Peaks to the byte.
-void expect_predicted(const run::Run& run) {
+void expect_offload_predicted(const run::Run& run) {
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
     for (std::int64_t step = 1; step <= 2; ++step) {
@@ -82,13 +77,13 @@ void expect_predicted(const run::Run& run) {
 
 TEST_P(OffloadOf, PeaksAsPredictedAndNeverAboveNoOffload) {
   for (const char* precision : {"f32", "bf16"}) {
-    auto options = options_of(GetParam(), precision);
+    auto options = offload_options(GetParam(), precision);
     const Bytes before = planned(options).predicted.front().activations;
     for (const double share : {0.25, 0.6, 1.0}) {
       options.memory.offload.number = share;
       const run::Run run = planned(options);
       EXPECT_LT(run.predicted.front().activations, before);
-      expect_predicted(run);
+      expect_offload_predicted(run);
     }
   }
 }
@@ -109,7 +104,7 @@ TEST(Offload, LeavesThePredictionOfTheWholeWithinTwoPercent) {
         options.memory.offload_to = share < 1 ? "disk" : "host";
         options.memory.offload_dir = scratch.path();
         const run::Run run = planned(options);
-        expect_predicted(run);
+        expect_offload_predicted(run);
         on_ranks(run, [&](comm::Communicator& world) {
           train::Trainer trainer(run, world);
           trainer.step(1, tokens_of(drawn_batches(run, 1)));
@@ -127,8 +122,8 @@ TEST(Offload, OfInterleavedSlimpipeChangesNoBitAndPeaksAsPredicted) {
   options.schedule.chunks = 2;
   const Trained plain = train_steps(planned(options), 2);
   options.memory.offload.number = 0.5;
-  expect_same_run(train_steps(planned(options), 2), plain);
-  expect_predicted(planned(options));
+  expect_equal_runs(train_steps(planned(options), 2), plain);
+  expect_offload_predicted(planned(options));
 }
 
 // A disk on which one kind of call goes wrong.
@@ -202,7 +197,7 @@ TEST(OffloadToDisk, GoesOnWhereADiskTakesHalfOfEachWrite) {
   const run::Run run = to_disk(scratch, 2);
   const Trained plain = train_steps(run, 2);
   const FailingDisk disk(FailingDisk::Fault::ShortWrite);
-  expect_same_run(train_steps(run, 2), plain);
+  expect_equal_runs(train_steps(run, 2), plain);
 }
 
 }  // namespace

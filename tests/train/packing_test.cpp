@@ -114,13 +114,13 @@ TEST(Balance, SharesOutWindowsThatEndWithinABatch) {
 
 constexpr std::int64_t kFirst = 1000;  // token: no other is one
 
-struct Setting {
+struct PackingSetting {
   Scratch scratch;
   run::DataOptions data;
   run::TrainOptions train;
 
   // Documents of these lengths, whose tokens count up from kFirst.
-  explicit Setting(const std::vector<std::int32_t>& documents, const std::string& packing) {
+  explicit PackingSetting(const std::vector<std::int32_t>& documents, const std::string& packing) {
     data.seq_len = 16;
     data.validation_fraction = 0;
     data.mask = "documents";
@@ -155,7 +155,7 @@ TEST(PackedData, ReadsEveryTokenOncePerEpochAndKeepsDocumentsTogether) {
     std::vector<std::int64_t> end_of;
     for (const std::int32_t length : documents)
       end_of.insert(end_of.end(), static_cast<std::size_t>(length), std::ssize(end_of) + length);
-    const Setting setting(documents, packing);
+    const PackingSetting setting(documents, packing);
     const TokenData data = setting.open();
     for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
       std::map<std::int64_t, int> seen;
@@ -187,7 +187,7 @@ TEST(PackedData, ReadsEveryTokenOncePerEpochAndKeepsDocumentsTogether) {
 
 TEST(PackedData, RepeatsItsBatchesAndCountsTargets) {
   for (const char* packing : {"best_fit", "balanced"}) {
-    const Setting setting(lengths(4, 20), packing);
+    const PackingSetting setting(lengths(4, 20), packing);
     const TokenData data = setting.open(), again = setting.open();
     for (std::int64_t first : {0, 4, 20, 7}) {
       const StepTokens step = data.training_batch(first), same = again.training_batch(first);
@@ -202,7 +202,7 @@ TEST(PackedData, RepeatsItsBatchesAndCountsTargets) {
 }
 
 TEST(PackedData, RefusesLongDocumentsThatMustBeWhole) {
-  Setting setting({5, 17, 3}, "best_fit");
+  PackingSetting setting({5, 17, 3}, "best_fit");
   setting.data.long_documents = "refuse";
   const std::string text = failure<InputError>([&] { setting.open(); });
   EXPECT_NE(text.find("the document at token 5 has 17 tokens, more than data.seq_len = 16"),

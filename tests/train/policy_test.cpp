@@ -21,7 +21,7 @@ struct Case {
   int devices, slices;
 };
 
-run::Options options_of(const Case& c, const char* precision, const std::string& policy) {
+run::Options policy_options(const Case& c, const char* precision, const std::string& policy) {
   run::Options options = small_options(c.schedule, c.devices, c.slices, precision);
   options.memory.policy = policy;
   return options;
@@ -34,10 +34,10 @@ TEST(PoliciesInARun, GiveTheLossesAndWeightsOfNoneUnderEverySchedule) {
                         {"zb-v", 2, 1},
                         {"seq1f1b-interleaved", 2, 4}}) {
     for (const char* precision : {"f64", "f32", "bf16"}) {
-      const Trained none = train_steps(planned(options_of(c, precision, "none")), 2);
+      const Trained none = train_steps(planned(policy_options(c, precision, "none")), 2);
       for (const char* policy : kPolicies) {
         SCOPED_TRACE(std::string(c.schedule) + ", " + precision + ", " + policy);
-        expect_equal_runs(train_steps(planned(options_of(c, precision, policy)), 2), none);
+        expect_equal_runs(train_steps(planned(policy_options(c, precision, policy)), 2), none);
       }
     }
   }
@@ -45,7 +45,7 @@ TEST(PoliciesInARun, GiveTheLossesAndWeightsOfNoneUnderEverySchedule) {
 
 TEST(PoliciesInARun, MayDifferByStageAndLayerAndKeepAnyLegalSet) {
   const Case c{"slimpipe", 2, 4};
-  run::Options options = options_of(c, "bf16", "none");
+  run::Options options = policy_options(c, "bf16", "none");
   const Trained none = train_steps(planned(options), 2);
   options.memory.keep = {"layer_input", "q", "kv"};
   expect_equal_runs(train_steps(planned(options), 2), none);
@@ -117,14 +117,14 @@ TEST(RecordsInARun, AreAllThatLivesAfterEveryAction) {
   for (const Case& c : {Case{"slimpipe", 2, 4}, {"1f1b", 2, 1}, {"zb-h1", 4, 1}, {"seq1f1b", 4, 4}}) {
     for (const char* policy : kPolicies) {
       SCOPED_TRACE(std::string(c.schedule) + ", " + policy);
-      expect_nothing_else_kept(options_of(c, "bf16", policy));
+      expect_nothing_else_kept(policy_options(c, "bf16", policy));
     }
   }
 }
 
 // Runs large enough that a scratch buffer of a library is a small share.
 run::Options larger(const Case& c, const char* precision, const char* policy) {
-  run::Options options = options_of(c, precision, policy);
+  run::Options options = policy_options(c, precision, policy);
   options.model.shape = {.layers = 4, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = 2};
   options.data.seq_len = 1024;
   options.train.batch = 4;

@@ -10,7 +10,7 @@ namespace penstock::testing {
 namespace {
 
 // With so little kept of a layer, hidden states that wait are a large part of all.
-run::Options options_of(const std::string& schedule, int devices, int slices) {
+run::Options total_options(const std::string& schedule, int devices, int slices) {
   run::Options options = small_options(schedule, devices, slices, "bf16");
   options.model.shape = {.layers = 8, .hidden = 128, .ffn = 128, .heads = 4, .kv_heads = 1};
   options.data.seq_len = 512;
@@ -35,7 +35,7 @@ TEST(PredictedTotal, CountsWhatAStageHandsToAnotherOfItsDevice) {
   for (const char* schedule : {"breadth-first", "interleaved", "slimpipe"}) {
     for (const double share : {0.0, 1.0}) {
       SCOPED_TRACE(std::string(schedule) + ", offload " + std::to_string(share));
-      run::Options options = options_of(schedule, 1, std::string(schedule) == "slimpipe" ? 8 : 1);
+      run::Options options = total_options(schedule, 1, std::string(schedule) == "slimpipe" ? 8 : 1);
       options.schedule.chunks = 4;
       options.memory.offload.number = share;
       after_a_step(planned(options), [&](train::Trainer& trainer, const auto& predicted, int) {
@@ -48,7 +48,7 @@ TEST(PredictedTotal, CountsWhatAStageHandsToAnotherOfItsDevice) {
 // The first device is through with all its forwards long before the second takes their outputs.
 TEST(PredictedTotal, CountsMessagesWhoseReceiverIsNotReady) {
   for (const int first : {1, 2}) {
-    run::Options options = options_of("gpipe", 2, 1);
+    run::Options options = total_options("gpipe", 2, 1);
     options.parallel.layers.list = {first, 8 - first};
     const run::Run run = planned(options);
     const Bytes message = 512 * 128 * 2;
@@ -65,7 +65,7 @@ TEST(PredictedTotal, CountsMessagesWhoseReceiverIsNotReady) {
 // An evaluation has no backward that would hold a fast device back.
 TEST(PredictedTotal, IsNotExceededByAnEvaluationOnUnequalStages) {
   for (const int slices : {4, 16}) {
-    run::Options options = options_of("slimpipe", 2, slices);
+    run::Options options = total_options("slimpipe", 2, slices);
     options.parallel.layers.list = {1, 7};
     const run::Run run = planned(options);
     on_ranks(run, [&](comm::Communicator& world) {

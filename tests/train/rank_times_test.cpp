@@ -13,7 +13,7 @@ namespace {
 
 // time(rank, step); the comparisons of all steps, as every rank has them, and of the run.
 template <class Time>
-std::pair<std::vector<RankTimes>, RankTimes> watch(int ranks, int steps, Time&& time) {
+std::pair<std::vector<RankTimes>, RankTimes> watch_times(int ranks, int steps, Time&& time) {
   std::pair<std::vector<RankTimes>, RankTimes> found;
   std::mutex mutex;
   comm::run_ranks(ranks, [&](comm::Communicator& world) {
@@ -30,7 +30,7 @@ std::pair<std::vector<RankTimes>, RankTimes> watch(int ranks, int steps, Time&& 
 }
 
 TEST(RankTimes, NameARankThatIsSlowForTwentySteps) {
-  const auto [all, of_run] = watch(4, 45, [](int rank, int) { return rank == 2 ? 1.3 : 1.0; });
+  const auto [all, of_run] = watch_times(4, 45, [](int rank, int) { return rank == 2 ? 1.3 : 1.0; });
   ASSERT_EQ(all.size(), 2);
   EXPECT_EQ(all[0].slow(), std::vector<int>{2});
   EXPECT_DOUBLE_EQ(all[0].greatest(), 1.3);
@@ -38,28 +38,29 @@ TEST(RankTimes, NameARankThatIsSlowForTwentySteps) {
 }
 
 TEST(RankTimes, NameNoRankForAFewSlowStepsOrALittle) {
-  EXPECT_EQ(
-      watch(3, 20, [](int rank, int step) { return rank == 1 && step < 9 ? 50.0 : 1.0; }).first[0].slow(),
-      std::vector<int>{});
-  EXPECT_EQ(watch(3, 20, [](int rank, int) { return rank == 1 ? 1.19 : 1.0; }).first[0].slow(),
+  EXPECT_EQ(watch_times(3, 20, [](int rank, int step) { return rank == 1 && step < 9 ? 50.0 : 1.0; })
+                .first[0]
+                .slow(),
+            std::vector<int>{});
+  EXPECT_EQ(watch_times(3, 20, [](int rank, int) { return rank == 1 ? 1.19 : 1.0; }).first[0].slow(),
             std::vector<int>{});
 }
 
 // The slow one of two is not the measure.
 TEST(RankTimes, OfTwoRanksNameTheSlowerOne) {
-  const auto [all, of_run] = watch(2, 20, [](int rank, int) { return rank == 0 ? 2.0 : 1.0; });
+  const auto [all, of_run] = watch_times(2, 20, [](int rank, int) { return rank == 0 ? 2.0 : 1.0; });
   EXPECT_EQ(all.at(0).slow(), std::vector<int>{0});
 }
 
 TEST(RankTimes, AreOfTheStepsThereAreInAShortRun) {
-  const auto [all, of_run] = watch(2, 3, [](int rank, int) { return rank == 0 ? 1.5 : 1.0; });
+  const auto [all, of_run] = watch_times(2, 3, [](int rank, int) { return rank == 0 ? 1.5 : 1.0; });
   EXPECT_TRUE(all.empty());
   EXPECT_DOUBLE_EQ(of_run.times.at(0), 1.5);
 }
 
 TEST(RankTimes, AreNoneWhereRanksCannotBeCompared) {
-  EXPECT_TRUE(watch(2, 30, [](int, int) { return std::optional<double>(); }).second.times.empty());
-  EXPECT_TRUE(watch(1, 30, [](int, int) { return 1.0; }).second.times.empty());
+  EXPECT_TRUE(watch_times(2, 30, [](int, int) { return std::optional<double>(); }).second.times.empty());
+  EXPECT_TRUE(watch_times(1, 30, [](int, int) { return 1.0; }).second.times.empty());
 }
 
 }  // namespace

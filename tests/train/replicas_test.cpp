@@ -14,19 +14,20 @@
 namespace penstock::testing {
 namespace {
 
-constexpr std::int64_t kSteps = 10;
+constexpr std::int64_t kReplicaSteps = 10;
 constexpr int kGroups = 4;
 constexpr const char* kShards[] = {"off", "optimizer", "weights"};
 
-struct Shape {
+struct ReplicaShape {
   const char* schedule;
   int slices;
   int chunks;
 };
-constexpr Shape kShapes[] = {{"slimpipe", 4, 1},      {"slimpipe", 4, 2}, {"1f1b", 1, 1},
-                             {"breadth-first", 1, 2}, {"zb-v", 1, 2},     {"gpipe", 1, 1}};
+constexpr ReplicaShape kReplicaShapes[] = {{"slimpipe", 4, 1},      {"slimpipe", 4, 2}, {"1f1b", 1, 1},
+                                           {"breadth-first", 1, 2}, {"zb-v", 1, 2},     {"gpipe", 1, 1}};
 
-run::Options options_of(const Shape& shape, int devices, int replicas, const std::string& precision) {
+run::Options replicas_options(const ReplicaShape& shape, int devices, int replicas,
+                              const std::string& precision) {
   run::Options options = small_options(shape.schedule, devices, shape.slices, precision);
   options.schedule.chunks = shape.chunks;
   options.parallel.dp = replicas;
@@ -35,19 +36,20 @@ run::Options options_of(const Shape& shape, int devices, int replicas, const std
 }
 
 // One device, one replica.
-const Trained& plain_run(const Shape& shape, const std::string& precision) {
+const Trained& replicas_plain_run(const ReplicaShape& shape, const std::string& precision) {
   static std::map<std::string, Trained> runs;
   const std::string key = precision + (shape.slices > 1 ? " sliced" : "");
   if (!runs.contains(key)) {
-    const Shape plain = shape.slices > 1 ? Shape{"slimpipe", shape.slices, 1} : Shape{"1f1b", 1, 1};
-    runs[key] = train_steps(planned(options_of(plain, 1, 1, precision)), kSteps);
+    const ReplicaShape plain =
+        shape.slices > 1 ? ReplicaShape{"slimpipe", shape.slices, 1} : ReplicaShape{"1f1b", 1, 1};
+    runs[key] = train_steps(planned(replicas_options(plain, 1, 1, precision)), kReplicaSteps);
   }
   return runs.at(key);
 }
 
-class Replicas : public ::testing::TestWithParam<Shape> {};
+class Replicas : public ::testing::TestWithParam<ReplicaShape> {};
 
-INSTANTIATE_TEST_SUITE_P(EqualBits, Replicas, ::testing::ValuesIn(kShapes), [](const auto& shape) {
+INSTANTIATE_TEST_SUITE_P(EqualBits, Replicas, ::testing::ValuesIn(kReplicaShapes), [](const auto& shape) {
   std::string name = std::string(shape.param.schedule) + (shape.param.chunks > 1 ? "_chunks" : "");
   std::ranges::replace(name, '-', '_');
   return name;
@@ -62,9 +64,10 @@ TEST_P(Replicas, TrainToTheBitsOfOne) {
           if (lone) continue;
           SCOPED_TRACE(std::string(precision) + ", " + std::to_string(replicas) + " replicas, " +
                        std::to_string(devices) + " devices, shard " + shard);
-          run::Options options = options_of(GetParam(), devices, replicas, precision);
+          run::Options options = replicas_options(GetParam(), devices, replicas, precision);
           options.parallel.shard = shard;
-          expect_equal_runs(train_steps(planned(options), kSteps), plain_run(GetParam(), precision));
+          expect_equal_runs(train_steps(planned(options), kReplicaSteps),
+                            replicas_plain_run(GetParam(), precision));
         }
       }
     }
@@ -80,7 +83,7 @@ TEST(ReplicaGroups, OfAnyLegalSizesHaveTheBitsOfTheirTree) {
     for (const char* shard : {"optimizer", "weights"}) {
       SCOPED_TRACE(std::to_string(c.replicas) + " of " + std::to_string(c.groups) + ", groups of " +
                    std::to_string(c.shard_group) + ", " + shard);
-      run::Options options = options_of({"slimpipe", 4, 1}, 1, 1, "bf16");
+      run::Options options = replicas_options({"slimpipe", 4, 1}, 1, 1, "bf16");
       options.model.shape.tied_embeddings = true;
       options.train.batch = c.groups % 3 == 0 ? 12 : 8;
       options.numerics.replicas = c.groups;
@@ -98,7 +101,7 @@ TEST(ReplicaGroups, OfAnyLegalSizesHaveTheBitsOfTheirTree) {
 TEST(Replicas, KeepTheirBitsUnderPoliciesOffloadingAndTheShardedVocabulary) {
   for (const char* shard : kShards) {
     SCOPED_TRACE(shard);
-    run::Options options = options_of({"slimpipe", 4, 2}, 2, 1, "bf16");
+    run::Options options = replicas_options({"slimpipe", 4, 2}, 2, 1, "bf16");
     options.memory.policy = "balanced";
     options.memory.offload.number = 0.5;
     options.schedule.vocabulary_parallel = true;
@@ -111,7 +114,7 @@ TEST(Replicas, KeepTheirBitsUnderPoliciesOffloadingAndTheShardedVocabulary) {
 }
 
 TEST(Replicas, ExchangeContextWithinTheirPipelines) {
-  run::Options options = options_of({"slimpipe", 8, 1}, 4, 2, "f32");
+  run::Options options = replicas_options({"slimpipe", 8, 1}, 4, 2, "f32");
   options.data.seq_len = 64;
   options.schedule.exchange = "paired";
   const Trained whole = train_steps(planned(options), 3);
@@ -122,8 +125,8 @@ TEST(Replicas, ExchangeContextWithinTheirPipelines) {
 }
 
 TEST(Replicas, AgreeInF64WithOneDevice) {
-  const Trained wanted = train_steps(planned(options_of({"1f1b", 1, 1}, 1, 1, "f64")), 3);
-  run::Options options = options_of({"breadth-first", 1, 2}, 2, 2, "f64");
+  const Trained wanted = train_steps(planned(replicas_options({"1f1b", 1, 1}, 1, 1, "f64")), 3);
+  run::Options options = replicas_options({"breadth-first", 1, 2}, 2, 2, "f64");
   options.numerics.replicas = 2;  // other groups, another order of the sums
   const Trained got = train_steps(planned(options), 3);
   for (std::size_t i = 0; i < wanted.losses.size(); ++i)
@@ -136,12 +139,12 @@ TEST(Replicas, AgreeInF64WithOneDevice) {
 
 TEST(Replicas, WriteTheCheckpointOfOneAndGoOnWithOthers) {
   const Scratch one, several;
-  const run::Options plain = options_of({"slimpipe", 4, 1}, 1, 1, "bf16");
+  const run::Options plain = replicas_options({"slimpipe", 4, 1}, 1, 1, "bf16");
   const auto wanted = run_steps(planned(plain), one.path(), 1, 4);
   std::int64_t done = 0;
   for (const auto& [devices, replicas, shard] :
        {std::tuple(2, 2, "optimizer"), {1, 4, "weights"}, {2, 2, "off"}}) {
-    run::Options options = options_of({"slimpipe", 4, 1}, devices, replicas, "bf16");
+    run::Options options = replicas_options({"slimpipe", 4, 1}, devices, replicas, "bf16");
     options.parallel.shard = shard;
     const std::int64_t last = done == 2 ? 4 : done + 1;
     const auto state = run_steps(planned(options), several.path(), done + 1, last);
@@ -159,7 +162,7 @@ TEST(Replicas, WriteTheCheckpointOfOneAndGoOnWithOthers) {
 TEST(Replicas, WriteTheirPartsOfACheckpoint) {
   for (const char* shard : kShards) {
     const Scratch scratch;
-    run::Options options = options_of({"1f1b", 1, 1}, 2, 4, "bf16");
+    run::Options options = replicas_options({"1f1b", 1, 1}, 2, 4, "bf16");
     options.parallel.shard = shard;
     const run::Run run = planned(options);
     on_ranks(run, [&](comm::Communicator& world) {
@@ -181,7 +184,7 @@ TEST(Replicas, WriteTheirPartsOfACheckpoint) {
 TEST(ReplicaMemory, OfStatesIsAShareOfThem) {
   for (const int replicas : {2, 4}) {
     for (const char* shard : {"optimizer", "weights"}) {
-      run::Options options = options_of({"1f1b", 1, 1}, 2, replicas, "bf16");
+      run::Options options = replicas_options({"1f1b", 1, 1}, 2, replicas, "bf16");
       options.parallel.shard = shard;
       const run::Run run = planned(options);
       on_ranks(run, [&](comm::Communicator& world) {
@@ -200,7 +203,7 @@ TEST(ReplicaMemory, OfStatesIsAShareOfThem) {
 
 // Weights and gradients of two of a device's v stages, and the shares of all: held to the byte.
 TEST(ReplicaMemory, OfPassingWeightsUnderBreadthFirstIsThatOfTwoStages) {
-  run::Options options = options_of({"breadth-first", 1, 4}, 2, 2, "bf16");
+  run::Options options = replicas_options({"breadth-first", 1, 4}, 2, 2, "bf16");
   options.numerics.replicas = 2;
   options.parallel.shard = "weights";
   const run::Run run = planned(options);
@@ -237,11 +240,11 @@ TEST(ReplicaMemory, OfPassingWeightsUnderBreadthFirstIsThatOfTwoStages) {
 }
 
 TEST(ReplicaMemory, IsPredictedByCategoryAndInTotal) {
-  for (const Shape& shape : kShapes) {
+  for (const ReplicaShape& shape : kReplicaShapes) {
     for (const char* precision : {"f32", "bf16"}) {
       for (const char* shard : kShards) {
         SCOPED_TRACE(std::string(shape.schedule) + ", " + precision + ", " + shard);
-        run::Options options = options_of(shape, 2, 2, precision);
+        run::Options options = replicas_options(shape, 2, 2, precision);
         options.parallel.shard = shard;
         const run::Run run = planned(options);
         on_ranks(run, [&](comm::Communicator& world) {

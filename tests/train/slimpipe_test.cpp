@@ -25,7 +25,7 @@ std::ostream& operator<<(std::ostream& out, const Size& s) {
              << ", " << s.layers << " layers, unit " << s.unit;
 }
 
-run::Options options_of(const Size& size, Tokens tokens, const char* precision = "f32") {
+run::Options slimpipe_options(const Size& size, Tokens tokens, const char* precision = "f32") {
   run::Options options = small_options("slimpipe", size.p, size.n, precision);
   options.model.shape.layers = size.layers;
   options.parallel.layers.word = "even";  // as the formulas have it
@@ -42,7 +42,7 @@ Trained trained_unevenly(int devices, int chunks) {
   const Scratch scratch;
   const schedule::Request request{.devices = devices, .slices = {8, 2, 5}, .chunks = chunks};
   scratch.write("uneven.csv", schedule::to_csv(schedule::generate("slimpipe", request)));
-  run::Options options = options_of({.p = devices, .m = 3, .n = 0}, 37);
+  run::Options options = slimpipe_options({.p = devices, .m = 3, .n = 0}, 37);
   options.schedule = {.file = scratch / "uneven.csv"};
   return train_steps(planned(options), 2);
 }
@@ -75,8 +75,8 @@ TEST(Slimpipe, HasTheBitsOfOneDeviceWhereNothingDivides) {
     Size alone = size;
     alone.p = alone.v = 1;
     alone.group = 0;
-    const Trained got = train_steps(planned(options_of(size, kTokens)), 2);
-    const Trained wanted = train_steps(planned(options_of(alone, kTokens)), 2);
+    const Trained got = train_steps(planned(slimpipe_options(size, kTokens)), 2);
+    const Trained wanted = train_steps(planned(slimpipe_options(alone, kTokens)), 2);
     EXPECT_EQ(got.losses, wanted.losses);
     EXPECT_EQ(got.norms, wanted.norms);
     ASSERT_EQ(got.weights.size(), wanted.weights.size());
@@ -97,7 +97,7 @@ TEST(Slimpipe, SavesWhatItsFormulasSay) {
     std::ostringstream what;
     what << size;
     SCOPED_TRACE(what.str());
-    const run::Run run = planned(options_of(size, 48));
+    const run::Run run = planned(slimpipe_options(size, 48));
     const sim::RecordBytes unit = sim::RunBytes(run::work_of(run)).record({0, 0, 0});
     const int group = size.v == 1 ? size.n : size.group == 0 ? size.p : size.group;
     on_ranks(run, [&](comm::Communicator& world) {

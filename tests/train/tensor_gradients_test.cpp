@@ -20,7 +20,8 @@ struct GradientMesh {
   bool vocabulary = false;
 };
 
-run::Options options_of(const Model& model, const GradientMesh& mesh, const std::string& schedule = {}) {
+run::Options gradient_options(const Model& model, const GradientMesh& mesh,
+                              const std::string& schedule = {}) {
   const std::string sliced = mesh.slices > 1 ? "slimpipe" : "1f1b";
   run::Options options =
       small_options(schedule.empty() ? sliced : schedule, mesh.devices, mesh.slices, "f64");
@@ -62,7 +63,7 @@ TEST(TensorGradients, EqualAutogradOnEveryMesh) {
           const GradientMesh mesh{twice ? 2 * ranks : ranks,    ranks, devices, replicas, slices,
                                   slices > 1 && meshes % 5 == 2};
           const Model model{heads, keys, meshes % 2 == 0};
-          expect_autograd(model, mesh, options_of(model, mesh));
+          expect_autograd(model, mesh, gradient_options(model, mesh));
           ++meshes;
         }
       }
@@ -76,7 +77,7 @@ TEST(TensorGradients, EqualAutogradUnderSchedulesThatSplitTheBackward) {
   for (const char* schedule : {"zb-h1", "zb-v", "breadth-first", "interleaved"}) {
     SCOPED_TRACE(schedule);
     const GradientMesh mesh{4, 2, 2, 1, 1};
-    expect_autograd(model, mesh, options_of(model, mesh, schedule));
+    expect_autograd(model, mesh, gradient_options(model, mesh, schedule));
   }
 }
 
@@ -89,7 +90,7 @@ bool is_of_keys(const std::string& name) {
 void expect_whole_copies(bool tied, int ranks, int devices, const std::string& shard) {
   const Model model{8, 2, tied};
   const GradientMesh mesh{4, ranks, devices, 2, 4, devices == 3};
-  run::Options options = options_of(model, mesh);
+  run::Options options = gradient_options(model, mesh);
   options.parallel.shard = shard;
   std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::vector<Copy>> copies;
   for (const Copy& copy : expect_autograd(model, mesh, options).copies) {

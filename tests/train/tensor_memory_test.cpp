@@ -31,7 +31,7 @@ std::ostream& operator<<(std::ostream& out, const TensorCase& c) {
 }
 
 // Large enough that a scratch buffer of a library is a small share.
-run::Run plan_of(const TensorCase& c) {
+run::Run tensor_plan(const TensorCase& c) {
   run::Options options = small_options(c.schedule, c.devices, c.slices, c.precision);
   options.model.shape = {
       .layers = 4, .hidden = 128, .ffn = 351, .heads = 8, .kv_heads = c.kv_heads, .vocab = 1001};
@@ -50,29 +50,30 @@ run::Run plan_of(const TensorCase& c) {
 }
 
 TEST(TensorMemory, IsAsPredictedForEveryNumberOfRanksThatCarryTheShards) {
-  expect_all_predicted<TensorCase>({{1, 2, 1, "1f1b"},
-                                    {2, 2, 1, "1f1b"},
-                                    {1, 4, 1, "slimpipe", 4},
-                                    {2, 4, 1, "slimpipe", 4},
-                                    {4, 4, 1, "slimpipe", 4},
-                                    {2, 4, 2, "slimpipe", 4},
-                                    {4, 4, 2, "slimpipe", 4},
-                                    {4, 4, 2, "slimpipe", 4, "none", "f32"},
-                                    {2, 4, 2, "slimpipe", 4, "none", "f32"}});
+  expect_all_predicted<TensorCase>(tensor_plan, {{1, 2, 1, "1f1b"},
+                                                 {2, 2, 1, "1f1b"},
+                                                 {1, 4, 1, "slimpipe", 4},
+                                                 {2, 4, 1, "slimpipe", 4},
+                                                 {4, 4, 1, "slimpipe", 4},
+                                                 {2, 4, 2, "slimpipe", 4},
+                                                 {4, 4, 2, "slimpipe", 4},
+                                                 {4, 4, 2, "slimpipe", 4, "none", "f32"},
+                                                 {2, 4, 2, "slimpipe", 4, "none", "f32"}});
 }
 
 TEST(TensorMemory, IsAsPredictedForEveryPolicy) {
   for (const char* policy : {"none", "balanced", "full"}) {
-    expect_all_predicted<TensorCase>({{2, 2, 2, "slimpipe", 4, policy},
-                                      {2, 4, 1, "slimpipe", 4, policy, "f32"},
-                                      {2, 2, 2, "1f1b", 1, policy},
-                                      {2, 4, 2, "zb-v", 1, policy},
-                                      {2, 2, 2, "zb-v", 1, policy, "f32"}});
+    expect_all_predicted<TensorCase>(tensor_plan, {{2, 2, 2, "slimpipe", 4, policy},
+                                                   {2, 4, 1, "slimpipe", 4, policy, "f32"},
+                                                   {2, 2, 2, "1f1b", 1, policy},
+                                                   {2, 4, 2, "zb-v", 1, policy},
+                                                   {2, 2, 2, "zb-v", 1, policy, "f32"}});
   }
 }
 
 TEST(TensorMemory, IsAsPredictedWithReplicasThatShareStates) {
-  expect_all_predicted<TensorCase>({{1, 1, 1, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
+  expect_all_predicted<TensorCase>(tensor_plan,
+                                   {{1, 1, 1, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
                                     {1, 1, 2, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
                                     {2, 2, 1, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
                                     {2, 2, 2, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
@@ -81,16 +82,16 @@ TEST(TensorMemory, IsAsPredictedWithReplicasThatShareStates) {
 
 TEST(TensorMemory, IsAsPredictedForUnevenTokensAndSharedKeyHeads) {
   expect_all_predicted<TensorCase>(
-      {{2, 2, 2, "slimpipe", 3, "none", "bf16", false, false, 1, "auto", 509},
-       {2, 4, 1, "slimpipe", 3, "full", "bf16", true, false, 1, "auto", 509, 2},
-       {4, 4, 1, "slimpipe", 4, "balanced", "f32", true, false, 1, "auto", 512, 1, 2}});
+      tensor_plan, {{2, 2, 2, "slimpipe", 3, "none", "bf16", false, false, 1, "auto", 509},
+                    {2, 4, 1, "slimpipe", 3, "full", "bf16", true, false, 1, "auto", 509, 2},
+                    {4, 4, 1, "slimpipe", 4, "balanced", "f32", true, false, 1, "auto", 512, 1, 2}});
 }
 
 TEST(TensorMemory, IsAsPredictedWithAVocabularyOverAllRanks) {
-  expect_all_predicted<TensorCase>({{2, 2, 1, "slimpipe", 4, "none", "bf16", false, true},
-                                    {2, 2, 2, "slimpipe", 4, "none", "bf16", false, true},
-                                    {2, 4, 2, "slimpipe", 4, "balanced", "bf16", true, true},
-                                    {4, 4, 2, "slimpipe", 4, "full", "f32", false, true}});
+  expect_all_predicted<TensorCase>(tensor_plan, {{2, 2, 1, "slimpipe", 4, "none", "bf16", false, true},
+                                                 {2, 2, 2, "slimpipe", 4, "none", "bf16", false, true},
+                                                 {2, 4, 2, "slimpipe", 4, "balanced", "bf16", true, true},
+                                                 {4, 4, 2, "slimpipe", 4, "full", "f32", false, true}});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace penstock::testing {
 namespace {
 
-constexpr std::int64_t kSteps = 5;
+constexpr std::int64_t kTensorSteps = 5;
 
 struct Shape {
   const char* schedule;
@@ -24,7 +24,7 @@ constexpr Shape kShapes[] = {
 
 // One rank with so many logical shards. Slices of 4, 3, 3 and 3 tokens leave the last of four shards without
 // rows.
-run::Options options_of(const Shape& shape, int shards, const std::string& precision) {
+run::Options tensor_options(const Shape& shape, int shards, const std::string& precision) {
   run::Options options = small_options(shape.schedule, 1, shape.slices, precision);
   options.model.shape.layers = 4;
   options.schedule.chunks = shape.chunks;
@@ -41,13 +41,13 @@ run::Options on_mesh(run::Options options, int ranks, int devices, int replicas 
   return options;
 }
 
-const Trained& plain_run(const Shape& shape, int shards, const std::string& precision) {
+const Trained& tensor_plain_run(const Shape& shape, int shards, const std::string& precision) {
   static std::map<std::string, Trained> runs;
   const bool sliced = shape.slices > 1;
   const std::string key = precision + std::to_string(shards) + (sliced ? " sliced" : "");
   if (!runs.contains(key)) {
     const Shape plain = sliced ? Shape{"slimpipe", shape.slices, 1} : Shape{"1f1b", 1, 1};
-    runs[key] = train_steps(planned(options_of(plain, shards, precision)), kSteps);
+    runs[key] = train_steps(planned(tensor_options(plain, shards, precision)), kTensorSteps);
   }
   return runs.at(key);
 }
@@ -63,13 +63,13 @@ INSTANTIATE_TEST_SUITE_P(EqualBits, Tensor, ::testing::ValuesIn(kShapes), [](con
 TEST_P(Tensor, RanksTrainToTheBitsOfOne) {
   for (const char* precision : {"f32", "bf16"}) {
     for (const int shards : {2, 4}) {
-      const Trained& wanted = plain_run(GetParam(), shards, precision);
+      const Trained& wanted = tensor_plain_run(GetParam(), shards, precision);
       for (int ranks = 1; ranks <= shards; ranks *= 2) {
         for (const int devices : {1, 2}) {
           SCOPED_TRACE(std::string(precision) + ", " + std::to_string(shards) + " shards on " +
                        std::to_string(ranks) + " ranks, " + std::to_string(devices) + " devices");
-          const run::Options options = options_of(GetParam(), shards, precision);
-          expect_equal_runs(train_steps(planned(on_mesh(options, ranks, devices)), kSteps), wanted);
+          const run::Options options = tensor_options(GetParam(), shards, precision);
+          expect_equal_runs(train_steps(planned(on_mesh(options, ranks, devices)), kTensorSteps), wanted);
         }
       }
     }
@@ -78,9 +78,9 @@ TEST_P(Tensor, RanksTrainToTheBitsOfOne) {
 
 // Shards are numerics: other numbers of them are another order of sums.
 TEST(Tensor, ShardsDifferByRoundingAlone) {
-  const Trained one = train_steps(planned(options_of({"slimpipe", 4, 1}, 1, "f32")), kSteps);
+  const Trained one = train_steps(planned(tensor_options({"slimpipe", 4, 1}, 1, "f32")), kTensorSteps);
   for (const int shards : {2, 4}) {
-    const Trained& several = plain_run({"slimpipe", 4, 1}, shards, "f32");
+    const Trained& several = tensor_plain_run({"slimpipe", 4, 1}, shards, "f32");
     EXPECT_NE(several.norms, one.norms);
     for (std::size_t step = 0; step < one.losses.size(); ++step)
       EXPECT_NEAR(several.losses[step], one.losses[step], 1e-5 * one.losses[step]);
@@ -97,7 +97,7 @@ struct TensorMesh {
 void expect_bits_of_one(const std::string& what, int shards, const Change& change,
                         const std::vector<TensorMesh>& meshes, int devices = 1) {
   SCOPED_TRACE(what);
-  run::Options options = options_of({"slimpipe", 4, 1}, shards, "bf16");
+  run::Options options = tensor_options({"slimpipe", 4, 1}, shards, "bf16");
   change(options);
   const Trained wanted = train_steps(planned(on_mesh(options, 1, devices)), 3);
   for (const TensorMesh& mesh : meshes) {
@@ -164,7 +164,7 @@ TEST(Tensor, RanksKeepTheirBitsWithOtherSlicesAndWaits) {
 TEST(Tensor, RanksKeepTheirBitsWithReplicas) {
   for (const char* shard : {"off", "optimizer", "weights"}) {
     SCOPED_TRACE(shard);
-    run::Options options = options_of({"slimpipe", 4, 1}, 4, "bf16");
+    run::Options options = tensor_options({"slimpipe", 4, 1}, 4, "bf16");
     options.numerics.replicas = 2;
     options.model.shape.tied_embeddings = true;
     static const Trained wanted = train_steps(planned(options), 3);
@@ -176,7 +176,7 @@ TEST(Tensor, RanksKeepTheirBitsWithReplicas) {
 
 // Shared by two replicas, with two copies of the share.
 TEST(Tensor, RanksKeepTheirBitsWithGroupsOfReplicas) {
-  run::Options options = options_of({"slimpipe", 4, 1}, 2, "f32");
+  run::Options options = tensor_options({"slimpipe", 4, 1}, 2, "f32");
   options.numerics.replicas = 4;
   const Trained wanted = train_steps(planned(options), 3);
   options.parallel.shard = "weights";
@@ -206,7 +206,7 @@ TEST(Tensor, RanksKeepTheirBitsWhereRecordsAreOffloaded) {
 }
 
 TEST(Tensor, RanksEvaluateToTheBitsOfOne) {
-  const run::Options options = options_of({"slimpipe", 4, 1}, 4, "bf16");
+  const run::Options options = tensor_options({"slimpipe", 4, 1}, 4, "bf16");
   std::map<std::pair<int, int>, double> losses;
   for (const auto& [ranks, devices] : {std::pair{1, 1}, {2, 2}, {4, 1}}) {
     const run::Run run = planned(on_mesh(options, ranks, devices));
@@ -223,7 +223,7 @@ TEST(Tensor, RanksEvaluateToTheBitsOfOne) {
 // Every step on another mesh, each from the checkpoint of the one before.
 TEST(Tensor, RanksWriteTheCheckpointOfOneAndGoOnWithOthers) {
   const Scratch one, several;
-  run::Options options = options_of({"slimpipe", 4, 1}, 4, "bf16");
+  run::Options options = tensor_options({"slimpipe", 4, 1}, 4, "bf16");
   options.model.shape.tied_embeddings = true;
   options.numerics.replicas = 2;
   const auto wanted = run_steps(planned(options), one.path(), 1, 5);
@@ -270,7 +270,7 @@ TEST(Tensor, RanksSendTheBytesOfTheirFormula) {
     for (const int ranks : {2, 4}) {
       for (const bool overlap : {true, false}) {
         const int slices = c.devices == 1 ? 4 : 1;
-        run::Options options = options_of({c.schedule, slices, 1}, ranks, "f64");
+        run::Options options = tensor_options({c.schedule, slices, 1}, ranks, "f64");
         options.model.shape.kv_heads = 4;  // none is shared
         options.memory.policy = c.policy;
         options.parallel.tp_overlap = overlap;
@@ -287,7 +287,7 @@ TEST(Tensor, RanksSendTheBytesOfTheirFormula) {
 }
 
 run::Options exchanging(int shards, int devices, const std::string& precision) {
-  run::Options options = options_of({"slimpipe", 8, 1}, shards, precision);
+  run::Options options = tensor_options({"slimpipe", 8, 1}, shards, precision);
   options.data.seq_len = 35;
   options.train.batch = 2;
   tell_gradients(options.train);

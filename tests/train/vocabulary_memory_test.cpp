@@ -28,7 +28,7 @@ std::ostream& operator<<(std::ostream& out, const VocabularyCase& c) {
 }
 
 // Large enough that a scratch buffer of a library is a small share.
-run::Run plan_of(const VocabularyCase& c) {
+run::Run vocabulary_plan(const VocabularyCase& c) {
   run::Options options = small_options("slimpipe", c.devices, c.slices, c.precision);
   options.model.shape = {.layers = 8, .hidden = 128, .ffn = 352, .heads = 4, .kv_heads = 2, .vocab = 2001};
   options.model.shape.tied_embeddings = c.tied;
@@ -89,7 +89,7 @@ TEST(VocabularyMemory, IsAsPredictedAndHoldsTwoTilesOfLogitsAtMost) {
     std::ostringstream what;
     what << c;
     SCOPED_TRACE(what.str());
-    expect_predicted(plan_of(c));
+    expect_predicted(vocabulary_plan(c));
   }
 }
 
@@ -106,7 +106,7 @@ std::ostream& operator<<(std::ostream& out, const LogitsCase& c) {
              << (c.sharded ? ", sharded" : "") << ", tile " << c.tile;
 }
 
-run::Run plan_of(const LogitsCase& c) {
+run::Run vocabulary_plan(const LogitsCase& c) {
   run::Options options = small_options("slimpipe", 2, c.slices, c.precision);
   options.model.shape.vocab = c.vocabulary;
   options.data.seq_len = 96;
@@ -140,7 +140,7 @@ TEST(LogitsMemory, IsAsPredictedToTheByteForEveryVocabularySliceCountPrecisionAn
             std::ostringstream what;
             what << c;
             SCOPED_TRACE(what.str());
-            peaks.insert(expect_predicted_logits(plan_of(c)));
+            peaks.insert(expect_predicted_logits(vocabulary_plan(c)));
           }
         }
       }

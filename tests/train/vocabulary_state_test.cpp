@@ -8,6 +8,7 @@
 #include "nn/tensor_checks.h"
 #include "scratch.h"
 #include "train/checkpoint/weights_file.h"
+#include "train/equal_runs.h"
 #include "train/saved_run.h"
 
 namespace penstock::testing {
@@ -21,7 +22,7 @@ struct VocabularyMesh {
 constexpr VocabularyMesh kMeshes[] = {{1, false},     {1, true}, {2, true},
                                       {3, true, 0.5}, {4, true}, {4, false, 1.0}};
 
-run::Options options_of(const VocabularyMesh& mesh, const std::string& precision, bool tied) {
+run::Options state_options(const VocabularyMesh& mesh, const std::string& precision, bool tied) {
   run::Options options = small_options("slimpipe", mesh.devices, 4, precision);
   options.model.shape.tied_embeddings = tied;
   options.schedule.vocabulary_parallel = mesh.sharded;
@@ -29,8 +30,8 @@ run::Options options_of(const VocabularyMesh& mesh, const std::string& precision
   return options;
 }
 
-run::Run plan_of(const VocabularyMesh& mesh, const std::string& precision, bool tied) {
-  return planned(options_of(mesh, precision, tied));
+run::Run state_plan(const VocabularyMesh& mesh, const std::string& precision, bool tied) {
+  return planned(state_options(mesh, precision, tied));
 }
 
 // Loads the checkpoint of step 2 and saves it elsewhere.
@@ -51,11 +52,11 @@ TEST(VocabularyCheckpoint, IsReadAndWrittenByEveryMeshWithoutAChangedByte) {
   for (const char* precision : {"f32", "bf16"}) {
     for (const bool tied : {false, true}) {
       const Scratch first;
-      run_steps(plan_of({3, true}, precision, tied), first.path(), 1, 2);
+      run_steps(state_plan({3, true}, precision, tied), first.path(), 1, 2);
       verify(first.path(), 2);
       for (const VocabularyMesh& mesh : kMeshes) {
         const Scratch copy;
-        copy_checkpoint(plan_of(mesh, precision, tied), first.path(), copy.path());
+        copy_checkpoint(state_plan(mesh, precision, tied), first.path(), copy.path());
         EXPECT_EQ(files_below(copy.path()), files_below(first.path()))
             << mesh.devices << " devices, sharded " << mesh.sharded << ", tied " << tied;
       }
@@ -68,7 +69,7 @@ TEST(VocabularyCheckpoint, GoesOnToTheBitsOfARunThatNeverStopped) {
   for (const VocabularyMesh& mesh : {VocabularyMesh{2, true}, {4, true, 0.6}, {1, true}}) {
     for (const bool tied : {false, true}) {
       const Scratch whole, parted;
-      const run::Run run = plan_of(mesh, "bf16", tied);
+      const run::Run run = state_plan(mesh, "bf16", tied);
       run_steps(run, whole.path(), 1, 4);
       run_steps(run, parted.path(), 1, 2);
       run_steps(run, parted.path(), 3, 4);
@@ -81,14 +82,14 @@ TEST(VocabularyCheckpoint, GoesOnUnderAnotherMeshToRounding) {
   const FaultyFiles quick;
   for (const bool tied : {false, true}) {
     const Scratch whole;
-    const auto wanted = run_steps(plan_of({1, false}, "f64", tied), whole.path(), 1, 5);
+    const auto wanted = run_steps(state_plan({1, false}, "f64", tied), whole.path(), 1, 5);
     for (const auto& [before, after] : {std::pair{VocabularyMesh{4, true}, VocabularyMesh{2, false}},
                                         {VocabularyMesh{2, false}, VocabularyMesh{3, true}},
                                         {VocabularyMesh{2, true}, {4, true}}}) {
       const Scratch parted;
-      run_steps(plan_of(before, "f64", tied), parted.path(), 1, 2);
-      run_steps(plan_of(after, "f64", tied), parted.path(), 3, 4);
-      const auto got = run_steps(plan_of({1, false}, "f64", tied), parted.path(), 5, 5);
+      run_steps(state_plan(before, "f64", tied), parted.path(), 1, 2);
+      run_steps(state_plan(after, "f64", tied), parted.path(), 3, 4);
+      const auto got = run_steps(state_plan({1, false}, "f64", tied), parted.path(), 5, 5);
       ASSERT_EQ(got.size(), wanted.size());
       for (const auto& [name, tensor] : wanted) expect_near(got.at(name), tensor, 1e-8, name);
     }
@@ -110,28 +111,22 @@ std::string weights_after_loading(const run::Run& run, const files::ModelWeights
 TEST(VocabularyWeights, BeginFromAFileAsWholeMatricesDo) {
   for (const bool tied : {false, true}) {
     const Scratch scratch;
-    run_steps(plan_of({2, false}, "f32", tied), scratch.path(), 1, 2);  // in Hugging Face's sharded form
+    run_steps(state_plan({2, false}, "f32", tied), scratch.path(), 1, 2);  // in Hugging Face's sharded form
     const files::ModelWeights weights(scratch / "step-000002");
-    const std::string wanted = weights_after_loading(plan_of({1, false}, "bf16", tied), weights);
+    const std::string wanted = weights_after_loading(state_plan({1, false}, "bf16", tied), weights);
     EXPECT_GT(wanted.size(), 259u * 16 * 4);
     for (const VocabularyMesh& mesh : kMeshes) {
-      EXPECT_TRUE(weights_after_loading(plan_of(mesh, "bf16", tied), weights) == wanted)
+      EXPECT_TRUE(weights_after_loading(state_plan(mesh, "bf16", tied), weights) == wanted)
           << mesh.devices << " devices, sharded " << mesh.sharded << ", tied " << tied;
     }
   }
-}
-
-void expect_same_run(const Trained& got, const Trained& wanted) {
-  EXPECT_EQ(got.losses, wanted.losses);
-  EXPECT_EQ(got.norms, wanted.norms);
-  for (const auto& [name, weight] : wanted.weights) expect_same_bits(got.weights.at(name), weight, name);
 }
 
 TEST(VocabularyParallel, KeepsItsBitsUnderEveryPolicyAndShareOfOffloading) {
   const Scratch scratch;
   for (const int chunks : {1, 2}) {
     for (const char* precision : {"f32", "bf16"}) {
-      run::Options options = options_of({4, true}, precision, true);
+      run::Options options = state_options({4, true}, precision, true);
       options.schedule.chunks = chunks;
       options.memory.offload_dir = scratch.path();
       const Trained none = train_steps(planned(options), 2);
@@ -141,7 +136,7 @@ TEST(VocabularyParallel, KeepsItsBitsUnderEveryPolicyAndShareOfOffloading) {
           options.memory.policy = policy;
           options.memory.offload.number = share;
           options.memory.offload_to = share < 1 ? "disk" : "host";
-          expect_same_run(train_steps(planned(options), 2), none);
+          expect_equal_runs(train_steps(planned(options), 2), none);
         }
       }
     }

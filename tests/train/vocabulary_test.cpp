@@ -13,7 +13,7 @@
 namespace penstock::testing {
 namespace {
 
-run::Options options_of(int devices, int slices, const std::string& precision, bool sharded) {
+run::Options vocabulary_options(int devices, int slices, const std::string& precision, bool sharded) {
   run::Options options = small_options("slimpipe", devices, slices, precision);
   options.train.micro_batch = 2;
   options.train.batch = 6;
@@ -38,13 +38,14 @@ void expect_no_difference(run::Options options, double tolerance, std::int64_t s
 
 TEST(VocabularyParallel, ChangesNothingInF64) {
   for (const int devices : {1, 2, 3, 4}) {
-    for (const int slices : {1, 4, 6}) expect_no_difference(options_of(devices, slices, "f64", true), 1e-10);
+    for (const int slices : {1, 4, 6})
+      expect_no_difference(vocabulary_options(devices, slices, "f64", true), 1e-10);
   }
 }
 
 TEST(VocabularyParallel, ChangesNothingInF64WithSeveralChunks) {
   for (const int devices : {2, 4}) {
-    run::Options options = options_of(devices, 8, "f64", true);
+    run::Options options = vocabulary_options(devices, 8, "f64", true);
     options.schedule.chunks = 2;
     expect_no_difference(options, 1e-10);
     options.schedule.group = 8;  // inputs of the second chunk wait
@@ -56,14 +57,14 @@ TEST(VocabularyParallel, ChangesNothingInF64WithSeveralChunks) {
 TEST(VocabularyParallel, ChangesF32AndBf16ByRounding) {
   for (const int devices : {2, 3, 4}) {
     for (const int slices : {1, 4, 6}) {
-      expect_no_difference(options_of(devices, slices, "f32", true), 2e-5);
-      expect_no_difference(options_of(devices, slices, "bf16", true), 2e-2);
+      expect_no_difference(vocabulary_options(devices, slices, "f32", true), 2e-5);
+      expect_no_difference(vocabulary_options(devices, slices, "bf16", true), 2e-2);
     }
   }
 }
 
 TEST(VocabularyParallel, OfOneTileASliceIsTheSame) {
-  run::Options options = options_of(3, 4, "f64", true);
+  run::Options options = vocabulary_options(3, 4, "f64", true);
   options.train.loss_tile_tokens = 512;
   expect_no_difference(options, 1e-10);
 }
@@ -72,7 +73,7 @@ TEST(VocabularyParallel, OfOneTileASliceIsTheSame) {
 TEST(VocabularyParallel, ChangesNothingWhereADeviceHasNothingButPadding) {
   for (const std::int64_t vocab : {4, 5, 9}) {
     for (const char* precision : {"f64", "f32"}) {
-      run::Options options = options_of(4, 4, precision, true);
+      run::Options options = vocabulary_options(4, 4, precision, true);
       options.model.shape.vocab = vocab;
       options.data.text.clear();
       options.data.megatron = {"no file"};  // bytes would need more tokens
@@ -82,7 +83,7 @@ TEST(VocabularyParallel, ChangesNothingWhereADeviceHasNothingButPadding) {
 }
 
 TEST(VocabularyParallel, RepeatsItsBits) {
-  const run::Run run = planned(options_of(4, 4, "f32", true));
+  const run::Run run = planned(vocabulary_options(4, 4, "f32", true));
   const Trained first = train_steps(run, 3), second = train_steps(run, 3);
   EXPECT_EQ(first.losses, second.losses);
   EXPECT_EQ(first.norms, second.norms);
@@ -91,14 +92,14 @@ TEST(VocabularyParallel, RepeatsItsBits) {
 
 TEST(VocabularyParallel, BeginsWithTheSameWeights) {
   for (const int devices : {1, 2, 3, 4}) {
-    const Trained sharded = train_steps(planned(options_of(devices, 4, "f32", true)), 0);
-    const Trained whole = train_steps(planned(options_of(devices, 4, "f32", false)), 0);
+    const Trained sharded = train_steps(planned(vocabulary_options(devices, 4, "f32", true)), 0);
+    const Trained whole = train_steps(planned(vocabulary_options(devices, 4, "f32", false)), 0);
     for (const auto& [name, weight] : whole.weights) expect_same_bits(sharded.weights.at(name), weight, name);
   }
 }
 
 TEST(VocabularyParallel, NeverTrainsPadding) {
-  run::Options options = options_of(4, 4, "f32", true);
+  run::Options options = vocabulary_options(4, 4, "f32", true);
   options.train.weight_decay = 0.1;
   options.train.eps = 1e-8;  // the least gradient would become a whole step
   const run::Run run = planned(options);
@@ -123,7 +124,7 @@ TEST(VocabularyParallel, WritesWholeMatricesUnderTheSameNames) {
     for (const int devices : {1, 3, 4}) {
       std::map<bool, std::map<std::string, std::vector<std::int64_t>>> shapes;
       for (const bool sharded : {false, true}) {
-        run::Options options = options_of(devices, 4, "bf16", sharded);
+        run::Options options = vocabulary_options(devices, 4, "bf16", sharded);
         options.model.shape.tied_embeddings = tied;
         const run::Run run = planned(options);
         const std::string path = scratch / (sharded ? "sharded" : "whole");
@@ -144,7 +145,7 @@ TEST(VocabularyParallel, WritesWholeMatricesUnderTheSameNames) {
 void expect_same_evaluation(int devices, int slices, int chunks) {
   std::map<bool, double> losses;
   for (const bool sharded : {false, true}) {
-    run::Options options = options_of(devices, slices, "f64", sharded);
+    run::Options options = vocabulary_options(devices, slices, "f64", sharded);
     options.schedule.chunks = chunks;
     const run::Run run = planned(options);
     on_ranks(run, [&](comm::Communicator& world) {

@@ -10,7 +10,7 @@
 namespace penstock::testing {
 namespace {
 
-run::Run tiny_plan(int devices) {
+run::Run tiny_plan_of(int devices) {
   auto options = small_options("slimpipe", devices, 2, "bf16");
   options.model.shape = {.layers = 2, .hidden = 4, .ffn = 4, .heads = 1, .kv_heads = 1};
   return planned(options);
@@ -19,7 +19,7 @@ run::Run tiny_plan(int devices) {
 // Does something on every rank of a run, which is made once: its state is the same each time.
 class Ranks {
  public:
-  explicit Ranks(int devices, bool gather = false) : run_(tiny_plan(devices)), gather_(gather) {}
+  explicit Ranks(int devices, bool gather = false) : run_(tiny_plan_of(devices)), gather_(gather) {}
 
   template <class Work>
   void work(Work&& each) const {
@@ -47,7 +47,7 @@ class Ranks {
   bool gather_;  // the first rank alone writes
 };
 
-void write_steps(const std::string& directory, std::int64_t first) {
+void write_metrics(const std::string& directory, std::int64_t first) {
   train::MetricsFile file(directory + "/metrics.jsonl", first - 1);
   for (std::int64_t step = first; step < first + 3; ++step) file.write({.step = step, .loss = 2.5});
   file.flush();
@@ -86,8 +86,8 @@ TEST(WritePaths, OfWeightsLoseNothingWhicheverCallFails) {
 
 TEST(WritePaths, OfMetricsLoseNothingWhicheverCallFails) {
   expect_the_law({.name = "metrics",
-                  .before = [](const std::string& d) { write_steps(d, 1); },
-                  .write = [](const std::string& d) { write_steps(d, 4); },
+                  .before = [](const std::string& d) { write_metrics(d, 1); },
+                  .write = [](const std::string& d) { write_metrics(d, 4); },
                   .grows = [](const std::string&) { return true; }});
 }
 

@@ -15,7 +15,7 @@ std::int64_t tokens_of(const KwaiCase& c) { return c.seq_len / c.mesh.tensor / c
 double layers_on_device(const KwaiCase& c) { return as_double(c.shape.layers) / c.mesh.pipeline; }
 
 // Megatron runs all forwards first if there are as many micro-batches as devices.
-double in_flight(const KwaiCase& c, int rank) {
+double kwai_in_flight(const KwaiCase& c, int rank) {
   const PipelineShape shape{c.mesh.pipeline, c.micro_batches, 1, c.chunks};
   if (c.chunks > 1 && c.micro_batches == c.mesh.pipeline) return c.micro_batches * c.chunks;
   return records_in_flight(c.chunks > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB, shape, rank);
@@ -69,7 +69,7 @@ KwaiMemory kwai_device_memory(const KwaiCase& c, int rank) {
   const auto keep = model::keep_of(c.policy);
   const double statistics = as_double(4 * c.shape.heads + 8) * tokens;
   const double record = (as_double(model::kept_bytes(c.shape, keep, 2)) * tokens + statistics) * layers;
-  const double records = in_flight(c, rank);
+  const double records = kwai_in_flight(c, rank);
   const OffloadSplit split = split_for_offload(c.shape, keep, tokens_of(c), layers, c.offload);
   const double leaving = as_double(split.leaving);
 

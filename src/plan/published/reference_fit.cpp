@@ -35,7 +35,7 @@ struct FitRows {
   std::size_t size() const { return figures.size(); }
 };
 
-void append(FitRows& rows, const FitTable& table, const KnownMachines& known) {
+void append_table(FitRows& rows, const FitTable& table, const KnownMachines& known) {
   const Score scored = score(table.table, known);
   std::map<std::size_t, const ThroughputRun*> runs;
   const ThroughputTable read =
@@ -260,7 +260,7 @@ std::vector<FitTable> reference_fit_tables(const std::function<Table(const std::
 
 Fit fit_reference(const std::vector<FitTable>& tables, const KnownMachines& start, bool leave_out) {
   FitRows rows;
-  for (const FitTable& table : tables) append(rows, table, start);
+  for (const FitTable& table : tables) append_table(rows, table, start);
   Fitting model(rows, start);
   Fit fit;
   fit.values = model.fit(first_guesses(), {}, kMostSteps);

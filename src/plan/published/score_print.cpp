@@ -77,7 +77,7 @@ constexpr KindOfRow kKindsOfRows[]{{"engine", &ScoredFigure::engine},
                                    {"hardware", &ScoredFigure::hardware},
                                    {"family", &ScoredFigure::family}};
 
-std::string print_kinds(const Score& score) {
+std::string print_score_kinds(const Score& score) {
   Rows rows;
   for (const auto& [name, kind] : kKindsOfRows) {
     for (const auto& [value, errors] : kinds_of(score, kind)) {
@@ -148,7 +148,7 @@ std::string print_score(const Score& score) {
           (score.error_kind == ErrorKind::Relative ? "relative " : "") + "error: mean " +
           statistic_text(score, errors.mean) + ", median " + statistic_text(score, errors.median) + ", p90 " +
           statistic_text(score, errors.p90) + ", greatest " + statistic_text(score, errors.greatest) + "\n";
-  text += print_kinds(score) + print_ranking(ranking_of(score));
+  text += print_score_kinds(score) + print_ranking(ranking_of(score));
   for (const auto& [model, correlation] : rank_correlations(score)) {
     text += "rank correlation " + model + ": " + number(correlation, 4) + "\n";
   }

@@ -15,7 +15,7 @@ double unit(const PlannerCase& c) {
 }
 
 // In flight on the first device; the original does not cap it at the number of micro-batches.
-double in_flight(const PlannerCase& c) {
+double planned_in_flight(const PlannerCase& c) {
   const double p = c.mesh.pipeline;
   if (c.slimpipe) return c.slices * c.chunks + 2 * (p - 1);
   return c.chunks > 1 ? (c.chunks - 1) * p + 2 * (p - 1) + 1 : p;
@@ -35,8 +35,8 @@ double recomputed_per_token(const PlannerCase& c, const PlannerConventions& conv
 // K,V of earlier slices: all that full recomputation keeps; with offloading a copy of those offloaded.
 double cached_slices(const PlannerCase& c) {
   if (!c.slimpipe) return 0;
-  if (c.offload > 0) return in_flight(c) - 2;
-  return c.policy == Policy::Full ? in_flight(c) : 0;
+  if (c.offload > 0) return planned_in_flight(c) - 2;
+  return c.policy == Policy::Full ? planned_in_flight(c) : 0;
 }
 
 // [2(p−1) + (n/p − 1)·p·(v+1)] slice-chunks of 4h bytes per token, for any number of key-value heads.
@@ -77,8 +77,8 @@ PlannerParts planner_parts(const PlannerCase& c, const PlannerConventions& conve
   parts.weights_gradients = model::weight_bytes(parameters, model::Precision::BF16) +
                             model::gradient_bytes(parameters, model::Precision::BF16);
   parts.optimizer = model::optimizer_bytes(parameters, c.mesh, model::Precision::BF16);
-  parts.host = c.offload * model::offloaded_records(in_flight(c)) * record;
-  parts.activation = in_flight(c) * record - parts.host;
+  parts.host = c.offload * model::offloaded_records(planned_in_flight(c)) * record;
+  parts.activation = planned_in_flight(c) * record - parts.host;
   parts.logits = c.slimpipe ? 4.0 * as_double(c.shape.vocab) * tokens / p : 0.0;
   parts.recomputed = recomputed_per_token(c, conventions) * tokens / c.slices;
   parts.kv_cache = cached_slices(c) * as_double(model::key_value_bytes(c.shape, kElement)) * unit(c);

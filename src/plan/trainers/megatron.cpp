@@ -21,7 +21,7 @@ void require_one_of(const std::string& name, const std::string& value,
   throw InputError(name + " " + printable(value) + " is not predicted; expected " + join(shown, " or "));
 }
 
-void require_predicted(const MegatronArguments& given) {
+void require_predicted_arguments(const MegatronArguments& given) {
   require(given.has("--bf16") || given.has("--fp16"),
           "--bf16 is missing: Megatron-LM trains in f32 without it, which is not predicted");
   require_one_of("--optimizer", given.word("--optimizer", "adam"), {"adam"});
@@ -67,7 +67,7 @@ void require_consistent(const MegatronArguments& given) {
           "--num-query-groups means nothing without --group-query-attention");
   require(!(given.has("--train-iters") && given.has("--train-samples")),
           "--train-iters and --train-samples are both given; keep one");
-  require_predicted(given);
+  require_predicted_arguments(given);
 }
 
 // What records are formed again.

@@ -71,7 +71,7 @@ const Effects& effects() {
   return known;
 }
 
-[[noreturn]] void refuse_unknown(const std::string& name) {
+[[noreturn]] void refuse_argument(const std::string& name) {
   std::vector<std::string_view> names;
   for (const auto& [option, kind] : known_options()) names.push_back(option);
   throw InputError("\"" + printable(name) + "\" is no argument of Megatron-LM 307dcf37; did you mean " +
@@ -137,7 +137,7 @@ void MegatronArguments::take(const std::vector<std::string>& words, std::size_t&
     name.resize(equals);
   }
   const auto known = known_options().find(name);
-  if (known == known_options().end()) refuse_unknown(name);
+  if (known == known_options().end()) refuse_argument(name);
   const bool is_list = known->second == Kind::List;
   while (known->second != Kind::Flag && (!value || is_list) && i < words.size() &&
          !words[i].starts_with("--")) {

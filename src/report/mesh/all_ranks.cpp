@@ -20,7 +20,7 @@ constexpr std::array kCoordinates{
     Coordinate{mesh::Group::Replica, &mesh::Mesh::data, &mesh::Coordinates::data},
     Coordinate{mesh::Group::Pipeline, &mesh::Mesh::pipeline, &mesh::Coordinates::pipeline}};
 
-std::string row_name(const mesh::Mesh& mesh, std::int64_t rank) {
+std::string rank_name(const mesh::Mesh& mesh, std::int64_t rank) {
   const std::string place = print_place(mesh, rank);
   return "rank " + std::to_string(rank) + ":" + (place.empty() ? "" : " " + place);
 }
@@ -58,7 +58,7 @@ schedule::Program program_of_ranks(const schedule::Program& program, const mesh:
 Run run_of_ranks(std::string name, const schedule::Program& program, const mesh::Mesh& mesh,
                  std::vector<Track> steps) {
   Run run{.name = std::move(name), .program = program_of_ranks(program, mesh), .measured = std::move(steps)};
-  for (std::int64_t rank = 0; rank < mesh.world(); ++rank) run.rows.push_back(row_name(mesh, rank));
+  for (std::int64_t rank = 0; rank < mesh.world(); ++rank) run.rows.push_back(rank_name(mesh, rank));
   for (const Coordinate& axis : kCoordinates) {
     if (mesh.*axis.size > 1 && mesh::size(mesh, axis.group) < mesh.world())
       run.groups.push_back(groups_of(mesh, axis.group));

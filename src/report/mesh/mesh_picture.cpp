@@ -197,7 +197,7 @@ std::string rank_json(const MeshPicture& picture, std::int64_t rank) {
   return object.text();
 }
 
-std::string groups_json(const Mesh& mesh, mesh::Group kind) {
+std::string mesh_groups_json(const Mesh& mesh, mesh::Group kind) {
   JsonList groups;
   for (std::int64_t rank = 0; rank < mesh.world(); ++rank) {
     if (mesh::position(mesh, kind, rank) != 0) continue;
@@ -247,7 +247,7 @@ std::string mesh_json(const MeshPicture& picture) {
   for (const Axis axis : {Axis::Pipeline, Axis::Data, Axis::Context, Axis::Tensor, Axis::Expert})
     sizes.add(name_of(axis), std::to_string(size_of(mesh, axis)));
   for (const GroupFacts& facts : group_facts(mesh, 0))
-    groups.add(name_of(facts.kind), groups_json(mesh, facts.kind));
+    groups.add(name_of(facts.kind), mesh_groups_json(mesh, facts.kind));
   JsonList ranks;
   for (std::int64_t rank = 0; rank < mesh.world(); ++rank) ranks.add(rank_json(picture, rank));
   JsonObject object;

@@ -26,8 +26,8 @@ bool does_not_fit(const Run& run, const std::string& mode) {
   return mode == "gather" && !fits(with_mode(run, mode));
 }
 
-std::string note_of(const Run& run, const std::vector<ContextChoice>& candidates,
-                    const std::string& passed_over) {
+std::string context_note(const Run& run, const std::vector<ContextChoice>& candidates,
+                         const std::string& passed_over) {
   std::vector<std::string> words;
   for (const ContextChoice& candidate : candidates) {
     words.push_back(candidate.mode + " " + print_seconds(candidate.seconds) + " and " +
@@ -56,7 +56,7 @@ void choose_context(Run& run) {
       candidates, [&](const ContextChoice& candidate) { return kWorthwhile * candidate.seconds <= fastest; });
   run.context_note = chosen->mode + ": " +
                      (chosen->seconds == fastest ? "the fastest: " : "within 1 % of the fastest: ") +
-                     note_of(run, candidates, passed_over);
+                     context_note(run, candidates, passed_over);
   run.options.parallel.cp_mode = chosen->mode;
 }
 

@@ -45,7 +45,7 @@ bool meets(const Op& send, const Op& receive) {
   return receive.key == send.key.at_stage(consumer);
 }
 
-std::string with_bytes(const OpTable& table, Cell cell) {
+std::string with_bytes_and_place(const OpTable& table, Cell cell) {
   return table.token(table.op(cell)) + " of " + std::to_string(table.op(cell).bytes) + " bytes (" +
          table.where(cell) + ')';
 }
@@ -53,7 +53,7 @@ std::string with_bytes(const OpTable& table, Cell cell) {
 void tell_disagreement(const OpTable& table, Cell send, Cell receive, std::size_t nth, Findings& findings) {
   const std::string bytes = " of " + std::to_string(table.op(receive).bytes) + " bytes";
   findings.add(table.located(Rule::Unmatched, receive,
-                             bytes + " meets " + with_bytes(table, send) + ": both are message " +
+                             bytes + " meets " + with_bytes_and_place(table, send) + ": both are message " +
                                  std::to_string(nth) + " of their channel"));
 }
 

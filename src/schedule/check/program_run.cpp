@@ -12,7 +12,7 @@ namespace {
 // A lane of a device, numbered through all devices.
 using LaneNumber = int;
 
-bool finishes_in_order(LaneNumber lane) {
+bool lane_finishes_in_order(LaneNumber lane) {
   const auto kind = static_cast<Lane>(lane % kLanes);
   return kind != Lane::Send && kind != Lane::Receive;
 }
@@ -99,7 +99,7 @@ class ProgramRun {
         return;
       }
       if (!started_[cell]) start(cell);
-      if (finishes_in_order(lane) && !done_[cell]) return;
+      if (lane_finishes_in_order(lane) && !done_[cell]) return;
     }
   }
 
@@ -136,7 +136,7 @@ class ProgramRun {
       if (waiting_[cell] >> lane & 1) ready_.push_back(own - own % kLanes + lane);
     }
     const bool met = partners_[cell] != kNoCell || meets(cell);
-    if (met && finishes_in_order(own)) ready_.push_back(own);
+    if (met && lane_finishes_in_order(own)) ready_.push_back(own);
   }
 
   const OpTable& table_;

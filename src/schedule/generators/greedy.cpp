@@ -91,7 +91,7 @@ StepRows steps_of(const Schedule& schedule) {
   return rows;
 }
 
-Order order_of(const std::vector<Step>& steps, int rank, int p) {
+Order order_of_device(const std::vector<Step>& steps, int rank, int p) {
   constexpr Kind kKinds[] = {Kind::Forward, Kind::BackwardInput, Kind::BackwardWeight};
   int next[3][2]{};
   Order order;
@@ -133,7 +133,7 @@ class Search {
     Schedule schedule = empty_schedule(request, request.devices * request.chunks);
     schedule.name = "greedy";
     for (int rank = 0; rank < request.devices; ++rank)
-      schedule.devices[rank] = order_of(best_->rows[rank], rank, request.devices);
+      schedule.devices[rank] = order_of_device(best_->rows[rank], rank, request.devices);
     return {std::move(schedule), pattern_, weights_anew_};
   }
 

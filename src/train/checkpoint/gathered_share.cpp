@@ -29,7 +29,7 @@ std::vector<Place> places_of(const FileShare& share) {
 
 // visit(first byte, bytes) of each message that a piece of the file takes.
 template <class Visit>
-void for_messages(std::size_t size, Visit&& visit) {
+void for_gathered_parts(std::size_t size, Visit&& visit) {
   for (std::size_t first = 0; first < size; first += kGatheredPart)
     visit(first, std::min(kGatheredPart, size - first));
 }
@@ -41,7 +41,7 @@ void send_share(const FileShare& share, comm::World world) {
   if (places.empty()) return;
   world->send(std::as_bytes(std::span(places)), 0, kGatherChannel).wait();
   for_pieces(share, [&](std::uint64_t, std::span<const std::byte> bytes) {
-    for_messages(bytes.size(), [&](std::size_t first, std::size_t size) {
+    for_gathered_parts(bytes.size(), [&](std::size_t first, std::size_t size) {
       world->send(bytes.subspan(first, size), 0, kGatherChannel).wait();
     });
   });
@@ -54,7 +54,7 @@ void receive_share(files::PartedFile& file, int from, std::vector<std::byte>& bu
   std::vector<Place> places(static_cast<std::size_t>(count));
   world->receive(std::as_writable_bytes(std::span(places)), from, kGatherChannel).wait();
   for (const Place& place : places) {
-    for_messages(place.bytes, [&](std::size_t first, std::size_t size) {
+    for_gathered_parts(place.bytes, [&](std::size_t first, std::size_t size) {
       buffer.resize(std::max(buffer.size(), size));
       const std::span<std::byte> message = std::span(buffer).first(size);
       world->receive(message, from, kGatherChannel).wait();

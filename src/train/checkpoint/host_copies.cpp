@@ -32,7 +32,7 @@ std::string new_start() {
 }
 
 template <class Visit>
-void for_messages(std::span<std::byte> contents, Visit&& visit) {
+void for_copied_parts(std::span<std::byte> contents, Visit&& visit) {
   for (std::size_t first = 0; first < contents.size(); first += kCopiedPart)
     visit(contents.subspan(first, std::min(kCopiedPart, contents.size() - first)));
 }
@@ -140,12 +140,12 @@ void HostCopies::begin(std::int64_t step, const std::function<CheckpointFacts()>
 
 void HostCopies::post(CopySlot& own) {
   for (Kept& kept : kept_) {
-    for_messages(kept.slots[rounds_ % kSlots].contents(), [&](std::span<std::byte> message) {
+    for_copied_parts(kept.slots[rounds_ % kSlots].contents(), [&](std::span<std::byte> message) {
       requests_.push_back(world_->receive(message, kept.owner, kCopyChannel));
     });
   }
   if (!neighbour_) return;
-  for_messages(own.contents(), [&](std::span<std::byte> message) {
+  for_copied_parts(own.contents(), [&](std::span<std::byte> message) {
     requests_.push_back(world_->send(message, *neighbour_, kCopyChannel));
   });
 }

@@ -50,14 +50,14 @@ std::map<int, nn::Stage> make_stages(const run::Run& run, int device, const mesh
   return stages;
 }
 
-bool has_copies(const schedule::DeviceProgram& list) {
+bool meets_copies(const schedule::DeviceProgram& list) {
   return std::ranges::any_of(list.ops,
                              [](const schedule::Op& op) { return op.kind == schedule::OpKind::Offload; });
 }
 
 std::unique_ptr<Offloader> make_offloader(const run::Run& run, int device) {
   const schedule::DeviceProgram& list = run.program.devices[device];
-  if (!has_copies(list)) return nullptr;
+  if (!meets_copies(list)) return nullptr;
   const run::MemoryOptions& memory = run.options.memory;
   const Bytes size = find_rooms(list).size;
   if (run.offload_to == run::OffloadTo::Host) return std::make_unique<Offloader>(list, host_store(size));
