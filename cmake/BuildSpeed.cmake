@@ -2,8 +2,8 @@
 # What makes builds fast: several files compiled as one, precompiled headers, and ccache and the linker mold where they are
 # installed. None of it changes what is built; -DPENSTOCK_UNITY=OFF, -DPENSTOCK_CCACHE=OFF and -DPENSTOCK_MOLD=OFF leave them out.
 #
-# Most of a file's time is its headers', so files of a folder share them: a third of the time from nothing. A name of an
-# unnamed namespace is therefore one thing in its folder.
+# Most of a file's time is its headers', so files of a folder share them. A name of an unnamed namespace is therefore one thing
+# in its folder; tests/layout/unnamed_names_test knows which folders.
 option(PENSTOCK_UNITY "Compile several files of a folder as one" ON)
 set(CMAKE_UNITY_BUILD ${PENSTOCK_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)

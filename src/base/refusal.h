@@ -7,6 +7,11 @@
 
 namespace penstock {
 
+// As a file of options has it: "parallel.dp = 4".
+inline std::string setting(const char* key, std::int64_t value) {
+  return std::string(key) + " = " + std::to_string(value);
+}
+
 // The legal values next to `value`, below and above: "6 or 8", "4", or "none" when there is none in 1..limit.
 template <class Legal>
 std::string nearest_legal(std::int64_t value, std::int64_t limit, Legal legal) {

@@ -14,10 +14,6 @@ namespace {
 
 using Count = std::int64_t;
 
-std::string key_and_value(const char* key, Count value) {
-  return std::string(key) + " = " + std::to_string(value);
-}
-
 // The nearest numbers of groups for these replicas, and of replicas for these groups.
 std::string legal_groups_near(Count groups, Count replicas) {
   const std::string others =
@@ -29,12 +25,11 @@ std::string legal_groups_near(Count groups, Count replicas) {
 
 void check_groups(const Options& options) {
   const Count groups = options.numerics.replicas, replicas = options.parallel.dp;
-  const std::string set = key_and_value("numerics.replicas", groups);
-  require(groups % replicas == 0, set + " is no multiple of " + key_and_value("parallel.dp", replicas) +
+  const std::string set = setting("numerics.replicas", groups);
+  require(groups % replicas == 0, set + " is no multiple of " + setting("parallel.dp", replicas) +
                                       legal_groups_near(groups, replicas));
   require(keeps_tree(groups, replicas),
-          set + " is " + std::to_string(groups / replicas) + " times " +
-              key_and_value("parallel.dp", replicas) +
+          set + " is " + std::to_string(groups / replicas) + " times " + setting("parallel.dp", replicas) +
               "; groups of the batch are added in a binary tree, so that must be a power of two" +
               legal_groups_near(groups, replicas));
 }
@@ -43,8 +38,8 @@ void check_groups(const Options& options) {
 void check_batch(const Options& options, const std::string& groups) {
   const TrainOptions& train = options.train;
   const Count unit = train.micro_batch * options.numerics.replicas;
-  const std::string wrong = key_and_value("train.batch", train.batch) + " is no multiple of " +
-                            key_and_value("train.micro_batch", train.micro_batch) +
+  const std::string wrong = setting("train.batch", train.batch) + " is no multiple of " +
+                            setting("train.micro_batch", train.micro_batch) +
                             (options.numerics.replicas > 1 ? " times " + groups : "");
   require(unit <= kMostSequences, wrong + ", which is more than a step may have; use fewer of both");
   require(train.batch % unit == 0, wrong + "; use " + multiples_near(train.batch, unit));
@@ -57,7 +52,7 @@ void settle_shard_group(ParallelOptions& parallel) {
     return replicas % ranks == 0 &&
            (ranks == replicas || std::has_single_bit(static_cast<std::uint64_t>(ranks)));
   };
-  require(legal(parallel.shard_group), key_and_value("parallel.shard_group", parallel.shard_group) +
+  require(legal(parallel.shard_group), setting("parallel.shard_group", parallel.shard_group) +
                                            " is neither a power of two that divides the " +
                                            std::to_string(replicas) +
                                            " replicas (parallel.dp · cp) nor all of them; use " +
@@ -89,8 +84,8 @@ void settle_replicas(Options& options) {
   const bool given = options.numerics.replicas != 0;
   if (!given) options.numerics.replicas = options.parallel.dp;
   check_groups(options);
-  check_batch(options, given ? key_and_value("numerics.replicas", options.numerics.replicas)
-                             : key_and_value("parallel.dp", options.parallel.dp));
+  check_batch(options, given ? setting("numerics.replicas", options.numerics.replicas)
+                             : setting("parallel.dp", options.parallel.dp));
   settle_shard_group(options.parallel);
 }
 

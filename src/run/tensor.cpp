@@ -12,8 +12,6 @@ namespace {
 
 using Count = std::int64_t;
 
-std::string setting(const char* key, Count value) { return std::string(key) + " = " + std::to_string(value); }
-
 bool fits_key_heads(Count shards, Count kv_heads) { return kv_heads % shards == 0 || shards % kv_heads == 0; }
 
 bool fits(Count shards, const model::Shape& shape) {

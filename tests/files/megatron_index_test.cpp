@@ -8,6 +8,7 @@
 #include "failure.h"
 #include "files/megatron/data.h"
 #include "files/megatron_files.h"
+#include "files/text_bytes.h"
 #include "scratch.h"
 
 namespace penstock::files {
@@ -17,10 +18,8 @@ using testing::bin_of;
 using testing::idx_of;
 using testing::IdxFields;
 
-std::span<const std::byte> index_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
-
 std::string file_refusal(const std::string& idx, std::uint64_t bin_bytes) {
-  return failure<InputError>([&] { MegatronIndex(index_bytes(idx), bin_bytes, "x.idx"); });
+  return failure<InputError>([&] { MegatronIndex(text_bytes(idx), bin_bytes, "x.idx"); });
 }
 std::string index_refusal(const IdxFields& fields, std::uint64_t bin_bytes) {
   return file_refusal(fields.bytes(), bin_bytes);
@@ -33,7 +32,7 @@ TEST(MegatronIndex, ReadsTheArraysThatStandUnaligned) {
   fields.documents = {0, 1, 3, 4};  // the second document has two sequences
   fields.entries = 4;
   const std::string idx = fields.bytes();
-  const MegatronIndex index(index_bytes(idx), 20, "x.idx");
+  const MegatronIndex index(text_bytes(idx), 20, "x.idx");
   EXPECT_EQ(index.type(), TokenType::U16);
   EXPECT_EQ(index.sequences(), 4);
   EXPECT_EQ(index.documents(), 3);
@@ -46,7 +45,7 @@ TEST(MegatronIndex, ReadsTheArraysThatStandUnaligned) {
 
 TEST(MegatronIndex, ReadsAnIndexOfNothing) {
   const std::string idx = idx_of({}).bytes();
-  EXPECT_EQ(MegatronIndex(index_bytes(idx), 0, "").tokens(), 0);
+  EXPECT_EQ(MegatronIndex(text_bytes(idx), 0, "").tokens(), 0);
   EXPECT_SAYS(file_refusal(idx, 2), "no sequences, but the .bin file has 2 bytes");
 }
 
@@ -121,7 +120,7 @@ TEST(MegatronIndex, FindsDamageInTheMiddleWhenItIsRead) {
   IdxFields fields = idx_of(std::vector<std::int32_t>(static_cast<std::size_t>(sequences), 3));
   const auto read_at = [&](std::int64_t sequence) {
     const std::string idx = fields.bytes();
-    const MegatronIndex index(index_bytes(idx), static_cast<std::uint64_t>(bin_bytes), "x.idx");
+    const MegatronIndex index(text_bytes(idx), static_cast<std::uint64_t>(bin_bytes), "x.idx");
     return failure<InputError>([&] { index.check_tokens(3 * sequence + 1, 4); });
   };
   EXPECT_EQ(read_at(middle), "");

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "failure.h"
+#include "files/text_bytes.h"
 #include "scratch.h"
 
 namespace penstock::files {
@@ -51,8 +52,6 @@ std::string header(std::initializer_list<std::string> entries) {
 
 #define EXPECT_SAYS(text, words) EXPECT_NE(std::string(text).find(words), std::string::npos) << text
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
-
 TEST(Safetensors, ReadsTheExampleOfTheFormat) {
   const Scratch scratch;
   scratch.write("x", file_of(header({"\"__metadata__\":{\"format\":\"pt\"}", entry("b", "BF16", "2", "24,28"),
@@ -74,9 +73,9 @@ TEST(Safetensors, ReadsTheExampleOfTheFormat) {
 TEST(Safetensors, ReadsBackWhatItWrote) {
   const Scratch scratch;
   const std::string small(3, 's'), wide(48, 'w'), half(8, 'h');
-  const StoredTensor tensors[] = {{"small \"x\"\n", ElementType::U8, {3}, bytes_of(small)},
-                                  {"wide", ElementType::F64, {2, 3}, bytes_of(wide)},
-                                  {"half", ElementType::BF16, {4}, bytes_of(half)},
+  const StoredTensor tensors[] = {{"small \"x\"\n", ElementType::U8, {3}, text_bytes(small)},
+                                  {"wide", ElementType::F64, {2, 3}, text_bytes(wide)},
+                                  {"half", ElementType::BF16, {4}, text_bytes(half)},
                                   {"empty", ElementType::F32, {0}, {}}};
   write_safetensors(scratch / "x", tensors, {{"step", "5"}});
   const Safetensors file(scratch / "x");
@@ -96,7 +95,7 @@ TEST(Safetensors, ReadsBackWhatItWrote) {
 TEST(Safetensors, WritesTheBytesOfTheFormat) {
   const Scratch scratch;
   const std::string data = "abcd";
-  write_safetensors(scratch / "x", std::vector<StoredTensor>{{"t", ElementType::I32, {1}, bytes_of(data)}});
+  write_safetensors(scratch / "x", std::vector<StoredTensor>{{"t", ElementType::I32, {1}, text_bytes(data)}});
   const std::string json = R"({"t":{"dtype":"I32","shape":[1],"data_offsets":[0,4]}})";
   EXPECT_EQ(scratch.read("x"), length_bytes(56) + json + std::string(56 - json.size(), ' ') + "abcd");
 }

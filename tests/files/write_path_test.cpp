@@ -12,13 +12,12 @@
 #include "files/parted_file.h"
 #include "files/safetensors.h"
 #include "files/spill_file.h"
+#include "files/text_bytes.h"
 
 namespace penstock::testing {
 namespace {
 
 using Directory = const std::string&;
-
-std::span<const std::byte> written_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 bool is_event_file(const std::string& file) { return file.starts_with("events."); }
 
@@ -32,7 +31,7 @@ void write_pair(Directory directory) {
   files::MegatronWriter pair(directory + "/x", files::TokenType::U8, 3);
   files::LossMaskWriter mask(directory + "/x");
   for (const std::string_view document : {"abcde", "f", "ghijklm"}) {
-    pair.add(written_bytes(document));
+    pair.add(files::text_bytes(document));
     pair.end_document();
     mask.add(std::string(document.size(), document.size() > 1));
   }
@@ -79,8 +78,8 @@ void write_folder(Directory directory) {
 
 void spill(Directory directory) {
   const files::SpillFile file(directory, directory + "/records", 4096);
-  file.write(100, written_bytes("some records"));
-  file.write(9, written_bytes("more"));
+  file.write(100, files::text_bytes("some records"));
+  file.write(9, files::text_bytes("more"));
   std::string back(12, ' ');
   file.read(100, std::as_writable_bytes(std::span(back)));
   EXPECT_EQ(back, "some records");

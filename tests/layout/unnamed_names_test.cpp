@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are compiled as one (cmake/BuildSpeed.cmake) share their unnamed namespaces: a name there belongs to one of
-// them, for another's overload would be taken without a word.
+// Files that are compiled as one (cmake/BuildSpeed.cmake) share their unnamed namespaces: a name there
+// belongs to one of them, for another's overload would be taken without a word.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 std::string company_of(const fs::path& file) {
   const std::string folder = file.parent_path().generic_string();
   static const std::regex alone(
-      "src/(backend|comm|cli|python)\\b.*|src/nn/kernels/cpu.*|src/train(/flight|/record)?|tests/(fuzz|card).*");
+      "src/(backend|comm|cli|python)\\b.*|src/nn/kernels/cpu.*|src/train(/flight|/record)?|tests/"
+      "(fuzz|card).*");
   static const std::regex apart("src/nn/kernels/cuda.*|src/train/.*");
   if (std::regex_match(folder, alone) || file.stem().string().ends_with("_mpi")) return "";
   if (std::regex_match(folder, apart)) return folder;
@@ -38,7 +39,8 @@ std::string defined_by(const std::string& line) {
 }
 
 TEST(UnnamedNames, AreOneThingAmongFilesThatAreCompiledAsOne) {
-  std::map<std::string, std::map<std::string, std::map<std::string, std::string>>> found;  // [company][name][file]
+  std::map<std::string, std::map<std::string, std::map<std::string, std::string>>>
+      found;  // [company][name][file]
   const fs::path source = PENSTOCK_SOURCE_DIR;
   for (const char* top : {"src", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator(source / top)) {

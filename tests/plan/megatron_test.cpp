@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "failure.h"
 #include "plan/answer.h"
 #include "plan/trainers/changes.h"
 #include "plan/trainers/explain.h"
@@ -22,16 +23,6 @@ PlanOptions asked() {
   options.cluster = {.hardware = "h100", .gpus = kGpus, .engine = "megatron"};
   options.memory.offload = {0, ""};
   return options;
-}
-
-template <class Work>
-std::string refusal_of_input(Work&& work) {
-  try {
-    work();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
 }
 
 struct Read {
@@ -112,7 +103,7 @@ TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
   read_megatron(good, options);
   for (const auto& [more, expected] : cases) {
     PlanOptions other = asked();
-    const std::string said = refusal_of_input([&] { read_megatron(good + more, other); });
+    const std::string said = failure<InputError>([&] { read_megatron(good + more, other); });
     EXPECT_NE(said.find(expected), std::string::npos) << more << ": " << said;
   }
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "failure.h"
 #include "plan/answer.h"
 #include "plan/trainers/changes.h"
 #include "plan/trainers/explain.h"
@@ -30,16 +31,6 @@ PlanOptions plan_asked() {
   PlanOptions options;
   options.cluster.gpus = kAskedGpus;
   return options;
-}
-
-template <class Work>
-std::string input_refusal(Work&& work) {
-  try {
-    work();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
 }
 
 // Every candidate of a search over the trainer's space, not the best alone.
@@ -163,7 +154,7 @@ TEST(Trainers, WhatATrainerHasNotIsRefusedByName) {
       {"--memory.offload=0.5", "megatron is planned without offloading"}};
   for (const auto& [word, expected] : cases) {
     const Question question = question_of("megatron", {word});
-    const std::string said = input_refusal([&] { answer(question); });
+    const std::string said = failure<InputError>([&] { answer(question); });
     EXPECT_NE(said.find(expected), std::string::npos) << said;
   }
 }

@@ -12,6 +12,7 @@
 #include "files/tokenizers/byte_tokenizer.h"
 #include "scratch.h"
 #include "train/data/bigram.h"
+#include "train/drawn_rows.h"
 
 namespace penstock::train {
 namespace {
@@ -40,13 +41,6 @@ struct DataSetting {
   }
   TokenData open() const { return TokenData(data, train, files::kByteVocabulary); }
 };
-
-std::vector<std::int64_t> row(const std::vector<at::Tensor>& micro_batches, std::int64_t index) {
-  const std::int64_t b = micro_batches.at(0).size(0), s = micro_batches.at(0).size(1);
-  const auto* first =
-      micro_batches.at(static_cast<std::size_t>(index / b)).const_data_ptr<std::int64_t>() + index % b * s;
-  return {first, first + s};
-}
 
 TEST(TextData, GivesEveryTokenTheNextOneAsItsTarget) {
   const DataSetting setting(counting_text(101));

@@ -15,6 +15,7 @@
 #include "run/data_shares.h"
 #include "scratch.h"
 #include "train/data/data.h"
+#include "train/drawn_rows.h"
 
 namespace penstock::train {
 namespace {
@@ -54,18 +55,11 @@ struct IndexSetting {
   }
 };
 
-std::vector<std::int64_t> index_row(const std::vector<at::Tensor>& micro_batches, std::int64_t index) {
-  const std::int64_t b = micro_batches.at(0).size(0), s = micro_batches.at(0).size(1);
-  const auto* first =
-      micro_batches.at(static_cast<std::size_t>(index / b)).const_data_ptr<std::int64_t>() + index % b * s;
-  return {first, first + s};
-}
-
 // The first tokens of so many samples, from the first one drawn on.
 std::vector<std::int64_t> drawn(const TokenData& data, std::int64_t samples) {
   std::vector<std::int64_t> firsts;
   for (std::int64_t first = 0; first < samples; first += 4)
-    for (std::int64_t i = 0; i < 4; ++i) firsts.push_back(index_row(data.training_batch(first).tokens, i)[0]);
+    for (std::int64_t i = 0; i < 4; ++i) firsts.push_back(row(data.training_batch(first).tokens, i)[0]);
   firsts.resize(static_cast<std::size_t>(samples));
   return firsts;
 }
@@ -85,8 +79,8 @@ TEST(MegatronData, NamesTheDocumentOfEveryTokenAndTakesNoTargetFromTheNext) {
       const StepTokens step = data.training_batch(first);
       std::int64_t counted = 0;
       for (std::int64_t i = 0; i < 4; ++i) {
-        const auto tokens = index_row(step.tokens, i), wanted = index_row(step.targets, i),
-                   starts = index_row(step.documents, i);
+        const auto tokens = row(step.tokens, i), wanted = row(step.targets, i),
+                   starts = row(step.documents, i);
         for (std::size_t at = 0; at < tokens.size(); ++at) {
           const std::int64_t begin = begin_of[static_cast<std::size_t>(tokens[at])];
           EXPECT_EQ(starts[at], std::max<std::int64_t>(begin - tokens[0], 0));
@@ -111,7 +105,7 @@ TEST(MegatronData, TakesTargetsOnlyWhereTheMaskSays) {
   const StepTokens step = setting.open().training_batch(0);
   EXPECT_EQ(step.target_count, 4);
   for (std::int64_t i = 0; i < 4; ++i) {
-    const auto tokens = index_row(step.tokens, i), targets = index_row(step.targets, i);
+    const auto tokens = row(step.tokens, i), targets = row(step.targets, i);
     for (std::size_t at = 0; at < tokens.size(); ++at)
       EXPECT_EQ(targets[at], mask[static_cast<std::size_t>(tokens[at] + 1)] ? tokens[at] + 1 : -1);
   }
@@ -135,8 +129,8 @@ TEST(MegatronData, CutsSamplesAcrossDocumentsThatOverlapByOne) {
     EXPECT_EQ(step.target_count, 40);
     for (std::int64_t i = 0; i < 4; ++i) {
       for (std::int64_t k = 0; k < 10; ++k) {
-        EXPECT_EQ(index_row(step.tokens, i)[k], (first + i) % 10 * 10 + k);
-        EXPECT_EQ(index_row(step.targets, i)[k], (first + i) % 10 * 10 + k + 1);
+        EXPECT_EQ(row(step.tokens, i)[k], (first + i) % 10 * 10 + k);
+        EXPECT_EQ(row(step.targets, i)[k], (first + i) % 10 * 10 + k + 1);
       }
     }
   }
@@ -149,8 +143,8 @@ TEST(MegatronData, SplitsWholeDocumentsAsMegatronDoes) {
   const TokenData data = setting.open();
   EXPECT_EQ(data.samples(), (80 * 20 - 1) / 10);
   EXPECT_EQ(data.evaluation_batches(), 8);  // (15·20 − 1) / 10 = 29 samples, four a batch
-  EXPECT_EQ(index_row(data.evaluation_batch(0).tokens, 0)[0], 1600);
-  EXPECT_EQ(index_row(data.evaluation_batch(7).tokens, 0)[0], 1600 + 280);
+  EXPECT_EQ(row(data.evaluation_batch(0).tokens, 0)[0], 1600);
+  EXPECT_EQ(row(data.evaluation_batch(7).tokens, 0)[0], 1600 + 280);
   EXPECT_EQ(data.evaluation_batch(7).target_count, 10);
 }
 
@@ -203,7 +197,7 @@ TEST(MegatronData, EvaluatesEachPrefixInItsShareAndNoSampleTwice) {
   for (std::int64_t index = 0; index < data.evaluation_batches(); ++index) {
     const StepTokens step = data.evaluation_batch(index);
     for (std::int64_t i = 0; i < 4; ++i)
-      if (index_row(step.targets, i)[0] >= 0) seen.insert(index_row(step.tokens, i)[0]);
+      if (row(step.targets, i)[0] >= 0) seen.insert(row(step.tokens, i)[0]);
   }
   EXPECT_EQ(seen.size(), std::set(seen.begin(), seen.end()).size());
   EXPECT_GE(seen.size(), 20u);
@@ -232,7 +226,7 @@ TEST(MegatronData, PadsWithATokenOfTheVocabulary) {
   setting.add("a", {43});
   setting.data.validation_fraction = 0.5;  // two samples
   const StepTokens step = setting.open(43).evaluation_batch(0);
-  for (const std::int64_t token : index_row(step.tokens, 3)) EXPECT_LT(token, 43);
+  for (const std::int64_t token : row(step.tokens, 3)) EXPECT_LT(token, 43);
 }
 
 // The start may not depend on the size: a sparse .bin of 100 GiB, and a sparse .idx of 20 GB whose thousand
@@ -259,7 +253,7 @@ TEST(MegatronData, OpensAHundredGigabytesAtOnce) {
   setting.train.shuffle = true;
   const TokenData data = setting.open();
   EXPECT_EQ(data.samples(), (97 * length - 1) / 10);
-  EXPECT_EQ(index_row(data.training_batch(data.samples() - 1).tokens, 0), std::vector<std::int64_t>(10, 0));
+  EXPECT_EQ(row(data.training_batch(data.samples() - 1).tokens, 0), std::vector<std::int64_t>(10, 0));
 }
 
 TEST(MegatronData, OpensAThousandMillionSequencesAtOnce) {
@@ -284,7 +278,7 @@ TEST(MegatronData, OpensAThousandMillionSequencesAtOnce) {
   idx.close();
   setting.data.megatron = {setting.scratch / "x"};
   setting.train.shuffle = true;
-  EXPECT_EQ(index_row(setting.open().training_batch(5).tokens, 0), std::vector<std::int64_t>(10, 7));
+  EXPECT_EQ(row(setting.open().training_batch(5).tokens, 0), std::vector<std::int64_t>(10, 7));
 }
 
 }  // namespace
