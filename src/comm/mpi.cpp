@@ -27,8 +27,9 @@ namespace {
 constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, to make progress visible
 constexpr Seconds farewell_time = 4;           // for busy ranks to receive a failure
 constexpr Seconds short_farewell = 1;          // of a rank that has waited in vain: so have the others
+constexpr Seconds last_words = 0.6;            // of a launcher's second: for all to say why they end
 constexpr Seconds last_resort = 1;             // then a rank waiting for termination aborts the job itself
-constexpr Seconds withdrawal_time = 0.5;       // for all withdrawn messages to complete
+constexpr Seconds withdrawal_time = 0.5;       // for all withdrawn messages to complete, unless all end
 constexpr Seconds notice_period = 2e-3;
 
 int local_size_of_world = 0;  // set when MPI is initialised
@@ -155,7 +156,7 @@ void MpiWorld::withdraw(MPI_Request& request) {
   int done = 0;
   while (!silent_ && MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
     if (!withdrawal_) withdrawal_ = Deadline(withdrawal_time);
-    silent_ = withdrawal_->passed();
+    silent_ = end_signal_.received() || withdrawal_->passed();
     ::usleep(50);
   }
   if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
@@ -174,8 +175,9 @@ void MpiWorld::read_notice() {
 
 void MpiWorld::end(const Notice& own) {
   if (!failure_) failure_ = own;
-  if (end_signal_.received()) {  // as have all others; little time is left
+  if (end_signal_.received()) {  // as have all others, whom this one's end would have killed
     std::fflush(nullptr);
+    ::usleep(static_cast<useconds_t>(last_words * 1e6));
     std::_Exit(failure_->exit_code);
   }
   try {

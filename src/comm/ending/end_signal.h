@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launcher does when a rank dies: it sends SIGTERM to the others, and kills them a second later. A
-// rank that is told so can still say why.
+// rank that is told so can still say why. Open MPI's (4.1) mpirun does not sleep the second out: the end of
+// any rank wakes it, and it kills the rest.
 #pragma once
 
 #include <optional>
