@@ -27,7 +27,6 @@ namespace {
 constexpr std::size_t piece_bytes = 64 * MiB;  // MPI counts in int; smaller, to make progress visible
 constexpr Seconds farewell_time = 4;           // for busy ranks to receive a failure
 constexpr Seconds short_farewell = 1;          // of a rank that has waited in vain: so have the others
-constexpr Seconds last_words = 0.6;            // of a launcher's second: for all to say why they end
 constexpr Seconds last_resort = 1;             // then a rank waiting for termination aborts the job itself
 constexpr Seconds withdrawal_time = 0.5;       // for all withdrawn messages to complete, unless all end
 constexpr Seconds notice_period = 2e-3;
@@ -175,8 +174,8 @@ void MpiWorld::read_notice() {
 
 void MpiWorld::end(const Notice& own) {
   if (!failure_) failure_ = own;
+  std::fflush(nullptr);
   if (end_signal_.received()) {  // as have all others, whom this one's end would have killed
-    std::fflush(nullptr);
     ::usleep(static_cast<useconds_t>(last_words * 1e6));
     std::_Exit(failure_->exit_code);
   }
@@ -185,7 +184,6 @@ void MpiWorld::end(const Notice& own) {
     hear_others();
   } catch (const RunError&) {  // MPI itself fails: only MPI_Abort is left
   }
-  std::fflush(nullptr);
   if (failure_->rank != rank_) ::usleep(static_cast<useconds_t>(last_resort * 1e6));
   MPI_Abort(MPI_COMM_WORLD, failure_->exit_code);
   std::_Exit(failure_->exit_code);

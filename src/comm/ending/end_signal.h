@@ -9,7 +9,11 @@
 
 #include <signal.h>
 
+#include "base/units.h"
+
 namespace penstock::comm {
+
+inline constexpr Seconds last_words = 0.6;  // of that second: until all have said why they end
 
 // Handles SIGTERM during the life of this object; one object at a time. A second one ends the process at
 // once.

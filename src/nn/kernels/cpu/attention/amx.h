@@ -9,8 +9,6 @@
 
 namespace penstock::nn::kernels::amx {
 
-using avx512::Word;
-
 inline constexpr std::int64_t kSide = 16;         // rows of a tile, and words of a row
 inline constexpr std::int64_t kRows = 2 * kSide;  // of a block of sums; its columns are a panel
 

@@ -2,22 +2,20 @@
 #include "nn/kernels/cpu/attention/amx_attention.h"
 
 #include "nn/kernels/cpu/attention/amx.h"
+#include "nn/kernels/cpu/attention/avx512_vectors.h"
 #include "nn/kernels/cpu/attention/panel_backward.h"
 #include "nn/kernels/cpu/attention/panel_forward.h"
 
 namespace penstock::nn::kernels::amx {
 namespace {
 
-class Products {
+class Products : public avx512::Vectors<c10::BFloat16, avx512::ByScaling<c10::BFloat16>> {
  public:
-  using Element = c10::BFloat16;
-  using Power = avx512::ByScaling<Element>;
   static constexpr std::int64_t kUnit = amx::kRows;
   static constexpr std::int64_t kTile = 256, kStep = kKeys;      // forward
   static constexpr std::int64_t kRows = amx::kRows, kTiles = 4;  // backward
 
-  void add(std::span<const avx512::Segment> segments, std::int64_t rows, bool adds, float* to,
-           std::int64_t stride) {
+  void add(std::span<const Segment> segments, std::int64_t rows, bool adds, float* to, std::int64_t stride) {
     for (std::int64_t row = 0; row < rows; row += amx::kRows) {
       float* sums = to + row * stride;
       adds ? load_sums(sums, stride) : clear_sums();

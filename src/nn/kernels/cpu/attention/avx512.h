@@ -2,41 +2,20 @@
 // Products of attention in AVX-512: operands, and blocks whose sums stay in registers. Included only by files
 // that are chosen at run time (avx512_attention.cpp, amx_attention.cpp).
 //
-// Products read words of 32 bits: one f32, or two neighbours of bf16. The instructions for bf16 are assembled
-// by hand, so that all loops are compiled for processors without them.
+// The instructions for bf16 are assembled by hand, so that all loops are compiled for processors without
+// them.
 #pragma once
 
 #include <immintrin.h>
 
-#include <span>
 #include <type_traits>
 
-#include "nn/kernels/cpu/attention/tiles.h"
+#include "nn/kernels/cpu/attention/panels.h"
 
 namespace penstock::nn::kernels::avx512 {
 
 #define PENSTOCK_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
 #define PENSTOCK_AVX512_INLINE PENSTOCK_AVX512 __attribute__((always_inline)) inline
-
-using Word = float __attribute__((may_alias));
-
-inline const Word* words(const c10::BFloat16* elements) { return reinterpret_cast<const Word*>(elements); }
-inline Word* words(c10::BFloat16* elements) { return reinterpret_cast<Word*>(elements); }
-inline const Word* words(const float* elements) { return elements; }
-inline Word* words(float* elements) { return elements; }
-
-// A left operand: rows of words, `row` words apart.
-struct Left {
-  const Word* at;
-  std::int64_t row;
-};
-
-// A part of an inner dimension: rows of the left operand, and a panel [steps, 32] of the right one.
-struct Segment {
-  Left left;
-  const Word* panel;
-  std::int64_t steps;
-};
 
 // sum += a · b, of the elements of each word.
 template <class Element>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/cpu/attention/avx512_attention.h"
 
+#include "nn/kernels/cpu/attention/avx512_vectors.h"
 #include "nn/kernels/cpu/attention/panel_backward.h"
 #include "nn/kernels/cpu/attention/panel_forward.h"
 
@@ -8,15 +9,16 @@ namespace penstock::nn::kernels::avx512 {
 namespace {
 
 template <class Type>
-struct Products {
-  using Element = Type;
-  using Power = std::conditional_t<std::is_same_v<Type, float>, ByScaling<Type>, ByIntegers>;
+using Power = std::conditional_t<std::is_same_v<Type, float>, ByScaling<Type>, ByIntegers>;
+
+template <class Type>
+struct Products : Vectors<Type, Power<Type>> {
   static constexpr std::int64_t kUnit = 8;
   static constexpr std::int64_t kTile = 256, kStep = 128;  // forward: scores take 16 KiB
   static constexpr std::int64_t kRows = 64, kTiles = 1;    // backward
 
   void add(std::span<const Segment> segments, std::int64_t rows, bool adds, float* to, std::int64_t stride) {
-    add_rows<Element>(segments, rows, adds, to, stride);
+    add_rows<Type>(segments, rows, adds, to, stride);
   }
 };
 

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of some keys and a panel of queries: probabilities and gradients of scores, transposed, from both products
-// they need.
+// Probabilities and gradients of scores (ScoreRows, panels.h).
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx512_softmax.h"
 
 namespace penstock::nn::kernels::avx512 {
-
-// Rows are keys. Results are rows of 32 elements.
-struct ScoreRows {
-  Scores scores;                      // the first product
-  const float* grad_probabilities;    // the second: [keys, 32]
-  const float *log_sum_exp, *delta;   // of the queries; log_sum_exp to base 2
-  Word *probabilities, *grad_scores;  // grad_scores not scaled by 1/√d
-  Word* paired;                       // grad_scores as a right operand: in f32 the same, so not written
-};
 
 // Rows of one word: as they are, and interleaved.
 PENSTOCK_AVX512_INLINE void store_scores(const ScoreRows& to, std::int64_t row,

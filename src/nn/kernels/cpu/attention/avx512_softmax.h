@@ -4,34 +4,8 @@
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx512_exponential.h"
-#include "nn/kernels/cpu/attention/panel_keys.h"
 
 namespace penstock::nn::kernels::avx512 {
-
-// Of the keys so far. Probabilities are relative to 2^maximum, which may be less than the greatest one by
-// kSlack: what is summed seldom has to be scaled anew. All of it depends on the query and its keys alone.
-struct RunningSoftmax {
-  static constexpr float kSlack = 8.0f;
-  alignas(64) float maximum[kPanel], sum[kPanel];
-
-  void begin() {
-    std::fill_n(maximum, kPanel, -INFINITY);
-    std::fill_n(sum, kPanel, 0.0f);
-  }
-};
-
-// Scores of `rows` keys, whole pairs, the first of which is `first_key` of the chunk.
-struct Scores {
-  const float* at;  // [rows, 32]
-  std::int64_t rows;
-  Range whole;  // rows that all queries see, whole pairs
-  std::int64_t first_key;
-  const SeenKeys& seen;  // of the other rows
-  float scale;
-
-  Range before() const { return {0, whole.from}; }
-  Range after() const { return {whole.until, rows}; }
-};
 
 // Which of 16 queries see a key of the chunk.
 PENSTOCK_AVX512_INLINE __mmask16 sees(const SeenKeys& seen, int half, std::int64_t key) {

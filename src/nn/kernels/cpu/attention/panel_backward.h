@@ -4,9 +4,8 @@
 
 #include <array>
 
-#include "nn/kernels/cpu/attention/avx512_scores.h"
-#include "nn/kernels/cpu/attention/avx512_transpose.h"
 #include "nn/kernels/cpu/attention/backward_loop.h"
+#include "nn/kernels/cpu/attention/panels.h"
 
 namespace penstock::nn::kernels {
 
@@ -38,8 +37,9 @@ class PanelBackward {
                           Element* transposed, Element* plain) {
       const std::int64_t width = extent_.width;
       for (std::int64_t first = 0; first < columns; first += kPanel) {
-        avx512::pack_panel(rows + first * stride, stride, std::clamp<std::int64_t>(count - first, 0, kPanel),
-                           width, transposed + first * width);
+        Products::pack_panel(rows + first * stride, stride,
+                             std::clamp<std::int64_t>(count - first, 0, kPanel), width,
+                             transposed + first * width);
       }
       if (count < columns) std::fill_n(plain, columns * width, Element(0));
       for (std::int64_t first = 0; first < width; first += kPanel)
@@ -123,22 +123,21 @@ class PanelBackward {
       multiply(keys_.get() + key * width, packed.queries_transposed(at) + row * width, rows, scores);
       multiply(values_ + key * width, packed.grads_transposed(at) + row * width, rows, grads);
       const std::int64_t results = panel * kPanelRoom + key * kPanel;
-      avx512::write_scores<Element, typename Products::Power>(
-          {{scores, rows, sees.whole_of(key, rows, kPair), keys.first + key, sees.seen,
-            extent_.scale_of_two()},
-           grads,
-           packed.log_sum_exp(at) + row,
-           packed.delta(at) + row,
-           avx512::words(probabilities_.get() + results),
-           avx512::words(grad_scores_ + results),
-           avx512::words(paired_ + results)});
+      Products::write_scores({{scores, rows, sees.whole_of(key, rows, kPair), keys.first + key, sees.seen,
+                               extent_.scale_of_two()},
+                              grads,
+                              packed.log_sum_exp(at) + row,
+                              packed.delta(at) + row,
+                              words(probabilities_.get() + results),
+                              words(grad_scores_ + results),
+                              words(paired_ + results)});
     }
   }
 
   // to [rows, 32] = left [rows, d] · panel [d, 32]
   void multiply(const Element* left, const Element* panel, std::int64_t rows, float* to) {
-    const std::int64_t words = extent_.width / kPair;
-    const avx512::Segment segment{{avx512::words(left), words}, avx512::words(panel), words};
+    const std::int64_t steps = extent_.width / kPair;
+    const Segment segment{{words(left), steps}, words(panel), steps};
     products_.add(std::span(&segment, 1), rows, false, to, kPanel);
   }
 
@@ -168,12 +167,12 @@ class PanelBackward {
       const auto [from, until, next] = holders_of(ranges, key);
       end = until == 0 ? next : std::min(next, key + Products::kRows);
       for (std::int64_t column = 0; until > 0 && column < extent_.width; column += kPanel) {
-        std::array<avx512::Segment, kPanels> segments;
+        std::array<Segment, kPanels> segments;
         for (std::int64_t panel = from; panel < until; ++panel) {
           const auto [at, row] = place_of(tile, panel);
           segments[static_cast<std::size_t>(panel - from)] = {
-              {avx512::words(left + panel * kPanelRoom + key * kPanel), kPanelWords},
-              avx512::words(right(at) + column * packed.columns(at) + row * kPanel),
+              {words(left + panel * kPanelRoom + key * kPanel), kPanelWords},
+              words(right(at) + column * packed.columns(at) + row * kPanel),
               kPanelWords};
         }
         products_.add(std::span(segments.data(), static_cast<std::size_t>(until - from)), end - key, true,
@@ -190,10 +189,9 @@ class PanelBackward {
     for (std::int64_t panel = 0; panel * kPanel < columns; ++panel) {
       const Range& range = ranges[static_cast<std::size_t>(panel)];
       for (std::int64_t row = 0; row < extent_.width; row += Products::kRows) {
-        const avx512::Segment segment{
-            {avx512::words(keys_transposed_ + row * kKeys + range.from), kKeys / kPair},
-            avx512::words(paired + panel * kPanelRoom + range.from * kPanel),
-            std::max<std::int64_t>(range.count(), 0) / kPair};
+        const Segment segment{{words(keys_transposed_ + row * kKeys + range.from), kKeys / kPair},
+                              words(paired + panel * kPanelRoom + range.from * kPanel),
+                              std::max<std::int64_t>(range.count(), 0) / kPair};
         products_.add(std::span(&segment, 1), std::min(Products::kRows, extent_.width - row),
                       packed.begun(tile), packed.grad_queries(tile) + row * columns + panel * kPanel,
                       columns);

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward of tiled attention by processors' own products (avx512_attention.cpp, amx_attention.cpp):
+// The forward of tiled attention by processors' own products ({avx2,avx512,amx}_attention.cpp):
 // panels of 32 queries, whose scores stay in a near cache, against one step of keys after another. Scores and
 // outputs are transposed, [keys, 32] and [d, 32]: keys and values are left operands, queries and
 // probabilities right ones.
 #pragma once
 
-#include "nn/kernels/cpu/attention/avx512_softmax.h"
-#include "nn/kernels/cpu/attention/avx512_transpose.h"
 #include "nn/kernels/cpu/attention/forward_loop.h"
+#include "nn/kernels/cpu/attention/panels.h"
 
 namespace penstock::nn::kernels {
 
 // Keys [rows, d] and transposed values [d, rows] of one chunk as left operands, tile by tile; rows are padded
 // to whole panels.
-template <class Element>
+template <class Products>
 class LeftKeys {
+  using Element = typename Products::Element;
+
  public:
   LeftKeys(const Extent& extent, const at::Tensor& key, const at::Tensor& value)
       : extent_(extent), packed_(extent, key) {
@@ -22,36 +23,30 @@ class LeftKeys {
       for (std::int64_t row = 0; row < count; ++row)
         std::copy_n(keys.rows + row * keys.stride, extent.width, to + row * extent.width);
       std::fill_n(to + count * extent.width, (room_of(count) - count) * extent.width, Element(0));
-      transpose_values(values.rows, values.stride, count, to + packed_.room());
+      Products::transpose(values.rows, values.stride, count, extent.width, room_of(count),
+                          to + packed_.room());
     });
   }
 
   // From one key of the chunk on. place: sequence · key-value heads + head.
-  avx512::Left keys(std::int64_t place, std::int64_t key) const {
+  Left keys(std::int64_t place, std::int64_t key) const {
     const Element* tile = packed_.at(place, key / kKeys);
-    return {avx512::words(tile + key % kKeys * extent_.width), extent_.width / kPair<Element>};
+    return {words(tile + key % kKeys * extent_.width), extent_.width / kPair<Element>};
   }
-  avx512::Left values(std::int64_t place, std::int64_t key) const {
+  Left values(std::int64_t place, std::int64_t key) const {
     const Element* tile = packed_.at(place, key / kKeys) + packed_.room();
-    return {avx512::words(tile + key % kKeys), room_of(extent_.keys_of(key / kKeys)) / kPair<Element>};
+    return {words(tile + key % kKeys), room_of(extent_.keys_of(key / kKeys)) / kPair<Element>};
   }
 
  private:
-  void transpose_values(const Element* rows, std::int64_t stride, std::int64_t count, Element* to) const {
-    if constexpr (kPair<Element> == 1) {
-      avx512::transpose(rows, stride, count, extent_.width, room_of(count), to);
-    } else {
-      transpose_rows(rows, stride, count, extent_.width, room_of(count), to);
-    }
-  }
-
   const Extent& extent_;
   KeyRoom<Element> packed_;
 };
 
 // A task's queries in panels, and their running softmax, over steps of Products::kStep keys of a tile.
 // Products::add(segments, rows, whether to add, sums, floats from row to row) multiplies whole units of
-// Products::kUnit rows by one panel. An object of Products lives as long as the task.
+// Products::kUnit rows by one panel; its other functions are those of avx512_vectors.h. An object of Products
+// lives as long as the task.
 template <class Products>
 class PanelForward {
   using Element = typename Products::Element;
@@ -59,7 +54,7 @@ class PanelForward {
  public:
   static constexpr std::int64_t kTile = Products::kTile;  // queries that take each step while it is near
 
-  PanelForward(const Extent& extent, const LeftKeys<Element>& keys, const Visible& visible)
+  PanelForward(const Extent& extent, const LeftKeys<Products>& keys, const Visible& visible)
       : extent_(extent),
         keys_(keys),
         mask_(visible.mask),
@@ -84,14 +79,12 @@ class PanelForward {
   // Of the panel from `row` of the tile on.
   Element* query(std::int64_t row) const { return query_.get() + row * extent_.width; }
   float* output(std::int64_t row) const { return output_.get() + row * extent_.width; }  // [d, 32]
-  avx512::RunningSoftmax& running(std::int64_t row) {
-    return running_[static_cast<std::size_t>(row / kPanel)];
-  }
+  RunningSoftmax& running(std::int64_t row) { return running_[static_cast<std::size_t>(row / kPanel)]; }
 
   void begin(const QueryTile<Element>& tile) {
     for (std::int64_t row = 0; row < tile.rows; row += kPanel) {
-      avx512::pack_panel(tile.query + row * tile.query_stride, tile.query_stride,
-                         std::min(kPanel, tile.rows - row), extent_.width, query(row));
+      Products::pack_panel(tile.query + row * tile.query_stride, tile.query_stride,
+                           std::min(kPanel, tile.rows - row), extent_.width, query(row));
       std::fill_n(output(row), kPanel * extent_.width, 0.0f);
       running(row).begin();
     }
@@ -103,34 +96,34 @@ class PanelForward {
     if (sees.some.none()) return;
     const std::int64_t from = sees.some.from, rows = sees.some.count(), width = extent_.width;
     float* scores = scores_.get();
-    const avx512::Segment of_scores{keys_.keys(place, key + from), avx512::words(query(row)), width / kPair};
+    const Segment of_scores{keys_.keys(place, key + from), words(query(row)), width / kPair};
     products_.add(std::span(&of_scores, 1), rows, false, scores, kPanel);
-    avx512::Word* probabilities = kPair == 1 ? scores : avx512::words(probabilities_.get());
+    Word* probabilities = kPair == 1 ? scores : words(probabilities_.get());
     alignas(64) float keep[kPanel];
-    const bool raised = avx512::softmax<Element, typename Products::Power>(
+    const bool raised = Products::softmax(
         {scores, rows, sees.whole_of(from, rows, kPair), key + from, sees.seen, extent_.scale_of_two()},
         running(row), probabilities, keep);
-    if (raised) avx512::multiply_rows(output(row), width, keep);
-    const avx512::Segment of_values{keys_.values(place, key + from), probabilities, rows / kPair};
+    if (raised) Products::multiply_rows(output(row), width, keep);
+    const Segment of_values{keys_.values(place, key + from), probabilities, rows / kPair};
     products_.add(std::span(&of_values, 1), width, true, output(row), kPanel);
   }
 
   // Scales and transposes the panel's output.
   void finish(const QueryTile<Element>& tile, std::int64_t first) {
-    const avx512::RunningSoftmax& softmax = running(first);
+    const RunningSoftmax& softmax = running(first);
     const std::int64_t count = std::min(kPanel, tile.rows - first);
     float factors[kPanel];
     for (std::int64_t row = 0; row < kPanel; ++row)
       factors[row] = softmax.sum[row] == 0 ? 0.0f : 1.0f / softmax.sum[row];  // 0: it sees no key
-    avx512::write_columns(output(first), factors, extent_.width, count,
-                          tile.output + first * tile.output_stride, tile.output_stride);
+    Products::write_columns(output(first), factors, extent_.width, count,
+                            tile.output + first * tile.output_stride, tile.output_stride);
     for (std::int64_t row = 0; row < count; ++row)
       tile.log_sum_exp[first + row] = log_sum_exp(softmax.maximum[row], softmax.sum[row]);
   }
 
   Products products_;
   const Extent& extent_;
-  const LeftKeys<Element>& keys_;
+  const LeftKeys<Products>& keys_;
   Mask mask_;
   FirstKeys first_keys_;
   Scratch<Element> query_;
@@ -138,7 +131,7 @@ class PanelForward {
   Scratch<float> scores_ = scratch<float>(kStep * kPanel);
   Scratch<Element> probabilities_ =
       scratch<Element>(kPair == 1 ? 0 : kStep * kPanel);  // f32: in place of scores
-  std::array<avx512::RunningSoftmax, kTile / kPanel> running_;
+  std::array<RunningSoftmax, kTile / kPanel> running_;
 };
 
 // Of scores of steps of keys, each [kStep, 32], one panel's after another's.
@@ -148,12 +141,12 @@ void softmax_of_panels(const at::Tensor& scores, at::Tensor& probabilities) {
   constexpr std::int64_t kStep = Products::kStep, kScores = kStep * kPanel;
   const SeenKeys seen{};
   for (std::int64_t i = 0; i < scores.numel(); i += kScores) {
-    avx512::RunningSoftmax running;
+    RunningSoftmax running;
     running.begin();
     alignas(64) float keep[kPanel];
-    avx512::softmax<Element, typename Products::Power>(
+    Products::softmax(
         {scores.const_data_ptr<float>() + i, kStep, {0, kStep}, 0, seen, static_cast<float>(kLogOfE)},
-        running, avx512::words(probabilities.data_ptr<Element>() + i), keep);
+        running, words(probabilities.data_ptr<Element>() + i), keep);
   }
 }
 
@@ -161,8 +154,8 @@ template <class Products>
 AttentionPart attend_panels(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                             const Visible& visible) {
   using Element = typename Products::Element;
-  return attend_by_query_tiles<Element, LeftKeys<Element>, PanelForward<Products>>(query, key, value,
-                                                                                   visible);
+  return attend_by_query_tiles<Element, LeftKeys<Products>, PanelForward<Products>>(query, key, value,
+                                                                                    visible);
 }
 
 }  // namespace penstock::nn::kernels

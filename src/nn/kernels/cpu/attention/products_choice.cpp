@@ -17,6 +17,11 @@ bool has_avx512() {
          __builtin_cpu_supports("fma");
 }
 
+bool has_avx2() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
 // GCC's __builtin_cpu_supports knows AMX only from version 14 on: leaf 7, EDX, bits 22 (bf16) and 24 (tiles).
 bool has_amx() {
   constexpr unsigned kBits = 1u << 22 | 1u << 24;
@@ -35,6 +40,7 @@ std::vector<AttentionProducts> products_of(bool narrow) {
   const bool avx512 = has_avx512() && (!narrow || __builtin_cpu_supports("avx512bf16"));
   if (avx512 && narrow && has_amx() && may_use_tiles()) result.push_back(AttentionProducts::Amx);
   if (avx512) result.push_back(AttentionProducts::Avx512);
+  if (!narrow && has_avx2()) result.push_back(AttentionProducts::Avx2);
   result.push_back(AttentionProducts::Brgemm);
   return result;
 }

@@ -11,6 +11,7 @@ namespace penstock::nn::kernels {
 
 enum class AttentionProducts : std::uint8_t {
   Brgemm,  // oneDNN's batch-reduce products (tiled.cpp)
+  Avx2,    // AVX2's own products of a forward in f32 (avx2.h); its backward is Brgemm's
   Avx512,  // AVX-512's own products, of f32 or of pairs of bf16 (avx512.h)
   Amx,     // AMX's tiles of bf16 (amx.h)
 };

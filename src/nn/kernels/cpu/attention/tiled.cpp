@@ -2,6 +2,7 @@
 #include <array>
 
 #include "nn/kernels/cpu/attention/amx_attention.h"
+#include "nn/kernels/cpu/attention/avx2_attention.h"
 #include "nn/kernels/cpu/attention/avx512_attention.h"
 #include "nn/kernels/cpu/attention/forward_loop.h"
 #include "nn/kernels/cpu/attention/tiled.h"
@@ -162,6 +163,8 @@ void softmax_of_rows(const at::Tensor& scores, at::Tensor& probabilities) {
 AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const Visible& visible, AttentionProducts products) {
   switch (products) {
+    case AttentionProducts::Avx2:
+      return avx2::attend(query, key, value, visible);
     case AttentionProducts::Avx512:
       return avx512::attend(query, key, value, visible);
     case AttentionProducts::Amx:
@@ -182,6 +185,8 @@ AttentionPart attend_tiled(const at::Tensor& query, const at::Tensor& key, const
 
 void softmax_tile(const at::Tensor& scores, at::Tensor& probabilities) {
   switch (possible_products(probabilities.scalar_type(), kPanel).front()) {
+    case AttentionProducts::Avx2:
+      return avx2::softmax_tile(scores, probabilities);
     case AttentionProducts::Avx512:
       return avx512::softmax_tile(scores, probabilities);
     case AttentionProducts::Amx:

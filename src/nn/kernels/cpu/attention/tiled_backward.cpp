@@ -139,6 +139,7 @@ AttentionGradients attend_tiled_backward(const at::Tensor& grad_output, const at
       return avx512::attend_backward(grad_output, query, key, value, merged, visible);
     case AttentionProducts::Amx:
       return amx::attend_backward(grad_output, query, key, value, merged, visible);
+    case AttentionProducts::Avx2:
     case AttentionProducts::Brgemm:
       break;
   }

@@ -1,12 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of some keys that follow each other a panel of queries sees.
+// What own products of attention compute with, whatever their instructions: operands, which of some keys that
+// follow each other a panel of queries sees, and the panel's scores and running softmax.
+//
+// Products read words of 32 bits: one f32, or two neighbours of bf16.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 
 #include "nn/kernels/cpu/attention/tiles.h"
 
 namespace penstock::nn::kernels {
+
+using Word = float __attribute__((may_alias));
+
+inline const Word* words(const c10::BFloat16* elements) { return reinterpret_cast<const Word*>(elements); }
+inline Word* words(c10::BFloat16* elements) { return reinterpret_cast<Word*>(elements); }
+inline const Word* words(const float* elements) { return elements; }
+inline Word* words(float* elements) { return elements; }
+
+// A left operand: rows of words, `row` words apart.
+struct Left {
+  const Word* at;
+  std::int64_t row;
+};
+
+// A part of an inner dimension: rows of the left operand, and a panel [steps, 32] of the right one.
+struct Segment {
+  Left left;
+  const Word* panel;
+  std::int64_t steps;
+};
 
 // Keys, from `from` to before `until`.
 struct Range {
@@ -62,6 +87,41 @@ struct PanelKeys {
     const Range whole{up(begin, pair), end / pair * pair};
     return whole.none() ? Range{count, count} : whole;
   }
+};
+
+// Of the keys so far. Probabilities are relative to 2^maximum, which may be less than the greatest one by
+// kSlack: what is summed seldom has to be scaled anew. All of it depends on the query and its keys alone.
+struct RunningSoftmax {
+  static constexpr float kSlack = 8.0f;
+  alignas(64) float maximum[kPanel], sum[kPanel];
+
+  void begin() {
+    std::fill_n(maximum, kPanel, -INFINITY);
+    std::fill_n(sum, kPanel, 0.0f);
+  }
+};
+
+// Scores of `rows` keys, whole pairs, the first of which is `first_key` of the chunk.
+struct Scores {
+  const float* at;  // [rows, 32]
+  std::int64_t rows;
+  Range whole;  // rows that all queries see, whole pairs
+  std::int64_t first_key;
+  const SeenKeys& seen;  // of the other rows
+  float scale;
+
+  Range before() const { return {0, whole.from}; }
+  Range after() const { return {whole.until, rows}; }
+};
+
+// Of some keys and a panel of queries: probabilities and gradients of scores, transposed, from both products
+// they need. Rows are keys. Results are rows of 32 elements.
+struct ScoreRows {
+  Scores scores;                      // the first product
+  const float* grad_probabilities;    // the second: [keys, 32]
+  const float *log_sum_exp, *delta;   // of the queries; log_sum_exp to base 2
+  Word *probabilities, *grad_scores;  // grad_scores not scaled by 1/√d
+  Word* paired;                       // grad_scores as a right operand: in f32 the same, so not written
 };
 
 }  // namespace penstock::nn::kernels
