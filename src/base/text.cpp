@@ -116,6 +116,12 @@ std::string exact_number(double value) {
   return {text.data(), end};
 }
 
+std::string number_or_name(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  return exact_number(value);
+}
+
 std::string json_quote(std::string_view text) {
   std::string quoted = "\"";
   while (!text.empty()) {

@@ -29,6 +29,9 @@ std::string number(double value, int decimals);
 // no NaN).
 std::string exact_number(double value);
 
+// The same for people: "nan", "inf" or "-inf" when not finite.
+std::string number_or_name(double value);
+
 // A JSON string literal, quotes included. Invalid UTF-8 becomes U+FFFD.
 std::string json_quote(std::string_view text);
 std::string json_quote_all(const std::vector<std::string>& texts);  // ["a","b"]

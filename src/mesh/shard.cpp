@@ -125,6 +125,11 @@ Shard flat_share(std::int64_t elements, std::int64_t replicas, std::int64_t inde
   return even_block(elements, replicas, index, 0, kShareUnit);
 }
 
+std::int64_t longest_flat_share(std::int64_t elements, std::int64_t replicas) {
+  return std::max(flat_share(elements, replicas, 0).count,
+                  flat_share(elements, replicas, replicas - 1).count);
+}
+
 Shard state_share(std::int64_t elements, const StateSharing& sharing) {
   return flat_share(elements, sharing.shards, sharing.shard);
 }

@@ -80,6 +80,9 @@ std::vector<Range> ranges_of(const Shard& shard, const std::vector<std::int64_t>
 inline constexpr std::int64_t kShareUnit = 64;
 Shard flat_share(std::int64_t elements, std::int64_t replicas, std::int64_t index);
 
+// Elements of the longest of them: the first share, or the last, which has what makes no whole unit.
+std::int64_t longest_flat_share(std::int64_t elements, std::int64_t replicas);
+
 // How the c·d ranks with the same weights share out masters, moments and the work on them (mesh.md §3, with
 // the hierarchy of ZeRO++ and MiCS): `shards` consecutive ranks have a share each, and every group of them
 // has the same. The numbers are this rank's.

@@ -41,11 +41,12 @@ class ShardMaker {
     }
   }
 
-  // `embedding`: of this shard, if the stage has it.
+  // `embedding`: of this shard, if the stage has it; may be one of the parameters.
   void add_output(const Parameter* embedding, std::vector<Parameter>& parameters) const {
-    parameters.push_back(norm(kFinalNormName));
-    parameters.push_back(shape().tied_embeddings ? tied_output(embedding)
-                                                 : matrix(kOutputName, shape().vocab, shape().hidden));
+    Parameter output =
+        shape().tied_embeddings ? tied_output(embedding) : matrix(kOutputName, shape().vocab, shape().hidden);
+    parameters.push_back(norm(kFinalNormName));  // from now on the embedding may be elsewhere
+    parameters.push_back(std::move(output));
   }
 
  private:

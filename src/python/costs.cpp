@@ -64,7 +64,7 @@ void give_links(sim::CostTable& costs, const Table& table) {
       const std::string way = " from device " + std::to_string(from) + " to " + std::to_string(to);
       const double rate = table.bytes_per_second[cell];
       if (!(rate > 0))
-        throw InputError("bandwidth" + way + ": " + exact_number(rate) +
+        throw InputError("bandwidth" + way + ": " + number_or_name(rate) +
                          ": expected bytes per second above 0");
       costs.set_link(from, to, {sim::checked_seconds("transfer" + way, table.latency[cell]), rate});
     }
@@ -74,7 +74,7 @@ void give_links(sim::CostTable& costs, const Table& table) {
 Bytes bytes_in(const char* what, double value) {
   constexpr double kMost = 1e18;
   if (value >= 0 && value <= kMost) return static_cast<Bytes>(value);
-  throw InputError(std::string(what) + " " + exact_number(value) + ": expected bytes, 0 or more");
+  throw InputError(std::string(what) + " " + number_or_name(value) + ": expected bytes, 0 or more");
 }
 
 CostsValue table_costs(const Table& table, const Program& program) {

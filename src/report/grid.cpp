@@ -123,7 +123,7 @@ class Grid {
     for (std::int64_t unit = (begin + 4) / 5 * 5; unit < end; unit += 5) {
       const std::size_t at = label_width_ + static_cast<std::size_t>(unit - begin) * unit_width_;
       if (text.size() > at) continue;  // the number before it is still being written
-      text = left_aligned(text, at) + std::to_string(unit);
+      text.append(at - text.size(), ' ') += std::to_string(unit);
     }
     return text + '\n';
   }

@@ -9,49 +9,66 @@
 namespace penstock::run {
 namespace {
 
-// So many tensors of so many elements, shared by so many ranks, on the first of these: longer shares come
-// first.
-HeldParameters tensors(std::int64_t count, std::int64_t elements, std::int64_t shards) {
-  const std::int64_t share = mesh::flat_share(elements, shards, 0).count;
-  return {count * elements, count * elements, count * share, share};
+// Of each tensor's states the rank has this share (mesh::flat_share).
+struct StatesShare {
+  int shards = 1, shard = 0;
+
+  // First, between, or last: the first has the most whole units, the last what makes none.
+  int place() const { return shard == 0 ? 0 : (shard + 1 < shards ? 1 : 2); }
+};
+
+// Of the tensors that all ranks of a stage have, and of the rank's experts.
+struct OwnShares {
+  StatesShare dense, experts;
+};
+
+OwnShares shares_of(const Run& run, const mesh::Coordinates& at) {
+  const mesh::StateSharing dense = sharing_of(run, at), experts = expert_sharing_of(run, at);
+  return {{dense.shards, dense.shard}, {experts.shards, experts.shard}};
 }
 
-std::int64_t shards_of(const Run& run) { return sharing_of(run, {}).shards; }
+// So many tensors of so many elements, of whose states the rank has this share.
+HeldParameters tensors(std::int64_t count, std::int64_t elements, const StatesShare& own) {
+  const std::int64_t share = mesh::flat_share(elements, own.shards, own.shard).count;
+  return {count * elements, count * elements, count * share, mesh::longest_flat_share(elements, own.shards)};
+}
 
-HeldParameters held_by_shard(const Run& run, const model::ParameterShape& parameter, int tensor_shard) {
+HeldParameters held_by_shard(const Run& run, const model::ParameterShape& parameter, const OwnShares& own,
+                             int tensor_shard) {
   const mesh::Shard shard =
       mesh::shard_of(parameter.name, parameter.sizes, run.sharding(), {.tensor = tensor_shard});
   std::int64_t elements = shard.held;
   for (std::size_t i = 0; i < parameter.sizes.size(); ++i) {
     if (static_cast<int>(i) != shard.dimension) elements *= parameter.sizes[i];
   }
-  return tensors(1, elements, shards_of(run));
+  return tensors(1, elements, own.dense);
 }
 
-// Of the first rank: blocks that are longer come first. Each of its logical shards has tensors of its own.
-HeldParameters held(const Run& run, const model::ParameterShape& parameter) {
+// Of the first tensor rank: blocks that are longer come first. Each of its logical shards has tensors of its
+// own.
+HeldParameters held(const Run& run, const model::ParameterShape& parameter, const OwnShares& own) {
   HeldParameters sum;
-  for (int shard = 0; shard < run.shards_of_rank(); ++shard) sum += held_by_shard(run, parameter, shard);
+  for (int shard = 0; shard < run.shards_of_rank(); ++shard) sum += held_by_shard(run, parameter, own, shard);
   return sum;
 }
 
 // Whole experts, which t·c·d/e ranks replicate.
-HeldParameters experts_by_layer(const Run& run) {
+HeldParameters experts_by_layer(const Run& run, const OwnShares& own) {
   const model::Shape& shape = run.shape();
   const std::int64_t experts = shape.experts / run.mesh.expert;
   HeldParameters sum;
   for (int matrix = 0; matrix < 3; ++matrix)  // gate, up, down
-    sum += tensors(experts, shape.hidden * shape.ffn, expert_sharing_of(run, {}).shards);
+    sum += tensors(experts, shape.hidden * shape.ffn, own.experts);
   return sum;
 }
 
-HeldParameters held_by_layer(const Run& run) {
+HeldParameters held_by_layer(const Run& run, const OwnShares& own) {
   const model::Shape& shape = run.shape();
   HeldParameters layer;
   for (const model::ParameterShape& parameter : model::layer_parameter_shapes(shape, 0)) {
-    if (mesh::cut_of(parameter.name) != mesh::Cut::Expert) layer += held(run, parameter);
+    if (mesh::cut_of(parameter.name) != mesh::Cut::Expert) layer += held(run, parameter, own);
   }
-  if (shape.experts > 1) layer += experts_by_layer(run);
+  if (shape.experts > 1) layer += experts_by_layer(run, own);
   return layer;
 }
 
@@ -64,6 +81,47 @@ HeldParameters times(const HeldParameters& one, std::int64_t count) {
   return {count * one.weights, count * one.gradients, count * one.states, one.longest};
 }
 
+HeldParameters matrix_of(const Run& run, const OwnShares& own) {
+  return held(run, {"model.embed_tokens.weight", {run.shape().vocab, run.shape().hidden}}, own);
+}
+
+HeldParameters stage_of(const Run& run, int stage, const OwnShares& own) {
+  const bool last = stage + 1 == run.stages();
+  HeldParameters sum = times(held_by_layer(run, own), run.layers[stage].count);
+  if (last) sum += held(run, {"model.norm.weight", {run.shape().hidden}}, own);
+  if (run.sharded_vocabulary()) return sum;
+  const HeldParameters matrix = matrix_of(run, own);
+  if (stage == 0) sum += matrix;
+  const bool alias = run.shape().tied_embeddings && run.stages() == 1;
+  if (last) sum += alias ? gradient_alone(matrix) : matrix;
+  return sum;
+}
+
+HeldParameters vocabulary_of(const Run& run, const OwnShares& own) {
+  HeldParameters sum = matrix_of(run, own);
+  sum += run.shape().tied_embeddings ? gradient_alone(sum) : HeldParameters(sum);
+  return sum;
+}
+
+// Every rank's shares, but of those between the first and the last one the first.
+std::vector<OwnShares> shares_of_ranks(const Run& run) {
+  std::vector<OwnShares> found;
+  const auto known = [&](const OwnShares& own) {
+    return std::ranges::any_of(found, [&](const OwnShares& other) {
+      return own.dense.place() == other.dense.place() && own.experts.place() == other.experts.place();
+    });
+  };
+  for (int data = 0; data < run.mesh.data; ++data) {
+    for (int context = 0; context < run.mesh.context; ++context) {
+      for (int tensor = 0; tensor < run.mesh.tensor; ++tensor) {
+        const OwnShares own = shares_of(run, {.tensor = tensor, .context = context, .data = data});
+        if (!known(own)) found.push_back(own);
+      }
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 HeldParameters& HeldParameters::operator+=(const HeldParameters& other) {
@@ -74,26 +132,22 @@ HeldParameters& HeldParameters::operator+=(const HeldParameters& other) {
   return *this;
 }
 
-HeldParameters matrix_held(const Run& run) {
-  return held(run, {"model.embed_tokens.weight", {run.shape().vocab, run.shape().hidden}});
-}
+HeldParameters matrix_held(const Run& run) { return matrix_of(run, shares_of(run, {})); }
 
-HeldParameters held_by_stage(const Run& run, int stage) {
-  const bool last = stage + 1 == run.stages();
-  HeldParameters sum = times(held_by_layer(run), run.layers[stage].count);
-  if (last) sum += held(run, {"model.norm.weight", {run.shape().hidden}});
-  if (run.sharded_vocabulary()) return sum;
-  const HeldParameters matrix = matrix_held(run);
-  if (stage == 0) sum += matrix;
-  const bool alias = run.shape().tied_embeddings && run.stages() == 1;
-  if (last) sum += alias ? gradient_alone(matrix) : matrix;
-  return sum;
-}
+HeldParameters held_by_stage(const Run& run, int stage) { return stage_of(run, stage, shares_of(run, {})); }
 
-HeldParameters vocabulary_held(const Run& run) {
-  HeldParameters sum = matrix_held(run);
-  sum += run.shape().tied_embeddings ? gradient_alone(sum) : HeldParameters(sum);
-  return sum;
+HeldParameters vocabulary_held(const Run& run) { return vocabulary_of(run, shares_of(run, {})); }
+
+DeviceParameters held_by_device(const Run& run, const std::vector<int>& stages) {
+  DeviceParameters fullest;
+  for (const OwnShares& own : shares_of_ranks(run)) {
+    DeviceParameters held;
+    if (run.sharded_vocabulary()) held.vocabulary = vocabulary_of(run, own);
+    held.all = held.vocabulary;
+    for (const int stage : stages) held.all += stage_of(run, stage, own);
+    if (held.all.states >= fullest.all.states) fullest = held;
+  }
+  return fullest;
 }
 
 }  // namespace penstock::run

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many parameters a rank holds: the shards of its stages on the fullest rank of the mesh, padding
-// included. Each of its logical shards (run/tensor.h) has its own copy of what is not cut.
+// How many parameters a rank holds: the shards of its stages on the first rank of the mesh, where not said
+// otherwise, padding included. Each of its logical shards (run/tensor.h) has its own copy of what is not cut.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "run/run.h"
 
@@ -28,5 +29,11 @@ HeldParameters held_by_stage(const Run& run, int stage);
 
 // Each device's rows of embedding and output matrix under vocabulary parallelism.
 HeldParameters vocabulary_held(const Run& run);
+
+// The stages and the vocabulary, if it is sharded, of the rank that holds the most of their states.
+struct DeviceParameters {
+  HeldParameters all, vocabulary;
+};
+DeviceParameters held_by_device(const Run& run, const std::vector<int>& stages);
 
 }  // namespace penstock::run

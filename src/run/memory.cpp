@@ -16,9 +16,7 @@ namespace {
 
 // Weights, gradients and optimizer states of a device; what depends on the schedule is left 0.
 model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stages) {
-  const HeldParameters vocabulary = run.sharded_vocabulary() ? vocabulary_held(run) : HeldParameters{};
-  HeldParameters held = vocabulary;
-  for (const int stage : stages) held += held_by_stage(run, stage);
+  const auto [held, vocabulary] = held_by_device(run, stages);
   const Bytes tables = std::ssize(stages) * run.options.data.seq_len * (run.shape().head_dim() / 2) * 2;
   const Bytes element = element_size(run.precision), accumulator = accumulator_size(run.precision);
   const bool passing = run.states == schedule::ReplicaStates::Passing;

@@ -62,6 +62,17 @@ TEST_F(StageBits, AreThoseOfAnyOtherCutIntoStages) {
   }
 }
 
+// However many parameters come between: a vector that grows moves the first.
+TEST_F(StageBits, OfTheEmbeddingAreThoseOfTheOutputItIsTiedTo) {
+  for (std::int64_t layers = 1; layers <= 15; ++layers) {
+    model::Shape shape = bits_shape(true);
+    shape.layers = layers;
+    auto stages = make_stages(shape, Precision::F32, 1, 48, 32);
+    const auto parameters = stages.front().parameters();
+    EXPECT_TRUE(parameters.back().master.is_same(parameters.front().master)) << layers;
+  }
+}
+
 TEST_F(StageBits, AreThoseOfASplitBackward) {
   for (const Precision precision : kNarrow) {
     const StepResult whole = run({2, {20, 28}}, precision);

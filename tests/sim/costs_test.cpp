@@ -80,7 +80,7 @@ TEST(CostTable, AMissingTimeIsNamed) {
   const Program program = one_f_one_b(2, 2);
   const CostTable table = parse_cost_table("F * * 1\nB 0 * 1\n", "x", extent_of(program));
   EXPECT_EQ(error_of([&] { table.require_complete(program); }),
-            "cost table: no time for B of stage 1, slice 0; add a line \"B 1 0 SECONDS\"");
+            "no time for B of stage 1, slice 0; add a line \"B 1 0 SECONDS\"");
 }
 
 TEST(MeasuredCosts, ReplayingASimulationGivesItsTimesAgain) {

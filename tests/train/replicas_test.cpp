@@ -9,6 +9,7 @@
 #include "run/replicas.h"
 #include "scratch.h"
 #include "train/equal_runs.h"
+#include "train/mesh_memory.h"
 #include "train/saved_run.h"
 
 namespace penstock::testing {
@@ -233,10 +234,27 @@ TEST(ReplicaMemory, OfPassingWeightsUnderBreadthFirstIsThatOfTwoStages) {
     const backend::Ledger& ledger = trainer.ledger();
     EXPECT_EQ(ledger.peak(model::Category::Weights), neighbours(weights) + tables);
     EXPECT_EQ(ledger.peak(model::Category::Gradients), neighbours(gradients) + shares);
-    if (world.rank() % 2 != 0) return;  // the first replica has the longer shares
     EXPECT_EQ(ledger.peak(model::Category::Weights), run.predicted[device].weights);
-    EXPECT_EQ(ledger.peak(model::Category::Gradients), run.predicted[device].gradients);
+    EXPECT_LE(ledger.peak(model::Category::Gradients), run.predicted[device].gradients);
   });
+}
+
+// What makes no whole unit of a share is the last rank's, of small tensors all there is.
+TEST(ReplicaMemory, IsAsPredictedOfTensorsThatAreNoWholeUnits) {
+  for (const int replicas : {2, 4}) {
+    for (const char* shard : {"optimizer", "weights"}) {
+      for (const std::int64_t experts : {1, 3}) {
+        SCOPED_TRACE(std::to_string(replicas) + " " + shard + " " + std::to_string(experts));
+        run::Options options = replicas_options({"1f1b", 1, 1}, 1, replicas, "f32");
+        options.model.shape.hidden = 20;
+        options.model.shape.ffn = 33;
+        options.model.shape.heads = options.model.shape.kv_heads = 2;
+        options.model.shape.experts = experts;
+        options.parallel.shard = shard;
+        expect_predicted(planned(options));
+      }
+    }
+  }
 }
 
 TEST(ReplicaMemory, IsPredictedByCategoryAndInTotal) {
@@ -247,20 +265,9 @@ TEST(ReplicaMemory, IsPredictedByCategoryAndInTotal) {
         run::Options options = replicas_options(shape, 2, 2, precision);
         options.parallel.shard = shard;
         const run::Run run = planned(options);
-        on_ranks(run, [&](comm::Communicator& world) {
-          train::Trainer trainer(run, world);
-          for (std::int64_t step = 1; step <= 3; ++step)
-            step_on_drawn_tokens(run, trainer, world.rank(), step);
-          if (world.rank() % 2 != 0) return;
-          const model::DeviceMemory& predicted = run.predicted[trainer.pipeline()->rank()];
-          const backend::Ledger& measured = trainer.ledger();
-          EXPECT_EQ(measured.peak(model::Category::Weights), predicted.weights);
-          EXPECT_EQ(measured.peak(model::Category::Gradients), predicted.gradients);
-          EXPECT_EQ(measured.peak(model::Category::Optimizer), predicted.optimizer);
-          EXPECT_EQ(measured.peak(model::Category::Activations), predicted.activations);
-          const auto total = static_cast<double>(measured.peak_total());
-          EXPECT_NEAR(static_cast<double>(predicted.total()), total, 0.02 * total);
-        });
+        const MeasuredMemory memory = memory_of_steps(run);
+        for (std::size_t device = 0; device < memory.greatest.size(); ++device)
+          expect_predicted(run.predicted[device], memory.greatest[device], /*transient=*/0.1);  // 900 bytes
       }
     }
   }

@@ -169,6 +169,12 @@ void refuse_idle_flags(const Flags& flags) {
   check_new_output("--export", flags.exported);
   check_new_output("--write", flags.write);
   check_output("--report", flags.report);
+  check_apart({{"--checked", flags.checked},
+               {"--run-file", flags.run_file},
+               {"--export", flags.exported},
+               {"--write", flags.write},
+               {"--report", flags.report}},
+              {flags.file, flags.score, flags.question.hardware, flags.question.engine});
 }
 
 // What differs from the defaults, as a plan file.

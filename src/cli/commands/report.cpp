@@ -54,11 +54,12 @@ void add_report_command(CLI::App& program, Exit& exit_code) {
   command->callback([flags, &exit_code] {
     check_output("--output", flags->output);
     check_output("--trace", flags->trace);
+    const std::string output = flags->output.empty() ? default_output(flags->sources) : flags->output;
+    check_apart({{"--output", output}, {"--trace", flags->trace}}, flags->sources);
     report::Report report{.title = "penstock report", .runs = {}};
     for (const std::string& source : flags->sources) {
       for (report::Run& run : runs_of_source(source)) report.runs.push_back(std::move(run));
     }
-    const std::string output = flags->output.empty() ? default_output(flags->sources) : flags->output;
     files::write_atomically(output, report::html_page(report));
     if (!flags->trace.empty()) files::write_atomically(flags->trace, report::chrome_trace(report));
     std::cout << output << "\n";

@@ -126,6 +126,7 @@ std::string grid_of(const ShowFlags& flags, const schedule::Schedule& schedule) 
 
 // A run file has a schedule and a program of its own, for any mesh.
 std::string show_run(const ShowFlags& flags) {
+  refuse_beside_run(flags.schedule);
   const run::Run run = resolved_run_file(flags.schedule.file);
   if (flags.program) return schedule::to_text(run.program);
   if (flags.format == "csv") return schedule::to_csv(run.schedule);
@@ -180,7 +181,7 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
   CLI::Option* compare = command->add_flag("--compare", flags->compare,
                                            "a table of all schedules at the size given by -p, -m and -n");
   lowered->excludes(format);
-  for (const char* of_programs : {"--vocabulary-parallel", "--exchange"})
+  for (const char* of_programs : {"--schedule", "--vocabulary-parallel", "--exchange"})
     compare->excludes(command->get_option(of_programs));
   compare->excludes(format)->excludes(lowered);
   command->add_flag("--colour", flags->colour, "colours in a pipe too");

@@ -74,6 +74,8 @@ void refuse_idle_flags(const SimulateFlags& flags) {
   check_output("--report", flags.report);
   check_output("--trace", flags.trace);
   check_output("--plot", flags.plot);
+  check_apart({{"--report", flags.report}, {"--trace", flags.trace}, {"--plot", flags.plot}},
+              {flags.schedule.file, flags.costs, flags.hardware});
 }
 
 Exit carry_out(const SimulateFlags& flags, const std::vector<std::string>& overrides) {

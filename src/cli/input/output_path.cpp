@@ -14,6 +14,18 @@ namespace penstock::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Also by other names, and where neither is there yet.
+bool is_one_file(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return false;
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return true;
+  return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error);
+}
+
+}  // namespace
+
 void check_output(const std::string& flag, const std::string& path) {
   if (path.empty()) return;
   const std::string said = flag + " " + printable(path, 500);
@@ -32,6 +44,20 @@ void check_new_output(const std::string& flag, const std::string& path) {
   if (!path.empty() && fs::exists(path, error))
     throw InputError(flag + " " + printable(path, 500) +
                      " is there already; name another file, or remove it");
+}
+
+void check_apart(const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string said = outputs[i].flag + " " + printable(outputs[i].path, 500);
+    for (const std::string& input : inputs) {
+      if (is_one_file(outputs[i].path, input))
+        throw InputError(said + " is read by this command, and would be lost; name another file");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (is_one_file(outputs[i].path, outputs[j].path))
+        throw InputError(said + " is the file of " + outputs[j].flag + " too; name another");
+    }
+  }
 }
 
 }  // namespace penstock::cli

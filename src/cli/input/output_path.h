@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace penstock::cli {
 
@@ -11,5 +12,13 @@ void check_output(const std::string& flag, const std::string& path);
 
 // The same, and refuses a path where there is something already.
 void check_new_output(const std::string& flag, const std::string& path);
+
+// A file that a command writes, and the flag that names it.
+struct Output {
+  std::string flag, path;
+};
+
+// Throws InputError where one of the outputs is an input too, or another output; empty paths are none.
+void check_apart(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 }  // namespace penstock::cli

@@ -66,11 +66,32 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
       ->check(whole_number_from(0));
 }
 
+void refuse_beside_file(const ScheduleFlags& flags) {
+  const std::string file = "\"" + printable(flags.file) + "\"";
+  if (!flags.name.empty())
+    throw InputError("give either a file or --schedule, not both (" + file + " and \"" +
+                     printable(flags.name) + "\")");
+  if (flags.devices > 0 || flags.micro_batches > 0 || !flags.slices.empty() || flags.chunks > 0 ||
+      flags.group > 0)
+    throw InputError("-p, -m, -n, -v and --group are of --schedule; " + file + " has sizes of its own");
+}
+
+void refuse_beside_run(const ScheduleFlags& flags) {
+  refuse_beside_file(flags);
+  if (flags.offload != 0)
+    throw InputError("--offload is of schedules; a run file has the key memory.offload");
+  if (flags.vocabulary_parallel)
+    throw InputError("--vocabulary-parallel is of schedules; a run file says schedule.vocabulary_parallel");
+  if (flags.exchange != "off")
+    throw InputError("--exchange is of schedules; a run file says schedule.exchange");
+  if (flags.exchange_limit != ScheduleFlags{}.exchange_limit)
+    throw InputError("--exchange-limit is of schedules; a run file says schedule.exchange_limit");
+  if (!flags.memory_limit.empty())
+    throw InputError("--memory-limit is of schedules; a run file has the key memory.limit");
+}
+
 schedule::Schedule make_schedule(const ScheduleFlags& flags) {
-  if (!flags.file.empty() && !flags.name.empty()) {
-    throw InputError("give either a file or --schedule, not both (\"" + flags.file + "\" and \"" +
-                     flags.name + "\")");
-  }
+  if (!flags.file.empty()) refuse_beside_file(flags);
   if (!flags.file.empty())
     return schedule::parse_csv(files::read_text(flags.file, kLongestSchedule), flags.file);
   if (flags.name.empty())
@@ -99,13 +120,20 @@ schedule::Request request_of(const ScheduleFlags& flags) {
   return request;
 }
 
-schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags) {
+schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags,
+                              const RecordSize& record) {
   schedule::require_legal(schedule);
-  const Bytes leaving = model::leaving_bytes(sim::kUnitRecord, flags.offload);
-  return schedule::lower(schedule, {.offload_bytes = [=](const schedule::Key&) { return leaving; },
+  const auto leaving = [&](const schedule::Key& key) {
+    return model::leaving_bytes(record(key), flags.offload);
+  };
+  return schedule::lower(schedule, {.offload_bytes = leaving,
                                     .vocabulary = {.parallel = flags.vocabulary_parallel},
                                     .exchange = {.mode = schedule::parse_exchange_mode(flags.exchange),
                                                  .limit = flags.exchange_limit}});
+}
+
+schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags) {
+  return lower_legal(schedule, flags, [](const schedule::Key&) { return sim::kUnitRecord; });
 }
 
 sim::RecordBytes unit_record(const ScheduleFlags& flags) {

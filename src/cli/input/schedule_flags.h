@@ -2,6 +2,7 @@
 // The flags that name a schedule, shared by show and simulate: --schedule with its sizes, or a file.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,7 @@ struct ScheduleFlags {
   std::vector<int> slices;  // -n: one for all micro-batches, or one per micro-batch
   int chunks = 0;           // -v
   int group = 0;
-  double offload =
-      0;  // offloaded share of each record; for schedules, whose records have sim::kUnitRecord bytes
+  double offload = 0;  // offloaded share of each record; for schedules
   bool vocabulary_parallel = false;
   std::string exchange = "off";  // context exchange: off, paired or levelled
   int exchange_limit = 1000;     // K,V slices
@@ -43,12 +43,21 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 // sizes.
 schedule::Request request_of(const ScheduleFlags& flags);
 
+// Throws InputError for flags that a schedule's file leaves nothing to say for; of a run file or a run's
+// directory there are more.
+void refuse_beside_file(const ScheduleFlags& flags);
+void refuse_beside_run(const ScheduleFlags& flags);
+
 // Generates or reads the schedule; throws InputError.
 schedule::Schedule make_schedule(const ScheduleFlags& flags);
 
 // Lowers a schedule to a program as given by the flags. Throws NoAnswer with the findings, one per line, when
-// it is not legal, InputError for a sharded vocabulary or context exchange without slots.
+// it is not legal, InputError for a sharded vocabulary or context exchange without slots. Records, of which
+// the flags' share leaves, have sim::kUnitRecord bytes where they are not given.
+using RecordSize = std::function<Bytes(const schedule::Key&)>;
 schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags);
+schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags,
+                              const RecordSize& record);
 
 // The flags' unit record; empty without offloading.
 sim::RecordBytes unit_record(const ScheduleFlags& flags);

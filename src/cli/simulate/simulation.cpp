@@ -45,28 +45,21 @@ sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs&
 void refuse_seconds(const SimulateFlags& flags) {
   const std::string of_schedules = " is of schedules; \"" + printable(flags.schedule.file) +
                                    "\" brings costs of its own, which --change scales";
-  if (!flags.schedule.name.empty())
-    throw InputError("give either a file or --schedule, not both (\"" + printable(flags.schedule.file) +
-                     "\" and \"" + printable(flags.schedule.name) + "\")");
+  refuse_beside_run(flags.schedule);
   if (!flags.costs.empty()) throw InputError("--costs" + of_schedules);
   if (flags.times != sim::UnitTimes{})
     throw InputError(
         "--forward, --backward, --input, --weight, --transfer, --copy, --visit, --attention-share, "
         "--stage-layers:" +
         of_schedules);
-  if (flags.schedule.offload != 0)
-    throw InputError("--offload is of schedules; a run file has the key memory.offload");
-  if (flags.schedule.vocabulary_parallel)
-    throw InputError("--vocabulary-parallel is of schedules; a run file says schedule.vocabulary_parallel");
-  if (flags.schedule.exchange != "off")
-    throw InputError("--exchange is of schedules; a run file says schedule.exchange");
 }
 
 void check_factors(const SimulateFlags& flags) {
   if (!(std::isfinite(flags.expert_load) && flags.expert_load >= 1))
-    throw InputError("--expert-load " + exact_number(flags.expert_load) + ": expected a number of 1 or more");
+    throw InputError("--expert-load " + number_or_name(flags.expert_load) +
+                     ": expected a number of 1 or more");
   if (!(std::isfinite(flags.attention) && flags.attention >= 0))
-    throw InputError("--attention " + exact_number(flags.attention) + ": expected a number of 0 or more");
+    throw InputError("--attention " + number_or_name(flags.attention) + ": expected a number of 0 or more");
 }
 
 void refuse_factors(const SimulateFlags& flags) {
@@ -94,7 +87,8 @@ double copy_rate_of(const SimulateFlags& flags, const sim::Hardware& hardware, r
 
 void check_copy_rate(const SimulateFlags& flags) {
   if (flags.copy_gbps && !(std::isfinite(*flags.copy_gbps) && *flags.copy_gbps > 0))
-    throw InputError("--copy-gbps " + exact_number(*flags.copy_gbps) + ": expected a finite number above 0");
+    throw InputError("--copy-gbps " + number_or_name(*flags.copy_gbps) +
+                     ": expected a finite number above 0");
   if (flags.copy_gbps && !flags.hardware.empty())
     throw InputError("give either --hardware or --copy-gbps, not both");
 }
@@ -110,7 +104,8 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
   if (flags.times.forward > 0 && flags.times.transfer > 0)
     asked.latency = flags.times.transfer / flags.times.forward;
   give_costs(asked, flags.times, flags.costs);
-  Simulated simulated{.program = lower_legal(make_schedule(asked), asked)};
+  const schedule::Schedule schedule = make_schedule(asked);
+  Simulated simulated{.program = lower_legal(schedule, asked)};
   if (flags.costs.empty()) {
     simulated.result = evaluate_changed(
         simulated.program, sim::UnitCosts(flags.times, unit_record(flags.schedule), simulated.program.slices),
@@ -118,7 +113,10 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
     return simulated;
   }
   const sim::CostTable table = read_costs(flags.costs, sim::extent_of(simulated.program));
-  table.require_complete(simulated.program);
+  if (asked.offload > 0)
+    simulated.program =
+        lower_legal(schedule, asked, [&](const schedule::Key& key) { return table.record(key).record; });
+  on_behalf_of(printable(flags.costs), [&] { table.require_complete(simulated.program); });
   simulated.result = evaluate_changed(simulated.program, table, flags);
   return simulated;
 }

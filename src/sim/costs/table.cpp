@@ -64,7 +64,7 @@ void CostTable::require_complete(const schedule::Program& program) const {
   for (const schedule::DeviceProgram& device : program.devices) {
     for (const Op& op : device.ops) {
       if (seconds_[static_cast<std::size_t>(op.kind)][cell(op.key.stage, op.key.slice)] != kMissing) continue;
-      throw InputError("cost table: no time for " + std::string(word_of(op.kind).text) + " of stage " +
+      throw InputError("no time for " + std::string(word_of(op.kind).text) + " of stage " +
                        std::to_string(op.key.stage) + ", slice " + std::to_string(op.key.slice) +
                        "; add a line \"" + std::string(word_of(op.kind).text) + " " +
                        std::to_string(op.key.stage) + " " + std::to_string(op.key.slice) + " SECONDS\"");

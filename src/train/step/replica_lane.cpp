@@ -25,8 +25,7 @@ std::int64_t longest_share(const Units& units) {
   std::int64_t longest = 1;
   for (const auto& [number, unit] : units) {
     for (const nn::Parameter* parameter : unit.parameters) {
-      const std::int64_t elements = parameter->elements();
-      longest = std::max(longest, mesh::flat_share(elements, parameter->sharing.shards, 0).count);
+      longest = std::max(longest, mesh::longest_flat_share(parameter->elements(), parameter->sharing.shards));
     }
   }
   return longest;

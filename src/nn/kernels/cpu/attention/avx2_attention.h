@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward of tiled attention by AVX2's own products, in f32. A backward by them was slower than by oneDNN's,
-// whose tiles are wider.
+// The forward of tiled attention by AVX2's own products, in f32. A backward by them was slower than by
+// oneDNN's, whose tiles are wider.
 #pragma once
 
 #include "nn/kernels/attention.h"

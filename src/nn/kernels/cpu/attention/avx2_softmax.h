@@ -9,13 +9,9 @@ namespace penstock::nn::kernels::avx2 {
 
 // power_of_two() of exponential.h. NaN stays: the second operand is taken where one is NaN.
 PENSTOCK_AVX2_INLINE __m256 of_two(__m256 x) {
-  constexpr float kTerms[] = {1.0f,
-                              6.931472028e-1f,
-                              2.402264791e-1f,
-                              5.550332471e-2f,
-                              9.618437357e-3f,
-                              1.339887440e-3f,
-                              1.535336188e-4f};
+  constexpr float kTerms[] = {
+      1.0f,           6.931472028e-1f, 2.402264791e-1f, 5.550332471e-2f, 9.618437357e-3f, 1.339887440e-3f,
+      1.535336188e-4f};
   constexpr int kDegree = 6;
   const __m256 inside = _mm256_max_ps(_mm256_set1_ps(-125.0f), x), round = _mm256_set1_ps(12582912.0f);
   const __m256 shifted = _mm256_add_ps(inside, round);
@@ -63,10 +59,9 @@ PENSTOCK_AVX2_INLINE void greatest_of(const Scores& scores, std::int64_t query, 
     for (std::int64_t row = rows.from; row < rows.until; ++row) {
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i) {
-        const __m256 above =
-            _mm256_max_ps(_mm256_loadu_ps(at + row * kPanel + 8 * i), greatest[i]);
-        greatest[i] = _mm256_blendv_ps(
-            greatest[i], above, sees(scores.seen, query + 8 * i, scores.first_key + row));
+        const __m256 above = _mm256_max_ps(_mm256_loadu_ps(at + row * kPanel + 8 * i), greatest[i]);
+        greatest[i] =
+            _mm256_blendv_ps(greatest[i], above, sees(scores.seen, query + 8 * i, scores.first_key + row));
       }
     }
   };
