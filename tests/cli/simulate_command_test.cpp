@@ -56,6 +56,50 @@ TEST(SimulateCommand, TakesSlicesOfEachMicroBatch) {
   expect_input_refused(simulate_schedule({"-n", "8,4,16"}), "-n lists 3 micro-batches; -m 2 needs as many");
 }
 
+// Four of a device's records stay, whatever their size (memory.md).
+TEST(SimulateCommand, OffloadsAShareOfTheRecordsOfACostTable) {
+  const Scratch scratch;
+  scratch.write("costs", "F * * 1\nB * * 2\nOFFLOAD * * 0.5\nRELOAD * * 0.5\nrecord * * 1024000 0 0\n");
+  for (const auto& [share, records] : {std::pair{"1", 4}, {"0.5", 6}, {"0", 8}}) {
+    const Ending ending = simulate({"--schedule", "1f1b", "-p", "8", "-m", "16", "--costs", scratch / "costs",
+                                    "--offload", share, "--json"});
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+    EXPECT_EQ(Json::parse(ending.out)["devices"][0]["peak_bytes"], 1024000 * records) << share;
+  }
+}
+
+// One device, one micro-batch.
+constexpr const char* kCsv = "0F0,0B0\n";
+
+TEST(SimulateCommand, RefusesToWriteOverWhatItReadsOrWrites) {
+  const Scratch scratch;
+  const std::string schedule = scratch / "s.csv", page = scratch / "page";
+  ASSERT_EQ(simulate_schedule({"--report", page}).exit_code, 0);
+  scratch.write("s.csv", kCsv);
+  for (const char* command : {"simulate", "report"}) {
+    const std::string output = command == std::string("report") ? "-o" : "--report";
+    expect_input_refused(
+        testing::program(
+            {command, schedule, output,
+             scratch / "../" + std::filesystem::path(scratch.path()).filename().string() + "/s.csv"}),
+        "is read by this command");
+    expect_input_refused(testing::program({command, schedule, output, page, "--trace", page}),
+                         " too; name another");
+  }
+  EXPECT_EQ(scratch.read("s.csv"), kCsv);
+}
+
+TEST(SimulateCommand, RefusesSizesBesideAFile) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  scratch.write("s.csv", kCsv);
+  for (const char* file : {"run.toml", "s.csv"}) {
+    for (const char* flag : {"-p", "-m", "-n", "-v", "--group"})
+      expect_input_refused(simulate({scratch / file, flag, "3"}),
+                           "-p, -m, -n, -v and --group are of --schedule");
+  }
+}
+
 TEST(SimulateCommand, SweepsSlicesWithVisitsOfEqualWork) {
   const Ending ending = simulate_schedule({"--vocabulary-parallel", "--visit", "1", "--forward", "2",
                                            "--backward", "4", "--sweep", "slices=1,2,4", "--json"});
