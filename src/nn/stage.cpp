@@ -16,7 +16,6 @@
 #include "nn/vocabulary_visit.h"
 
 namespace penstock::nn {
-namespace {
 
 // Record of one (micro-batch, slice).
 struct SliceRecord {
@@ -32,6 +31,8 @@ struct SliceProducts {
   std::int64_t tokens = 0;
   std::vector<WeightRecord> layers;
 };
+
+namespace {
 
 constexpr int kOutputChannel = 2;  // after those of TensorGroup::Collective
 

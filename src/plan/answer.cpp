@@ -27,8 +27,8 @@ Plan answer_for_layout(const Question& question, const Layout& layout) {
   Plan plan{question.workload, question.cluster, {}};
   if (question.trainer == nullptr &&
       action_count(question.workload, candidate.layout) <= kMostSimulatedActions) {
-    const auto step = simulate_step(question.workload, question.cluster, candidate.layout);
-    if (step) candidate.simulated = step->result.makespan;
+    if (auto run = as_its_run(question.workload, question.cluster, candidate, !offload.word.empty()))
+      candidate = std::move(*run);
   }
   plan.result.candidates = 1;
   plan.result.best = {candidate};

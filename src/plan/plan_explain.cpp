@@ -50,14 +50,19 @@ double peak(const Workload& workload, const Layout& layout) {
 
 }  // namespace
 
-std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Layout& layout) {
-  const double limit = cluster.limit;
+std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
+  const Layout& layout = candidate.layout;
+  const double total = static_cast<double>(candidate.memory.fullest.total());
+  const double beyond = std::max(0.0, total - peak(workload, layout));
+  const double limit = cluster.limit - beyond;
   std::vector<std::string> ways;
   const FittedMemory offloaded = fit_memory(workload, layout, limit, /*fixed=*/false);
-  if (offloaded.fits) ways.push_back("offload " + number(100 * offloaded.offload, 0) + " % of the records");
+  if (offloaded.fits && offloaded.offload > layout.offload)
+    ways.push_back("offload " + number(100 * offloaded.offload, 0) + " % of the records");
   for (const auto policy : {model::Policy::Balanced, model::Policy::BalancedFc1, model::Policy::Full}) {
     Layout other = layout;
     other.keep = model::keep_of(policy);
+    if (other.keep == layout.keep) continue;
     if (peak(workload, other) <= limit) {
       ways.push_back("policy " + std::string(model::name_of(policy)));
       break;
@@ -72,7 +77,8 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
     break;
   }
   const double reserved = cluster.hardware.device.reserved_gb;
-  ways.push_back("devices of " + number(std::ceil(peak(workload, layout) / 1e9 + reserved), 0) + " GB");
+  ways.push_back("devices of " + number(std::ceil((peak(workload, layout) + beyond) / 1e9 + reserved), 0) +
+                 " GB");
   return join(ways, ", or ");
 }
 
@@ -91,9 +97,11 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
   rows.push_back({"  MFU", number(100 * model_flops_utilization(workload, cluster, step), 2) + " %"});
   rows.push_back({"  attention kernels", cluster.hardware.kernels.attention});
   text += columns(rows, "lr");
-  text += print_memory(layout_memory(workload, candidate.layout), cluster.limit, ends_only);
+  text += print_memory(
+      candidate.predicted.empty() ? layout_memory(workload, candidate.layout) : candidate.predicted,
+      cluster.limit, ends_only);
   if (!candidate.memory.fits) {
-    text += "  does not fit; would fit with: " + what_would_fit(workload, cluster, candidate.layout) + "\n";
+    text += "  does not fit; would fit with: " + what_would_fit(workload, cluster, candidate) + "\n";
   }
   return text;
 }
@@ -131,6 +139,9 @@ std::string legal_values(const Plan& plan, Rejection why) {
 
 // The constraint that removed most candidates.
 std::string print_main_constraint(const Plan& plan) {
+  if (plan.result.candidates == 0)
+    return "the sizes that [search] allows (tp, cp, ep, pp) make up no mesh of cluster.gpus = " +
+           std::to_string(plan.cluster.gpus) + " devices";
   auto rejected = plan.result.rejected;
   // Some schedule takes any sizes, with neither exchange nor vocabulary parallelism.
   for (const Rejection why : {Rejection::Schedule, Rejection::Exchange, Rejection::Vocabulary}) {
@@ -154,7 +165,7 @@ std::string print_nearest_miss(const Plan& plan) {
          print_layout(miss.layout) + " with " +
          number(static_cast<double>(miss.memory.fullest.total()) / 1e9, 2) + " GB, of which " +
          std::string(largest.first) + " " + number(static_cast<double>(largest.second) / 1e9, 2) +
-         "; it would fit with: " + what_would_fit(plan.workload, plan.cluster, miss.layout);
+         "; it would fit with: " + what_would_fit(plan.workload, plan.cluster, miss);
 }
 
 }  // namespace penstock::plan

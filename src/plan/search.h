@@ -55,6 +55,7 @@ struct Candidate {
   StepCost cost;
   FittedMemory memory;
   std::optional<Seconds> simulated;  // the step, if simulated
+  model::MemoryTable predicted;      // of its run's devices, once that was laid out; else empty
 
   Seconds step() const { return simulated.value_or(cost.total()); }
 };

@@ -77,23 +77,6 @@ bool fit_share(run::Run& run, Bytes limit) {
   return last == enough || predict(run) <= limit;
 }
 
-// With the memory that its run is predicted to take; nothing where that does not fit.
-std::optional<Candidate> simulate(const Workload& workload, const Cluster& cluster, Candidate candidate,
-                                  bool any_offload) {
-  std::optional<run::Run> run = run_of(workload, cluster, candidate.layout);
-  if (!run) return {};
-  const auto limit = static_cast<Bytes>(cluster.limit);
-  if (any_offload ? !fit_share(*run, limit) : predict(*run) > limit) return {};
-  candidate.layout.offload = candidate.memory.offload = run->offload;
-  candidate.memory.rank = static_cast<int>(run::fullest_device(run->predicted));
-  candidate.memory.fullest = run->predicted[candidate.memory.rank];
-  candidate.memory.host_total = 0;
-  for (const model::DeviceMemory& memory : run->predicted) candidate.memory.host_total += memory.host;
-  candidate.cost = step_cost(workload, candidate.layout, cluster.hardware, cluster.engine);
-  candidate.simulated = sim::simulate(run->program, costs_of(workload, cluster, *run)).timeline.makespan();
-  return candidate;
-}
-
 // The `count` fastest, simulated as the closed form has them; those that no run file can express leave, and
 // so do long ones and the last ones beyond kMostTriedActions.
 std::vector<Candidate> fastest(const Workload& workload, const Cluster& cluster,
@@ -149,25 +132,52 @@ std::optional<SimulatedStep> simulate_step(const Workload& workload, const Clust
   return step;
 }
 
+std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
+                                    bool any_offload) {
+  std::optional<run::Run> run = run_of(workload, cluster, candidate.layout);
+  if (!run) return {};
+  const auto limit = static_cast<Bytes>(cluster.limit);
+  candidate.memory.fits = any_offload ? fit_share(*run, limit) : predict(*run) <= limit;
+  if (any_offload && !candidate.memory.fits) {
+    run->offload = 1;
+    predict(*run);
+  }
+  candidate.layout.offload = candidate.memory.offload = run->offload;
+  candidate.memory.rank = static_cast<int>(run::fullest_device(run->predicted));
+  candidate.memory.fullest = run->predicted[candidate.memory.rank];
+  candidate.memory.host_total = 0;
+  for (const model::DeviceMemory& memory : run->predicted) candidate.memory.host_total += memory.host;
+  candidate.cost = step_cost(workload, candidate.layout, cluster.hardware, cluster.engine);
+  candidate.simulated = sim::simulate(run->program, costs_of(workload, cluster, *run)).timeline.makespan();
+  candidate.predicted = std::move(run->predicted);
+  return candidate;
+}
+
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
                    bool any_offload) {
   const std::size_t kept = result.best.size();
   const bool only_exchange = result.without_exchange.empty();
   const std::vector<Candidate> judged = fastest(workload, cluster, to_try(result, count), count);
-  std::vector<std::optional<Candidate>> fitted(judged.size());
+  std::vector<std::optional<Candidate>> tried(judged.size());
   on_all_cores(judged.size(), [&](std::size_t i, std::size_t) {
-    fitted[i] = simulate(workload, cluster, judged[i], any_offload);
+    tried[i] = as_its_run(workload, cluster, judged[i], any_offload);
   });
   std::vector<Candidate> simulated;
-  for (std::optional<Candidate>& candidate : fitted) {
-    if (candidate) simulated.push_back(std::move(*candidate));
+  std::optional<Candidate> miss;
+  for (std::optional<Candidate>& candidate : tried) {
+    if (!candidate) continue;
+    if (candidate->memory.fits) {
+      simulated.push_back(std::move(*candidate));
+    } else if (!miss || candidate->memory.fullest.total() < miss->memory.fullest.total()) {
+      miss = std::move(candidate);
+    }
   }
   std::ranges::stable_sort(simulated, faster);
   for (const Candidate& candidate : only_exchange ? result.best : result.without_exchange) {
     if (!contains(judged, candidate)) simulated.push_back(candidate);
   }
   simulated.resize(std::min(kept, simulated.size()));
-  if (simulated.empty() && !judged.empty()) result.nearest_miss = judged.front();
+  if (simulated.empty() && !judged.empty()) result.nearest_miss = miss.value_or(judged.front());
   result.best = std::move(simulated);
 }
 

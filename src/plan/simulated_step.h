@@ -24,13 +24,19 @@ struct SimulatedStep {
 std::optional<SimulatedStep> simulate_step(const Workload& workload, const Cluster& cluster,
                                            const Layout& layout);
 
+// With the memory and the step that the trainer predicts for the candidate's run; memory.fits says whether
+// that fits. With `any_offload` the least share that fits, or all if none does. Absent as above.
+std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
+                                    bool any_offload);
+
 inline constexpr std::int64_t kMostTriedActions = 2'000'000;  // of all candidates that simulate_best tries
 
 // Simulates those without exchange and the first `count` with it as the closed form has them, as far as they
 // are short enough, up to kMostTriedActions in all; then the `count` fastest with the memory that the trainer
 // predicts for them, action by action. With `any_offload` each gets the least share that fits so, and those
 // that do not fit leave. The best are then the latter by their simulated steps, followed by others without
-// exchange, which the closed form takes as perfect. None left: the first is the nearest miss.
+// exchange, which the closed form takes as perfect. None left: the one that misses by least is the nearest
+// miss.
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
                    bool any_offload);
 

@@ -13,6 +13,10 @@ namespace penstock::run {
 // only be simulated and planned: `train` rejects it (train/trainable.h).
 void settle(Options& options);
 
+// Its refusals alone, before what takes long, such as measuring the machine; none where slices or chunks are
+// still to be chosen.
+void require_possible(Options options);
+
 // The shape that a run file's keys give, with the defaults that depend on others: key heads, the width of
 // experts, the byte tokenizer's vocabulary.
 model::Shape shape_of(const ModelOptions& options);

@@ -72,6 +72,18 @@ TEST_F(Speeds, OfAFileAreTakenFromItAndWhatItLeavesOpenIsNamed) {
   EXPECT_TRUE(profiles().empty()) << "nothing is measured";
 }
 
+TEST_F(Speeds, AreNotMeasuredForARunThatIsImpossible) {
+  for (const char* command : {"train", "simulate"}) {
+    const Ending ending =
+        program({command, scratch_ / "run.toml", "--parallel.pp", "1", "--parallel.cp", "7"});
+    EXPECT_EQ(ending.exit_code, 2);
+    ASSERT_EQ(lines_of(ending.err).size(), 1u) << ending.err;
+    EXPECT_NE(ending.err.find("no multiple of the 2 · parallel.cp = 14 pieces"), std::string::npos)
+        << ending.err;
+  }
+  EXPECT_TRUE(profiles().empty());
+}
+
 TEST_F(Speeds, ThatAreAssumedSaySo) {
   const Ending ending = program({"simulate", scratch_ / "run.toml", "--hardware", "assumed"});
   ASSERT_EQ(ending.exit_code, 0) << ending.err;

@@ -154,11 +154,56 @@ TEST(Search, WhereNothingCanBeRunTheMainConstraintIsNamedWithItsLegalValues) {
   EXPECT_NE(text.find("every one of pp·chunks stages needs a layer; layers = 32"), std::string::npos) << text;
 }
 
+TEST(Search, WhereSizesMakeUpNoMeshTheyAreNamed) {
+  Plan plan{workload("llama-7b", 4096, 8), cluster(8), {}};
+  SearchSpace space;
+  space.pipeline = {3};
+  plan.result = search(plan.workload, plan.cluster, space);
+  EXPECT_EQ(print_nearest_miss(plan),
+            "nothing can be run: the sizes that [search] allows (tp, cp, ep, pp) make up no mesh of "
+            "cluster.gpus = 8 devices");
+}
+
 TEST(Search, ImpossibleClustersAreRefusedByName) {
   const Workload w = workload("llama-7b", 4096, 8);
   EXPECT_THROW(search(w, cluster(0), {}), InputError);
   EXPECT_THROW(search(w, cluster(12), {}), InputError) << "12 devices do not fill nodes of 8";
   EXPECT_NO_THROW(search(w, cluster(4), {})) << "a part of one node";
+}
+
+// One figure and one verdict: the closed form of these has 6 GB more.
+TEST(SimulatedStep, AnExplanationHasTheMemoryOfTheRun) {
+  const Workload w = workload("llama-7b", 8192, 32);
+  const Cluster on = cluster(8);
+  SearchSpace space;
+  space.pipeline = {4};
+  space.chunks = {3};
+  SearchResult found = search(w, on, space, 10);
+  simulate_best(w, on, found, 4, /*any_offload=*/true);
+  ASSERT_FALSE(found.best.empty());
+  const Candidate& winner = found.best[0];
+  const std::string fullest = number(static_cast<double>(winner.memory.fullest.total()) / 1e9, 2);
+  EXPECT_NE(explain(w, on, winner).find(": " + fullest + " of "), std::string::npos)
+      << fullest << "\n"
+      << explain(w, on, winner);
+}
+
+// Of runs that miss the limit which the closed form keeps, the nearest is told as it was predicted.
+TEST(SimulatedStep, ANearestMissHasTheMemoryOfItsRun) {
+  const Workload w = workload("llama-70b-gqa", 131072, 16);
+  Plan plan{w, cluster(64), {}};
+  plan.cluster.limit = 40e9;
+  SearchSpace space;
+  space.schedules = {ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::ZbV,
+                     ScheduleKind::Greedy};
+  plan.result = search(w, plan.cluster, space, 48);
+  ASSERT_FALSE(plan.result.best.empty()) << "the closed form has some that fit";
+  simulate_best(w, plan.cluster, plan.result, 24, /*any_offload=*/true);
+  ASSERT_TRUE(plan.result.best.empty());
+  ASSERT_TRUE(plan.result.nearest_miss);
+  EXPECT_GT(static_cast<double>(plan.result.nearest_miss->memory.fullest.total()), plan.cluster.limit);
+  EXPECT_EQ(print_nearest_miss(plan).find("offload 100 % of the records"), std::string::npos)
+      << print_nearest_miss(plan);
 }
 
 // Exchange looks free in closed form. Simulated, it has to pay.

@@ -13,6 +13,7 @@
 #include "comm/texts.h"
 #include "files/option_file.h"
 #include "run/resolve/resolve.h"
+#include "run/settle.h"
 #include "train/machine_probe.h"
 
 namespace penstock::cli {
@@ -31,7 +32,10 @@ run::Run resolved_here(const RunSource& source, int& ranks) {
   run::Options options = run::read_options(source.file, source.overrides);
   ranks = fit_ranks(options, ranks, source.resumes);
   run::Machine machine = train::probe_machine(automatic_threads(ranks));
-  if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
+  if (run::chooses_by_speed(options)) {
+    run::require_possible(options);
+    machine.hardware = speeds_of({}, options).hardware;
+  }
   return run::resolve(std::move(options), machine);
 }
 
@@ -74,6 +78,7 @@ Refusal resolve_together(const RunSource& source, comm::Communicator& world, run
   run::Machine machine = train::probe_machine(automatic_threads(comm::local_ranks()));
   if (on_any_rank(run::chooses_by_speed(options), world)) {
     refusal = agree(refusal_of([&] { require_same(configuration_of(options), world); }), world);
+    if (!refusal) refusal = agree(refusal_of([&] { run::require_possible(options); }), world);
     if (refusal) return refusal;
     machine.hardware = speeds_together(options, world).hardware;
   }
