@@ -52,9 +52,9 @@ double peak(const Workload& workload, const Layout& layout) {
 
 std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
   const Layout& layout = candidate.layout;
-  const double total = static_cast<double>(candidate.memory.fullest.total());
-  const double beyond = std::max(0.0, total - peak(workload, layout));
-  const double limit = cluster.limit - beyond;
+  const double closed_form = peak(workload, layout);
+  const double needed = std::max(static_cast<double>(candidate.memory.fullest.total()), closed_form);
+  const double limit = cluster.limit - (needed - closed_form);
   std::vector<std::string> ways;
   const FittedMemory offloaded = fit_memory(workload, layout, limit, /*fixed=*/false);
   if (offloaded.fits && offloaded.offload > layout.offload)
@@ -77,8 +77,7 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
     break;
   }
   const double reserved = cluster.hardware.device.reserved_gb;
-  ways.push_back("devices of " + number(std::ceil((peak(workload, layout) + beyond) / 1e9 + reserved), 0) +
-                 " GB");
+  ways.push_back("devices of " + number(std::ceil(needed / 1e9 + reserved), 0) + " GB");
   return join(ways, ", or ");
 }
 

@@ -237,6 +237,9 @@ TEST(ReplicaMemory, OfPassingWeightsUnderBreadthFirstIsThatOfTwoStages) {
     EXPECT_EQ(ledger.peak(model::Category::Weights), run.predicted[device].weights);
     EXPECT_LE(ledger.peak(model::Category::Gradients), run.predicted[device].gradients);
   });
+  const MeasuredMemory memory = memory_of_steps(run);  // one replica's shares are longer
+  for (std::size_t device = 0; device < memory.greatest.size(); ++device)
+    EXPECT_EQ(memory.greatest[device][model::Category::Gradients], run.predicted[device].gradients);
 }
 
 // What makes no whole unit of a share is the last rank's, of small tensors all there is.

@@ -91,9 +91,10 @@ void refuse_beside_run(const ScheduleFlags& flags) {
 }
 
 schedule::Schedule make_schedule(const ScheduleFlags& flags) {
-  if (!flags.file.empty()) refuse_beside_file(flags);
-  if (!flags.file.empty())
+  if (!flags.file.empty()) {
+    refuse_beside_file(flags);
     return schedule::parse_csv(files::read_text(flags.file, kLongestSchedule), flags.file);
+  }
   if (flags.name.empty())
     throw InputError("which schedule? give a CSV file, or --schedule NAME -p DEVICES -m MICRO_BATCHES");
   return schedule::generate(flags.name, request_of(flags));

@@ -121,6 +121,7 @@ Speeds measured_speeds(const run::Options& options) {
   const ProfileKey key = profile_key(options);
   std::string text = kept(profile_path(key));
   if (text.empty()) {
+    run::require_possible(options);
     announce(key);
     text = measured_here(quick_profile(key), key.ranks, [](const std::string&) {});
     keep_profile(key, text);

@@ -160,7 +160,6 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   check_copy_rate(flags);
   check_factors(flags);
   run::Options options = run::read_options(flags.schedule.file, overrides);
-  run::require_possible(options);
   run::Machine machine = machine_for(options);
   Speeds speeds = speeds_of(flags.hardware, options);
   machine.hardware = speeds.hardware;
@@ -228,7 +227,6 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
 
 run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides) {
   run::Options options = run::read_options(path, overrides);
-  run::require_possible(options);
   run::Machine machine = machine_for(options);
   if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
   return run::resolve(std::move(options), machine);

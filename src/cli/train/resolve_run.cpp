@@ -32,10 +32,7 @@ run::Run resolved_here(const RunSource& source, int& ranks) {
   run::Options options = run::read_options(source.file, source.overrides);
   ranks = fit_ranks(options, ranks, source.resumes);
   run::Machine machine = train::probe_machine(automatic_threads(ranks));
-  if (run::chooses_by_speed(options)) {
-    run::require_possible(options);
-    machine.hardware = speeds_of({}, options).hardware;
-  }
+  if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
   return run::resolve(std::move(options), machine);
 }
 

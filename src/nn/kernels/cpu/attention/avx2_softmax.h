@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running softmax of a panel of queries in AVX2 (panels.h). Two
-// registers of queries are taken through all keys at a time: more do not fit beside the constants.
+// The running softmax of a panel of queries in AVX2 (panels.h). Two registers of queries are taken through
+// all keys at a time: more do not fit beside the constants.
 #pragma once
 
 #include "nn/kernels/cpu/attention/avx2.h"
