@@ -118,6 +118,20 @@ std::int64_t expert_replica_of(const Mesh& mesh, const Coordinates& at) {
       ranks, [&](std::int64_t rank) { return place(mesh.coordinates_of(rank)) < place(at); });
 }
 
+std::vector<std::int64_t> expert_replicas_of_stage(const Mesh& mesh) {
+  std::vector<std::int64_t> replicas(static_cast<std::size_t>(mesh.ranks_per_stage()));
+  std::vector<std::int64_t> counted(static_cast<std::size_t>(mesh.expert));  // of each expert rank
+  for (int tensor = 0; tensor < mesh.tensor; ++tensor) {
+    for (int context = 0; context < mesh.context; ++context) {
+      for (int data = 0; data < mesh.data; ++data) {
+        const std::int64_t rank = mesh.rank_of({.tensor = tensor, .context = context, .data = data});
+        replicas[static_cast<std::size_t>(rank)] = counted[static_cast<std::size_t>(rank % mesh.expert)]++;
+      }
+    }
+  }
+  return replicas;
+}
+
 NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std::int64_t ranks_per_node) {
   const std::int64_t last = first + stride * (members - 1);
   const std::int64_t first_node = node_of(first, ranks_per_node), last_node = node_of(last, ranks_per_node);

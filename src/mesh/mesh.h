@@ -66,6 +66,8 @@ std::int64_t replica_of(const Mesh& mesh, const Coordinates& at);
 // The same among the t·c·d/e ranks with the same experts: a tensor rank's in the order of replica_of, then
 // the next one's.
 std::int64_t expert_replica_of(const Mesh& mesh, const Coordinates& at);
+// Of each rank of a stage, at once.
+std::vector<std::int64_t> expert_replicas_of_stage(const Mesh& mesh);
 
 // Node k holds the ranks k·g .. k·g + g − 1.
 inline std::int64_t node_of(std::int64_t rank, std::int64_t ranks_per_node) { return rank / ranks_per_node; }

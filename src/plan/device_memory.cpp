@@ -111,6 +111,7 @@ RecordSize record_size(const Workload& workload, const Layout& layout, double la
 Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
   const bool sliced = layout.slices > 1;
   const model::LayerRange one{0, 1};
+  const model::KernelSetting kernels = run::Machine{}.kernels(workload.precision, 1);
   const sim::RunBytes bytes({.shape = workload.model.shape,
                              .mesh = layout.mesh,
                              .layers = {one, one, one},
@@ -118,7 +119,7 @@ Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
                              .sequences = layout.micro_batch,
                              .precision = workload.precision,
                              .keep = {sliced ? layout.keep.with(model::SavedTensor::KeyValue) : layout.keep},
-                             .kernels = run::Machine{}.kernels(workload.precision, 1)});
+                             .kernels = workload.card ? model::on_card(kernels) : kernels});
   const auto kind =
       splits_backward(layout.schedule) ? schedule::OpKind::BackwardInput : schedule::OpKind::Backward;
   return bytes.action(0, {.key = schedule::make_key(1, 0, layout.slices - 1), .kind = kind}).growth;

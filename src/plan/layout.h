@@ -19,6 +19,7 @@ struct Workload {
   Tokens seq_len = 0;
   std::int64_t global_batch = 1;  // sequences per step
   model::Precision precision = model::Precision::BF16;
+  bool card = false;       // what computes it: a card, or a processor
   double expert_load = 1;  // rows of the busiest expert rank over their mean
   double seen = 1;         // of the causal half of attention, where documents or windows leave less
 };

@@ -57,6 +57,7 @@ Question settled(PlanOptions options, const std::string& beside) {
       question.trainer ? std::string(question.trainer->engine) : question.options.cluster.engine;
   question.cluster = cluster_of(question.options, file.hardware, read_engine(engine, beside).engine);
   question.workload.precision = model::parse_precision(file.hardware.device.peak);
+  question.workload.card = file.hardware.device.backend == "cuda";
   question.assumed = std::move(file.assumed);
   return question;
 }

@@ -16,7 +16,8 @@ std::string arithmetic(const Workload& workload, const Cluster& cluster, const C
          "FLOP a step\n# predicted: " + number(candidate.step(), 4) + " s a step, " +
          number(100 * model_flops_utilization(workload, cluster, candidate.step()), 1) + " % MFU, " +
          number(static_cast<double>(candidate.memory.fullest.total()) / 1e9, 3) + " GB on device " +
-         std::to_string(candidate.memory.rank) + "\n\n";
+         std::to_string(candidate.memory.rank) + "\n" +
+         (workload.card ? "# on cards: penstock train FILE --train.device cuda\n\n" : "\n");
 }
 
 // The one that the closed form has.
@@ -49,6 +50,7 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
   options.train.batch = workload.global_batch;
   options.train.micro_batch = layout.micro_batch;
   options.train.precision = name_of(workload.precision);
+  if (workload.card) options.train.device = "cuda";
   return options;
 }
 
@@ -57,6 +59,7 @@ std::string run_file(const Workload& workload, const Cluster& cluster, const Can
   run::Options options = options_of(workload, candidate.layout), defaults;
   options.data.text = text_file;
   options.output.dir = output_dir;
+  options.train.device = defaults.train.device;  // who rehearses it on a processor changes nothing
   return arithmetic(workload, cluster, candidate) +
          print_changed_toml(run::describe(options), run::describe(defaults));
 }

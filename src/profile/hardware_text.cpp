@@ -74,6 +74,7 @@ std::string device_section(const std::string& name, const MachineFacts& facts, c
     return rates.forward.empty() ? std::string() : line(key, greatest(rates) / 1e12, comment);
   };
   return "\n[device]                     # a rank\n" + line("name", json_quote(name), "as asked for") +
+         line("backend", facts.card ? "\"cuda\"" : "\"cpu\"", "what computes") +
          line("peak", f32 ? "\"f32\"" : "\"bf16\"", "what was asked for, or what is quick here") +
          peak("bf16_tflops", measured.products, "the quickest product of the tables below") +
          peak("f32_tflops", measured.f32_products, "the same in f32") +

@@ -26,6 +26,7 @@ namespace {
 namespace nb = nanobind;
 using schedule::OpKind;
 using schedule::Program;
+using schedule::Schedule;
 
 // Messages name arguments as Python has them, where the program's name its flags.
 template <class Work>
@@ -54,6 +55,7 @@ struct Table {
   std::map<std::string, std::vector<double>> seconds;  // by the kind's word
   std::vector<double> latency, bytes_per_second;
   std::vector<double> record, weight_record, kv_gradient;  // bytes
+  std::vector<double> message;                             // bytes of each slice's
 };
 
 void give_links(sim::CostTable& costs, const Table& table) {
@@ -77,8 +79,8 @@ Bytes bytes_in(const char* what, double value) {
   throw InputError(std::string(what) + " " + number_or_name(value) + ": expected bytes, 0 or more");
 }
 
-CostsValue table_costs(const Table& table, const Program& program) {
-  sim::CostTable costs(sim::extent_of(program));
+CostsValue table_costs(const Table& table, const Schedule& schedule) {
+  sim::CostTable costs(sim::extent_of(schedule));
   const auto [stages, slices, devices] = costs.extent();
   for (int stage = 0; stage < stages; ++stage) {
     for (int slice = 0; slice < slices; ++slice) {
@@ -94,15 +96,14 @@ CostsValue table_costs(const Table& table, const Program& program) {
                         .kv_gradient = bytes_in("kv_gradient", table.kv_gradient[cell])});
     }
   }
+  for (int slice = 0; slice < slices; ++slice)
+    costs.set_message(slice, bytes_in("message", table.message[slice]));
   give_links(costs, table);
-  costs.require_complete(program);
   return costs_value(std::move(costs));
 }
 
-CostsValue parsed_costs(const std::string& text, const std::string& origin, const Program& program) {
-  sim::CostTable costs = sim::parse_cost_table(text, origin, sim::extent_of(program));
-  costs.require_complete(program);
-  return costs_value(std::move(costs));
+CostsValue parsed_costs(const std::string& text, const std::string& origin, const Schedule& schedule) {
+  return costs_value(sim::parse_cost_table(text, origin, sim::extent_of(schedule)));
 }
 
 std::string text_of(const sim::TableExtent& extent) {
@@ -112,7 +113,7 @@ std::string text_of(const sim::TableExtent& extent) {
 
 // Of each device and op [start, end, start, end, ...].
 CostsValue measured_costs(const Program& measured, const std::vector<std::vector<double>>& times,
-                          const std::string& origin, const Program& program) {
+                          const std::string& origin, const Schedule& schedule) {
   schedule::Timeline timeline;
   for (const std::vector<double>& device : times) {
     auto& events = timeline.devices.emplace_back();
@@ -120,14 +121,13 @@ CostsValue measured_costs(const Program& measured, const std::vector<std::vector
   }
   const sim::MeasuredCosts checked(measured, timeline, sim::UnitCosts());  // the timeline is of the program
   sim::CostTable costs = sim::average(measured, timeline);
-  const sim::TableExtent found = costs.extent(), wanted = sim::extent_of(program);
+  const sim::TableExtent found = costs.extent(), wanted = sim::extent_of(schedule);
   const bool matches = found.stages == wanted.stages && found.devices == wanted.devices &&
                        (found.slices == wanted.slices || wanted.slices == 1);
   if (!matches)
     throw InputError("costs: " + origin + ": the run has " + text_of(found) + ", the schedule " +
                      text_of(wanted) + "; give a run with as many");
   if (found.slices != wanted.slices) costs = sim::without_slices(costs);
-  costs.require_complete(program);
   return costs_value(std::move(costs));
 }
 
@@ -150,6 +150,7 @@ void add_values(nb::module_& module) {
       .def_rw("latency", &Table::latency)
       .def_rw("bytes_per_second", &Table::bytes_per_second)
       .def_rw("record", &Table::record)
+      .def_rw("message", &Table::message)
       .def_rw("weight_record", &Table::weight_record)
       .def_rw("kv_gradient", &Table::kv_gradient);
 }

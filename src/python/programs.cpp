@@ -8,7 +8,6 @@
 #include <cstddef>
 
 #include "base/error.h"
-#include "model/memory/offload_choice.h"
 #include "python/bindings.h"
 #include "python/interruption.h"
 #include "python/values.h"
@@ -16,7 +15,7 @@
 #include "schedule/check/check.h"
 #include "schedule/passes/lower.h"
 #include "schedule/program_text.h"
-#include "sim/costs/unit.h"
+#include "sim/lowering.h"
 
 namespace penstock::python {
 namespace {
@@ -28,15 +27,19 @@ using schedule::Schedule;
 
 using SharedProgram = std::shared_ptr<Program>;
 
-SharedProgram lower_legal(const Schedule& schedule, double offload, bool vocabulary_parallel,
-                          const std::string& exchange, int exchange_limit) {
+// With the bytes of the costs' table, if they are one, which must have the times of the program.
+SharedProgram lower_legal(const Schedule& schedule, const CostsValue* costs, double offload,
+                          bool vocabulary_parallel, const std::string& exchange, int exchange_limit) {
   return released([&] {
     schedule::require_legal(schedule);
-    const Bytes leaving = model::leaving_bytes(sim::kUnitRecord, offload);
-    return std::make_shared<Program>(schedule::lower(
-        schedule, {.offload_bytes = [=](const schedule::Key&) { return leaving; },
-                   .vocabulary = {.parallel = vocabulary_parallel},
-                   .exchange = {.mode = schedule::parse_exchange_mode(exchange), .limit = exchange_limit}}));
+    const sim::CostTable* table = costs == nullptr ? nullptr : costs->table.get();
+    schedule::Lowering lowering =
+        table == nullptr ? sim::unit_lowering(offload) : sim::lowering_of(*table, offload);
+    lowering.vocabulary.parallel = vocabulary_parallel;
+    lowering.exchange = {.mode = schedule::parse_exchange_mode(exchange), .limit = exchange_limit};
+    const auto program = std::make_shared<Program>(schedule::lower(schedule, lowering));
+    if (table != nullptr) table->require_complete(*program);
+    return program;
   });
 }
 
@@ -60,7 +63,7 @@ void add_programs(nb::module_& module) {
       .def_ro("slices", &Program::slices)
       .def_prop_ro("devices", &Program::device_count)
       .def("to_text", [](const Program& self) { return released([&] { return schedule::to_text(self); }); });
-  module.def("lower", &lower_legal);
+  module.def("lower", &lower_legal, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
   module.def("parse_program", [](const std::string& text, const std::string& origin) {
     return released([&] { return std::make_shared<Program>(schedule::parse_program(text, origin)); });
   });

@@ -7,13 +7,20 @@
 
 #include "schedule/program.h"
 #include "sim/costs/costs.h"
+#include "sim/costs/table.h"
 #include "sim/result.h"
 
 namespace penstock::python {
 
 struct CostsValue {
   std::shared_ptr<const sim::Costs> costs;
+  std::shared_ptr<const sim::CostTable> table = {};  // the same; none for costs of other kinds
 };
+
+inline CostsValue costs_value(sim::CostTable costs) {
+  const auto table = std::make_shared<const sim::CostTable>(std::move(costs));
+  return {table, table};
+}
 
 template <class Kind>
 CostsValue costs_value(Kind costs) {

@@ -22,9 +22,12 @@ struct OwnShares {
   StatesShare dense, experts;
 };
 
-OwnShares shares_of(const Run& run, const mesh::Coordinates& at) {
-  const mesh::StateSharing dense = sharing_of(run, at), experts = expert_sharing_of(run, at);
+OwnShares shares_of(const mesh::StateSharing& dense, const mesh::StateSharing& experts) {
   return {{dense.shards, dense.shard}, {experts.shards, experts.shard}};
+}
+
+OwnShares shares_of_first(const Run& run) {
+  return shares_of(sharing_of(run, {}), expert_sharing_of(run, {}));
 }
 
 // So many tensors of so many elements, of whose states the rank has this share.
@@ -111,13 +114,12 @@ std::vector<OwnShares> shares_of_ranks(const Run& run) {
       return own.dense.place() == other.dense.place() && own.experts.place() == other.experts.place();
     });
   };
-  for (int data = 0; data < run.mesh.data; ++data) {
-    for (int context = 0; context < run.mesh.context; ++context) {
-      for (int tensor = 0; tensor < run.mesh.tensor; ++tensor) {
-        const OwnShares own = shares_of(run, {.tensor = tensor, .context = context, .data = data});
-        if (!known(own)) found.push_back(own);
-      }
-    }
+  const std::vector<std::int64_t> expert_replicas = mesh::expert_replicas_of_stage(run.mesh);
+  for (std::size_t rank = 0; rank < expert_replicas.size(); ++rank) {
+    const mesh::Coordinates at = run.mesh.coordinates_of(static_cast<std::int64_t>(rank));
+    const OwnShares own =
+        shares_of(sharing_of(run, at), sharing_of_expert_replica(run, expert_replicas[rank]));
+    if (!known(own)) found.push_back(own);
   }
   return found;
 }
@@ -132,11 +134,11 @@ HeldParameters& HeldParameters::operator+=(const HeldParameters& other) {
   return *this;
 }
 
-HeldParameters matrix_held(const Run& run) { return matrix_of(run, shares_of(run, {})); }
+HeldParameters matrix_held(const Run& run) { return matrix_of(run, shares_of_first(run)); }
 
-HeldParameters held_by_stage(const Run& run, int stage) { return stage_of(run, stage, shares_of(run, {})); }
+HeldParameters held_by_stage(const Run& run, int stage) { return stage_of(run, stage, shares_of_first(run)); }
 
-HeldParameters vocabulary_held(const Run& run) { return vocabulary_of(run, shares_of(run, {})); }
+HeldParameters vocabulary_held(const Run& run) { return vocabulary_of(run, shares_of_first(run)); }
 
 DeviceParameters held_by_device(const Run& run, const std::vector<int>& stages) {
   DeviceParameters fullest;

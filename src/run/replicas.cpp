@@ -113,15 +113,19 @@ mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at) {
 }
 
 // Of a shard group's ranks as many share the states as divide the experts' replicas.
-mesh::StateSharing expert_sharing_of(const Run& run, const mesh::Coordinates& at) {
-  const auto replicas = static_cast<int>(run.mesh.expert_replicas());
-  const auto replica = static_cast<int>(mesh::expert_replica_of(run.mesh, at));
+mesh::StateSharing sharing_of_expert_replica(const Run& run, std::int64_t expert_replica) {
+  const auto replicas = static_cast<int>(run.mesh.expert_replicas()),
+             replica = static_cast<int>(expert_replica);
   const bool all = run.options.parallel.shard_group == run.mesh.replicas();
   const bool whole = run.states == schedule::ReplicaStates::Whole;
   const int shards = whole ? 1
                      : all ? replicas
                            : std::gcd(replicas, static_cast<int>(run.options.parallel.shard_group));
   return {.shards = shards, .shard = replica % shards, .copies = replicas / shards, .copy = replica / shards};
+}
+
+mesh::StateSharing expert_sharing_of(const Run& run, const mesh::Coordinates& at) {
+  return sharing_of_expert_replica(run, mesh::expert_replica_of(run.mesh, at));
 }
 
 bool has_replicas(const Run& run) {

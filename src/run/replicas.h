@@ -33,6 +33,8 @@ mesh::StateSharing sharing_of(const Run& run, const mesh::Coordinates& at);
 
 // The same of the rank's experts, which t·c·d/e ranks have.
 mesh::StateSharing expert_sharing_of(const Run& run, const mesh::Coordinates& at);
+// Of the rank that is this one of them (mesh::expert_replica_of).
+mesh::StateSharing sharing_of_expert_replica(const Run& run, std::int64_t expert_replica);
 
 // Whether gradients of any weights are summed over ranks, and masters' updates gathered.
 bool has_replicas(const Run& run);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering.h"
 
+#include "model/memory/offload_choice.h"
+#include "sim/costs/unit.h"
+
 namespace penstock::sim {
 
 schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes) {
@@ -14,6 +17,26 @@ schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes) {
                          int i) { return bytes->hidden_bytes(j, i) / element * (element + accumulator); },
       .part_bytes = [=, devices = work.mesh.pipeline](int j,
                                                       int i) { return bytes->hidden_bytes(j, i) / devices; }};
+  return lowering;
+}
+
+schedule::Lowering lowering_of(const CostTable& table, double offload) {
+  schedule::Lowering lowering;
+  lowering.offload_bytes = [&table, offload](const schedule::Key& key) {
+    return model::leaving_bytes(table.record(key).record, offload);
+  };
+  lowering.transfer_bytes = [&table](int, int slice) { return table.message(slice); };
+  lowering.vocabulary.part_bytes = [&table](int, int slice) {
+    return table.message(slice) / table.extent().devices;
+  };
+  return lowering;
+}
+
+schedule::Lowering unit_lowering(double offload) {
+  schedule::Lowering lowering;
+  lowering.offload_bytes = [leaving = model::leaving_bytes(kUnitRecord, offload)](const schedule::Key&) {
+    return leaving;
+  };
   return lowering;
 }
 

@@ -101,6 +101,22 @@ TEST(PlanCommand, ARunFileOfAllAxesStarts) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 
+// Where it is simulated does not count: on a card the loss is taken in greater tiles.
+TEST(PlanCommand, ItsRunFileSimulatedOnItsHardwareIsThePlan) {
+  const Scratch scratch;
+  const Ending planned = plan({"--model", "llama-7b", "--gpus", "8", "--hardware", "h100", "--seq-len",
+                               "32768", "--json", "--run-file", scratch / "run.toml"});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const Ending simulated =
+      testing::program({"simulate", scratch / "run.toml", "--hardware", "h100", "--json"});
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+  const Json best = Json::parse(planned.out)["best"][0], run = Json::parse(simulated.out);
+  EXPECT_EQ(run["makespan_s"], best["step_s"]);
+  const Json& held = run["devices"][0]["peak_bytes_by_category"];
+  EXPECT_EQ(held["records"], best["memory_bytes"]["activations"]);
+  EXPECT_EQ(held["logits"], best["memory_bytes"]["logits"]);
+}
+
 // Whatever the trainer refuses of a planned run file stands in its first line, word for word.
 TEST(PlanCommand, ARunFileSaysWhatTrainWouldSay) {
   const Scratch scratch;

@@ -81,6 +81,8 @@ TEST(ProfileCommand, RefusesWhatItCannotDoBeforeItMeasures) {
     return ending.err;
   };
   EXPECT_NE(refused({"--ranks", "0"}).find("--ranks"), std::string::npos);
+  EXPECT_NE(refused({"--ranks", "9999999"}).find("--ranks 9999999 is too many"), std::string::npos);
+  EXPECT_NE(refused({"--threads", "9999999"}).find("--threads 9999999 is too many"), std::string::npos);
   EXPECT_NE(refused({"--out", "/nowhere/at/all.toml"}).find("/nowhere/at"), std::string::npos);
   EXPECT_NE(refused({"--out", "/tmp"}).find("folder"), std::string::npos);
   EXPECT_NE(refused({"--precision", "f16"}).find("bf16 or f32"), std::string::npos);

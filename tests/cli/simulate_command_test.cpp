@@ -68,6 +68,16 @@ TEST(SimulateCommand, OffloadsAShareOfTheRecordsOfACostTable) {
   }
 }
 
+// F, 1.5 s to the next device, F, B, 1.5 s back, B.
+TEST(SimulateCommand, MovesTheMessagesOfACostTableOverItsLinks) {
+  const Scratch scratch;
+  scratch.write("costs", "F * * 1\nB * * 2\nlink * * 0.5 2000\nmessage * 2000\n");
+  const Ending ending =
+      simulate({"--schedule", "1f1b", "-p", "2", "-m", "1", "--costs", scratch / "costs", "--json"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_DOUBLE_EQ(Json::parse(ending.out)["makespan_s"], 6 + 2 * 1.5);
+}
+
 // One device, one micro-batch.
 constexpr const char* kCsv = "0F0,0B0\n";
 

@@ -97,6 +97,20 @@ TEST(Mesh, GroupsHoldTheRanksThatDifferOnTheirAxesAlone) {
   }
 }
 
+TEST(Mesh, ReplicasOfExpertsAreCountedAtOnceAsOneByOne) {
+  for (const Mesh& mesh : {Mesh{}, Mesh{.tensor = 2, .context = 3, .data = 4},
+                           Mesh{.tensor = 2, .expert = 4, .data = 4, .pipeline = 2},
+                           Mesh{.tensor = 4, .context = 3, .expert = 6, .data = 2},
+                           Mesh{.context = 2, .expert = 6, .data = 6}}) {
+    const std::vector<std::int64_t> replicas = expert_replicas_of_stage(mesh);
+    ASSERT_EQ(std::ssize(replicas), mesh.ranks_per_stage());
+    for (std::int64_t rank = 0; rank < mesh.ranks_per_stage(); ++rank) {
+      EXPECT_EQ(replicas[static_cast<std::size_t>(rank)], expert_replica_of(mesh, mesh.coordinates_of(rank)))
+          << print_mesh(mesh) << " rank " << rank;
+    }
+  }
+}
+
 TEST(Mesh, ExpertGroupsAreConsecutiveRanksOfOneStage) {
   const Mesh mesh{.tensor = 2, .context = 2, .expert = 4, .data = 2, .pipeline = 2};
   EXPECT_EQ(members(mesh, Group::Expert, 5), (std::vector<std::int64_t>{4, 5, 6, 7}));

@@ -80,6 +80,9 @@ class BadInput(unittest.TestCase):
         self.refused("B of stage 2, slice 0: -3.000000 is no time", simulate(forward=1, backward=[1, 1, -3, 1]))
         self.refused("bandwidth from device 0 to 0: 0", simulate(forward=[1] * 4, backward=1, bandwidth=0))
         self.refused("record -5", simulate(forward=[1] * 4, backward=1, record=-5))
+        self.refused("message -5", simulate(forward=[1] * 4, backward=1, message=-5))
+        self.refused("message has 2 numbers; expected one, or one for each of 8 slices",
+                     simulate(forward=[1] * 4, backward=1, message=[5, 5]))
         self.refused("copy is of costs in numbers", simulate(forward=[1] * 4, backward=1, copy=1.0))
         self.refused("offload 2", simulate(offload=2))
         self.refused("what-if \"device:9=1\"", simulate(changes=["device:9=1"]))

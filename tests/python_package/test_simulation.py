@@ -89,9 +89,9 @@ class Simulations(unittest.TestCase):
         forward = [[0.5, 0.75], [1.25, 1.5], [0.125, 2.0]]
         backward = [1.0, 2.5, 3.0]
         ours = penstock.schedule("slimpipe", p=3, m=3, n=2).simulate(
-            forward=numpy.array(forward), backward=backward, transfer=1e-3, bandwidth=2e6, record=1000)
+            forward=numpy.array(forward), backward=backward, transfer=1e-3, bandwidth=2e6, record=1000, message=[1e6, 2e6])
         lines = [f"F {s} {i} {forward[s][i]}" for s in range(3) for i in range(2)]
-        lines += [f"B {s} * {backward[s]}" for s in range(3)] + ["link * * 1e-3 2e6", "record * * 1000 0 0"]
+        lines += [f"B {s} * {backward[s]}" for s in range(3)] + ["link * * 1e-3 2e6", "record * * 1000 0 0", "message 0 1000000", "message 1 2000000"]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "costs.txt")
             with open(path, "w") as file:
@@ -101,6 +101,12 @@ class Simulations(unittest.TestCase):
             of_file = penstock.schedule("slimpipe", p=3, m=3, n=2).simulate(path)
         self.assertEqual(ours.to_json().strip(), theirs.strip())
         self.assertEqual(of_file.to_json().strip(), theirs.strip())
+
+    def test_the_records_of_a_table_are_what_leaves(self):
+        schedule = penstock.schedule("1f1b", p=8, m=16)
+        for share, records in ((1, 4), (0.5, 6), (0, 8)):  # four stay (memory.md)
+            ours = schedule.simulate(forward=1, backward=2, record=[1024000] * 8, offload=share)
+            self.assertEqual(ours.devices[0]["peak_bytes"], 1024000 * records, share)
 
     def test_a_function_of_the_kind_is_as_numbers(self):
         schedule = penstock.schedule("zb-v", p=4, m=8)

@@ -119,7 +119,12 @@ TEST_F(Resume, RefusesSettingsThatTheStateDoesNotFit) {
         << ending.err;
   }
   expect_refusal("run", {"--train.steps", "1"}, "train.steps = 1 is less than the 2 steps");
-  scratch_.write("corpus.txt", scratch_.read("corpus.txt").substr(500));
+  const std::string corpus = scratch_.read("corpus.txt");
+  std::string other = corpus;
+  other[100] ^= 1;
+  scratch_.write("corpus.txt", other);
+  expect_refusal("run", {"--train.steps", "4"}, "does not fit: the data has other tokens than");
+  scratch_.write("corpus.txt", corpus.substr(500));
   expect_refusal("run", {"--train.steps", "4"}, "does not fit: the data has ");
 }
 

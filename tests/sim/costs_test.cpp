@@ -49,7 +49,7 @@ TEST(UnitCosts, RefusesTimesThatAreNone) {
 TEST(CostTable, LaterLinesOverrideAndStarsStandForAll) {
   const CostTable table = parse_cost_table(
       "# times\nF * * 0.5\nF 3 * 1.5 # slower\nF 3 1 2\nB * * 1\n\nlink * * 1e-3 1000\nlink 0 1 0 "
-      "inf\nrecord 2 * 7 8 9\n",
+      "inf\nrecord 2 * 7 8 9\nmessage * 5\nmessage 1 6\n",
       "my.costs", kExtent);
   const auto forward = [&](int stage, int slice) {
     return table.seconds(0, 0, {.key = schedule::make_key(stage, 0, slice), .kind = OpKind::Forward});
@@ -62,16 +62,19 @@ TEST(CostTable, LaterLinesOverrideAndStarsStandForAll) {
   EXPECT_EQ(table.transfer(1, 0, send).latency, 1e-3);
   EXPECT_EQ(table.record({2, 5, 1}).weight_record, 8);
   EXPECT_EQ(table.record({1, 5, 1}).record, 0);
+  EXPECT_EQ(table.message(0), 5);
+  EXPECT_EQ(table.message(1), 6);
 }
 
 TEST(CostTable, WrongEntriesAreNamed) {
   EXPECT_EQ(parse_error("F * * 1\nF 0 * -2\n"),
             "my.costs: line 2: \"-2\" is no time in seconds; expected a finite number, zero or more");
   EXPECT_EQ(parse_error("F 4 0 1"), "my.costs: line 1: \"4\" is no stage; expected 0 to 3, or * for all");
-  for (const char* line :
-       {"F * * nan", "F * * inf", "F * * 1s", "F * *", "F * * 1 2", "G * * 1", "SEND_F * * 1", "F -1 * 1",
-        "F * 2 1", "link * * 1", "link * * 0 0", "link 2 0 0 1", "link * * -1 5", "record * * 1 2",
-        "record * * 1 2 -3", "record * * 1 2 1.5"}) {
+  for (const char* line : {"F * * nan",     "F * * inf",      "F * * 1s",          "F * *",
+                           "F * * 1 2",     "G * * 1",        "SEND_F * * 1",      "F -1 * 1",
+                           "F * 2 1",       "link * * 1",     "link * * 0 0",      "link 2 0 0 1",
+                           "link * * -1 5", "record * * 1 2", "record * * 1 2 -3", "record * * 1 2 1.5",
+                           "message * 1 1", "message 2 1",    "message * -1",      "message * 0.5"}) {
     EXPECT_EQ(parse_error(line).rfind("my.costs: line 1: ", 0), 0u) << line;
   }
 }

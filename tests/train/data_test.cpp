@@ -55,6 +55,27 @@ TEST(TextData, GivesEveryTokenTheNextOneAsItsTarget) {
   }
 }
 
+// Of a short text every byte counts, of a long one those of stretches that reach from end to end.
+TEST(TextData, ItsContentIsThatOfItsTokens) {
+  const auto content = [](const std::string& text) { return DataSetting(text).open().content(); };
+  for (const std::size_t size : {std::size_t{101}, std::size_t{9000}, std::size_t{3'000'000}}) {
+    const std::string text = counting_text(size);
+    EXPECT_EQ(content(text), content(text));
+    for (const std::size_t byte : {std::size_t{0}, std::size_t{50}, size - 1}) {
+      std::string other = text;
+      other[byte] ^= 1;
+      EXPECT_NE(content(other), content(text)) << byte << " of " << size;
+    }
+    EXPECT_NE(content(text.substr(1) + "a"), content(text)) << size;
+  }
+  std::string text = counting_text(9000);
+  for (std::size_t byte = 0; byte < text.size(); byte += 97) {
+    std::string other = text;
+    other[byte] ^= 1;
+    EXPECT_NE(content(other), content(text)) << byte;
+  }
+}
+
 // In order, with the targets of all counted by each.
 TEST(TextData, IsSharedOutOverReplicasWithoutGapOrRepetition) {
   DataSetting setting(counting_text(101));

@@ -5,12 +5,11 @@
 #include "base/text.h"
 #include "cli/input/number_flags.h"
 #include "files/mapped_file.h"
-#include "model/memory/offload_choice.h"
 #include "schedule/check/check.h"
 #include "schedule/generators/generator.h"
-#include "schedule/passes/lower.h"
 #include "schedule/text.h"
 #include "sim/costs/unit.h"
+#include "sim/lowering.h"
 
 namespace penstock::cli {
 namespace {
@@ -122,19 +121,15 @@ schedule::Request request_of(const ScheduleFlags& flags) {
 }
 
 schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags,
-                              const RecordSize& record) {
+                              schedule::Lowering bytes) {
   schedule::require_legal(schedule);
-  const auto leaving = [&](const schedule::Key& key) {
-    return model::leaving_bytes(record(key), flags.offload);
-  };
-  return schedule::lower(schedule, {.offload_bytes = leaving,
-                                    .vocabulary = {.parallel = flags.vocabulary_parallel},
-                                    .exchange = {.mode = schedule::parse_exchange_mode(flags.exchange),
-                                                 .limit = flags.exchange_limit}});
+  bytes.vocabulary.parallel = flags.vocabulary_parallel;
+  bytes.exchange = {.mode = schedule::parse_exchange_mode(flags.exchange), .limit = flags.exchange_limit};
+  return schedule::lower(schedule, bytes);
 }
 
 schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags) {
-  return lower_legal(schedule, flags, [](const schedule::Key&) { return sim::kUnitRecord; });
+  return lower_legal(schedule, flags, sim::unit_lowering(flags.offload));
 }
 
 sim::RecordBytes unit_record(const ScheduleFlags& flags) {

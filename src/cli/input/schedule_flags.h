@@ -2,10 +2,10 @@
 // The flags that name a schedule, shared by show and simulate: --schedule with its sizes, or a file.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "schedule/passes/lower.h"
 #include "schedule/program.h"
 #include "schedule/request.h"
 #include "schedule/schedule.h"
@@ -52,12 +52,11 @@ void refuse_beside_run(const ScheduleFlags& flags);
 schedule::Schedule make_schedule(const ScheduleFlags& flags);
 
 // Lowers a schedule to a program as given by the flags. Throws NoAnswer with the findings, one per line, when
-// it is not legal, InputError for a sharded vocabulary or context exchange without slots. Records, of which
-// the flags' share leaves, have sim::kUnitRecord bytes where they are not given.
-using RecordSize = std::function<Bytes(const schedule::Key&)>;
+// it is not legal, InputError for a sharded vocabulary or context exchange without slots. Copies and messages
+// have the bytes of `bytes`, or the flags' share of unit records leaves (sim/lowering.h).
 schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags);
 schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags,
-                              const RecordSize& record);
+                              schedule::Lowering bytes);
 
 // The flags' unit record; empty without offloading.
 sim::RecordBytes unit_record(const ScheduleFlags& flags);

@@ -31,7 +31,19 @@ std::string folder_of(const std::string& file) {
   return parent.empty() ? "." : parent;
 }
 
+// Beyond this, threads wait for a core longer than a measurement lasts.
+constexpr int kMostOnCore = 16;
+
+void check_count(const char* flag, int count) {
+  const int cores = train::this_host().cores;
+  require(count <= kMostOnCore * cores, std::string(flag) + " " + std::to_string(count) +
+                                            " is too many for " + counted(cores, "core") + "; use at most " +
+                                            std::to_string(kMostOnCore * cores));
+}
+
 void check(const ProfileFlags& flags) {
+  check_count("--ranks", flags.ranks);
+  check_count("--threads", flags.threads);
   if (!(flags.budget >= 0 && flags.budget <= 10))
     throw InputError("--budget " + std::to_string(flags.budget) + ": use seconds from 0 to 10");
   if (!flags.precision.empty() && flags.precision != "bf16" && flags.precision != "f32")

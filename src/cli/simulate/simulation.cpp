@@ -26,6 +26,7 @@
 #include "schedule/program_text.h"
 #include "sim/costs/measured.h"
 #include "sim/costs/table.h"
+#include "sim/lowering.h"
 #include "train/machine_probe.h"
 #include "train/record/step_documents.h"
 #include "train/record/step_timeline.h"
@@ -105,20 +106,22 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
     asked.latency = flags.times.transfer / flags.times.forward;
   give_costs(asked, flags.times, flags.costs);
   const schedule::Schedule schedule = make_schedule(asked);
-  Simulated simulated{.program = lower_legal(schedule, asked)};
   if (flags.costs.empty()) {
-    simulated.result = evaluate_changed(
-        simulated.program, sim::UnitCosts(flags.times, unit_record(flags.schedule), simulated.program.slices),
-        flags);
+    Simulated simulated{.program = lower_legal(schedule, asked)};
+    const sim::UnitCosts costs(flags.times, unit_record(asked), simulated.program.slices);
+    simulated.result = evaluate_changed(simulated.program, costs, flags);
     return simulated;
   }
-  const sim::CostTable table = read_costs(flags.costs, sim::extent_of(simulated.program));
-  if (asked.offload > 0)
-    simulated.program =
-        lower_legal(schedule, asked, [&](const schedule::Key& key) { return table.record(key).record; });
+  const sim::CostTable table = read_costs(flags.costs, sim::extent_of(schedule));
+  Simulated simulated{.program = lower_legal(schedule, asked, sim::lowering_of(table, asked.offload))};
   on_behalf_of(printable(flags.costs), [&] { table.require_complete(simulated.program); });
   simulated.result = evaluate_changed(simulated.program, table, flags);
   return simulated;
+}
+
+// "auto" is what computes on that hardware; only `train` itself takes the processor then.
+void take_device_of(const sim::Hardware& hardware, run::Options& options) {
+  if (options.train.device == "auto" && hardware.device.backend == "cuda") options.train.device = "cuda";
 }
 
 // As if all its ranks were on this host.
@@ -163,6 +166,7 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   run::Machine machine = machine_for(options);
   Speeds speeds = speeds_of(flags.hardware, options);
   machine.hardware = speeds.hardware;
+  take_device_of(speeds.hardware, options);
   const run::Run run = of_step(run::resolve(std::move(options), machine), flags.step, flags.schedule.file);
   const auto costs = run::costs_of(run, speeds.hardware,
                                    {.attention_factor = flags.attention,

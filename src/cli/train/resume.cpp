@@ -74,6 +74,11 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
                      " samples where the checkpoint's run had " + std::to_string(facts.samples_per_epoch) +
                      "; give the same data");
   }
+  if (facts.content && *facts.content != data.content()) {
+    throw InputError(checkpoint +
+                     " does not fit: the data has other tokens than the checkpoint's run had, as many as "
+                     "those; give the same data");
+  }
   if (facts.step > run.options.train.steps) {
     throw InputError("train.steps = " + std::to_string(run.options.train.steps) + " is less than the " +
                      std::to_string(facts.step) + " steps that " + checkpoint +

@@ -39,6 +39,15 @@ struct KernelSetting {
   }
 };
 
+// What a card computes with instead.
+inline KernelSetting on_card(KernelSetting setting, bool repeatable = true) {
+  setting.card = true;
+  setting.products = NarrowProducts::Summed;
+  setting.tiled_attention = false;
+  setting.repeatable = repeatable;
+  return setting;
+}
+
 inline constexpr Bytes kTokenIdBytes = 8;
 
 // Copies of operands of [rows, in] · [in, out].

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _core
 
 Number = Union[float, Sequence[float], Sequence[Sequence[float]], None]
 
 TIMES = {"forward": "F", "backward": "B", "input": "I", "weight": "W", "step": "STEP"}
-OF_TABLES = ("bandwidth", "record", "weight_record", "kv_gradient", "step")
+OF_TABLES = ("bandwidth", "record", "weight_record", "kv_gradient", "message", "step")
 OF_NUMBERS = ("copy", "visit", "attention", "layers")
 
 
@@ -25,8 +25,8 @@ class Measured:
     def __repr__(self) -> str:
         return f"<Measured costs of {self._origin}>"
 
-    def core_costs(self, program: Any, schedule: Any) -> Any:
-        return _core.measured_costs(self._program, self._times, self._origin, program)
+    def core_table(self, schedule: Any) -> Any:
+        return _core.measured_costs(self._program, self._times, self._origin, schedule._core)
 
 
 def measured(directory: Union[str, os.PathLike]) -> Measured:
@@ -56,26 +56,38 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
     return Measured(program, times[order[(len(order) - 1) // 2]], os.fspath(directory))
 
 
-def core_costs(costs: Any, numbers: dict[str, Any], program: Any, offload: float, schedule: Any) -> Any:
-    """The costs that the simulator takes, of the arguments of Schedule.simulate()."""
+def program_and_costs(costs: Any, numbers: dict[str, Any], lower: Callable[[Any], Any], offload: float,
+                      schedule: Any) -> tuple[Any, Any]:
+    """What the simulator takes, of the arguments of Schedule.simulate(). `lower` makes the program, with the bytes of the
+    table it is given, or None."""
     given = {name: value for name, value in numbers.items() if value is not None}
     if costs is not None and not callable(costs) and given:
         raise _core.InputError(f"costs and {', '.join(given)} are both given; keep one")
-    if hasattr(costs, "core_costs"):
-        return costs.core_costs(program, schedule)
+    if hasattr(costs, "core_program"):
+        return costs.core_program(schedule), costs.core_costs(schedule)
     if callable(costs):
         ours = [name for name in given if name in TIMES or name in OF_TABLES]
         if ours:
             raise _core.InputError(f"costs is a function; leave out {', '.join(ours)}")
-        return _core.function_costs(costs, _unit_times(given), offload, program)
+        program = lower(None)
+        return program, _core.function_costs(costs, _unit_times(given), offload, program)
+    table = _table_of(costs, given, schedule)
+    program = lower(table)
+    return program, table or _core.unit_costs(_unit_times(given), offload, program)
+
+
+def _table_of(costs: Any, given: dict[str, Any], schedule: Any) -> Any:
+    """Costs in a table; None where they are a number for each kind."""
+    if hasattr(costs, "core_table"):
+        return costs.core_table(schedule)
     if isinstance(costs, (str, os.PathLike)):
-        return _file_costs(os.fspath(costs), program)
+        return _file_costs(os.fspath(costs), schedule)
     if costs is not None:
         raise _core.InputError(f"costs {costs!r:.60} is neither a function, a path nor measured costs; numbers and tables "
                                "are given by name, as in forward=1, backward=2")
     if any(name in OF_TABLES or _is_table(value) for name, value in given.items()):
-        return _core.table_costs(_table(given, program), program)
-    return _core.unit_costs(_unit_times(given), offload, program)
+        return _core.table_costs(_table(given, schedule), schedule._core)
+    return None
 
 
 def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Optional[float], devices: int,
@@ -93,7 +105,7 @@ def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Opti
     stages = devices * chunks
     given = dict(costs or {})
     for name in ("forward", "input", "weight"):
-        setattr(made_for, name, _column(name, given.pop(name, 1.0), max(stages, 1)))
+        setattr(made_for, name, _column(name, given.pop(name, 1.0), max(stages, 1), "stages", _seconds))
     made_for.transfer = _seconds("transfer", given.pop("transfer", 0.0))
     if given:
         raise _core.InputError(f"costs has no {next(iter(given))!r}; expected forward, input, weight and transfer")
@@ -106,12 +118,12 @@ def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Opti
     return made_for
 
 
-def _file_costs(path: str, program: Any) -> Any:
+def _file_costs(path: str, schedule: Any) -> Any:
     if os.path.isdir(path):
-        return measured(path).core_costs(program, None)
+        return measured(path).core_table(schedule)
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return _core.parsed_costs(file.read(), path, program)
+            return _core.parsed_costs(file.read(), path, schedule._core)
     except OSError as error:
         raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None
 
@@ -130,11 +142,11 @@ def _unit_times(given: dict[str, Any]) -> Any:
     return times
 
 
-def _table(given: dict[str, Any], program: Any) -> Any:
+def _table(given: dict[str, Any], schedule: Any) -> Any:
     wrong = [name for name in OF_NUMBERS if name in given]
     if wrong:
         raise _core.InputError(f"{wrong[0]} is of costs in numbers; leave it out with tables")
-    stages, slices, devices = program.stages, max(program.slices), program.devices
+    stages, slices, devices = schedule.stages, max(schedule.slices), schedule.devices
     table = _core.Table()
     seconds = {}
     for name, word in TIMES.items():
@@ -146,6 +158,7 @@ def _table(given: dict[str, Any], program: Any) -> Any:
                                     "[devices][devices]")
     for name in ("record", "weight_record", "kv_gradient"):
         setattr(table, name, _cells(name, given.get(name, 0.0), stages, slices, "[stages][slices]"))
+    table.message = _column("message", given.get("message", 0.0), slices, "slices", _number)
     return table
 
 
@@ -173,13 +186,13 @@ def _cells(name: str, value: Any, rows: int, columns: int, shape: str) -> list[f
     return cells
 
 
-def _column(name: str, value: Any, count: int) -> list[float]:
+def _column(name: str, value: Any, count: int, of: str, number: Callable[[str, Any], float]) -> list[float]:
     value = value.tolist() if hasattr(value, "tolist") else value
     if not _is_table(value):
-        return [_seconds(name, value)] * count
+        return [number(name, value)] * count
     if len(value) != count:
-        raise _core.InputError(f"{name} has {len(value)} numbers; expected one, or one for each of {count} stages")
-    return [_seconds(f"{name}[{i}]", cell) for i, cell in enumerate(value)]
+        raise _core.InputError(f"{name} has {len(value)} numbers; expected one, or one for each of {count} {of}")
+    return [number(f"{name}[{i}]", cell) for i, cell in enumerate(value)]
 
 
 def _seconds(name: str, value: Any) -> float:

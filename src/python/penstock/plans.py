@@ -231,5 +231,5 @@ class MachineCosts:
         """With the bytes of the model's messages."""
         return _core.machine_program(self._hardware, self._work, schedule._core)
 
-    def core_costs(self, program: Any, schedule: Any) -> Any:
+    def core_costs(self, schedule: Any) -> Any:
         return _core.machine_costs(self._hardware, self._work, schedule._core)

@@ -6,7 +6,7 @@ import os
 from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
 
 from . import _core
-from .costs import Number, core_costs, stage_costs
+from .costs import Number, program_and_costs, stage_costs
 from .simulation import Simulation
 
 Cell = Union[str, tuple, None]
@@ -163,9 +163,9 @@ class Schedule:
     def simulate(self, costs: Any = None, *, forward: Number = None, backward: Number = None, input: Number = None,
                  weight: Number = None, transfer: Number = None, bandwidth: Number = None, copy: Optional[float] = None,
                  visit: Optional[float] = None, attention: Optional[float] = None, layers: Optional[int] = None,
-                 record: Number = None, weight_record: Number = None, kv_gradient: Number = None, step: Number = None,
-                 offload: float = 0.0, vocabulary_parallel: bool = False, exchange: str = "off",
-                 exchange_limit: int = 1000, changes: Sequence[str] = (), samples: bool = False) -> Simulation:
+                 record: Number = None, weight_record: Number = None, kv_gradient: Number = None,
+                 message: Union[float, Sequence[float], None] = None, step: Number = None, offload: float = 0.0,
+                 vocabulary_parallel: bool = False, exchange: str = "off", exchange_limit: int = 1000, changes: Sequence[str] = (), samples: bool = False) -> Simulation:
         """Runs the schedule event by event. Raises NoAnswer if it is illegal.
 
         costs: None for the numbers below; a function (kind, stage, micro_batch, slice) -> seconds, asked once for each
@@ -175,6 +175,7 @@ class Schedule:
         transfer: seconds from device to device, which occupy nothing; with tables also [devices][devices].
         bandwidth: bytes per second of a link, with tables; a number or [devices][devices].
         record, weight_record, kv_gradient: bytes, with tables; numbers, [stages] or [stages][slices].
+        message: bytes of a slice's hidden states between two stages (0), with tables; a number or [slices].
         step: seconds of the optimizer, with tables; a number or [stages].
         copy: seconds to copy a whole record (1), with offload. visit: seconds of a visit of the vocabulary (0).
         attention: share of F, B and I that grows with the slice's number, 0 to 1; layers: of a stage (4), for exchange.
@@ -185,17 +186,14 @@ class Schedule:
         """
         if not 0 <= offload <= 1:
             raise _core.InputError(f"offload {offload!r}: expected a share from 0 to 1")
-        if hasattr(costs, "core_program"):
-            if offload or vocabulary_parallel or exchange != "off":
-                raise _core.InputError("offload, vocabulary_parallel and exchange: costs by a machine have none; "
-                                       "penstock.plan() weighs them")
-            program = costs.core_program(self)
-        else:
-            program = _core.lower(self._core, offload, vocabulary_parallel, exchange, exchange_limit)
+        if hasattr(costs, "core_program") and (offload or vocabulary_parallel or exchange != "off"):
+            raise _core.InputError("offload, vocabulary_parallel and exchange: costs by a machine have none; "
+                                   "penstock.plan() weighs them")
         numbers = dict(forward=forward, backward=backward, input=input, weight=weight, transfer=transfer,
                        bandwidth=bandwidth, copy=copy, visit=visit, attention=attention, layers=layers, record=record,
-                       weight_record=weight_record, kv_gradient=kv_gradient, step=step)
-        chosen = core_costs(costs, numbers, program, offload, self)
+                       weight_record=weight_record, kv_gradient=kv_gradient, message=message, step=step)
+        lower = lambda table: _core.lower(self._core, table, offload, vocabulary_parallel, exchange, exchange_limit)
+        program, chosen = program_and_costs(costs, numbers, lower, offload, self)
         return Simulation(_core.simulate(program, chosen, list(changes), samples))
 
     def grid(self, columns: int = 160) -> str:

@@ -96,12 +96,7 @@ Run lay_out(Options options, const Machine& machine) {
   run.precision = model::parse_precision(settled.train.precision);
   run.threads = settled.train.threads > 0 ? static_cast<int>(settled.train.threads) : machine.threads;
   run.kernels = machine.kernels(run.precision, run.threads);
-  if (settled.train.device == "cuda") {
-    run.kernels.card = true;
-    run.kernels.products = model::NarrowProducts::Summed;
-    run.kernels.tiled_attention = false;
-    run.kernels.repeatable = settled.numerics.repeatable;
-  }
+  if (settled.train.device == "cuda") run.kernels = model::on_card(run.kernels, settled.numerics.repeatable);
   run.device_of_stage = devices_of(run.schedule);
   run.slices = cuts_of(settled, run.schedule.slices);
   run.offload = settled.memory.offload.number;

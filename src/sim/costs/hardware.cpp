@@ -18,6 +18,8 @@ void describe_device(Device& device, OptionTable& table) {
                    &device.published_as,
                    "How tables of published runs call it: beginnings of the name there.",
                    {}});
+  table.push_back({section, "backend", &device.backend, "What computes: a processor, or a card.",
+                   one_of({"cpu", "cuda"})});
   table.push_back({section, "peak", &device.peak, "The rate that MFU refers to.", one_of({"bf16", "f32"})});
   table.push_back(
       {section, "bf16_tflops", &device.bf16_tflops, "Peak of dense bf16 products.", not_negative()});

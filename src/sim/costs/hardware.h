@@ -13,9 +13,10 @@ namespace penstock::sim {
 
 struct Device {
   std::string name = "unnamed";
-  Words published_as;         // how tables of published runs call it: beginnings
-  std::string peak = "bf16";  // which rate MFU refers to
-  double bf16_tflops = 0;     // dense matrix products
+  std::string backend = "cpu";  // what computes there, as train.device has it
+  Words published_as;           // how tables of published runs call it: beginnings
+  std::string peak = "bf16";    // which rate MFU refers to
+  double bf16_tflops = 0;       // dense matrix products
   double f32_tflops = 0;
   double memory_gb = 0;
   double reserved_gb = 0;  // out of a trainer's reach: context, communication buffers, holes between blocks

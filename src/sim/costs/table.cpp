@@ -32,11 +32,16 @@ std::optional<Seconds> whole_seconds(const CostTable& table, OpKind kind, int st
   return sum;
 }
 
+int most(const std::vector<int>& slices) { return slices.empty() ? 1 : *std::ranges::max_element(slices); }
+
 }  // namespace
 
 TableExtent extent_of(const schedule::Program& program) {
-  const int slices = program.slices.empty() ? 1 : *std::ranges::max_element(program.slices);
-  return {program.stages, slices, program.device_count()};
+  return {program.stages, most(program.slices), program.device_count()};
+}
+
+TableExtent extent_of(const schedule::Schedule& schedule) {
+  return {schedule.stages, most(schedule.slices), schedule.device_count()};
 }
 
 CostTable::CostTable(const TableExtent& extent) : extent_(extent) {
@@ -45,6 +50,7 @@ CostTable::CostTable(const TableExtent& extent) : extent_(extent) {
     seconds_.emplace_back(cells, is_optional(word.kind) ? 0.0 : kMissing);
   }
   records_.resize(cells);
+  messages_.resize(extent.slices);
   links_.resize(static_cast<std::size_t>(extent.devices) * extent.devices);
 }
 
@@ -55,6 +61,8 @@ void CostTable::set_seconds(OpKind kind, int stage, int slice, Seconds seconds) 
 void CostTable::set_link(int from, int to, const Link& link) {
   links_[static_cast<std::size_t>(from) * extent_.devices + to] = link;
 }
+
+void CostTable::set_message(int slice, Bytes bytes) { messages_[slice] = bytes; }
 
 void CostTable::set_record(int stage, int slice, const RecordBytes& bytes) {
   records_[cell(stage, slice)] = bytes;
@@ -100,6 +108,9 @@ CostTable without_slices(const CostTable& table) {
       if (const auto seconds = whole_seconds(table, kind, stage)) whole.set_seconds(kind, stage, 0, *seconds);
     }
   }
+  Bytes message = 0;
+  for (int slice = 0; slice < slices; ++slice) message += table.message(slice);
+  whole.set_message(0, message);
   for (int from = 0; from < devices; ++from) {
     for (int to = 0; to < devices; ++to) whole.set_link(from, to, table.link(from, to));
   }

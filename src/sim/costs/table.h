@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs from a table: seconds per (kind, stage, slice), bytes per (stage, slice), and the links.
+// Costs from a table: seconds per (kind, stage, slice), bytes of records and messages, and the links.
 //
 // Text form, one entry a line, fields separated by blanks; "#" starts a comment, "*" stands for all, later
 // lines override earlier ones:
@@ -7,9 +7,11 @@
 //   F * * 0.010                    # kind stage slice seconds; kinds F B I W OFFLOAD RELOAD REDUCE_GRAD STEP
 //   F 3 7 0.0125
 //   link * * 1e-5 25e9             # from to latency bytes-per-second ("inf": no limit)
-//   record * * 1048576 2097152 0   # stage slice record weight-record kv-gradient
+//   message * 67108864             # slice bytes: its hidden states between two stages; gradients are as
+//   large record * * 1048576 2097152 0   # stage slice record weight-record kv-gradient
 //
-// Links default to no time, records to no bytes; the times of the actions that a program runs must be there.
+// Links default to no time, messages and records to no bytes; the times of the actions that a program runs
+// must be there.
 #pragma once
 
 #include <limits>
@@ -17,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedule/schedule.h"
 #include "sim/costs/costs.h"
 
 namespace penstock::sim {
@@ -33,6 +36,7 @@ struct TableExtent {
   int devices = 1;
 };
 TableExtent extent_of(const schedule::Program& program);
+TableExtent extent_of(const schedule::Schedule& schedule);
 
 class CostTable final : public Costs {
  public:
@@ -41,6 +45,7 @@ class CostTable final : public Costs {
   // Numbers must lie in the extent.
   void set_seconds(schedule::OpKind kind, int stage, int slice, Seconds seconds);
   void set_link(int from, int to, const Link& link);
+  void set_message(int slice, Bytes bytes);
   void set_record(int stage, int slice, const RecordBytes& bytes);
 
   // Throws InputError naming the first action of the program that has no time: "no time for B of stage 3,
@@ -50,8 +55,10 @@ class CostTable final : public Costs {
   // Nothing when it is missing.
   std::optional<Seconds> find_seconds(schedule::OpKind kind, int stage, int slice) const;
   const Link& link(int from, int to) const;
+  Bytes message(int slice) const { return messages_[slice]; }
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
+  // Of the bytes that the program's send has: sim/lowering.h gives it the table's.
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(const schedule::Key& key) const override;
 
@@ -65,11 +72,12 @@ class CostTable final : public Costs {
   TableExtent extent_;
   std::vector<std::vector<Seconds>> seconds_;  // [kind][stage * slices + slice]; negative: missing
   std::vector<RecordBytes> records_;           // [stage * slices + slice]
+  std::vector<Bytes> messages_;                // [slice]
   std::vector<Link> links_;                    // [from * devices + to]
 };
 
 // The same stages with micro-batches in one slice: an action takes the sum of its slices' times, and has no
-// time where one of them has none. Without records.
+// time where one of them has none; a message has their bytes. Without records.
 CostTable without_slices(const CostTable& table);
 
 // Throws InputError naming origin, line, the entry and what was expected.

@@ -48,13 +48,15 @@ class Parser {
 
   void parse_entry() {
     if (fields_[0] == "link") return parse_link();
+    if (fields_[0] == "message") return parse_message();
     if (fields_[0] == "record") return parse_record();
     const auto word = std::ranges::find_if(schedule::kOpWords, [&](const OpWord& known) {
       return known.text == fields_[0] && !is_send(known.kind) && !is_receive(known.kind);
     });
     if (word == schedule::kOpWords.end()) {
-      fail("\"" + printable(fields_[0]) +
-           "\" is no entry; expected link, record, F, B, I, W, OFFLOAD, RELOAD, REDUCE_GRAD or STEP");
+      fail(
+          "\"" + printable(fields_[0]) +
+          "\" is no entry; expected link, message, record, F, B, I, W, OFFLOAD, RELOAD, REDUCE_GRAD or STEP");
     }
     need(4, "KIND STAGE SLICE SECONDS");
     const Seconds seconds = amount(3, "time in seconds");
@@ -71,6 +73,13 @@ class Parser {
     }
     each(extent_.devices, "device", extent_.devices, "device",
          [&](int from, int to) { table_.set_link(from, to, link); });
+  }
+
+  void parse_message() {
+    need(3, "message SLICE BYTES");
+    const Range slices = range(1, extent_.slices, "slice");
+    const Bytes size = bytes(2);
+    for (int i = slices.first; i < slices.first + slices.count; ++i) table_.set_message(i, size);
   }
 
   void parse_record() {

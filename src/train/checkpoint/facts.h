@@ -23,11 +23,12 @@ struct FileSums {
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 struct CheckpointFacts {
-  std::int64_t step = 0;                    // done
-  std::int64_t samples_drawn = 0;           // the position in the data
-  std::optional<std::int64_t> tokens = {};  // of those, without padding; none in older checkpoints
-  std::int64_t samples_per_epoch = 0;       // of the data
-  std::int64_t updates = 0;                 // of the optimizer: steps that were not skipped
+  std::int64_t step = 0;                      // done
+  std::int64_t samples_drawn = 0;             // the position in the data
+  std::optional<std::int64_t> tokens = {};    // of those, without padding; none in older checkpoints
+  std::int64_t samples_per_epoch = 0;         // of the data
+  std::optional<std::uint64_t> content = {};  // of the data (TokenData::content); none in older checkpoints
+  std::int64_t updates = 0;                   // of the optimizer: steps that were not skipped
   std::int64_t skipped_steps = 0;
   std::int64_t skipped_in_a_row = 0;  // up to this step
   std::optional<double> loss;         // of this step; none when it was not finite

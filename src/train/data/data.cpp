@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "files/tokenizers/byte_tokenizer.h"
 #include "run/data_shares.h"
+#include "train/data/content.h"
 
 namespace penstock::train {
 namespace {
@@ -275,6 +276,8 @@ std::vector<run::StepContent> TokenData::contents(std::int64_t first, std::int64
   }
   return contents;
 }
+
+std::uint64_t TokenData::content() const { return content_of(trained_on_); }
 
 std::vector<Tokens> TokenData::document_lengths() const {
   std::vector<Tokens> lengths;

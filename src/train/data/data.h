@@ -44,6 +44,9 @@ class TokenData {
 
   std::int64_t samples() const { return training_->count(); }  // of one epoch
 
+  // Of the tokens that are trained on (content.h).
+  std::uint64_t content() const;
+
   // Of data.text; empty for other data.
   std::string_view training_text() const { return training_text_; }
   std::string_view held_out_text() const { return held_out_text_; }
