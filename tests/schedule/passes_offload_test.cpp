@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "schedule/check/check.h"
 #include "schedule/passes/compute.h"
@@ -75,6 +76,27 @@ TEST(Offload, EveryScheduleStaysLegalAndKeepsItsOtherOps) {
     EXPECT_TRUE(findings.empty()) << schedule.name << ": " << findings.front().text;
     EXPECT_EQ(without_copies(program), lower(schedule)) << schedule.name;
   }
+}
+
+// Else memory would depend on how quick messages are.
+TEST(Offload, NoMessageOfTheVocabularyWaitsForACopyNorACopyForIt) {
+  int copies = 0;
+  for (const auto& [p, n, v] : {std::tuple{2, 6, 2}, {2, 8, 2}, {4, 8, 1}, {4, 8, 3}}) {
+    const Program program = lower(generate("slimpipe", request(p, 3, n, v)),
+                                  {.offload_bytes = leaving, .vocabulary = {.parallel = true}});
+    EXPECT_TRUE(check(program).empty());
+    for (const DeviceProgram& device : program.devices) {
+      for (const Op& op : device.ops) {
+        copies += is_copy(op.kind);
+        for (const std::uint32_t wait : device.after_of(op)) {
+          const OpKind kind = device.ops[wait].kind;
+          if (op.kind == OpKind::Reload) EXPECT_TRUE(lane_of(kind) == Lane::Compute || is_copy(kind));
+          if (is_copy(kind)) EXPECT_TRUE(lane_of(op.kind) == Lane::Compute || is_copy(op.kind));
+        }
+      }
+    }
+  }
+  EXPECT_GT(copies, 100);
 }
 
 TEST(Offload, ARecordLeavesRightAfterItsForwardAndIsAwayForAtLeastOneAction) {

@@ -15,19 +15,39 @@ namespace {
 constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 constexpr std::uint32_t kStep = 4;  // actions: an F and a B of this record's neighbours, twice
 
-// Where one record leaves and comes back, in actions of its device.
+// Where one record leaves and comes back, in compute ops of its device.
 struct Absence {
   Bytes bytes = 0;
   std::uint32_t forward = 0;
   std::uint32_t release = 0;  // waits until it has left
-  std::uint32_t recall = 0;   // RELOAD is issued before this one
+  std::uint32_t before = 0;   // RELOAD waits for this one,
+  std::uint32_t recall = 0;   // and is issued before this, the next one
   std::uint32_t backward = 0;
 };
 
-int peak_in_flight(const DeviceProgram& device) {
+// Messages of a sharded vocabulary stand in the list too; no copy waits for them, nor they for one.
+struct ComputeOps {
+  std::vector<Op> ops;
+  std::vector<std::uint32_t> places;    // of each in the device's list
+  std::vector<std::uint32_t> position;  // of each of the list among these; of a message the next one's
+
+  explicit ComputeOps(const DeviceProgram& device) {
+    for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
+      const Op& op = device.ops[i];
+      PENSTOCK_CHECK(is_action(op.kind) || is_of_vocabulary(op.kind),
+                     "offloading is decided before transfers and reductions are added");
+      position.push_back(static_cast<std::uint32_t>(ops.size()));
+      if (lane_of(op.kind) != Lane::Compute) continue;
+      ops.push_back(op);
+      places.push_back(i);
+    }
+  }
+};
+
+int peak_in_flight(const std::vector<Op>& ops) {
   int held = 0;
   int peak = 0;
-  for (const Op& op : device.ops) {
+  for (const Op& op : ops) {
     if (op.kind == OpKind::Forward) peak = std::max(peak, ++held);
     if (is_backward(op.kind)) --held;
   }
@@ -35,25 +55,25 @@ int peak_in_flight(const DeviceProgram& device) {
 }
 
 // For each action, the second forward after it; the list's end when there is none.
-std::vector<std::uint32_t> second_next_forwards(const DeviceProgram& device) {
-  const auto end = static_cast<std::uint32_t>(device.ops.size());
+std::vector<std::uint32_t> second_next_forwards(const std::vector<Op>& ops) {
+  const auto end = static_cast<std::uint32_t>(ops.size());
   std::vector<std::uint32_t> found(end);
   std::uint32_t next = end;
   std::uint32_t second = end;
   for (std::uint32_t i = end; i-- > 0;) {
     found[i] = second;
-    if (device.ops[i].kind == OpKind::Forward) second = std::exchange(next, i);
+    if (ops[i].kind == OpKind::Forward) second = std::exchange(next, i);
   }
   return found;
 }
 
 // For each action, the backward before it; 0 when there is none.
-std::vector<std::uint32_t> backwards_before(const DeviceProgram& device) {
+std::vector<std::uint32_t> backwards_before(const std::vector<Op>& ops) {
   std::vector<std::uint32_t> found;
   std::uint32_t latest = 0;
-  for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
     found.push_back(latest);
-    if (is_backward(device.ops[i].kind)) latest = i;
+    if (is_backward(ops[i].kind)) latest = i;
   }
   return found;
 }
@@ -62,22 +82,25 @@ std::vector<std::uint32_t> backwards_before(const DeviceProgram& device) {
 std::vector<Absence> absences(const DeviceProgram& device, int number, const ProgramIndex& index,
                               const OffloadBytes& bytes) {
   std::vector<Absence> found;
-  if (peak_in_flight(device) <= kResidentRecords) return found;
-  const std::vector<std::uint32_t> second_next = second_next_forwards(device);
-  const std::vector<std::uint32_t> before = backwards_before(device);
-  for (std::uint32_t i = 0; i < device.ops.size(); ++i) {
-    const Op& op = device.ops[i];
-    PENSTOCK_CHECK(is_action(op.kind) || is_of_vocabulary(op.kind),
-                   "offloading is decided before transfers and reductions are added");
-    if (op.kind != OpKind::Forward) continue;
-    const Place backward = index.backward(op.key);
-    PENSTOCK_CHECK(backward.device == number,
-                   "a record is used where it was made: check() the program first");
-    Absence absence{.forward = i, .backward = backward.op};
-    if (absence.backward - i <= kStep + 1) continue;
-    absence.release = std::min(second_next[i], i + kStep);
-    absence.recall = std::max({before[absence.backward], absence.backward - kStep, absence.release + 1});
-    absence.bytes = bytes(op.key);
+  const ComputeOps computing(device);
+  const std::vector<Op>& ops = computing.ops;
+  if (peak_in_flight(ops) <= kResidentRecords) return found;
+  const std::vector<std::uint32_t> second_next = second_next_forwards(ops);
+  const std::vector<std::uint32_t> before = backwards_before(ops);
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind != OpKind::Forward) continue;
+    const Place place = index.backward(ops[i].key);
+    PENSTOCK_CHECK(place.device == number, "a record is used where it was made: check() the program first");
+    const std::uint32_t backward = computing.position[place.op];
+    if (backward - i <= kStep + 1) continue;
+    const std::uint32_t release = std::min(second_next[i], i + kStep);
+    const std::uint32_t recall = std::max({before[backward], backward - kStep, release + 1});
+    const Absence absence{.bytes = bytes(ops[i].key),
+                          .forward = computing.places[i],
+                          .release = computing.places[release],
+                          .before = computing.places[recall - 1],
+                          .recall = computing.places[recall],
+                          .backward = place.op};
     if (absence.bytes > 0) found.push_back(absence);
   }
   return found;
@@ -106,7 +129,7 @@ class DeviceRewrite {
 
   DeviceProgram finish() {
     for (std::uint32_t i = 0; i < source_.ops.size(); ++i) {
-      if (recalled_[i] != kNone) reload(recalled_[i], i);
+      if (recalled_[i] != kNone) reload(recalled_[i]);
       const std::uint32_t kept = rewriter_.keep_next(waits_[i]);
       if (leaves_[i] != kNone) offload(leaves_[i], i, kept);
     }
@@ -121,9 +144,9 @@ class DeviceRewrite {
     waits_[absence.release].push_back(copies_of_[a]);
   }
 
-  void reload(std::uint32_t a, std::uint32_t place) {
+  void reload(std::uint32_t a) {
     const Absence& absence = absences_[a];
-    const std::uint32_t waits[] = {rewriter_.moved_to(place - 1), copies_of_[a]};
+    const std::uint32_t waits[] = {rewriter_.moved_to(absence.before), copies_of_[a]};
     const Op& record = source_.ops[absence.forward];
     waits_[absence.backward].push_back(
         rewriter_.insert(copy_op(OpKind::Reload, record, absence.bytes), waits));

@@ -18,7 +18,8 @@ using OffloadBytes = std::function<Bytes(const Key&)>;
 inline constexpr int kResidentRecords = 4;
 
 // Law: every record that leaves has one OFFLOAD, right after its F, and one RELOAD, which its B or I waits
-// for; all else stays, and without bytes the program is unchanged. Per device, in its compute actions:
+// for; all else stays, and without bytes the program is unchanged. Per device, in its compute ops, visits of
+// the vocabulary among them:
 //
 // - A record has left before the second next F begins, or the fourth next action if that comes first: that
 //   action waits for the OFFLOAD. This is where its bytes are freed, however early the copy was done, so
@@ -29,7 +30,7 @@ inline constexpr int kResidentRecords = 4;
 // - A record stays when at most four actions stand between its F and its B or I: there is no time to leave.
 //
 // So at most two records are coming back and at most two are leaving at any time. Weight records (I to W)
-// stay. The program must be legal (check) and hold compute ops only.
+// stay. The program must be legal (check) and hold compute ops, and messages of the vocabulary, only.
 Program add_offload(const Program& program, const OffloadBytes& bytes);
 
 }  // namespace penstock::schedule

@@ -33,7 +33,8 @@ std::int64_t begin_of(const Stretch& stretch, std::int64_t span, std::int64_t sp
 }  // namespace
 
 std::uint64_t content_of(std::span<const Stretch> stretches) {
-  const std::int64_t most = std::max<std::int64_t>(kSpans / std::max<std::int64_t>(std::ssize(stretches), 1), 1);
+  const std::int64_t most =
+      std::max<std::int64_t>(kSpans / std::max<std::int64_t>(std::ssize(stretches), 1), 1);
   std::vector<std::uint64_t> sums;
   for (const Stretch& stretch : stretches) {
     const std::int64_t size = stretch.end - stretch.begin, spans = std::min(most, (size + kSpan - 1) / kSpan);
