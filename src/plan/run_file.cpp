@@ -59,7 +59,7 @@ std::string run_file(const Workload& workload, const Cluster& cluster, const Can
   run::Options options = options_of(workload, candidate.layout), defaults;
   options.data.text = text_file;
   options.output.dir = output_dir;
-  options.train.device = defaults.train.device;  // who rehearses it on a processor changes nothing
+  options.train.device = defaults.train.device;  // left to who trains it, on cards or in rehearsal
   return arithmetic(workload, cluster, candidate) +
          print_changed_toml(run::describe(options), run::describe(defaults));
 }

@@ -75,9 +75,9 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
                      "; give the same data");
   }
   if (facts.content && *facts.content != data.content()) {
-    throw InputError(checkpoint +
-                     " does not fit: the data has other tokens than the checkpoint's run had, as many as "
-                     "those; give the same data");
+    throw InputError(
+        checkpoint +
+        " does not fit: the data has other tokens than the checkpoint's run had; give the same data");
   }
   if (facts.step > run.options.train.steps) {
     throw InputError("train.steps = " + std::to_string(run.options.train.steps) + " is less than the " +

@@ -165,7 +165,8 @@ class Schedule:
                  visit: Optional[float] = None, attention: Optional[float] = None, layers: Optional[int] = None,
                  record: Number = None, weight_record: Number = None, kv_gradient: Number = None,
                  message: Union[float, Sequence[float], None] = None, step: Number = None, offload: float = 0.0,
-                 vocabulary_parallel: bool = False, exchange: str = "off", exchange_limit: int = 1000, changes: Sequence[str] = (), samples: bool = False) -> Simulation:
+                 vocabulary_parallel: bool = False, exchange: str = "off", exchange_limit: int = 1000,
+                 changes: Sequence[str] = (), samples: bool = False) -> Simulation:
         """Runs the schedule event by event. Raises NoAnswer if it is illegal.
 
         costs: None for the numbers below; a function (kind, stage, micro_batch, slice) -> seconds, asked once for each

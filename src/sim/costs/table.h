@@ -7,8 +7,8 @@
 //   F * * 0.010                    # kind stage slice seconds; kinds F B I W OFFLOAD RELOAD REDUCE_GRAD STEP
 //   F 3 7 0.0125
 //   link * * 1e-5 25e9             # from to latency bytes-per-second ("inf": no limit)
-//   message * 67108864             # slice bytes: its hidden states between two stages; gradients are as
-//   large record * * 1048576 2097152 0   # stage slice record weight-record kv-gradient
+//   message * 67108864             # slice bytes: of its hidden states; their gradients are as large
+//   record * * 1048576 2097152 0   # stage slice record weight-record kv-gradient
 //
 // Links default to no time, messages and records to no bytes; the times of the actions that a program runs
 // must be there.
