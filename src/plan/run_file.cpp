@@ -50,7 +50,6 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
   options.train.batch = workload.global_batch;
   options.train.micro_batch = layout.micro_batch;
   options.train.precision = name_of(workload.precision);
-  if (workload.card) options.train.device = "cuda";
   return options;
 }
 
@@ -59,7 +58,6 @@ std::string run_file(const Workload& workload, const Cluster& cluster, const Can
   run::Options options = options_of(workload, candidate.layout), defaults;
   options.data.text = text_file;
   options.output.dir = output_dir;
-  options.train.device = defaults.train.device;  // left to who trains it, on cards or in rehearsal
   return arithmetic(workload, cluster, candidate) +
          print_changed_toml(run::describe(options), run::describe(defaults));
 }

@@ -9,7 +9,8 @@
 
 namespace penstock::plan {
 
-// Of the run that the layout stands for.
+// Of the run that the layout stands for; what computes is left open, since a run is rehearsed on processors
+// too.
 run::Options options_of(const Workload& workload, const Layout& layout);
 
 // Begins with the arithmetic of the layout.

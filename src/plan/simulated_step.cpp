@@ -32,7 +32,9 @@ std::optional<run::Run> run_of(const Workload& workload, const Cluster& cluster,
   run::Machine machine;
   machine.hardware = cluster.hardware;
   try {
-    run::Run run = run::lay_out(options_of(workload, layout), machine);
+    run::Options options = options_of(workload, layout);
+    if (workload.card) options.train.device = "cuda";
+    run::Run run = run::lay_out(std::move(options), machine);
     run::choose_order(run);
     return run;
   } catch (const InputError&) {

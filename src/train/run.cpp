@@ -130,7 +130,7 @@ class Run {
             .samples_drawn = samples_drawn_,
             .tokens = tokens_,
             .samples_per_epoch = data_.samples(),
-            .content = content_,
+            .content = data_.content(),
             .updates = trainer_.optimizer().updates(),
             .skipped_steps = summary_.skipped_steps,
             .skipped_in_a_row = skipped_in_a_row_,
@@ -324,7 +324,6 @@ class Run {
   std::optional<StartMetrics> start_;  // until the first step is noted
   std::int64_t done_ = 0;              // steps
   std::int64_t samples_drawn_ = 0;
-  const std::uint64_t content_ = data_.content();
   Tokens tokens_ = 0, tokens_before_ = 0;  // without padding; before a resume
   std::int64_t skipped_in_a_row_ = 0;
   bool stopped_ = false;

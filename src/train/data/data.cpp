@@ -277,7 +277,10 @@ std::vector<run::StepContent> TokenData::contents(std::int64_t first, std::int64
   return contents;
 }
 
-std::uint64_t TokenData::content() const { return content_of(trained_on_); }
+std::uint64_t TokenData::content() const {
+  if (!content_) content_ = content_of(trained_on_);
+  return *content_;
+}
 
 std::vector<Tokens> TokenData::document_lengths() const {
   std::vector<Tokens> lengths;

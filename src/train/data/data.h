@@ -44,7 +44,7 @@ class TokenData {
 
   std::int64_t samples() const { return training_->count(); }  // of one epoch
 
-  // Of the tokens that are trained on (content.h).
+  // Of the tokens that are trained on (content.h), which are read when it is first asked for. For one thread.
   std::uint64_t content() const;
 
   // Of data.text; empty for other data.
@@ -114,6 +114,7 @@ class TokenData {
   std::vector<Stretch> trained_on_;
   std::optional<Samples> training_, held_out_;
   std::int64_t evaluation_samples_ = 0;
+  mutable std::optional<std::uint64_t> content_;
 };
 
 }  // namespace penstock::train
