@@ -52,7 +52,8 @@ class LayerPass {
   // bits.
   void complete();
   Rows output();
-  Rows backward_input(const Rows& grad_output, WeightRecord& pending);
+  // With `at_once` the feed-forward's pending products are formed before attention's backward.
+  Rows backward_input(Rows grad_output, WeightRecord& pending, bool at_once);
 
  private:
   // Of each shard: itself, its record, its index.
@@ -60,6 +61,7 @@ class LayerPass {
   void for_shards(Work&& work);
   bool lacks(Saved name) const { return !records_.front()[name].defined(); }
   Rows rows_of(Saved name) const;
+  Rows take_rows_of(Saved name);
   // Gathered at their first use. The backward keeps them for the weight products.
   GatheredRows& gathered(GatheredRows& rows, Saved name);
   void end_in_forward(GatheredRows& rows) {
@@ -97,6 +99,12 @@ void LayerPass::for_shards(Work&& work) {
 Rows LayerPass::rows_of(Saved name) const {
   Rows rows;
   for (const LayerRecord& record : records_) rows.push_back(record[name]);
+  return rows;
+}
+
+Rows LayerPass::take_rows_of(Saved name) {
+  Rows rows;
+  for (LayerRecord& record : records_) rows.push_back(std::move(record[name]));
   return rows;
 }
 
@@ -196,11 +204,49 @@ Rows LayerPass::mixtures() {
   return sums;
 }
 
-Rows LayerPass::backward_input(const Rows& grad_output, WeightRecord& pending) {
+// Whether the shared rows are the gradients of the products' results; else they are their inputs.
+bool are_gradients(SharedRows rows) {
+  return rows == SharedRows::Gradient || rows == SharedRows::MiddleGradient;
+}
+
+// Of all weights that read these rows.
+void form_products(const DecoderLayer& layer, std::int64_t tokens, SharedRows number, WeightRecord& pending) {
+  const auto index = static_cast<std::size_t>(number);
+  if (pending.products[index].empty()) return;
+  Rows blocks = std::move(pending.shared[index]);
+  GatheredRows rows = std::move(pending.gathered[index]);
+  std::vector<WeightRecord::Product> products = std::move(pending.products[index]);
+  if (!rows.defined()) rows = layer.group->gather(blocks, tokens);
+  const at::Tensor& shared = rows.whole();
+  for (WeightRecord::Product& product : products) {
+    at::Tensor own = std::move(product.own);
+    const bool gradients = are_gradients(number);
+    kernels::accumulate_weight_gradient(product.weight->gradient, gradients ? shared : own,
+                                        gradients ? own : shared);
+  }
+}
+
+void form_feed_forward_products(const DecoderLayer& layer, std::int64_t tokens, WeightRecord& pending) {
+  const BlockScope scope(Block::WeightGradients);
+  std::vector<MixtureWeightRecord> mixtures = std::move(pending.mixtures);
+  for (std::size_t i = 0; i < mixtures.size(); ++i)
+    mixture_backward_weight(layer.shards[i].mixture, std::move(mixtures[i]));
+  form_products(layer, tokens, SharedRows::Gradient, pending);
+  form_products(layer, tokens, SharedRows::Norm2Output, pending);
+}
+
+void form_attention_products(const DecoderLayer& layer, std::int64_t tokens, WeightRecord& pending) {
+  const BlockScope scope(Block::WeightGradients);
+  form_products(layer, tokens, SharedRows::MiddleGradient, pending);
+  form_products(layer, tokens, SharedRows::Norm1Output, pending);
+}
+
+Rows LayerPass::backward_input(Rows grad_output, WeightRecord& pending, bool at_once) {
   complete();
   if (call_.partners) call_.partners->post_keys(earlier(0), AttentionPartners::Pass::Backward);
-  const Rows grad_norm2 = layer_.has_experts() ? mixtures_backward(grad_output, pending)
-                                               : feed_forward_backward(grad_output, pending);
+  Rows grad_norm2 = layer_.has_experts() ? mixtures_backward(grad_output, pending)
+                                         : feed_forward_backward(grad_output, pending);
+  if (at_once) form_feed_forward_products(layer_, tokens_, pending);
   Rows grad_middle;
   for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
     const auto index = static_cast<std::size_t>(i);
@@ -209,6 +255,8 @@ Rows LayerPass::backward_input(const Rows& grad_output, WeightRecord& pending) {
                                                      norm.weight, record[Saved::Norm2Scale],
                                                      grad_output[index], norm.gradient));
   });
+  grad_output.clear();
+  grad_norm2.clear();
   const Rows grad_norm1 = attention_backward_input(grad_middle, pending);
   Rows grad_input;
   for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
@@ -225,11 +273,9 @@ Rows LayerPass::backward_input(const Rows& grad_output, WeightRecord& pending) {
 Rows LayerPass::feed_forward_backward(const Rows& grad_output, WeightRecord& pending) {
   const BlockScope scope(Block::FeedForward);
   GatheredRows gradient = group_.gather(grad_output, tokens_);
-  Rows grad_products;
   std::vector<GateGradients> grads;
   for_shards([&](const LayerShard& shard, LayerRecord& record, int) {
-    grad_products.push_back(gradient.product_backward(shard.feed_forward.down->weight));
-    grads.push_back(activate_backward(grad_products.back(), record));
+    grads.push_back(activate_backward(gradient.product_backward(shard.feed_forward.down->weight), record));
   });
   Rows sums = scattered([&](int i, std::int64_t first, std::int64_t count) {
     const auto index = static_cast<std::size_t>(i);
@@ -239,11 +285,11 @@ Rows LayerPass::feed_forward_backward(const Rows& grad_output, WeightRecord& pen
     return sum;
   });
   pending.keep(SharedRows::Gradient, grad_output, std::move(gradient));
-  pending.keep(SharedRows::Norm2Output, rows_of(Saved::Norm2Output), std::move(norm2_));
+  pending.keep(SharedRows::Norm2Output, take_rows_of(Saved::Norm2Output), std::move(norm2_));
   for_shards([&](const LayerShard& shard, LayerRecord& record, int i) {
     const FeedForward& block = shard.feed_forward;
     GateGradients& grad = grads[static_cast<std::size_t>(i)];
-    pending.add(SharedRows::Gradient, block.down, record[Saved::Product]);
+    pending.add(SharedRows::Gradient, block.down, std::move(record[Saved::Product]));
     pending.add(SharedRows::Norm2Output, block.gate, std::move(grad.gate));
     pending.add(SharedRows::Norm2Output, block.up, std::move(grad.up));
   });
@@ -295,11 +341,6 @@ Rows LayerPass::attention_backward_input(const Rows& grad_output, WeightRecord& 
   return sums;
 }
 
-// Whether the shared rows are the gradients of the products' results; else they are their inputs.
-bool are_gradients(SharedRows rows) {
-  return rows == SharedRows::Gradient || rows == SharedRows::MiddleGradient;
-}
-
 }  // namespace
 
 Rows layer_forward(const DecoderLayer& layer, const Rows& input, const LayerCall& call,
@@ -310,28 +351,25 @@ Rows layer_forward(const DecoderLayer& layer, const Rows& input, const LayerCall
   return pass.output();
 }
 
-Rows layer_backward_input(const DecoderLayer& layer, const Rows& grad_output, const LayerCall& call,
+Rows layer_backward(const DecoderLayer& layer, Rows grad_output, const LayerCall& call,
+                    LayerRecords records) {
+  WeightRecord pending;
+  Rows grad_input = LayerPass(layer, call, records, LayerPass::Way::Backward)
+                        .backward_input(std::move(grad_output), pending, true);
+  records.clear();
+  form_attention_products(layer, call.place.rows(), pending);
+  return grad_input;
+}
+
+Rows layer_backward_input(const DecoderLayer& layer, Rows grad_output, const LayerCall& call,
                           LayerRecords records, WeightRecord& pending) {
-  return LayerPass(layer, call, records, LayerPass::Way::Backward).backward_input(grad_output, pending);
+  return LayerPass(layer, call, records, LayerPass::Way::Backward)
+      .backward_input(std::move(grad_output), pending, false);
 }
 
 void layer_backward_weight(const DecoderLayer& layer, std::int64_t tokens, WeightRecord pending) {
-  const BlockScope scope(Block::WeightGradients);
-  for (std::size_t i = 0; i < pending.mixtures.size(); ++i)
-    mixture_backward_weight(layer.shards[i].mixture, std::move(pending.mixtures[i]));
-  for (std::size_t number = 0; number < kSharedRows; ++number) {
-    if (pending.products[number].empty()) continue;
-    Rows blocks = std::move(pending.shared[number]);
-    GatheredRows rows = std::move(pending.gathered[number]);
-    if (!rows.defined()) rows = layer.group->gather(blocks, tokens);
-    const at::Tensor& shared = rows.whole();
-    const bool gradients = are_gradients(static_cast<SharedRows>(number));
-    for (WeightRecord::Product& product : pending.products[number]) {
-      at::Tensor own = std::move(product.own);
-      kernels::accumulate_weight_gradient(product.weight->gradient, gradients ? shared : own,
-                                          gradients ? own : shared);
-    }
-  }
+  form_feed_forward_products(layer, tokens, pending);
+  form_attention_products(layer, tokens, pending);
 }
 
 }  // namespace penstock::nn

@@ -43,11 +43,15 @@ struct LayerCall {
 Rows layer_forward(const DecoderLayer& layer, const Rows& input, const LayerCall& call,
                    LayerRecords& records);
 
-// grad_output: each shard's rows, to the gradient of the input. Adds the gradients of the norms' weights,
-// adds the matrices' weight products to `pending`, and consumes the records. Dropped tensors are recomputed
-// first, from the earlier slices' keys and values, which are alive since slices run backward from last to
-// first. `pending` keeps grad_output, and gathered rows until end_gathered().
-Rows layer_backward_input(const DecoderLayer& layer, const Rows& grad_output, const LayerCall& call,
+// grad_output: each shard's rows, to the gradient of the input. Adds all weights' gradients, and consumes the
+// records. Dropped tensors are recomputed first, from the earlier slices' keys and values, which are alive
+// since slices run backward from last to first. The feed-forward's weight products come before attention, so
+// that their operands do not live beside attention's; bits are those of the two calls below.
+Rows layer_backward(const DecoderLayer& layer, Rows grad_output, const LayerCall& call, LayerRecords records);
+
+// The same, but that the matrices' weight products are added to `pending`, which keeps grad_output, and
+// gathered rows until end_gathered().
+Rows layer_backward_input(const DecoderLayer& layer, Rows grad_output, const LayerCall& call,
                           LayerRecords records, WeightRecord& pending);
 
 // Computes the pending weight gradients of a slice of so many tokens, in order, and frees them.

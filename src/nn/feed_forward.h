@@ -20,7 +20,8 @@ struct GateGradients {
 // Fills in Product from Gate and Up.
 void activate(LayerRecord& record);
 
-// The gradient of Product to those of Gate and Up; a missing Product is computed in the same pass.
-GateGradients activate_backward(const at::Tensor& grad_product, LayerRecord& record);
+// The gradient of Product to those of Gate and Up, whose memory they take over from the record; a missing
+// Product is computed in the same pass, in the gradient's.
+GateGradients activate_backward(at::Tensor grad_product, LayerRecord& record);
 
 }  // namespace penstock::nn

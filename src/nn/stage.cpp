@@ -88,9 +88,9 @@ struct Stage::Parts {
   Rows run_layers(const ForwardInput& input, SliceRecords& store, bool training);
   OutputResult run_output(const ForwardInput& input, const Rows& hidden, bool training);
   SliceRecord take_record(SliceKey key);
-  template <class Consume>
+  template <class OfLayer>
   at::Tensor run_backward(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners,
-                          Consume&& consume);
+                          OfLayer&& of_layer);
 };
 
 Stage::Parts::Parts(const StageOptions& given)
@@ -191,10 +191,10 @@ SliceRecord Stage::Parts::take_record(SliceKey key) {
   return std::move(records.extract(found).mapped());
 }
 
-// Gives each layer's weight record to consume(layer, tokens, record), last layer first.
-template <class Consume>
+// Of each layer, the last first: of_layer(layer, gradient of its output, call, records) is that of its input.
+template <class OfLayer>
 at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_output,
-                                      AttentionPartners* partners, Consume&& consume) {
+                                      AttentionPartners* partners, OfLayer&& of_layer) {
   SliceRecord record = take_record(key);
   const std::int64_t tokens = record.place.rows();
   Rows grad =
@@ -202,9 +202,7 @@ at::Tensor Stage::Parts::run_backward(SliceKey key, const at::Tensor& grad_outpu
   for (std::size_t layer = layers.size(); layer-- > 0;) {
     LayerCall call{record.place, earlier_slices(records, key, layer, group.own()), partners};
     if (layers[layer].has_experts()) call.route_losses = &balance.losses(key.micro_batch, layer);
-    WeightRecord pending;
-    grad = layer_backward_input(layers[layer], grad, call, std::move(record.layers[layer]), pending);
-    consume(layer, tokens, std::move(pending));
+    grad = of_layer(layer, std::move(grad), call, std::move(record.layers[layer]));
   }
   if (!options.first) return group.join(grad);
   embedding.add_gradient(grad, as_row(record.tokens));
@@ -228,13 +226,15 @@ ForwardOutput Stage::forward(const ForwardInput& input) {
 
 at::Tensor Stage::backward_input(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners) {
   SliceProducts pending{.layers = std::vector<WeightRecord>(parts_->layers.size())};
-  at::Tensor grad = parts_->run_backward(key, grad_output, partners,
-                                         [&](std::size_t layer, std::int64_t tokens, WeightRecord record) {
-                                           record.end_gathered();
-                                           recount(record);
-                                           pending.tokens = tokens;
-                                           pending.layers[layer] = std::move(record);
-                                         });
+  const auto of_layer = [&](std::size_t layer, Rows grad, const LayerCall& call, LayerRecords records) {
+    WeightRecord& record = pending.layers[layer];
+    grad = layer_backward_input(parts_->layers[layer], std::move(grad), call, std::move(records), record);
+    record.end_gathered();
+    recount(record);
+    pending.tokens = call.place.rows();
+    return grad;
+  };
+  at::Tensor grad = parts_->run_backward(key, grad_output, partners, of_layer);
   const bool fresh = parts_->weight_records.emplace(key, std::move(pending)).second;
   PENSTOCK_CHECK(fresh, "the weight gradients of an earlier use of this key are still to be formed");
   return grad;
@@ -250,8 +250,9 @@ void Stage::backward_weight(SliceKey key) {
 
 at::Tensor Stage::backward(SliceKey key, const at::Tensor& grad_output, AttentionPartners* partners) {
   return parts_->run_backward(key, grad_output, partners,
-                              [&](std::size_t layer, std::int64_t tokens, WeightRecord record) {
-                                layer_backward_weight(parts_->layers[layer], tokens, std::move(record));
+                              [&](std::size_t layer, Rows grad, const LayerCall& call, LayerRecords records) {
+                                return layer_backward(parts_->layers[layer], std::move(grad), call,
+                                                      std::move(records));
                               });
 }
 

@@ -47,6 +47,7 @@ class Layer {
     other_ = made(hidden);
     gate_ = made(sizes.elementwise_ffn);
     up_ = made(sizes.elementwise_ffn);
+    grad_product_ = at::zeros_like(up_);
     weight_ = at::ones({hidden}, backend::on_device(type));
     grad_weight_ = at::zeros({hidden}, backend::on_device(kernels::accumulator_type(type)));
     normed_ = kernels::rms_norm(hidden_, weight_, 1e-5);
@@ -67,7 +68,9 @@ class Layer {
       kernels::rms_norm_backward(other_, hidden_, weight_, normed_.scale, other_, grad_weight_);
       kernels::rope_backward(turned_, rotary_, 0, type_);
     }
-    kernels::swiglu_backward(gate_, gate_, up_, product_);
+    // Gate and up become their gradients: of zeros, so that a call after many has no numbers near zero, which
+    // some processors are slow at.
+    kernels::swiglu_backward(grad_product_, gate_, up_, product_);
   }
 
  private:
@@ -78,7 +81,7 @@ class Layer {
   std::int64_t tokens_, heads_;
   at::ScalarType type_;
   kernels::RotaryTable rotary_;
-  at::Tensor hidden_, other_, sum_, gate_, up_, product_, weight_, grad_weight_, turned_;
+  at::Tensor hidden_, other_, sum_, gate_, up_, grad_product_, product_, weight_, grad_weight_, turned_;
   kernels::Normed normed_;
 };
 

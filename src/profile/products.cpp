@@ -77,4 +77,12 @@ ProductRates measure_products(Recorder& recorder, const Sizes& sizes, model::Pre
   return rates;
 }
 
+std::function<void()> yardstick() {
+  if (!backend::compute_device().is_cpu()) return {};
+  constexpr std::int64_t kTokens = 64, kWidth = 512;
+  return [input = numbers(kTokens, kWidth, at::kFloat), weight = numbers(kWidth, kWidth, at::kFloat)] {
+    nn::kernels::product(input, weight);
+  };
+}
+
 }  // namespace penstock::profile

@@ -2,6 +2,8 @@
 // A layer's matrix products: forward, gradient of the input, gradient of the weights.
 #pragma once
 
+#include <functional>
+
 #include "profile/measurements.h"
 #include "profile/recorder.h"
 
@@ -9,5 +11,9 @@ namespace penstock::profile {
 
 // Alternates between several weight matrices, as in a model with several layers. Collective.
 ProductRates measure_products(Recorder& recorder, const Sizes& sizes, model::Precision precision);
+
+// A product of about a millisecond, always the same: what other figures are compared with. None for a card,
+// which other programs leave alone.
+std::function<void()> yardstick();
 
 }  // namespace penstock::profile

@@ -45,10 +45,12 @@ Measurements measure_machine(comm::Communicator& world, const Request& request, 
   Recorder recorder(world, request.effort);
   Measurements measured{.sizes = request.sizes, .precision = request.precision};
   measured.optimizer_work = request.optimizer_work;
+  recorder.compare_with(yardstick());
   measure_computation(recorder, request, say, measured);
   recorder.take_again();
   measure_computation(
       recorder, request, [](const std::string&) {}, measured);
+  recorder.compare_with({});
   say("messages between ranks");
   measured.message_seconds = measure_messages(recorder, request.sizes);
   say("copies within memory");

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/error.h"
+
 namespace penstock::profile {
 
 Effort Recorder::effort_now() const {
@@ -31,22 +33,54 @@ Seconds of_two_rounds(Seconds first, Seconds second) {
 
 }  // namespace
 
-Seconds Recorder::seconds(const std::function<void()>& work) {
+// Short beside a figure.
+Seconds Recorder::yardstick_now() const {
+  return yardstick_ ? measure_(yardstick_, {.budget = 0, .least = 3}).seconds : 0;
+}
+
+void Recorder::compare_with(std::function<void()> yardstick) {
+  yardstick_ = std::move(yardstick);
+  yardstick_took_ = yardstick_now();
+}
+
+Recorder::Figure Recorder::measured(const std::function<void()>& work) {
   world_.barrier();
-  const Sample sample = measure(work, effort_now());
+  const Seconds before = yardstick_took_;
+  const Sample sample = measure_(work, effort_now());
+  yardstick_took_ = yardstick_now();
   double sums[] = {sample.seconds, sample.spread, static_cast<double>(sample.repeats),
-                   static_cast<double>(sample.disturbed)};
+                   static_cast<double>(sample.disturbed), (before + yardstick_took_) / 2};
   world_.all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
   spread_ += sums[1] / world_.size();
   figures_ += 1;
   repeats_ += sums[2];
   disturbed_ += sums[3];
-  const Seconds mean = sums[0] / world_.size();
-  if (next_ == measured_.size()) measured_.push_back(mean);
-  Seconds& figure = measured_[next_++];
-  return figure = of_two_rounds(figure, mean);
+  return {.seconds = sums[0] / world_.size(), .yardstick = sums[4] / world_.size()};
 }
 
-void Recorder::take_again() { next_ = 0; }
+Seconds Recorder::compared(const Figure& figure) const {
+  return usual_ > 0 && figure.yardstick > 0 ? figure.seconds * usual_ / figure.yardstick : figure.seconds;
+}
+
+Seconds Recorder::seconds(const std::function<void()>& work) {
+  const Figure figure = measured(work);
+  if (!again_) {
+    first_.push_back(figure);
+    return figure.seconds;
+  }
+  if (next_ == first_.size()) return compared(figure);
+  return of_two_rounds(compared(first_[next_++]), compared(figure));
+}
+
+void Recorder::take_again() {
+  PENSTOCK_CHECK(!again_, "figures are taken twice");
+  again_ = true;
+  std::vector<Seconds> yardsticks;
+  for (const Figure& figure : first_) yardsticks.push_back(figure.yardstick);
+  if (yardsticks.empty()) return;
+  const auto middle = yardsticks.begin() + static_cast<std::ptrdiff_t>(yardsticks.size() / 2);
+  std::nth_element(yardsticks.begin(), middle, yardsticks.end());
+  usual_ = *middle;
+}
 
 }  // namespace penstock::profile

@@ -37,7 +37,9 @@ Sample measure(const std::function<void()>& work, const Effort& effort) {
   const Seconds began = steady_seconds();
   const auto wanted = [&] {
     const int done = static_cast<int>(repeats.size());
-    return done < effort.least || (done < effort.most && steady_seconds() - began < effort.budget);
+    const Seconds passed = steady_seconds() - began;
+    const int least = passed > effort.enough ? std::min(effort.least, 2) : effort.least;
+    return done < least || (done < effort.most && passed < effort.budget);
   };
   while (wanted()) {
     const long before = preemptions();
@@ -55,7 +57,7 @@ Sample measure(const std::function<void()>& work, const Effort& effort) {
   const auto at = [&](double share) {
     return repeats[static_cast<std::size_t>(share * static_cast<double>(repeats.size() - 1) + 0.5)];
   };
-  sample.seconds = std::max(at(0.5), 1e-9);
+  sample.seconds = std::max(repeats.size() == 2 ? (repeats[0] + repeats[1]) / 2 : at(0.5), 1e-9);
   sample.spread = (at(0.75) - at(0.25)) / sample.seconds;
   return sample;
 }

@@ -12,13 +12,15 @@ namespace penstock::profile {
 struct Effort {
   Seconds budget = 0.15;  // for all repeats of one figure
   int least = 5;          // minimum number of repeats, regardless of budget
+  // After which two repeats are enough: long ones vary less, and would take most of a profile's time.
+  Seconds enough = 0.2;
   int most = 200;
   // Since the profile began: later figures get a third of the budget, and after 5/3 of this one repeat.
   Seconds late = 45;
 };
 
 struct Sample {
-  Seconds seconds = 0;  // median
+  Seconds seconds = 0;  // median; of two repeats the mean
   double spread = 0;    // interquartile range over the median
   int repeats = 0;
   int disturbed = 0;  // number of disturbed repeats

@@ -106,11 +106,6 @@ CostsValue parsed_costs(const std::string& text, const std::string& origin, cons
   return costs_value(sim::parse_cost_table(text, origin, sim::extent_of(schedule)));
 }
 
-std::string text_of(const sim::TableExtent& extent) {
-  return std::to_string(extent.devices) + " devices, " + std::to_string(extent.stages) + " stages and " +
-         std::to_string(extent.slices) + " slices";
-}
-
 // Of each device and op [start, end, start, end, ...].
 CostsValue measured_costs(const Program& measured, const std::vector<std::vector<double>>& times,
                           const std::string& origin, const Schedule& schedule) {
@@ -119,16 +114,7 @@ CostsValue measured_costs(const Program& measured, const std::vector<std::vector
     auto& events = timeline.devices.emplace_back();
     for (std::size_t i = 0; i + 1 < device.size(); i += 2) events.push_back({device[i], device[i + 1]});
   }
-  const sim::MeasuredCosts checked(measured, timeline, sim::UnitCosts());  // the timeline is of the program
-  sim::CostTable costs = sim::average(measured, timeline);
-  const sim::TableExtent found = costs.extent(), wanted = sim::extent_of(schedule);
-  const bool matches = found.stages == wanted.stages && found.devices == wanted.devices &&
-                       (found.slices == wanted.slices || wanted.slices == 1);
-  if (!matches)
-    throw InputError("costs: " + origin + ": the run has " + text_of(found) + ", the schedule " +
-                     text_of(wanted) + "; give a run with as many");
-  if (found.slices != wanted.slices) costs = sim::without_slices(costs);
-  return costs_value(std::move(costs));
+  return costs_value(sim::average(measured, timeline, sim::extent_of(schedule), "costs: " + origin));
 }
 
 void add_values(nb::module_& module) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "comm/single.h"
 #include "profile/host_memory.h"
 #include "profile/memory_work.h"
+#include "profile/recorder.h"
 #include "profile/sampling.h"
 #include "run/hardware_file.h"
 #include "run_program.h"
@@ -21,6 +25,45 @@ TEST(Sampling, TheMedianOfWhatWasDoneIsReportedAndEveryRepeatIsCounted) {
   EXPECT_EQ(calls, 8) << "one before, to warm up";
   EXPECT_GT(sample.seconds, 0);
   EXPECT_LE(sample.disturbed, sample.repeats);
+}
+
+TEST(Sampling, LongRepeatsAreFew) {
+  const auto sample = profile::measure([] {}, {.budget = 0, .least = 7, .enough = -1});
+  EXPECT_EQ(sample.repeats, 2);
+}
+
+// Of a machine that does half as much while `slow`: what it says of works of so many seconds.
+struct DrawnMachine {
+  bool slow = false;
+  Seconds asked = 0;
+
+  profile::Sample operator()(const std::function<void()>& work, const profile::Effort&) {
+    work();
+    return {.seconds = asked * (slow ? 2 : 1), .repeats = 1};
+  }
+};
+
+TEST(Recorder, WhatOtherProgramsLeaveOfTheMachineIsTheSameForAllFigures) {
+  const auto world = comm::make_single();
+  DrawnMachine machine;
+  profile::Recorder recorder(*world, {}, std::ref(machine));
+  recorder.compare_with([&] { machine.asked = 1; });
+  const auto figure = [&](Seconds seconds, bool slow) {
+    machine.slow = slow;
+    return recorder.seconds([&machine, seconds] { machine.asked = seconds; });
+  };
+  // Of three figures each: quickly, slowly, quickly. The first of each lies between two speeds.
+  const auto figures = [&](bool first, bool second, bool third) {
+    std::vector<Seconds> seconds;
+    for (const bool slow : {first, first, second, second, third, third, third})
+      seconds.push_back(figure(30, slow));
+    return std::vector<Seconds>{seconds[1], seconds[3], seconds[6]};
+  };
+  EXPECT_EQ(figures(false, true, false), (std::vector<Seconds>{30, 60, 30})) << "nothing is known yet";
+  recorder.take_again();
+  EXPECT_EQ(figures(true, true, true), (std::vector<Seconds>{30, 30, 30}));
+  recorder.compare_with({});
+  EXPECT_EQ(figure(30, true), 60) << "what is not computed is as it was measured";
 }
 
 TEST(HostMemory, ACGroupThatAllowsLessThanTheHostHasCounts) {

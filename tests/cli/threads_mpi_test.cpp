@@ -185,6 +185,7 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesOnMeshesOfAllAxes) {
     expect_same_runs({.devices = 2,
                       .slices = 4,
                       .precision = "bf16",
+                      .steps = 2,
                       .shards = 2,
                       .tensor = 2,
                       .context = 2,
@@ -198,7 +199,7 @@ TEST(ThreadsAndMpi, LeaveTheSameBytesOnMeshesOfAllAxes) {
 }
 
 TEST(ThreadsAndMpi, LeaveTheSameBytesWithExperts) {
-  expect_same_runs({.devices = 2, .slices = 4, .precision = "bf16", .experts = 4});
+  expect_same_runs({.devices = 2, .slices = 4, .precision = "bf16", .steps = 3, .experts = 4});
   expect_same_runs(
       {.devices = 2, .slices = 4, .precision = "bf16", .steps = 3, .replicas = 2, .experts = 4, .expert = 2});
   expect_same_runs({.devices = 1,

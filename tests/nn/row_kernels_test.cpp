@@ -34,10 +34,12 @@ class Inputs {
   Inputs(at::ScalarType type, bool shifted) : type_(type), shifted_(shifted) {}
 
   at::Tensor make(at::IntArrayRef sizes, std::optional<at::ScalarType> type = {}) {
-    const at::Tensor values = random_tensor(sizes, type.value_or(type_), ++made_);
-    if (!shifted_) return values;
+    return copy(random_tensor(sizes, type.value_or(type_), ++made_));
+  }
+  at::Tensor copy(const at::Tensor& values) const {
+    if (!shifted_) return values.clone();
     at::Tensor room = at::empty({values.numel() + 1}, values.options());
-    return room.narrow(0, 1, values.numel()).view(sizes).copy_(values);
+    return room.narrow(0, 1, values.numel()).view(values.sizes()).copy_(values);
   }
   at::Tensor rows() { return make({kRows, kWidth}); }
   at::Tensor heads() { return make({1, kHeads, kRows, kWidth}); }
@@ -61,18 +63,21 @@ Tensors norm(Inputs& in) {
 
 Tensors gate(Inputs& in) {
   const at::Tensor gate = in.rows(), up = in.rows(), grad = in.rows(), weights = in.sums({kRows});
-  at::Tensor product, weighted;
-  const auto plain = kernels::swiglu_backward(grad, gate, up, product);
-  const auto by_row = kernels::weighted_swiglu_backward(grad, gate, up, weights, weighted);
-  return {kernels::swiglu(gate, up),
-          plain.gate,
-          plain.up,
-          product,
-          kernels::weighted_swiglu(gate, up, weights),
-          by_row.gate,
-          by_row.up,
-          by_row.weights,
-          weighted};
+  Tensors results{kernels::swiglu(gate, up), kernels::weighted_swiglu(gate, up, weights)};
+  for (const bool has_product : {false, true}) {
+    for (const bool weighted : {false, true}) {
+      at::Tensor dy = in.copy(grad), dg = in.copy(gate), du = in.copy(up), product, of_weights;
+      if (has_product) product = results[weighted ? 1 : 0];
+      if (weighted) {
+        of_weights = kernels::weighted_swiglu_backward(dy, dg, du, weights, product);
+      } else {
+        kernels::swiglu_backward(dy, dg, du, product);
+      }
+      results.insert(results.end(), {dg, du, product});
+      if (weighted) results.push_back(of_weights);
+    }
+  }
+  return results;
 }
 
 Tensors rotation(Inputs& in) {

@@ -21,18 +21,7 @@ using schedule::StageCosts;
 
 sim::CostTable measured_costs(const std::string& directory, const sim::TableExtent& wanted) {
   const MeasuredRun run = read_measured_run(directory);
-  const sim::CostTable table = sim::average(run.program, run.typical_step().timeline);
-  const sim::TableExtent& found = table.extent();
-  const auto text = [](const sim::TableExtent& extent) {
-    return std::to_string(extent.devices) + " devices, " + std::to_string(extent.stages) + " stages and " +
-           std::to_string(extent.slices) + " slices";
-  };
-  const bool matches = found.stages == wanted.stages && found.devices == wanted.devices &&
-                       (found.slices == wanted.slices || wanted.slices == 1);
-  if (!matches)
-    throw InputError("--costs " + directory + ": the run has " + text(found) + ", the schedule " +
-                     text(wanted) + "; give a run with as many");
-  return found.slices == wanted.slices ? table : sim::without_slices(table);
+  return sim::average(run.program, run.typical_step().timeline, wanted, "--costs " + directory);
 }
 
 // The mean over neighbours: a schedule is made for one time of all transfers.

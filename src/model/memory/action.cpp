@@ -49,12 +49,22 @@ class Action : LayerForward {
     if (!size_.last_stage) begin(size_.gradient_handed_over);
     for (std::size_t layer = size_.keep.size(); layer-- > 0;) {
       const KeepSet keep = size_.keep[layer];
+      const bool top = layer + 1 == size_.keep.size();
       complete(keep, true);
       feed_forward_backward(keep);
+      if (!split) {
+        form_feed_forward_products([&](Bytes bytes) { tape_.give(bytes); },
+                                   [&](SavedTensor tensor, Bytes bytes) { drop(keep, tensor, bytes); },
+                                   [] {});
+      }
+      tape_.take(hidden());  // the gradient of the middle
+      tape_.touch(norm_sums());
+      if (!split || !has_output_gradient_pending()) end_output_gradient(top);
+      tape_.give(hidden());  // the gradient of norm 2's output
       attention_backward();
       tape_.take(hidden());  // the gradient of the layer's input
       tape_.touch(norm_sums());
-      end_layer_backward(keep, split, layer + 1 == size_.keep.size());
+      end_layer_backward(keep, split, top);
     }
     if (!size_.first_stage || size_.sharded_vocabulary) join();
     if (!size_.first_stage) return;
@@ -65,10 +75,11 @@ class Action : LayerForward {
 
   void backward_weight() {
     kept_.fill(false);
+    const auto end_gradient = [&](Bytes bytes) { tape_.release(bytes); };
+    const auto end_saved = [&](SavedTensor, Bytes bytes) { tape_.release(bytes); };
     for (std::size_t layer = 0; layer < size_.keep.size(); ++layer) {
-      form_weight_gradients([&](Bytes bytes) { tape_.release(bytes); },
-                            [&](SavedTensor, Bytes bytes) { tape_.release(bytes); },
-                            [&] { tape_.release(hidden()); }, true);
+      form_feed_forward_products(end_gradient, end_saved, [&] { tape_.release(hidden()); });
+      form_attention_products(end_gradient, end_saved, true);
     }
   }
 
@@ -125,23 +136,20 @@ class Action : LayerForward {
     messages_ = memory.messages;
   }
 
-  // Leaves the operands of the products, and the gradients of norm 2's output and of the middle residual.
+  // Leaves the operands of the products, and the gradient of norm 2's output. Gate and up become their
+  // gradients, and the product's gradient becomes a product that was not saved.
   void feed_forward_backward(KeepSet keep) {
     if (has_experts()) {
       mixture().backward(keep);
-      drop(keep, SavedTensor::GateUp, numbers(SavedTensor::GateUp) + statistics(SavedTensor::GateUp));
-    } else {
-      gather_input(kGradient, true);
-      for (const Shape& shard : shards_) {
-        take_product(shard.hidden, shard.ffn);
-        if (!keep.has(SavedTensor::Product)) tape_.take(wide(shard.ffn));
-        tape_.take(2 * wide(shard.ffn));
-      }
-      scatter(ffn);
-      tape_.give(wide(shape_.ffn));
+      drop(keep, SavedTensor::GateUp, statistics(SavedTensor::GateUp));
+      return;
     }
-    tape_.take(hidden());
-    tape_.touch(norm_sums());
+    gather_input(kGradient, true);
+    for (const Shape& shard : shards_) {
+      take_product(shard.hidden, shard.ffn);
+      if (keep.has(SavedTensor::Product)) tape_.give(wide(shard.ffn));
+    }
+    scatter(ffn);
   }
 
   // Leaves the gradients of query, key, value and norm 1's output.
@@ -203,8 +211,14 @@ class Action : LayerForward {
     keep.has(tensor) ? tape_.release(bytes) : tape_.give(bytes);
   }
 
+  // Of the gradient of the layer's output, which the residual stream needs until the middle.
+  void end_output_gradient(bool top) {
+    if (!top) tape_.give(hidden());
+    if (top && size_.last_stage) tape_.release(hidden());
+  }
+
   void end_layer_backward(KeepSet keep, bool split, bool top) {
-    tape_.give(2 * hidden());  // gradients of both norms' outputs
+    tape_.give(hidden());  // the gradient of norm 1's output
     end_key_gradients();
     using T = SavedTensor;
     for (const T tensor : {T::LayerInput, T::Query, T::KeyValue, T::NormTwoInput}) {
@@ -213,12 +227,6 @@ class Action : LayerForward {
     for (const T tensor : {T::NormOneOutput, T::Query, T::AttentionOutput, T::NormTwoOutput}) {
       drop(keep, tensor, statistics(tensor));
     }
-    if (!has_experts()) drop(keep, T::GateUp, numbers(T::GateUp));
-    const auto end_output_gradient = [&] {
-      if (!top) tape_.give(hidden());
-      if (top && size_.last_stage) tape_.release(hidden());
-    };
-    if (!has_output_gradient_pending()) end_output_gradient();
     if (split) {
       for (const bool kept : kept_) {
         if (kept) end_gather();
@@ -226,70 +234,79 @@ class Action : LayerForward {
       keep_pending(keep, !top || (!size_.last_stage && size_.gradient_handed_over));
       return;
     }
-    form_weight_gradients([&](Bytes bytes) { tape_.give(bytes); },
-                          [&](SavedTensor tensor, Bytes bytes) { drop(keep, tensor, bytes); },
-                          end_output_gradient, size_.last_slice);
+    form_attention_products([&](Bytes bytes) { tape_.give(bytes); },
+                            [&](SavedTensor tensor, Bytes bytes) { drop(keep, tensor, bytes); },
+                            size_.last_slice);
   }
 
   void keep_pending(KeepSet keep, bool temporary_gradient) {
     tape_.keep(wide(shape_.query_width()) + wide(shape_.kv_width()) + hidden());
-    tape_.keep(has_experts() ? mixture().pending_gradients() : 2 * wide(shape_.ffn));
+    if (has_experts()) tape_.keep(mixture().pending_gradients());
     if (has_output_gradient_pending() && temporary_gradient) tape_.keep(hidden());
     if (!values_shared() || size_.last_slice) tape_.keep(wide(shape_.kv_width()));
     using T = SavedTensor;
     for (const T tensor :
-         {T::Product, T::Dispatched, T::NormTwoOutput, T::AttentionOutput, T::NormOneOutput}) {
+         {T::GateUp, T::Product, T::Dispatched, T::NormTwoOutput, T::AttentionOutput, T::NormOneOutput}) {
       if (!keep.has(tensor)) tape_.keep(numbers(tensor));
     }
   }
 
-  // In the order of the pending products; each operand is freed after its last product. Rows that are not
-  // gathered any more are gathered again.
-  template <class EndGradient, class EndInput, class EndOutputGradient>
-  void form_weight_gradients(EndGradient&& end_gradient, EndInput&& end_input,
-                             EndOutputGradient&& end_output_gradient, bool own_values) {
-    const auto form = [&](std::int64_t in, std::int64_t out) {
-      tape_.touch(weight_gradient_scratch(setting_, rows_, in, out));
-    };
-    const auto form_each = [&](Shared rows, auto&& form_shard) {
-      if (!kept_[rows]) gather();
-      for (const Shape& shard : shards_) form_shard(shard, shard.hidden);
-      end_gather();
-    };
+  void form_product(std::int64_t in, std::int64_t out) {
+    tape_.touch(weight_gradient_scratch(setting_, rows_, in, out));
+  }
+
+  // Of each shard, with these rows, which are gathered again if they are not any more.
+  template <class Form>
+  void form_products(Shared rows, Form&& form) {
+    if (!kept_[rows]) gather();
+    for (const Shape& shard : shards_) form(shard, shard.hidden);
+    end_gather();
+    kept_[rows] = false;
+  }
+
+  // In the order of the pending products; each operand is freed after its last product: a gradient, or a
+  // tensor that was saved, or that has taken the place of one.
+  template <class EndGradient, class EndSaved, class EndOutputGradient>
+  void form_feed_forward_products(EndGradient&& end_gradient, EndSaved&& end_saved,
+                                  EndOutputGradient&& end_output_gradient) {
+    using T = SavedTensor;
     if (has_experts()) {
       mixture().form_weight_gradients();
       end_gradient(mixture().pending_gradients());
       if (has_output_gradient_pending()) end_output_gradient();
-      for (const SavedTensor input : {SavedTensor::Product, SavedTensor::Dispatched})
-        end_input(input, numbers(input));
+      for (const T tensor : {T::GateUp, T::Product, T::Dispatched}) end_saved(tensor, numbers(tensor));
     } else {
-      form_each(kGradient, [&](const Shape& shard, std::int64_t h) { form(shard.ffn, h); });
+      form_products(kGradient, [&](const Shape& shard, std::int64_t h) { form_product(shard.ffn, h); });
       end_output_gradient();
-      end_input(SavedTensor::Product, wide(shape_.ffn));
-      form_each(kNormTwo, [&](const Shape& shard, std::int64_t h) {
+      end_saved(T::Product, wide(shape_.ffn));
+      form_products(kNormTwo, [&](const Shape& shard, std::int64_t h) {
         for (int product = 0; product < 2; ++product) {
-          form(h, shard.ffn);
-          end_gradient(wide(shard.ffn));
+          form_product(h, shard.ffn);
+          end_saved(T::GateUp, wide(shard.ffn));
         }
       });
     }
-    end_input(SavedTensor::NormTwoOutput, hidden());
-    form_each(kMiddle, [&](const Shape& shard, std::int64_t h) { form(shard.query_width(), h); });
+    end_saved(T::NormTwoOutput, hidden());
+  }
+
+  template <class EndGradient, class EndSaved>
+  void form_attention_products(EndGradient&& end_gradient, EndSaved&& end_saved, bool own_values) {
+    form_products(kMiddle, [&](const Shape& shard, std::int64_t h) { form_product(shard.query_width(), h); });
     end_gradient(hidden());
-    end_input(SavedTensor::AttentionOutput, wide(shape_.query_width()));
-    form_each(kNormOne, [&](const Shape& shard, std::int64_t h) {
-      form(h, shard.query_width());
+    end_saved(SavedTensor::AttentionOutput, wide(shape_.query_width()));
+    form_products(kNormOne, [&](const Shape& shard, std::int64_t h) {
+      form_product(h, shard.query_width());
       end_gradient(wide(shard.query_width()));
-      form(h, shard.kv_width());
+      form_product(h, shard.kv_width());
       end_gradient(wide(shard.kv_width()));
-      form(h, shard.kv_width());
+      form_product(h, shard.kv_width());
       if (values_shared() && !own_values) {
         tape_.release(wide(shard.kv_width()));
       } else {
         end_gradient(wide(shard.kv_width()));
       }
     });
-    end_input(SavedTensor::NormOneOutput, hidden());
+    end_saved(SavedTensor::NormOneOutput, hidden());
   }
 
   static std::int64_t ffn(const Shape& shard) { return shard.ffn; }

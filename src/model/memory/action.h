@@ -17,6 +17,7 @@ struct ActionSize {
   Shape shape;                      // of the whole model
   TensorSplit tensor;               // of its layers and vocabulary
   ContextSplit context;             // of its attention
+  int expert_ranks = 1;             // that share its experts out
   std::vector<KeepSet> keep;        // of the stage's layers; includes kv if the sequence has slices
   std::int64_t sequences = 1;       // b
   Tokens tokens = 1;                // T, of one context rank

@@ -37,7 +37,7 @@ class LayerForward : protected LayerTape {
   void end_gather_input(Shared rows);
 
   bool has_experts() const { return shape_.experts > 1; }
-  MixtureTape mixture() { return {tape_, setting_, shape_, layer_.own_rows()}; }
+  MixtureTape mixture() { return {tape_, setting_, shape_, layer_.own_rows(), size_.expert_ranks}; }
 
   // Recomputes what `have` lacks, from norm 1 to gate and up, or to the experts' input, and leaves it on the
   // tape.

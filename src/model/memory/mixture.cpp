@@ -3,11 +3,13 @@
 
 namespace penstock::model {
 
-MixtureTape::MixtureTape(Tape& tape, const KernelSetting& setting, const Shape& shape, Tokens tokens)
+MixtureTape::MixtureTape(Tape& tape, const KernelSetting& setting, const Shape& shape, Tokens tokens,
+                         int ranks)
     : tape_(tape),
       setting_(setting),
       shape_(shape),
       tokens_(tokens),
+      ranks_(ranks),
       element_(element_size(setting.precision)),
       accumulator_(accumulator_size(setting.precision)) {}
 
@@ -16,7 +18,7 @@ Bytes MixtureTape::routing() const {
 }
 
 Tokens MixtureTape::rows_of_expert() const {
-  return (tokens_ * shape_.experts_per_token + shape_.experts - 1) / shape_.experts;
+  return (tokens_ * shape_.experts_per_token * ranks_ + shape_.experts - 1) / shape_.experts;
 }
 
 void MixtureTape::take_product(std::int64_t in, std::int64_t out) {
@@ -30,7 +32,10 @@ void MixtureTape::complete(KeepSet have) {
     tape_.touch(widened + scores());
     tape_.take(routing());
   }
-  if (!have.has(SavedTensor::Dispatched)) tape_.take(rows(shape_.hidden));
+  if (!have.has(SavedTensor::Dispatched)) {
+    tape_.take(rows(shape_.hidden));
+    tape_.touch(travelling());
+  }
   if (have.has(SavedTensor::GateUp)) return;
   if (shares()) complete_shared();
   take_product(shape_.hidden, shape_.ffn);
@@ -41,6 +46,7 @@ void MixtureTape::forward() {
   complete({});
   tape_.take(rows(shape_.ffn));
   take_product(shape_.ffn, shape_.hidden);
+  tape_.touch(travelling());
   tape_.take(hidden());
   tape_.give(rows(shape_.hidden));
   if (shares()) add_shared();
@@ -65,32 +71,33 @@ void MixtureTape::add_shared() {
 void MixtureTape::add_shared_backward(KeepSet have) {
   tape_.take(shared());
   tape_.touch(product_scratch(setting_, tokens_, shape_.hidden, shape_.shared_ffn));
-  if (!have.has(SavedTensor::Product)) tape_.take(shared());
-  tape_.take(2 * shared() + tokens_ * accumulator_);
+  tape_.take(tokens_ * accumulator_);
+  if (have.has(SavedTensor::Product)) tape_.give(shared());
   tape_.touch(product_scratch(setting_, tokens_, shape_.shared_ffn, shape_.hidden));
   if (shape_.shared_gate) tape_.take(tokens_ * accumulator_);
-  tape_.give(shared() + tokens_ * accumulator_);
+  tape_.give(tokens_ * accumulator_);
 }
 
 void MixtureTape::backward(KeepSet have) {
   complete(have);
   tape_.take(rows(shape_.hidden));  // gradients of the experts' outputs
+  tape_.touch(travelling());
   take_product(shape_.hidden, shape_.ffn);
-  if (!have.has(SavedTensor::Product)) tape_.take(rows(shape_.ffn));
-  tape_.take(2 * rows(shape_.ffn) + row_weights());
-  tape_.give(rows(shape_.ffn));
+  tape_.take(row_weights());
+  if (have.has(SavedTensor::Product)) tape_.give(rows(shape_.ffn));  // else it becomes the product
   take_product(shape_.ffn, shape_.hidden);
+  tape_.take(travelling());              // the router computes while rows travel
   tape_.take(row_weights() + scores());  // gradients
   tape_.take(widened_tokens());
   tape_.touch(widened_router());
+  tape_.give(travelling());
   tape_.take(hidden());
   tape_.give(widened_tokens() + rows(shape_.hidden) + 2 * row_weights());
   if (shares()) add_shared_backward(have);
 }
 
 Bytes MixtureTape::pending_gradients() const {
-  const Bytes of_shared = 2 * shared() + (shape_.shared_gate ? tokens_ * accumulator_ : 0);
-  return rows(shape_.hidden) + 2 * rows(shape_.ffn) + scores() + of_shared;
+  return rows(shape_.hidden) + scores() + (shape_.shared_gate ? tokens_ * accumulator_ : 0);
 }
 
 void MixtureTape::form_weight_gradients() {

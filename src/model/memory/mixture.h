@@ -11,8 +11,9 @@ namespace penstock::model {
 
 class MixtureTape {
  public:
-  // Of `tokens` rows of the rank. All outlive it.
-  MixtureTape(Tape& tape, const KernelSetting& setting, const Shape& shape, Tokens tokens);
+  // Of `tokens` rows of each rank. Where several `ranks` share the experts out, rows travel to them, as many
+  // as come. All outlive it.
+  MixtureTape(Tape& tape, const KernelSetting& setting, const Shape& shape, Tokens tokens, int ranks);
 
   // Leaves the routing, the saved tensors and the output.
   void forward();
@@ -20,8 +21,8 @@ class MixtureTape {
   // Leaves what `have` lacks, the pending operands and the gradient of the input.
   void backward(KeepSet have);
 
-  // Formed by backward(): operands of the weight products besides Dispatched and Product. Last the products'
-  // scratch, while all of them are there.
+  // Formed by backward(): operands of the weight products besides Dispatched, Product and GateUp, which have
+  // become their gradients. Last the products' scratch, while all of them are there.
   Bytes pending_gradients() const;
   void form_weight_gradients();
 
@@ -30,6 +31,8 @@ class MixtureTape {
   Bytes row_weights() const { return tokens_ * shape_.experts_per_token * accumulator_; }
   Bytes scores() const { return tokens_ * shape_.experts * accumulator_; }
   Bytes routing() const;
+  // Rows that leave while others arrive, or that lie in the order of their arrival.
+  Bytes travelling() const { return ranks_ > 1 ? rows(shape_.hidden) : 0; }
   bool shares() const { return shape_.shared_ffn > 0; }
   Bytes shared() const { return tokens_ * shape_.shared_ffn * element_; }
   Bytes hidden() const { return tokens_ * shape_.hidden * element_; }
@@ -49,6 +52,7 @@ class MixtureTape {
   const KernelSetting& setting_;
   const Shape& shape_;
   Tokens tokens_;
+  int ranks_;
   Bytes element_, accumulator_;
 };
 

@@ -132,8 +132,9 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
                 };
                 for_rows_of(grad_product, first, count, down, grad_rows);
               });
-  auto grads = kernels::weighted_swiglu_backward(grad_product, record.gate, record.up, record.row_weights,
-                                                 record.product);
+  const at::Tensor of_weights = kernels::weighted_swiglu_backward(grad_product, record.gate, record.up,
+                                                                  record.row_weights, record.product);
+  at::Tensor grad_gate = std::move(record.gate), grad_up = std::move(record.up);
   grad_product.reset();
   at::Tensor grad_dispatched = room(record.dispatched, record.dispatched.size(1));
   for_experts(mixture, record.route.counts,
@@ -142,10 +143,10 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
                   kernels::product_backward_into(result, gate, expert.gate->weight);
                   kernels::add_product_backward(result, up, expert.up->weight);
                 };
-                for_rows_of(grad_dispatched, first, count, both, grads.gate, grads.up);
+                for_rows_of(grad_dispatched, first, count, both, grad_gate, grad_up);
               });
   // The router computes while the rows travel.
-  RowsUnderWay weights = group.begin_combine(grads.weights, record.route);
+  RowsUnderWay weights = group.begin_combine(of_weights, record.route);
   RowsUnderWay rows = group.begin_combine(std::move(grad_dispatched), record.route);
   const at::Tensor grad_weights = backend::to_host(by_slot(weights.arrived(), record.order));
   at::Tensor grad_scores = route_backward(grad_weights, record.scores, record.routing, mixture.weights);
@@ -160,8 +161,8 @@ at::Tensor chosen_backward_input(const Mixture& mixture, const at::Tensor& input
              .dispatched = std::move(record.dispatched),
              .grad_rows = std::move(grad_rows),
              .product = std::move(record.product),
-             .grad_gate = std::move(grads.gate),
-             .grad_up = std::move(grads.up)};
+             .grad_gate = std::move(grad_gate),
+             .grad_up = std::move(grad_up)};
   return grad_input;
 }
 

@@ -37,17 +37,18 @@ void add_shared_expert(const SharedExpert& shared, at::Tensor& output, SharedExp
 
 SharedExpertWeightRecord add_shared_expert_backward(const SharedExpert& shared, const at::Tensor& grad_output,
                                                     SharedExpertRecord record, at::Tensor& grad_input) {
-  const at::Tensor grad_product = kernels::product_backward(grad_output, shared.expert.down->weight);
-  auto grads =
+  at::Tensor grad_product = kernels::product_backward(grad_output, shared.expert.down->weight);
+  const at::Tensor of_weights =
       kernels::weighted_swiglu_backward(grad_product, record.gate, record.up, record.weights, record.product);
-  kernels::add_product_backward(grad_input, grads.gate, shared.expert.gate->weight);
-  kernels::add_product_backward(grad_input, grads.up, shared.expert.up->weight);
+  grad_product.reset();
   SharedExpertWeightRecord pending{.grad_output = grad_output,
                                    .product = std::move(record.product),
-                                   .grad_gate = std::move(grads.gate),
-                                   .grad_up = std::move(grads.up)};
+                                   .grad_gate = std::move(record.gate),
+                                   .grad_up = std::move(record.up)};
+  kernels::add_product_backward(grad_input, pending.grad_gate, shared.expert.gate->weight);
+  kernels::add_product_backward(grad_input, pending.grad_up, shared.expert.up->weight);
   if (shared.score) {
-    pending.grad_scores = at::sigmoid_backward(grads.weights, record.weights).view({-1, 1});
+    pending.grad_scores = at::sigmoid_backward(of_weights, record.weights).view({-1, 1});
     grad_input.addmm_(pending.grad_scores.to(grad_input.scalar_type()), shared.score->weight);
   }
   return pending;

@@ -114,6 +114,7 @@ model::ActionSize RunBytes::action_size(const schedule::Key& key) const {
   model::ActionSize size{.shape = work_.shape,
                          .tensor = split(),
                          .context = context(),
+                         .expert_ranks = work_.mesh.expert,
                          .sequences = work_.sequences,
                          .tokens = ceiling(cut[slice].length, c),
                          .last_slice = slice + 1 == static_cast<int>(cut.size()),

@@ -50,6 +50,11 @@ void check_match(const Program& program, const Timeline& timeline) {
   for (int d = 0; d < program.device_count(); ++d) check_device(program, timeline, d);
 }
 
+std::string text_of(const TableExtent& extent) {
+  return std::to_string(extent.devices) + " devices, " + std::to_string(extent.stages) + " stages and " +
+         std::to_string(extent.slices) + " slices";
+}
+
 }  // namespace
 
 MeasuredCosts::MeasuredCosts(const Program& program, const Timeline& timeline, const MemoryCosts& bytes)
@@ -175,6 +180,18 @@ CostTable average(const Program& program, const Timeline& timeline) {
     }
   }
   return table;
+}
+
+CostTable average(const Program& program, const Timeline& timeline, const TableExtent& wanted,
+                  const std::string& origin) {
+  CostTable table = average(program, timeline);
+  const TableExtent found = table.extent();
+  const bool matches = found.stages == wanted.stages && found.devices == wanted.devices &&
+                       (found.slices == wanted.slices || wanted.slices == 1);
+  if (!matches)
+    throw InputError(origin + ": the run has " + text_of(found) + ", the schedule " + text_of(wanted) +
+                     "; give a run with as many");
+  return found.slices == wanted.slices ? table : without_slices(table);
 }
 
 }  // namespace penstock::sim

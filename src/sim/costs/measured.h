@@ -2,6 +2,7 @@
 // A run's own times as costs: of the same program op by op, or averaged for others.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "schedule/timeline.h"
@@ -64,5 +65,10 @@ class MeasuredCosts final : public Costs {
 // Mean seconds per (kind, stage, slice), and each link's least message time as its latency: for simulating
 // other schedules, micro-batches or placements of the same stages. Kinds that the program lacks stay missing.
 CostTable average(const schedule::Program& program, const schedule::Timeline& timeline);
+
+// The same for a schedule of this extent, of which one without slices takes a run's whatever its slices.
+// `origin` names the run where others do not match (InputError).
+CostTable average(const schedule::Program& program, const schedule::Timeline& timeline,
+                  const TableExtent& wanted, const std::string& origin);
 
 }  // namespace penstock::sim

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include "nn/kernels/cpu/fused_exponential.h"
 #include "nn/kernels/cpu/pairs.h"
@@ -65,8 +66,14 @@ struct WeightedRow {
     map(columns, Inputs(gate, up), Output(y, output));
   }
 
-  // Returns the gradient of the weight: a sum of kLanes sums, so that the loops can be vectorised.
-  PENSTOCK_VECTORISED Number backward(const Element* dy, Element* dg, Element* du) const {
+  // Returns the gradient of the weight: a sum of kLanes sums, so that the loops can be vectorised. `y` may be
+  // null.
+  PENSTOCK_VECTORISED Number backward(const Element* dy, Element* dg, Element* du, Element* y) const {
+    return y ? backward_with<true>(dy, dg, du, y) : backward_with<false>(dy, dg, du, y);
+  }
+
+  template <bool kWithOutput>
+  Number backward_with(const Element* dy, Element* dg, Element* du, Element* y) const {
     constexpr std::int64_t kLanes = 16, kTerms = 256;
     std::array<Number, kTerms> terms;
     std::array<Number, kLanes> lanes{};
@@ -78,6 +85,7 @@ struct WeightedRow {
         terms[j] = d * (x * s * u);
         dg[i] = narrowed<Element>(weight * d * u * s * (Number(1) + x * (Number(1) - s)));
         du[i] = narrowed<Element>(weight * d * x * s);
+        if constexpr (kWithOutput) y[i] = narrowed<Element>(weight * (x * s * u));
       }
       for (std::int64_t j = count; j < (count + kLanes - 1) / kLanes * kLanes; ++j) terms[j] = 0;
       for (std::int64_t j = 0; j < count; j += kLanes) {
@@ -118,26 +126,22 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
   return result;
 }
 
-SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate, const at::Tensor& up,
-                                at::Tensor& result) {
+void swiglu_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up, at::Tensor& result) {
   const KernelTimer timer(Kernel::SwigluBackward, memory_work(grad_output, gate, up, gate, up, result));
-  PENSTOCK_CHECK(grad_output.is_contiguous(), "kernels read contiguous rows");
-  const bool lacking = !result.defined();
-  if (lacking) result = at::empty_like(gate);
-  SwigluGradients gradients{at::empty_like(gate), at::empty_like(up)};
+  PENSTOCK_CHECK(grad_output.is_contiguous() && gate.is_contiguous() && up.is_contiguous(),
+                 "kernels read contiguous rows");
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
-    const GatePass<Element> pass{gate.const_data_ptr<Element>(), up.const_data_ptr<Element>()};
-    const Element* dy = grad_output.const_data_ptr<Element>();
-    Element* dg = gradients.gate.data_ptr<Element>();
-    Element* du = gradients.up.data_ptr<Element>();
-    Element* y = lacking ? result.data_ptr<Element>() : nullptr;
+    Element* dg = gate.data_ptr<Element>();
+    Element* du = up.data_ptr<Element>();
+    Element* dy = grad_output.data_ptr<Element>();
+    const GatePass<Element> pass{dg, du};
     at::parallel_for(0, gate.numel(), rows_per_task(1), [&](std::int64_t begin, std::int64_t end) {
-      if (y) return pass.backward_with_output(begin, end, dy, dg, du, y);
-      pass.backward(begin, end, dy, dg, du);
+      if (result.defined()) return pass.backward(begin, end, dy, dg, du);
+      pass.backward_with_output(begin, end, dy, dg, du, dy);
     });
   });
-  return gradients;
+  if (!result.defined()) result = std::move(grad_output);
 }
 
 at::Tensor weighted_swiglu(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights) {
@@ -153,29 +157,26 @@ at::Tensor weighted_swiglu(const at::Tensor& gate, const at::Tensor& up, const a
   return result;
 }
 
-WeightedSwigluGradients weighted_swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate,
-                                                 const at::Tensor& up, const at::Tensor& weights,
-                                                 at::Tensor& result) {
+at::Tensor weighted_swiglu_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up,
+                                    const at::Tensor& weights, at::Tensor& result) {
   const KernelTimer timer(Kernel::SwigluBackward, memory_work(grad_output, gate, up, gate, up, result));
   check_rows(gate, up, weights);
   PENSTOCK_CHECK(grad_output.is_contiguous(), "kernels read contiguous rows");
-  const bool lacking = !result.defined();
-  if (lacking) result = at::empty_like(gate);
-  WeightedSwigluGradients gradients{at::empty_like(gate), at::empty_like(up), at::empty_like(weights)};
+  at::Tensor of_weights = at::empty_like(weights);
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     const std::int64_t columns = gate.size(1);
-    auto* grad_weights = gradients.weights.data_ptr<Accumulator<Element>>();
+    auto* grad_weights = of_weights.data_ptr<Accumulator<Element>>();
     for_rows(gate.size(0), columns, [&](std::int64_t row) {
-      const auto own = weighted_row<Element>(gate, up, weights, row);
       const std::int64_t first = row * columns;
-      if (lacking) own.forward(result.data_ptr<Element>() + first);
-      grad_weights[row] =
-          own.backward(grad_output.const_data_ptr<Element>() + first,
-                       gradients.gate.data_ptr<Element>() + first, gradients.up.data_ptr<Element>() + first);
+      Element* dy = grad_output.data_ptr<Element>() + first;
+      grad_weights[row] = weighted_row<Element>(gate, up, weights, row)
+                              .backward(dy, gate.data_ptr<Element>() + first, up.data_ptr<Element>() + first,
+                                        result.defined() ? nullptr : dy);
     });
   });
-  return gradients;
+  if (!result.defined()) result = std::move(grad_output);
+  return of_weights;
 }
 
 }  // namespace penstock::nn::kernels

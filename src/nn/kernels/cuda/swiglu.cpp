@@ -3,6 +3,8 @@
 
 #include <ATen/ops/empty_like.h>
 
+#include <utility>
+
 #include "nn/kernels/cuda/rows/gate.h"
 #include "nn/kernels/cuda/tensors.h"
 #include "nn/kernels/work.h"
@@ -37,27 +39,21 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
   return result;
 }
 
-SwigluGradients swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate, const at::Tensor& up,
-                                at::Tensor& result) {
+void swiglu_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up, at::Tensor& result) {
   const KernelTimer timer(Kernel::SwigluBackward, memory_work(grad_output, gate, up, gate, up, result));
   PENSTOCK_CHECK(grad_output.is_contiguous(), "kernels read contiguous rows");
-  at::Tensor lacking;
-  if (!result.defined()) result = lacking = at::empty_like(gate);
-  SwigluGradients gradients{at::empty_like(gate), at::empty_like(up)};
+  const at::Tensor lacking = result.defined() ? at::Tensor() : grad_output;
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
-    with_packs<Element>(
-        {flat(grad_output), flat(gate), flat(up), flat(gradients.gate), flat(gradients.up), flat(lacking)},
-        [&](auto width) {
-          using Chunks = GateBackwardChunks<Element, width>;
-          const std::int64_t packs = gate.numel() / width;
-          launch(Chunks{read<Element>(grad_output), read<Element>(gate), read<Element>(up),
-                        write<Element>(gradients.gate), write<Element>(gradients.up), write<Element>(lacking),
-                        packs},
-                 parts_of(packs, Chunks::kChunk));
-        });
+    with_packs<Element>({flat(grad_output), flat(gate), flat(up)}, [&](auto width) {
+      using Chunks = GateBackwardChunks<Element, width>;
+      const std::int64_t packs = gate.numel() / width;
+      launch(Chunks{read<Element>(grad_output), write<Element>(gate), write<Element>(up),
+                    write<Element>(lacking), packs},
+             parts_of(packs, Chunks::kChunk));
+    });
   });
-  return gradients;
+  if (!result.defined()) result = std::move(grad_output);
 }
 
 at::Tensor weighted_swiglu(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights) {
@@ -76,27 +72,26 @@ at::Tensor weighted_swiglu(const at::Tensor& gate, const at::Tensor& up, const a
   return result;
 }
 
-WeightedSwigluGradients weighted_swiglu_backward(const at::Tensor& grad_output, const at::Tensor& gate,
-                                                 const at::Tensor& up, const at::Tensor& weights,
-                                                 at::Tensor& result) {
+at::Tensor weighted_swiglu_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up,
+                                    const at::Tensor& weights, at::Tensor& result) {
   const KernelTimer timer(Kernel::SwigluBackward, memory_work(grad_output, gate, up, gate, up, result));
   check_rows(gate, up, weights);
   PENSTOCK_CHECK(grad_output.is_contiguous(), "kernels read contiguous rows");
-  if (!result.defined()) result = weighted_swiglu(gate, up, weights);
-  WeightedSwigluGradients gradients{at::empty_like(gate), at::empty_like(up), at::empty_like(weights)};
+  const at::Tensor lacking = result.defined() ? at::Tensor() : grad_output;
+  at::Tensor of_weights = at::empty_like(weights);
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     using Number = Accumulator<Element>;
-    with_packs<Element>({grad_output, gate, up, gradients.gate, gradients.up}, [&](auto width) {
-      launch(WeightedGateBackwardRows<Element, width>{read<Element>(grad_output), read<Element>(gate),
-                                                      read<Element>(up), read<Number>(weights),
-                                                      write<Element>(gradients.gate),
-                                                      write<Element>(gradients.up),
-                                                      write<Number>(gradients.weights), gate.size(1)},
+    with_packs<Element>({grad_output, gate, up}, [&](auto width) {
+      launch(WeightedGateBackwardRows<Element, width>{read<Element>(grad_output), read<Number>(weights),
+                                                      write<Element>(gate), write<Element>(up),
+                                                      write<Element>(lacking), write<Number>(of_weights),
+                                                      gate.size(1)},
              gate.size(0));
     });
   });
-  return gradients;
+  if (!result.defined()) result = std::move(grad_output);
+  return of_weights;
 }
 
 }  // namespace penstock::nn::kernels

@@ -34,6 +34,7 @@ struct GateChunks {
   }
 };
 
+// In place: gate and up become their gradients.
 template <class Element, int kWidth>
 struct GateBackwardChunks {
   using Number = Accumulator<Element>;
@@ -41,11 +42,9 @@ struct GateBackwardChunks {
   static constexpr std::int64_t kChunk = 2 * kBlock;
 
   const Element* grad_output;
-  const Element* gate;
-  const Element* up;
-  Element* grad_gate;
-  Element* grad_up;
-  Element* output;  // computed again; or null
+  Element* gate;
+  Element* up;
+  Element* output;  // computed again, where grad_output is; or null
   std::int64_t packs;
 
   std::int64_t scratch_bytes() const { return 0; }
@@ -62,8 +61,8 @@ struct GateBackwardChunks {
         of_up.set(j, d[j] * x[j] * s);
         of_output.set(j, x[j] * s * u[j]);
       }
-      store(grad_gate, first + i, of_gate);
-      store(grad_up, first + i, of_up);
+      store(gate, first + i, of_gate);
+      store(up, first + i, of_up);
       if (output) store(output, first + i, of_output);
     });
   }
@@ -94,17 +93,17 @@ struct WeightedGateRows {
   }
 };
 
+// In place, as GateBackwardChunks.
 template <class Element, int kWidth>
 struct WeightedGateBackwardRows {
   using Number = Accumulator<Element>;
   static constexpr int kLanes = kBlock;
 
   const Element* grad_output;
-  const Element* gate;
-  const Element* up;
   const Number* weights;
-  Element* grad_gate;
-  Element* grad_up;
+  Element* gate;
+  Element* up;
+  Element* output;  // or null
   Number* grad_weights;
   std::int64_t columns;
 
@@ -116,16 +115,18 @@ struct WeightedGateBackwardRows {
     const Number dot = lanes.template sum<Number>(columns / kWidth, [&](std::int64_t k) {
       const auto d = load<kWidth>(grad_output + first, k), x = load<kWidth>(gate + first, k);
       const auto u = load<kWidth>(up + first, k);
-      Pack<Element, kWidth> of_gate, of_up;
+      Pack<Element, kWidth> of_gate, of_up, of_output;
       Number total = 0;
       for (int j = 0; j < kWidth; ++j) {
         const Number s = sigmoid(x[j]);
         total += d[j] * (x[j] * s * u[j]);
         of_gate.set(j, weight * d[j] * u[j] * s * (Number(1) + x[j] * (Number(1) - s)));
         of_up.set(j, weight * d[j] * x[j] * s);
+        of_output.set(j, weight * (x[j] * s * u[j]));
       }
-      store(grad_gate + first, k, of_gate);
-      store(grad_up + first, k, of_up);
+      store(gate + first, k, of_gate);
+      store(up + first, k, of_up);
+      if (output) store(output + first, k, of_output);
       return total;
     });
     lanes.once([&] { grad_weights[row] = dot; });
