@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weight gradients of one layer and slice of so many tokens: forms the pending products, in their order, and
-// frees their operands.
+// The weight gradients of one layer and slice of so many tokens: forms the pending products, in their order,
+// and frees their operands.
 #pragma once
 
 #include "nn/decoder_layer.h"

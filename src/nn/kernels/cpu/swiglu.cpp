@@ -66,14 +66,17 @@ struct WeightedRow {
     map(columns, Inputs(gate, up), Output(y, output));
   }
 
-  // Returns the gradient of the weight: a sum of kLanes sums, so that the loops can be vectorised. `y` may be
-  // null.
-  PENSTOCK_VECTORISED Number backward(const Element* dy, Element* dg, Element* du, Element* y) const {
-    return y ? backward_with<true>(dy, dg, du, y) : backward_with<false>(dy, dg, du, y);
+  // In place: g and u are the row's gate and up and become their gradients, and dy, the gradient of the
+  // output, becomes the output where that is wanted. Each has one pointer, so that the loops can be
+  // vectorised; for the same end the gradient of the weight, which is returned, is a sum of kLanes sums.
+  PENSTOCK_VECTORISED static Number backward(Number weight, std::int64_t columns, bool with_output,
+                                             Element* dy, Element* g, Element* u) {
+    return with_output ? backward_with<true>(weight, columns, dy, g, u)
+                       : backward_with<false>(weight, columns, dy, g, u);
   }
 
   template <bool kWithOutput>
-  Number backward_with(const Element* dy, Element* dg, Element* du, Element* y) const {
+  static Number backward_with(Number weight, std::int64_t columns, Element* dy, Element* g, Element* u) {
     constexpr std::int64_t kLanes = 16, kTerms = 256;
     std::array<Number, kTerms> terms;
     std::array<Number, kLanes> lanes{};
@@ -81,11 +84,11 @@ struct WeightedRow {
       const std::int64_t count = std::min(kTerms, columns - begin);
       for (std::int64_t j = 0; j < count; ++j) {
         const std::int64_t i = begin + j;
-        const Number x = Number(gate[i]), s = sigmoid<Element>(x), d = Number(dy[i]), u = Number(up[i]);
-        terms[j] = d * (x * s * u);
-        dg[i] = narrowed<Element>(weight * d * u * s * (Number(1) + x * (Number(1) - s)));
-        du[i] = narrowed<Element>(weight * d * x * s);
-        if constexpr (kWithOutput) y[i] = narrowed<Element>(weight * (x * s * u));
+        const Number x = Number(g[i]), s = sigmoid<Element>(x), d = Number(dy[i]), v = Number(u[i]);
+        terms[j] = d * (x * s * v);
+        g[i] = narrowed<Element>(weight * d * v * s * (Number(1) + x * (Number(1) - s)));
+        u[i] = narrowed<Element>(weight * d * x * s);
+        if constexpr (kWithOutput) dy[i] = narrowed<Element>(weight * (x * s * v));
       }
       for (std::int64_t j = count; j < (count + kLanes - 1) / kLanes * kLanes; ++j) terms[j] = 0;
       for (std::int64_t j = 0; j < count; j += kLanes) {
@@ -169,10 +172,10 @@ at::Tensor weighted_swiglu_backward(at::Tensor& grad_output, at::Tensor& gate, a
     auto* grad_weights = of_weights.data_ptr<Accumulator<Element>>();
     for_rows(gate.size(0), columns, [&](std::int64_t row) {
       const std::int64_t first = row * columns;
-      Element* dy = grad_output.data_ptr<Element>() + first;
-      grad_weights[row] = weighted_row<Element>(gate, up, weights, row)
-                              .backward(dy, gate.data_ptr<Element>() + first, up.data_ptr<Element>() + first,
-                                        result.defined() ? nullptr : dy);
+      grad_weights[row] =
+          WeightedRow<Element>::backward(weights.const_data_ptr<Accumulator<Element>>()[row], columns,
+                                         !result.defined(), grad_output.data_ptr<Element>() + first,
+                                         gate.data_ptr<Element>() + first, up.data_ptr<Element>() + first);
     });
   });
   if (!result.defined()) result = std::move(grad_output);
