@@ -63,6 +63,10 @@ std::string heading(const MachineFacts& facts, const Measurements& measured) {
                      " of the\n# repeats another program took the core, and the thread's processor time was "
                      "taken; the middle half of the repeats\n# of a figure spreads over " +
                      percent(measured.spread) + " of it on average.\n";
+  if (!facts.card)
+    text +=
+        "# Computation is counted as if a product, timed beside each figure, had always taken its usual "
+        "time.\n";
   if (measured.disturbed > kNoisyShare || measured.spread > kNoisySpread)
     text += "# NOISY: the machine was busy with other work; run penstock profile again when it is quiet.\n";
   return text;
