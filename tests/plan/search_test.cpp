@@ -190,12 +190,11 @@ TEST(SimulatedStep, AnExplanationHasTheMemoryOfTheRun) {
 
 // Of runs that miss the limit which the closed form keeps, the nearest is told as it was predicted.
 TEST(SimulatedStep, ANearestMissHasTheMemoryOfItsRun) {
-  const Workload w = workload("llama-70b-gqa", 131072, 16);
+  const Workload w = workload("llama-70b-gqa", 65536, 16);
   Plan plan{w, cluster(64), {}};
-  plan.cluster.limit = 40e9;
+  plan.cluster.limit = 69e9;
   SearchSpace space;
-  space.schedules = {ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::ZbV,
-                     ScheduleKind::Greedy};
+  space.schedules = {ScheduleKind::Greedy};
   plan.result = search(w, plan.cluster, space, 48);
   ASSERT_FALSE(plan.result.best.empty()) << "the closed form has some that fit";
   simulate_best(w, plan.cluster, plan.result, 24, /*any_offload=*/true);
