@@ -152,9 +152,9 @@ TEST(PredictedMemory, IsExactForWhatIsSavedAndWithinTwoPercentInAllOverAGridOfRu
           EXPECT_EQ(predicted.kv_gradients, ledger.peak(Category::KvGradients));
           EXPECT_EQ(predicted.logits, ledger.peak(Category::Logits));
           // A message is there or not at the moment of the peak, as the other rank is early or late.
-          const double element = precision == std::string("f32") ? 4 : 2;
-          const double message = element * static_cast<double>(run.options.data.seq_len / c.slices *
-                                                               run.options.model.shape.hidden);
+          const auto message =
+              static_cast<double>(run.options.data.seq_len / c.slices * run.options.model.shape.hidden *
+                                  model::element_size(model::parse_precision(precision)));
           const auto measured = static_cast<double>(ledger.peak_total());
           const double most = std::max(0.02 * measured, message);
           EXPECT_NEAR(static_cast<double>(predicted.total()), measured, most) << "device " << world.rank();

@@ -261,7 +261,6 @@ class Action : LayerForward {
     if (!kept_[rows]) gather();
     for (const Shape& shard : shards_) form(shard, shard.hidden);
     end_gather();
-    kept_[rows] = false;
   }
 
   // In the order of the pending products; each operand is freed after its last product: a gradient, or a
