@@ -44,8 +44,8 @@ class CategoryScope {
 void recount(const at::Tensor& tensor, Category category);
 void recount(const c10::Storage& storage, Category category);
 
-// Bytes of large blocks held for reuse, not counted in any ledger. On the CPU at most a tenth of the peak
-// use.
+// Bytes of large blocks held for reuse, not counted in any ledger. On the CPU they and what is in use exceed
+// the peak use by at most a 64th, or by 32 MiB where that is more, but then by no more than a tenth.
 Bytes cached_bytes();
 
 // Large blocks (of 256 KiB and more; of a card, its segments) mapped since the process began. After the first

@@ -47,7 +47,7 @@ class Run {
         control_(control),
         part_{run.mesh.coordinates_of(world.rank()).data, run.mesh.data},
         trainer_(run, world, control.profile, control.recorder),
-        resident_(trainer_.ledger(), world),
+        resident_(run, trainer_.ledger(), world),
         rank_times_(world_, control.names.empty() ? comm::names_of_ranks(run.mesh, *world_) : control.names) {
     start_.emplace();
     if (control_.resumed) {
@@ -69,7 +69,7 @@ class Run {
 
   RunOutcome carry_out() {
     const Seconds began = steady_seconds();
-    resident_.begin(run_.precision, trainer_.pinned_bytes());
+    resident_.begin(trainer_.pinned_bytes());
     while (done_ < steps() && !stopped_) {
       const DoneStep step = one_step(done_ + 1);
       resident_.note_step(away().host);
@@ -278,7 +278,7 @@ class Run {
     outcome.timelines = kept_.timelines(trainer_, run_, world_);
     if (control_.profile) outcome.profiles = kept_.profiles(trainer_);
     if (const auto times = rank_times_.of_run()) summary_.rank_times = times->times;
-    summary_.processes = resident_.gather(run_, keeper_->staging_bytes());
+    summary_.processes = resident_.gather(keeper_->staging_bytes());
     const auto measured = gather_peaks(run_.mesh, trainer_.ledger(), away(), world_);
     const std::string path = (std::filesystem::path(run_.options.output.dir) / files::kWeights).string();
     write_weights(path, run_.shape(), trainer_.parameters(), world_, run_.options.output.gather);

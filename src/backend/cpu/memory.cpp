@@ -43,7 +43,9 @@ Header* header_of(void* data) {
   return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - sizeof(Header));
 }
 
-// Unused large blocks, by capacity. Used and cached memory together stay within 1.1 × the peak use.
+// Unused large blocks, by capacity. Used and cached memory together exceed the peak use by no more than a
+// little to spare, so that the resident set is what the ledgers say; what it costs is some blocks mapped
+// again in each step.
 class Cache {
  public:
   void* take(std::size_t capacity) {
@@ -52,7 +54,10 @@ class Cache {
     most_in_use_ = std::max(most_in_use_, in_use_);
     const auto found = blocks_.lower_bound(capacity);
     // A much larger block would let the resident set outgrow the ledgers' count.
-    if (found == blocks_.end() || found->first > capacity + capacity / 8) return nullptr;
+    if (found == blocks_.end() || found->first > capacity + capacity / 8) {
+      trim();
+      return nullptr;
+    }
     void* block = found->second->memory;
     in_use_ += found->first - capacity;
     forget(found);
@@ -65,7 +70,7 @@ class Cache {
     held_ += capacity;
     oldest_first_.push_back({block, {}});
     oldest_first_.back().place = blocks_.emplace(capacity, std::prev(oldest_first_.end()));
-    while (held_ + in_use_ > most_in_use_ + most_in_use_ / 10) drop_oldest();
+    trim();
   }
 
   std::size_t held() const {
@@ -86,6 +91,12 @@ class Cache {
     held_ -= place->first;
     oldest_first_.erase(place->second);
     blocks_.erase(place);
+  }
+
+  void trim() {
+    constexpr std::size_t small = 32 << 20;  // beside the libraries' own
+    const std::size_t spare = std::max(most_in_use_ / 64, std::min(most_in_use_ / 10, small));
+    while (held_ > 0 && held_ + in_use_ > most_in_use_ + spare) drop_oldest();
   }
 
   void drop_oldest() {

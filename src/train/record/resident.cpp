@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <span>
@@ -11,6 +12,7 @@
 #include "backend/device.h"
 #include "backend/memory.h"
 #include "comm/launcher.h"
+#include "train/machine_probe.h"
 #include "train/record/program_pages.h"
 
 namespace penstock::train {
@@ -20,11 +22,11 @@ bool tensors_on_host() { return backend::compute_device().is_cpu(); }
 
 bool one_process() { return !comm::launched_by_mpi(); }
 
-// What steps add to what is there before the first one: pages of code, products' packing buffers, in bf16
-// generated kernels too. Measured: 14 to 16 MiB and 14 to 27 (small models to one of 110 M parameters; 30 in
-// f32 for a device with a vocabulary of 32,000).
+// What steps add to what is there before the first one: pages of code, in f32 at most 2 MiB beyond the
+// buffers of products that are there then, in bf16 those buffers and generated kernels too. Measured: in f32
+// 8 to 15 MiB (models of one to 110 M parameters), in bf16 14 to 27.
 Bytes added_by_steps(model::Precision precision) {
-  return precision == model::Precision::BF16 ? 24 * MiB : 16 * MiB;
+  return precision == model::Precision::BF16 ? 24 * MiB : 14 * MiB;
 }
 
 // Memory that stays mapped between steps for reuse: our large blocks and malloc's small ones. The address
@@ -51,6 +53,14 @@ Resident resident_memory() {
   return resident;
 }
 
+ResidentAccount::ResidentAccount(const run::Run& run, const backend::Ledger& ledger, comm::World world)
+    : run_(run), ledger_(ledger), world_(world) {
+  if (run.precision != model::Precision::F32 || !tensors_on_host()) return;
+  const model::Shape& shape = run.shape();
+  const std::int64_t tokens = run.slices.front().front().length * run.sequences();
+  fill_product_buffers(tokens, std::max(shape.hidden, tokens), std::max(shape.ffn, shape.vocab));
+}
+
 Bytes ResidentAccount::beside_tensors(Bytes host) const {
   auto live = static_cast<double>((tensors_on_host() ? ledger_.live_total() : 0) + host);
   if (one_process()) world_->all_reduce(&live, 1, comm::Type::F64, comm::Reduction::Sum);
@@ -64,10 +74,10 @@ void ResidentAccount::release_pages() const {
   if (!one_process() || world_->rank() == 0) release_program_pages();
 }
 
-void ResidentAccount::begin(model::Precision precision, Bytes pinned) {
+void ResidentAccount::begin(Bytes pinned) {
   at_start_ = resident_memory().peak;
   release_pages();
-  predicted_libraries_ = beside_tensors(pinned) + added_by_steps(precision);
+  predicted_libraries_ = beside_tensors(pinned) + added_by_steps(run_.precision);
 }
 
 void ResidentAccount::note_step(Bytes host) {
@@ -77,7 +87,7 @@ void ResidentAccount::note_step(Bytes host) {
   if (++steps_ < kSettled) release_pages();  // of what only a first step needs
 }
 
-std::vector<ResidentSummary> ResidentAccount::gather(const run::Run& run, Bytes checkpoint_copy) const {
+std::vector<ResidentSummary> ResidentAccount::gather(Bytes checkpoint_copy) const {
   const std::array<std::int64_t, 6> mine{at_start_,       predicted_libraries_,
                                          libraries_,      tensors_on_host() ? ledger_.peak_total() : 0,
                                          checkpoint_copy, resident_memory().peak};
@@ -86,7 +96,7 @@ std::vector<ResidentSummary> ResidentAccount::gather(const run::Run& run, Bytes 
   std::vector<ResidentSummary> processes;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const auto& [at_start, predicted, libraries, tensors, copy_of_rank, resident] = all[rank];
-    const int device = run.mesh.coordinates_of(static_cast<std::int64_t>(rank)).pipeline;
+    const int device = run_.mesh.coordinates_of(static_cast<std::int64_t>(rank)).pipeline;
     if (rank == 0 || !one_process())
       processes.push_back({.first_device = device,
                            .at_start = at_start,
@@ -96,8 +106,8 @@ std::vector<ResidentSummary> ResidentAccount::gather(const run::Run& run, Bytes 
     processes.back().tensors += tensors;
     processes.back().checkpoint_copy += copy_of_rank;
     if (tensors_on_host())
-      processes.back().predicted_tensors += run.predicted[static_cast<std::size_t>(device)].total();
-    processes.back().predicted_host += run.predicted[static_cast<std::size_t>(device)].host;
+      processes.back().predicted_tensors += run_.predicted[static_cast<std::size_t>(device)].total();
+    processes.back().predicted_host += run_.predicted[static_cast<std::size_t>(device)].host;
   }
   return processes;
 }

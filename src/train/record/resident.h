@@ -22,12 +22,12 @@ Resident resident_memory();
 // One rank's part in the account of its process; ranks that are threads share one. All calls are collective.
 class ResidentAccount {
  public:
-  // The ledger and the communicator must outlive it.
-  ResidentAccount(const backend::Ledger& ledger, comm::World world) : ledger_(ledger), world_(world) {}
+  // All must outlive it. Products get their buffers here, so that they count as what is there before steps.
+  ResidentAccount(const run::Run& run, const backend::Ledger& ledger, comm::World world);
 
   // Call before the first step: lets go of the program's pages that only the start needed, and predicts what
   // steps will have beside tensors. `pinned`: of this rank's room for records, what is resident already.
-  void begin(model::Precision precision, Bytes pinned);
+  void begin(Bytes pinned);
 
   // Call between two steps. Resident bytes that are neither tensors nor offloaded records count as the
   // libraries', when these have loaded everything: after the second step, or the only one. `host`: this
@@ -35,7 +35,7 @@ class ResidentAccount {
   void note_step(Bytes host);
 
   // For every process, on all ranks. `checkpoint_copy` is of this rank.
-  std::vector<ResidentSummary> gather(const run::Run& run, Bytes checkpoint_copy) const;
+  std::vector<ResidentSummary> gather(Bytes checkpoint_copy) const;
 
  private:
   void release_pages() const;  // of the process: by one of its ranks
@@ -43,6 +43,7 @@ class ResidentAccount {
   // Of this process: resident bytes that are neither tensors nor records nor free for reuse.
   Bytes beside_tensors(Bytes host) const;
 
+  const run::Run& run_;
   const backend::Ledger& ledger_;
   comm::World world_;
   Bytes at_start_ = 0;  // the peak before the first step
