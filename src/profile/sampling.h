@@ -15,6 +15,7 @@ struct Effort {
   // After which two repeats are enough: long ones vary less, and would take most of a profile's time.
   Seconds enough = 0.2;
   int most = 200;
+  bool warm_up = true;  // runs the work once first
   // Since the profile began: later figures get a third of the budget, and after 5/3 of this one repeat.
   Seconds late = 45;
 };
@@ -26,7 +27,9 @@ struct Sample {
   int disturbed = 0;  // number of disturbed repeats
 };
 
-// Runs the work once first, to warm up.
+// Everything once and cold: figures of every kind, none of them good.
+inline constexpr Effort kOnce{.budget = 0, .least = 1, .most = 1, .warm_up = false};
+
 Sample measure(const std::function<void()>& work, const Effort& effort = {});
 
 }  // namespace penstock::profile

@@ -115,7 +115,8 @@ TEST(ExchangeCommand, IsRefusedForMicroBatchesOfDifferentNumbersOfSlices) {
 TEST(ExchangeCommand, AutoIsPrintedWithItsReason) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
-  const Ending simulated = program({"simulate", scratch / "run.toml", "--schedule.exchange", "auto"});
+  const Ending simulated =
+      program({"simulate", scratch / "run.toml", "--schedule.exchange", "auto", "--hardware", "h200"});
   EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
   EXPECT_NE(simulated.out.find("\nexchange "), std::string::npos) << simulated.out;
 }

@@ -151,13 +151,14 @@ profile::Request request_of(const MeasureOptions& options, bool large) {
   profile::Request request;
   if (large) request.sizes = profile::large_sizes();
   request.precision = options.precision;
-  request.effort.budget = options.budget / 2;  // everything is measured twice
-  request.effort.least = options.budget > 0 ? 4 : 1;
   request.disk_folder = options.disk_folder;
   request.open_unnamed = [](const std::string& folder) { return files::file_system().open_unnamed(folder); };
-  if (!options.quick) return request;
-  request.other_precision = false;
-  request.effort = {.budget = std::min(options.budget, 0.04) / 2, .least = 3, .late = 6};
+  request.other_precision = !options.quick;
+  // Half of the budget, since everything is measured twice.
+  request.effort = options.budget == 0 ? profile::kOnce
+                   : options.quick
+                       ? profile::Effort{.budget = std::min(options.budget, 0.04) / 2, .least = 3, .late = 6}
+                       : profile::Effort{.budget = options.budget / 2, .least = 4};
   return request;
 }
 

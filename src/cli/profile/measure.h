@@ -16,7 +16,7 @@ struct MeasureOptions {
   model::Precision precision = model::Precision::BF16;  // of attention and elementwise work
   bool quick = false;                         // fewer sizes and repeats, products in `precision` alone
   int threads = 1;                            // of each rank
-  Seconds budget = profile::Effort{}.budget;  // of a figure's repeats
+  Seconds budget = profile::Effort{}.budget;  // of a figure's repeats; 0: once, not warmed up
   std::string disk_folder = ".";
 };
 
