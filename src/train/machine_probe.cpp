@@ -59,19 +59,4 @@ Flops measure_matmul_rate(model::Precision precision) {
   return best;
 }
 
-void fill_product_buffers(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
-  rows = std::min<std::int64_t>(rows, 2048);
-  inner = std::min<std::int64_t>(inner, 512);
-  columns = std::min<std::int64_t>(columns, 8192);
-  // Not tensors, whose memory would stay in the cache.
-  std::vector<float> left(static_cast<std::size_t>(rows * inner));
-  std::vector<float> right(static_cast<std::size_t>(inner * columns));
-  std::vector<float> product(static_cast<std::size_t>(rows * columns));
-  const auto matrix = [](std::vector<float>& values, std::int64_t height, std::int64_t width) {
-    return at::from_blob(values.data(), {height, width}, at::dtype(at::kFloat));
-  };
-  at::Tensor result = matrix(product, rows, columns);
-  at::mm_out(result, matrix(left, rows, inner), matrix(right, inner, columns));
-}
-
 }  // namespace penstock::train

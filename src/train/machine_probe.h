@@ -15,9 +15,4 @@ run::Machine probe_machine(int threads);
 // limit for model FLOP/s; the best of some sizes. Takes about 0.1 s.
 Flops measure_matmul_rate(model::Precision precision);
 
-// One product in f32, of at most 2,048 × 512 by 512 × 8,192: after it this thread and its helpers have the
-// buffers of packed operands that the library keeps, some MiB a thread, and larger products need no more. A
-// product that needs larger ones leaves the smaller in place, so this comes before others.
-void fill_product_buffers(std::int64_t rows, std::int64_t inner, std::int64_t columns);
-
 }  // namespace penstock::train

@@ -11,15 +11,15 @@
 namespace penstock::cli {
 namespace {
 
-const Command kProgram{"penstock", "train", "run.toml", "-np", "9"};
+const MpirunCommand kProgram{"penstock", "train", "run.toml", "-np", "9"};
 
-Command with_program(Command words) {
+MpirunCommand with_program(MpirunCommand words) {
   words.insert(words.end(), kProgram.begin(), kProgram.end());
   return words;
 }
 
 TEST(NamedHosts, AreThoseOfALine) {
-  const Command command = with_program({"/usr/bin/mpirun", "-np", "4", "--host", "a:2,b,b,c:1"});
+  const MpirunCommand command = with_program({"/usr/bin/mpirun", "-np", "4", "--host", "a:2,b,b,c:1"});
   const auto named = named_hosts(command);
   ASSERT_TRUE(named);
   EXPECT_EQ(named->hosts, (std::vector<NamedHost>{{"a", 2}, {"b", 2}, {"c", 1}}));
@@ -28,7 +28,7 @@ TEST(NamedHosts, AreThoseOfALine) {
 }
 
 TEST(NamedHosts, AreThoseOfAllLines) {
-  const Command command = with_program({"mpirun", "--host", "a:2,b", "-np", "4", "-H", "c,a"});
+  const MpirunCommand command = with_program({"mpirun", "--host", "a:2,b", "-np", "4", "-H", "c,a"});
   const auto named = named_hosts(command);
   ASSERT_TRUE(named);
   EXPECT_EQ(named->hosts, (std::vector<NamedHost>{{"a", 3}, {"b", 1}, {"c", 1}}));
@@ -44,14 +44,14 @@ TEST(NamedHosts, AreThoseOfAllLines) {
 TEST(NamedHosts, AreThoseOfAFile) {
   const Scratch scratch;
   scratch.write("hosts", "# all\nn1 slots=4 max_slots=9\n\n n2  slots=4 # far\nn3 slots=4\n");
-  const Command command = with_program({"mpirun", "--hostfile", scratch / "hosts", "-n", "8"});
+  const MpirunCommand command = with_program({"mpirun", "--hostfile", scratch / "hosts", "-n", "8"});
   const auto named = named_hosts(command);
   ASSERT_TRUE(named);
   EXPECT_EQ(named->hosts, (std::vector<NamedHost>{{"n1", 4}, {"n2", 4}, {"n3", 4}}));
   EXPECT_EQ(on_hosts(command, *named, {{"n3", 4}}), with_program({"mpirun", "--host", "n3:4", "-n", "4"}));
   scratch.write("hosts", "n1\nn2\n");
   const auto untold = named_hosts(command);
-  const Command left = on_hosts(command, *untold, {{"n2", 0}});
+  const MpirunCommand left = on_hosts(command, *untold, {{"n2", 0}});
   EXPECT_EQ(left, with_program({"mpirun", "--host", "n2:*", "-n", "4"}));
   EXPECT_EQ(named_hosts(left)->hosts, (std::vector<NamedHost>{{"n2", 0}}));
   scratch.write("hosts", "n1\tslots=2\r\n\r\nn2 max_slots=9 slots = 3\r\n");
@@ -80,8 +80,8 @@ TEST(NamedHosts, RefuseWhatIsNoHostFile) {
 }
 
 TEST(NamedHosts, HaveSlotsForTheRanksThatAreAskedFor) {
-  const auto refused = [](const Command& words) {
-    const Command command = with_program(words);
+  const auto refused = [](const MpirunCommand& words) {
+    const MpirunCommand command = with_program(words);
     return failure<InputError>([&] { require_slots(command, *named_hosts(command)); });
   };
   EXPECT_EQ(refused({"mpirun", "-np", "5", "--host", "a:2,b:2"}),
@@ -92,10 +92,11 @@ TEST(NamedHosts, HaveSlotsForTheRanksThatAreAskedFor) {
 }
 
 TEST(NamedHosts, AreProbedByTheSameLauncher) {
-  const Command command = with_program({"mpirun", "--mca", "plm_rsh_agent", "agent", "--host", "a:2,b:2"});
+  const MpirunCommand command =
+      with_program({"mpirun", "--mca", "plm_rsh_agent", "agent", "--host", "a:2,b:2"});
   EXPECT_EQ(probe(command, {"b", 2}, "/x"),
-            (Command{"mpirun", "--mca", "orte_local_tmpdir_base", "/x", "--mca", "plm_rsh_agent", "agent",
-                     "--host", "b:1", "-np", "1", "true"}));
+            (MpirunCommand{"mpirun", "--mca", "orte_local_tmpdir_base", "/x", "--mca", "plm_rsh_agent",
+                           "agent", "--host", "b:1", "-np", "1", "true"}));
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 std::string company_of(const fs::path& file) {
   const std::string folder = file.parent_path().generic_string();
   static const std::regex alone(
-      "src/(backend|comm|cli|python)\\b.*|src/nn/kernels/cpu.*|src/train(/flight|/record)?|tests/"
-      "(fuzz|card).*");
-  static const std::regex apart("src/nn/kernels/cuda.*|src/train/.*");
+      "src/(backend|comm|python)\\b.*|src/cli(/profile|/start)?|src/nn/kernels/cpu.*|"
+      "src/train(/flight|/record)?|tests/(fuzz|card).*");
+  static const std::regex apart("src/nn/kernels/cuda.*|src/(cli|train)/.*");
   if (std::regex_match(folder, alone) || file.stem().string().ends_with("_mpi")) return "";
   if (std::regex_match(folder, apart)) return folder;
   return folder.substr(0, folder.find('/', folder.find('/') + 1));

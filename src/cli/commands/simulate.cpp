@@ -66,7 +66,7 @@ Exit carry_out_sweep(const SimulateFlags& flags, const std::vector<std::string>&
   return Exit::Done;
 }
 
-void refuse_idle_flags(const SimulateFlags& flags) {
+void refuse_idle_simulation_flags(const SimulateFlags& flags) {
   if (flags.sweep.empty() && !flags.plot.empty())
     throw InputError("--plot draws a sweep; give --sweep KEY=V1,V2,... too");
   if (!flags.sweep.empty() && (!flags.report.empty() || !flags.trace.empty()))
@@ -78,8 +78,8 @@ void refuse_idle_flags(const SimulateFlags& flags) {
               {flags.schedule.file, flags.costs, flags.hardware});
 }
 
-Exit carry_out(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
-  refuse_idle_flags(flags);
+Exit carry_out_simulation(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
+  refuse_idle_simulation_flags(flags);
   if (!flags.sweep.empty()) return carry_out_sweep(flags, overrides);
   const Simulated simulated = simulate_source(flags, overrides);
   if (simulated.result.deadlock) {
@@ -147,7 +147,8 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--report", flags->report, "write an HTML report there");
   command->add_option("--trace", flags->trace, "write a Chrome trace there");
   command->allow_extras();
-  command->callback([command, flags, &exit_code] { exit_code = carry_out(*flags, command->remaining()); });
+  command->callback(
+      [command, flags, &exit_code] { exit_code = carry_out_simulation(*flags, command->remaining()); });
 }
 
 }  // namespace penstock::cli

@@ -125,7 +125,7 @@ std::vector<NamedHost> without(const std::vector<NamedHost>& all, const std::vec
   return others;
 }
 
-void require_all(const Command& command, const NamedHosts& named) {
+void require_all(const MpirunCommand& command, const NamedHosts& named) {
   require_slots(command, named);
   std::vector<NamedHost> missing = without(named.hosts, hosts_that_answer(command, named));
   // Those whose link has just come back, or that are very busy, may answer only the second time.
@@ -137,8 +137,8 @@ void require_all(const Command& command, const NamedHosts& named) {
 
 // The command for another attempt: on the hosts that answer, if the run's mesh follows the ranks; else it
 // waits until all do. None: asked to end meanwhile, or they have not come after so many looks.
-std::optional<Command> command_on_what_is_left(const Command& command, const NamedHosts& named,
-                                               bool mesh_follows, int looks) {
+std::optional<MpirunCommand> command_on_what_is_left(const MpirunCommand& command, const NamedHosts& named,
+                                                     bool mesh_follows, int looks) {
   Seconds pause = 1;
   for (int look = 0; look <= looks; ++look, pause = std::min(60.0, 2 * pause)) {
     const std::vector<NamedHost> left = hosts_that_answer(command, named);
@@ -190,7 +190,7 @@ Exit supervise(const SuperviseFlags& flags) {
   Seconds ended = steady_seconds();
   for (;;) {
     bool stopped = false;
-    std::optional<Command> command = flags.command;
+    std::optional<MpirunCommand> command = flags.command;
     if (named && !attempts.empty())
       command = command_on_what_is_left(flags.command, *named, options.parallel.dp == 0, flags.restarts);
     if (!command) return Exit::Failed;

@@ -31,14 +31,14 @@ struct Tokenizer {
   std::optional<std::int32_t> end;  // of a document
 };
 
-Ids bytes_of(std::string_view text) {
+Ids ids_of_bytes(std::string_view text) {
   Ids ids(text.size());
   std::ranges::transform(text, ids.begin(), [](char c) { return static_cast<unsigned char>(c); });
   return ids;
 }
 
 Tokenizer tokenizer_of(const DataConversion& conversion) {
-  if (conversion.sentencepiece.empty()) return {bytes_of, files::kByteVocabulary, files::kEndOfText};
+  if (conversion.sentencepiece.empty()) return {ids_of_bytes, files::kByteVocabulary, files::kEndOfText};
   const auto model = on_behalf_of(
       "--sentencepiece", [&] { return std::make_shared<files::SentencePiece>(conversion.sentencepiece); });
   return {[model](std::string_view text) { return model->encode(text); }, model->vocab(),

@@ -25,7 +25,7 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   return words_between(option.get_description(), "one of: ", "\n");
 }
 
-std::vector<std::string> names_of(const CLI::Option& option) {
+std::vector<std::string> names_of_option(const CLI::Option& option) {
   if (option.get_positional()) return {option.get_name(true)};
   std::vector<std::string> names;
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
@@ -34,7 +34,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 }
 
 Flag flag_of(const CLI::Option& option) {
-  Flag flag{.names = names_of(option),
+  Flag flag{.names = names_of_option(option),
             .sentence = option.get_description(),
             .choices = choices_of(option),
             .required = option.get_required(),

@@ -30,7 +30,7 @@ constexpr NamedCause kCauses[] = {{"ramp", &sim::IdleCauses::ramp},
                                   {"dependency", &sim::IdleCauses::dependency}};
 
 // Totals of a result: a row per device.
-report::Table device_table(std::string title, const sim::Result& result) {
+report::Table result_table(std::string title, const sim::Result& result) {
   report::Table table{.title = std::move(title),
                       .header = {"device", "busy", "idle", "in flight", "until input", "peak saved"}};
   for (std::size_t device = 0; device < result.devices.size(); ++device) {
@@ -97,12 +97,12 @@ report::Run run_of(const Simulated& simulated) {
   run.predicted =
       track_of(simulated.measured.empty() ? "predicted" : "simulated", simulated.result, simulated.predicted);
   run.slices = simulated.slices;
-  run.tables.push_back(device_table("Simulated", simulated.result));
+  run.tables.push_back(result_table("Simulated", simulated.result));
   for (const MeasuredStep& step : simulated.measured) {
     run.measured.push_back(track_of(step.label, step.result, simulated.predicted));
     const bool sampled = !run.measured.back().memory.empty() && !step.memory.empty();
     if (sampled) run.measured.back().memory = measured_memory(simulated.program, step);
-    run.tables.push_back(device_table("Measured, " + step.label, step.result));
+    run.tables.push_back(result_table("Measured, " + step.label, step.result));
   }
   return run;
 }

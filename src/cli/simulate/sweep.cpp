@@ -87,7 +87,7 @@ Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> ov
   return simulate_source(with_count(flags, *known, parse_count(value, setting)), overrides);
 }
 
-SweepRow row_of(const std::string& value, const Simulated& simulated) {
+SweepRow sweep_row_of(const std::string& value, const Simulated& simulated) {
   SweepRow row{.value = value,
                .makespan = simulated.result.makespan,
                .bubble_fraction = simulated.result.bubble_fraction,
@@ -121,7 +121,7 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
     try {
       const Simulated simulated = simulate_value(flags, overrides, result.key, value, setting);
       result.name = simulated.program.name;
-      result.rows.push_back(row_of(value, simulated));
+      result.rows.push_back(sweep_row_of(value, simulated));
     } catch (const InputError& refusal) {
       last_refusal = refusal.what();
       result.rows.push_back({.value = value, .refusal = last_refusal});

@@ -111,7 +111,7 @@ struct RanksAsked {
   std::size_t word = 0;
   std::int64_t count = 0;
 };
-RanksAsked ranks_asked(const Command& command) {
+RanksAsked ranks_asked(const MpirunCommand& command) {
   for (std::size_t i = 1; i + 1 < command.size() && command[i] != "train"; ++i) {
     const auto count = is_one_of(command[i], kRanks) ? parse_integer(command[i + 1]) : std::nullopt;
     if (count) return {i, *count};
@@ -119,7 +119,7 @@ RanksAsked ranks_asked(const Command& command) {
   return {};
 }
 
-std::vector<std::string> values_of(const NamedHosts& named, const Command& command) {
+std::vector<std::string> values_of(const NamedHosts& named, const MpirunCommand& command) {
   std::vector<std::string> values;
   for (const std::size_t option : named.options) values.push_back(command[option + 1]);
   return values;
@@ -148,7 +148,7 @@ std::vector<NamedHost> parse_host_file(std::string_view text, const std::string&
   return hosts;
 }
 
-std::optional<NamedHosts> named_hosts(const Command& command) {
+std::optional<NamedHosts> named_hosts(const MpirunCommand& command) {
   if (command.empty() || !is_one_of(std::filesystem::path(command.front()).filename().string(), kLaunchers))
     return {};
   const auto program = std::ranges::find(command, "train");  // behind it are the run's words
@@ -170,7 +170,7 @@ std::optional<NamedHosts> named_hosts(const Command& command) {
   return {};
 }
 
-void require_slots(const Command& command, const NamedHosts& named) {
+void require_slots(const MpirunCommand& command, const NamedHosts& named) {
   const auto ranks = ranks_asked(command);
   const bool more = ranks.count > slots_of(named.hosts) && tells_slots(named.hosts);
   if (!more || std::ranges::find(command, "--oversubscribe") != command.end()) return;
@@ -179,8 +179,8 @@ void require_slots(const Command& command, const NamedHosts& named) {
                    command[named.options.front()] + " " + printable(join(values_of(named, command), ",")));
 }
 
-Command probe(const Command& command, const NamedHost& host, const std::string& scratch) {
-  Command words{command.front(), "--mca", "orte_local_tmpdir_base", scratch};
+MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const std::string& scratch) {
+  MpirunCommand words{command.front(), "--mca", "orte_local_tmpdir_base", scratch};
   for (std::size_t i = 1; i + 2 < command.size() && command[i] != "train"; ++i) {
     if (is_one_of(command[i], kParameter))
       words.insert(words.end(), {command[i], command[i + 1], command[i + 2]});
@@ -190,8 +190,9 @@ Command probe(const Command& command, const NamedHost& host, const std::string& 
   return words;
 }
 
-Command on_hosts(const Command& command, const NamedHosts& all, const std::vector<NamedHost>& left) {
-  Command words = command;
+MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
+                       const std::vector<NamedHost>& left) {
+  MpirunCommand words = command;
   words[all.options.front()] = "--host";
   words[all.options.front() + 1] = list_of(left);
   if (const auto [word, count] = ranks_asked(command); word != 0) {
@@ -206,9 +207,9 @@ Command on_hosts(const Command& command, const NamedHosts& all, const std::vecto
   return words;
 }
 
-std::vector<NamedHost> hosts_that_answer(const Command& command, const NamedHosts& all) {
+std::vector<NamedHost> hosts_that_answer(const MpirunCommand& command, const NamedHosts& all) {
   const Scratch scratch;
-  std::vector<Command> probes;
+  std::vector<MpirunCommand> probes;
   for (const NamedHost& host : all.hosts)
     probes.push_back(probe(command, host, scratch.directory(probes.size())));
   const std::vector<bool> answers = which_succeed(probes, kPatience);

@@ -22,7 +22,7 @@ struct NamedHosts {
   std::vector<NamedHost> hosts;
 };
 
-using Command = std::vector<std::string>;
+using MpirunCommand = std::vector<std::string>;
 
 // A host file of mpirun: "name slots=2", a line each, with any white space; a host named again has more
 // slots. Throws InputError, beginning with `origin`, for a count of slots that is no number.
@@ -30,20 +30,21 @@ std::vector<NamedHost> parse_host_file(std::string_view text, const std::string&
 
 // None where the command is no mpirun or names no hosts. Throws InputError for a host file that cannot be
 // read or a count of slots that is no number.
-std::optional<NamedHosts> named_hosts(const Command& command);
+std::optional<NamedHosts> named_hosts(const MpirunCommand& command);
 
 // Throws InputError where more ranks are asked for (-np) than the hosts have slots.
-void require_slots(const Command& command, const NamedHosts& named);
+void require_slots(const MpirunCommand& command, const NamedHosts& named);
 
 // mpirun of one rank on the host, which does nothing. `scratch`: a directory of the probe's own, since
 // mpiruns that share one remove each other's files.
-Command probe(const Command& command, const NamedHost& host, const std::string& scratch);
+MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const std::string& scratch);
 
 // The command on these hosts alone, with no more ranks (-np) than they have slots; where slots are not told,
 // with as great a share of the ranks as of the hosts.
-Command on_hosts(const Command& command, const NamedHosts& all, const std::vector<NamedHost>& left);
+MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
+                       const std::vector<NamedHost>& left);
 
 // Those of the hosts that answer within a minute, probed all at once.
-std::vector<NamedHost> hosts_that_answer(const Command& command, const NamedHosts& all);
+std::vector<NamedHost> hosts_that_answer(const MpirunCommand& command, const NamedHosts& all);
 
 }  // namespace penstock::cli

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/record/resident.h"
 
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/mm.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "backend/device.h"
 #include "backend/memory.h"
 #include "comm/launcher.h"
-#include "train/machine_probe.h"
 #include "train/record/program_pages.h"
 
 namespace penstock::train {
@@ -27,6 +28,24 @@ bool one_process() { return !comm::launched_by_mpi(); }
 // 8 to 15 MiB (models of one to 110 M parameters), in bf16 14 to 27.
 Bytes added_by_steps(model::Precision precision) {
   return precision == model::Precision::BF16 ? 24 * MiB : 14 * MiB;
+}
+
+// One product in f32, of at most 2,048 × 512 by 512 × 8,192: after it this thread and its helpers have the
+// buffers of packed operands that the library keeps, some MiB a thread, and larger products need no more. A
+// product that needs larger ones leaves the smaller in place, so this comes before others.
+void fill_product_buffers(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+  rows = std::min<std::int64_t>(rows, 2048);
+  inner = std::min<std::int64_t>(inner, 512);
+  columns = std::min<std::int64_t>(columns, 8192);
+  // Not tensors, whose memory would stay in the cache.
+  std::vector<float> left(static_cast<std::size_t>(rows * inner));
+  std::vector<float> right(static_cast<std::size_t>(inner * columns));
+  std::vector<float> product(static_cast<std::size_t>(rows * columns));
+  const auto matrix = [](std::vector<float>& values, std::int64_t height, std::int64_t width) {
+    return at::from_blob(values.data(), {height, width}, at::dtype(at::kFloat));
+  };
+  at::Tensor result = matrix(product, rows, columns);
+  at::mm_out(result, matrix(left, rows, inner), matrix(right, inner, columns));
 }
 
 // Memory that stays mapped between steps for reuse: our large blocks and malloc's small ones. The address
