@@ -130,7 +130,9 @@ TEST(SimulateCommand, TakesTheDocumentsOfAStep) {
   EXPECT_NE(files::read_text(report, 1 << 26).find("tokens 0 to"), std::string::npos);
   EXPECT_NE(run_data({"simulate", file, "--hardware", "assumed"}).out.find("--step 1 takes"),
             std::string::npos);
-  EXPECT_EQ(run_data({"simulate", file, "--step", "1", "--data.mask", "none"}).exit_code, 2);
+  const Ending alike = run_data({"simulate", file, "--step", "1", "--data.mask", "none"});
+  EXPECT_EQ(alike.exit_code, 2);
+  EXPECT_EQ(lines_of(alike.err).size(), 1u) << "refused before the machine is measured\n" << alike.err;
   EXPECT_EQ(run_data({"simulate", file, "--step", "0"}).exit_code, 2);
   EXPECT_EQ(run_data({"simulate", "--schedule", "gpipe", "-p", "2", "-m", "2", "--step", "1"}).exit_code, 2);
 }

@@ -2,6 +2,8 @@
 // Whole commands on disks that fail at any call, in this process.
 #include "write_path.h"
 
+#include <ATen/Parallel.h>
+
 #include <filesystem>
 
 #include "base/option_text.h"
@@ -55,6 +57,7 @@ void write_run_file(const Scratch& scratch) {
 void train(const Scratch& scratch, const std::string& directory) {
   const std::string run_directory = directory + "/run";
   const Words words{"--output.dir=" + run_directory};
+  at::set_num_threads(1);
   const run::Run run = run::resolve(run::read_options(scratch / "run.toml", words), train::probe_machine(1));
   const train::TokenData data(run.options.data, run.options.train, run.shape().vocab);
   const bool again = !contents_of(run_directory + "/metrics.jsonl").empty();

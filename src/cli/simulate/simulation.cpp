@@ -19,6 +19,7 @@
 #include "files/option_file.h"
 #include "files/run_files.h"
 #include "run/costs.h"
+#include "run/data_shares.h"
 #include "run/memory.h"
 #include "run/resolve/resolve.h"
 #include "run/settle.h"
@@ -136,12 +137,18 @@ run::Run laid_out_run(const std::string& path) {
   return run::lay_out(std::move(options), machine);
 }
 
-// The run as the documents of that step make it, of the replica with the most work.
-run::Run of_step(run::Run run, std::int64_t step, const std::string& file) {
-  if (step == 0) return run;
-  if (run.options.data.mask != "documents")
-    throw InputError("--step " + std::to_string(step) + ": " + printable(file) +
+// Before the machine is measured.
+void require_documents(const SimulateFlags& flags, run::DataOptions data) {
+  if (flags.step == 0) return;
+  run::settle_mask(data);
+  if (data.mask != "documents")
+    throw InputError("--step " + std::to_string(flags.step) + ": " + printable(flags.schedule.file) +
                      " has no documents (data.mask = \"documents\"); all its steps are alike");
+}
+
+// The run as the documents of that step make it, of the replica with the most work.
+run::Run of_step(run::Run run, std::int64_t step) {
+  if (step == 0) return run;
   run = run::planned(run, content_of_step(run, step));
   run.predicted = run::predict_memory(run, run.program);
   return run;
@@ -163,11 +170,12 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   check_copy_rate(flags);
   check_factors(flags);
   run::Options options = run::read_options(flags.schedule.file, overrides);
+  require_documents(flags, options.data);
   run::Machine machine = machine_for(options);
   Speeds speeds = speeds_of(flags.hardware, options);
   machine.hardware = speeds.hardware;
   take_device_of(speeds.hardware, options);
-  const run::Run run = of_step(run::resolve(std::move(options), machine), flags.step, flags.schedule.file);
+  const run::Run run = of_step(run::resolve(std::move(options), machine), flags.step);
   const auto costs = run::costs_of(run, speeds.hardware,
                                    {.attention_factor = flags.attention,
                                     .copy_rate = copy_rate_of(flags, speeds.hardware, run.offload_to),
