@@ -39,7 +39,7 @@ class Reader {
   }
 
   Ending run_command(std::string command) {
-    if (command.starts_with("penstock profile")) command += " --budget 0.001";  // else it takes a minute
+    if (command.starts_with("penstock profile")) command += " --budget 0";  // else it takes a minute
     setenv(
         "ARGS",
         "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --swiglu --vocab-size 32000 "

@@ -21,8 +21,8 @@ void expect_each_once(const std::vector<NamedHost>& hosts) {
 void take(std::string_view input) {
   const std::vector<NamedHost> hosts = parse_host_file(input, "fuzz");
   expect_each_once(hosts);
-  const Command command{"mpirun", "-np",    "8",        "--host", std::string(input),
-                        "-H",     "last:2", "penstock", "train"};
+  const MpirunCommand command{"mpirun", "-np",    "8",        "--host", std::string(input),
+                              "-H",     "last:2", "penstock", "train"};
   const auto named = named_hosts(command);
   if (!named) throw std::logic_error("a list of hosts names none");
   expect_each_once(named->hosts);

@@ -50,16 +50,16 @@ class Cache {
  public:
   void* take(std::size_t capacity) {
     const std::lock_guard lock(mutex_);
-    in_use_ += capacity;
-    most_in_use_ = std::max(most_in_use_, in_use_);
     const auto found = blocks_.lower_bound(capacity);
     // A much larger block would let the resident set outgrow the ledgers' count.
-    if (found == blocks_.end() || found->first > capacity + capacity / 8) {
+    const bool fits = found != blocks_.end() && found->first <= capacity + capacity / 8;
+    in_use_ += fits ? found->first : capacity;
+    most_in_use_ = std::max(most_in_use_, in_use_);
+    if (!fits) {
       trim();
       return nullptr;
     }
     void* block = found->second->memory;
-    in_use_ += found->first - capacity;
     forget(found);
     return block;
   }

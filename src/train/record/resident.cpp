@@ -12,6 +12,7 @@
 #include <string>
 
 #include "backend/device.h"
+#include "backend/host_memory.h"
 #include "backend/memory.h"
 #include "comm/launcher.h"
 #include "train/record/program_pages.h"
@@ -37,12 +38,14 @@ void fill_product_buffers(std::int64_t rows, std::int64_t inner, std::int64_t co
   rows = std::min<std::int64_t>(rows, 2048);
   inner = std::min<std::int64_t>(inner, 512);
   columns = std::min<std::int64_t>(columns, 8192);
-  // Not tensors, whose memory would stay in the cache.
-  std::vector<float> left(static_cast<std::size_t>(rows * inner));
-  std::vector<float> right(static_cast<std::size_t>(inner * columns));
-  std::vector<float> product(static_cast<std::size_t>(rows * columns));
-  const auto matrix = [](std::vector<float>& values, std::int64_t height, std::int64_t width) {
-    return at::from_blob(values.data(), {height, width}, at::dtype(at::kFloat));
+  // Given back at once: tensors' memory would stay in their cache, and malloc's in its own.
+  const auto room = [](std::int64_t numbers) {
+    return backend::HostMemory(numbers * static_cast<Bytes>(sizeof(float)));
+  };
+  const backend::HostMemory left = room(rows * inner), right = room(inner * columns),
+                            product = room(rows * columns);
+  const auto matrix = [](const backend::HostMemory& memory, std::int64_t height, std::int64_t width) {
+    return at::from_blob(memory.bytes().data(), {height, width}, at::dtype(at::kFloat));
   };
   at::Tensor result = matrix(product, rows, columns);
   at::mm_out(result, matrix(left, rows, inner), matrix(right, inner, columns));
