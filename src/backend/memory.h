@@ -49,7 +49,7 @@ void recount(const c10::Storage& storage, Category category);
 Bytes cached_bytes();
 
 // Large blocks (of 256 KiB and more; of a card, its segments) mapped since the process began. After the first
-// steps the count should not grow.
+// steps the count should not grow, but by a few a step on the CPU where the peak is large.
 std::int64_t mapped_blocks();
 
 }  // namespace penstock::backend

@@ -57,12 +57,13 @@ std::string heading(const MachineFacts& facts, const Measurements& measured) {
   std::string text = "# SPDX-License-Identifier: Apache-2.0\n# " + facts.description +
                      "; written by penstock profile with " + counted(facts.ranks, "rank") + " (" +
                      facts.transport + ")\n# of " + counted(facts.threads, "thread") +
-                     ", all at work together. Figures are medians, and means over the ranks and two "
-                     "rounds. In " +
-                     percent(measured.disturbed) +
-                     " of the\n# repeats another program took the core, and the thread's processor time was "
-                     "taken; the middle half of the repeats\n# of a figure spreads over " +
-                     percent(measured.spread) + " of it on average.\n";
+                     ", all at work together. ";
+  if (measured.once)
+    return text + "Each figure was\n# measured once, not warmed up (--budget 0): enough to try things out.\n";
+  text += "Figures are medians, and means over the ranks and two rounds. In " + percent(measured.disturbed) +
+          " of the\n# repeats another program took the core, and the thread's processor time was "
+          "taken; the middle half of the repeats\n# of a figure spreads over " +
+          percent(measured.spread) + " of it on average.\n";
   if (!facts.card)
     text +=
         "# Computation is counted as if a product, timed beside each figure, had always taken its usual "

@@ -57,6 +57,7 @@ struct Measurements {
   double disk_write_rate = 0, disk_read_rate = 0;
   Numbers message_seconds;  // of each size
 
+  bool once = false;     // computation was measured in one round, of one call each that was not warmed up
   double disturbed = 0;  // share of repeats in which the thread was preempted
   double spread = 0;     // mean over the figures of interquartile range over median
 };

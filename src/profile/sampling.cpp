@@ -28,11 +28,12 @@ Sample measure(const std::function<void()>& work, const Effort& effort) {
   clock.restart();
   std::vector<Seconds> repeats;
   Sample sample;
-  if (effort.warm_up) work();
+  const bool warm_up = effort.most > 1;
+  if (warm_up) work();
   // A card's short work is issued ahead, as in training.
   constexpr int kAhead = 8;
   constexpr Seconds kShort = 2e-3;
-  const bool ahead = !on_processor && effort.warm_up && clock.seconds(backend::moment_now()) < kShort;
+  const bool ahead = !on_processor && warm_up && clock.seconds(backend::moment_now()) < kShort;
   const int calls = ahead ? kAhead : 1;
   const Seconds began = steady_seconds();
   const auto wanted = [&] {

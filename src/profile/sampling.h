@@ -14,8 +14,7 @@ struct Effort {
   int least = 5;          // minimum number of repeats, regardless of budget
   // After which two repeats are enough: long ones vary less, and would take most of a profile's time.
   Seconds enough = 0.2;
-  int most = 200;
-  bool warm_up = true;  // runs the work once first
+  int most = 200;  // 1: the work once, not warmed up
   // Since the profile began: later figures get a third of the budget, and after 5/3 of this one repeat.
   Seconds late = 45;
 };
@@ -28,8 +27,9 @@ struct Sample {
 };
 
 // Everything once and cold: figures of every kind, none of them good.
-inline constexpr Effort kOnce{.budget = 0, .least = 1, .most = 1, .warm_up = false};
+inline constexpr Effort kOnce{.budget = 0, .least = 1, .most = 1};
 
+// Runs the work once first, to warm up, unless it is done once alone.
 Sample measure(const std::function<void()>& work, const Effort& effort = {});
 
 }  // namespace penstock::profile

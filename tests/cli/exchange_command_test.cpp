@@ -108,8 +108,7 @@ TEST(ExchangeCommand, IsRefusedForMicroBatchesOfDifferentNumbersOfSlices) {
       "uneven.csv\" has from 2 to 8: use a file with one n, or schedule.exchange = \"off\""))
       << refused.err;
   // What the choice is made by, sooner than the run would measure it.
-  EXPECT_EQ(
-      program({"profile", "--quick", "--budget", "0", "--threads", "1", "--precision", "bf16"}).exit_code, 0);
+  EXPECT_EQ(program(hasty_profile({"--threads", "1", "--precision", "bf16"})).exit_code, 0);
   const Ending chosen = train("auto");
   EXPECT_EQ(chosen.exit_code, 0) << chosen.err;
   EXPECT_NE(chosen.out.find("exchange  off: "), std::string::npos) << chosen.out;

@@ -106,6 +106,7 @@ TEST(ProfileCommand, WritesAHardwareFileThatThePlannerReadsFromThreadsAndFromPro
               hardware.measured.matrix_tokens.size() * hardware.measured.matrix_width.size());
     EXPECT_GT(hardware.node.disk_gbps, 0);
     const std::string text = scratch.read(processes ? "processes.toml" : "threads.toml");
+    EXPECT_NE(text.find("measured once, not warmed up"), std::string::npos) << text;
     for (const std::string& line : testing::lines_of(text.substr(0, text.find("[measured]")))) {
       if (line.find(" = ") == std::string::npos) continue;
       EXPECT_NE(line.find("# "), std::string::npos) << line;

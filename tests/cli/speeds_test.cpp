@@ -39,12 +39,6 @@ class Speeds : public ::testing::Test {
   std::string before_;
 };
 
-// Everything measured once: quick to make, and kept like any profile.
-Arguments hasty_profile(Arguments options) {
-  options.insert(options.begin(), {"profile", "--quick", "--budget", "0"});
-  return options;
-}
-
 TEST_F(Speeds, OfAProfileMadeByHandAreTakenForRunsDividedLikeItAndMeasuredAgainWhereItIsDamaged) {
   const Ending made = program(hasty_profile({"--ranks", "1", "--threads", "1", "--precision", "f32"}));
   ASSERT_EQ(made.exit_code, 0) << made.err;
@@ -71,7 +65,8 @@ TEST_F(Speeds, OfAProfileMadeByHandAreTakenForRunsDividedLikeItAndMeasuredAgainW
   EXPECT_EQ(again.exit_code, 0) << again.err;
   ASSERT_EQ(again.complaints().size(), 1u) << again.err;
   EXPECT_TRUE(again.complaints()[0].ends_with("it is measured again")) << again.err;
-  EXPECT_NE(again.err.find("profile   measuring this machine once, for "), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("\nprofile   measuring this machine once, for "), std::string::npos) << again.err;
+  EXPECT_EQ(lines_of(again.err).size(), 2u) << again.err;
   EXPECT_EQ(profiles().size(), 1u);
   EXPECT_EQ(simulated().err, "");
   EXPECT_EQ(simulated().out, again.out);
@@ -110,6 +105,9 @@ TEST_F(Speeds, AreMeasuredAlsoWhereTheyCannotBeKept) {
   scratch_.write("cache", "a file where the folder would be");
   const Ending ending = program({"simulate", scratch_ / "run.toml"});
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_TRUE(ending.out.starts_with("speeds   measured on this machine for ")) << ending.out;
+  EXPECT_TRUE(ending.err.starts_with("profile   measuring this machine once, for ")) << ending.err;
+  EXPECT_EQ(lines_of(ending.err).size(), 2u) << ending.err;
   ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
   EXPECT_TRUE(ending.complaints()[0].ends_with("the profile is not kept")) << ending.err;
 }

@@ -24,9 +24,8 @@ bool tensors_on_host() { return backend::compute_device().is_cpu(); }
 
 bool one_process() { return !comm::launched_by_mpi(); }
 
-// What steps add to what is there before the first one: pages of code, in f32 at most 2 MiB beyond the
-// buffers of products that are there then, in bf16 those buffers and generated kernels too. Measured: in f32
-// 8 to 15 MiB (models of one to 110 M parameters), in bf16 14 to 27.
+// What steps add to what is there before the first one: pages of code, in bf16 also products' packing buffers
+// and generated kernels. Measured: in f32 10 to 19 MiB (models of one to 110 M parameters), in bf16 14 to 27.
 Bytes added_by_steps(model::Precision precision) {
   return precision == model::Precision::BF16 ? 24 * MiB : 14 * MiB;
 }
