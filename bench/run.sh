@@ -25,9 +25,13 @@ machine() {
 }
 processor() { printf '%s, %s cores, %s' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(widest)"; }
 
-# file_of NAME: its results; of kernels one for each kind of processor, which has its own.
+# file_of NAME: its results; of what shows the kernels' speed one for each kind of processor, which has its own.
 file_of() {
-  if [ "$1" = kernels ] && [ "$(widest)" != amx_bf16 ]; then printf 'kernels-%s' "$(widest)"; else printf '%s' "$1"; fi
+  case "$1:$(widest)" in
+    *:amx_bf16) printf '%s' "$1" ;;
+    kernels:* | peers:*) printf '%s-%s' "$1" "$(widest)" ;;
+    *) printf '%s' "$1" ;;
+  esac
 }
 
 # What benchmarks write does not change the program.
