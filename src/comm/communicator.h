@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Byte transfer between ranks. One small interface, several transports: single (one rank), threads (many
-// ranks in one process), MPI; NCCL later. All pass the same contract test.
+// ranks in one process), MPI, NCCL (comm/cards). All pass the same contract test.
 //
 // Point-to-point messages are non-blocking and first-in-first-out per (source, destination, channel),
 // unordered between channels. A buffer passed to send or receive belongs to the communicator until the

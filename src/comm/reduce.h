@@ -12,7 +12,7 @@ namespace penstock::comm {
 std::size_t size_of(Type type);
 
 // Combines blocks of `count` values into the first: neighbours first, then pairs of neighbours, ... (see
-// mesh.md, "Numerics": ((0+1)+(2+3))+...). Changes the other blocks too.
+// docs/mesh.md, "Equal bits": ((0+1)+(2+3))+...). Changes the other blocks too.
 void combine_tree(std::span<void* const> blocks, std::size_t count, Type type, Reduction reduction);
 
 // combine(into, from) of all pairs in that order.

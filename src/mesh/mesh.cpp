@@ -176,4 +176,9 @@ NodeSpread thinnest(const Mesh& mesh, Group group, std::int64_t ranks_per_node) 
   return thinnest(width, starts, row.stride, static_cast<int>(row.count), ranks_per_node);
 }
 
+NodeSpread thinnest_shards(const Mesh& mesh, int shards, std::int64_t ranks_per_node) {
+  const std::int64_t width = std::int64_t{mesh.tensor} * shards;
+  return thinnest(width, mesh.world() / width, mesh.tensor, shards, ranks_per_node);
+}
+
 }  // namespace penstock::mesh

@@ -60,7 +60,7 @@ std::int64_t position(const Mesh& mesh, Group group, std::int64_t rank);
 
 // The replica's number among the c·d ranks with the same weights, in the order in which their gradients are
 // added: the data ranks of a context rank first, so that the sum over a context rank's part of the batch is
-// one whatever d is (mesh.md §7).
+// one whatever d is (docs/mesh.md, "Equal bits").
 std::int64_t replica_of(const Mesh& mesh, const Coordinates& at);
 
 // The same among the t·c·d/e ranks with the same experts: a tensor rank's in the order of replica_of, then
@@ -90,5 +90,8 @@ NodeSpread thinnest(std::int64_t width, std::int64_t starts, std::int64_t stride
 
 // The worst spread of all groups of a kind with evenly spaced ranks: all but vocabulary.
 NodeSpread thinnest(const Mesh& mesh, Group group, std::int64_t ranks_per_node);
+
+// The worst spread of those who share one set of states: `shards` neighbours among the replicas.
+NodeSpread thinnest_shards(const Mesh& mesh, int shards, std::int64_t ranks_per_node);
 
 }  // namespace penstock::mesh

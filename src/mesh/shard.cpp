@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/whole.h"
 
 namespace penstock::mesh {
 namespace {
@@ -34,7 +35,7 @@ Shard head_block(std::int64_t rows, std::int64_t heads, std::int64_t parts, std:
 }  // namespace
 
 Shard padded_block(std::int64_t whole, std::int64_t parts, std::int64_t index, int dimension) {
-  const std::int64_t held = (whole + parts - 1) / parts;
+  const std::int64_t held = ceil_div(whole, parts);
   const std::int64_t begin = std::min(index * held, whole);
   return {.dimension = dimension, .begin = begin, .count = std::min(held, whole - begin), .held = held};
 }

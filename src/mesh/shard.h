@@ -34,8 +34,8 @@ Shard padded_block(std::int64_t whole, std::int64_t parts, std::int64_t index, i
 Shard even_block(std::int64_t whole, std::int64_t parts, std::int64_t index, int dimension = 0,
                  std::int64_t unit = 1);
 
-// How the parameters of a layer are cut (mesh.md §2, §5): by the role of a tensor, derived from its Hugging
-// Face name.
+// How the parameters of a layer are cut (docs/mesh.md, "Tensor ranks"; docs/moe.md, "The layer"): by the role
+// of a tensor, derived from its Hugging Face name.
 enum class Cut : std::uint8_t {
   Whole,        // norms, router: on every rank of the stage
   Heads,        // rows by query heads (q_proj)
@@ -76,16 +76,17 @@ struct Range {
 };
 std::vector<Range> ranges_of(const Shard& shard, const std::vector<std::int64_t>& sizes);
 
-// A tensor's share of flat elements updated by one of `replicas` ranks (mesh.md §3); cut at multiples of 64.
+// A tensor's share of flat elements updated by one of `replicas` ranks (docs/mesh.md, "Replicas"); cut at
+// multiples of 64.
 inline constexpr std::int64_t kShareUnit = 64;
 Shard flat_share(std::int64_t elements, std::int64_t replicas, std::int64_t index);
 
 // Elements of the longest of them: the first share, or the last, which has what makes no whole unit.
 std::int64_t longest_flat_share(std::int64_t elements, std::int64_t replicas);
 
-// How the c·d ranks with the same weights share out masters, moments and the work on them (mesh.md §3, with
-// the hierarchy of ZeRO++ and MiCS): `shards` consecutive ranks have a share each, and every group of them
-// has the same. The numbers are this rank's.
+// How the c·d ranks with the same weights share out masters, moments and the work on them (docs/mesh.md,
+// "Replicas", with the hierarchy of ZeRO++ and MiCS): `shards` consecutive ranks have a share each, and every
+// group of them has the same. The numbers are this rank's.
 struct StateSharing {
   int shards = 1;
   int shard = 0;

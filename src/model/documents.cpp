@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/whole.h"
 
 namespace penstock::model {
 namespace {
@@ -29,7 +30,7 @@ double causal_pairs(Tokens first_query, Tokens end_query, Tokens first_key, Toke
 // The work of all tokens before each multiple of the unit, and of all.
 std::vector<double> work_up_to(const Documents& documents, Tokens unit, const TokenWork& work) {
   const Tokens tokens = sequence_length(documents);
-  std::vector<double> up_to((tokens + unit - 1) / unit + 1);
+  std::vector<double> up_to(ceil_div(tokens, unit) + 1);
   for (const std::vector<Tokens>& lengths : documents) {
     Tokens begin = 0;
     for (const Tokens length : lengths) {

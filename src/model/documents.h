@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents that share a sequence (mesh.md §6): the pairs of queries and keys that they leave, and slices of
-// equal work.
+// Documents that share a sequence (docs/data.md, "Masks"): the pairs of queries and keys that they leave, and
+// slices of equal work.
 #pragma once
 
 #include <span>

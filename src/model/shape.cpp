@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "mesh/shard.h"
 
 namespace penstock::model {
@@ -45,7 +46,7 @@ Bytes accumulator_size(Precision precision) { return precision == Precision::F64
 
 Shape shape_of_rank(const Shape& shape, std::int64_t ranks) {
   Shape part = shape;
-  const auto share = [&](std::int64_t whole) { return (whole + ranks - 1) / ranks; };
+  const auto share = [&](std::int64_t whole) { return ceil_div(whole, ranks); };
   part.head_size = shape.head_dim();
   part.heads = share(shape.heads);
   part.kv_heads = share(shape.kv_heads);

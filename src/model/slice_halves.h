@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half slices, the unit in which attention to earlier slices moves between devices (algorithms: "Attention
-// context exchange"): halves 2j and 2j + 1 are the two parts of slice j, cut along its tokens. With an odd
+// Half slices, the unit in which attention to earlier slices moves between devices (docs/slimpipe.md,
+// "Context exchange"): halves 2j and 2j + 1 are the two parts of slice j, cut along its tokens. With an odd
 // number of tokens the first half has one more, so the second half of a single token is empty.
 #pragma once
 

@@ -4,12 +4,13 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/whole.h"
 
 namespace penstock::model {
 
 std::vector<TokenRange> cut_into_slices(Tokens tokens, int n, Tokens unit) {
   PENSTOCK_CHECK(tokens > 0 && n > 0 && unit > 0, "sizes of slices are positive");
-  const Tokens units = (tokens + unit - 1) / unit;
+  const Tokens units = ceil_div(tokens, unit);
   if (n > units) {
     throw InputError("schedule.slices = " + std::to_string(n) + " is more than the " + std::to_string(units) +
                      (unit == 1 ? " tokens" : " units of " + std::to_string(unit) + " tokens") +

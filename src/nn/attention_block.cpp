@@ -110,10 +110,6 @@ at::Tensor attend_all_backward(const AllQueries& queries, const AttentionPart& m
   return grad_query;
 }
 
-}  // namespace
-
-namespace {
-
 // Rows [N, heads·d] as [N·heads, d].
 at::Tensor one_head_a_row(const at::Tensor& rows, const Parameter& norm) {
   return rows.view({-1, norm.sizes[0]});

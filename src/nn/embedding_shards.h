@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The embedding of a slice whose table's rows are shared out over a tensor group (mesh.md §2): every rank
-// looks up the tokens that its shards hold, and the rows are scattered to the shards whose tokens they are.
+// The embedding of a slice whose table's rows are shared out over a tensor group (docs/mesh.md, "Tensor
+// ranks"): every rank looks up the tokens that its shards hold, and the rows are scattered to the shards
+// whose tokens they are.
 #pragma once
 
 #include <vector>

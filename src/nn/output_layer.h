@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The final norm, the output matrix and the loss. The scale of the loss is known before the step, so the
 // forward visit also computes the gradients, tile by tile of tokens, and logits never outlive a tile
-// (algorithms, "The output layer and the loss").
+// (docs/slimpipe.md, "The vocabulary over all devices").
 #pragma once
 
+#include "model/shape.h"
 #include "nn/kernels/cross_entropy.h"
 #include "nn/parameters/parameter.h"
 
@@ -13,7 +14,7 @@ struct OutputLayer {
   Parameter* norm = nullptr;
   Parameter* matrix = nullptr;
   double norm_epsilon = 1e-5;
-  std::int64_t tile_tokens = 512;
+  std::int64_t tile_tokens = model::usual_loss_tile(false);
 };
 
 struct OutputResult {

@@ -9,8 +9,8 @@
 // The tensors saved for one (micro-batch, slice) are one record, owned by the stage from forward until
 // backward (or until backward_weight, as a weight record). A policy may keep fewer: the backward recomputes
 // the rest, with the same bits. The keys and values of a slice are part of its record and are read by the
-// later slices of the micro-batch. The legal order of calls is in algorithms, "Dependencies"; other orders
-// are broken invariants. One thread at a time.
+// later slices of the micro-batch. The legal order of calls is in docs/slimpipe.md, "How it works"; other
+// orders are broken invariants. One thread at a time.
 //
 // Arguments may be kept without a copy (hidden until the record is consumed, grad_output until
 // backward_weight, tokens until the backward): the caller must not write to them afterwards. Norm and
@@ -52,9 +52,9 @@ struct StageOptions {
   bool first = true;  // has the embedding
   bool last = true;   // has the output layer and the loss
   model::Precision precision = model::Precision::F32;
-  std::uint64_t seed = 1;               // initial weights depend on the seed and the parameter's name alone
-  std::int64_t loss_tile_tokens = 512;  // tokens per tile of logits
-  std::int64_t max_positions = 1024;    // rows of the rotary table: the sequence length
+  std::uint64_t seed = 1;  // initial weights depend on the seed and the parameter's name alone
+  std::int64_t loss_tile_tokens = model::usual_loss_tile(false);
+  std::int64_t max_positions = 1024;  // rows of the rotary table: the sequence length
   // What each layer keeps for the backward; empty: everything. With slices each keeps kv: later slices read
   // it.
   std::vector<model::KeepSet> keep;

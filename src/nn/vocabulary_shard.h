@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's share of the embedding and of the output matrix under vocabulary parallelism (algorithms: "The
-// output layer and the loss"; SlimPipe, SC'25; Yeung et al. 2024). Both matrices are padded to a multiple of
-// the T·p shards of a pipeline and cut into equal blocks of rows; padding has no weight in a softmax and gets
-// no gradient. A rank has the T/t neighbouring shards of its tensor group's, each with parameters of its own.
-// Every rank has the tokens of the step, so sender and receiver derive the rows of a message from them.
+// One rank's share of the embedding and of the output matrix under vocabulary parallelism (docs/slimpipe.md,
+// "The vocabulary over all devices"; SlimPipe, SC'25; Yeung et al. 2024). Both matrices are padded to a
+// multiple of the T·p shards of a pipeline and cut into equal blocks of rows; padding has no weight in a
+// softmax and gets no gradient. A rank has the T/t neighbouring shards of its tensor group's, each with
+// parameters of its own. Every rank has the tokens of the step, so sender and receiver derive the rows of a
+// message from them.
 //
 // One thread at a time. N = tokens of one slice of a micro-batch.
 #pragma once
@@ -28,7 +29,7 @@ struct VocabularyOptions {
   int device = 0;
   int devices = 1;  // of the pipeline; the last one has the last stage, and the final norm
   TensorGroup* group = nullptr;
-  std::int64_t loss_tile_tokens = 512;
+  std::int64_t loss_tile_tokens = model::usual_loss_tile(false);
   mesh::StateSharing sharing;  // with the other replicas
 };
 

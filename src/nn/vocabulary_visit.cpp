@@ -9,6 +9,7 @@
 
 #include "backend/memory.h"
 #include "base/error.h"
+#include "base/whole.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/element_dispatch.h"
@@ -223,9 +224,7 @@ VocabularyVisit::Tile VocabularyVisit::tile_at(std::int64_t number) const {
   return {.begin = begin, .tokens = std::min(layer_.tile_tokens, tokens_ - begin)};
 }
 
-std::int64_t VocabularyVisit::tiles() const {
-  return (tokens_ + layer_.tile_tokens - 1) / layer_.tile_tokens;
-}
+std::int64_t VocabularyVisit::tiles() const { return ceil_div(tokens_, layer_.tile_tokens); }
 
 // Frees arrived buffers first.
 void VocabularyVisit::send(const at::Tensor& buffer, int to) {

@@ -2,7 +2,7 @@
 // The output layer and the loss of one slice, computed by all ranks that share the rows of the output matrix:
 // the t ranks of the last stage, or under vocabulary parallelism all t·p ranks of a pipeline. One visit
 // computes the loss, the gradient of the last stage's output and the gradient of the output matrix, tile by
-// tile of tokens (algorithms: "The output layer and the loss").
+// tile of tokens (docs/slimpipe.md, "The vocabulary over all devices").
 //
 // Each shard of a rank gives the logits of its columns of a tile and three numbers per token, which all ranks
 // gather; during the gather a rank computes the next tile's logits, so at most two tiles of logits exist
@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "comm/communicator.h"
 #include "mesh/shard.h"
+#include "model/shape.h"
 #include "nn/groups/tensor_group.h"
 #include "nn/kernels/cross_entropy.h"
 #include "nn/parameters/parameter.h"
@@ -32,7 +33,7 @@ struct OutputShards {
   comm::Communicator* ranks = nullptr;  // rank = stage·t + r_t; the last t have the last stage
   const TensorGroup* group = nullptr;   // of this rank's stage
   double norm_epsilon = 1e-5;
-  std::int64_t tile_tokens = 512;
+  std::int64_t tile_tokens = model::usual_loss_tile(false);
 
   bool last() const { return own.front().norm != nullptr; }
   int stages() const { return ranks->size() / group->ranks(); }

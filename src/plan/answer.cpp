@@ -5,34 +5,45 @@
 
 #include "base/error.h"
 #include "plan/simulated_step.h"
+#include "plan/trainer.h"
 
 namespace penstock::plan {
 
 Plan answer_for_layout(const Question& question) {
+  if (question.trainer) require_within(*question.trainer, question.options);
   Layout layout = layout_of(question.options, question.workload, question.cluster);
-  if (question.trainer) adapt(*question.trainer, layout);
+  if (question.trainer) {
+    adapt(*question.trainer, layout);
+    if (const auto why = refusal_of(*question.trainer, question.workload, layout))
+      throw InputError("[layout] is impossible: " + *why);
+  }
   return answer_for_layout(question, layout);
 }
 
 Plan answer_for_layout(const Question& question, const Layout& layout) {
   const auto offload = question.options.memory.offload;
+  const bool any_offload = !offload.word.empty() && question.trainer == nullptr;
   Candidate candidate;
   candidate.layout = layout;
   candidate.layout.offload = offload.word.empty() ? offload.number : 0.0;
-  candidate.memory =
-      fit_memory(question.workload, candidate.layout, question.cluster.limit, offload.word.empty());
+  candidate.memory = fit_memory(question.workload, candidate.layout, question.cluster.limit, !any_offload);
   candidate.layout.offload = candidate.memory.offload;
   candidate.cost =
       step_cost(question.workload, candidate.layout, question.cluster.hardware, question.cluster.engine);
   Plan plan{question.workload, question.cluster, {}};
   if (question.trainer == nullptr &&
       action_count(question.workload, candidate.layout) <= kMostSimulatedActions) {
-    if (auto run = as_its_run(question.workload, question.cluster, candidate, !offload.word.empty()))
+    if (auto run = as_its_run(question.workload, question.cluster, candidate, any_offload))
       candidate = std::move(*run);
   }
+  const bool host_holds = plan::host_holds(question.cluster, candidate.memory, layout.mesh.pipeline);
+  candidate.memory.fits = candidate.memory.fits && host_holds;
   plan.result.candidates = 1;
   plan.result.best = {candidate};
-  if (!candidate.memory.fits) plan.result.rejected[static_cast<std::size_t>(Rejection::DeviceMemory)] = 1;
+  if (!candidate.memory.fits) {
+    const Rejection why = host_holds ? Rejection::DeviceMemory : Rejection::HostMemory;
+    plan.result.rejected[static_cast<std::size_t>(why)] = 1;
+  }
   return plan;
 }
 

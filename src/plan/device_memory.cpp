@@ -21,6 +21,7 @@ class Closed {
         shape_(workload.model.shape),
         element_(element_size(workload.precision)),
         accumulator_(accumulator_size(workload.precision)),
+        loss_tile_(model::usual_loss_tile(workload.card)),
         tokens_(group_tokens(workload, layout) / layout.mesh.tensor) {}
 
   RecordSize record(double layers) const {
@@ -49,8 +50,9 @@ class Closed {
     const bool parallel = layout_.vocabulary_parallel;
     if (!load.last && !parallel) return 0.0;
     const double shards = layout_.mesh.tensor * (parallel ? layout_.mesh.pipeline : 1);
-    const double tile = (parallel ? 2.0 : 1.0) * as_double(kLossTile * vocab * (4 + element_)) / shards;
-    return tile + (load.last ? hidden() * layout_.slices : 0.0);
+    const double rows = std::min((parallel ? 2 : 1) * as_double(loss_tile_), tokens_ * layout_.mesh.tensor);
+    const double tiles = rows * as_double(vocab * (4 + element_)) / shards;
+    return tiles + (load.last ? hidden() * layout_.slices : 0.0);
   }
 
   double hidden() const {
@@ -70,17 +72,12 @@ class Closed {
   // Of a hidden state in a tensor group.
   double hidden_copies() const { return layout_.whole_hidden ? layout_.mesh.tensor : 1; }
 
-  static constexpr Tokens kLossTile = 512;  // tokens whose logits are alive at once
-
   const Layout& layout_;
   const model::Shape& shape_;
   const Bytes element_, accumulator_;
+  const Tokens loss_tile_;
   const double tokens_;  // of one slice on one device, b·s/(n·t·c)
 };
-
-}  // namespace
-
-namespace {
 
 // Fully sharded data parallelism as in PyTorch: f32 weights, gradients and moments are shared out, experts
 // over the ranks that have the same ones; gathered in the training precision are the weights of two layers,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/enumerate.h"
 
+#include "base/whole.h"
+
 #include <algorithm>
 
 namespace penstock::plan {
@@ -51,7 +53,7 @@ std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& clus
 std::vector<int> chunks_to_try(const Workload& workload, const mesh::Mesh& mesh, const SearchSpace& space) {
   const std::int64_t layers = workload.model.shape.layers, p = mesh.pipeline;
   std::vector<int> chunks = divisors(std::max<std::int64_t>(1, layers / p));
-  if (layers % p != 0) append(chunks, divisors((layers + p - 1) / p));
+  if (layers % p != 0) append(chunks, divisors(ceil_div(layers, p)));
   append(chunks, {2});
   return wanted_or(space.chunks, std::move(chunks));
 }

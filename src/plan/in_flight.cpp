@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 
 namespace penstock::plan {
 namespace {
@@ -20,7 +21,7 @@ bool takes_chunks(ScheduleKind kind) {
 
 // Of at least p slices each, as far as there are as many.
 int rounds(const PipelineShape& shape) {
-  const int least = (shape.devices + shape.slices - 1) / shape.slices;
+  const int least = ceil_div(shape.devices, shape.slices);
   return std::max(1, shape.micro_batches / least);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closed forms of the slice-chunks in flight on each device and of the bubble, per schedule (algorithms:
-// "SlimPipe", the comparison of schedules). Tests compare each form with the generated schedule.
+// Closed forms of the slice-chunks in flight on each device and of the bubble, per schedule
+// (docs/schedules.md, "All at one size"). Tests compare each form with the generated schedule.
 #pragma once
 
 #include <array>

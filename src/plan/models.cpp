@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 
 namespace penstock::plan {
 namespace {
@@ -82,7 +83,7 @@ Model gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int
 
 std::int64_t padded_vocabulary(std::int64_t vocab, int tensor) {
   const std::int64_t unit = 128 * static_cast<std::int64_t>(tensor);
-  return (vocab + unit - 1) / unit * unit;
+  return round_up(vocab, unit);
 }
 
 }  // namespace penstock::plan

@@ -5,6 +5,7 @@
 #include "base/columns.h"
 #include "base/text.h"
 #include "plan/plan_print.h"
+#include "plan/trainer.h"
 
 namespace penstock::plan {
 namespace {
@@ -48,6 +49,14 @@ double peak(const Workload& workload, const Layout& layout) {
   return static_cast<double>(fit_memory(workload, layout, 1e30, /*fixed=*/true).fullest.total());
 }
 
+std::string larger_hosts(const Cluster& cluster, const Candidate& candidate) {
+  const double needed = bytes_on_a_host(cluster, candidate.memory, candidate.layout.mesh.pipeline) / 1e9;
+  const double there = cluster.hardware.node.host_memory_gb;
+  return "hosts of " + number(std::ceil(needed), 0) + " GB, where these have " + number(there, 0) +
+         ", or less on them: offload " +
+         number(std::floor(100 * candidate.layout.offload * there / needed), 0) + " % of the records";
+}
+
 }  // namespace
 
 std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
@@ -56,10 +65,16 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
   const double needed = std::max(static_cast<double>(candidate.memory.fullest.total()), closed_form);
   const double limit = cluster.limit - (needed - closed_form);
   std::vector<std::string> ways;
-  const FittedMemory offloaded = fit_memory(workload, layout, limit, /*fixed=*/false);
-  if (offloaded.fits && offloaded.offload > layout.offload)
-    ways.push_back("offload " + number(100 * offloaded.offload, 0) + " % of the records");
-  for (const auto policy : {model::Policy::Balanced, model::Policy::BalancedFc1, model::Policy::Full}) {
+  if (!host_holds(cluster, candidate.memory, layout.mesh.pipeline)) return larger_hosts(cluster, candidate);
+  if (cluster.trainer == nullptr) {
+    const FittedMemory offloaded = fit_memory(workload, layout, limit, /*fixed=*/false);
+    if (offloaded.fits && offloaded.offload > layout.offload)
+      ways.push_back("offload " + number(100 * offloaded.offload, 0) + " % of the records");
+  }
+  const std::vector<model::Policy> policies =
+      cluster.trainer ? cluster.trainer->policies
+                      : std::vector{model::Policy::Balanced, model::Policy::BalancedFc1, model::Policy::Full};
+  for (const auto policy : policies) {
     Layout other = layout;
     other.keep = model::keep_of(policy);
     if (other.keep == layout.keep) continue;
@@ -96,9 +111,7 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
   rows.push_back({"  MFU", number(100 * model_flops_utilization(workload, cluster, step), 2) + " %"});
   rows.push_back({"  attention kernels", cluster.hardware.kernels.attention});
   text += columns(rows, "lr");
-  text += print_memory(
-      candidate.predicted.empty() ? layout_memory(workload, candidate.layout) : candidate.predicted,
-      cluster.limit, ends_only);
+  text += print_memory(memory_of_devices(workload, candidate), cluster.limit, ends_only);
   if (!candidate.memory.fits) {
     text += "  does not fit; would fit with: " + what_would_fit(workload, cluster, candidate) + "\n";
   }

@@ -6,33 +6,17 @@
 #include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
+#include "run/options.h"
 
 namespace penstock::plan {
 namespace {
 
 const std::vector<std::string_view> kAnswers{"off", "on"};
 
-void describe_model(PlanOptions::ModelKeys& keys, OptionTable& table) {
-  const std::string_view section = "model";
-  model::Shape& shape = keys.shape;
-  table.push_back({section, "name", &keys.name, "A known model, instead of its sizes.", {}});
-  table.push_back({section, "layers", &shape.layers, "Layers.", positive()});
-  table.push_back({section, "hidden", &shape.hidden, "Width of the hidden state.", positive()});
-  table.push_back({section, "ffn", &shape.ffn, "Width of an MLP.", positive()});
-  table.push_back({section, "heads", &shape.heads, "Query heads.", positive()});
-  table.push_back({section, "kv_heads", &shape.kv_heads, "Key-value heads.", positive(), "as many as heads"});
-  table.push_back({section, "vocab", &shape.vocab, "Tokens of the vocabulary.", positive()});
-  table.push_back({section, "experts", &shape.experts, "MLPs of a layer.", positive()});
-  table.push_back(
-      {section, "experts_per_token", &shape.experts_per_token, "Of them for each token.", positive()});
-  table.push_back(
-      {section, "tied_embeddings", &shape.tied_embeddings, "One matrix for input and output.", {}});
-}
-
 void describe_cluster(PlanOptions& options, OptionTable& table) {
   table.push_back({"workload", "seq_len", &options.workload.seq_len, "Tokens of a sequence.", positive()});
   table.push_back(
-      {"workload", "global_batch", &options.workload.global_batch, "Sequences of a step.", positive()});
+      {"workload", "global_batch", &options.workload.global_batch, "Sequences of a step.", from_to(1, 1e9)});
   table.push_back({"workload", "expert_load", &options.workload.expert_load,
                    "Rows of the busiest expert-parallel rank over their mean.", at_least(1)});
   table.push_back({"workload", "text", &options.workload.text, "Text of the run files.", {}});
@@ -102,8 +86,8 @@ void require_given(std::int64_t value, const char* key) {
 void refuse_sizes_with_a_name(const PlanOptions& options) {
   PlanOptions given = options, fresh;
   OptionTable sizes, defaults;
-  describe_model(given.model, sizes);
-  describe_model(fresh.model, defaults);
+  describe(given.model, sizes);
+  describe(fresh.model, defaults);
   for (const Option& option : changed(sizes, defaults)) {
     if (option.key == "name") continue;
     throw InputError(option.name() + " = " + value_text(option) +
@@ -115,8 +99,27 @@ std::vector<int> as_sizes(const Integers& values) { return {values.begin(), valu
 
 }  // namespace
 
+void describe(PlanOptions::ModelKeys& keys, OptionTable& table) {
+  const std::string_view section = "model";
+  model::Shape& shape = keys.shape;
+  table.push_back({section, "name", &keys.name, "A known model, instead of its sizes.", {}});
+  table.push_back({section, "layers", &shape.layers, "Layers.", positive()});
+  table.push_back({section, "hidden", &shape.hidden, "Width of the hidden state.", positive()});
+  table.push_back({section, "ffn", &shape.ffn, "Width of an MLP.", positive()});
+  table.push_back({section, "heads", &shape.heads, "Query heads.", positive()});
+  table.push_back({section, "kv_heads", &shape.kv_heads, "Key-value heads.", positive(), "as many as heads"});
+  table.push_back({section, "vocab", &shape.vocab, "Tokens of the vocabulary.", positive()});
+  table.push_back({section, "experts", &shape.experts, "MLPs of a layer.", positive()});
+  table.push_back(
+      {section, "experts_per_token", &shape.experts_per_token, "Of them for each token.", positive()});
+  table.push_back(
+      {section, "tied_embeddings", &shape.tied_embeddings, "One matrix for input and output.", {}});
+  run::describe_details(shape, table);
+  run::describe_expert_details(shape, table);
+}
+
 void describe(PlanOptions& options, OptionTable& table) {
-  describe_model(options.model, table);
+  describe(options.model, table);
   describe_cluster(options, table);
   describe_search(options.search, table);
   describe_layout(options.layout, table);

@@ -46,6 +46,7 @@ struct PlanOptions {
 };
 
 void describe(PlanOptions& options, OptionTable& table);
+void describe(PlanOptions::ModelKeys& keys, OptionTable& table);  // of the model alone
 
 std::string options_help();      // for `plan --help`, with the defaults
 std::string options_markdown();  // docs/plan_options.md

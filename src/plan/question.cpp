@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/option_text.h"
 #include "plan/engine_file.h"
 #include "run/description_file.h"
 #include "run/hardware_file.h"
@@ -11,18 +12,15 @@
 namespace penstock::plan {
 namespace {
 
-// The sizes of a model's config.json, as keys of a plan file.
-std::vector<std::string> sizes_of(const std::string& config) {
-  const model::Shape shape = run::read_model_sizes(config);
-  const std::pair<const char*, std::int64_t> sizes[] = {
-      {"layers", shape.layers},     {"hidden", shape.hidden},
-      {"ffn", shape.ffn},           {"heads", shape.heads},
-      {"kv_heads", shape.kv_heads}, {"vocab", shape.vocab},
-      {"experts", shape.experts},   {"experts_per_token", shape.experts_per_token}};
+// The shape in a model's config.json, as keys of a plan file.
+std::vector<std::string> keys_of_model(const std::string& config) {
+  PlanOptions::ModelKeys model{.shape = run::read_model_sizes(config)};
+  OptionTable table;
+  describe(model, table);
   std::vector<std::string> words;
-  for (const auto& [key, value] : sizes)
-    words.push_back("--model." + std::string(key) + "=" + std::to_string(value));
-  words.push_back(std::string("--model.tied_embeddings=") + (shape.tied_embeddings ? "true" : "false"));
+  for (const Option& option : table) {
+    if (option.key != "name") words.push_back("--" + option.name() + "=" + value_text(option));
+  }
   return words;
 }
 
@@ -32,7 +30,7 @@ std::vector<std::string> overrides_of(const QuestionFlags& flags) {
   std::vector<std::string> words;
   std::error_code error;
   if (!flags.model.empty() && std::filesystem::exists(flags.model, error)) {
-    words = sizes_of(flags.model);
+    words = keys_of_model(flags.model);
   } else if (!flags.model.empty()) {
     words.push_back("--model.name=" + flags.model);
   }
@@ -56,6 +54,7 @@ Question settled(PlanOptions options, const std::string& beside) {
   const std::string engine =
       question.trainer ? std::string(question.trainer->engine) : question.options.cluster.engine;
   question.cluster = cluster_of(question.options, file.hardware, read_engine(engine, beside).engine);
+  question.cluster.trainer = question.trainer;
   question.workload.precision = model::parse_precision(file.hardware.device.peak);
   question.workload.card = file.hardware.device.backend == "cuda";
   question.assumed = std::move(file.assumed);

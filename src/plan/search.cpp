@@ -85,7 +85,6 @@ class Worker {
     return static_cast<std::int64_t>(space_.policies.size() * space_.vocabulary_parallel.size() *
                                      space_.exchanges.size());
   }
-  bool host_holds(const FittedMemory& memory, int devices) const;
   void remember(const Candidate& candidate);
   void remember(const Candidate& candidate, std::vector<Candidate>& best) const;
 
@@ -178,12 +177,6 @@ void Worker::visit_options(const Layout& base, CommonOfPolicies& common) {
   }
 }
 
-bool Worker::host_holds(const FittedMemory& memory, int devices) const {
-  const double per_node = static_cast<double>(memory.host_total) / devices *
-                          static_cast<double>(std::min(cluster_.gpus, cluster_.hardware.node.gpus));
-  return per_node <= cluster_.hardware.node.host_memory_gb * 1e9;
-}
-
 void Worker::judge(Layout layout, const Common& common) {
   layout.offload = space_.offload.value_or(0.0);
   layout.output = takes_output(layout) ? common.output : 0;
@@ -199,7 +192,7 @@ void Worker::judge(Layout layout, const Common& common) {
     if (nearer) nearest_miss_ = candidate;
     return count(Rejection::DeviceMemory);
   }
-  if (!host_holds(candidate.memory, layout.mesh.pipeline)) return count(Rejection::HostMemory);
+  if (!host_holds(cluster_, candidate.memory, layout.mesh.pipeline)) return count(Rejection::HostMemory);
   ++candidates_;
   candidate.cost = step_cost(workload_, candidate.layout, cluster_.hardware, cluster_.engine, common.cost);
   remember(candidate);
@@ -276,6 +269,19 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
   if (!result.best.empty()) result.nearest_miss.reset();
   result.seconds = steady_seconds() - start;
   return result;
+}
+
+model::MemoryTable memory_of_devices(const Workload& workload, const Candidate& candidate) {
+  return candidate.predicted.empty() ? layout_memory(workload, candidate.layout) : candidate.predicted;
+}
+
+double bytes_on_a_host(const Cluster& cluster, const FittedMemory& memory, int devices) {
+  return static_cast<double>(memory.host_total) / devices *
+         static_cast<double>(std::min(cluster.gpus, cluster.hardware.node.gpus));
+}
+
+bool host_holds(const Cluster& cluster, const FittedMemory& memory, int devices) {
+  return bytes_on_a_host(cluster, memory, devices) <= cluster.hardware.node.host_memory_gb * 1e9;
 }
 
 double tokens_per_second_per_gpu(const Workload& workload, const Cluster& cluster, Seconds step) {

@@ -22,6 +22,7 @@ struct Cluster {
   std::int64_t gpus = 0;
   double limit = 0;  // bytes per device
   sim::Engine engine = sim::kPenstock;
+  const Trainer* trainer = nullptr;  // null: Penstock's own
 };
 
 // The search space. Empty lists of sizes: all divisors.
@@ -60,6 +61,9 @@ struct Candidate {
   Seconds step() const { return simulated.value_or(cost.total()); }
 };
 
+// As the trainer predicts it, where the candidate was simulated; else the closed form.
+model::MemoryTable memory_of_devices(const Workload& workload, const Candidate& candidate);
+
 struct SearchResult {
   std::int64_t candidates = 0;
   std::array<std::int64_t, kRejections> rejected{};
@@ -79,6 +83,10 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
                     std::size_t keep = 10);
 
 void check_cluster(const Cluster& cluster);
+
+// What the devices of a node have on its host, of a pipeline of so many; and whether that is there.
+double bytes_on_a_host(const Cluster& cluster, const FittedMemory& memory, int devices);
+bool host_holds(const Cluster& cluster, const FittedMemory& memory, int devices);
 
 // Tokens per second and GPU, and MFU by the convention of model_flops.
 double tokens_per_second_per_gpu(const Workload& workload, const Cluster& cluster, Seconds step);

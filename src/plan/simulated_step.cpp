@@ -149,6 +149,8 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
   candidate.memory.fullest = run->predicted[candidate.memory.rank];
   candidate.memory.host_total = 0;
   for (const model::DeviceMemory& memory : run->predicted) candidate.memory.host_total += memory.host;
+  candidate.memory.fits =
+      candidate.memory.fits && host_holds(cluster, candidate.memory, candidate.layout.mesh.pipeline);
   candidate.cost = step_cost(workload, candidate.layout, cluster.hardware, cluster.engine);
   candidate.simulated = sim::simulate(run->program, costs_of(workload, cluster, *run)).timeline.makespan();
   candidate.predicted = std::move(run->predicted);

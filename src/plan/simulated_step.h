@@ -25,7 +25,8 @@ std::optional<SimulatedStep> simulate_step(const Workload& workload, const Clust
                                            const Layout& layout);
 
 // With the memory and the step that the trainer predicts for the candidate's run; memory.fits says whether
-// that fits. With `any_offload` the least share that fits, or all if none does. Absent as above.
+// devices and hosts have room for that. With `any_offload` the least share that fits, or all if none does.
+// Absent as above.
 std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
                                     bool any_offload);
 

@@ -93,9 +93,9 @@ Seconds seconds_of(const Case& c, int rank) {
 }
 
 // Overhead of unequal slices, as a share of attention. With exchange devices run in lockstep and a slot takes
-// as long as its slowest device: paired about 1 + 1/n of the mean, levelled 1 (tables of algorithms.md,
-// "Attention context exchange"). Without it, waits grow with the square of attention's share of the work (by
-// simulation at p 4 to 16 and n 8 to 64, within a factor of two).
+// as long as its slowest device: paired about 1 + 1/n of the mean, levelled 1 (tables of docs/slimpipe.md,
+// "Context exchange"). Without it, waits grow with the square of attention's share of the work (by simulation
+// at p 4 to 16 and n 8 to 64, within a factor of two).
 double attention_imbalance(const Layout& layout, double share) {
   if (layout.slices == 1 || layout.mesh.pipeline == 1) return 0;
   if (layout.exchange == ExchangeMode::Off) {
@@ -140,8 +140,7 @@ mesh::NodeSpread shard_group(const Case& c) {
   const mesh::Mesh& mesh = c.layout.mesh;
   const std::int64_t node = c.hardware.node.gpus, group = c.layout.shared.group;
   if (group == 0 || group >= mesh.replicas()) return mesh::thinnest(mesh, mesh::Group::Replica, node);
-  const std::int64_t width = group * mesh.tensor;
-  return mesh::thinnest(width, mesh.world() / width, mesh.tensor, static_cast<int>(group), node);
+  return mesh::thinnest_shards(mesh, static_cast<int>(group), node);
 }
 
 // Weights gathered for every micro-batch, gradients scattered, a collective for each layer; between copies of

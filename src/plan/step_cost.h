@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds of one training step, term by term, in closed form (algorithms: "Time of a step"):
+// Seconds of one training step, term by term, in closed form (docs/planner.md, "Time"):
 //
 //   (m·n·v + p − 1)·(F + B of one slice-chunk) + m·(output layer) + exposed waits + gradients + optimizer,
 //

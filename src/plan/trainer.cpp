@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 
 namespace penstock::plan {
 namespace {
@@ -18,7 +19,8 @@ const Trainer kTrainers[] = {
      .version = "Megatron-LM 307dcf37 (megatron/training/arguments.py)",
      .schedules = {ScheduleKind::OneFOneB, ScheduleKind::Interleaved},
      .policies = {Policy::None, Policy::Full},
-     .least_looped_devices = 3},
+     .least_looped_devices = 3,
+     .experts_within_data = true},
     {.name = "torchtitan",
      .engine = "fsdp2",
      .version = "torchtitan 0.2.2 (torchtitan/config/job_config.py)",
@@ -26,7 +28,10 @@ const Trainer kTrainers[] = {
                    ScheduleKind::DualPipeV},
      .policies = {Policy::None, Policy::Full},
      .shares_weights = true,
-     .needs_replicas = true}};
+     .needs_replicas = true,
+     .pairs_tokens = true,
+     .pipelines_head_norms = false,
+     .cuts_experts = false}};
 
 std::string names_of(const std::vector<ScheduleKind>& schedules) {
   std::vector<std::string> names;
@@ -63,6 +68,27 @@ void restrict_to(const Trainer& trainer, SearchSpace& space, const PlanOptions::
   }
 }
 
+std::optional<std::string> refusal_of_mesh(const Trainer& trainer, const Workload& workload,
+                                           const mesh::Mesh& mesh) {
+  const model::Shape& shape = workload.model.shape;
+  if (mesh.pipeline > 1 && shape.head_norms && !trainer.pipelines_head_norms)
+    return "Pipeline Parallel is enabled but qwen3 does not support pipelining";
+  if (trainer.pairs_tokens && workload.seq_len % (2LL * mesh.tensor * mesh.context) != 0)
+    return "the sequence is not divided by 2·t·c";
+  if (shape.experts > 1 && mesh.tensor > 1 && mesh.expert == 1 && !trainer.cuts_experts)
+    return "experts that tensor ranks cut are not predicted";
+  if (trainer.experts_within_data && mesh.data % mesh.expert != 0)
+    return "data parallel size (" + std::to_string(mesh.data) +
+           ") is not divisible by expert parallel size (" + std::to_string(mesh.expert) + ")";
+  return {};
+}
+
+void refuse_offloading(const Trainer& trainer, const PlanOptions& options) {
+  if (options.memory.offload.word.empty() && options.memory.offload.number > 0)
+    throw InputError("memory.offload = " + number(options.memory.offload.number, 2) + ": " +
+                     std::string(trainer.name) + " is planned without offloading; expected 0 or auto");
+}
+
 // A split that counts the ends is written as layers of a stage, unless the stages of a device are as many as
 // the schedule has by default.
 std::optional<std::string> refusal_of_ends(const Workload& workload, const Layout& layout) {
@@ -71,8 +97,8 @@ std::optional<std::string> refusal_of_ends(const Workload& workload, const Layou
   if (all / stages <= std::max(ends.first, ends.last))
     return std::to_string(stages) + " stages leave an end of the pipeline without layers";
   const bool looped = layout.schedule != ScheduleKind::OneFOneB && layout.schedule != ScheduleKind::GPipe;
-  const std::int64_t each = (all + stages - 1) / stages;
-  if (layout.chunks != (looped ? 2 : 1) && (all + each - 1) / each != stages)
+  const std::int64_t each = ceil_div(all, stages);
+  if (layout.chunks != (looped ? 2 : 1) && ceil_div(all, each) != stages)
     return "no number of layers per stage makes " + std::to_string(stages) + " stages";
   return {};
 }
@@ -87,15 +113,30 @@ const Trainer* find_trainer(std::string_view name) {
 SearchSpace space_for(const Trainer& trainer, const PlanOptions& options) {
   SearchSpace space = space_of(options);
   restrict_to(trainer, space, options.search);
-  if (options.memory.offload.word.empty() && options.memory.offload.number > 0)
-    throw InputError("memory.offload = " + number(options.memory.offload.number, 2) + ": " +
-                     std::string(trainer.name) + " is planned without offloading; expected 0 or auto");
+  refuse_offloading(trainer, options);
   space.slices = {1};
   space.vocabulary_parallel = {false};
   space.exchanges = {ExchangeMode::Off};
   space.offload = 0;
   space.trainer = &trainer;
   return space;
+}
+
+void require_within(const Trainer& trainer, const PlanOptions& options) {
+  const PlanOptions::LayoutKeys& asked = options.layout;
+  const auto require = [&](bool holds, const std::string& setting, const std::string& valid) {
+    if (!holds)
+      throw InputError("layout." + setting + ": " + std::string(trainer.name) + " has no such; it has " +
+                       valid);
+  };
+  require(has(trainer.schedules, parse_schedule(asked.schedule)), "schedule = " + json_quote(asked.schedule),
+          names_of(trainer.schedules));
+  require(has(trainer.policies, model::parse_policy(asked.policy)), "policy = " + json_quote(asked.policy),
+          "none, full");
+  require(asked.slices == 1, "slices = " + std::to_string(asked.slices), "whole sequences: 1");
+  require(!asked.vocabulary_parallel, "vocabulary_parallel = true", "false");
+  require(asked.exchange == "off", "exchange = " + json_quote(asked.exchange), "off");
+  refuse_offloading(trainer, options);
 }
 
 void adapt(const Trainer& trainer, Layout& layout) {
@@ -113,6 +154,7 @@ std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& wo
   if (!has(trainer.schedules, layout.schedule))
     return std::string(name_of(layout.schedule)) + " is no schedule of " + std::string(trainer.name) +
            ", which has " + names_of(trainer.schedules);
+  if (auto why = refusal_of_mesh(trainer, workload, layout.mesh)) return why;
   const std::int64_t layers = workload.model.shape.layers, stages = stages_of(layout);
   if (trainer.needs_replicas && layout.mesh.replicas() == 1 && layout.mesh.world() > 1)
     return "mixed precision with tensor or pipeline ranks alone: " + std::string(trainer.name) +

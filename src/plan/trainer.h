@@ -18,9 +18,13 @@ struct Trainer {
   std::string_view version;  // whose options, schedules and constraints these are
   std::vector<ScheduleKind> schedules;
   std::vector<model::Policy> policies;
-  int least_looped_devices = 1;  // fewer cannot have several stages each
-  bool shares_weights = false;   // over replicas: gathered for each micro-batch, or kept with a pipeline
-  bool needs_replicas = false;   // to train in 16 bits on several devices
+  int least_looped_devices = 1;      // fewer cannot have several stages each
+  bool shares_weights = false;       // over replicas: gathered for each micro-batch, or kept with a pipeline
+  bool needs_replicas = false;       // to train in 16 bits on several devices
+  bool pairs_tokens = false;         // each context rank has two pieces of a sequence, cut by tensor ranks
+  bool pipelines_head_norms = true;  // models with norms of heads (Qwen3)
+  bool cuts_experts = true;          // predicted where tensor ranks cut them
+  bool experts_within_data = false;  // expert ranks are data ranks
 };
 
 // Neither slices, offloads, shards the vocabulary over a pipeline nor exchanges context; stages have equally
@@ -30,6 +34,9 @@ const Trainer* find_trainer(std::string_view name);  // null: no trainer of that
 // The search space of the options within what the trainer can do. Throws InputError for a list that asks for
 // something else, naming what there is.
 SearchSpace space_for(const Trainer& trainer, const PlanOptions& options);
+
+// Throws InputError for what [layout] and memory.offload ask for and the trainer does not have.
+void require_within(const Trainer& trainer, const PlanOptions& options);
 
 // What a layout becomes on that trainer. What SharedWeights::asked and `group` say stays.
 void adapt(const Trainer& trainer, Layout& layout);

@@ -33,7 +33,22 @@ class ActionCosts final : public sim::Costs {
   sim::Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override {
     return others_->transfer(device, index, send);
   }
+  // The same share of an action as the others say.
+  sim::AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override {
+    sim::AttentionShare share = others_->attention(device, index, op);
+    const Seconds whole = others_->seconds(device, index, op);
+    if (is_action(op.kind)) share.seconds = whole > 0 ? share.seconds / whole * seconds_[device][index] : 0;
+    return share;
+  }
+  double share_of_attention(const schedule::Exchange& exchange) const override {
+    return others_->share_of_attention(exchange);
+  }
+  bool holds_bytes() const override { return others_->holds_bytes(); }
   sim::RecordBytes record(const schedule::Key& key) const override { return others_->record(key); }
+  sim::ActionBytes action(int device, const schedule::Op& op) const override {
+    return others_->action(device, op);
+  }
+  sim::StageBytes stage(int number) const override { return others_->stage(number); }
 
  private:
   SecondsOfActions seconds_;

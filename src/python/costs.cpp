@@ -74,9 +74,9 @@ void give_links(sim::CostTable& costs, const Table& table) {
 }
 
 Bytes bytes_in(const char* what, double value) {
-  constexpr double kMost = 1e18;
+  constexpr double kMost = 1e15;
   if (value >= 0 && value <= kMost) return static_cast<Bytes>(value);
-  throw InputError(std::string(what) + " " + number_or_name(value) + ": expected bytes, 0 or more");
+  throw InputError(std::string(what) + " " + number_or_name(value) + ": expected bytes, 0 to 1e15");
 }
 
 CostsValue table_costs(const Table& table, const Schedule& schedule) {
@@ -106,14 +106,36 @@ CostsValue parsed_costs(const std::string& text, const std::string& origin, cons
   return costs_value(sim::parse_cost_table(text, origin, sim::extent_of(schedule)));
 }
 
-// Of each device and op [start, end, start, end, ...].
+// Of a device [exchange, start, end, waiting, processor, ...].
+std::vector<schedule::ExchangeSpan> spans_of(const std::vector<double>& numbers, const Program& program,
+                                             const std::string& origin) {
+  std::vector<schedule::ExchangeSpan> spans;
+  for (std::size_t i = 0; i + 4 < numbers.size(); i += 5) {
+    if (!(numbers[i] >= 0 && numbers[i] < static_cast<double>(program.exchanges.size())))
+      throw InputError(origin + ": the timeline has exchange " + number_or_name(numbers[i]) +
+                       ", which its program does not have");
+    spans.push_back({.exchange = static_cast<std::uint32_t>(numbers[i]),
+                     .start = numbers[i + 1],
+                     .end = numbers[i + 2],
+                     .waiting = numbers[i + 3] != 0,
+                     .processor = numbers[i + 4]});
+  }
+  return spans;
+}
+
+// Of each device and op [start, end, start, end, ...]; of the exchange see above.
 CostsValue measured_costs(const Program& measured, const std::vector<std::vector<double>>& times,
-                          const std::string& origin, const Schedule& schedule) {
+                          const std::vector<std::vector<double>>& exchange, const std::string& origin,
+                          const Schedule& schedule) {
   schedule::Timeline timeline;
   for (const std::vector<double>& device : times) {
     auto& events = timeline.devices.emplace_back();
     for (std::size_t i = 0; i + 1 < device.size(); i += 2) events.push_back({device[i], device[i + 1]});
   }
+  if (!measured.exchanges.empty() && exchange.size() != measured.devices.size())
+    throw InputError(origin + ": the timeline has not the exchange of each device");
+  for (const std::vector<double>& device : exchange)
+    timeline.exchanges.push_back(spans_of(device, measured, origin));
   return costs_value(sim::average(measured, timeline, sim::extent_of(schedule), "costs: " + origin));
 }
 

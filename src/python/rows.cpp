@@ -63,7 +63,13 @@ void append(nb::handle cell, std::vector<Action>& row) {
   } else if (cell.is_none()) {
     row.emplace_back();
   } else if (PyUnicode_Check(cell.ptr())) {
-    schedule::parse_cell(nb::borrow<nb::str>(cell).c_str(), row);
+    Py_ssize_t length = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(cell.ptr(), &length);
+    if (text == nullptr) {
+      PyErr_Clear();  // no UTF-8
+      throw InputError(shown(cell) + " is no action; " + kExpected);
+    }
+    schedule::parse_cell({text, static_cast<std::size_t>(length)}, row);
   } else {
     throw InputError(shown(cell) + " is no action; " + kExpected);
   }

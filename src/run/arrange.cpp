@@ -61,7 +61,9 @@ schedule::Schedule read(Options& options) {
     throw NoAnswer(chosen.file + ": not a legal schedule: " + findings.front().text + "; see penstock check");
   }
   require_match(chosen.file, "devices", parsed.device_count(), "parallel.pp", options.parallel.pp);
-  require_match(chosen.file, "micro-batches", parsed.micro_batches(), "train.batch / train.micro_batch",
+  require_match(chosen.file, "micro-batches", parsed.micro_batches(),
+                options.parallel.dp > 1 ? "train.batch / (train.micro_batch · parallel.dp)"
+                                        : "train.batch / train.micro_batch",
                 micro_batches(options));
   const auto [least, greatest] = std::ranges::minmax(parsed.slices);
   if (chosen.slices > 0) {

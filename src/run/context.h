@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context parallelism (mesh.md §4): how the ranks of a context group form the attention of a slice together.
+// Context parallelism (docs/mesh.md, "Context ranks"): how the ranks of a context group form the attention of
+// a slice together.
 #pragma once
 
 #include <string>

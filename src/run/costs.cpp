@@ -38,6 +38,7 @@ sim::Work work_of(const Run& run) {
           .loss_tile = run.options.train.loss_tile_tokens,
           .kernels = run.kernels,
           .shard_group = sharing_of(run, {}).shards,
+          .expert_shard_group = expert_sharing_of(run, {}).shards,
           .passing = passing_of(run)};
 }
 

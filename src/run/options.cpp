@@ -52,18 +52,11 @@ void describe_model(ModelOptions& options, OptionTable& table) {
   table.push_back({section, "heads", &shape.heads, "Query heads; they divide hidden.", width});
   table.push_back(
       {section, "kv_heads", &shape.kv_heads, "Key and value heads; they divide heads.", width, "as heads"});
-  table.push_back({section, "head_size", &shape.head_size, "Width of a head; 0: hidden / heads.",
-                   from_to(0, kMostWidth)});
   table.push_back({section, "vocab", &shape.vocab, "Rows of the embedding.", from_to(1, 1 << 24),
                    "the tokenizer's: 259 for bytes"});
-  table.push_back({section, "rope_theta", &shape.rope_theta, "Base of the rotary positions.", positive()});
-  describe_rope_scaling(shape.rope_scaling, table);
-  table.push_back(
-      {section, "norm_epsilon", &shape.norm_epsilon, "Added to the mean square inside RMSNorm.", positive()});
   table.push_back(
       {section, "tied_embeddings", &shape.tied_embeddings, "The output matrix is the embedding."});
-  table.push_back({section, "head_norms", &shape.head_norms,
-                   "An RMSNorm of each query and key head before the rotation, as in Qwen3."});
+  describe_details(shape, table);
   describe_experts(options, table);
 }
 
@@ -182,6 +175,18 @@ void describe_upkeep(TrainOptions& options, OptionTable& table) {
 }
 
 }  // namespace
+
+void describe_details(model::Shape& shape, OptionTable& table) {
+  const std::string_view section = "model";
+  table.push_back({section, "head_size", &shape.head_size, "Width of a head; 0: hidden / heads.",
+                   from_to(0, kMostWidth)});
+  table.push_back({section, "head_norms", &shape.head_norms,
+                   "An RMSNorm of each query and key head before the rotation, as in Qwen3."});
+  table.push_back({section, "rope_theta", &shape.rope_theta, "Base of the rotary positions.", positive()});
+  describe_rope_scaling(shape.rope_scaling, table);
+  table.push_back(
+      {section, "norm_epsilon", &shape.norm_epsilon, "Added to the mean square inside RMSNorm.", positive()});
+}
 
 OptionTable describe(Options& options) {
   OptionTable table;

@@ -123,7 +123,7 @@ struct NumericsOptions {
   bool repeatable = true;
 };
 
-// Of layers with experts (mesh.md §5); the shape has their number.
+// Of layers with experts (docs/moe.md, "The layer"); the shape has their number.
 struct MoeOptions {
   double balance_coefficient = 0;
   double z_coefficient = 0;
@@ -152,6 +152,10 @@ struct Options {
 
 // All options, in the order of the sections above; the options must outlive the table.
 OptionTable describe(Options& options);
+
+// Append what a shape has beside its sizes, to [model] and to [moe]: those of plan files too.
+void describe_details(model::Shape& shape, OptionTable& table);
+void describe_expert_details(model::Shape& shape, OptionTable& table);
 
 // Append the rows of one section.
 void describe(ParallelOptions& options, OptionTable& table);

@@ -121,8 +121,17 @@ void describe(NumericsOptions& options, OptionTable& table) {
        {}});
 }
 
+void describe_expert_details(model::Shape& shape, OptionTable& table) {
+  const std::string_view section = "moe";
+  table.push_back({section, "shared_ffn", &shape.shared_ffn, "The width of the shared expert; 0: none.",
+                   from_to(0, kMostWidth)});
+  table.push_back({section, "shared_gate", &shape.shared_gate,
+                   "The shared expert's output is weighed by a sigmoid of a score of the token."});
+  table.push_back({section, "norm_topk", &shape.normalised_experts,
+                   "The weights of a token's experts sum to 1; else they are shares of all experts'."});
+}
+
 void describe(MoeOptions& options, ModelOptions& model, OptionTable& table) {
-  model::Shape& shape = model.shape;
   const std::string_view section = "moe";
   table.push_back({section, "balance_coefficient", &options.balance_coefficient,
                    "Weight of the loss that evens the experts' load out; it is its value when they are even.",
@@ -134,18 +143,10 @@ void describe(MoeOptions& options, ModelOptions& model, OptionTable& table) {
        "The tokens whose load is evened out: of a micro-batch; of a step, where all forwards come "
        "before the first backward.",
        one_of({"micro_batch", "step"})});
-  table.push_back({section, "norm_topk", &shape.normalised_experts,
-                   "The weights of a token's experts sum to 1; else they are shares of all experts'."});
   table.push_back({section, "shared_experts", &model.shared_experts,
                    "Experts that every token visits, as one that is so many times as wide as the others.",
                    from_to(0, 1024)});
-  table.push_back({section, "shared_ffn", &shape.shared_ffn,
-                   "The width of the shared expert, instead of a number of them.", from_to(0, kMostWidth)});
-  table.push_back({section,
-                   "shared_gate",
-                   &shape.shared_gate,
-                   "The shared expert's output is weighed by a sigmoid of a score of the token.",
-                   {}});
+  describe_expert_details(model.shape, table);
   table.push_back({section,
                    "forced_balance",
                    &options.forced_balance,

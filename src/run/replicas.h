@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas of the pipeline: how many there are, what each keeps of the states, and the groups of the batch
-// whose gradients are added in a tree (mesh.md §3, §7).
+// whose gradients are added in a tree (docs/mesh.md, "Replicas" and "Equal bits").
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include "base/option_text.h"
 #include "base/refusal.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "files/model_config.h"
 #include "files/tokenizers/byte_tokenizer.h"
 #include "run/context.h"
@@ -86,9 +87,9 @@ void check_experts(const Options& options) {
   require(experts == 1 || numerics.tensor == options.parallel.tp,
           "numerics.tensor = " + std::to_string(numerics.tensor) +
               " with model.experts = " + std::to_string(experts) +
-              ": experts work on a rank's own tokens, not on those of logical shards; "
-              "use numerics.tensor = parallel.tp = " +
-              std::to_string(options.parallel.tp));
+              ": experts work on a rank's own tokens, not on those of logical shards; use parallel.tp = " +
+              std::to_string(numerics.tensor) +
+              ", or in a new run numerics.tensor = " + std::to_string(options.parallel.tp));
   require(!options.moe.forced_balance || options.moe.skew == 0,
           "moe.forced_balance = true and moe.skew = " + exact_number(options.moe.skew) +
               " are both given; keep one");
@@ -119,22 +120,17 @@ void check_micro_batches(const TrainOptions& train, std::int64_t replicas) {
                                                   " are possible: raise train.micro_batch");
 }
 
-// A card's products want more rows: the gradient of the output matrix is read and written once a tile.
-void settle_loss_tile(TrainOptions& train) {
-  constexpr Tokens kUsual = 512, kOfCard = 4096;
-  if (train.loss_tile_tokens == 0) train.loss_tile_tokens = train.device == "cuda" ? kOfCard : kUsual;
-}
-
 void check_training(Options& options) {
   TrainOptions& train = options.train;
-  settle_loss_tile(train);
+  if (train.loss_tile_tokens == 0) train.loss_tile_tokens = model::usual_loss_tile(train.device == "cuda");
   check_data(options.data);
   settle_mask(options.data);
   settle_packing(options.data, train.batch);
   settle_replicas(options);
   check_micro_batches(train, options.parallel.dp);
-  require(train.min_lr <= train.lr, "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " +
-                                        exact_number(train.lr) + "; use at most that");
+  require(train.lr_schedule == "constant" || train.min_lr <= train.lr,
+          "train.min_lr = " + exact_number(train.min_lr) + " is above train.lr = " + exact_number(train.lr) +
+              "; use at most that");
   require(train.loss_targets == "s" || options.data.seq_len > 1,
           "data.seq_len = 1 leaves no target with train.loss_targets = \"s-1\"; use 2 or more");
   require(!options.output.dir.empty(), "output.dir is missing; name a directory");
@@ -144,7 +140,7 @@ void check_training(Options& options) {
 // groups, and at most the number of units.
 std::int64_t default_slices(const Options& options) {
   const ScheduleOptions& chosen = options.schedule;
-  const std::int64_t units = (options.data.seq_len + chosen.slice_unit - 1) / chosen.slice_unit;
+  const std::int64_t units = ceil_div(options.data.seq_len, chosen.slice_unit);
   if (chosen.chunks == 1) return std::min(kUsualSlices, units);
   const std::int64_t wanted = std::min(std::max(kUsualSlices, options.parallel.pp), units);
   if (chosen.group == 0 || chosen.group > units) return wanted;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/whole.h"
 #include "run/arrange.h"
 #include "run/lowering.h"
 #include "schedule/generators/generator.h"
@@ -12,14 +13,12 @@
 namespace penstock::run {
 namespace {
 
-Tokens parts_of(Tokens whole, Tokens part) { return (whole + part - 1) / part; }
-
 // Slices of each micro-batch: as many as the longest sequence takes, if the shortest has units for them.
 std::vector<int> slices_of_step(const ScheduleOptions& chosen, const StepContent& content) {
   std::vector<int> numbers;
   for (std::size_t j = 0; j < content.most.size(); ++j)
-    numbers.push_back(static_cast<int>(std::min(parts_of(content.most[j], chosen.slice_tokens),
-                                                parts_of(content.fewest[j], chosen.slice_unit))));
+    numbers.push_back(static_cast<int>(std::min(ceil_div(content.most[j], chosen.slice_tokens),
+                                                ceil_div(content.fewest[j], chosen.slice_unit))));
   return numbers;
 }
 
@@ -33,7 +32,7 @@ void settle_slice_tokens(Options& options) {
           given +
               " is of sequences as long as their documents; data.packing = \"concat\" fills them all: use "
               "\"best_fit\" or \"balanced\", or schedule.slices");
-  const Tokens most = parts_of(options.data.seq_len, chosen.slice_tokens);
+  const Tokens most = ceil_div(options.data.seq_len, chosen.slice_tokens);
   require(chosen.slices <= 0 || chosen.slices == most,
           given + " and schedule.slices = " + std::to_string(chosen.slices) + " are both given; keep one");
   require(chosen.file.empty(), given + " needs a schedule for each step; give schedule.name, not a file");

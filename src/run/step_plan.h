@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of one step, whose documents are known before it begins: where its slices are cut, how many each
-// micro-batch has, and what moves between devices (mesh.md §6).
+// micro-batch has, and what moves between devices (docs/data.md, "Slices of equal work").
 #pragma once
 
 #include <vector>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logical shards of tensor parallelism (mesh.md §2, §7): every layer and vocabulary matrix is cut into
-// numerics.tensor = T parts, which are computed one by one. Rank r_t of parallel.tp = t has the T/t
-// consecutive ones from r_t·T/t, so that the bits of a run depend on T and not on t.
+// Logical shards of tensor parallelism (docs/mesh.md, "Tensor ranks" and "Equal bits"): every layer and
+// vocabulary matrix is cut into numerics.tensor = T parts, which are computed one by one. Rank r_t of
+// parallel.tp = t has the T/t consecutive ones from r_t·T/t, so that the bits of a run depend on T and not on
+// t.
 #pragma once
 
 #include "model/shape.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention that one device computes for another (context exchange, SlimPipe, SC'25; algorithms: "Attention
-// context exchange"). Keys and values are counted in halves of slices, the oldest first: halves 2j and 2j + 1
-// are the two parts of slice j, cut along its tokens.
+// Attention that one device computes for another (context exchange, SlimPipe, SC'25; docs/slimpipe.md,
+// "Context exchange"). Keys and values are counted in halves of slices, the oldest first: halves 2j and 2j +
+// 1 are the two parts of slice j, cut along its tokens.
 #pragma once
 
 #include <cstdint>

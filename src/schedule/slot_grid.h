@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The slots of a schedule whose devices keep step: in every slot all devices run a forward, then all run a
-// backward, as far as they have one (algorithms: "SlimPipe"). Vocabulary parallelism and context exchange are
-// laid out on them.
+// backward, as far as they have one (docs/slimpipe.md, "How it works"). Vocabulary parallelism and context
+// exchange are laid out on them.
 #pragma once
 
 #include <optional>

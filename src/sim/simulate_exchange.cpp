@@ -18,8 +18,6 @@ using schedule::OpKind;
 using schedule::Program;
 using What = Segment::What;
 
-namespace {}  // namespace
-
 ExchangeRun::ExchangeRun(const Program& program, const Costs& costs)
     : program_(program), costs_(costs), devices_(program.devices.size()), meetings_(program) {
   for (const schedule::DeviceProgram& list : program.devices)

@@ -130,7 +130,8 @@ class Run {
             .samples_drawn = samples_drawn_,
             .tokens = tokens_,
             .samples_per_epoch = data_.samples(),
-            .content = data_.content(),
+            .content = data_.content().tokens,
+            .marks = data_.content().marks,
             .updates = trainer_.optimizer().updates(),
             .skipped_steps = summary_.skipped_steps,
             .skipped_in_a_row = skipped_in_a_row_,
@@ -283,6 +284,7 @@ class Run {
     const std::string path = (std::filesystem::path(run_.options.output.dir) / files::kWeights).string();
     write_weights(path, run_.shape(), trainer_.parameters(), world_, run_.options.output.gather);
     if (!directory_) return {};
+    files::file_system().remove(directory_->stop_request());  // it came during the last step
     summarise(measured);
     files::write_atomically(directory_->summary(), to_json(summary_) + "\n");
     outcome.summary = summary_;

@@ -61,9 +61,9 @@ struct RunOutcome {
 
 // Carries out the run. On rank 0 `directory` receives metrics.jsonl, summary.json and weights.safetensors,
 // and its stop file is removed; elsewhere it is null. All ranks write checkpoints to output.dir, unless
-// output.gather says that only rank 0 sees it. On a stop
-// request to any rank, or a stop file, all end after the same step with a checkpoint. Collective. Throws
-// RunError on failures, among them three steps in a row whose loss or gradient is not finite.
+// output.gather says that only rank 0 sees it. On a stop request to any rank, or a stop file, all end after
+// the same step with a checkpoint. Collective. Throws RunError on failures, among them three steps in a row
+// whose loss or gradient is not finite.
 RunOutcome run(const run::Run& run, const TokenData& data, comm::Communicator& world,
                const RunDirectory* directory, const RunObserver& observer, const RunControl& control = {});
 

@@ -3,6 +3,11 @@
 #include "cli/supervise/child.h"
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 
 namespace penstock::cli {
 namespace {
@@ -24,6 +29,31 @@ TEST(SupervisedCommand, IsEndedWhereARankHasFailedAndItGoesOn) {
       "trap '' TERM; echo 'penstock: rank 0: the link is down (p = 0, host a)' >&2; exec sleep 3600");
   EXPECT_EQ(end.exit_code, 128 + 9);
   EXPECT_EQ(end.complaint, "rank 0: the link is down (p = 0, host a)");
+}
+
+// The terminal sends Ctrl-C to the supervisor and to its command; a second one would end a run without a
+// checkpoint.
+TEST(SupervisedCommand, IsAskedOnceByCtrlC) {
+  int terminal = -1;
+  const pid_t supervisor = forkpty(&terminal, nullptr, nullptr, nullptr);
+  ASSERT_GE(supervisor, 0);
+  if (supervisor == 0) {
+    const ChildEnd end = run_shell(
+        "n=0; trap 'n=$((n+1))' INT; echo ready; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done; exit $n");
+    _exit(end.stopped ? 10 + end.exit_code : 0);
+  }
+  std::string said;
+  std::array<char, 64> piece{};
+  while (said.find("ready") == std::string::npos) {
+    const ssize_t count = read(terminal, piece.data(), piece.size());
+    ASSERT_GT(count, 0);
+    said.append(piece.data(), static_cast<std::size_t>(count));
+  }
+  ASSERT_EQ(write(terminal, "\x03", 1), 1);
+  int status = 0;
+  waitpid(supervisor, &status, 0);
+  close(terminal);
+  EXPECT_EQ(WEXITSTATUS(status), 11);
 }
 
 }  // namespace

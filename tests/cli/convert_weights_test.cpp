@@ -137,8 +137,9 @@ TEST(ConvertWeights, RoundsToAShorterPrecision) {
   write_folder(scratch / "there");
   convert_weights(
       {.source = scratch / "there", .target = scratch / "short", .form = "huggingface", .precision = "bf16"});
+  fs::create_directory(scratch / "long");
   convert_weights(
-      {.source = scratch / "short", .target = scratch / "long", .form = "huggingface", .precision = "f32"});
+      {.source = scratch / "short", .target = scratch / "long/", .form = "huggingface", .precision = "f32"});
   EXPECT_NE(scratch.read("short/config.json").find("\"torch_dtype\": \"bfloat16\""), std::string::npos);
   const files::ModelWeights exact(scratch / "there"), rounded(scratch / "long");
   for (const std::string& name : model::parameter_names(kShape)) {

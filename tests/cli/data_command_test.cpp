@@ -25,17 +25,22 @@ struct Folder {
   // Documents of log-normal lengths, and a list of these.
   Folder() {
     std::vector<std::int32_t> lengths;
-    std::vector<std::uint16_t> tokens;
     std::string listed;
     for (std::uint64_t i = 0; i < 400; ++i) {
       lengths.push_back(1 + static_cast<std::int32_t>(std::exp(3.0 + 1.2 * normal(1, i))));
       listed += std::to_string(lengths.back()) + "\n";
-      for (std::int32_t k = 0; k < lengths.back(); ++k)
+    }
+    add("a", lengths);
+    scratch.write("lengths.txt", listed);
+  }
+  void add(const std::string& prefix, const std::vector<std::int32_t>& lengths) const {
+    std::vector<std::uint16_t> tokens;
+    for (const std::int32_t length : lengths) {
+      for (std::int32_t k = 0; k < length; ++k)
         tokens.push_back(static_cast<std::uint16_t>(random_bits(2, tokens.size()) % 250));
     }
-    scratch.write("a.bin", testing::bin_of(tokens));
-    scratch.write("a.idx", testing::idx_of(lengths).bytes());
-    scratch.write("lengths.txt", listed);
+    scratch.write(prefix + ".bin", testing::bin_of(tokens));
+    scratch.write(prefix + ".idx", testing::idx_of(lengths).bytes());
   }
   std::string file(const std::string& name) const { return scratch / name; }
 };
@@ -166,6 +171,33 @@ TEST(PlannedSteps, AreToldByMetricsReportAndTrace) {
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("documents.json: has not the documents of 4 micro-batches"), std::string::npos)
       << refused.err;
+}
+
+// The first replica's documents reach over slices, the second's do not.
+TEST(PlannedSteps, OfWhichOneReplicaExchangesNothingComeToAnEnd) {
+  const Folder folder;
+  folder.add("b", {256, 256, 64, 64, 64, 64, 64, 64, 64, 64});
+  const Ending trained = run_data({"train",
+                                   run_file(folder),
+                                   "--ranks",
+                                   "4",
+                                   "--data.megatron",
+                                   folder.file("b"),
+                                   "--data.packing",
+                                   "best_fit",
+                                   "--parallel.dp",
+                                   "2",
+                                   "--schedule.slices",
+                                   "4",
+                                   "--schedule.exchange",
+                                   "levelled",
+                                   "--train.shuffle",
+                                   "false",
+                                   "--train.steps",
+                                   "1",
+                                   "--train.timeout",
+                                   "20"});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
 }
 
 TEST(PlannedSteps, GoOnFromACheckpointWithTheSameBits) {

@@ -238,6 +238,8 @@ TEST(PlanCommand, FlagsThatWouldBeIgnoredAreRefused) {
                                  {"--score", table, "--run-file", "x.toml"},
                                  {"--score", table, "--report", "x.html"},
                                  {"--score", table, "--fit", "bench"},
+                                 {"--score", table, "--hardware", "h200"},
+                                 {"--fit", "bench/reference", "--json"},
                                  {"--score", table, "--model.layers", "3"}}) {
     const Ending ending = plan(words);
     EXPECT_EQ(ending.exit_code, 2);
@@ -305,6 +307,37 @@ TEST(PlanCommand, AnUnknownEngineIsNamedWithTheKnownOnes) {
   EXPECT_NE(ending.err.find("engines \"nemoo\" is unknown; known are aleph-alpha"), std::string::npos)
       << ending.err;
   EXPECT_EQ(plan({kPlans + "mixtral-8x7b.toml", "--checked", "here.csv"}).exit_code, 2);
+}
+
+TEST(PlanCommand, TakesAllThatAConfigurationSaysOfTheModel) {
+  const Scratch scratch;
+  scratch.write(
+      "config.json",
+      R"({"model_type": "qwen3", "num_hidden_layers": 4, "hidden_size": 1024, "intermediate_size": 3072,
+                    "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 32000,
+                    "rope_theta": 1000000, "rms_norm_eps": 1e-6, "tie_word_embeddings": true})");
+  const Ending ending = plan(
+      {"--model", scratch.path(), "--gpus", "8", "--seq-len", "4096", "--run-file", scratch / "run.toml"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const std::string file = scratch.read("run.toml");
+  for (const char* line :
+       {"head_size = 128\n", "head_norms = true\n", "rope_theta = 1e+06\n", "norm_epsilon = 1e-06\n"})
+    EXPECT_NE(file.find(line), std::string::npos) << line << file;
+}
+
+TEST(PlanCommand, ALayoutThatAHostCannotHoldDoesNotFit) {
+  const Ending ending = plan({"--explain", "--model", "llama3-8b", "--gpus", "8", "--hardware", "h100",
+                              "--seq-len", "524288", "--workload.global_batch", "8", "--layout.pp", "8",
+                              "--layout.slices", "256", "--memory.offload", "1"});
+  EXPECT_EQ(ending.exit_code, 1) << ending.out;
+  EXPECT_NE(ending.out.find("would fit with: hosts of "), std::string::npos) << ending.out;
+}
+
+TEST(PlanCommand, RefusesMoreSequencesThanARunMayHave) {
+  const Ending ending = plan({"--explain", "--model", "llama-7b", "--gpus", "1", "--seq-len", "256",
+                              "--workload.global_batch", "3000000000"});
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_NE(ending.err.find("workload.global_batch"), std::string::npos) << ending.err;
 }
 
 }  // namespace

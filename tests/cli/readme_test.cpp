@@ -23,36 +23,35 @@ std::vector<std::string> commands_in(const std::string& document) {
   return commands;
 }
 
-// A shell in a folder where `penstock` is the program, and all that the README names is there.
+// A shell in a folder like this repository's, with a shorter demo; run.toml is any run of the reader's own.
 class Reader {
  public:
   Reader() {
-    std::string run = small_run_file(scratch_);
-    const std::string folder = scratch_ / "run";
-    run.replace(run.find(folder), folder.size(), "runs/mine");
-    scratch_.write("run.toml", run);
-    fs::create_symlink(PENSTOCK_PROGRAM, scratch_ / "penstock");
-    for (const char* folder : {"plans", "hardware"})
+    for (const char* folder : {"plans", "hardware", "examples"})
       fs::copy(fs::path(PENSTOCK_SOURCE_DIR) / folder, scratch_ / folder);
-    fs::create_directory(scratch_ / "runs");
-    run_command("penstock show --schedule 1f1b -p 2 -m 4 --format csv > my.csv");
+    for (const char* folder : {"runs", "build", "build/demo", "build/release"})
+      fs::create_directory(scratch_ / folder);
+    fs::create_symlink(PENSTOCK_PROGRAM, scratch_ / "build/release/penstock");
+    write_run("run.toml", "runs/mine");
+    write_run("runs/demo.toml", "build/demo/run");
   }
 
   Ending run_command(std::string command) {
     if (command.starts_with("penstock profile")) command += " --budget 0";  // else it takes a minute
-    setenv(
-        "ARGS",
-        "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --swiglu --vocab-size 32000 "
-        "--seq-length 8192 --max-position-embeddings 8192 --tensor-model-parallel-size 8 "
-        "--pipeline-model-parallel-size 2 "
-        "--micro-batch-size 1 --global-batch-size 128 --bf16 --sequence-parallel --use-distributed-optimizer",
-        1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    return run_program({"sh", "-c", "cd " + scratch_.path() + " && PATH=$PWD:$PATH && " + command});
+    return run_program(
+        {"sh", "-c", "cd " + scratch_.path() + " && export PATH=$PWD/build/release:$PATH && " + command});
   }
 
  private:
+  void write_run(const std::string& file, const std::string& directory) {
+    std::string run = small_run_file(scratch_);
+    const std::string folder = scratch_ / "run";
+    run.replace(run.find(folder), folder.size(), directory);
+    scratch_.write(file, run);
+  }
+
   Scratch scratch_;
 };
 

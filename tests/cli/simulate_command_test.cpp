@@ -134,6 +134,49 @@ TEST(SimulateCommand, RefusesFlagsThatItWouldHaveNoUseFor) {
   expect_input_refused(simulate_schedule({"--plot", "plot.svg"}), "--sweep");
   expect_input_refused(simulate_schedule({"--visit", "0.5"}), "--vocabulary-parallel");
   expect_input_refused(simulate_schedule({"--sweep", "slices=1,2", "--report", "page.html"}), "--plot");
+  expect_input_refused(simulate_schedule({"--copy", "0.5"}), "--offload");
+  expect_input_refused(simulate_schedule({"--exchange-limit", "3"}), "--exchange");
+  const Scratch scratch;
+  scratch.write("costs", "F * * 1\nB * * 2\n");
+  expect_input_refused(simulate_schedule({"--costs", scratch / "costs", "--forward", "3"}), "keep one");
+  EXPECT_EQ(simulate_schedule({"--costs", scratch / "costs", "--sweep", "micro_batches=1,2"}).exit_code, 0);
+}
+
+double makespan_of_row(const Ending& ending, std::size_t row = 0) {
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  return Json::parse(ending.out)["rows"][row]["makespan_s"];
+}
+
+TEST(SimulateCommand, SweepsSecondsOfAMicroBatchOnADeviceWhateverTheChunks) {
+  const Arguments zb_v{"--schedule", "zb-v", "-p", "4", "-m", "8", "--sweep", "micro_batches=8", "--json"};
+  Arguments two = zb_v;
+  two.insert(two.end(), {"-v", "2"});
+  EXPECT_EQ(makespan_of_row(simulate(zb_v)), makespan_of_row(simulate(two)));
+}
+
+TEST(SimulateCommand, SweepsMicroBatchesOfAPipelineWhateverTheReplicas) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const auto swept = [&](const char* replicas, const char* sequences) {
+    return makespan_of_row(
+        simulate({scratch / "run.toml", "--hardware", "assumed", "--sweep", "micro_batches=4", "--json",
+                  "--parallel.dp", replicas, "--train.micro_batch", sequences}));
+  };
+  const double one = swept("1", "1");
+  EXPECT_NEAR(swept("2", "1") / one, 1, 0.2) << "the sums of gradients apart";
+  EXPECT_NEAR(swept("1", "2") / one, 2, 0.5) << "twice the tokens";
+}
+
+// Where replicas share their weights out, gathered weights and gradients are of a device's peak.
+TEST(SimulateCommand, CountsWhatIsGathered) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const Ending ending = simulate({scratch / "run.toml", "--hardware", "assumed", "--json", "--parallel.dp",
+                                  "2", "--parallel.shard", "weights"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const Json held = Json::parse(ending.out)["devices"][0]["peak_bytes_by_category"];
+  EXPECT_GT(held["weights"], 0);
+  EXPECT_GT(held["gradients"], 0);
 }
 
 TEST(SimulateCommand, RefusesSecondsForARunFileAndSweepsOfWhatHasNoSettings) {

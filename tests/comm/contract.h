@@ -23,7 +23,7 @@ inline std::ostream& operator<<(std::ostream& out, const Law& law) { return out 
 
 inline std::vector<Law> contract() {
   return {
-      {"MessagesOfALaneArriveInOrder", messages_of_a_lane_arrive_in_order},
+      {"MessagesOfAChannelArriveInOrder", messages_of_a_channel_arrive_in_order},
       {"ChannelsMayBeReceivedInAnotherOrderThanSent", channels_may_be_received_in_another_order_than_sent},
       {"ManyMessagesMayBeInFlight", many_messages_may_be_in_flight},
       {"MessagesOfEverySizeArriveWhole", messages_of_every_size_arrive_whole},

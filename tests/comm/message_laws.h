@@ -54,7 +54,7 @@ struct Correspondence {
   std::vector<Request> sends;
 };
 
-inline void messages_of_a_lane_arrive_in_order(Communicator& ranks) {
+inline void messages_of_a_channel_arrive_in_order(Communicator& ranks) {
   Correspondence letters(ranks);
   letters.send(50, 0);
   letters.expect(50, 0);

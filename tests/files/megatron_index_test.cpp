@@ -165,5 +165,12 @@ TEST(MegatronData, NamesTheFirstTokenOutsideTheVocabulary) {
   EXPECT_SAYS(failure<InputError>([&] { MegatronData(scratch / "none"); }), "none.bin: cannot be opened");
 }
 
+TEST(MegatronIndex, RefusesSequencesWithoutADocument) {
+  IdxFields fields = idx_of({3});
+  fields.documents = {1};
+  fields.entries = 1;
+  EXPECT_SAYS(index_refusal(fields, 6), "document 0 begins with sequence 1");
+}
+
 }  // namespace
 }  // namespace penstock::files

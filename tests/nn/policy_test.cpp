@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a policy does not keep is formed again with the same bits, and what it keeps has the bytes of
-// algorithms.md section 5.
+// docs/memory.md, "Saved between F and B".
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ TEST_F(PolicyBits, OfPoliciesThatDifferFromLayerToLayerAreThoseOfNone) {
   }
 }
 
-// Bytes that two sequences of 4 tokens leave in three layers, by the table of algorithms.md, written out.
+// Bytes that two sequences of 4 tokens leave in three layers, by the table of docs/memory.md, written out.
 Bytes bytes_of_table(Policy policy, bool sliced, Bytes e, Bytes a) {
   const Bytes h = 24, kv = 2 * 12, f = 40, heads = 4, tokens = 3 * 2 * 4;
   switch (policy) {

@@ -17,7 +17,7 @@ model::Shape record_shape() {
   return {.layers = 3, .hidden = 24, .ffn = 40, .heads = 4, .kv_heads = 2, .vocab = 37};
 }
 
-// Bytes of one slice of `tokens` tokens of two sequences in all layers, from the table of algorithms §5.
+// Bytes of one slice of `tokens` tokens of two sequences in all layers, from the table of docs/memory.md.
 struct Expected {
   Bytes activations, weight_record, kv_gradients, logits;
 };

@@ -69,7 +69,6 @@ TEST(Megatron, ArgumentsThatContradictEachOtherAreNamedAsTheTrainerNamesThem) {
       {"--tensor-model-parallel-size 3 --sequence-parallel",
        "world size (64) is not divisible by tensor parallel size (3) times pipeline "
        "parallel size (1) times context parallel size (1)"},
-      {"--sequence-parallel", "--sequence-parallel means nothing with --tensor-model-parallel-size 1"},
       {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 4",
        "pipeline-model-parallel size should be greater than 2 with interleaved schedule, got 2"},
       {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 3",

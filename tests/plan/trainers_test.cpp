@@ -20,9 +20,9 @@ constexpr int kAskedGpus = 64;
 
 Question question_of(const std::string& engine, std::vector<std::string> more = {}) {
   std::filesystem::current_path(PENSTOCK_SOURCE_DIR);
-  std::vector<std::string> words{"--model.name=llama-70b-gqa", "--cluster.gpus=64",
-                                 "--workload.seq_len=8192",    "--workload.global_batch=128",
-                                 "--cluster.hardware=h100",    "--cluster.engine=" + engine};
+  std::vector<std::string> words{"--model.name=llama3-70b", "--cluster.gpus=64",
+                                 "--workload.seq_len=8192", "--workload.global_batch=128",
+                                 "--cluster.hardware=h100", "--cluster.engine=" + engine};
   words.insert(words.end(), more.begin(), more.end());
   return read_question("", words);
 }
@@ -64,7 +64,8 @@ TEST(Trainers, WhatIsWrittenForMegatronReadsBackAsTheSameLayout) {
   const Question question = question_of("megatron");
   for (const Candidate& candidate : candidates_of(question)) {
     PlanOptions options = plan_asked();
-    const std::string text = print_megatron(megatron_settings(question.workload, candidate.layout));
+    const std::string text =
+        print_settings(*question.trainer, {question.workload, question.cluster, {}}, candidate);
     const Beyond beyond = read_megatron(text, options);
     EXPECT_TRUE(beyond.not_counted.empty()) << beyond.not_counted.front();
     options.cluster = question.options.cluster;
@@ -83,7 +84,8 @@ TEST(Trainers, WhatIsWrittenForTorchtitanReadsBackAsTheSameLayout) {
   const Question question = question_of("torchtitan");
   for (const Candidate& candidate : candidates_of(question)) {
     PlanOptions options = plan_asked();
-    const std::string text = print_torchtitan(torchtitan_settings(question.workload, candidate.layout));
+    const std::string text =
+        print_settings(*question.trainer, {question.workload, question.cluster, {}}, candidate);
     const Beyond beyond = read_torchtitan(text, "job.toml", options);
     options.cluster = question.options.cluster;
     const Question again = settled(options, "");
@@ -93,7 +95,39 @@ TEST(Trainers, WhatIsWrittenForTorchtitanReadsBackAsTheSameLayout) {
     if (candidate.layout.mesh.pipeline == 1)
       layout.schedule = candidate.layout.schedule;  // there is none to write
     EXPECT_EQ(layout, candidate.layout) << text;
+    EXPECT_EQ(model::total_parameters(again.workload.model.shape),
+              model::total_parameters(question.workload.model.shape));
   }
+}
+
+TEST(Trainers, AFileForTorchtitanSaysThatNoFlavorHasTheModelsSizes) {
+  for (const auto& [model, told] :
+       {std::pair{"llama3-70b", false}, {"llama-70b-gqa", true}, {"llama2-70b", true}}) {
+    Question question = question_of("torchtitan");
+    question.workload.model = find_model(model);
+    const Candidate candidate = candidates_of(question).front();
+    const std::string text =
+        print_settings(*question.trainer, {question.workload, question.cluster, {}}, candidate);
+    EXPECT_EQ(text.find("# no flavor") != std::string::npos, told) << text;
+    EXPECT_EQ(text.find("flavor = \"70B\"") != std::string::npos, !told) << text;
+  }
+}
+
+TEST(Trainers, RefuseMeshesThatTheyCannotBuild) {
+  const auto refusal = [](const char* name, const char* model, const mesh::Mesh& mesh, std::int64_t seq_len) {
+    const Workload workload{find_model(model), seq_len, 64};
+    Layout layout{.mesh = mesh, .schedule = ScheduleKind::OneFOneB};
+    return refusal_of(*find_trainer(name), workload, layout).value_or("");
+  };
+  const mesh::Mesh folded{.tensor = 8, .expert = 8}, apart{.tensor = 2, .expert = 4, .data = 4};
+  EXPECT_NE(refusal("megatron", "mixtral-8x7b", folded, 8192).find("not divisible by expert"),
+            std::string::npos);
+  EXPECT_EQ(refusal("megatron", "mixtral-8x7b", apart, 8192), "");
+  EXPECT_NE(refusal("torchtitan", "llama3-8b", {.tensor = 8, .data = 2}, 8200).find("2·t·c"),
+            std::string::npos);
+  EXPECT_EQ(refusal("torchtitan", "llama3-8b", {.tensor = 8, .data = 2}, 8192), "");
+  EXPECT_NE(refusal("torchtitan", "mixtral-8x7b", {.tensor = 2, .data = 4}, 8192).find("experts"),
+            std::string::npos);
 }
 
 TEST(Trainers, SharedStatesTakeSixteenBytesAParameterOverAllDevices) {
@@ -157,6 +191,38 @@ TEST(Trainers, WhatATrainerHasNotIsRefusedByName) {
     const std::string said = failure<InputError>([&] { answer(question); });
     EXPECT_NE(said.find(expected), std::string::npos) << said;
   }
+}
+
+TEST(Trainers, ALayoutHasOnlyWhatTheTrainerCanDo) {
+  const auto refused = [](const std::vector<std::string>& layout) {
+    return failure<InputError>([&] { answer_for_layout(question_of("megatron", layout)); });
+  };
+  const std::vector<std::string> good{"--layout.schedule=1f1b", "--layout.tp=8", "--layout.pp=4"};
+  const auto with = [&](const std::string& word) {
+    std::vector<std::string> words = good;
+    words.push_back(word);
+    return words;
+  };
+  const Plan plan = answer_for_layout(question_of("megatron", good));
+  EXPECT_EQ(plan.result.best.front().layout.offload, 0);
+  EXPECT_NE(refused({"--layout.tp=8"}).find("it has 1f1b, interleaved"), std::string::npos);
+  EXPECT_NE(refused(with("--layout.policy=balanced")).find("layout.policy"), std::string::npos);
+  EXPECT_NE(refused(with("--layout.slices=2")).find("layout."), std::string::npos);
+  EXPECT_NE(refused(with("--layout.vocabulary_parallel=true")).find("layout.vocabulary"), std::string::npos);
+  EXPECT_NE(refused(with("--memory.offload=0.5")).find("memory.offload"), std::string::npos);
+  EXPECT_NE(refused({"--layout.schedule=interleaved", "--layout.chunks=2", "--layout.tp=8", "--layout.pp=2"})
+                .find("several stages a device"),
+            std::string::npos);
+}
+
+TEST(Trainers, WhatWouldFitIsWhatTheTrainerCanDo) {
+  const Question question =
+      question_of("megatron", {"--layout.schedule=1f1b", "--layout.tp=2", "--layout.pp=4"});
+  const Plan plan = answer_for_layout(question);
+  ASSERT_FALSE(plan.result.best.front().memory.fits);
+  const std::string ways = what_would_fit(question.workload, question.cluster, plan.result.best.front());
+  EXPECT_EQ(ways.find("offload"), std::string::npos) << ways;
+  EXPECT_EQ(ways.find("balanced"), std::string::npos) << ways;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import math
+import os
+import tempfile
 import unittest
 
 import numpy
@@ -53,6 +55,18 @@ class BadInput(unittest.TestCase):
         self.refused("device 0: 7 is no list of actions", lambda: penstock.Schedule([7]))
         self.refused("'0F0' is no list of lists", lambda: penstock.Schedule("0F0"))
         self.refused("no action", lambda: penstock.Schedule([]))
+        self.refused("'\\ud800' is no action", lambda: penstock.Schedule([["\ud800"]]))
+
+    def test_files_that_are_no_text_are_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "latin1.csv")
+            with open(path, "wb") as file:
+                file.write(b"0F0,\xe9\n")
+            self.refused(path, lambda: penstock.Schedule.from_csv(path))
+            for name in ("program.txt", "timeline.json"):
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(b"\xe9")
+            self.refused("program.txt", lambda: penstock.measured(folder))
 
     def test_wrong_columns_name_the_column(self):
         good = dict(device=[0, 0], kind="FB", stage=[0, 0], micro_batch=[0, 0])

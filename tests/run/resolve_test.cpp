@@ -176,7 +176,7 @@ TEST(Resolve, RefusesMeshesThatTheModelDoesNotFitAndNamesTheNearest) {
         o.numerics.tensor = 2;
       }),
       "numerics.tensor = 2 with model.experts = 4: experts work on a rank's own tokens, not on those of "
-      "logical shards; use numerics.tensor = parallel.tp = 1");
+      "logical shards; use parallel.tp = 2, or in a new run numerics.tensor = 1");
   EXPECT_EQ(refusal([](auto& o) { o.parallel.dp = 3; }),
             "train.batch = 8 is no multiple of train.micro_batch = 1 times parallel.dp = 3; use 6 or 9");
 }

@@ -124,8 +124,42 @@ TEST_F(KeptInMemory, OfAnOlderRunAreForgotten) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory"));
 }
 
-// A start without copies leaves those of the one before alone until it has come to the run's end; so does one
-// that finds that nothing is left to do.
+// Though no checkpoint says what the run was.
+TEST_F(KeptInMemory, AreTakenUpByAnotherMesh) {
+  Arguments settings = copying("1");
+  settings.insert(settings.end(),
+                  {"--train.checkpoint_every", "0", "--parallel.pp", "1", "--parallel.dp", "2"});
+  train_well("whole", {"--train.steps", "60", "--parallel.pp", "1", "--parallel.dp", "2"});
+  kill_after(12, settings, false);
+  settings.insert(settings.end(), {"--parallel.dp", "1", "--resume"});
+  const Ending ending = train("parts", settings, 1);
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("from memory of"), std::string::npos) << ending.out;
+  expect_same("parts", "whole");
+}
+
+// They would lead back to steps that were replaced since.
+TEST_F(KeptInMemory, AreForgottenWhereAStartWithoutThemHasMadeACheckpoint) {
+  kill_after(10, copying("1"), false);
+  ASSERT_FALSE(std::filesystem::is_empty(scratch_ / "memory"));
+  Arguments settings = copying("0");
+  settings.insert(settings.end(), {"--train.steps", "1000", "--train.checkpoint_every", "1", "--resume"});
+  kill_after(15, settings, false);
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory"));
+}
+
+// A dry run changes nothing.
+TEST_F(KeptInMemory, AreLeftAloneByADryRun) {
+  kill_after(10, copying("1"), false);
+  std::filesystem::rename(scratch_ / "parts", scratch_ / "elsewhere");  // as on a host that does not see it
+  Arguments settings = copying("1");
+  settings.emplace_back("--dry-run");
+  EXPECT_EQ(train("parts", settings).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::is_empty(scratch_ / "memory"));
+}
+
+// A start without copies leaves those of the one before alone until it has a checkpoint or has come to the
+// run's end; so does one that finds that nothing is left to do.
 TEST_F(KeptInMemory, AreForgottenAtAnEndWithoutThem) {
   kill_after(10, copying("1"), false);
   ASSERT_FALSE(std::filesystem::is_empty(scratch_ / "memory"));

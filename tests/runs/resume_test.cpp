@@ -106,6 +106,27 @@ TEST_F(Resume, BeginsAgainWhenTheRunEndedBeforeItsFirstCheckpoint) {
   expect_same("run", "whole");
 }
 
+// As a disk that is not mounted.
+TEST_F(Resume, RefusesWhereTheCheckpointsCannotBeRead) {
+  train_well("run", {});
+  fs::rename(scratch_ / "run/checkpoints", scratch_ / "elsewhere");
+  fs::create_symlink(scratch_ / "nowhere", scratch_ / "run/checkpoints");
+  const std::string metrics = scratch_.read("run/metrics.jsonl");
+  expect_refusal("run", {"--train.steps", "7"}, "run/checkpoints: cannot be read");
+  EXPECT_EQ(scratch_.read("run/metrics.jsonl"), metrics);
+  fs::remove(scratch_ / "run/checkpoints");
+  fs::rename(scratch_ / "elsewhere", scratch_ / "run/checkpoints");
+  train_well("run", {"--train.steps", "7", "--resume"});
+}
+
+TEST_F(Resume, NeedsNoSummaryThatCanBeRead) {
+  train_well("run", {});
+  fs::resize_file(scratch_ / "run/summary.json", 300 << 20);
+  const Ending ending = train("run", {"--train.steps", "7", "--resume"}, 2, true);
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.err.find("summary.json"), std::string::npos) << ending.err;
+}
+
 TEST_F(Resume, RefusesSettingsThatTheStateDoesNotFit) {
   train_well("run", {"--train.steps", "2"});
   const std::vector<Arguments> changes{{"--model.hidden", "32"},      {"--model.layers", "5"},

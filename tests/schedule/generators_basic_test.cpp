@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The laws of gpipe, 1f1b and slimpipe (algorithms.md: "SlimPipe"), at unit costs F = 1, B = 2.
+// The laws of gpipe, 1f1b and slimpipe (docs/slimpipe.md, "How it works"), at unit costs F = 1, B = 2.
 #include <gtest/gtest.h>
 
 #include <numeric>

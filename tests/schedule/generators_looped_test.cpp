@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The laws of terapipe, seq1f1b, interleaved, seq1f1b-interleaved and breadth-first (algorithms.md:
-// "SlimPipe", the table), at unit costs F = 1, B = 2. All bubbles are of the whole step.
+// The laws of terapipe, seq1f1b, interleaved, seq1f1b-interleaved and breadth-first (docs/schedules.md, "All
+// at one size"), at unit costs F = 1, B = 2. All bubbles are of the whole step.
 #include <gtest/gtest.h>
 
 #include "schedule/generators/generator.h"

@@ -81,7 +81,7 @@ TEST(ExchangePass, RunsToItsEndInWhateverOrderThingsHappen) {
   for (unsigned seed = 0; seed < 5; ++seed) EXPECT_EQ(RandomExecution(sharded, seed).run(), "");
 }
 
-// What algorithms.md warns of.
+// What docs/slimpipe.md warns of.
 TEST(ExchangePass, WouldStickIfHelpCameOnlyInsideTheHelpersOwnAttention) {
   const Program program = lowered_exchange({4, 2, 8, 1}, ExchangeMode::Paired);
   int stuck = 0;

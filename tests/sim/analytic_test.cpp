@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "model/memory/terms.h"
 #include "model/parameters.h"
 #include "sim/hardware_files.h"
 
@@ -308,6 +309,29 @@ TEST(AssumedSpeeds, AreThoseThatTheFileLacksAndNoTableReplaces) {
   EXPECT_FALSE(names({"efficiency.matrix"}, "efficiency.matrix = 0.8"));
   hardware.measured.matrix_tflops = {1};
   EXPECT_FALSE(names({}, "efficiency.matrix = 0.8"));
+}
+
+TEST(AnalyticCosts, ExpertsAreSummedOverTheRanksThatHaveTheSame) {
+  Work work = small_work(1);
+  work.shape.experts = 4;
+  const auto reduction = [&](const mesh::Mesh& mesh) {
+    work.mesh = mesh;
+    schedule::Op op = op_of(OpKind::ReduceGradients);
+    op.group = mesh::Group::Replica;
+    op.bytes = 1'000'000'000;
+    return assumed(work).seconds(0, 0, op);
+  };
+  const auto part_of_experts = [&](const mesh::Mesh& mesh) {
+    const model::LocalParameters held = model::held_parameters(work.shape, mesh, 2, 1);
+    return held.expert / held.total();
+  };
+  const double link = assumed_hardware().link_rate();
+  const mesh::Mesh apart{.expert = 2, .data = 2, .pipeline = 2};  // one replica of each expert
+  EXPECT_NEAR(reduction(apart), 1e9 * (1 - part_of_experts(apart)) / 2 / link, 1e-5);
+  const mesh::Mesh alike{.data = 2, .pipeline = 2};
+  EXPECT_NEAR(reduction(alike), 1e9 / 2 / link, 1e-5);
+  const mesh::Mesh tensor{.tensor = 2, .pipeline = 2};  // one replica of the dense weights
+  EXPECT_NEAR(reduction(tensor), 1e9 * part_of_experts(tensor) / 2 / link, 1e-5);
 }
 
 }  // namespace

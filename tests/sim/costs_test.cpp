@@ -12,6 +12,7 @@
 #include "sim/costs/what_if.h"
 #include "sim/random_costs.h"
 #include "sim/result.h"
+#include "sim/simulate.h"
 
 namespace penstock::sim {
 namespace {
@@ -48,7 +49,7 @@ TEST(UnitCosts, RefusesTimesThatAreNone) {
 
 TEST(CostTable, LaterLinesOverrideAndStarsStandForAll) {
   const CostTable table = parse_cost_table(
-      "# times\nF * * 0.5\nF 3 * 1.5 # slower\nF 3 1 2\nB * * 1\n\nlink * * 1e-3 1000\nlink 0 1 0 "
+      "# times\nF\t*\t*\t0.5\nF 3 * 1.5 # slower\nF 3 1 2\nB * * 1\n\nlink * * 1e-3 1000\nlink 0 1 0 "
       "inf\nrecord 2 * 7 8 9\nmessage * 5\nmessage 1 6\n",
       "my.costs", kExtent);
   const auto forward = [&](int stage, int slice) {
@@ -70,11 +71,12 @@ TEST(CostTable, WrongEntriesAreNamed) {
   EXPECT_EQ(parse_error("F * * 1\nF 0 * -2\n"),
             "my.costs: line 2: \"-2\" is no time in seconds; expected a finite number, zero or more");
   EXPECT_EQ(parse_error("F 4 0 1"), "my.costs: line 1: \"4\" is no stage; expected 0 to 3, or * for all");
-  for (const char* line : {"F * * nan",     "F * * inf",      "F * * 1s",          "F * *",
-                           "F * * 1 2",     "G * * 1",        "SEND_F * * 1",      "F -1 * 1",
-                           "F * 2 1",       "link * * 1",     "link * * 0 0",      "link 2 0 0 1",
-                           "link * * -1 5", "record * * 1 2", "record * * 1 2 -3", "record * * 1 2 1.5",
-                           "message * 1 1", "message 2 1",    "message * -1",      "message * 0.5"}) {
+  for (const char* line :
+       {"F * * nan",         "F * * inf",          "F * * 1s",      "F * *",        "F * * 1 2",
+        "G * * 1",           "SEND_F * * 1",       "F -1 * 1",      "F * 2 1",      "link * * 1",
+        "link * * 0 0",      "link 2 0 0 1",       "link * * -1 5", "link * * 0 5", "record * * 1 2",
+        "record * * 1 2 -3", "record * * 1 2 1.5", "message * 1 1", "message 2 1",  "message * -1",
+        "message * 0.5"}) {
     EXPECT_EQ(parse_error(line).rfind("my.costs: line 1: ", 0), 0u) << line;
   }
 }
@@ -153,6 +155,51 @@ TEST(WhatIf, WrongOverridesAreNamed) {
   for (const char* text : {"", "device", "device:1", "device:4=2", "device:x=2", "kind:X=2", "kind:SEND_F=2",
                            "link:1=2", "link:0-9=2", "planet:1=2", "device:1=-1", "device:1=nan", "=:"}) {
     EXPECT_EQ(error_of([&] { parse_override(text, 4); }).rfind("what-if \"", 0), 0u) << text;
+  }
+}
+
+class AnswersEverything final : public Costs {
+ public:
+  Seconds seconds(int, std::uint32_t, const schedule::Op&) const override { return 3; }
+  Transfer transfer(int, std::uint32_t, const schedule::Op&) const override { return {5, 7}; }
+  AttentionShare attention(int, std::uint32_t, const schedule::Op&) const override { return {11, 13}; }
+  double share_of_attention(const schedule::Exchange&) const override { return 0.5; }
+  RecordBytes record(const schedule::Key&) const override { return {.record = 17}; }
+  ActionBytes action(int, const schedule::Op&) const override { return {.temporary = 19}; }
+  StageBytes stage(int number) const override { return {23 + number, 29}; }
+};
+
+TEST(WhatIf, WithoutOverridesAnswersAsItsBase) {
+  const AnswersEverything base;
+  const WhatIf same(base, {}, 2);
+  EXPECT_EQ(same.seconds(0, 0, {.kind = OpKind::Forward}), 3);
+  EXPECT_EQ(same.transfer(0, 0, {.kind = OpKind::SendForward, .peer = 1}).latency, 7);
+  EXPECT_EQ(same.attention(0, 0, {.kind = OpKind::Forward}).layers, 13);
+  EXPECT_EQ(same.share_of_attention({}), 0.5);
+  EXPECT_EQ(same.record({}).record, 17);
+  EXPECT_EQ(same.action(0, {.kind = OpKind::Forward}).temporary, 19);
+  EXPECT_EQ(same.stage(1).weights, 24);
+  EXPECT_EQ(same.stage(1).gradients, 29);
+}
+
+TEST(MeasuredCosts, HaveTheBytesOfTheirBase) {
+  const AnswersEverything bytes;
+  const Program program = one_f_one_b(2, 2);
+  const MeasuredCosts costs(program, simulate(program, UnitCosts{}).timeline, bytes);
+  EXPECT_EQ(costs.record({}).record, 17);
+  EXPECT_EQ(costs.action(0, {.kind = OpKind::Forward}).temporary, 19);
+  EXPECT_EQ(costs.stage(0).weights, 23);
+}
+
+// Their vocabulary's sum has the number after the last stage's.
+TEST(MeasuredCosts, OfReplicasWithAShardedVocabularyAverageStagesAlone) {
+  const Program program =
+      lower(schedule::generate("slimpipe", schedule::request(2, 2, 4)),
+            {.vocabulary = {.parallel = true}, .replicas = {.gradient_bytes = [](int) { return 8; }}});
+  const CostTable table = average(program, simulate(program, UnitCosts{}).timeline);
+  for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) {
+    for (int stage = 0; stage < 2; ++stage)
+      EXPECT_NEAR(*table.find_seconds(kind, stage, 0), kind == OpKind::Forward ? 1 : 2, 1e-12);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with exchange, against the figures of algorithms.md ("Attention context exchange") and against
+// Programs with exchange, against published figures (docs/slimpipe.md, "Context exchange") and against
 // plain arguments.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and time of programs that offload, against the formula of algorithms, "Pipeline-parallel-aware
-// offloading".
+// Memory and time of programs that offload, against the formula of docs/memory.md, "Offloading".
 #include <gtest/gtest.h>
 
 #include "schedule/generators/generator.h"

@@ -76,7 +76,7 @@ TEST(Visits, StartTogetherAndEndTogether) {
   }
 }
 
-// The bubbles that algorithms.md gives for p 4, m 4, n 8: a barrier is costly where slices are unequal.
+// The bubbles of an independent simulation for p 4, m 4, n 8: a barrier is costly where slices are unequal.
 TEST(Visits, CostWhatUnequalSlicesMakeThem) {
   const auto schedule = generate("slimpipe", schedule::request(4, 4, 8));
   const VocabularyCosts costs(8, 0.5, 0);

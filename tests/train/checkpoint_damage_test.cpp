@@ -190,8 +190,12 @@ TEST_F(DamagedCheckpoint, IsSetAsideSoThatItsStepCanBeSavedAgain) {
 }
 
 TEST(CheckpointFacts, ReadBackAsTheyWereWritten) {
-  train::CheckpointFacts facts{
-      .step = 7, .samples_drawn = 1LL << 60, .loss = 0.1, .settings = {{"a", "\"x\n\""}}};
+  train::CheckpointFacts facts{.step = 7,
+                               .samples_drawn = 1LL << 60,
+                               .content = 1,
+                               .marks = 2,
+                               .loss = 0.1,
+                               .settings = {{"a", "\"x\n\""}}};
   facts.files.push_back({"file", 0xffffffffffffffff, {{"t", 0}}});
   EXPECT_EQ(train::parse_checkpoint_facts(train::to_json(facts), "here"), facts);
   facts.loss = std::nan("");

@@ -168,8 +168,8 @@ TEST(ContextParallel, TrainsAsOneRankDoesUpToRounding) {
   }
 }
 
-// mesh.md §4, summed over the ranks of a context group, for one step without recomputation. N: tokens of the
-// whole slices, all layers together.
+// docs/mesh.md, "Context ranks", summed over the ranks of a context group, for one step without
+// recomputation. N: tokens of the whole slices, all layers together.
 double bytes_of_mode(const run::Run& run) {
   const model::Shape& shape = run.shape();
   const model::ContextSplit split = run::context_split(run.options);

@@ -281,5 +281,19 @@ TEST(MegatronData, OpensAThousandMillionSequencesAtOnce) {
   EXPECT_EQ(row(setting.open().training_batch(5).tokens, 0), std::vector<std::int64_t>(10, 7));
 }
 
+TEST(MegatronData, ItsContentHasItsDocumentsAndItsTargets) {
+  IndexSetting setting;
+  setting.add("one", {30, 30});
+  const Content all = setting.open().content();
+  EXPECT_EQ(setting.open().content(), all);
+  setting.scratch.write("one.idx", idx_of({20, 40}).bytes());
+  EXPECT_EQ(setting.open().content().tokens, all.tokens);
+  EXPECT_NE(setting.open().content().marks, all.marks) << "other documents";
+  setting.scratch.write("one.idx", idx_of({30, 30}).bytes());
+  setting.scratch.write("one.mask", std::string(59, '\1') + std::string(1, '\0'));
+  EXPECT_EQ(setting.open().content().tokens, all.tokens);
+  EXPECT_NE(setting.open().content().marks, all.marks) << "other targets";
+}
+
 }  // namespace
 }  // namespace penstock::train

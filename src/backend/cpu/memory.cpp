@@ -19,6 +19,7 @@
 #include "backend/account.h"
 #include "backend/large_pages.h"
 #include "base/error.h"
+#include "base/whole.h"
 
 namespace penstock::backend {
 namespace {
@@ -157,7 +158,7 @@ SmallBlocks::~SmallBlocks() {
 
 std::size_t rounded(std::size_t bytes) {
   const std::size_t unit = bytes < kReused ? kAlignment : bytes < 16 * kReused ? kPage : 16 * kPage;
-  return (bytes + unit - 1) / unit * unit;
+  return round_up(bytes, unit);
 }
 
 std::atomic<std::int64_t> mapped{0};

@@ -148,6 +148,8 @@ void refuse_idle_flags(const Flags& flags) {
   const bool table = !flags.score.empty() || !flags.fit.empty();
   if (!flags.score.empty() && !flags.fit.empty())
     throw InputError("--score and --fit are both given; keep one");
+  if (!flags.fit.empty() && flags.json)
+    throw InputError("--json is of plans and --score; --fit prints its constants as a text");
   if (table && !flags.file.empty())
     throw InputError("\"" + printable(flags.file) + "\" and --score or --fit are both given; keep one");
   plan::QuestionFlags folder;

@@ -67,6 +67,12 @@ Exit carry_out_sweep(const SimulateFlags& flags, const std::vector<std::string>&
 }
 
 void refuse_idle_simulation_flags(const SimulateFlags& flags) {
+  if (!flags.costs.empty() && flags.times != sim::UnitTimes{})
+    throw InputError(
+        "--forward, --backward, --input, --weight, --transfer, --copy, --visit, --attention-share and "
+        "--stage-layers are unit times; --costs brings a table instead: keep one");
+  if (flags.times.copy != sim::UnitTimes{}.copy && flags.schedule.offload == 0)
+    throw InputError("--copy: there are copies only with --offload");
   if (flags.sweep.empty() && !flags.plot.empty())
     throw InputError("--plot draws a sweep; give --sweep KEY=V1,V2,... too");
   if (!flags.sweep.empty() && (!flags.report.empty() || !flags.trace.empty()))

@@ -161,11 +161,11 @@ void tell_failure(const std::vector<Attempt>& attempts, const Decision& decision
        (decision.again ? "starts again in " + print_seconds(decision.pause) : decision.why + ": gives up"));
 }
 
-// On a full disk a run may still be started again.
+// A run that is done is done, and on a full disk one may still be started again.
 template <class Write>
 void record(Write&& write) try {
   write();
-} catch (const RunError& failure) {
+} catch (const std::exception& failure) {
   tell(std::string(failure.what()) + "; the attempts are not recorded");
 }
 

@@ -38,11 +38,17 @@ constexpr TypeName kTypes[] = {{"f32", ElementType::F32, "float32"},
                                {"f16", ElementType::F16, "float16"},
                                {"f64", ElementType::F64, "float64"}};
 
+// At the end.
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 // A folder under a temporary name until it is complete.
 class NewFolder {
  public:
   explicit NewFolder(const std::string& path)
-      : path_(path), temporary_(path + ".part-" + std::to_string(getpid())) {
+      : path_(without_slashes(path)), temporary_(path_ + ".part-" + std::to_string(getpid())) {
     std::error_code error;
     if (fs::exists(path_, error) && !fs::is_empty(path_, error))
       throw InputError(printable(path_, 500) + " is there already; name another target");

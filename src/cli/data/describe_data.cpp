@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "base/whole.h"
 #include "cli/automatic_threads.h"
 #include "cli/data/choices.h"
 #include "cli/profile/speeds.h"
@@ -136,7 +137,7 @@ Tokens slice_tokens_of(const run::Run& given) {
                           options.moe.balance_coefficient == 0 && options.moe.z_coefficient == 0;
   if (!may_differ) return 0;
   const Tokens slices = options.schedule.slices;
-  return std::max((options.data.seq_len + slices - 1) / slices, options.schedule.slice_unit);
+  return std::max(ceil_div(options.data.seq_len, slices), options.schedule.slice_unit);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "plan/engine_file.h"
 #include "run/description_file.h"
 #include "run/hardware_file.h"
@@ -12,6 +14,11 @@ namespace penstock::cli {
 namespace fs = std::filesystem;
 
 plan::HardwareSet read_hardware_folder(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error))
+    throw InputError("\"" + printable(folder) +
+                     "\" is no folder; --hardware names one of hardware files here, "
+                     "of which the table's rows name theirs");
   plan::HardwareSet set;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".toml") continue;

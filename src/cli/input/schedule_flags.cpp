@@ -90,6 +90,8 @@ void refuse_beside_run(const ScheduleFlags& flags) {
 }
 
 schedule::Schedule make_schedule(const ScheduleFlags& flags) {
+  if (flags.exchange == "off" && flags.exchange_limit != ScheduleFlags{}.exchange_limit)
+    throw InputError("--exchange-limit: there is exchange only with --exchange paired or levelled");
   if (!flags.file.empty()) {
     refuse_beside_file(flags);
     return schedule::parse_csv(files::read_text(flags.file, kLongestSchedule), flags.file);

@@ -154,11 +154,11 @@ profile::Request request_of(const MeasureOptions& options, bool large) {
   request.disk_folder = options.disk_folder;
   request.open_unnamed = [](const std::string& folder) { return files::file_system().open_unnamed(folder); };
   request.other_precision = !options.quick;
+  const Seconds budget = options.budget.value_or(options.quick ? 0.04 : profile::Effort{}.budget);
   // Half of the budget, since everything is measured twice.
-  request.effort = options.budget == 0 ? profile::kOnce
-                   : options.quick
-                       ? profile::Effort{.budget = std::min(options.budget, 0.04) / 2, .least = 3, .late = 6}
-                       : profile::Effort{.budget = options.budget / 2, .least = 4};
+  request.effort = budget == 0     ? profile::kOnce
+                   : options.quick ? profile::Effort{.budget = budget / 2, .least = 3, .late = 6}
+                                   : profile::Effort{.budget = budget / 2, .least = 4};
   return request;
 }
 

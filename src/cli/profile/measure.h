@@ -3,20 +3,20 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "comm/communicator.h"
 #include "model/shape.h"
-#include "profile/sampling.h"
 
 namespace penstock::cli {
 
 struct MeasureOptions {
   std::string name = "this-machine";
   model::Precision precision = model::Precision::BF16;  // of attention and elementwise work
-  bool quick = false;                         // fewer sizes and repeats, products in `precision` alone
-  int threads = 1;                            // of each rank
-  Seconds budget = profile::Effort{}.budget;  // of a figure's repeats; 0: once, not warmed up
+  bool quick = false;             // fewer sizes and repeats, products in `precision` alone
+  int threads = 1;                // of each rank
+  std::optional<Seconds> budget;  // of a figure's repeats; 0: once, not warmed up; none: as usual
   std::string disk_folder = ".";
 };
 

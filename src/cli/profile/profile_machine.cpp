@@ -44,8 +44,8 @@ void check_count(const char* flag, int count) {
 void check(const ProfileFlags& flags) {
   check_count("--ranks", flags.ranks);
   check_count("--threads", flags.threads);
-  if (!(flags.budget >= 0 && flags.budget <= 10))
-    throw InputError("--budget " + std::to_string(flags.budget) + ": use seconds from 0 to 10");
+  if (flags.budget && !(*flags.budget >= 0 && *flags.budget <= 10))
+    throw InputError("--budget " + std::to_string(*flags.budget) + ": use seconds from 0 to 10");
   if (!flags.precision.empty() && flags.precision != "bf16" && flags.precision != "f32")
     throw InputError("--precision \"" + printable(flags.precision) + "\" is unknown; use bf16 or f32");
   const bool card = !backend::compute_device().is_cpu();

@@ -2,10 +2,10 @@
 // penstock profile: measures this machine and writes its hardware file, as ranks of mpirun or as threads.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/error.h"
-#include "profile/sampling.h"
 
 namespace penstock::cli {
 
@@ -17,7 +17,7 @@ struct ProfileFlags {
   std::string name = "this-machine";
   std::string precision;
   std::string device = "cpu";
-  double budget = profile::Effort{}.budget;
+  std::optional<double> budget;
 };
 
 Exit profile_machine(const ProfileFlags& flags);

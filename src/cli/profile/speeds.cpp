@@ -104,8 +104,7 @@ Speeds speeds_in_file(const std::string& name) {
 }
 
 void announce(const ProfileKey& key) {
-  std::cerr << "profile   measuring this machine once, for " + words_of(key) +
-                   ", in less than a minute (--hardware takes speeds from a file instead)\n"
+  std::cerr << "profile   measuring this machine once, for " + words_of(key) + ", in less than a minute\n"
             << std::flush;
 }
 
@@ -159,10 +158,10 @@ std::string keep_profile(const ProfileKey& key, const std::string& text) {
 Speeds speeds_of(const std::string& flag, const run::Options& options) {
   if (flag.empty()) {
     become_program_for_cards(options.train.device);
-    require(
-        options.train.device != "cuda" || backend::card(),
-        "train.device = \"cuda\": this program measures the CPU's speeds alone; name a hardware file, as in "
-        "--hardware h200, or set train.device = \"cpu\"");
+    require(options.train.device != "cuda" || backend::card(),
+            "train.device = \"cuda\": this program measures the CPU's speeds alone; ask plan, simulate or "
+            "data with "
+            "--hardware h200, or set train.device = \"cpu\"");
   }
   Speeds speeds = flag == kAssumed ? assumed_speeds()
                   : flag.empty()   ? measured_speeds(options)

@@ -78,8 +78,8 @@ report::BarChart rejection_chart(const plan::Plan& plan) {
 }
 
 // Bytes of every device of the pipeline; consecutive devices with equal bytes share a row.
-report::Table device_table(const plan::Plan& plan, const plan::Layout& layout) {
-  const model::MemoryTable devices = plan::layout_memory(plan.workload, layout);
+report::Table device_table(const plan::Plan& plan, const Candidate& candidate) {
+  const model::MemoryTable devices = plan::memory_of_devices(plan.workload, candidate);
   report::Table table{.title = "Memory of the devices", .header = {"device"}};
   for (const auto& [name, bytes] : model::categories(devices.front())) table.header.emplace_back(name);
   table.header.emplace_back("total");
@@ -105,9 +105,10 @@ report::Run winners_run(const plan::Plan& plan) {
     run.predicted = track_of("simulated", simulated->result);
     run.notes.push_back("The timeline is the pipeline of one replica, on the first rank of each stage.");
   } else {
-    run.notes.push_back("The schedule has too many actions to be drawn.");
+    run.notes.push_back(drawn ? "No run file expresses this layout, so its schedule cannot be drawn."
+                              : "The schedule has too many actions to be drawn.");
   }
-  run.tables.push_back(device_table(plan, winner.layout));
+  run.tables.push_back(device_table(plan, winner));
   run.configuration = plan::explain(plan.workload, plan.cluster, winner);
   return run;
 }

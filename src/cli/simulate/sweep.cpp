@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "report/plot.h"
 #include "run/options.h"
+#include "schedule/generators/generator.h"
 
 namespace penstock::cli {
 namespace {
@@ -44,8 +45,11 @@ SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
   } else {
     flags.schedule.slices = {count};
   }
+  if (!flags.costs.empty()) return flags;  // a table has the times of each slice and stage
   const int slices = flags.schedule.slices.empty() ? 1 : flags.schedule.slices.front();
-  const double parts = static_cast<double>(slices) * std::max(flags.schedule.chunks, 1);
+  const int chunks = flags.schedule.chunks > 0 ? flags.schedule.chunks
+                                               : schedule::find_generator(flags.schedule.name).default_chunks;
+  const double parts = static_cast<double>(slices) * chunks;
   for (Seconds* time : {&flags.times.forward, &flags.times.backward, &flags.times.input, &flags.times.weight,
                         &flags.times.copy}) {
     *time /= parts;
@@ -67,6 +71,15 @@ void check_value(const SimulateFlags& flags, std::vector<std::string> overrides,
   }
 }
 
+// Micro-batches are of a pipeline; a run file counts the sequences of all.
+std::string value_in_file(const SimulateFlags& flags, const std::vector<std::string>& overrides,
+                          const SweptKey* known, const std::string& value, const std::string& setting) {
+  if (!known || known->name != "micro_batches") return value;
+  const run::Options options = run::read_options(flags.schedule.file, overrides);
+  const std::int64_t replicas = std::max<std::int64_t>(options.parallel.dp, 1);
+  return std::to_string(parse_count(value, setting) * options.train.micro_batch * replicas);
+}
+
 Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> overrides,
                          const std::string& key, const std::string& value, const std::string& setting) {
   const SweptKey* known = find_key(key);
@@ -75,7 +88,8 @@ Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> ov
       throw InputError("--sweep " + setting + ": needs --schedule or a run file (TOML), not \"" +
                        printable(flags.schedule.file) + "\"");
     }
-    overrides.push_back("--" + (known ? std::string(known->option) : key) + "=" + value);
+    const std::string counted = value_in_file(flags, overrides, known, value, setting);
+    overrides.push_back("--" + (known ? std::string(known->option) : key) + "=" + counted);
     return simulate_source(flags, overrides);
   }
   if (!known) {

@@ -39,8 +39,9 @@ std::atomic<int> child_process = 0;
 std::atomic<bool> asked_to_end = false;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use nothing else");
 
-extern "C" void pass_on(int signal_number) {
+extern "C" void pass_on(int signal_number, siginfo_t* signal, void*) {
   if (signal_number != SIGUSR2) asked_to_end = true;
+  if (signal->si_code == SI_KERNEL) return;  // Ctrl-C: the terminal has told the command too
   if (const int child = child_process; child > 0) kill(child, signal_number);
 }
 
@@ -50,7 +51,8 @@ class PassingOn {
   PassingOn() {
     sigprocmask(SIG_BLOCK, &signals(), &mask_before_);
     struct sigaction taken {};
-    taken.sa_handler = pass_on;  // without SA_RESTART: a pause ends
+    taken.sa_sigaction = pass_on;
+    taken.sa_flags = SA_SIGINFO;  // without SA_RESTART: a pause ends
     for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &taken, &before_[i]);
   }
   ~PassingOn() {

@@ -2,6 +2,7 @@
 #include "cli/train/resume.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <filesystem>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
+#include "cli/tell.h"
 #include "comm/launcher.h"
 #include "comm/texts.h"
 #include "files/mapped_file.h"
@@ -36,7 +38,11 @@ void broadcast_from_first(T& value, comm::Communicator& world) {
 std::vector<std::int64_t> steps_on_first(const train::CheckpointDirectory& directory,
                                          comm::Communicator& world) {
   std::vector<std::int64_t> steps;
-  if (world.rank() == 0) steps = directory.steps();
+  const Refusal refusal = agree(refusal_of([&] {
+                                  if (world.rank() == 0) steps = directory.steps();
+                                }),
+                                world);
+  if (refusal) throw InputError(refusal.text);
   auto count = static_cast<std::int64_t>(steps.size());
   broadcast_from_first(count, world);
   steps.resize(static_cast<std::size_t>(count));
@@ -44,15 +50,18 @@ std::vector<std::int64_t> steps_on_first(const train::CheckpointDirectory& direc
   return steps;
 }
 
-// The steps in summary.json; 0 when there is none.
+// The steps in summary.json; 0 when there is none that can be read.
 std::int64_t summarised_steps(const std::string& directory, comm::Communicator& world) {
   std::int64_t steps = 0;
   const std::string path = (fs::path(directory) / files::kSummary).string();
   std::error_code error;
   if (world.rank() == 0 && fs::is_regular_file(path, error)) {
-    const auto summary = files::parse_or_discard(files::read_text(path, kLongestSummary));
-    const auto told = summary.find("steps");
-    if (told != summary.end() && told->is_number_unsigned()) steps = told->get<std::int64_t>();
+    const Refusal unreadable = refusal_of([&] {
+      const auto summary = files::parse_or_discard(files::read_text(path, kLongestSummary));
+      const auto told = summary.find("steps");
+      if (told != summary.end() && told->is_number_unsigned()) steps = told->get<std::int64_t>();
+    });
+    if (unreadable) tell(unreadable.text);
   }
   broadcast_from_first(steps, world);
   return steps;
@@ -63,21 +72,59 @@ std::string text_of(const train::SettingChange& change) {
          printable(change.was, 200);
 }
 
+// The key that decides a setting which a run file left out.
+std::string source_of(const std::string& name, const run::Options& options) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kSources{
+      {{"data.window", "train.batch"},
+       {"data.mask", "whether the data is a text"},
+       {"moe.shared_ffn", "moe.shared_experts"},
+       {"model.ffn", "model.moe_ffn"},
+       {"numerics.replicas", "parallel.dp"},
+       {"numerics.tensor", "parallel.tp"}}};
+  const auto found = std::ranges::find(kSources, name, &std::pair<std::string_view, std::string_view>::first);
+  const bool of_config = !options.model.config.empty() && name.starts_with("model.");
+  if (!of_config && found == kSources.end()) return {};
+  const std::string source = of_config ? "model.config" : std::string(found->second);
+  return " (it follows from " + source + " where nothing else is said)";
+}
+
+// Samples balanced over a window, some of which are drawn. Windows begin anew with every epoch, which a
+// mixture does not have.
+bool inside_a_window(std::int64_t drawn, const run::DataOptions& data, std::int64_t samples) {
+  if (data.packing != "balanced") return false;
+  const std::int64_t of_epoch =
+      data.megatron_weights.empty() ? drawn % std::max<std::int64_t>(samples, 1) : drawn;
+  return of_epoch % data.window != 0;
+}
+
 void require_fit(const train::CheckpointFacts& facts, const std::string& checkpoint, const run::Run& run,
                  const train::TokenData& data) {
+  const bool inside = inside_a_window(facts.samples_drawn, run.options.data, data.samples());
   for (const auto& change : train::changes(facts.settings, train::settings_of(run, 1))) {
-    if (change.fits) continue;
-    throw InputError(checkpoint + " does not fit: " + text_of(change) + "; set it back");
+    if (!change.fits)
+      throw InputError(checkpoint + " does not fit: " + text_of(change) + "; set it back" +
+                       source_of(change.name, run.options));
+    if (inside && train::orders_a_window(change.name))
+      throw InputError(checkpoint + " does not fit: " + text_of(change) +
+                       ", and the order of the samples in a window of data.window = " +
+                       std::to_string(run.options.data.window) +
+                       " depends on it; set it back until a window is done");
   }
   if (facts.samples_per_epoch != data.samples()) {
     throw InputError(checkpoint + " does not fit: the data has " + std::to_string(data.samples()) +
                      " samples where the checkpoint's run had " + std::to_string(facts.samples_per_epoch) +
                      "; give the same data");
   }
-  if (facts.content && *facts.content != data.content()) {
+  const train::Content content = data.content();
+  if (facts.content && *facts.content != content.tokens) {
     throw InputError(
         checkpoint +
         " does not fit: the data has other tokens than the checkpoint's run had; give the same data");
+  }
+  if (facts.marks && *facts.marks != content.marks) {
+    throw InputError(checkpoint +
+                     " does not fit: the data has other documents or targets (PREFIX.mask) than the "
+                     "checkpoint's run had; give the same data");
   }
   if (facts.step > run.options.train.steps) {
     throw InputError("train.steps = " + std::to_string(run.options.train.steps) + " is less than the " +
@@ -99,27 +146,32 @@ Resumption begin_again(const std::string& run, const std::vector<std::string>& d
   return {.remarks = {there + "no checkpoint yet; the run begins again at step 1"}};
 }
 
-// What the options leave out of [numerics] stays that of the newest checkpoint that can be read.
-void take_numerics(run::Options& options) {
-  run::NumericsOptions& numerics = options.numerics;
-  if (numerics.replicas != 0 && numerics.tensor != 0) return;
-  const train::CheckpointDirectory directory = train::checkpoints_in(options.output.dir);
-  const auto steps = directory.steps();
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    train::Settings settings;
-    if (refusal_of([&] { settings = train::read_checkpoint_facts(directory, *step).settings; })) continue;
-    if (numerics.replicas == 0) numerics.replicas = train::replicas_of(settings);
-    if (numerics.tensor == 0) numerics.tensor = train::tensor_shards_of(settings);
-    return;
-  }
-}
-
 // The run that is resumed, if its run file can be read.
 std::optional<run::Options> options_before(const std::string& directory) {
   const std::string path = (fs::path(directory) / files::kRunFile).string();
   run::Options was;
   if (!fs::exists(path) || refusal_of([&] { was = run::read_options(path); })) return {};
   return was;
+}
+
+// What the options leave out of [numerics] stays that of the newest checkpoint that can be read; of a run
+// that has only copies in memory, that of its run file.
+void take_numerics(run::Options& options) {
+  run::NumericsOptions& numerics = options.numerics;
+  if (numerics.replicas != 0 && numerics.tensor != 0) return;
+  const auto take = [&](std::int64_t replicas, std::int64_t tensor) {
+    if (numerics.replicas == 0) numerics.replicas = replicas;
+    if (numerics.tensor == 0) numerics.tensor = tensor;
+  };
+  const train::CheckpointDirectory directory = train::checkpoints_in(options.output.dir);
+  const auto steps = directory.steps();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    train::Settings settings;
+    if (refusal_of([&] { settings = train::read_checkpoint_facts(directory, *step).settings; })) continue;
+    return take(train::replicas_of(settings), train::tensor_shards_of(settings));
+  }
+  if (const std::optional<run::Options> was = options_before(options.output.dir))
+    take(was->numerics.replicas, was->numerics.tensor);
 }
 
 // As many context ranks form attention as they did before, unless the run file says how.
@@ -129,7 +181,7 @@ void take_context_mode(run::Options& options) {
   if (was && was->parallel.cp == options.parallel.cp) options.parallel.cp_mode = was->parallel.cp_mode;
 }
 
-// As many slices and chunks as the machine's speeds asked for then.
+// As many slices, and for as many devices as many chunks, as the machine's speeds asked for then.
 void take_slices(run::Options& options) {
   run::ScheduleOptions& chosen = options.schedule;
   if (!run::leaves_slices_open(options)) return;
@@ -137,7 +189,7 @@ void take_slices(run::Options& options) {
   if (!was || !was->schedule.file.empty()) return;
   if (chosen.slices == 0 && chosen.slice_tokens == 0 && was->schedule.slices > 0)
     chosen.slices = was->schedule.slices;
-  if (chosen.chunks == 0 && was->schedule.chunks > 0) chosen.chunks = was->schedule.chunks;
+  if (chosen.chunks == 0 && was->parallel.pp == options.parallel.pp) chosen.chunks = was->schedule.chunks;
 }
 
 // Context ranks cut sums over tokens and keys; those of other replicas are added in another tree unless both
@@ -245,7 +297,8 @@ std::vector<std::string> changed_mesh(const run::Run& run) {
   if (!before) return {};
   run::Options is = run.options, was = *before;
   const bool tolerance = run.exchange != schedule::ExchangeMode::Off || run.sharded_vocabulary() ||
-                         changes_sums_of_context(is.parallel, was.parallel);
+                         changes_sums_of_context(is.parallel, was.parallel) ||
+                         (run.shape().experts > 1 && is.parallel.ep != was.parallel.ep);
   const bool without_context = is.parallel.cp == 1 || was.parallel.cp == 1;
   const std::string shards = ", with numerics.tensor = " + std::to_string(run.tensor_shards()) + " as before";
   std::vector<std::string> lines;

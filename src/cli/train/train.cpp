@@ -290,6 +290,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
         const int needed = ranks_needed(flags.source, world);
         if (needed == world.size()) {
           exit_code = by_cards(world, train);
+          world.set_timeout(0);  // rank 0 may still sample and report
           return;
         }
         if (flags.source.resumes) bring_copies(flags.source.file, flags.source.overrides, needed, world);
@@ -322,7 +323,7 @@ std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int 
   Prepared prepared = prepare(flags, resolved, ranks, comm::launched_by_mpi() ? comm::local_ranks() : ranks);
   train::RunDirectory::check(resolved.options.output.dir, start_of(flags));
   if (comm::launched_rank() != 0) return {};
-  take_up(flags, prepared, *comm::make_single());
+  if (flags.source.resumes) take_up(flags, prepared, *comm::make_single());
   if (prepared.resumption.finished) return finished_line(prepared.run);
   return tell_start(prepared, threads_of(prepared)) + memory_remark(prepared.run, ranks);
 }

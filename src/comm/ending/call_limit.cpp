@@ -11,7 +11,8 @@
 namespace penstock::comm {
 
 CallLimit::CallLimit(std::string what, Seconds limit, std::function<void(const RunError&)> report) {
-  if (limit <= 0) return;
+  constexpr Seconds kLongest = 1e8;  // about three years: the sum below stays inside the clock's range
+  if (limit <= 0 || limit > kLongest) return;
   watch_ = std::thread([this, limit, what = std::move(what), report = std::move(report)] {
     std::unique_lock lock(mutex_);
     if (change_.wait_for(lock, std::chrono::duration<double>(limit), [this] { return done_; })) return;

@@ -169,7 +169,7 @@ void MegatronIndex::check_documents(std::int64_t begin, std::int64_t end) const 
   std::int64_t least = 0;
   for (std::int64_t document = begin; document <= end; ++document) {
     const std::int64_t first = first_sequence(document);
-    const std::int64_t most = document == 0 && documents_ > 0 ? 0 : sequences_;
+    const std::int64_t most = document == 0 && sequences_ > 0 ? 0 : sequences_;
     if (document == documents_) least = sequences_;
     if (first < least || first > most) {
       fail(document_at(document), "says document " + text(document) + " begins with sequence " + text(first) +

@@ -28,7 +28,7 @@ struct ActionSize {
   bool sharded_vocabulary = false;  // over the pipeline: actions neither embed nor form the loss
   bool handed_over = false;         // its input comes from a stage of the same device, without a message
   bool gradient_handed_over = false;
-  Tokens loss_tile = 512;
+  Tokens loss_tile = usual_loss_tile(false);
 };
 
 enum class ActionKind : std::uint8_t { Forward, Backward, BackwardInput, BackwardWeight };

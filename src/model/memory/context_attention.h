@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Temporaries of attention whose tokens a context group shares out (mesh.md §4), operation by operation as in
-// nn/attention_block.cpp, nn/context_attention.cpp and nn/groups/context_group.cpp. The rank is the first of
-// the group, which has the most queries behind its keys.
+// Temporaries of attention whose tokens a context group shares out (docs/mesh.md, "Context ranks"), operation
+// by operation as in nn/attention_block.cpp, nn/context_attention.cpp and nn/groups/context_group.cpp. The
+// rank is the first of the group, which has the most queries behind its keys.
 #pragma once
 
 #include "model/memory/kernels.h"

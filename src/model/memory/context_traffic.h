@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways in which a context group can share out a model's attention, and what each of them moves (mesh.md §4).
+// Ways in which a context group can share out a model's attention, and what each of them moves (docs/mesh.md,
+// "Context ranks").
 #pragma once
 
 #include "model/memory/layer_shards.h"

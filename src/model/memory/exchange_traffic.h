@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic when one device computes part of another's attention (algorithms: "Attention context exchange").
+// Traffic when one device computes part of another's attention (docs/slimpipe.md, "Context exchange").
 #pragma once
 
 #include "model/shape.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/whole.h"
 #include "model/memory/card_attention.h"
 
 namespace penstock::model {
@@ -36,7 +37,6 @@ Bytes backward_scratch(const KernelSetting& setting, Tokens queries, Tokens keys
 
 // oneDNN's narrow products use row blocks that divide the rows, and 64 columns.
 constexpr std::int64_t kColumns = 64;
-std::int64_t padded(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit * unit; }
 std::int64_t block_rows(std::int64_t rows) {
   std::int64_t block = std::min<std::int64_t>(256, rows);
   while (rows % block != 0) --block;
@@ -52,14 +52,14 @@ Bytes tile_element(const KernelSetting& setting) {
 // Keys and values of a chunk, packed for the products.
 Bytes packed_keys(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
   const std::int64_t tiles = size.sequences * size.kv_heads * ((keys + kTileKeys - 1) / kTileKeys);
-  return 2 * tiles * padded(std::min(kTileKeys, keys), kTileRows) * size.head_dim * tile_element(setting);
+  return 2 * tiles * round_up(std::min(kTileKeys, keys), kTileRows) * size.head_dim * tile_element(setting);
 }
 
 // One head's queries in all formats, their gradient and two numbers per row, on each thread.
 Bytes query_room(const KernelSetting& setting, const AttentionSize& size) {
   const std::int64_t threads = std::min<std::int64_t>(size.sequences * size.kv_heads, setting.threads);
   const std::int64_t tiles = (size.tokens + kTileQueries - 1) / kTileQueries;
-  const std::int64_t rows = padded(std::min(kTileQueries, size.tokens), kTileRows);
+  const std::int64_t rows = round_up(std::min(kTileQueries, size.tokens), kTileRows);
   const Bytes numbers = 4 * tile_element(setting) + kWide;
   return threads * tiles * (numbers * rows * size.head_dim + 2 * kTileQueries * kWide);
 }
@@ -198,17 +198,13 @@ void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const Atten
   tape.give(parts.output + (begins && own ? 0 : keys));
 }
 
-}  // namespace
-
-namespace {
-
 // Panels of 64 columns, four tiles of sums of 1 KiB, and their descriptors on each thread; deep products of
 // many columns also hold f32 sums of a block of 128 columns. Small ones need none.
 Bytes amx_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out) {
   if (rows * in * out <= 16 * 16 * 16) return 0;
   const bool deep = in >= 2048 && out > kColumns;
-  const Bytes sums = deep ? kWide * std::min<Bytes>(256, padded(rows, 128)) * 128 : 0;
-  return setting.threads * (2 * kColumns * padded(in, 32) + 4 * KiB + 640 + sums) + 384;
+  const Bytes sums = deep ? kWide * std::min<Bytes>(256, round_up(rows, 128)) * 128 : 0;
+  return setting.threads * (2 * kColumns * round_up(in, 32) + 4 * KiB + 640 + sums) + 384;
 }
 
 }  // namespace
@@ -217,7 +213,7 @@ Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int6
   if (setting.widened()) return kWide * (rows * in + in * out + rows * out);
   if (!setting.narrow() || setting.card) return 0;
   if (setting.products == NarrowProducts::SummedAmx) return amx_scratch(setting, rows, in, out);
-  const std::int64_t depth = in <= 512 ? padded(in, 32) : in < 1024 ? 512 : 1024;
+  const std::int64_t depth = in <= 512 ? round_up(in, 32) : in < 1024 ? 512 : 1024;
   const std::int64_t block = block_rows(rows);
   return setting.threads * (kWide * block * std::min(out, kColumns) + 2 * kColumns * depth + 1024);
 }
@@ -240,11 +236,11 @@ Bytes weight_gradient_scratch(const KernelSetting& setting, std::int64_t rows, s
   if (setting.widened()) return kWide * rows * (in + out);
   if (setting.products == NarrowProducts::Tiled) {
     // Panels of 1024 tokens: 64 columns of one side, 256 of the other (nn/kernels/tiled_products.cpp).
-    return 2 * padded(rows, 1024) * (padded(out, 64) + padded(in, 256));
+    return 2 * round_up(rows, 1024) * (round_up(out, 64) + round_up(in, 256));
   }
   // The rounded gradient, f32 sums of one block of it, and packed operands, one of them transposed.
-  const std::int64_t block = block_rows(out), depth = std::min<std::int64_t>(512, padded(rows, 32));
-  const std::int64_t columns = rows <= 512 ? std::min(in, kColumns) : padded(in, kColumns);
+  const std::int64_t block = block_rows(out), depth = std::min<std::int64_t>(512, round_up(rows, 32));
+  const std::int64_t columns = rows <= 512 ? std::min(in, kColumns) : round_up(in, kColumns);
   const Bytes packed = 2 * kColumns * depth + 2 * block * (depth + (depth == 512 ? 32 : 0)) + 1152;
   return 2 * in * out + setting.threads * (kWide * block * columns + packed);
 }

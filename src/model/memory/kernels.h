@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "base/whole.h"
 #include "model/memory/tape.h"
 #include "model/shape.h"
 
@@ -34,9 +35,7 @@ struct KernelSetting {
   // Rows of a norm's gradient whose part of the weight's gradient is one sum (nn/kernels/rms_norm.h).
   std::int64_t norm_block_rows() const { return card ? 8 : 32; }
   // Rows of such sums for so many rows.
-  std::int64_t norm_blocks(std::int64_t rows) const {
-    return (rows + norm_block_rows() - 1) / norm_block_rows();
-  }
+  std::int64_t norm_blocks(std::int64_t rows) const { return ceil_div(rows, norm_block_rows()); }
 };
 
 // What a card computes with instead.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank has of a layer under tensor parallelism with sequence parallelism (mesh.md §2, §7): T/t logical
-// shards, each with its heads, its ffn columns and its block of a slice's tokens. The rank is the first of
-// the tensor group: earlier blocks are longer, so none holds more. Context parallelism (mesh.md §4) decides
-// which heads and tokens of the keys and values it has.
+// What a rank has of a layer under tensor parallelism with sequence parallelism (docs/mesh.md, "Tensor ranks"
+// and "Equal bits"): T/t logical shards, each with its heads, its ffn columns and its block of a slice's
+// tokens. The rank is the first of the tensor group: earlier blocks are longer, so none holds more. Context
+// parallelism (docs/mesh.md, "Context ranks") decides which heads and tokens of the keys and values it has.
 #pragma once
 
 #include "model/memory/policy.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tape of one layer's computation on one rank, with the steps that depend on how its logical shards share
-// the tokens out (mesh.md §2).
+// the tokens out (docs/mesh.md, "Tensor ranks").
 #pragma once
 
 #include <functional>

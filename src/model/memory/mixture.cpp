@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/memory/mixture.h"
 
+#include "base/whole.h"
+
 namespace penstock::model {
 
 MixtureTape::MixtureTape(Tape& tape, const KernelSetting& setting, const Shape& shape, Tokens tokens,
@@ -18,7 +20,7 @@ Bytes MixtureTape::routing() const {
 }
 
 Tokens MixtureTape::rows_of_expert() const {
-  return (tokens_ * shape_.experts_per_token * ranks_ + shape_.experts - 1) / shape_.experts;
+  return ceil_div(tokens_ * shape_.experts_per_token * ranks_, shape_.experts);
 }
 
 void MixtureTape::take_product(std::int64_t in, std::int64_t out) {

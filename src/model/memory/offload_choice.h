@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the bytes of a record to offload: a choice among its tensors by size alone (algorithms:
-// "Pipeline-parallel-aware offloading").
+// Selects the bytes of a record to offload: a choice among its tensors by size alone (docs/memory.md,
+// "Offloading").
 #pragma once
 
 #include <span>

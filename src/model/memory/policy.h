@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors a layer saves between forward and backward, and those it recomputes (algorithms: "Saved
-// activations and recomputation"). A policy is a set of tensors to keep; any set with the layer's input is
-// legal: everything else can be computed from it, while it cannot be recomputed. The tensors are named only
-// here; nn/record.h lists the finer tensors that belong to each.
+// The tensors a layer saves between forward and backward, and those it recomputes (docs/memory.md, "Saved
+// between F and B"). A policy is a set of tensors to keep; any set with the layer's input is legal:
+// everything else can be computed from it, while it cannot be recomputed. The tensors are named only here;
+// nn/record.h lists the finer tensors that belong to each.
 #pragma once
 
 #include <array>

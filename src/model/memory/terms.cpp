@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/memory/terms.h"
 
+#include "base/whole.h"
+
 #include <algorithm>
 
 namespace penstock::model {
@@ -8,7 +10,7 @@ namespace penstock::model {
 LocalParameters held_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers,
                                 double embeddings) {
   const Shape part = shape_of_rank(shape, mesh.tensor);
-  const auto vocab = static_cast<double>((shape.vocab + mesh.tensor - 1) / mesh.tensor);
+  const auto vocab = static_cast<double>(ceil_div(shape.vocab, mesh.tensor));
   const auto whole =
       static_cast<double>(router_parameters(shape) + shared_expert_parameters(shape) + 2 * shape.hidden);
   LocalParameters local{.expert_replicas = static_cast<double>(mesh.expert_replicas())};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terms of a device's memory, one formula each (algorithms: "Saved activations and recomputation",
-// "Pipeline-parallel-aware offloading"). plan/device_memory.h composes them for our own runs.
+// The terms of a device's memory, one formula each (docs/memory.md, "Saved between F and B",
+// "Offloading"). plan/device_memory.h composes them for our own runs.
 //
 // Bytes are doubles here, since shares of a matrix need not be whole; only totals are rounded.
 #pragma once

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/whole.h"
 #include "mesh/shard.h"
 #include "model/memory/tape.h"
 
@@ -26,7 +27,7 @@ class Visit {
 
   VisitMemory told() {
     begin();
-    const Tokens tiles = (count_ + size_.loss_tile - 1) / size_.loss_tile;
+    const Tokens tiles = ceil_div(count_, size_.loss_tile);
     for (Tokens tile = 0; tile < tiles; ++tile) {
       begin_tile(tile);
       if (tile > 0) finish_tile(tile - 1, tile > 1);

@@ -18,7 +18,7 @@ struct VisitSize {
   std::int64_t sequences = 1;
   Tokens tokens = 1;  // of the slice
   bool sliced = false;
-  Tokens loss_tile = 512;
+  Tokens loss_tile = usual_loss_tile(false);
 };
 
 struct VisitMemory {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of tokens in the order of their experts, and back (mesh.md §5): no token is dropped, and no order
-// depends on time.
+// The rows of tokens in the order of their experts, and back (docs/moe.md, "The layer"): no token is dropped,
+// and no order depends on time.
 #pragma once
 
 #include <ATen/core/Tensor.h>

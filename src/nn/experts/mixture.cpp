@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backend/device.h"
+#include "base/whole.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/element_dispatch.h"
 #include "nn/kernels/matmul.h"
@@ -34,7 +35,7 @@ std::int64_t rounded_rows(std::int64_t count, at::ScalarType type) {
   constexpr std::int64_t kLeast = 16;
   const auto octave = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count)));
   const std::int64_t step = std::max(kLeast, octave / 8);
-  return (count + step - 1) / step * step;
+  return round_up(count, step);
 }
 
 // Products of one expert's rows of `inputs` with its weights, product(result, inputs...). Further rows are

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mixture of experts in place of a layer's feed-forward block (mesh.md §5; Shazeer et al. 2017; Jiang et
-// al. 2024): y = Σ over a token's k experts e of down_e(w_e · silu(gate_e(x)) · up_e(x)). Every token reaches
-// its experts. The weight is multiplied in before the down product, so no expert's output is kept.
+// A mixture of experts in place of a layer's feed-forward block (docs/moe.md, "The layer"; Shazeer et al.
+// 2017; Jiang et al. 2024): y = Σ over a token's k experts e of down_e(w_e · silu(gate_e(x)) · up_e(x)).
+// Every token reaches its experts. The weight is multiplied in before the down product, so no expert's output
+// is kept.
 //
 // n tokens, E experts, R = n·k rows; one rank has all experts.
 #pragma once

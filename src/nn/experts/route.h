@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice of experts for each token (mesh.md §5; Shazeer et al. 2017, section 2; Fedus et al. 2021; Jiang
-// et al. 2024, "Mixtral of Experts", section 2.1). n tokens, E experts, of which each token has k.
+// The choice of experts for each token (docs/moe.md, "The layer"; Shazeer et al. 2017, section 2; Fedus et
+// al. 2021; Jiang et al. 2024, "Mixtral of Experts", section 2.1). n tokens, E experts, of which each token
+// has k.
 //
 // Scores are in the accumulator type, so that small differences decide the same way in every precision. All
 // tensors here are the host's, which has to know how many rows each expert gets.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The losses of a stage's routers (Fedus et al. 2021, equations 4 to 6; Zoph et al. 2022, equation 5; mesh.md
-// §5). Both count the tokens of a whole micro-batch although it comes in slices and is shared out over ranks:
-// slices go backward after all of them have gone forward, so what the gradient needs is complete by then.
+// The losses of a stage's routers (Fedus et al. 2021, equations 4 to 6; Zoph et al. 2022, equation 5;
+// docs/moe.md, "Losses of the routers"). Both count the tokens of a whole micro-batch although it comes in
+// slices and is shared out over ranks: slices go backward after all of them have gone forward, so what the
+// gradient needs is complete by then.
 //
 // T tokens of a micro-batch, M micro-batches of a step, W tokens of a window (T or M·T), c_e of whose slots
 // chose expert e. Of a layer:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context parallelism (mesh.md §4): the c ranks of a context group share out the tokens of every slice.
+// Context parallelism (docs/mesh.md, "Context ranks"): the c ranks of a context group share out the tokens of
+// every slice.
 //
 // A slice is cut into 2c equal pieces of which rank i has i and 2c−1−i (zigzag), so the causal diagonal costs
 // every rank the same. Attention is formed in three frames, c = c_h · c_q, rank = q·c_h + h:

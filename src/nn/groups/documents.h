@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents that share a sequence (mesh.md §6): attention stays inside each.
+// Documents that share a sequence (docs/data.md, "Masks"): attention stays inside each.
 #pragma once
 
 #include <ATen/core/Tensor.h>

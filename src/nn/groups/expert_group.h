@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expert parallelism (mesh.md §5; Lepikhin et al. 2021, section 3): each of e ranks has E/e neighbouring
-// experts, to which the others send their tokens' rows. No row is dropped, and none is placed by its time of
-// arrival, so a run repeats its bits.
+// Expert parallelism (docs/moe.md, "Expert ranks"; Lepikhin et al. 2021, section 3): each of e ranks has E/e
+// neighbouring experts, to which the others send their tokens' rows. No row is dropped, and none is placed by
+// its time of arrival, so a run repeats its bits.
 //
 // Calls are made by all ranks of the group in the same order, and by one thread of each.
 #pragma once

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor parallelism with sequence parallelism (mesh.md §2; Shoeybi et al. 2019; Korthikanti et al. 2022):
-// outside the products the tokens of a slice are shared out by rows, inside them heads and ffn columns are.
+// Tensor parallelism with sequence parallelism (docs/mesh.md, "Tensor ranks"; Shoeybi et al. 2019;
+// Korthikanti et al. 2022): outside the products the tokens of a slice are shared out by rows, inside them
+// heads and ffn columns are.
 //
 // A layer is computed by T logical shards, of which each of t ranks carries T/t neighbouring ones, each with
-// its own parameters, records and block of rows (mesh.md §7). Whatever is computed depends on T alone:
-// products are cut by the shards' blocks of rows and partial results are added in one tree, so every t that
-// divides T gives the same bits. With one shard nothing is cut, copied or sent.
+// its own parameters, records and block of rows (docs/mesh.md, "Equal bits"). Whatever is computed depends on
+// T alone: products are cut by the shards' blocks of rows and partial results are added in one tree, so every
+// t that divides T gives the same bits. With one shard nothing is cut, copied or sent.
 //
 // N = tokens of a slice of a micro-batch; shard k has the k-th block of its rows. All calls are made by all
 // ranks of the group in the same order, and by one thread of each.

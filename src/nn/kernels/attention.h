@@ -25,8 +25,8 @@ struct Visible {
       : mask(kind), starts(std::move(document_starts)), first_key(first) {}
 
   Mask mask;
-  // Of each query the position where its document begins, before which it sees nothing (mesh.md §6): [b, T]
-  // int64, last stride 1, ascending in each row. Undefined: one document.
+  // Of each query the position where its document begins, before which it sees nothing (docs/data.md,
+  // "Masks"): [b, T] int64, last stride 1, ascending in each row. Undefined: one document.
   at::Tensor starts;
   std::int64_t first_key = 0;  // the position of the chunk's first key
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Combines attention over parts of the keys by log-sum-exp (algorithms, "Attention context exchange"): lse =
+// Combines attention over parts of the keys by log-sum-exp (docs/slimpipe.md, "Context exchange"): lse =
 // log(e^lse1 + e^lse2), O = e^(lse1−lse)·O1 + e^(lse2−lse)·O2.
 #pragma once
 

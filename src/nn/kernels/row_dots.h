@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row sums δ = Σ dO·O of attention's backward (Dao 2023), where the ranks that need them lack O (mesh.md §4).
+// Row sums δ = Σ dO·O of attention's backward (Dao 2023), where the ranks that need them lack O
+// (docs/mesh.md, "Context ranks").
 #pragma once
 
 #include <ATen/core/Tensor.h>

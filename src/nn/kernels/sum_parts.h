@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of rows: of the partial results of a product whose columns are cut (mesh.md §2, §7), and of the rows
-// that a token's experts have computed (mesh.md §5).
+// Sums of rows: of the partial results of a product whose columns are cut (docs/mesh.md, "Tensor ranks" and
+// "Equal bits"), and of the rows that a token's experts have computed (docs/moe.md, "The layer").
 #pragma once
 
 #include <ATen/core/Tensor.h>

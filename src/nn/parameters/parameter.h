@@ -15,8 +15,8 @@ namespace penstock::nn {
 // Tensors are contiguous, in Hugging Face's shapes (matrices are [out, in]), with the rows or columns of
 // `shard`; padding is zero and stays zero.
 //
-// Of replicas each has masters and moments of its share of the elements alone (mesh.md §3): `master` is then
-// flat, [share().count]. What the others have updated comes into `weight` by a gather.
+// Of replicas each has masters and moments of its share of the elements alone (docs/mesh.md, "Replicas"):
+// `master` is then flat, [share().count]. What the others have updated comes into `weight` by a gather.
 //
 // Tied embeddings exist on the first and on the last stage, or on every device under vocabulary parallelism;
 // each side has its own gradient. The output side is named lm_head.weight, as an untied output matrix. On the

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "plan/published/checked.h"
 #include "plan/published/run_memory.h"
 #include "plan/published/score_tables.h"
@@ -159,7 +160,7 @@ bool RunReader::sequence_parallel(const mesh::Mesh& mesh, const sim::Engine& eng
 int RunReader::micro_batch(const mesh::Mesh& mesh) const {
   const std::int64_t asked = integer("micro_batch"), batch = integer("global_batch");
   if (batch < mesh.data) refuse("global_batch", "expected at least dp");
-  const std::int64_t a_replica = batch / mesh.data, count = (a_replica + asked - 1) / asked;
+  const std::int64_t a_replica = batch / mesh.data, count = ceil_div(a_replica, asked);
   return static_cast<int>(std::min(asked, a_replica / count));
 }
 

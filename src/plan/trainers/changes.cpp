@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "plan/plan_print.h"
 #include "plan/trainers/beyond.h"
-#include "plan/trainers/torchtitan.h"
 
 namespace penstock::plan {
 namespace {
@@ -121,7 +120,6 @@ std::optional<Candidate> judged(const Question& question, Layout layout) {
   const Cluster& cluster = question.cluster;
   if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return {};
   if (refusal_of(*question.trainer, workload, layout)) return {};
-  if (question.trainer->name == "torchtitan" && torchtitan_refusal(workload, layout)) return {};
   adapt(*question.trainer, layout);
   Candidate candidate;
   candidate.layout = layout;

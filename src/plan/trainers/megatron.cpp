@@ -234,8 +234,6 @@ Beyond read_megatron(const std::string& arguments, PlanOptions& options) {
   require(options.workload.global_batch % step == 0,
           "--global-batch-size " + std::to_string(options.workload.global_batch) +
               " is not divisible by --micro-batch-size times data-parallel size, " + std::to_string(step));
-  require(layout.tp > 1 || !given.has("--sequence-parallel"),
-          "--sequence-parallel means nothing with --tensor-model-parallel-size 1");
   require_experts(given, options.model.shape, layout.ep);
   layout.chunks = chunks_of(given, options.model.shape.layers, layout.pp);
   layout.schedule = layout.chunks > 1 ? "interleaved" : "1f1b";

@@ -33,11 +33,14 @@ const std::map<std::string_view, Kind>& known_options() {
   return known;
 }
 
-// Words of a command line, without its line continuations.
+// Words of a command line or a file of them, without line continuations and comments.
 std::vector<std::string> words_of(const std::string& arguments) {
   std::vector<std::string> words;
   std::string word;
+  bool comment = false;
   for (const char c : arguments + " ") {
+    comment = c != '\n' && (comment || (c == '#' && word.empty()));
+    if (comment) continue;
     if (c != ' ' && c != '\n' && c != '\t' && c != '\r') {
       word += c;
     } else if (!word.empty()) {

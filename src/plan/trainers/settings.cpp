@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "plan/trainers/megatron.h"
 #include "plan/trainers/torchtitan.h"
+#include "plan/trainers/torchtitan_models.h"
 
 namespace penstock::plan {
 namespace {
@@ -16,6 +17,16 @@ std::string word_of(const Setting& setting, bool toml) {
 }
 
 bool is_toml(const Trainer& trainer) { return trainer.name == "torchtitan"; }
+
+// What the file cannot say of the model, as its comment; empty where it says all.
+std::string lack_of(const Trainer& trainer, const model::Shape& shape) {
+  if (is_toml(trainer) && titan_model_of(shape) == nullptr)
+    return "# no flavor of its models has these sizes: add one, and name it as model.flavor\n";
+  if (!is_toml(trainer) && shape.shared_ffn > 0)
+    return "# without the expert that every token visits, of width " + std::to_string(shape.shared_ffn) +
+           "\n";
+  return {};
+}
 
 }  // namespace
 
@@ -28,7 +39,7 @@ std::string print_settings(const Trainer& trainer, const Plan& plan, const Candi
                            number(candidate.step(), 3) + " s a step, " +
                            number(static_cast<double>(candidate.memory.fullest.total()) / 1e9, 1) +
                            " GB on the fullest device, predicted\n# for " + std::string(trainer.version) +
-                           "\n";
+                           "\n" + lack_of(trainer, plan.workload.model.shape);
   const Settings settings = settings_of(trainer, plan.workload, candidate.layout);
   return head + (is_toml(trainer) ? print_torchtitan(settings) : print_megatron(settings));
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "plan/trainers/beyond.h"
 #include "plan/trainers/torchtitan_models.h"
 #include "plan/trainers/torchtitan_schedules.h"
@@ -16,8 +17,8 @@ namespace {
 std::int64_t layers_per_stage(const Workload& workload, const Layout& layout) {
   const EndWeights ends = layout.ends.value_or(EndWeights{});
   const std::int64_t all = workload.model.shape.layers + ends.first + ends.last, stages = stages_of(layout);
-  const std::int64_t each = (all + stages - 1) / stages;
-  return (all + each - 1) / each == stages ? each : 0;
+  const std::int64_t each = ceil_div(all, stages);
+  return ceil_div(all, each) == stages ? each : 0;
 }
 
 class Writer {
@@ -70,18 +71,6 @@ class Writer {
 };
 
 }  // namespace
-
-std::optional<std::string> torchtitan_refusal(const Workload& workload, const Layout& layout) {
-  const mesh::Mesh& mesh = layout.mesh;
-  const TitanModel* model = titan_model_of(workload.model.shape);
-  if (model != nullptr && mesh.pipeline > 1 && !model->has_pipeline)
-    return "Pipeline Parallel is enabled but " + std::string(model->name) + " does not support pipelining";
-  if (workload.seq_len % (2LL * mesh.tensor * mesh.context) != 0)
-    return "the sequence is not divided by 2·t·c";
-  if (workload.model.shape.experts > 1 && mesh.tensor > 1 && mesh.expert == 1)
-    return "experts that tensor ranks cut are not predicted";
-  return {};
-}
 
 Settings torchtitan_settings(const Workload& workload, const Layout& layout) {
   Writer write;

@@ -3,7 +3,6 @@
 // torchtitan 0.2.2 on PyPI.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "plan/trainers/settings.h"
@@ -13,8 +12,5 @@ namespace penstock::plan {
 // Names are "section.key".
 Settings torchtitan_settings(const Workload& workload, const Layout& layout);
 std::string print_torchtitan(const Settings& settings);
-
-// Why torchtitan cannot run the model so, or why that is not predicted; beyond refusal_of.
-std::optional<std::string> torchtitan_refusal(const Workload& workload, const Layout& layout);
 
 }  // namespace penstock::plan

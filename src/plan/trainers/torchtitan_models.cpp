@@ -131,7 +131,10 @@ const TitanModel* titan_model_of(const model::Shape& shape) {
   const auto* found = std::ranges::find_if(kTitanModels, [&](const TitanModel& model) {
     const model::Shape& known = model.shape;
     return known.layers == shape.layers && known.hidden == shape.hidden && known.ffn == shape.ffn &&
-           known.kv_heads == shape.kv_heads && known.experts == shape.experts;
+           known.heads == shape.heads && known.kv_heads == shape.kv_heads && known.vocab == shape.vocab &&
+           known.head_dim() == shape.head_dim() && known.head_norms == shape.head_norms &&
+           known.tied_embeddings == shape.tied_embeddings && known.experts == shape.experts &&
+           known.experts_per_token == shape.experts_per_token && known.shared_ffn == shape.shared_ffn;
   });
   return found == std::end(kTitanModels) ? nullptr : found;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "plan/trainers/torchtitan_job.h"
 #include "plan/trainers/torchtitan_models.h"
 #include "plan/trainers/torchtitan_schedules.h"
@@ -126,7 +127,7 @@ class Reader {
     std::int64_t stages = job_.pp * schedule().chunks;
     const std::int64_t all = model_.shape.layers + job_.first_less + job_.last_less;
     if (job_.layers_per_stage > 0) {
-      stages = (all + job_.layers_per_stage - 1) / job_.layers_per_stage;
+      stages = ceil_div(all, job_.layers_per_stage);
       const std::string from = "; it is of parallelism.pipeline_parallel_layers_per_stage = " +
                                std::to_string(job_.layers_per_stage);
       check(stages % job_.pp == 0, "Number of virtual stages (" + std::to_string(stages) +

@@ -19,14 +19,14 @@ OF_NUMBERS = ("copy", "visit", "attention", "layers")
 class Measured:
     """What the actions of a finished run took: made by penstock.measured(), given to Schedule.simulate()."""
 
-    def __init__(self, program: Any, times: list[list[float]], origin: str):
-        self._program, self._times, self._origin = program, times, origin
+    def __init__(self, program: Any, times: list[list[float]], exchange: list[list[float]], origin: str):
+        self._program, self._times, self._exchange, self._origin = program, times, exchange, origin
 
     def __repr__(self) -> str:
         return f"<Measured costs of {self._origin}>"
 
     def core_table(self, schedule: Any) -> Any:
-        return _core.measured_costs(self._program, self._times, self._origin, schedule._core)
+        return _core.measured_costs(self._program, self._times, self._exchange, self._origin, schedule._core)
 
 
 def measured(directory: Union[str, os.PathLike]) -> Measured:
@@ -37,7 +37,7 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
     def read(name: str) -> tuple[str, str]:
         path = os.path.join(os.fspath(directory), name)
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8", errors="replace") as file:
                 return file.read(), path
         except OSError as error:
             raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None
@@ -45,15 +45,22 @@ def measured(directory: Union[str, os.PathLike]) -> Measured:
     program = _core.parse_program(*read("program.txt"))
     text, path = read("timeline.json")
     try:
-        steps = [step["devices"] for step in json.loads(text)["steps"]]
-        times = [[[float(value) for op in device for value in op[:2]] for device in step] for step in steps]
+        steps = json.loads(text)["steps"]
+        times = [_flat(step["devices"], 2) for step in steps]
+        exchange = [_flat(step.get("exchange") or [], 5) for step in steps]
         makespans = [max(max(device[1::2]) for device in step if device) for step in times]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _core.InputError(f"{path}: no timeline of a run: {error}") from None
     order = sorted(range(len(times)), key=lambda i: makespans[i])
     if not order:
         raise _core.InputError(f"{path}: no step in it")
-    return Measured(program, times[order[(len(order) - 1) // 2]], os.fspath(directory))
+    typical = order[(len(order) - 1) // 2]
+    return Measured(program, times[typical], exchange[typical], os.fspath(directory))
+
+
+def _flat(devices: list[Any], numbers: int) -> list[list[float]]:
+    """The first so many numbers of each entry, one after the other."""
+    return [[float(value) for entry in device for value in entry[:numbers]] for device in devices]
 
 
 def program_and_costs(costs: Any, numbers: dict[str, Any], lower: Callable[[Any], Any], offload: float,
@@ -122,7 +129,7 @@ def _file_costs(path: str, schedule: Any) -> Any:
     if os.path.isdir(path):
         return measured(path).core_table(schedule)
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             return _core.parsed_costs(file.read(), path, schedule._core)
     except OSError as error:
         raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None

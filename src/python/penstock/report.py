@@ -38,9 +38,10 @@ class Report:
 
     def _add_plan(self, plan: Plan, name: str) -> None:
         front = plan.pareto
-        self._core.add_points(f"{name}: least time by memory", [candidate.layout for candidate in front],
-                              [candidate.values["peak_bytes"] for candidate in front],
-                              [candidate.values["closed_form_s"] for candidate in front])
+        if len(front) > 1:
+            self._core.add_points(f"{name}: least time by memory", [candidate.layout for candidate in front],
+                                  [candidate.values["peak_bytes"] for candidate in front],
+                                  [candidate.values["closed_form_s"] for candidate in front])
         rows = [candidate.layout for candidate in plan.best]
         for title, key, seconds in (("time by term", "terms_s", True), ("memory by category", "memory_bytes", False)):
             parts = list(plan.best[0].values[key])

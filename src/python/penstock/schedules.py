@@ -97,7 +97,7 @@ class Schedule:
         if isinstance(source, os.PathLike) or (isinstance(source, str) and "\n" not in source and "," not in source):
             path = os.fspath(source)
             try:
-                with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                with open(path, encoding="utf-8", errors="replace", newline="") as file:
                     text = file.read()
             except OSError as error:
                 raise _core.InputError(f"{path}: cannot be opened: {error.strerror}") from None

@@ -202,11 +202,11 @@ function build() {
 
 // The compute op before or after the one shown, with its tip beside it.
 function stepAction(direction) {
-  const panel =
-      state.at && state.at.op !== undefined ? state.at.panel : state.panels.find((p) => p.track.devices);
-  if (!panel || !panel.track.devices) return;
-  const device = state.at ? state.at.device : 0, events = panel.track.devices[device],
-        lane = events.lanes.get(0);
+  const pointed = state.at && state.at.panel && state.at.panel.track.devices ? state.at : null;
+  const panel = pointed ? pointed.panel : state.panels.find((p) => p.track.devices);
+  if (!panel) return;
+  const device = pointed && pointed.device !== undefined ? pointed.device : 0,
+        events = panel.track.devices[device], lane = events.lanes.get(0);
   const now = state.at && state.at.op !== undefined ? lane.ops.indexOf(state.at.op) :
       direction > 0                                 ? -1 :
                                                       lane.ops.length;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
 #include "run/resolve/shortened.h"
@@ -26,8 +27,7 @@ struct Candidate {
 
 // Powers of two, and those times the number of devices, whose groups interleaved schedules need.
 std::set<std::int64_t> numbers_of_slices(const Options& options) {
-  const std::int64_t units =
-      (options.data.seq_len + options.schedule.slice_unit - 1) / options.schedule.slice_unit;
+  const std::int64_t units = ceil_div(options.data.seq_len, options.schedule.slice_unit);
   std::set<std::int64_t> numbers;
   for (std::int64_t n = 1; n <= kMostTried; n *= 2) {
     for (const std::int64_t slices : {n, n * options.parallel.pp}) {

@@ -33,7 +33,7 @@ struct Finding {
   std::string text;   // one sentence: what is wrong and what is missing
 };
 
-// The dependencies of a sliced pipeline (algorithms: "Dependencies"):
+// The dependencies of a sliced pipeline (docs/slimpipe.md, "How it works"):
 //   F(s,j,i) after F(s-1,j,i) and F(s,j,i-1);  B or I(s,j,i) after F(s,j,i), B or I(s+1,j,i), B or
 //   I(s,j,i+1); W(s,j,i) after I(s,j,i).
 // At most `limit` findings, most telling first; an empty answer means legal.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 
 namespace penstock::schedule {
 namespace {
@@ -79,7 +80,7 @@ int least_level(const std::vector<Load>& loads, int limit) {
     longest = std::max(longest, load.halves);
   }
   const int devices = static_cast<int>(loads.size());
-  return std::max((total + devices - 1) / devices, longest - 2 * limit);
+  return std::max(ceil_div(total, devices), longest - 2 * limit);
 }
 
 // What is above the level goes where there is room below it. Few pairs, since queries and outputs travel once

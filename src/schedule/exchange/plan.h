@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which attention work moves to which device in which slot, decided before the run (SlimPipe, SC'25, context
-// exchange; algorithms: "Attention context exchange").
+// exchange; docs/slimpipe.md, "Context exchange").
 //
 // In one slot the devices of a pipeline attend to caches of unequal length. Attention of a slice against
 // EARLIER slices' keys and values may be computed by another device: its owner sends those keys and values,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds the copies of offloading: records leave the device after their forward and come back before their
-// backward (algorithms: "Pipeline-parallel-aware offloading"; Yuan et al., USENIX ATC'24).
+// backward (docs/memory.md, "Offloading"; Yuan et al., USENIX ATC'24).
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds the collectives of replicas that share one batch (mesh.md §3): gradients are reduced over them once a
-// step; shared states (ZeRO, Rajbhandari et al., SC'20) give the weights back by gathers.
+// Adds the collectives of replicas that share one batch (docs/mesh.md, "Replicas"): gradients are reduced
+// over them once a step; shared states (ZeRO, Rajbhandari et al., SC'20) give the weights back by gathers.
 #pragma once
 
 #include <cstdint>

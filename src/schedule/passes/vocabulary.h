@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vocabulary parallelism: the embedding and the output matrix are sharded over all devices of the pipeline
-// (algorithms: "The output layer and the loss"; SlimPipe, SC'25).
+// (docs/slimpipe.md, "The vocabulary over all devices"; SlimPipe, SC'25).
 #pragma once
 
 #include "schedule/passes/transfers.h"

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/refusal.h"
+#include "base/whole.h"
 #include "schedule/patterns/phases.h"
 
 namespace penstock::schedule {
@@ -22,7 +23,7 @@ struct Rounds {
 std::vector<int> round_sizes(const Request& request, std::string_view schedule) {
   const int m = request.micro_batches(), p = request.devices;
   const int fewest_slices = *std::min_element(request.slices.begin(), request.slices.end());
-  const Rounds rounds{(p + fewest_slices - 1) / fewest_slices};
+  const Rounds rounds{ceil_div(p, fewest_slices)};
   if (!rounds.equal(m)) {
     throw InputError(std::string(schedule) + " needs m divisible by its rounds: m = " + std::to_string(m) +
                      ", p = " + std::to_string(p) + ", " + std::to_string(rounds.count(m)) +

@@ -168,22 +168,38 @@ int shards_of(const Work& work) {
   return work.shard_group > 0 ? work.shard_group : static_cast<int>(work.mesh.replicas());
 }
 
+int expert_shards_of(const Work& work) {
+  return work.expert_shard_group > 0 ? work.expert_shard_group
+                                     : static_cast<int>(work.mesh.expert_replicas());
+}
+
+// Of a stage; with a sharded vocabulary of its layers alone.
+model::LocalParameters parameters_of(const Work& work, int stage) {
+  double embeddings = 0;
+  if (!work.vocabulary_parallel)
+    embeddings = (stage == 0) + (work.is_last(stage) && !(work.shape.tied_embeddings && stage == 0));
+  return model::held_parameters(work.shape, work.mesh, static_cast<double>(work.layers[stage].count),
+                                embeddings);
+}
+
 }  // namespace
 
 Seconds AnalyticCosts::optimizer(int device) const {
   const Work& work = bytes_.work();
-  double layers = 0, embeddings = 0;
+  model::LocalParameters held;
+  const auto add = [&](const model::LocalParameters& more) {
+    held.dense += more.dense;
+    held.expert += more.expert;
+  };
   for (int stage = 0; stage < work.stages(); ++stage) {
-    if ((work.devices.empty() ? stage : work.devices[stage]) != device) continue;
-    layers += static_cast<double>(work.layers[stage].count);
-    if (!work.vocabulary_parallel)
-      embeddings += (stage == 0) + (work.is_last(stage) && !(work.shape.tied_embeddings && stage == 0));
+    if ((work.devices.empty() ? stage : work.devices[stage]) == device) add(parameters_of(work, stage));
   }
-  if (work.vocabulary_parallel) embeddings = (work.shape.tied_embeddings ? 1.0 : 2.0) / work.mesh.pipeline;
-  const model::LocalParameters held = model::held_parameters(work.shape, work.mesh, layers, embeddings);
+  if (work.vocabulary_parallel)
+    add(model::held_parameters(work.shape, work.mesh, 0,
+                               (work.shape.tied_embeddings ? 1.0 : 2.0) / work.mesh.pipeline));
   const bool sharded = engine_.shards_optimizer;
-  const double stepped = held.dense / (sharded ? shards_of(work) : 1) +
-                         held.expert / (sharded && work.shard_group != 1 ? held.expert_replicas : 1);
+  const double stepped =
+      held.dense / (sharded ? shards_of(work) : 1) + held.expert / (sharded ? expert_shards_of(work) : 1);
   return optimizer_passes(hardware_,
                           held.total() * engine_.gradient_passes + stepped * engine_.optimizer_bytes) +
          1e-3 * hardware_.kernels.step_ms;
@@ -208,10 +224,7 @@ Seconds AnalyticCosts::seconds(int device, std::uint32_t, const Op& op) const {
     case OpKind::GatherWeights:
       if (op.peer >= 0)  // both sides send at once
         return message(hardware_, near(device, op.peer), static_cast<double>(op.bytes));
-      if (op.group == mesh::Group::Replica) {
-        const auto bytes = static_cast<double>(op.bytes);
-        return op.kind == OpKind::ReduceGradients ? reduction(bytes) : gathering(bytes);
-      }
+      if (op.group == mesh::Group::Replica) return over_replicas(op);
       return op.group == mesh::Group::Pipeline ? 0 : collective(op.group, static_cast<double>(op.bytes));
     case OpKind::OptimizerStep:
       return optimizer(device);
@@ -233,24 +246,40 @@ Seconds AnalyticCosts::collective(mesh::Group group, double bytes) const {
 }
 
 // Ranks of a shard group follow each other, t apart; copies of a share are a shard group apart.
-Seconds AnalyticCosts::reduction(double bytes) const {
+AnalyticCosts::Replicas AnalyticCosts::dense_replicas() const {
   const mesh::Mesh& mesh = bytes_.work().mesh;
   const int shards = shards_of(bytes_.work()), copies = static_cast<int>(mesh.replicas()) / shards;
-  const auto between = mesh::thinnest(mesh.ranks_per_stage(), mesh.pipeline,
-                                      std::int64_t{mesh.tensor} * shards, copies, hardware_.node.gpus);
-  return ring_pass(hardware_, shard_spread(), bytes, true) +
-         2 * ring_pass(hardware_, between, bytes / shards, true);
+  const std::int64_t width = std::int64_t{mesh.tensor} * shards, node = hardware_.node.gpus;
+  return {mesh::thinnest_shards(mesh, shards, node),
+          mesh::thinnest(mesh.ranks_per_stage(), mesh.pipeline, width, copies, node)};
 }
 
-Seconds AnalyticCosts::gathering(double bytes) const {
-  return ring_pass(hardware_, shard_spread(), bytes, true);
-}
-
-mesh::NodeSpread AnalyticCosts::shard_spread() const {
+// They are e apart.
+AnalyticCosts::Replicas AnalyticCosts::expert_replicas() const {
   const mesh::Mesh& mesh = bytes_.work().mesh;
-  const int shards = shards_of(bytes_.work());
-  const std::int64_t width = std::int64_t{mesh.tensor} * shards;
-  return mesh::thinnest(width, mesh.world() / width, mesh.tensor, shards, hardware_.node.gpus);
+  const int shards = expert_shards_of(bytes_.work()),
+            copies = static_cast<int>(mesh.expert_replicas()) / shards;
+  const std::int64_t width = std::int64_t{mesh.expert} * shards, node = hardware_.node.gpus;
+  return {mesh::thinnest(1, mesh.expert, mesh.expert, shards, node),
+          mesh::thinnest(1, width, width, copies, node)};
+}
+
+// Gradients are scattered among those that share states, then all-reduced between copies of a share; weights
+// are gathered among the former.
+Seconds AnalyticCosts::over(const Replicas& replicas, OpKind kind, double bytes) const {
+  const Seconds shared = ring_pass(hardware_, replicas.shards, bytes, true);
+  if (kind == OpKind::GatherWeights) return shared;
+  return shared + 2 * ring_pass(hardware_, replicas.copies, bytes / replicas.shards.members, true);
+}
+
+// The op's bytes are of dense weights and experts together.
+Seconds AnalyticCosts::over_replicas(const Op& op) const {
+  const Work& work = bytes_.work();
+  const auto bytes = static_cast<double>(op.bytes);
+  if (work.shape.experts == 1 || op.key.stage >= work.stages()) return over(dense_replicas(), op.kind, bytes);
+  const model::LocalParameters held = parameters_of(work, op.key.stage);
+  const double experts = held.expert > 0 ? bytes * held.expert / held.total() : 0;
+  return over(dense_replicas(), op.kind, bytes - experts) + over(expert_replicas(), op.kind, experts);
 }
 
 Transfer AnalyticCosts::transfer(int device, std::uint32_t, const Op& send) const {

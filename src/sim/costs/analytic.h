@@ -23,9 +23,10 @@ struct AnalyticOptions {
 // attention. W has the products for the weights' gradients, I the rest of B; B and I begin with what the
 // policy did not keep. The last stage's F has the output layer, forward and backward (the loss is formed and
 // differentiated there), the first stage's F the embedding; under vocabulary parallelism each device's LOSS
-// has its share of the output layer and moves its bytes. STEP has the optimizer of the device's parameters; a
-// sum of gradients with one peer takes a message. Copies, transfers and traffic inside the layers go by the
-// mesh and the machine's links.
+// has its share of the output layer and moves its bytes. STEP has the optimizer of the device's parameters.
+// REDUCE_GRAD and GATHER_WEIGHTS go over the ranks with the same weights, the part of the experts over those
+// with the same experts; a sum of gradients with one peer takes a message. Copies, transfers and traffic
+// inside the layers go by the mesh and the machine's links.
 class AnalyticCosts final : public Costs {
  public:
   // The tables and peak of the hardware are those of the work's precision. Throws InputError when the
@@ -43,10 +44,6 @@ class AnalyticCosts final : public Costs {
 
   // Of one pass over a group, its slowest placed one: a reduce-scatter or an all-gather of `bytes`.
   Seconds collective(mesh::Group group, double bytes) const;
-  // Gradients of `bytes` over the replicas: scattered in a shard group, then all-reduced between copies; the
-  // weights gathered in a shard group.
-  Seconds reduction(double bytes) const;
-  Seconds gathering(double bytes) const;
 
   const RunBytes& bytes() const { return bytes_; }
 
@@ -63,7 +60,15 @@ class AnalyticCosts final : public Costs {
   double columns() const;  // of the vocabulary on a rank that has any
   Seconds loss(const schedule::Op& op) const;
   Seconds optimizer(int device) const;
-  mesh::NodeSpread shard_spread() const;  // of a shard group, its slowest placed one
+  // The ranks with the same weights, by where the slowest are: those that share one set of states, and those
+  // that have the same share.
+  struct Replicas {
+    mesh::NodeSpread shards, copies;
+  };
+  Replicas dense_replicas() const;
+  Replicas expert_replicas() const;
+  Seconds over(const Replicas& replicas, schedule::OpKind kind, double bytes) const;
+  Seconds over_replicas(const schedule::Op& op) const;
   bool near(int device, int peer) const;  // on one node
 
   RunBytes bytes_;

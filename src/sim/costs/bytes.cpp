@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/costs/bytes.h"
 
+#include "base/whole.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -9,8 +11,6 @@ namespace {
 
 using schedule::Op;
 using schedule::OpKind;
-
-std::int64_t ceiling(std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; }
 
 model::ActionKind memory_kind(OpKind kind) {
   switch (kind) {
@@ -55,7 +55,7 @@ model::ContextSplit RunBytes::context() const {
 }
 
 Tokens RunBytes::rows(int micro_batch, int slice) const {
-  return work_.sequences * ceiling(work_.slices[micro_batch][slice].length, work_.mesh.context);
+  return work_.sequences * ceil_div(work_.slices[micro_batch][slice].length, work_.mesh.context);
 }
 
 model::LayerShards RunBytes::layer(int micro_batch, int slice) const {
@@ -116,7 +116,7 @@ model::ActionSize RunBytes::action_size(const schedule::Key& key) const {
                          .context = context(),
                          .expert_ranks = work_.mesh.expert,
                          .sequences = work_.sequences,
-                         .tokens = ceiling(cut[slice].length, c),
+                         .tokens = ceil_div(cut[slice].length, c),
                          .last_slice = slice + 1 == static_cast<int>(cut.size()),
                          .first_stage = stage == 0,
                          .last_stage = work_.is_last(stage),
@@ -126,7 +126,7 @@ model::ActionSize RunBytes::action_size(const schedule::Key& key) const {
                          .loss_tile = work_.loss_tile};
   for (std::int64_t layer = first; layer < first + count; ++layer) size.keep.push_back(work_.kept_of(layer));
   for (int earlier = slice - 1; earlier >= 0; --earlier)
-    size.earlier.push_back(ceiling(cut[earlier].length, c));
+    size.earlier.push_back(ceil_div(cut[earlier].length, c));
   return size;
 }
 
@@ -137,7 +137,7 @@ ActionBytes RunBytes::visit(int device, const Op& op) const {
                               .stages = work_.mesh.pipeline,
                               .last = work_.devices.empty() || work_.devices.back() == device,
                               .sequences = work_.sequences,
-                              .tokens = ceiling(cut[op.key.slice].length, work_.mesh.context),
+                              .tokens = ceil_div(cut[op.key.slice].length, work_.mesh.context),
                               .sliced = cut.size() > 1,
                               .loss_tile = work_.loss_tile};
   const model::VisitMemory memory = visit_memory(size, *work_.kernels);

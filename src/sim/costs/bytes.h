@@ -33,9 +33,10 @@ struct Work {
   bool vocabulary_parallel = false;  // embedding and output layer over t·p ranks
   std::int64_t tensor_shards = 0;    // T, logical shards of the tensor-parallel ranks; 0: t
   model::ContextSplit context;       // how the mesh's c ranks form attention; its `ranks` is not read
-  Tokens loss_tile = 512;
+  Tokens loss_tile = model::usual_loss_tile(false);
   std::optional<model::KernelSetting> kernels;  // none: what actions take while they run is unknown
   int shard_group = 0;              // replicas that share one set of states; 0: all; 1: each has all
+  int expert_shard_group = 0;       // the same of the ranks with the same experts
   std::vector<StageBytes> passing;  // of each stage; empty: weights and gradients are always there
 
   int stages() const { return static_cast<int>(layers.size()); }

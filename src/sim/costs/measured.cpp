@@ -173,6 +173,7 @@ CostTable average(const Program& program, const Timeline& timeline) {
       const Op& op = program.devices[d].ops[i];
       if (is_send(op.kind)) table.set_link(d, op.peer, {.latency = measured.transfer(d, i, op).latency});
       if (is_send(op.kind) || is_receive(op.kind)) continue;
+      if (op.key.stage >= extent.stages) continue;  // of the vocabulary, which is no stage (schedule/units.h)
       const std::size_t row = static_cast<std::size_t>(op.kind) * extent.stages + op.key.stage;
       Sum& sum = sums[row * extent.slices + op.key.slice];
       sum.seconds += measured.seconds(d, i, op);

@@ -32,7 +32,9 @@ class MeasuredCosts final : public Costs {
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(const schedule::Key& key) const override;
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
+  bool holds_bytes() const override { return bytes_.holds_bytes(); }
   ActionBytes action(int device, const schedule::Op& op) const override;
+  StageBytes stage(int number) const override { return bytes_.stage(number); }
 
  private:
   void measure_exchange(const schedule::Program& program, const schedule::Timeline& timeline);

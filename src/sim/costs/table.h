@@ -10,8 +10,8 @@
 //   message * 67108864             # slice bytes: of its hidden states; their gradients are as large
 //   record * * 1048576 2097152 0   # stage slice record weight-record kv-gradient
 //
-// Links default to no time, messages and records to no bytes; the times of the actions that a program runs
-// must be there.
+// Links default to no time, messages and records to no bytes, which a table with a bandwidth must not leave
+// out for all messages; the times of the actions that a program runs must be there.
 #pragma once
 
 #include <limits>

@@ -30,14 +30,21 @@ class Parser {
       fields_ = words(line.substr(0, line.find('#')));
       if (!fields_.empty()) parse_entry();
     }
+    if (bandwidth_line_ > 0 && !has_messages_) {
+      line_ = bandwidth_line_;
+      fail("a bandwidth, and no entry says what a message carries; add \"message SLICE BYTES\", or use inf");
+    }
     return std::move(table_);
   }
 
  private:
   static std::vector<std::string_view> words(std::string_view line) {
+    constexpr std::string_view kBlanks = " \t\r";
     std::vector<std::string_view> found;
-    for (std::string_view word : split(line, ' ')) {
-      if (word = trim(word); !word.empty()) found.push_back(word);
+    for (std::size_t begin = line.find_first_not_of(kBlanks); begin != line.npos;) {
+      const std::size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
+      found.push_back(line.substr(begin, end - begin));
+      begin = line.find_first_not_of(kBlanks, end);
     }
     return found;
   }
@@ -54,9 +61,9 @@ class Parser {
       return known.text == fields_[0] && !is_send(known.kind) && !is_receive(known.kind);
     });
     if (word == schedule::kOpWords.end()) {
-      fail(
-          "\"" + printable(fields_[0]) +
-          "\" is no entry; expected link, message, record, F, B, I, W, OFFLOAD, RELOAD, REDUCE_GRAD or STEP");
+      fail("\"" + printable(fields_[0]) +
+           "\" is no entry; expected link, message, record, F, B, I, W, LOSS, OFFLOAD, RELOAD, REDUCE_GRAD "
+           "or STEP");
     }
     need(4, "KIND STAGE SLICE SECONDS");
     const Seconds seconds = amount(3, "time in seconds");
@@ -70,6 +77,7 @@ class Parser {
     if (fields_[4] != "inf") {
       link.bytes_per_second = amount(4, "bandwidth");
       if (link.bytes_per_second == 0) fail("a bandwidth of 0 moves nothing; expected more than 0, or inf");
+      if (bandwidth_line_ == 0) bandwidth_line_ = line_;
     }
     each(extent_.devices, "device", extent_.devices, "device",
          [&](int from, int to) { table_.set_link(from, to, link); });
@@ -77,6 +85,7 @@ class Parser {
 
   void parse_message() {
     need(3, "message SLICE BYTES");
+    has_messages_ = true;
     const Range slices = range(1, extent_.slices, "slice");
     const Bytes size = bytes(2);
     for (int i = slices.first; i < slices.first + slices.count; ++i) table_.set_message(i, size);
@@ -126,9 +135,10 @@ class Parser {
   }
 
   Bytes bytes(std::size_t field) const {
+    constexpr Bytes kMost = 1'000'000'000'000'000;  // thousands of them add up in 64 bits
     const std::optional<std::int64_t> value = parse_integer(fields_[field]);
-    if (!value || *value < 0)
-      fail("\"" + printable(fields_[field]) + "\" is no number of bytes; expected zero or more");
+    if (!value || *value < 0 || *value > kMost)
+      fail("\"" + printable(fields_[field]) + "\" is no number of bytes; expected zero to 1e15");
     return *value;
   }
 
@@ -137,6 +147,8 @@ class Parser {
   TableExtent extent_;
   CostTable table_;
   std::size_t line_ = 0;
+  std::size_t bandwidth_line_ = 0;  // the first; 0: none
+  bool has_messages_ = false;
   std::vector<std::string_view> fields_;
 };
 

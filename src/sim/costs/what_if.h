@@ -37,8 +37,12 @@ class WhatIf final : public Costs {
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
   RecordBytes record(const schedule::Key& key) const override;
+  double share_of_attention(const schedule::Exchange& exchange) const override {
+    return base_.share_of_attention(exchange);
+  }
   bool holds_bytes() const override { return base_.holds_bytes(); }
   ActionBytes action(int device, const schedule::Op& op) const override;
+  StageBytes stage(int number) const override { return base_.stage(number); }
 
  private:
   double factor(int device, const schedule::Op& op) const;

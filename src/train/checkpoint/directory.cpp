@@ -22,10 +22,14 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLongestFacts = std::size_t{1} << 28;
 constexpr std::string_view kPartial = ".partial";
 
+// None where there is no such directory; one that is there and cannot be read is not taken for empty.
 std::vector<std::string> entries_of(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) names.push_back(entry.path().filename());
+  if (fs::symlink_status(directory, error).type() == fs::file_type::not_found) return names;
+  const fs::directory_iterator entries(directory, error);
+  if (error) throw InputError(directory + ": cannot be read: " + error.message());
+  for (const auto& entry : entries) names.push_back(entry.path().filename());
   return names;
 }
 

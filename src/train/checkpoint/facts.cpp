@@ -18,7 +18,8 @@ constexpr const char* kForm = "penstock checkpoint 2";
 constexpr const char* kEarlierForm = "penstock checkpoint 1";  // with XXH3 of every tensor
 
 constexpr const char* kTokens = "tokens";    // optional
-constexpr const char* kContent = "content";  // these two, the same
+constexpr const char* kContent = "content";  // these three, the same
+constexpr const char* kMarks = "marks";
 constexpr const char* kMetrics = "metrics";
 
 struct IntegerMember {
@@ -153,6 +154,7 @@ std::string to_json(const CheckpointFacts& facts) {
   }
   if (facts.tokens) document[kTokens] = *facts.tokens;
   if (facts.content) document[kContent] = files::checksum_text(*facts.content);
+  if (facts.marks) document[kMarks] = files::checksum_text(*facts.marks);
   if (!facts.metrics.empty()) document[kMetrics] = facts.metrics;
   document["settings"] = OrderedJson::object();
   for (const auto& [name, value] : facts.settings) document["settings"][name] = value;
@@ -175,6 +177,7 @@ CheckpointFacts parse_checkpoint_facts(std::string_view text, std::string_view o
   for (const auto& [key, value] : kNumbers) facts.*value = read.number(document, key);
   if (document.contains(kTokens)) facts.tokens = read.count(document, kTokens);
   if (document.contains(kContent)) facts.content = read.sum(document[kContent], kContent);
+  if (document.contains(kMarks)) facts.marks = read.sum(document[kMarks], kMarks);
   if (document.contains(kMetrics)) facts.metrics = read.word(document[kMetrics], kMetrics);
   for (const auto& [name, value] : read.object(document, "settings").items()) {
     facts.settings.emplace_back(name, read.word(value, name));

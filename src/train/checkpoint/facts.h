@@ -28,6 +28,7 @@ struct CheckpointFacts {
   std::optional<std::int64_t> tokens = {};    // of those, without padding; none in older checkpoints
   std::int64_t samples_per_epoch = 0;         // of the data
   std::optional<std::uint64_t> content = {};  // of the data (TokenData::content); none in older checkpoints
+  std::optional<std::uint64_t> marks = {};    // the same
   std::int64_t updates = 0;                   // of the optimizer: steps that were not skipped
   std::int64_t skipped_steps = 0;
   std::int64_t skipped_in_a_row = 0;  // up to this step

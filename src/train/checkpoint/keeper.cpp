@@ -13,7 +13,8 @@ StateKeeper::StateKeeper(const run::Run& run, CheckpointDirectory directory, std
     : directory_(directory),
       saver_(std::move(directory), run.options.train.keep_checkpoints, newest, run.shape(), trainer, world,
              run.options.output.gather ? Sharing::FirstRank : Sharing::AllRanks),
-      memory_(copies_directory(run.options.train.buddy_dir, run.options.output.dir, world)) {
+      memory_(copies_directory(run.options.train.buddy_dir, run.options.output.dir, world)),
+      superseded_(newest) {
   if (run.options.train.buddy_every == 0) return;
   const std::vector<CheckpointFile> files = checkpoint_files(run.shape());
   copies_.emplace(HostCopies::Setting{memory_, run.options.train.buddy_every}, files,
@@ -35,8 +36,22 @@ void StateKeeper::save(const Facts& facts) {
   hold_up([&] { saver_.begin(facts()); });
 }
 
+void StateKeeper::proceed() {
+  saver_.proceed();
+  supersede_copies();
+}
+
 void StateKeeper::settle() {
   hold_up([&] { saver_.settle(); });
+  supersede_copies();
+}
+
+// A start that makes no copies leaves those of earlier ones alone until it has a checkpoint: from then on
+// they would lead back to steps that it has replaced.
+void StateKeeper::supersede_copies() {
+  if (copies_ || newest() <= superseded_) return;
+  clear_copies(memory_);
+  superseded_ = newest();
 }
 
 void StateKeeper::forget_copies() { copies_ ? copies_->remove() : clear_copies(memory_); }

@@ -26,7 +26,7 @@ class StateKeeper {
   void copy(std::int64_t step, const Facts& facts);  // after each step
   void save(const Facts& facts);
   bool busy() { return saver_.busy(); }
-  void proceed() { saver_.proceed(); }  // when no rank is busy
+  void proceed();  // when no rank is busy
   void settle();
   // When the run has come to its end, or has a checkpoint of its last step. Also those of earlier starts.
   void forget_copies();
@@ -39,11 +39,13 @@ class StateKeeper {
  private:
   template <class Work>
   void hold_up(Work&& work);
+  void supersede_copies();
 
   CheckpointDirectory directory_;
   CheckpointSaver saver_;
   std::string memory_;  // the directory of copies in each host's memory
   std::optional<HostCopies> copies_;
+  std::int64_t superseded_ = 0;  // by the checkpoint of this step
   Seconds held_up_ = 0;
 };
 

@@ -12,14 +12,15 @@ namespace {
 
 constexpr const char* kSlices = "schedule.slices";
 constexpr const char* kThreads = "train.threads";
+constexpr const char* kAttentionCost = "schedule.attention_cost";
 constexpr const char* kReplicas = "numerics.replicas";
 constexpr const char* kTensor = "numerics.tensor";
 constexpr std::int64_t kMostThreads = 4096;
 
 // These change no trained bit.
-constexpr std::array<std::string_view, 9> kUpkeep{
+constexpr std::array<std::string_view, 10> kUpkeep{
     "device",           "timeout", "evaluate_every", "evaluate_sequences", "checkpoint_every",
-    "keep_checkpoints", "threads", "buddy_every",    "buddy_dir"};
+    "keep_checkpoints", "threads", "buddy_every",    "buddy_dir",          "memory_check"};
 
 // The location of the data may change, its content may not; only a new run reads weights.
 constexpr std::array<std::string_view, 3> kPlaces{"data.text", "data.megatron", "model.weights"};
@@ -38,7 +39,7 @@ bool counts(const Option& option) {
 }
 
 bool may_change(std::string_view name) {
-  if (contains(kPlaces, name)) return true;
+  if (contains(kPlaces, name) || name == "numerics.repeatable") return true;
   const std::string_view section = name.substr(0, name.find('.'));
   return section != "model" && section != "data" && section != "numerics" && !contains(kFixed, name);
 }
@@ -47,6 +48,14 @@ bool may_change(std::string_view name) {
 std::string find(const Settings& settings, std::string_view name) {
   const auto found = std::ranges::find(settings, name, &std::pair<std::string, std::string>::first);
   return found == settings.end() ? std::string() : found->second;
+}
+
+// A head_size of 0 is hidden / heads.
+std::string same_words(const Settings& settings, std::string_view name) {
+  const std::string value = find(settings, name);
+  if (name != "model.head_size") return value;
+  const auto number = [&](const char* key) { return parse_integer(find(settings, key)).value_or(0); };
+  return number("model.head_size") * number("model.heads") == number("model.hidden") ? "0" : value;
 }
 
 // "4", or the slices of each micro-batch where they differ.
@@ -62,12 +71,21 @@ std::string slices_of(const run::Run& run) {
 Settings settings_of(const run::Run& run, int threads) {
   run::Options options = run.options;
   Settings settings;
+  const bool card = options.train.device == "cuda";
   for (const Option& option : describe(options)) {
+    if (!card && option.name() == "numerics.repeatable") continue;  // a processor always repeats its bits
     if (counts(option)) settings.emplace_back(option.name(), value_text(option));
   }
+  settings.emplace_back("train.device", json_quote(card ? "cuda" : "cpu"));
   settings.emplace_back(kSlices, slices_of(run));
   settings.emplace_back("schedule.cut", json_quote(options.schedule.cut));
   settings.emplace_back("schedule.slice_tokens", std::to_string(options.schedule.slice_tokens));
+  settings.emplace_back("schedule.slice_unit", std::to_string(options.schedule.slice_unit));
+  settings.emplace_back("schedule.exchange", json_quote(name_of(run.exchange)));
+  settings.emplace_back("schedule.vocabulary_parallel",
+                        options.schedule.vocabulary_parallel ? "true" : "false");
+  if (options.data.packing == "balanced")
+    settings.emplace_back(kAttentionCost, exact_number(options.schedule.attention_cost));
   settings.emplace_back(kThreads, std::to_string(threads));
   return settings;
 }
@@ -77,10 +95,16 @@ std::vector<SettingChange> changes(const Settings& was, const Settings& is) {
   std::vector<SettingChange> found;
   for (const auto& [name, value] : was) {
     const std::string now = find(is, name);
-    if (now.empty() || now == value || (name == "train.steps" && !steps_count)) continue;
+    if (now.empty() || same_words(was, name) == same_words(is, name) ||
+        (name == "train.steps" && !steps_count))
+      continue;
     found.push_back({name, value, now, may_change(name)});
   }
   return found;
+}
+
+bool orders_a_window(std::string_view name) {
+  return name == kAttentionCost || name == "train.batch" || name == "train.micro_batch";
 }
 
 std::int64_t replicas_of(const Settings& settings) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "run/run.h"
@@ -26,6 +27,9 @@ struct SettingChange {
 
 // Settings of only one side are ignored.
 std::vector<SettingChange> changes(const Settings& was, const Settings& is);
+
+// Whether the order of the samples in a window of data.packing = "balanced" depends on it.
+bool orders_a_window(std::string_view name);
 
 // numerics.replicas of a checkpoint; 0 when not recorded.
 std::int64_t replicas_of(const Settings& settings);

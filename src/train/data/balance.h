@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a window's samples share a micro-batch and a replica (mesh.md §6).
+// Which of a window's samples share a micro-batch and a replica (docs/data.md, "Packing").
 #pragma once
 
 #include <cstdint>

@@ -13,14 +13,16 @@ namespace {
 constexpr std::int64_t kSpan = 4096;  // tokens
 constexpr std::int64_t kSpans = 256;  // of all stretches
 
-std::vector<std::int64_t> read(const Stretch& stretch, std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> tokens(static_cast<std::size_t>(count));
+// Of `count` values that `read` fills in.
+template <class Value, class Read>
+std::uint64_t sum_of(std::int64_t count, Read read) {
+  std::vector<Value> values(static_cast<std::size_t>(count));
   try {
-    stretch.source->read(first, tokens);
+    read(std::span(values));
   } catch (const InputError&) {
-    std::ranges::fill(tokens, 0);
+    std::ranges::fill(values, Value{});
   }
-  return tokens;
+  return files::checksum(std::as_bytes(std::span(values)));
 }
 
 // The first token of the span: spans lie evenly between the ends, and overlap where they cover all.
@@ -32,18 +34,23 @@ std::int64_t begin_of(const Stretch& stretch, std::int64_t span, std::int64_t sp
 
 }  // namespace
 
-std::uint64_t content_of(std::span<const Stretch> stretches) {
+Content content_of(std::span<const Stretch> stretches) {
   const std::int64_t most =
       std::max<std::int64_t>(kSpans / std::max<std::int64_t>(std::ssize(stretches), 1), 1);
-  std::vector<std::uint64_t> sums;
+  std::vector<std::uint64_t> tokens, marks;
   for (const Stretch& stretch : stretches) {
+    const TokenSource& source = *stretch.source;
     const std::int64_t size = stretch.end - stretch.begin, spans = std::min(most, (size + kSpan - 1) / kSpan);
     for (std::int64_t span = 0; span < spans; ++span) {
-      const auto tokens = read(stretch, begin_of(stretch, span, spans), std::min(kSpan, size));
-      sums.push_back(files::checksum(std::as_bytes(std::span(tokens))));
+      const std::int64_t first = begin_of(stretch, span, spans), count = std::min(kSpan, size);
+      tokens.push_back(sum_of<std::int64_t>(count, [&](auto values) { source.read(first, values); }));
+      marks.push_back(
+          sum_of<std::int64_t>(count, [&](auto values) { source.document_starts(first, values); }));
+      marks.push_back(sum_of<char>(count, [&](auto values) { source.learnt(first, values); }));
     }
   }
-  return files::checksum(std::as_bytes(std::span(sums)));
+  return {files::checksum(std::as_bytes(std::span(tokens))),
+          files::checksum(std::as_bytes(std::span(marks)))};
 }
 
 }  // namespace penstock::train

@@ -9,8 +9,14 @@
 
 namespace penstock::train {
 
-// A checksum of the tokens of all stretches: of every one where there are a million or fewer, else of spans
-// of them from end to end, in a time independent of their number. Tokens that cannot be read count as zeros.
-std::uint64_t content_of(std::span<const Stretch> stretches);
+// Checksums of the tokens of all stretches: of every one where there are a million or fewer, else of spans
+// of them from end to end, in a time independent of their number. What cannot be read counts as zeros.
+struct Content {
+  std::uint64_t tokens = 0;
+  std::uint64_t marks = 0;  // where their documents begin, and which of them are targets
+
+  friend bool operator==(const Content&, const Content&) = default;
+};
+Content content_of(std::span<const Stretch> stretches);
 
 }  // namespace penstock::train

@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "files/tokenizers/byte_tokenizer.h"
 #include "run/data_shares.h"
-#include "train/data/content.h"
 
 namespace penstock::train {
 namespace {
@@ -277,7 +277,7 @@ std::vector<run::StepContent> TokenData::contents(std::int64_t first, std::int64
   return contents;
 }
 
-std::uint64_t TokenData::content() const {
+Content TokenData::content() const {
   if (!content_) content_ = content_of(trained_on_);
   return *content_;
 }
@@ -329,7 +329,7 @@ StepTokens TokenData::training_batch(std::int64_t first, Part part) const {
   return batch(part, training_->drawn(first, batch_), trims_);
 }
 
-std::int64_t TokenData::evaluation_batches() const { return (evaluation_samples_ + batch_ - 1) / batch_; }
+std::int64_t TokenData::evaluation_batches() const { return ceil_div(evaluation_samples_, batch_); }
 
 StepTokens TokenData::evaluation_batch(std::int64_t index, Part part) const {
   PENSTOCK_CHECK(index >= 0 && index < evaluation_batches(), "an evaluation batch exists");

@@ -13,6 +13,7 @@
 #include "files/mapped_file.h"
 #include "run/options.h"
 #include "run/step_plan.h"
+#include "train/data/content.h"
 #include "train/data/samples.h"
 #include "train/data/token_source.h"
 #include "train/step/interpreter.h"
@@ -44,8 +45,8 @@ class TokenData {
 
   std::int64_t samples() const { return training_->count(); }  // of one epoch
 
-  // Of the tokens that are trained on (content.h), which are read when it is first asked for. For one thread.
-  std::uint64_t content() const;
+  // Of the tokens that are trained on, which are read when it is first asked for. For one thread.
+  Content content() const;
 
   // Of data.text; empty for other data.
   std::string_view training_text() const { return training_text_; }
@@ -114,7 +115,7 @@ class TokenData {
   std::vector<Stretch> trained_on_;
   std::optional<Samples> training_, held_out_;
   std::int64_t evaluation_samples_ = 0;
-  mutable std::optional<std::uint64_t> content_;
+  mutable std::optional<Content> content_;
 };
 
 }  // namespace penstock::train

@@ -148,10 +148,6 @@ StepTimeline parse_step(const Json& entry, const schedule::Program& program, std
   return step;
 }
 
-}  // namespace
-
-namespace {
-
 // A list for each device or rank, of entries that `numbers` prints; nothing where there is none.
 template <class Entry, class Numbers>
 std::string lists_json(const char* key, const std::vector<std::vector<Entry>>& lists, Numbers&& numbers) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of one rank as sums over groups of the batch (mesh.md §7): each group's micro-batches add up
-// in a buffer of their own; complete groups are added in an aligned binary tree. So the bits are those of any
-// number of replicas that the groups are shared out over. Of passing units (units.h) gradients exist from the
-// first contribution until drop().
+// The gradients of one rank as sums over groups of the batch (docs/mesh.md, "Equal bits"): each group's
+// micro-batches add up in a buffer of their own; complete groups are added in an aligned binary tree. So the
+// bits are those of any number of replicas that the groups are shared out over. Of passing units (units.h)
+// gradients exist from the first contribution until drop().
 //
 // A parameter has at most as many buffers as run::gradient_buffers says; those of other units stay.
 #pragma once

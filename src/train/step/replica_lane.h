@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of one rank with its replicas (mesh.md §3): gradients are summed and weights gathered piece
-// by piece while the rank computes. Ops are carried out one after the other, in the order in which they
-// start: dense weights among their replicas, then experts among theirs.
+// The collectives of one rank with its replicas (docs/mesh.md, "Replicas"): gradients are summed and weights
+// gathered piece by piece while the rank computes. Ops are carried out one after the other, in the order in
+// which they start: dense weights among their replicas, then experts among theirs.
 #pragma once
 
 #include <array>

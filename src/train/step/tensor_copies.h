@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of which several shards of a tensor group hold a copy (mesh.md §2): norms, and key heads where
-// there are fewer than shards. Each copy's gradient comes from its shard's tokens or query heads alone.
+// Parameters of which several shards of a tensor group hold a copy (docs/mesh.md, "Tensor ranks"): norms, and
+// key heads where there are fewer than shards. Each copy's gradient comes from its shard's tokens or query
+// heads alone.
 #pragma once
 
 #include <vector>

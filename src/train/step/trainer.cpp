@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "backend/device.h"
 #include "backend/memory.h"
@@ -268,9 +267,10 @@ void Trainer::update(const std::vector<double>& loss_sums) {
 }
 
 // The backward of layers alone: forwards of the ends have embedding and output layer, whose relation to the
-// layers differs from machine to machine.
+// layers differs from machine to machine. Whether there is a time is the same on all ranks, whose documents
+// differ: they compare their times together.
 std::optional<double> Trainer::time_of_work() {
-  if (!plan().program.exchanges.empty() || run_.mesh.expert > 1) return {};
+  if (run_.exchange != schedule::ExchangeMode::Off || run_.mesh.expert > 1) return {};
   const int device = groups_.pipeline->rank();
   const auto& list = plan().program.devices[device];
   Seconds taken = 0;
@@ -288,29 +288,32 @@ void Trainer::gather_facts(Seconds seconds) {
   const CopyFacts copied = copies();
   const CollectiveFacts moved = replicas_ ? replicas_->facts() : CollectiveFacts{};
   const auto [tensor, context, expert] = layer_groups_.traffic();
-  double sums[] = {schedule::busy_seconds(list, events_, exchanges_),
-                   copied.copying,
-                   copied.waiting,
-                   moved.busy,
-                   moved.waiting,
-                   static_cast<double>(tensor.sent),
-                   static_cast<double>(context.sent),
-                   static_cast<double>(expert.sent)};
-  double facts[] = {seconds, static_cast<double>(ledger_.peak_total()), tensor.waited, context.waited,
-                    expert.waited};
+  struct {
+    double busy, copying, copy_waiting, moving, move_waiting, tensor_sent, context_sent, expert_sent;
+  } sum{schedule::busy_seconds(list, events_, exchanges_),
+        copied.copying,
+        copied.waiting,
+        moved.busy,
+        moved.waiting,
+        as_double(tensor.sent),
+        as_double(context.sent),
+        as_double(expert.sent)};
+  struct {
+    double seconds, peak, tensor_waited, context_waited, expert_waited;
+  } most{seconds, as_double(ledger_.peak_total()), tensor.waited, context.waited, expert.waited};
   comm::as_part_of("the end of a step", [&] {
-    groups_.world->all_reduce(sums, std::size(sums), comm::Type::F64, comm::Reduction::Sum);
-    groups_.world->all_reduce(facts, std::size(facts), comm::Type::F64, comm::Reduction::Max);
+    groups_.world->all_reduce(&sum, sizeof sum / sizeof sum.busy, comm::Type::F64, comm::Reduction::Sum);
+    groups_.world->all_reduce(&most, sizeof most / sizeof most.peak, comm::Type::F64, comm::Reduction::Max);
   });
-  report_.seconds = facts[0];
-  report_.peak_bytes = static_cast<Bytes>(facts[1]);
-  if (run_.mesh.tensor > 1) report_.tensor = {static_cast<Bytes>(sums[5]), facts[2]};
-  if (run_.mesh.context > 1) report_.context = {static_cast<Bytes>(sums[6]), facts[3]};
-  if (run_.mesh.expert > 1) report_.expert = {static_cast<Bytes>(sums[7]), facts[4]};
+  report_.seconds = most.seconds;
+  report_.peak_bytes = static_cast<Bytes>(most.peak);
+  if (run_.mesh.tensor > 1) report_.tensor = {static_cast<Bytes>(sum.tensor_sent), most.tensor_waited};
+  if (run_.mesh.context > 1) report_.context = {static_cast<Bytes>(sum.context_sent), most.context_waited};
+  if (run_.mesh.expert > 1) report_.expert = {static_cast<Bytes>(sum.expert_sent), most.expert_waited};
   if (run_.shape().experts > 1) report_.load = gather_load(run_, stages_, groups_.world);
-  if (sums[1] > 0) report_.copy_hidden = std::max(0.0, 1.0 - sums[2] / sums[1]);
-  if (sums[3] > 0) report_.collective_hidden = std::max(0.0, 1.0 - sums[4] / sums[3]);
-  report_.bubble_fraction = 1.0 - sums[0] / (static_cast<double>(groups_.world->size()) * report_.seconds);
+  if (sum.copying > 0) report_.copy_hidden = std::max(0.0, 1.0 - sum.copy_waiting / sum.copying);
+  if (sum.moving > 0) report_.collective_hidden = std::max(0.0, 1.0 - sum.move_waiting / sum.moving);
+  report_.bubble_fraction = 1.0 - sum.busy / (static_cast<double>(groups_.world->size()) * report_.seconds);
 }
 
 std::unique_ptr<ExchangeServer> Trainer::make_exchange_server() {
