@@ -65,6 +65,9 @@ schedule::Schedule read(Options& options) {
                 options.parallel.dp > 1 ? "train.batch / (train.micro_batch · parallel.dp)"
                                         : "train.batch / train.micro_batch",
                 micro_batches(options));
+  if (chosen.chunks > 0)
+    require_match(chosen.file, "stages", parsed.stages, "parallel.pp times schedule.chunks",
+                  options.parallel.pp * chosen.chunks);
   const auto [least, greatest] = std::ranges::minmax(parsed.slices);
   if (chosen.slices > 0) {
     require_match(chosen.file, "slices in some micro-batch", least == chosen.slices ? greatest : least,

@@ -133,7 +133,7 @@ class BadInput(unittest.TestCase):
         self.refused("give a plan file; or model, gpus and seq_len", penstock.plan)
         self.refused("options ['a'] is no dict", lambda: penstock.plan(model="llama-7b", options=["a"]))
         self.refused("model = 7 is neither a name nor a path", lambda: penstock.plan(model=7))
-        self.refused("workload.global_batch = -4 must be positive",
+        self.refused("workload.global_batch = -4 must be from 1 to 1000000000",
                      lambda: penstock.plan(model="llama-7b", gpus=8, seq_len=4096, batch=-4))
         self.refused("did you mean search.", lambda: penstock.plan(model="llama-7b", options={"search.p": 4}))
         self.refused("name = 7 is neither", lambda: penstock.Hardware(7))

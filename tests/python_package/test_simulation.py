@@ -114,6 +114,13 @@ class Simulations(unittest.TestCase):
         ours = schedule.simulate(lambda kind, stage, micro_batch, slice: seconds[kind], transfer=0.1)
         self.assertEqual(ours.to_json(), schedule.simulate(forward=1.5, input=1.25, weight=0.75, transfer=0.1).to_json())
 
+    def test_a_function_keeps_the_share_of_attention(self):
+        schedule = penstock.schedule("slimpipe", p=4, m=2, n=8)
+        mean, others = {"F": 1.0, "B": 2.0}, dict(exchange="paired", attention=0.5, layers=4)
+        of_slice = lambda kind, stage, micro_batch, slice: mean[kind] * (0.5 + 0.5 * (2 * slice + 1) / 8)
+        self.assertAlmostEqual(schedule.simulate(of_slice, **others).makespan,
+                               schedule.simulate(forward=1, backward=2, **others).makespan, places=9)
+
     def test_a_function_sees_every_action_once(self):
         schedule = penstock.schedule("slimpipe", p=2, m=2, n=4)
         seen = []
@@ -161,11 +168,12 @@ class Simulations(unittest.TestCase):
             text = os.path.join(folder, "text.txt")
             with open(text, "w") as file:
                 file.write("A pipeline carries water from the dam to the mill. " * 400)
-            run = os.path.join(folder, "run")
-            program.run("train", os.path.join(os.path.dirname(__file__), "tiny.toml"), "--ranks", 2,
-                        f"--data.text={text}", f"--output.dir={run}")
-            words = ["simulate", "--schedule", "slimpipe", "-p", 2, "-m", 4, "-n", 2, "--costs", run, "--json"]
-            ours = penstock.schedule("slimpipe", p=2, m=4, n=2).simulate(penstock.measured(run))
-            self.assertEqual(ours.to_json().strip(), program.run(*words).strip())
+            for exchange in ("off", "levelled"):
+                run = os.path.join(folder, exchange)
+                program.run("train", os.path.join(os.path.dirname(__file__), "tiny.toml"), "--ranks", 2,
+                            f"--data.text={text}", f"--output.dir={run}", f"--schedule.exchange={exchange}")
+                words = ["simulate", "--schedule", "slimpipe", "-p", 2, "-m", 4, "-n", 2, "--costs", run, "--json"]
+                ours = penstock.schedule("slimpipe", p=2, m=4, n=2).simulate(penstock.measured(run))
+                self.assertEqual(ours.to_json().strip(), program.run(*words).strip(), exchange)
             with self.assertRaisesRegex(penstock.InputError, "the run has 2 devices, 2 stages and 2 slices"):
                 penstock.schedule("slimpipe", p=4, m=4, n=2).simulate(run)

@@ -274,6 +274,8 @@ TEST(Resolve, RefusesAScheduleFileThatDoesNotFitTheRun) {
   EXPECT_NE(with([](auto& o) { o.train.batch = 4; }).find("has 8 micro-batches"), std::string::npos);
   EXPECT_NE(with([](auto& o) { o.schedule.slices = 8; }).find("schedule.slices = 8"), std::string::npos);
   EXPECT_NE(with([](auto& o) { o.schedule.name = "1f1b"; }).find("both given"), std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.schedule.chunks = 3; }).find("parallel.pp times schedule.chunks = 6"),
+            std::string::npos);
   EXPECT_NE(with([&](auto& o) { o.schedule.file = scratch / "none.csv"; }).find("No such file"),
             std::string::npos);
 }

@@ -143,8 +143,10 @@ TEST_F(KeptInMemory, AreForgottenWhereAStartWithoutThemHasMadeACheckpoint) {
   kill_after(10, copying("1"), false);
   ASSERT_FALSE(std::filesystem::is_empty(scratch_ / "memory"));
   Arguments settings = copying("0");
-  settings.insert(settings.end(), {"--train.steps", "1000", "--train.checkpoint_every", "1", "--resume"});
-  kill_after(15, settings, false);
+  settings.insert(settings.end(), {"--train.steps", "1000000", "--train.checkpoint_every", "1", "--resume"});
+  RunningProgram program(with_threads(2, arguments("parts", settings)));
+  const Seconds until = seconds_now() + 60 * kSlowness;
+  while (!std::filesystem::is_empty(scratch_ / "memory") && seconds_now() < until) sleep_a_little();
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory"));
 }
 

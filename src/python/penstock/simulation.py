@@ -2,6 +2,7 @@
 """What a simulated step took, and why."""
 from __future__ import annotations
 
+import operator
 import os
 from typing import Any, Union
 
@@ -100,9 +101,13 @@ class Simulation:
 
     def _device(self, device: int) -> int:
         count = len(self._core.devices())
-        if not isinstance(device, int) or not 0 <= device < count:
+        try:
+            number = operator.index(device)
+        except TypeError:
+            number = -1
+        if not 0 <= number < count:
             raise _core.InputError(f"device {device!r}: expected 0 to {count - 1}")
-        return device
+        return number
 
 
 KINDS: tuple[str, ...] = tuple(_core.kinds())

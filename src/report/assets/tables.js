@@ -28,8 +28,7 @@ function overviewSection() {
       (run) => (run.shown.length > 0 ? run.shown : [null])
                    .map(
                        (track) =>
-                           [run.name, track ? track.label : 'no timeline', String(run.devices),
-                            String(run.stages), microBatches(run),
+                           [run.name, track ? track.label : 'no timeline', ...sizesOf(run),
                             ...(track ?
                                     [
                                       printSeconds(track.makespan), printShare(1 - busyShare(track)),
@@ -44,6 +43,11 @@ function overviewSection() {
   return element(
       'section', {class: 'part'}, element('div', {class: 'scroll'}, table({header, rows})),
       notes.length > 0 ? element('ul', {class: 'notes'}, ...notes) : null);
+}
+
+// Rows, stages and micro-batches; of what was not drawn nothing.
+function sizesOf(run) {
+  return run.devices > 0 ? [String(run.devices), String(run.stages), microBatches(run)] : ['', '', ''];
 }
 
 function microBatches(run) {

@@ -24,10 +24,17 @@ bool tensors_on_host() { return backend::compute_device().is_cpu(); }
 
 bool one_process() { return !comm::launched_by_mpi(); }
 
+std::int64_t tokens_of_slice(const run::Run& run) {
+  return run.slices.front().front().length * run.sequences();
+}
+
 // What steps add to what is there before the first one: pages of code, in bf16 also products' packing buffers
-// and generated kernels. Measured: in f32 10 to 19 MiB (models of one to 110 M parameters), in bf16 14 to 27.
-Bytes added_by_steps(model::Precision precision) {
-  return precision == model::Precision::BF16 ? 24 * MiB : 14 * MiB;
+// and generated kernels. Measured: in bf16 14 to 27 MiB; in f32 10 to 19 (models of one to 110 M parameters),
+// but 5 to 10 where hidden states of a slice are of fewer than 16 K numbers, with their number.
+Bytes added_by_steps(const run::Run& run) {
+  if (run.precision == model::Precision::BF16) return 24 * MiB;
+  constexpr std::int64_t kFull = 16 * 1024;
+  return 5 * MiB + 9 * MiB * std::min(tokens_of_slice(run) * run.shape().hidden, kFull) / kFull;
 }
 
 // One product in f32, of at most 2,048 × 512 by 512 × 8,192: after it this thread and its helpers have the
@@ -78,7 +85,7 @@ ResidentAccount::ResidentAccount(const run::Run& run, const backend::Ledger& led
     : run_(run), ledger_(ledger), world_(world) {
   if (run.precision != model::Precision::F32 || !tensors_on_host()) return;
   const model::Shape& shape = run.shape();
-  const std::int64_t tokens = run.slices.front().front().length * run.sequences();
+  const std::int64_t tokens = tokens_of_slice(run);
   fill_product_buffers(tokens, std::max(shape.hidden, tokens), std::max(shape.ffn, shape.vocab));
 }
 
@@ -98,7 +105,7 @@ void ResidentAccount::release_pages() const {
 void ResidentAccount::begin(Bytes pinned) {
   at_start_ = resident_memory().peak;
   release_pages();
-  predicted_libraries_ = beside_tensors(pinned) + added_by_steps(run_.precision);
+  predicted_libraries_ = beside_tensors(pinned) + added_by_steps(run_);
 }
 
 void ResidentAccount::note_step(Bytes host) {
