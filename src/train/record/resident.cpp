@@ -29,12 +29,12 @@ std::int64_t tokens_of_slice(const run::Run& run) {
 }
 
 // What steps add to what is there before the first one: pages of code, in bf16 also products' packing buffers
-// and generated kernels. Measured: in bf16 14 to 27 MiB; in f32 10 to 19 (models of one to 110 M parameters),
-// but 5 to 10 where hidden states of a slice are of fewer than 16 K numbers, with their number.
+// and generated kernels. Measured: in f32 10 to 22 MiB (models of up to 110 M parameters); in bf16 14 to 27,
+// of which 10 come with the number of a slice's hidden states, up to 16 K of them.
 Bytes added_by_steps(const run::Run& run) {
-  if (run.precision == model::Precision::BF16) return 24 * MiB;
-  constexpr std::int64_t kFull = 16 * 1024;
-  return 5 * MiB + 9 * MiB * std::min(tokens_of_slice(run) * run.shape().hidden, kFull) / kFull;
+  if (run.precision != model::Precision::BF16) return 14 * MiB;
+  constexpr std::int64_t kAll = 16 * 1024;
+  return 14 * MiB + 10 * MiB * std::min(tokens_of_slice(run) * run.shape().hidden, kAll) / kAll;
 }
 
 // One product in f32, of at most 2,048 × 512 by 512 × 8,192: after it this thread and its helpers have the
