@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/refusal.h"
+#include "base/whole.h"
 
 namespace penstock::mesh {
 namespace {
@@ -145,7 +146,7 @@ NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std
     return spread;
   }
   spread.nodes = static_cast<int>(last_node - first_node + 1);
-  const std::int64_t in_first = ((first_node + 1) * ranks_per_node - first + stride - 1) / stride;
+  const std::int64_t in_first = ceil_div((first_node + 1) * ranks_per_node - first, stride);
   const std::int64_t in_last = (last - last_node * ranks_per_node) / stride + 1;
   std::int64_t least = std::min(in_first, in_last);
   if (spread.nodes > 2) least = std::min(least, ranks_per_node / stride);

@@ -10,11 +10,11 @@
 namespace penstock::plan {
 
 Plan answer_for_layout(const Question& question) {
-  if (question.trainer) require_within(*question.trainer, question.options);
+  if (question.cluster.trainer) require_within(*question.cluster.trainer, question.options);
   Layout layout = layout_of(question.options, question.workload, question.cluster);
-  if (question.trainer) {
-    adapt(*question.trainer, layout);
-    if (const auto why = refusal_of(*question.trainer, question.workload, layout))
+  if (question.cluster.trainer) {
+    adapt(*question.cluster.trainer, layout);
+    if (const auto why = refusal_of(*question.cluster.trainer, question.workload, layout))
       throw InputError("[layout] is impossible: " + *why);
   }
   return answer_for_layout(question, layout);
@@ -22,7 +22,7 @@ Plan answer_for_layout(const Question& question) {
 
 Plan answer_for_layout(const Question& question, const Layout& layout) {
   const auto offload = question.options.memory.offload;
-  const bool any_offload = !offload.word.empty() && question.trainer == nullptr;
+  const bool any_offload = !offload.word.empty() && question.cluster.trainer == nullptr;
   Candidate candidate;
   candidate.layout = layout;
   candidate.layout.offload = offload.word.empty() ? offload.number : 0.0;
@@ -31,7 +31,7 @@ Plan answer_for_layout(const Question& question, const Layout& layout) {
   candidate.cost =
       step_cost(question.workload, candidate.layout, question.cluster.hardware, question.cluster.engine);
   Plan plan{question.workload, question.cluster, {}};
-  if (question.trainer == nullptr &&
+  if (question.cluster.trainer == nullptr &&
       action_count(question.workload, candidate.layout) <= kMostSimulatedActions) {
     if (auto run = as_its_run(question.workload, question.cluster, candidate, any_offload))
       candidate = std::move(*run);
@@ -51,12 +51,12 @@ Plan answer(const Question& question, const std::string& origin) {
   Plan plan{question.workload, question.cluster, {}};
   constexpr std::size_t kTried = 48;  // by simulation, in each list
   const auto best = static_cast<std::size_t>(question.options.search.best);
-  plan.result =
-      search(question.workload, question.cluster,
-             question.trainer ? space_for(*question.trainer, question.options) : space_of(question.options),
-             std::max(best, kTried));
+  plan.result = search(question.workload, question.cluster,
+                       question.cluster.trainer ? space_for(*question.cluster.trainer, question.options)
+                                                : space_of(question.options),
+                       std::max(best, kTried));
   // What is simulated are Penstock's own programs and records.
-  if (!plan.result.best.empty() && question.trainer == nullptr) {
+  if (!plan.result.best.empty() && question.cluster.trainer == nullptr) {
     simulate_best(question.workload, question.cluster, plan.result,
                   static_cast<std::size_t>(question.options.search.simulate),
                   !question.options.memory.offload.word.empty());

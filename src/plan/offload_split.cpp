@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/whole.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -55,7 +57,7 @@ OffloadSplit split_for_offload(const model::Shape& shape, model::KeepSet keep, s
   Bytes all = 0;
   for (const Piece& piece : pieces) all += piece.bytes;
   const auto wanted = static_cast<Bytes>(std::ceil(static_cast<double>(all) * ratio));
-  split.leaving = std::min(all, (wanted + MiB - 1) / MiB * MiB);
+  split.leaving = std::min(all, round_up(wanted, MiB));
   Bytes before = 0;
   for (const Piece& piece : pieces) {
     if (before < split.leaving && before + piece.bytes > split.leaving) {

@@ -61,11 +61,11 @@ std::string larger_hosts(const Cluster& cluster, const Candidate& candidate) {
 
 std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
   const Layout& layout = candidate.layout;
+  if (!host_holds(cluster, candidate.memory, layout.mesh.pipeline)) return larger_hosts(cluster, candidate);
   const double closed_form = peak(workload, layout);
   const double needed = std::max(static_cast<double>(candidate.memory.fullest.total()), closed_form);
   const double limit = cluster.limit - (needed - closed_form);
   std::vector<std::string> ways;
-  if (!host_holds(cluster, candidate.memory, layout.mesh.pipeline)) return larger_hosts(cluster, candidate);
   if (cluster.trainer == nullptr) {
     const FittedMemory offloaded = fit_memory(workload, layout, limit, /*fixed=*/false);
     if (offloaded.fits && offloaded.offload > layout.offload)

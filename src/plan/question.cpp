@@ -50,11 +50,10 @@ Question settled(PlanOptions options, const std::string& beside) {
   question.workload = workload_of(question.options);
   run::HardwareFile file =
       run::read_hardware_file(run::find_hardware_file(question.options.cluster.hardware, beside));
-  question.trainer = find_trainer(question.options.cluster.engine);
-  const std::string engine =
-      question.trainer ? std::string(question.trainer->engine) : question.options.cluster.engine;
+  const Trainer* trainer = find_trainer(question.options.cluster.engine);
+  const std::string engine = trainer ? std::string(trainer->engine) : question.options.cluster.engine;
   question.cluster = cluster_of(question.options, file.hardware, read_engine(engine, beside).engine);
-  question.cluster.trainer = question.trainer;
+  question.cluster.trainer = trainer;
   question.workload.precision = model::parse_precision(file.hardware.device.peak);
   question.workload.card = file.hardware.device.backend == "cuda";
   question.assumed = std::move(file.assumed);

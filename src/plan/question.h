@@ -15,8 +15,7 @@ struct Question {
   PlanOptions options;
   Workload workload;
   Cluster cluster;
-  const Trainer* trainer = nullptr;  // cluster.engine, if it is one; null: Penstock's own, or an engine file
-  Words assumed;                     // speeds that the hardware file leaves open, with their defaults
+  Words assumed;  // speeds that the hardware file leaves open, with their defaults
 };
 
 // A question asked by flags: the keys of a plan file that are asked for most. Unset ones are the file's.

@@ -133,7 +133,7 @@ void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const st
           count(Rejection::Schedule, option_count());
         } else if (const auto why = reject_layout(workload_, layout)) {
           count(*why, option_count());
-        } else if (space_.trainer != nullptr && refusal_of(*space_.trainer, workload_, layout)) {
+        } else if (cluster_.trainer != nullptr && refusal_of(*cluster_.trainer, workload_, layout)) {
           count(Rejection::Schedule, option_count());
         } else {
           visit_options(layout, common);
@@ -180,7 +180,7 @@ void Worker::visit_options(const Layout& base, CommonOfPolicies& common) {
 void Worker::judge(Layout layout, const Common& common) {
   layout.offload = space_.offload.value_or(0.0);
   layout.output = takes_output(layout) ? common.output : 0;
-  if (space_.trainer != nullptr) adapt(*space_.trainer, layout);
+  if (cluster_.trainer != nullptr) adapt(*cluster_.trainer, layout);
   Candidate candidate;
   candidate.memory = fit_memory(workload_, layout, cluster_.limit, space_.offload.has_value(),
                                 common.temporary[splits_backward(layout.schedule)]);

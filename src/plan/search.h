@@ -22,7 +22,7 @@ struct Cluster {
   std::int64_t gpus = 0;
   double limit = 0;  // bytes per device
   sim::Engine engine = sim::kPenstock;
-  const Trainer* trainer = nullptr;  // null: Penstock's own
+  const Trainer* trainer = nullptr;  // whose constraints hold too (trainer.h); null: Penstock's own
 };
 
 // The search space. Empty lists of sizes: all divisors.
@@ -47,8 +47,7 @@ struct SearchSpace {
                                       model::Policy::BalancedFc1, model::Policy::Full};
   std::vector<bool> vocabulary_parallel{false, true};
   std::vector<ExchangeMode> exchanges{ExchangeMode::Off, ExchangeMode::Paired, ExchangeMode::Levelled};
-  std::optional<double> offload;     // absent: the least share that fits
-  const Trainer* trainer = nullptr;  // whose constraints hold too (trainer.h); null: none
+  std::optional<double> offload;  // absent: the least share that fits
 };
 
 struct Candidate {

@@ -33,9 +33,10 @@ const Trainer kTrainers[] = {
      .pipelines_head_norms = false,
      .cuts_experts = false}};
 
-std::string names_of(const std::vector<ScheduleKind>& schedules) {
+template <class Value>
+std::string names_of(const std::vector<Value>& values) {
   std::vector<std::string> names;
-  for (const ScheduleKind kind : schedules) names.emplace_back(name_of(kind));
+  for (const Value value : values) names.emplace_back(name_of(value));
   return join(names, ", ");
 }
 
@@ -44,28 +45,36 @@ bool has(const std::vector<Value>& values, const Value& value) {
   return std::ranges::find(values, value) != values.end();
 }
 
+[[noreturn]] void refuse_lack(const Trainer& trainer, const std::string& key, std::string_view value,
+                              const std::string& valid) {
+  throw InputError(key + ": " + std::string(trainer.name) + " has no " + std::string(value) + "; it has " +
+                   valid);
+}
+
+void require_whole(const Trainer& trainer, const std::string& key, std::int64_t slices) {
+  if (slices != 1) refuse_lack(trainer, key, std::to_string(slices) + " slices", "whole sequences: 1");
+}
+
+void require_no_exchange(const Trainer& trainer, const std::string& key, const std::string& exchange) {
+  if (exchange != "off") refuse_lack(trainer, key, exchange, "off");
+}
+
 void restrict_to(const Trainer& trainer, SearchSpace& space, const PlanOptions::SearchKeys& asked) {
-  const auto refuse = [&](const std::string& key, std::string_view value, const std::string& valid) {
-    throw InputError("search." + key + ": " + std::string(trainer.name) + " has no " + std::string(value) +
-                     "; it has " + valid);
-  };
   for (const ScheduleKind kind : space.schedules) {
     if (!asked.schedules.empty() && !has(trainer.schedules, kind))
-      refuse("schedules", name_of(kind), names_of(trainer.schedules));
+      refuse_lack(trainer, "search.schedules", name_of(kind), names_of(trainer.schedules));
   }
   for (const Policy policy : space.policies) {
     if (!asked.policies.empty() && !has(trainer.policies, policy))
-      refuse("policies", model::name_of(policy), "none, full");
+      refuse_lack(trainer, "search.policies", model::name_of(policy), names_of(trainer.policies));
   }
   if (asked.schedules.empty()) space.schedules = trainer.schedules;
   if (asked.policies.empty()) space.policies = trainer.policies;
-  for (const std::int64_t n : asked.slices) {
-    if (n != 1) refuse("slices", std::to_string(n) + " slices", "whole sequences: 1");
-  }
-  if (has(asked.vocabulary_parallel, std::string("on"))) refuse("vocabulary_parallel", "it", "off");
-  for (const std::string& exchange : asked.exchanges) {
-    if (exchange != "off") refuse("exchanges", exchange, "off");
-  }
+  for (const std::int64_t slices : asked.slices) require_whole(trainer, "search.slices", slices);
+  if (has(asked.vocabulary_parallel, std::string("on")))
+    refuse_lack(trainer, "search.vocabulary_parallel", "it", "off");
+  for (const std::string& exchange : asked.exchanges)
+    require_no_exchange(trainer, "search.exchanges", exchange);
 }
 
 std::optional<std::string> refusal_of_mesh(const Trainer& trainer, const Workload& workload,
@@ -118,24 +127,18 @@ SearchSpace space_for(const Trainer& trainer, const PlanOptions& options) {
   space.vocabulary_parallel = {false};
   space.exchanges = {ExchangeMode::Off};
   space.offload = 0;
-  space.trainer = &trainer;
   return space;
 }
 
 void require_within(const Trainer& trainer, const PlanOptions& options) {
   const PlanOptions::LayoutKeys& asked = options.layout;
-  const auto require = [&](bool holds, const std::string& setting, const std::string& valid) {
-    if (!holds)
-      throw InputError("layout." + setting + ": " + std::string(trainer.name) + " has no such; it has " +
-                       valid);
-  };
-  require(has(trainer.schedules, parse_schedule(asked.schedule)), "schedule = " + json_quote(asked.schedule),
-          names_of(trainer.schedules));
-  require(has(trainer.policies, model::parse_policy(asked.policy)), "policy = " + json_quote(asked.policy),
-          "none, full");
-  require(asked.slices == 1, "slices = " + std::to_string(asked.slices), "whole sequences: 1");
-  require(!asked.vocabulary_parallel, "vocabulary_parallel = true", "false");
-  require(asked.exchange == "off", "exchange = " + json_quote(asked.exchange), "off");
+  if (!has(trainer.schedules, parse_schedule(asked.schedule)))
+    refuse_lack(trainer, "layout.schedule", asked.schedule, names_of(trainer.schedules));
+  if (!has(trainer.policies, model::parse_policy(asked.policy)))
+    refuse_lack(trainer, "layout.policy", asked.policy, names_of(trainer.policies));
+  require_whole(trainer, "layout.slices", asked.slices);
+  if (asked.vocabulary_parallel) refuse_lack(trainer, "layout.vocabulary_parallel", "it", "off");
+  require_no_exchange(trainer, "layout.exchange", asked.exchange);
   refuse_offloading(trainer, options);
 }
 

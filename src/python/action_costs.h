@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "schedule/program.h"
-#include "sim/costs/costs.h"
+#include "sim/costs/forwarded.h"
 
 namespace penstock::python {
 
@@ -22,16 +22,13 @@ using SecondsOfActions = std::vector<std::vector<Seconds>>;  // [device][op]; 0 
 SecondsOfActions seconds_of_actions(nanobind::callable function, const schedule::Program& program);
 
 // Actions take what the list says; `others` answers for everything else.
-class ActionCosts final : public sim::Costs {
+class ActionCosts final : public sim::ForwardedCosts {
  public:
   ActionCosts(SecondsOfActions seconds, std::shared_ptr<const sim::Costs> others)
-      : seconds_(std::move(seconds)), others_(std::move(others)) {}
+      : ForwardedCosts(*others), seconds_(std::move(seconds)), others_(std::move(others)) {}
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override {
     return is_action(op.kind) ? seconds_[device][index] : others_->seconds(device, index, op);
-  }
-  sim::Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override {
-    return others_->transfer(device, index, send);
   }
   // The same share of an action as the others say.
   sim::AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override {
@@ -40,15 +37,6 @@ class ActionCosts final : public sim::Costs {
     if (is_action(op.kind)) share.seconds = whole > 0 ? share.seconds / whole * seconds_[device][index] : 0;
     return share;
   }
-  double share_of_attention(const schedule::Exchange& exchange) const override {
-    return others_->share_of_attention(exchange);
-  }
-  bool holds_bytes() const override { return others_->holds_bytes(); }
-  sim::RecordBytes record(const schedule::Key& key) const override { return others_->record(key); }
-  sim::ActionBytes action(int device, const schedule::Op& op) const override {
-    return others_->action(device, op);
-  }
-  sim::StageBytes stage(int number) const override { return others_->stage(number); }
 
  private:
   SecondsOfActions seconds_;

@@ -140,10 +140,10 @@ void add_answer(nb::module_& module) {
            })
       .def("settings",
            [](const Answer& self, bool pareto, std::size_t number) {
-             if (self.question.trainer == nullptr)
+             if (self.question.cluster.trainer == nullptr)
                throw InputError("engine " + self.question.options.cluster.engine +
                                 " has no configuration to write; plan for megatron or torchtitan");
-             return plan::print_settings(*self.question.trainer, self.plan,
+             return plan::print_settings(*self.question.cluster.trainer, self.plan,
                                          candidate_of(self, pareto, number));
            })
       .def("memory", &memory_of);

@@ -25,22 +25,22 @@ void take(std::string_view input) {
   const Beyond beyond = megatron ? read_megatron(std::string(input), options)
                                  : read_torchtitan(std::string(input), "fuzz", options);
   Question question;
-  question.trainer = find_trainer(megatron ? "megatron" : "torchtitan");
   question.workload = workload_of(options);
   sim::Hardware hardware = sim::assumed_hardware();
   hardware.device.memory_gb = 80;
   question.cluster = cluster_of(options, hardware);
+  question.cluster.trainer = find_trainer(megatron ? "megatron" : "torchtitan");
   apply(beyond, question);
   Layout layout = layout_of(options, question.workload, question.cluster);
   apply(beyond, question.workload, layout);
-  adapt(*question.trainer, layout);
-  if (refusal_of(*question.trainer, question.workload, layout)) return;
+  adapt(*question.cluster.trainer, layout);
+  if (refusal_of(*question.cluster.trainer, question.workload, layout)) return;
   const double seconds =
       step_cost(question.workload, layout, question.cluster.hardware, question.cluster.engine).total();
   if (!std::isfinite(seconds) || seconds <= 0) throw std::logic_error("a step takes no time");
   if (fit_memory(question.workload, layout, question.cluster.limit, /*fixed=*/true).fullest.total() <= 0)
     throw std::logic_error("a device holds nothing");
-  settings_of(*question.trainer, question.workload, layout);
+  settings_of(*question.cluster.trainer, question.workload, layout);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ Read read_arguments(const std::string& more, const std::string& sequence_paralle
   apply(read.beyond, read.question);
   Layout layout = layout_of(options, read.question.workload, read.question.cluster);
   apply(read.beyond, read.question.workload, layout);
-  adapt(*read.question.trainer, layout);
+  adapt(*read.question.cluster.trainer, layout);
   read.candidate = answer_for_layout(read.question, layout).result.best.front();
   return read;
 }
@@ -187,7 +187,7 @@ TEST(Megatron, WhatIsReadIsWrittenAgain) {
     const Beyond beyond = read_megatron(written, options);
     Layout layout = layout_of(options, once.question.workload, once.question.cluster);
     apply(beyond, once.question.workload, layout);
-    adapt(*once.question.trainer, layout);
+    adapt(*once.question.cluster.trainer, layout);
     EXPECT_EQ(layout, once.candidate.layout) << written;
   }
 }

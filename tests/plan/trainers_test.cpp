@@ -35,7 +35,8 @@ PlanOptions plan_asked() {
 
 // Every candidate of a search over the trainer's space, not the best alone.
 std::vector<Candidate> candidates_of(const Question& question) {
-  return search(question.workload, question.cluster, space_for(*question.trainer, question.options), 2000)
+  return search(question.workload, question.cluster, space_for(*question.cluster.trainer, question.options),
+                2000)
       .best;
 }
 
@@ -48,7 +49,7 @@ TEST(Trainers, ASearchHasOnlyWhatTheTrainerCanDo) {
     for (const Candidate& candidate : candidates) {
       const Layout& layout = candidate.layout;
       seen.insert(layout.schedule);
-      EXPECT_EQ(refusal_of(*question.trainer, question.workload, layout), std::nullopt)
+      EXPECT_EQ(refusal_of(*question.cluster.trainer, question.workload, layout), std::nullopt)
           << print_layout(layout);
       EXPECT_EQ(layout.slices, 1);
       EXPECT_EQ(layout.offload, 0);
@@ -65,14 +66,14 @@ TEST(Trainers, WhatIsWrittenForMegatronReadsBackAsTheSameLayout) {
   for (const Candidate& candidate : candidates_of(question)) {
     PlanOptions options = plan_asked();
     const std::string text =
-        print_settings(*question.trainer, {question.workload, question.cluster, {}}, candidate);
+        print_settings(*question.cluster.trainer, {question.workload, question.cluster, {}}, candidate);
     const Beyond beyond = read_megatron(text, options);
     EXPECT_TRUE(beyond.not_counted.empty()) << beyond.not_counted.front();
     options.cluster = question.options.cluster;
     const Question again = settled(options, "");
     Layout layout = layout_of(again.options, again.workload, again.cluster);
     apply(beyond, again.workload, layout);
-    adapt(*again.trainer, layout);
+    adapt(*again.cluster.trainer, layout);
     EXPECT_EQ(layout, candidate.layout) << text;
     EXPECT_EQ(again.workload.global_batch, question.workload.global_batch);
     EXPECT_EQ(model::total_parameters(again.workload.model.shape),
@@ -85,13 +86,13 @@ TEST(Trainers, WhatIsWrittenForTorchtitanReadsBackAsTheSameLayout) {
   for (const Candidate& candidate : candidates_of(question)) {
     PlanOptions options = plan_asked();
     const std::string text =
-        print_settings(*question.trainer, {question.workload, question.cluster, {}}, candidate);
+        print_settings(*question.cluster.trainer, {question.workload, question.cluster, {}}, candidate);
     const Beyond beyond = read_torchtitan(text, "job.toml", options);
     options.cluster = question.options.cluster;
     const Question again = settled(options, "");
     Layout layout = layout_of(again.options, again.workload, again.cluster);
     apply(beyond, again.workload, layout);
-    adapt(*again.trainer, layout);
+    adapt(*again.cluster.trainer, layout);
     if (candidate.layout.mesh.pipeline == 1)
       layout.schedule = candidate.layout.schedule;  // there is none to write
     EXPECT_EQ(layout, candidate.layout) << text;
@@ -107,7 +108,7 @@ TEST(Trainers, AFileForTorchtitanSaysThatNoFlavorHasTheModelsSizes) {
     question.workload.model = find_model(model);
     const Candidate candidate = candidates_of(question).front();
     const std::string text =
-        print_settings(*question.trainer, {question.workload, question.cluster, {}}, candidate);
+        print_settings(*question.cluster.trainer, {question.workload, question.cluster, {}}, candidate);
     EXPECT_EQ(text.find("# no flavor") != std::string::npos, told) << text;
     EXPECT_EQ(text.find("flavor = \"70B\"") != std::string::npos, !told) << text;
   }
@@ -137,7 +138,7 @@ TEST(Trainers, SharedStatesTakeSixteenBytesAParameterOverAllDevices) {
     Layout layout;
     layout.mesh = {.tensor = kAskedGpus / replicas, .data = replicas};
     layout.schedule = ScheduleKind::OneFOneB;
-    adapt(*question.trainer, layout);
+    adapt(*question.cluster.trainer, layout);
     const model::DeviceMemory memory = layout_memory(question.workload, layout).front();
     EXPECT_NEAR(static_cast<double>(memory.optimizer) * kAskedGpus / parameters, 8, 0.1) << replicas;
     // f32 weights and gradients as well; two layers' gathered weights and one layer's gradients come on top.
@@ -159,7 +160,8 @@ TEST(Trainers, EachNearestChangeHelpsAndIsOfThatTrainer) {
   for (const Change& change : changes) {
     EXPECT_LT(change.candidate.step(), today.step());
     EXPECT_TRUE(change.candidate.memory.fits);
-    EXPECT_EQ(refusal_of(*question.trainer, question.workload, change.candidate.layout), std::nullopt);
+    EXPECT_EQ(refusal_of(*question.cluster.trainer, question.workload, change.candidate.layout),
+              std::nullopt);
     EXPECT_NE(change.text.find("--"), std::string::npos);
   }
   EXPECT_LE(changes[0].candidate.step(), changes[1].candidate.step());

@@ -107,16 +107,16 @@ void write_files(const plan::Question& question, const plan::Plan& plan, const F
   }
   if (!flags.exported.empty())
     files::write_atomically(flags.exported,
-                            plan::print_settings(*question.trainer, plan, plan.result.best[0]));
+                            plan::print_settings(*question.cluster.trainer, plan, plan.result.best[0]));
   if (!flags.report.empty()) files::write_atomically(flags.report, report::html_page(plan_report(plan)));
 }
 
 // Exit 1 when the one configuration does not fit.
 Exit answer(const plan::Question& question, const Flags& flags) {
-  if (question.trainer && !flags.run_file.empty())
+  if (question.cluster.trainer && !flags.run_file.empty())
     throw InputError("--run-file is of Penstock's own trainer; --export writes the configuration of " +
-                     std::string(question.trainer->name));
-  if (question.trainer == nullptr && !flags.exported.empty())
+                     std::string(question.cluster.trainer->name));
+  if (question.cluster.trainer == nullptr && !flags.exported.empty())
     throw InputError(
         "--export writes the configuration of --engine megatron or torchtitan; --run-file that of " +
         question.options.cluster.engine);

@@ -12,6 +12,7 @@
 #include "backend/memory.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/file_system.h"
@@ -178,7 +179,7 @@ profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const s
     facts.description = card->name + ", " + machine.processor;
     facts.card = true;
     facts.memory_bytes = static_cast<double>(card->total);
-    const int on_this_card = (ranks + card->cards - 1) / card->cards;
+    const int on_this_card = ceil_div(ranks, card->cards);
     facts.used_bytes =
         static_cast<double>(card->total - card->free - backend::cached_bytes() - on_this_card * held);
   }

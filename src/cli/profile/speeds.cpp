@@ -160,8 +160,7 @@ Speeds speeds_of(const std::string& flag, const run::Options& options) {
     become_program_for_cards(options.train.device);
     require(options.train.device != "cuda" || backend::card(),
             "train.device = \"cuda\": this program measures the CPU's speeds alone; ask plan, simulate or "
-            "data with "
-            "--hardware h200, or set train.device = \"cpu\"");
+            "data with --hardware h200, or set train.device = \"cpu\"");
   }
   Speeds speeds = flag == kAssumed ? assumed_speeds()
                   : flag.empty()   ? measured_speeds(options)

@@ -9,6 +9,7 @@
 #include "backend/device.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "comm/launcher.h"
 #include "run/replicas.h"
 #include "run/resolve/choose.h"
@@ -72,7 +73,7 @@ void require_host_memory(const run::Run& run, int ranks, Bytes free) {
 void require_card_memory(const run::Run& run, int ranks) {
   const std::optional<backend::Card> card = backend::card();
   if (!card || run.options.train.memory_check == "off") return;
-  const int here = (ranks + card->cards - 1) / card->cards;
+  const int here = ceil_div(ranks, card->cards);
   const Bytes needed =
       of_fullest_ranks(run, here, [](const model::DeviceMemory& memory) { return memory.total(); });
   if (needed <= card->free) return;

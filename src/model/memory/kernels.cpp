@@ -51,14 +51,14 @@ Bytes tile_element(const KernelSetting& setting) {
 
 // Keys and values of a chunk, packed for the products.
 Bytes packed_keys(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
-  const std::int64_t tiles = size.sequences * size.kv_heads * ((keys + kTileKeys - 1) / kTileKeys);
+  const std::int64_t tiles = size.sequences * size.kv_heads * ceil_div(keys, kTileKeys);
   return 2 * tiles * round_up(std::min(kTileKeys, keys), kTileRows) * size.head_dim * tile_element(setting);
 }
 
 // One head's queries in all formats, their gradient and two numbers per row, on each thread.
 Bytes query_room(const KernelSetting& setting, const AttentionSize& size) {
   const std::int64_t threads = std::min<std::int64_t>(size.sequences * size.kv_heads, setting.threads);
-  const std::int64_t tiles = (size.tokens + kTileQueries - 1) / kTileQueries;
+  const std::int64_t tiles = ceil_div(size.tokens, kTileQueries);
   const std::int64_t rows = round_up(std::min(kTileQueries, size.tokens), kTileRows);
   const Bytes numbers = 4 * tile_element(setting) + kWide;
   return threads * tiles * (numbers * rows * size.head_dim + 2 * kTileQueries * kWide);

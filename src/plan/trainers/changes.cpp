@@ -49,7 +49,7 @@ class Neighbours {
     add_meshes();
     add_recomputations();
     add_schedules();
-    if (question.trainer->shares_weights) add_sharings();
+    if (question.cluster.trainer->shares_weights) add_sharings();
     if (has_whole_states(layout)) add([](Layout& other) { other.shared.group = 0; });
   }
 
@@ -79,9 +79,9 @@ class Neighbours {
 
   void add_recomputations() {
     const Workload& workload = question_.workload;
-    for (const model::Policy policy : question_.trainer->policies)
+    for (const model::Policy policy : question_.cluster.trainer->policies)
       add([&](Layout& other) { recompute(other, policy); });
-    if (question_.trainer->name == "torchtitan") {
+    if (question_.cluster.trainer->name == "torchtitan") {
       add([&](Layout& other) { recompute_every(2, workload, other); });
       add([&](Layout& other) { recompute_every_second_product(workload, other); });
     } else {
@@ -93,7 +93,7 @@ class Neighbours {
 
   void add_schedules() {
     constexpr int kMostChunks = 16;
-    for (const ScheduleKind kind : question_.trainer->schedules) {
+    for (const ScheduleKind kind : question_.cluster.trainer->schedules) {
       for (int chunks = 1; chunks <= kMostChunks; ++chunks)
         add([&](Layout& other) { other.schedule = kind, other.chunks = chunks; });
     }
@@ -119,8 +119,8 @@ std::optional<Candidate> judged(const Question& question, Layout layout) {
   const Workload& workload = question.workload;
   const Cluster& cluster = question.cluster;
   if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return {};
-  if (refusal_of(*question.trainer, workload, layout)) return {};
-  adapt(*question.trainer, layout);
+  if (refusal_of(*question.cluster.trainer, workload, layout)) return {};
+  adapt(*question.cluster.trainer, layout);
   Candidate candidate;
   candidate.layout = layout;
   candidate.memory = fit_memory(workload, layout, cluster.limit, /*fixed=*/true);
@@ -132,14 +132,15 @@ std::optional<Candidate> judged(const Question& question, Layout layout) {
 // One step from any of `from`: those that help, each once, fastest first.
 std::vector<Change> helpful(const Question& question, const Candidate& today, const std::vector<Layout>& from,
                             int steps) {
-  const Settings before = settings_of(*question.trainer, question.workload, today.layout);
+  const Settings before = settings_of(*question.cluster.trainer, question.workload, today.layout);
   std::vector<Change> changes;
   for (const Layout& start : from) {
     for (const Layout& layout : neighbours(question, start)) {
       const std::optional<Candidate> candidate = judged(question, layout);
       if (!candidate || (today.memory.fits && candidate->step() >= today.step())) continue;
-      const std::string text = difference(
-          *question.trainer, before, settings_of(*question.trainer, question.workload, candidate->layout));
+      const std::string text =
+          difference(*question.cluster.trainer, before,
+                     settings_of(*question.cluster.trainer, question.workload, candidate->layout));
       if (text.empty() || std::ranges::find(changes, text, &Change::text) != changes.end()) continue;
       changes.push_back({*candidate, text, steps});
     }
@@ -187,7 +188,7 @@ std::string explain_today(const Plan& plan, const Question& question) {
                      ", " + percent(seconds / today.cost.total()) + " of the step\n";
   const std::vector<Change> changes = nearest_changes(question, today);
   text += changes.empty() ? "nothing near helps: no single change, and no two, within what " +
-                                std::string(question.trainer->name) + " can do\n"
+                                std::string(question.cluster.trainer->name) + " can do\n"
                           : std::string("what would help\n");
   for (const Change& change : changes) {
     text += "  " + number(change.candidate.step(), 3) + " s (" +

@@ -28,10 +28,10 @@ Explained explain_configuration(const Today& today) {
   apply(beyond, question);
   Layout layout = layout_of(question.options, question.workload, question.cluster);
   apply(beyond, question.workload, layout);
-  adapt(*question.trainer, layout);
+  adapt(*question.cluster.trainer, layout);
   const Plan plan = answer_for_layout(question, layout);
   const Candidate& candidate = plan.result.best.front();
-  if (const auto why = refusal_of(*question.trainer, question.workload, candidate.layout))
+  if (const auto why = refusal_of(*question.cluster.trainer, question.workload, candidate.layout))
     throw InputError(*why);
   std::string text = explain_today(plan, question) + print(confidence_in(question, plan));
   if (!beyond.not_counted.empty()) text += "\nnot counted\n";

@@ -55,7 +55,7 @@ Override parse_override(std::string_view text, int devices) {
 }
 
 WhatIf::WhatIf(const Costs& base, std::span<const Override> overrides, int devices)
-    : base_(base), device_factor_(static_cast<std::size_t>(devices), 1.0) {
+    : ForwardedCosts(base), device_factor_(static_cast<std::size_t>(devices), 1.0) {
   for (const Override& change : overrides) {
     if (change.what == Override::What::Device) device_factor_[change.device] *= change.factor;
     if (change.what == Override::What::Kind)
@@ -70,17 +70,17 @@ double WhatIf::factor(int device, const Op& op) const {
 }
 
 Seconds WhatIf::seconds(int device, std::uint32_t index, const Op& op) const {
-  return base_.seconds(device, index, op) * factor(device, op);
+  return ForwardedCosts::seconds(device, index, op) * factor(device, op);
 }
 
 AttentionShare WhatIf::attention(int device, std::uint32_t index, const Op& op) const {
-  AttentionShare share = base_.attention(device, index, op);
+  AttentionShare share = ForwardedCosts::attention(device, index, op);
   share.seconds *= factor(device, op);
   return share;
 }
 
 Transfer WhatIf::transfer(int device, std::uint32_t index, const Op& send) const {
-  Transfer transfer = base_.transfer(device, index, send);
+  Transfer transfer = ForwardedCosts::transfer(device, index, send);
   for (const Override& change : links_) {
     if (change.device != device || change.peer != send.peer) continue;
     transfer.occupied *= change.factor;
@@ -88,9 +88,5 @@ Transfer WhatIf::transfer(int device, std::uint32_t index, const Op& send) const
   }
   return transfer;
 }
-
-RecordBytes WhatIf::record(const schedule::Key& key) const { return base_.record(key); }
-
-ActionBytes WhatIf::action(int device, const schedule::Op& op) const { return base_.action(device, op); }
 
 }  // namespace penstock::sim

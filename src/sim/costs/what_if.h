@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/costs/costs.h"
+#include "sim/costs/forwarded.h"
 
 namespace penstock::sim {
 
@@ -28,7 +28,7 @@ Override parse_override(std::string_view text, int devices);
 
 // Factors multiply where several overrides apply. A device's factor holds for its compute and copies, not for
 // its links.
-class WhatIf final : public Costs {
+class WhatIf final : public ForwardedCosts {
  public:
   // `base` must outlive this.
   WhatIf(const Costs& base, std::span<const Override> overrides, int devices);
@@ -36,18 +36,10 @@ class WhatIf final : public Costs {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
-  RecordBytes record(const schedule::Key& key) const override;
-  double share_of_attention(const schedule::Exchange& exchange) const override {
-    return base_.share_of_attention(exchange);
-  }
-  bool holds_bytes() const override { return base_.holds_bytes(); }
-  ActionBytes action(int device, const schedule::Op& op) const override;
-  StageBytes stage(int number) const override { return base_.stage(number); }
 
  private:
   double factor(int device, const schedule::Op& op) const;
 
-  const Costs& base_;
   std::vector<double> device_factor_;
   std::array<double, 4> kind_factor_{1, 1, 1, 1};  // [F, B, I, W]
   std::vector<Override> links_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/whole.h"
 #include "files/checksum.h"
 
 namespace penstock::train {
@@ -40,7 +41,7 @@ Content content_of(std::span<const Stretch> stretches) {
   std::vector<std::uint64_t> tokens, marks;
   for (const Stretch& stretch : stretches) {
     const TokenSource& source = *stretch.source;
-    const std::int64_t size = stretch.end - stretch.begin, spans = std::min(most, (size + kSpan - 1) / kSpan);
+    const std::int64_t size = stretch.end - stretch.begin, spans = std::min(most, ceil_div(size, kSpan));
     for (std::int64_t span = 0; span < spans; ++span) {
       const std::int64_t first = begin_of(stretch, span, spans), count = std::min(kSpan, size);
       tokens.push_back(sum_of<std::int64_t>(count, [&](auto values) { source.read(first, values); }));
