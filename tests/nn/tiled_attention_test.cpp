@@ -4,6 +4,8 @@
 
 #include <ATen/ops/ones_like.h>
 
+#include <cmath>
+
 #include "nn/attention_sequences.h"
 #include "nn/kernels/cpu/attention/tiles.h"
 #include "nn/kernels/cpu/tiled_products.h"
@@ -207,6 +209,26 @@ TEST_P(TiledAttention, CarriesAScoreThatIsNoNumberIntoTheOutput) {
       const at::Tensor output = forward(all, 0).output;
       EXPECT_TRUE(output.select(2, 3).isnan().all().item<bool>());
       EXPECT_FALSE(output.narrow(2, 0, 3).isnan().any().item<bool>());
+    }
+  }
+}
+
+// The power of a score that far above the query's greatest is infinite, or no number.
+TEST_P(TiledAttention, HasNoTraceOfAKeyThatIsNotSeenHoweverGreatItsScore) {
+  for (const std::int64_t width : {6, 64}) {
+    Sequences all({1, 1, {2}, width}, GetParam(), AttentionKernel::Tiled);
+    all.query.zero_().select(3, 0).fill_(std::sqrt(static_cast<double>(width)));
+    all.key.zero_();
+    for (double score = 86; score < 92; score += 0.125) {
+      all.key.select(2, 1).select(2, 0).fill_(score);
+      for (const Attend& attend : ways_to_attend(GetParam(), width)) {
+        AttentionPart part = attend.forward(all.query, all.key, all.value, all.visible(0, 0));
+        part.output = part.output.to(GetParam());
+        const auto back =
+            attend.backward(all.grad_output, all.query, all.key, all.value, part, all.visible(0, 0));
+        for (const at::Tensor& gradient : {back.query, back.key, back.value})
+          EXPECT_TRUE(gradient.isfinite().all().item<bool>()) << "a score of " << score;
+      }
     }
   }
 }

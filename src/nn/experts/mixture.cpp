@@ -29,7 +29,7 @@ void for_experts(const Mixture& mixture, const std::vector<std::int64_t>& counts
 }
 
 // oneDNN compiles a bf16 product anew for every number of rows, and keeps a megabyte or two of code for each.
-// Numbers of rows are rounded up, to eight steps an octave.
+// Numbers of rows are rounded up, to a multiple of 16 and, from 128 on, to eight steps an octave.
 std::int64_t rounded_rows(std::int64_t count, at::ScalarType type) {
   if (type != at::kBFloat16) return count;
   constexpr std::int64_t kLeast = 16;

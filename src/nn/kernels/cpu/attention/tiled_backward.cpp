@@ -13,7 +13,8 @@ struct SeeingQueries {
   std::int64_t from, until;
 };
 
-// P = exp(scale·S − lse) and dS = scale·P·(dP − δ) of one key, for the queries that see it; 0 for the others.
+// P = exp(scale·S − lse) and dS = scale·P·(dP − δ) of one key, for the queries that see it; 0 for the others,
+// chosen and not multiplied by: a key that is not seen may have any score, whose power is no number then.
 // `log_sum_exp` is to base 2.
 template <class Element>
 PENSTOCK_VECTORISED void gradients_of_key(const float* scores, const float* grad_probabilities,
@@ -21,10 +22,11 @@ PENSTOCK_VECTORISED void gradients_of_key(const float* scores, const float* grad
                                           float scale, const SeeingQueries& sees, std::int64_t count,
                                           Element* probabilities, Element* grad_scores) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const float seen = i >= sees.from && i < sees.until ? 1.0f : 0.0f;
-    const float probability = seen * power_of_two(__builtin_fmaf(scale_of_two, scores[i], -log_sum_exp[i]));
-    probabilities[i] = narrowed_number<Element>(probability);
-    grad_scores[i] = narrowed<Element>(scale * probability * (grad_probabilities[i] - delta[i]));
+    const bool seen = i >= sees.from && i < sees.until;
+    const float power = power_of_two(__builtin_fmaf(scale_of_two, scores[i], -log_sum_exp[i]));
+    const float grad_score = scale * power * (grad_probabilities[i] - delta[i]);
+    probabilities[i] = narrowed_number<Element>(seen ? power : 0.0f);
+    grad_scores[i] = narrowed<Element>(seen ? grad_score : 0.0f);
   }
 }
 
