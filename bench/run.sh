@@ -65,7 +65,7 @@ memory() { python3 bench/memory.py "$program" ${quick:+--small} "${options[@]}";
 memory-reference() { "$program" plan --score bench/reference/atc24_memory.csv; }
 overhead() { python3 bench/overhead.py "$program"; }
 shares() { python3 bench/shares.py "$program"; }
-peers() { python3 bench/peers.py "$program" "${options[@]}"; }
+peers() { python3 bench/peers.py "$program" ${quick:+--sizes XS} "${options[@]}"; }
 replicas() { python3 bench/replicas.py "$program" ${quick:+--sizes XS} "${options[@]}"; }
 mesh() { python3 bench/mesh.py "$program" ${quick:+--sizes XS} "${options[@]}"; }
 moe() { python3 bench/moe.py "$program" ${quick:+--sizes XS} "${options[@]}"; }

@@ -47,6 +47,9 @@ target_link_libraries(penstock_nn INTERFACE $<IF:$<BOOL:${own}>,${own},penstock_
 # The program for cards.
 set(PENSTOCK_CUDA_ARCHITECTURES 80-virtual CACHE STRING "Cards that kernels are compiled for; of a virtual one the driver compiles at the first start")
 if(NOT PENSTOCK_CUDA STREQUAL OFF)
+  if(NOT CMAKE_CUDA_COMPILER)
+    unset(CMAKE_CUDA_COMPILER CACHE)  # check_language keeps what it did not find, and nvcc may have come since
+  endif()
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER AND EXISTS ${torch_home}/lib/libtorch_cuda.so)

@@ -21,9 +21,11 @@ install(CODE "
   execute_process(COMMAND \"$<TARGET_FILE:penstock>\" completion bash COMMAND_ERROR_IS_FATAL ANY
                   OUTPUT_FILE \"\${share}/bash-completion/completions/penstock\")")
 
-# Run directories are in runs/ too; files named this-machine were measured on another one.
-install(DIRECTORY examples runs plans hardware engines DESTINATION share/penstock FILES_MATCHING
-        PATTERN "*.toml" PATTERN "*.csv" PATTERN "*.jsonl" PATTERN "*.sbatch" REGEX "/runs/[^/]+/" EXCLUDE PATTERN "this-machine.toml" EXCLUDE)
+# Files named this-machine were measured on another one; run directories are in runs/ too.
+install(DIRECTORY examples plans hardware engines DESTINATION share/penstock FILES_MATCHING
+        PATTERN "*.toml" PATTERN "*.csv" PATTERN "*.jsonl" PATTERN "*.sbatch" PATTERN "this-machine.toml" EXCLUDE)
+file(GLOB run_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runs/*.toml)
+install(FILES ${run_files} DESTINATION share/penstock/runs)
 
 # Licences: of the wheels, as they carry them, and of Debian's packages whose code is in the program or beside it.
 set(licences share/doc/penstock/licences)

@@ -31,12 +31,11 @@ class Loop {
 
   void run() {
     const std::size_t threads = std::min(core_count(), std::max<std::size_t>(count_, 1));
+    running_ = threads - 1;            // before any of them can end
     std::vector<std::jthread> others;  // joined also when this throws
     try {
-      for (std::size_t thread = 1; thread < threads; ++thread) {
-        ++running_;
+      for (std::size_t thread = 1; thread < threads; ++thread)
         others.emplace_back([this, thread] { assist(thread); });
-      }
       take(0);
       wait();
     } catch (...) {

@@ -11,9 +11,10 @@ namespace penstock {
 std::size_t core_count();
 
 // Calls work(i, thread) once for each i below `count`; calls with the same `thread`, below core_count(), run
-// one after the other. Returns when the last has ended. The caller's interruption question is asked also
-// while it waits for the others. When it or a call throws, the others end at their next allow_interruption(),
-// no further call begins, and the first exception goes on to the caller.
+// one after the other; those with thread 0 run on the caller's own thread. Returns when the last has ended.
+// The caller's interruption question is asked also while it waits for the others. When it or a call throws,
+// no further call begins, calls on other threads than the caller's end at their next allow_interruption(),
+// and one exception goes on to the caller: that of its own thread, or else the first of the others.
 void on_all_cores(std::size_t count, const std::function<void(std::size_t i, std::size_t thread)>& work);
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 // Refusals that name the constraint and the nearest legal values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -12,10 +13,11 @@ inline std::string setting(const char* key, std::int64_t value) {
   return std::string(key) + " = " + std::to_string(value);
 }
 
-// The legal values next to `value`, below and above: "6 or 8", "4", or "none" when there is none in 1..limit.
+// The legal values in 1..limit next to `value`, below and above: "6 or 8", "4", or "none". Calls legal() at
+// most `limit` times.
 template <class Legal>
 std::string nearest_legal(std::int64_t value, std::int64_t limit, Legal legal) {
-  std::int64_t below = value - 1;
+  std::int64_t below = std::min(value - 1, limit);
   while (below > 0 && !legal(below)) --below;
   std::int64_t above = value + 1;
   while (above <= limit && !legal(above)) ++above;

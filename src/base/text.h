@@ -15,7 +15,8 @@ std::vector<std::string_view> split(std::string_view text, char separator);  // 
 std::string_view trim(std::string_view text);                                // spaces, tabs, CR
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
-// The whole text as a decimal number; nothing for signs, blanks, overflow or trailing characters.
+// The whole text as a decimal number, negative with a "-"; nothing for a "+", blanks, overflow or trailing
+// characters.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);  // finite numbers only
 

@@ -24,7 +24,8 @@ std::string print_bytes(Bytes bytes);        // "512 B", "1.50 MiB", "6.00 GiB"
 std::string print_seconds(Seconds seconds);  // "12.3 us", "4.56 ms", "7.89 s", "2 min 05 s"
 std::string print_count(double count);       // "950", "12.3 K", "1.02 M", "70.6 G"
 
-// "6 GiB", "80GB", "1536 MiB", "123" (bytes). Throws InputError on anything else, including negatives.
+// "6 GiB", "80GB", "1.5 MiB", "512 B". Throws InputError on anything else: a negative number, one without a
+// unit.
 Bytes parse_bytes(std::string_view text);
 
 }  // namespace penstock

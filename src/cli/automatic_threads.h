@@ -4,7 +4,7 @@
 
 namespace penstock::cli {
 
-// Cores of the affinity mask when the launcher bound this rank, else this rank's share of the host's cores.
+// The processors of each of so many ranks of this host (comm/launcher.h).
 int automatic_threads(int ranks_here);
 
 }  // namespace penstock::cli

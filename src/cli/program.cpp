@@ -63,7 +63,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
   bool own = true;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
-    if (own && word == "--" && words.front() == "supervise") {
+    if (own && word == "--" && !words.empty() && words.front() == "supervise") {
       own = false;
       continue;
     }

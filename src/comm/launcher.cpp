@@ -81,11 +81,16 @@ int usable_processors(int process) {
   return sched_getaffinity(process, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
-bool bound_by_launcher() {
-  if (!launched_by_mpi()) return false;
+int usable_by_launcher() {
+  const int usable = usable_processors();
+  if (!launched_by_mpi()) return usable;
   pid_t launcher = getppid();
   while (launcher > 1 && belongs_to_rank(launcher)) launcher = parent_of(launcher);
-  return usable_processors() < usable_processors(launcher);
+  return std::max(usable, usable_processors(launcher));
+}
+
+int processors_of_rank(int ranks_here) {
+  return std::max(1, std::min(usable_processors(), usable_by_launcher() / std::max(1, ranks_here)));
 }
 
 void prefer_shared_memory() {

@@ -22,9 +22,14 @@ int launched_local_ranks();
 // Processors that a process may use, 0: this one; 0 where that cannot be asked.
 int usable_processors(int process = 0);
 
-// Whether the launcher gave this rank a part of the processors that it may use itself. In a job that has a
-// part of its host, ranks that are not bound all have that part.
-bool bound_by_launcher();
+// Processors that this rank's launcher may use here, and so all its ranks together; without a launcher those
+// of this process.
+int usable_by_launcher();
+
+// Processors for each of so many ranks of this host: those that the launcher may use itself, shared out, but
+// none that this rank is not bound to. In a job that has a part of its host, the launcher has that part.
+// Ranks that are bound together, as to a socket, share it.
+int processors_of_rank(int ranks_here);
 
 // Before MPI is initialised: ranks of one host send through its memory. Otherwise Open MPI looks for networks
 // first, for 0.2 s, and comes to the same choice where there are none. A choice of the user's stays.

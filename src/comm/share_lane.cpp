@@ -203,7 +203,7 @@ void ShareLane::wait(Ticket ticket, const std::function<bool()>& meanwhile) {
   std::optional<WaitScope> waiting;
   while (!done(ticket)) {
     bool moved = advance();
-    if (!done(ticket) && meanwhile) moved |= as_part_of(operations_.front().name, meanwhile);
+    if (!done(ticket) && meanwhile) moved |= as_part_of(std::string(operations_.front().name), meanwhile);
     if (moved) {
       waiting.reset();
       deadline.restart();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/threads.h"
 
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -17,14 +19,29 @@ class RankThreads {
   void run() {
     {
       std::vector<std::jthread> threads;
-      for (int rank = 0; rank < world_->size(); ++rank)
-        threads.emplace_back([this, rank] { run_rank(rank); });
+      for (int rank = 0; rank < world_->size() && begin(rank, threads);) ++rank;
     }
     if (first_) std::rethrow_exception(first_);
     if (const auto failure = world_->failure()) throw PeerFailure(failure->rank, failure->reason);
   }
 
  private:
+  // Those that have begun would wait for one that cannot.
+  bool begin(int rank, std::vector<std::jthread>& threads) try {
+    threads.emplace_back([this, rank] { run_rank(rank); });
+    return true;
+  } catch (const std::system_error& error) {
+    const std::string reason = std::string("cannot be started as a thread: ") + error.what();
+    std::lock_guard lock(mutex_);
+    world_->fail(rank, reason);
+    if (world_->failure()->rank == rank) {
+      first_ = std::make_exception_ptr(
+          RunError("rank " + std::to_string(rank) + " of " + std::to_string(world_->size()) + " " + reason +
+                   "; start fewer, or allow more processes (ulimit -u, a container's limit) or memory"));
+    }
+    return false;
+  }
+
   void run_rank(int rank) {
     try {
       body_(*make_thread_rank(world_, rank));

@@ -13,7 +13,7 @@
 
 namespace penstock::files {
 
-using NamedNumber = std::pair<std::string_view, double>;
+using NamedNumber = std::pair<std::string, double>;
 
 class EventFile {
  public:

@@ -116,6 +116,12 @@ const StoredTensor* ModelWeights::find(std::string_view name) const {
 }
 
 void ModelWeights::check(const model::Shape& shape) const {
+  // A layer has several tensors, and so has an expert. Names are formed of so many only as there may be.
+  if (shape.layers * shape.experts > static_cast<std::int64_t>(tensors_.size())) {
+    const std::string experts = shape.experts > 1 ? " of " + std::to_string(shape.experts) + " experts" : "";
+    throw InputError(shown(path_) + ": has " + std::to_string(tensors_.size()) + " tensors; a model of " +
+                     std::to_string(shape.layers) + " layers" + experts + " has more");
+  }
   std::vector<std::string> faults;
   std::set<std::string, std::less<>> known;
   for (const model::ParameterShape& wanted : model::parameter_shapes(shape)) {

@@ -2,6 +2,9 @@
 #include "mesh/mesh.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -133,6 +136,66 @@ std::vector<std::int64_t> expert_replicas_of_stage(const Mesh& mesh) {
   return replicas;
 }
 
+namespace {
+
+// The slower of two groups; the first where they are alike.
+NodeSpread thinner(const NodeSpread& one, const NodeSpread& other) {
+  if (other.one_node) return one;
+  return one.one_node || other.least_members < one.least_members ? other : one;
+}
+
+// Members of a group, counted node by node.
+struct NodeCount {
+  std::int64_t node = -1;  // of the last member
+  int members = 0;
+  int nodes = 0;
+  int here = 0;
+  int least = std::numeric_limits<int>::max();  // on the nodes before
+
+  void add(std::int64_t of_member) {
+    if (of_member != node) {
+      if (nodes > 0) least = std::min(least, here);
+      node = of_member;
+      here = 0;
+      ++nodes;
+    }
+    ++here;
+    ++members;
+  }
+  NodeSpread spread() const { return {members, nodes == 1, nodes, std::min(least, here)}; }
+};
+
+// The worst spread of groups that are the same in every stage: the number of each rank's.
+NodeSpread thinnest_of(const Mesh& mesh, const std::vector<std::int64_t>& group_of_rank,
+                       std::int64_t ranks_per_node) {
+  const auto groups = static_cast<std::size_t>(std::ranges::max(group_of_rank) + 1);
+  std::optional<NodeSpread> worst;
+  for (std::int64_t stage = 0; stage < mesh.pipeline; ++stage) {
+    std::int64_t rank = stage * mesh.ranks_per_stage() % ranks_per_node;
+    if (stage > 0 && rank == 0) break;  // begins as the first one does, and so on
+    std::vector<NodeCount> counts(groups);
+    for (const std::int64_t group : group_of_rank)
+      counts[static_cast<std::size_t>(group)].add(node_of(rank++, ranks_per_node));
+    for (const NodeCount& count : counts) worst = worst ? thinner(*worst, count.spread()) : count.spread();
+  }
+  return *worst;
+}
+
+// `replicas`: the number of each rank of a stage among those with the same weights. Of these there are
+// `kinds`, which follow each other.
+SharingSpread sharing_of(const Mesh& mesh, const std::vector<std::int64_t>& replicas, std::int64_t kinds,
+                         int shards, std::int64_t ranks_per_node) {
+  std::vector<std::int64_t> sharing, copying;
+  for (std::int64_t rank = 0; rank < mesh.ranks_per_stage(); ++rank) {
+    const std::int64_t kind = rank % kinds, replica = replicas[static_cast<std::size_t>(rank)];
+    sharing.push_back(replica / shards * kinds + kind);
+    copying.push_back(replica % shards * kinds + kind);
+  }
+  return {thinnest_of(mesh, sharing, ranks_per_node), thinnest_of(mesh, copying, ranks_per_node)};
+}
+
+}  // namespace
+
 NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std::int64_t ranks_per_node) {
   const std::int64_t last = first + stride * (members - 1);
   const std::int64_t first_node = node_of(first, ranks_per_node), last_node = node_of(last, ranks_per_node);
@@ -146,23 +209,27 @@ NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std
     return spread;
   }
   spread.nodes = static_cast<int>(last_node - first_node + 1);
-  const std::int64_t in_first = ceil_div((first_node + 1) * ranks_per_node - first, stride);
-  const std::int64_t in_last = (last - last_node * ranks_per_node) / stride + 1;
-  std::int64_t least = std::min(in_first, in_last);
-  if (spread.nodes > 2) least = std::min(least, ranks_per_node / stride);
-  spread.least_members = static_cast<int>(std::max<std::int64_t>(1, least));
+  const auto before = [&](std::int64_t node) { return ceil_div(node * ranks_per_node - first, stride); };
+  std::int64_t least = std::min(before(first_node + 1), members - before(last_node));
+  // Counts of the nodes in between repeat, and are all alike where the stride divides a node.
+  const std::int64_t different = ranks_per_node % stride == 0 ? 1 : stride;
+  const std::int64_t end = std::min(last_node, first_node + 1 + different);
+  for (std::int64_t node = first_node + 1; node < end; ++node)
+    least = std::min(least, before(node + 1) - before(node));
+  spread.least_members = static_cast<int>(least);
   return spread;
 }
 
-NodeSpread thinnest(std::int64_t width, std::int64_t starts, std::int64_t stride, int members,
+NodeSpread thinnest(std::int64_t width, std::int64_t blocks, std::int64_t stride, int members,
                     std::int64_t ranks_per_node) {
   NodeSpread worst = node_spread(0, stride, members, ranks_per_node);
-  const std::int64_t different = std::min(starts, ranks_per_node);  // starts repeat modulo the node size
-  for (std::int64_t i = 1; i < different && width % ranks_per_node != 0; ++i) {
-    const NodeSpread here = node_spread(i * width, stride, members, ranks_per_node);
-    const bool thinner =
-        worst.one_node ? !here.one_node : !here.one_node && here.least_members < worst.least_members;
-    if (thinner) worst = here;
+  // Starts repeat modulo the node size; where the stride divides it, groups that interleave are alike.
+  const std::int64_t different = std::min(blocks, ranks_per_node / std::gcd(width, ranks_per_node));
+  const std::int64_t offsets = ranks_per_node % stride == 0 ? 1 : std::min(stride, ranks_per_node);
+  for (std::int64_t i = 1; i < different * offsets; ++i) {
+    if (members == 1 || (!worst.one_node && worst.least_members == 1)) break;
+    const std::int64_t first = i / offsets * width + i % offsets;
+    worst = thinner(worst, node_spread(first, stride, members, ranks_per_node));
   }
   return worst;
 }
@@ -170,16 +237,24 @@ NodeSpread thinnest(std::int64_t width, std::int64_t starts, std::int64_t stride
 NodeSpread thinnest(const Mesh& mesh, Group group, std::int64_t ranks_per_node) {
   PENSTOCK_CHECK(group != Group::Vocabulary, "a vocabulary group is not evenly spaced");
   const Row row = row_of(mesh, group, 0);
-  const bool crosses =
-      group == Group::Pipeline || group == Group::ExpertReplica;  // ranks of other groups lie in between
-  const std::int64_t width = crosses ? 1 : row.stride * row.count;
-  const std::int64_t starts = crosses ? row.stride : mesh.world() / width;
-  return thinnest(width, starts, row.stride, static_cast<int>(row.count), ranks_per_node);
+  const std::int64_t width = row.stride * row.count;
+  return thinnest(width, mesh.world() / width, row.stride, static_cast<int>(row.count), ranks_per_node);
 }
 
 NodeSpread thinnest_shards(const Mesh& mesh, int shards, std::int64_t ranks_per_node) {
   const std::int64_t width = std::int64_t{mesh.tensor} * shards;
   return thinnest(width, mesh.world() / width, mesh.tensor, shards, ranks_per_node);
+}
+
+SharingSpread thinnest_sharing(const Mesh& mesh, int shards, std::int64_t ranks_per_node) {
+  std::vector<std::int64_t> replicas;
+  for (std::int64_t rank = 0; rank < mesh.ranks_per_stage(); ++rank)
+    replicas.push_back(replica_of(mesh, mesh.coordinates_of(rank)));
+  return sharing_of(mesh, replicas, mesh.tensor, shards, ranks_per_node);
+}
+
+SharingSpread thinnest_expert_sharing(const Mesh& mesh, int shards, std::int64_t ranks_per_node) {
+  return sharing_of(mesh, expert_replicas_of_stage(mesh), mesh.expert, shards, ranks_per_node);
 }
 
 }  // namespace penstock::mesh

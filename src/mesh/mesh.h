@@ -84,14 +84,24 @@ struct NodeSpread {
 // For the `members` ranks first, first + stride, ...
 NodeSpread node_spread(std::int64_t first, std::int64_t stride, int members, std::int64_t ranks_per_node);
 
-// The worst spread of `starts` such groups, which begin at multiples of `width`.
-NodeSpread thinnest(std::int64_t width, std::int64_t starts, std::int64_t stride, int members,
+// The worst spread of such groups in so many blocks of `width` = stride · members ranks, one after the other:
+// in each of them `stride` groups interleave.
+NodeSpread thinnest(std::int64_t width, std::int64_t blocks, std::int64_t stride, int members,
                     std::int64_t ranks_per_node);
 
 // The worst spread of all groups of a kind with evenly spaced ranks: all but vocabulary.
 NodeSpread thinnest(const Mesh& mesh, Group group, std::int64_t ranks_per_node);
 
-// The worst spread of those who share one set of states: `shards` neighbours among the replicas.
+// The worst spread of groups of `shards` replicas that are neighbours in the order of their ranks, as other
+// trainers' groups that share one set of states are: context ranks first.
 NodeSpread thinnest_shards(const Mesh& mesh, int shards, std::int64_t ranks_per_node);
+
+// The worst spreads of our own: of the ranks that share one set of states, which are `shards` neighbours in
+// the order of replica_of, or for experts of expert_replica_of; and of those that hold copies of a share.
+struct SharingSpread {
+  NodeSpread shards, copies;
+};
+SharingSpread thinnest_sharing(const Mesh& mesh, int shards, std::int64_t ranks_per_node);
+SharingSpread thinnest_expert_sharing(const Mesh& mesh, int shards, std::int64_t ranks_per_node);
 
 }  // namespace penstock::mesh

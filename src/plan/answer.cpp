@@ -4,10 +4,20 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "plan/host_memory.h"
+#include "plan/run_file.h"
 #include "plan/simulated_step.h"
 #include "plan/trainer.h"
 
 namespace penstock::plan {
+namespace {
+
+// What is simulated are Penstock's own programs and records, of the models that it trains.
+bool is_simulated(const Question& question) {
+  return question.cluster.trainer == nullptr && question.workload.model.family == Family::Llama;
+}
+
+}  // namespace
 
 Plan answer_for_layout(const Question& question) {
   if (question.cluster.trainer) require_within(*question.cluster.trainer, question.options);
@@ -16,6 +26,10 @@ Plan answer_for_layout(const Question& question) {
     adapt(*question.cluster.trainer, layout);
     if (const auto why = refusal_of(*question.cluster.trainer, question.workload, layout))
       throw InputError("[layout] is impossible: " + *why);
+  }
+  if (is_simulated(question)) {
+    if (const std::string why = why_no_run(question.workload, layout); !why.empty())
+      throw InputError("[layout] is impossible: " + why);
   }
   return answer_for_layout(question, layout);
 }
@@ -31,17 +45,16 @@ Plan answer_for_layout(const Question& question, const Layout& layout) {
   candidate.cost =
       step_cost(question.workload, candidate.layout, question.cluster.hardware, question.cluster.engine);
   Plan plan{question.workload, question.cluster, {}};
-  if (question.cluster.trainer == nullptr &&
-      action_count(question.workload, candidate.layout) <= kMostSimulatedActions) {
+  if (is_simulated(question) && action_count(question.workload, candidate.layout) <= kMostSimulatedActions) {
     if (auto run = as_its_run(question.workload, question.cluster, candidate, any_offload))
       candidate = std::move(*run);
   }
-  const bool host_holds = plan::host_holds(question.cluster, candidate.memory, layout.mesh.pipeline);
-  candidate.memory.fits = candidate.memory.fits && host_holds;
+  candidate.memory.fits = candidate.memory.fits && host_holds(question.workload, question.cluster, candidate);
   plan.result.candidates = 1;
   plan.result.best = {candidate};
   if (!candidate.memory.fits) {
-    const Rejection why = host_holds ? Rejection::DeviceMemory : Rejection::HostMemory;
+    const bool device = as_double(candidate.memory.fullest.total()) > question.cluster.limit;
+    const Rejection why = device ? Rejection::DeviceMemory : Rejection::HostMemory;
     plan.result.rejected[static_cast<std::size_t>(why)] = 1;
   }
   return plan;
@@ -55,8 +68,7 @@ Plan answer(const Question& question, const std::string& origin) {
                        question.cluster.trainer ? space_for(*question.cluster.trainer, question.options)
                                                 : space_of(question.options),
                        std::max(best, kTried));
-  // What is simulated are Penstock's own programs and records.
-  if (!plan.result.best.empty() && question.cluster.trainer == nullptr) {
+  if (!plan.result.best.empty() && is_simulated(question)) {
     simulate_best(question.workload, question.cluster, plan.result,
                   static_cast<std::size_t>(question.options.search.simulate),
                   !question.options.memory.offload.word.empty());

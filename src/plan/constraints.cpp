@@ -15,8 +15,9 @@ bool has_slots(const Layout& layout) { return layout.schedule == ScheduleKind::S
 bool tokens_divide(const Workload& workload, const Layout& layout) {
   const std::int64_t parts =
       static_cast<std::int64_t>(layout.slices) * layout.mesh.context * layout.mesh.tensor;
+  const std::int64_t pieces = layout.mesh.context > 1 ? 2LL * layout.mesh.context : 1;  // two a context rank
   const bool long_enough = layout.slices == 1 || workload.seq_len / layout.slices >= kShortestSlice;
-  return long_enough && workload.seq_len % parts == 0;
+  return long_enough && workload.seq_len % parts == 0 && workload.seq_len % pieces == 0;
 }
 
 }  // namespace
@@ -32,7 +33,8 @@ std::string_view sentence_of(Rejection rejection) {
       "ep must divide the experts and tp·cp·dp (dp·cp where experts are cut by tp)",
       "dp·micro_batch must divide the global batch",
       "every one of pp·chunks stages needs a layer",
-      "slices·cp·tp must divide the sequence, in slices of at least 256 tokens",
+      "slices·cp·tp must divide the sequence, and so must 2·cp over context ranks, in slices of at least 256 "
+      "tokens",
       "the schedule takes other micro-batches, slices and chunks, and chunks need a pipeline",
       "context exchange needs slimpipe's slots, slices, a pipeline and stages of equal layers",
       "vocabulary parallelism needs slimpipe's slots and a pipeline",

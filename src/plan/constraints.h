@@ -17,7 +17,7 @@ enum class Rejection : std::uint8_t {
   Experts,       // e does not divide the experts, or the ranks that it is folded into
   Batch,         // d·b does not divide the global batch
   Layers,        // more stages than layers
-  Tokens,        // slices too short, or n·c·t does not divide the sequence
+  Tokens,        // slices too short, or n·c·t or, where c > 1, 2·c does not divide the sequence
   Schedule,      // the schedule does not support these m, n, v
   Exchange,      // context exchange without a slot grid, slices, a pipeline or equal stages
   Vocabulary,    // vocabulary parallelism without a slot grid or a pipeline

@@ -13,12 +13,15 @@ namespace {
 // More than any device has is as good as 1e17, of which ten add up in 64 bits.
 Bytes rounded(double bytes) { return static_cast<Bytes>(std::llround(std::min(bytes, 1e17))); }
 
+bool has_gelu(const Workload& workload) { return workload.model.family == Family::Gpt; }
+
 // One device's share of a layout. Logits are computed tile by tile.
 class Closed {
  public:
   Closed(const Workload& workload, const Layout& layout)
       : layout_(layout),
         shape_(workload.model.shape),
+        gelu_(has_gelu(workload)),
         element_(element_size(workload.precision)),
         accumulator_(accumulator_size(workload.precision)),
         loss_tile_(model::usual_loss_tile(workload.card)),
@@ -37,10 +40,8 @@ class Closed {
     const double unit = layers * tokens_;
     const double keys = cached ? as_double(key_value_bytes(shape_, element_)) : 0.0;
     const double statistics = as_double(statistics_bytes(shape_, keep, accumulator_));
-    const double whole =
-        (hidden_copies() - 1) * as_double(kept_bytes(shape_, keep.common(cut_by_tokens(shape_)), element_));
-    return {(as_double(kept_bytes(shape_, keep, element_, cached)) - keys + whole) * unit,
-            (keys + statistics) * unit};
+    const double leaving = as_double(kept_bytes(shape_, keep, element_, cached)) - keys;
+    return {(leaving - not_of_gelu(keep) + copies_on_tensor_ranks(keep)) * unit, (keys + statistics) * unit};
   }
 
   // Hidden-state gradients of one micro-batch on the last device, and the logits of a tile in f32 with their
@@ -60,8 +61,9 @@ class Closed {
   }  // of a slice
 
   double weight_records(const DeviceLoad& load, double layers) const {
+    const model::KeepSet all = keep_of(model::Policy::None);
     return load.weight_records * layers * tokens_ *
-           as_double(weight_record_bytes(shape_, keep_of(model::Policy::None), element_, accumulator_));
+           (as_double(weight_record_bytes(shape_, all, element_, accumulator_)) - not_of_gelu(all));
   }
 
   double kv_gradients(const DeviceLoad& load, double layers) const {
@@ -69,11 +71,26 @@ class Closed {
   }
 
  private:
+  // Of a token and layer. GELU has one input, where SwiGLU has gate and up.
+  double not_of_gelu(model::KeepSet keep) const {
+    if (!gelu_ || !keep.has(model::SavedTensor::GateUp)) return 0;
+    return as_double(shape_.experts_per_token * shape_.ffn * element_);
+  }
+
+  // The same of what other ranks of the tensor group have too. Parts of experts have their inputs whole.
+  double copies_on_tensor_ranks(model::KeepSet keep) const {
+    model::KeepSet whole;
+    if (layout_.cut_experts) whole = whole.with(model::SavedTensor::Dispatched);
+    if (layout_.whole_hidden) whole = cut_by_tokens(shape_);
+    return (layout_.mesh.tensor - 1) * as_double(kept_bytes(shape_, keep.common(whole), element_));
+  }
+
   // Of a hidden state in a tensor group.
   double hidden_copies() const { return layout_.whole_hidden ? layout_.mesh.tensor : 1; }
 
   const Layout& layout_;
   const model::Shape& shape_;
+  const bool gelu_;
   const Bytes element_, accumulator_;
   const Tokens loss_tile_;
   const double tokens_;  // of one slice on one device, b·s/(n·t·c)
@@ -90,8 +107,8 @@ void share_weights(const Workload& workload, const Layout& layout, const model::
   const double element = as_double(element_size(workload.precision)),
                master = as_double(accumulator_size(workload.precision));
   const double shard = copies * (parameters.dense / as_double(layout.mesh.replicas()) +
-                                 parameters.expert / as_double(layout.mesh.expert_replicas()));
-  const double layer = model::held_parameters(workload.model.shape, layout.mesh, 1, 0).total();
+                                 parameters.expert / parameters.expert_replicas);
+  const double layer = parameters_on_device(workload, layout, 1, 0).total();
   const double whole = parameters.total();
   const double gathered = layout.shared.regathers ? std::min(whole, 2 * layer) : whole;
   memory.weights = rounded(shard * master + gathered * element + rotation);
@@ -101,6 +118,26 @@ void share_weights(const Workload& workload, const Layout& layout, const model::
 
 }  // namespace
 
+model::LocalParameters parameters_on_device(const Workload& workload, const Layout& layout, double layers,
+                                            double embeddings) {
+  const model::Shape& shape = workload.model.shape;
+  const double tensor = layout.mesh.tensor;
+  model::LocalParameters held = model::held_parameters(shape, layout.mesh, layers, embeddings);
+  if (has_gelu(workload)) {
+    const double third = layers * as_double(shape.hidden * shape.ffn);
+    if (shape.experts > 1) {
+      held.expert -= third * as_double(shape.experts / layout.mesh.expert);
+    } else {
+      held.dense -= third / tensor;
+    }
+  }
+  if (layout.cut_experts) {
+    held.expert /= tensor;
+    held.expert_replicas /= tensor;
+  }
+  return held;
+}
+
 RecordSize record_size(const Workload& workload, const Layout& layout, double layers_per_chunk) {
   return Closed(workload, layout).record(layers_per_chunk);
 }
@@ -109,7 +146,9 @@ Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
   const bool sliced = layout.slices > 1;
   const model::LayerRange one{0, 1};
   const model::KernelSetting kernels = run::Machine{}.kernels(workload.precision, 1);
-  const sim::RunBytes bytes({.shape = workload.model.shape,
+  model::Shape shape = workload.model.shape;
+  if (has_gelu(workload)) shape.ffn = 2 * shape.ffn / 3;  // as large an MLP, with SwiGLU
+  const sim::RunBytes bytes({.shape = shape,
                              .mesh = layout.mesh,
                              .layers = {one, one, one},
                              .slices = {model::cut_into_slices(workload.seq_len, layout.slices)},
@@ -126,7 +165,7 @@ model::DeviceMemory device_memory(const Workload& workload, const Layout& layout
   const Closed closed(workload, layout);
   const model::Shape& shape = workload.model.shape;
   const double layers = load.layers / layout.chunks;
-  const auto parameters = model::held_parameters(shape, layout.mesh, load.layers, load.embeddings);
+  const auto parameters = parameters_on_device(workload, layout, load.layers, load.embeddings);
   const RecordSize record = closed.record(layers);
   const double gone = layout.offload * model::offloaded_records(load.records) * record.leaving;
   const double buffers = gone > 0 ? 2.0 * layout.offload * record.leaving : 0.0;

@@ -22,14 +22,19 @@ struct DeviceLoad {
   Bytes temporary = 0;        // of an action (temporary_bytes)
 };
 
+// Parameters on a device: model::held_parameters, but of an MLP with GELU two matrices, and a t-th of each
+// expert where tensor ranks cut them.
+model::LocalParameters parameters_on_device(const Workload& workload, const Layout& layout, double layers,
+                                            double embeddings);
+
 // What the backward of a micro-batch's last slice takes at most beyond what was alive before it, as the
 // trainer predicts it for a layer in the middle of the model.
 Bytes temporary_bytes(const Workload& workload, const Layout& layout);
 
 model::DeviceMemory device_memory(const Workload& workload, const Layout& layout, const DeviceLoad& load);
 
-// The bytes of one slice-chunk's record: those that can
-// be offloaded, and those that always stay (statistics; K,V when there are slices).
+// The bytes of one slice-chunk's record: those that can be offloaded, and those that always stay (statistics;
+// K,V when there are slices).
 struct RecordSize {
   double leaving = 0;
   double staying = 0;

@@ -42,8 +42,7 @@ std::int64_t stage_of(const Layout& layout, int rank, int chunk) {
 
 double output_in_layers(const Workload& workload, const Layout& layout) {
   static const sim::Hardware hardware = sim::assumed_hardware();
-  sim::LayerSlice slice = average_slice(workload, layout);
-  slice.whole_again = false;
+  const sim::LayerSlice slice = average_slice(workload, layout);
   const sim::LayerCost layer = sim::layer_cost(slice, hardware, sim::kPenstock);
   const double columns = static_cast<double>(workload.model.shape.vocab) / layout.mesh.tensor;
   return sim::output_layer(slice, hardware, sim::kPenstock, columns) /

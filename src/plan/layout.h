@@ -56,6 +56,7 @@ struct Layout {
   double recomputed = 1;          // share of the layers to which `keep` applies
   model::KeepSet others = model::keep_of(model::Policy::None);  // what the other layers keep
   bool whole_hidden = false;  // tensor ranks without sequence parallelism each hold whole hidden states
+  bool cut_experts = false;   // tensor ranks cut each expert; else it is whole on a rank
   double offload = 0;         // α
   bool vocabulary_parallel = false;
   ExchangeMode exchange = ExchangeMode::Off;
@@ -89,8 +90,7 @@ inline bool takes_output(const Layout& layout) {
 // Layout::output as a run weighs it (run/layer_split.h), of a layout that takes_output.
 double output_in_layers(const Workload& workload, const Layout& layout);
 
-// A slice with average attention: causal over itself, plus half of the other slices. Full recomputation
-// counts as one whole forward.
+// A slice with average attention: causal over itself, plus half of the other slices.
 inline sim::LayerSlice average_slice(const Workload& workload, const Layout& layout) {
   const auto sequence = static_cast<double>(workload.seq_len);
   return {.shape = workload.model.shape,
@@ -106,7 +106,6 @@ inline sim::LayerSlice average_slice(const Workload& workload, const Layout& lay
           .sequence = sequence,
           .expert_load = workload.expert_load,
           .sliced = layout.slices > 1,
-          .whole_again = layout.keep == model::keep_of(model::Policy::Full),
           .recompute_scores = layout.recompute_scores};
 }
 

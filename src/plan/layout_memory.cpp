@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace penstock::plan {
 namespace {
@@ -89,9 +90,9 @@ FittedMemory fit_memory(const Workload& workload, const Layout& layout, double l
 FittedMemory fit_memory(const Workload& workload, const Layout& asked, double limit, bool fixed,
                         Bytes temporary) {
   Layout layout = asked;
-  const int ends[] = {0, layout.mesh.pipeline - 1};
-  const DeviceLoad loads[] = {device_load(workload, layout, ends[0], temporary),
-                              device_load(workload, layout, ends[1], temporary)};
+  const int p = layout.mesh.pipeline, step = layout.ends ? 1 : std::max(1, p - 1);
+  std::vector<DeviceLoad> loads;
+  for (int rank = 0; rank < p; rank += step) loads.push_back(device_load(workload, layout, rank, temporary));
   if (!fixed) {
     layout.offload = 0;
     double share = 0;
@@ -103,12 +104,12 @@ FittedMemory fit_memory(const Workload& workload, const Layout& asked, double li
   }
   FittedMemory fitted;
   fitted.offload = layout.offload;
-  for (int end = 0; end < 2; ++end) {
-    const model::DeviceMemory memory = device_memory(workload, layout, loads[end]);
-    fitted.host_total += memory.host * layout.mesh.pipeline / 2;  // records decrease linearly
-    if (end == 0 || memory.total() > fitted.fullest.total()) {
+  for (int rank = 0; rank < p; rank += step) {
+    const model::DeviceMemory memory = device_memory(workload, layout, loads[rank / step]);
+    fitted.host = std::max(fitted.host, memory.host);
+    if (rank == 0 || memory.total() > fitted.fullest.total()) {
       fitted.fullest = memory;
-      fitted.rank = ends[end];
+      fitted.rank = rank;
     }
   }
   fitted.fits = static_cast<double>(fitted.fullest.total()) <= limit;

@@ -18,12 +18,12 @@ struct FittedMemory {
   int rank = 0;        // of the fullest device
   double offload = 0;  // α, a multiple of 1 %
   bool fits = false;
-  Bytes host_total = 0;  // one replica's pipeline, all devices
+  Bytes host = 0;  // the most that a device has on its host
 };
 
 // Uses layout.offload if `fixed`, else the least α that fits in `limit`; α = 1 if none does. The fullest
 // device is the first or the last: in-flight records decrease along the pipeline, and only the ends hold
-// embeddings.
+// embeddings. Where layout.ends splits the layers, any.
 FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed);
 FittedMemory fit_memory(const Workload& workload, const Layout& layout, double limit, bool fixed,
                         Bytes temporary);

@@ -75,6 +75,11 @@ const Model& find_model(std::string_view name) {
                    std::string(nearest(name, names)) + "\"?");
 }
 
+void require_swiglu(const Model& model, std::string_view what) {
+  require(model.family == Family::Llama, std::string(what) + " is of models with SwiGLU; model.name = \"" +
+                                             std::string(model.name) + "\" has GELU, and is predicted alone");
+}
+
 Model gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocab) {
   Model model = llama("gpt", {layers, hidden, 4 * hidden, heads, heads, vocab}, true);
   model.family = Family::Gpt;

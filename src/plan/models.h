@@ -24,6 +24,9 @@ std::span<const Model> known_models();
 // Throws InputError with the nearest name.
 const Model& find_model(std::string_view name);
 
+// Throws InputError for a model with MLPs of another kind, which `what` does not have.
+void require_swiglu(const Model& model, std::string_view what);
+
 // A GPT of the given sizes: f = 4h, multi-head attention, tied embeddings.
 Model gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocab);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/columns.h"
 #include "base/text.h"
+#include "plan/host_memory.h"
 #include "plan/plan_print.h"
 #include "plan/trainer.h"
 
@@ -49,22 +51,44 @@ double peak(const Workload& workload, const Layout& layout) {
   return static_cast<double>(fit_memory(workload, layout, 1e30, /*fixed=*/true).fullest.total());
 }
 
-std::string larger_hosts(const Cluster& cluster, const Candidate& candidate) {
-  const double needed = bytes_on_a_host(cluster, candidate.memory, candidate.layout.mesh.pipeline) / 1e9;
-  const double there = cluster.hardware.node.host_memory_gb;
-  return "hosts of " + number(std::ceil(needed), 0) + " GB, where these have " + number(there, 0) +
-         ", or less on them: offload " +
-         number(std::floor(100 * candidate.layout.offload * there / needed), 0) + " % of the records";
+bool only_hosts_lack(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
+  return as_double(candidate.memory.fullest.total()) <= cluster.limit &&
+         !host_holds(workload, cluster, candidate);
+}
+
+// The most that is less and fits devices of `limit` bytes and hosts, in percent.
+std::optional<int> smaller_share(const Workload& workload, const Cluster& cluster, Candidate candidate,
+                                 double limit) {
+  const Bytes temporary = temporary_bytes(workload, candidate.layout);
+  candidate.predicted.clear();
+  int percent = static_cast<int>(std::lround(100 * candidate.layout.offload)) - 1;
+  for (; percent >= 0; --percent) {
+    candidate.layout.offload = percent / 100.0;
+    candidate.memory = fit_memory(workload, candidate.layout, limit, /*fixed=*/true, temporary);
+    if (!candidate.memory.fits) return {};
+    if (host_holds(workload, cluster, candidate)) return percent;
+  }
+  return {};
+}
+
+std::string larger_hosts(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
+                         double limit) {
+  const std::string text = "hosts of " +
+                           number(std::ceil(bytes_on_a_host(workload, cluster, candidate) / 1e9), 0) +
+                           " GB, where these have " + number(bytes_of_a_host(cluster) / 1e9, 0);
+  const std::optional<int> share = smaller_share(workload, cluster, candidate, limit);
+  if (!share) return text;
+  return text + ", or less on them: offload " + std::to_string(*share) + " % of the records";
 }
 
 }  // namespace
 
 std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
   const Layout& layout = candidate.layout;
-  if (!host_holds(cluster, candidate.memory, layout.mesh.pipeline)) return larger_hosts(cluster, candidate);
   const double closed_form = peak(workload, layout);
   const double needed = std::max(static_cast<double>(candidate.memory.fullest.total()), closed_form);
   const double limit = cluster.limit - (needed - closed_form);
+  if (only_hosts_lack(workload, cluster, candidate)) return larger_hosts(workload, cluster, candidate, limit);
   std::vector<std::string> ways;
   if (cluster.trainer == nullptr) {
     const FittedMemory offloaded = fit_memory(workload, layout, limit, /*fixed=*/false);
@@ -104,6 +128,8 @@ std::string explain(const Workload& workload, const Cluster& cluster, const Cand
                      ", F = " + number(1e3 * cost.forward_slot, 3) +
                      " ms and B = " + number(1e3 * cost.backward_slot, 3) + " ms of a slice-chunk of " +
                      std::to_string(chunk_layers(workload, candidate.layout)) + " layers\n";
+  if (cluster.trainer == nullptr && workload.model.family == Family::Gpt)
+    text += "  in closed form alone: the model has GELU, and Penstock trains SwiGLU\n";
   Rows rows = rows_of(cost);
   if (candidate.simulated) rows.push_back({"  step, simulated", number(*candidate.simulated, 4) + " s"});
   const Seconds step = candidate.step();
@@ -170,14 +196,20 @@ std::string print_main_constraint(const Plan& plan) {
 
 std::string print_nearest_miss(const Plan& plan) {
   const SearchResult& result = plan.result;
+  if (!result.refusal.empty()) return "nothing can be run: " + result.refusal;
   if (!result.nearest_miss) return "nothing can be run: " + print_main_constraint(plan);
   const Candidate& miss = *result.nearest_miss;
+  const std::string then = "; it would fit with: " + what_would_fit(plan.workload, plan.cluster, miss);
+  if (only_hosts_lack(plan.workload, plan.cluster, miss)) {
+    return "nothing fits on hosts of " + number(bytes_of_a_host(plan.cluster) / 1e9, 2) + " GB; nearest is " +
+           print_layout(miss.layout) + " with " +
+           number(bytes_on_a_host(plan.workload, plan.cluster, miss) / 1e9, 2) + " GB on one" + then;
+  }
   const auto largest = model::largest_category(miss.memory.fullest);
   return "nothing fits in " + number(plan.cluster.limit / 1e9, 2) + " GB; nearest is " +
          print_layout(miss.layout) + " with " +
          number(static_cast<double>(miss.memory.fullest.total()) / 1e9, 2) + " GB, of which " +
-         std::string(largest.first) + " " + number(static_cast<double>(largest.second) / 1e9, 2) +
-         "; it would fit with: " + what_would_fit(plan.workload, plan.cluster, miss);
+         std::string(largest.first) + " " + number(static_cast<double>(largest.second) / 1e9, 2) + then;
 }
 
 }  // namespace penstock::plan

@@ -20,7 +20,7 @@ std::vector<std::string> row_of(const Plan& plan, const Candidate& candidate) {
           number(tokens_per_second_per_gpu(plan.workload, plan.cluster, step), 0),
           percent(model_flops_utilization(plan.workload, plan.cluster, step)),
           gigabytes(static_cast<double>(memory.fullest.total())),
-          gigabytes(static_cast<double>(memory.host_total) / candidate.layout.mesh.pipeline),
+          gigabytes(static_cast<double>(memory.host)),
           percent(candidate.cost.bubble_fraction()),
           std::string(largest_overhead(candidate.cost).first)};
 }
@@ -74,8 +74,8 @@ std::string json_candidate(const Plan& plan, const Candidate& candidate) {
          ",\"mfu\":" + exact_number(model_flops_utilization(plan.workload, plan.cluster, step)) +
          ",\"bubble_fraction\":" + exact_number(candidate.cost.bubble_fraction()) +
          ",\"peak_bytes\":" + std::to_string(candidate.memory.fullest.total()) +
-         ",\"host_bytes\":" + std::to_string(candidate.memory.host_total / candidate.layout.mesh.pipeline) +
-         ",\"terms_s\":{" + join(terms, ",") + "},\"memory_bytes\":{" + join(memory, ",") + "}}";
+         ",\"host_bytes\":" + std::to_string(candidate.memory.host) + ",\"terms_s\":{" + join(terms, ",") +
+         "},\"memory_bytes\":{" + join(memory, ",") + "}}";
 }
 
 std::string json_list(const Plan& plan, const std::vector<Candidate>& candidates) {

@@ -53,7 +53,7 @@ Question settled(PlanOptions options, const std::string& beside) {
   const Trainer* trainer = find_trainer(question.options.cluster.engine);
   const std::string engine = trainer ? std::string(trainer->engine) : question.options.cluster.engine;
   question.cluster = cluster_of(question.options, file.hardware, read_engine(engine, beside).engine);
-  question.cluster.trainer = trainer;
+  if (trainer) set_trainer(question.cluster, *trainer);
   question.workload.precision = model::parse_precision(file.hardware.device.peak);
   question.workload.card = file.hardware.device.backend == "cuda";
   question.assumed = std::move(file.assumed);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/run_file.h"
 
+#include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
+#include "run/settle.h"
 
 namespace penstock::plan {
 namespace {
@@ -30,6 +32,7 @@ std::string context_mode(const Workload& workload, const Layout& layout) {
 }  // namespace
 
 run::Options options_of(const Workload& workload, const Layout& layout) {
+  require_swiglu(workload.model, "a run file");
   run::Options options;
   options.model.shape = workload.model.shape;
   options.data.seq_len = workload.seq_len;
@@ -51,6 +54,14 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
   options.train.micro_batch = layout.micro_batch;
   options.train.precision = name_of(workload.precision);
   return options;
+}
+
+std::string why_no_run(const Workload& workload, const Layout& layout) try {
+  run::Options options = options_of(workload, layout);
+  run::settle(options);
+  return {};
+} catch (const InputError& refusal) {
+  return refusal.what();
 }
 
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,

@@ -10,10 +10,13 @@
 namespace penstock::plan {
 
 // Of the run that the layout stands for; what computes is left open, since a run is rehearsed on processors
-// too.
+// too. Throws InputError for models that are not trained (models.h).
 run::Options options_of(const Workload& workload, const Layout& layout);
 
-// Begins with the arithmetic of the layout.
+// Why the trainer refuses that run before it makes a schedule; empty: it does not.
+std::string why_no_run(const Workload& workload, const Layout& layout);
+
+// Begins with the arithmetic of the layout. Throws as options_of.
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                      const std::string& text_file, const std::string& output_dir);
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/interruption.h"
 #include "plan/enumerate.h"
+#include "plan/host_memory.h"
 #include "plan/trainer.h"
 
 namespace penstock::plan {
@@ -77,6 +78,7 @@ class Worker {
   void visit_options(const Layout& layout, CommonOfPolicies& common);
   const Common& common_of(const Layout& layout, std::optional<Common>& common) const;
   void judge(Layout layout, const Common& common);
+  void miss(const Candidate& candidate, Rejection why);
   void count(Rejection why, std::int64_t candidates = 1) {
     candidates_ += candidates;
     rejected_[static_cast<std::size_t>(why)] += candidates;
@@ -186,16 +188,18 @@ void Worker::judge(Layout layout, const Common& common) {
                                 common.temporary[splits_backward(layout.schedule)]);
   candidate.layout = layout;
   candidate.layout.offload = candidate.memory.offload;
-  if (!candidate.memory.fits) {
-    const bool nearer =
-        !nearest_miss_ || candidate.memory.fullest.total() < nearest_miss_->memory.fullest.total();
-    if (nearer) nearest_miss_ = candidate;
-    return count(Rejection::DeviceMemory);
-  }
-  if (!host_holds(cluster_, candidate.memory, layout.mesh.pipeline)) return count(Rejection::HostMemory);
+  if (!candidate.memory.fits) return miss(candidate, Rejection::DeviceMemory);
+  if (!host_holds(workload_, cluster_, candidate)) return miss(candidate, Rejection::HostMemory);
   ++candidates_;
   candidate.cost = step_cost(workload_, candidate.layout, cluster_.hardware, cluster_.engine, common.cost);
   remember(candidate);
+}
+
+void Worker::miss(const Candidate& candidate, Rejection why) {
+  const bool nearer =
+      !nearest_miss_ || candidate.memory.fullest.total() < nearest_miss_->memory.fullest.total();
+  if (nearer) nearest_miss_ = candidate;
+  count(why);
 }
 
 // Exchange looks free in closed form, so the front has it only where there is nothing else.
@@ -273,15 +277,6 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
 
 model::MemoryTable memory_of_devices(const Workload& workload, const Candidate& candidate) {
   return candidate.predicted.empty() ? layout_memory(workload, candidate.layout) : candidate.predicted;
-}
-
-double bytes_on_a_host(const Cluster& cluster, const FittedMemory& memory, int devices) {
-  return static_cast<double>(memory.host_total) / devices *
-         static_cast<double>(std::min(cluster.gpus, cluster.hardware.node.gpus));
-}
-
-bool host_holds(const Cluster& cluster, const FittedMemory& memory, int devices) {
-  return bytes_on_a_host(cluster, memory, devices) <= cluster.hardware.node.host_memory_gb * 1e9;
 }
 
 double tokens_per_second_per_gpu(const Workload& workload, const Cluster& cluster, Seconds step) {

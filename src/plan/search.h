@@ -6,6 +6,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -70,6 +71,7 @@ struct SearchResult {
   std::vector<Candidate> without_exchange;  // likewise, among those without
   std::vector<Candidate> pareto;            // ascending memory, each faster than all with less; no exchange
   std::optional<Candidate> nearest_miss;    // the candidate closest to fitting, when nothing fits
+  std::string refusal;                      // the trainer's, where it refuses all that would fit
   double seconds = 0;
 
   std::int64_t fitting() const;
@@ -82,10 +84,6 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
                     std::size_t keep = 10);
 
 void check_cluster(const Cluster& cluster);
-
-// What the devices of a node have on its host, of a pipeline of so many; and whether that is there.
-double bytes_on_a_host(const Cluster& cluster, const FittedMemory& memory, int devices);
-bool host_holds(const Cluster& cluster, const FittedMemory& memory, int devices);
 
 // Tokens per second and GPU, and MFU by the convention of model_flops.
 double tokens_per_second_per_gpu(const Workload& workload, const Cluster& cluster, Seconds step);

@@ -10,6 +10,7 @@
 
 #include "base/all_cores.h"
 #include "base/error.h"
+#include "plan/host_memory.h"
 #include "plan/run_file.h"
 #include "run/costs.h"
 #include "run/lowering.h"
@@ -28,7 +29,13 @@ bool contains(const std::vector<Candidate>& candidates, const Candidate& wanted)
 
 bool faster(const Candidate& a, const Candidate& b) { return a.step() < b.step(); }
 
-std::optional<run::Run> run_of(const Workload& workload, const Cluster& cluster, const Layout& layout) {
+// Or why there is none.
+struct LaidOut {
+  std::optional<run::Run> run;
+  std::string refusal;
+};
+
+LaidOut run_of(const Workload& workload, const Cluster& cluster, const Layout& layout) {
   run::Machine machine;
   machine.hardware = cluster.hardware;
   try {
@@ -36,9 +43,9 @@ std::optional<run::Run> run_of(const Workload& workload, const Cluster& cluster,
     if (workload.card) options.train.device = "cuda";
     run::Run run = run::lay_out(std::move(options), machine);
     run::choose_order(run);
-    return run;
-  } catch (const InputError&) {
-    return {};
+    return {std::move(run), {}};
+  } catch (const InputError& refusal) {
+    return {{}, refusal.what()};
   }
 }
 
@@ -79,10 +86,16 @@ bool fit_share(run::Run& run, Bytes limit) {
   return last == enough || predict(run) <= limit;
 }
 
-// The `count` fastest, simulated as the closed form has them; those that no run file can express leave, and
-// so do long ones and the last ones beyond kMostTriedActions.
-std::vector<Candidate> fastest(const Workload& workload, const Cluster& cluster,
-                               std::vector<Candidate> candidates, std::size_t count) {
+struct Fastest {
+  std::vector<Candidate> chosen;
+  std::vector<Candidate> refused;  // by the trainer
+  std::string refusal;             // of one of them
+};
+
+// The `count` fastest, simulated as the closed form has them; long ones and the last ones beyond
+// kMostTriedActions are left out.
+Fastest fastest(const Workload& workload, const Cluster& cluster, std::vector<Candidate> candidates,
+                std::size_t count) {
   std::int64_t actions = 0;
   std::erase_if(candidates, [&](const Candidate& candidate) {
     const std::int64_t own = action_count(workload, candidate.layout);
@@ -91,18 +104,44 @@ std::vector<Candidate> fastest(const Workload& workload, const Cluster& cluster,
     return leaves;
   });
   std::vector<std::optional<Seconds>> steps(candidates.size());
+  std::vector<std::string> refusals(candidates.size());
   on_all_cores(candidates.size(), [&](std::size_t i, std::size_t) {
-    if (const auto run = run_of(workload, cluster, candidates[i].layout))
-      steps[i] = sim::simulate(run::program_of(*run), costs_of(workload, cluster, *run)).timeline.makespan();
+    const LaidOut laid = run_of(workload, cluster, candidates[i].layout);
+    refusals[i] = laid.refusal;
+    if (!laid.run) return;
+    steps[i] =
+        sim::simulate(run::program_of(*laid.run), costs_of(workload, cluster, *laid.run)).timeline.makespan();
   });
+  Fastest found;
   std::vector<std::pair<Seconds, std::size_t>> order;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i]) order.emplace_back(*steps[i], i);
+    if (steps[i]) {
+      order.emplace_back(*steps[i], i);
+    } else {
+      found.refused.push_back(std::move(candidates[i]));
+      found.refusal = refusals[i];
+    }
   }
   std::ranges::sort(order);
-  std::vector<Candidate> chosen;
-  for (const auto& [step, i] : order | std::views::take(count)) chosen.push_back(std::move(candidates[i]));
-  return chosen;
+  for (const auto& [step, i] : order | std::views::take(count))
+    found.chosen.push_back(std::move(candidates[i]));
+  return found;
+}
+
+// Those that are not judged by simulation, but have a run. Sets the refusal where one has none.
+std::vector<Candidate> not_judged(const Workload& workload, const std::vector<Candidate>& candidates,
+                                  Fastest& found) {
+  std::vector<Candidate> others;
+  for (const Candidate& candidate : candidates) {
+    if (contains(found.chosen, candidate) || contains(found.refused, candidate)) continue;
+    const std::string refusal = why_no_run(workload, candidate.layout);
+    if (refusal.empty()) {
+      others.push_back(candidate);
+    } else {
+      found.refusal = refusal;
+    }
+  }
+  return others;
 }
 
 // Those with exchange, `count` at most, then those without.
@@ -126,7 +165,7 @@ std::int64_t action_count(const Workload& workload, const Layout& layout) {
 
 std::optional<SimulatedStep> simulate_step(const Workload& workload, const Cluster& cluster,
                                            const Layout& layout) {
-  const std::optional<run::Run> run = run_of(workload, cluster, layout);
+  const std::optional<run::Run> run = run_of(workload, cluster, layout).run;
   if (!run) return {};
   SimulatedStep step{run::program_of(*run), {}};
   step.result =
@@ -136,7 +175,7 @@ std::optional<SimulatedStep> simulate_step(const Workload& workload, const Clust
 
 std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& cluster, Candidate candidate,
                                     bool any_offload) {
-  std::optional<run::Run> run = run_of(workload, cluster, candidate.layout);
+  std::optional<run::Run> run = run_of(workload, cluster, candidate.layout).run;
   if (!run) return {};
   const auto limit = static_cast<Bytes>(cluster.limit);
   candidate.memory.fits = any_offload ? fit_share(*run, limit) : predict(*run) <= limit;
@@ -147,13 +186,13 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
   candidate.layout.offload = candidate.memory.offload = run->offload;
   candidate.memory.rank = static_cast<int>(run::fullest_device(run->predicted));
   candidate.memory.fullest = run->predicted[candidate.memory.rank];
-  candidate.memory.host_total = 0;
-  for (const model::DeviceMemory& memory : run->predicted) candidate.memory.host_total += memory.host;
-  candidate.memory.fits =
-      candidate.memory.fits && host_holds(cluster, candidate.memory, candidate.layout.mesh.pipeline);
+  candidate.memory.host = 0;
+  for (const model::DeviceMemory& memory : run->predicted)
+    candidate.memory.host = std::max(candidate.memory.host, memory.host);
   candidate.cost = step_cost(workload, candidate.layout, cluster.hardware, cluster.engine);
   candidate.simulated = sim::simulate(run->program, costs_of(workload, cluster, *run)).timeline.makespan();
   candidate.predicted = std::move(run->predicted);
+  candidate.memory.fits = candidate.memory.fits && host_holds(workload, cluster, candidate);
   return candidate;
 }
 
@@ -161,10 +200,10 @@ void simulate_best(const Workload& workload, const Cluster& cluster, SearchResul
                    bool any_offload) {
   const std::size_t kept = result.best.size();
   const bool only_exchange = result.without_exchange.empty();
-  const std::vector<Candidate> judged = fastest(workload, cluster, to_try(result, count), count);
-  std::vector<std::optional<Candidate>> tried(judged.size());
-  on_all_cores(judged.size(), [&](std::size_t i, std::size_t) {
-    tried[i] = as_its_run(workload, cluster, judged[i], any_offload);
+  Fastest found = fastest(workload, cluster, to_try(result, count), count);
+  std::vector<std::optional<Candidate>> tried(found.chosen.size());
+  on_all_cores(tried.size(), [&](std::size_t i, std::size_t) {
+    tried[i] = as_its_run(workload, cluster, found.chosen[i], any_offload);
   });
   std::vector<Candidate> simulated;
   std::optional<Candidate> miss;
@@ -177,11 +216,14 @@ void simulate_best(const Workload& workload, const Cluster& cluster, SearchResul
     }
   }
   std::ranges::stable_sort(simulated, faster);
-  for (const Candidate& candidate : only_exchange ? result.best : result.without_exchange) {
-    if (!contains(judged, candidate)) simulated.push_back(candidate);
-  }
+  std::ranges::move(not_judged(workload, only_exchange ? result.best : result.without_exchange, found),
+                    std::back_inserter(simulated));
   simulated.resize(std::min(kept, simulated.size()));
-  if (simulated.empty() && !judged.empty()) result.nearest_miss = miss.value_or(judged.front());
+  if (simulated.empty() && !found.chosen.empty()) {
+    result.nearest_miss = miss.value_or(found.chosen.front());
+  } else if (simulated.empty()) {
+    result.refusal = found.refusal;
+  }
   result.best = std::move(simulated);
 }
 

@@ -15,8 +15,8 @@ namespace penstock::plan {
 inline constexpr std::int64_t kMostSimulatedActions = 1'000'000;
 std::int64_t action_count(const Workload& workload, const Layout& layout);
 
-// One pipeline; its makespan is the step. Absent for layouts that no run file can express: exchange between
-// stages of unequal layers.
+// One pipeline; its makespan is the step. Absent for layouts that no run file can express: what the trainer
+// refuses (run_file.h).
 struct SimulatedStep {
   schedule::Program program;
   sim::Result result;
@@ -36,8 +36,8 @@ inline constexpr std::int64_t kMostTriedActions = 2'000'000;  // of all candidat
 // are short enough, up to kMostTriedActions in all; then the `count` fastest with the memory that the trainer
 // predicts for them, action by action. With `any_offload` each gets the least share that fits so, and those
 // that do not fit leave. The best are then the latter by their simulated steps, followed by others without
-// exchange, which the closed form takes as perfect. None left: the one that misses by least is the nearest
-// miss.
+// exchange, which the closed form takes as perfect, but for those that the trainer refuses. None left: the
+// one that misses by least is the nearest miss, or there is a refusal.
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
                    bool any_offload);
 

@@ -26,6 +26,7 @@ struct Case {
   double tokens() const { return group_tokens(workload, layout); }
   sim::LayerSlice slice() const { return average_slice(workload, layout); }
   double vocab() const { return as_double(padded_vocabulary(shape().vocab, layout.mesh.tensor)); }
+  double weight_bytes() const { return as_double(model::element_size(workload.precision)); }  // gathered
 };
 
 // Of a device, in a step; the middle of the pipeline has no more than its ends.
@@ -135,7 +136,7 @@ Seconds transfers_of_step(const Case& c) {
   return (c.units() + c.p() - 1) * 2 * exposed * (one + gather);
 }
 
-// Members of one set of states: so many neighbours among the replicas.
+// Members of one set of dense states: so many neighbours among the replicas.
 mesh::NodeSpread shard_group(const Case& c) {
   const mesh::Mesh& mesh = c.layout.mesh;
   const std::int64_t node = c.hardware.node.gpus, group = c.layout.shared.group;
@@ -143,35 +144,58 @@ mesh::NodeSpread shard_group(const Case& c) {
   return mesh::thinnest_shards(mesh, static_cast<int>(group), node);
 }
 
-// Weights gathered for every micro-batch, gradients scattered, a collective for each layer; between copies of
-// the set gradients are all-reduced. The first gather and the last sum hide behind nothing.
-Seconds shared_weights_of_step(const Case& c, Seconds compute) {
-  constexpr double kHidden = 0.9;  // of the compute may have traffic behind it
+// Members of one set of an expert's states, of the ranks that have the expert: as many copies of it as of the
+// dense states.
+mesh::NodeSpread shards_of_experts(const Case& c) {
+  const mesh::Mesh& mesh = c.layout.mesh;
+  const std::int64_t group = c.layout.shared.group;
+  if (group == 1) return {};
+  const mesh::NodeSpread all = expert_replicas(c);
+  if (group == 0 || group >= mesh.replicas()) return all;
+  const auto members = static_cast<int>(std::max<std::int64_t>(1, all.members * group / mesh.replicas()));
+  const std::int64_t apart = std::int64_t{mesh.expert} * (c.engine.folded_experts ? 1 : mesh.tensor);
+  const std::int64_t width = apart * members;
+  return mesh::thinnest(width, mesh.world() / width, apart, members, c.hardware.node.gpus);
+}
+
+// Of `count` shared parameters, a collective for each layer: weights gathered, gradients scattered in a group
+// and all-reduced between the copies that `all` ranks make.
+Seconds sharing_of_step(const Case& c, const mesh::NodeSpread& group, const mesh::NodeSpread& all,
+                        double count) {
   const SharedWeights& shared = c.layout.shared;
-  const mesh::NodeSpread group = shard_group(c);
-  if (group.members == 1) return 0;
   const double sums = c.engine.gradients_once ? 1 : c.m();
   const double gathers = shared.stays ? 1 : (shared.regathers ? 2 : 1) * c.m();
-  const double count = local_parameters(c).total(), gradients = count * sums * c.engine.gradient_bytes;
+  const double gradients = count * sums * c.engine.gradient_bytes;
   const Seconds start = 1e-6 * c.hardware.network.latency_us * std::log2(group.members);
-  Seconds traffic = ring_pass(c.hardware, group, count * gathers * 2 + gradients) +
+  Seconds traffic = ring_pass(c.hardware, group, count * gathers * c.weight_bytes() + gradients) +
                     (gathers + sums) * as_double(c.shape().layers) * start;
-  if (c.layout.mesh.replicas() > group.members) {
-    const mesh::NodeSpread all = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
+  if (all.members > group.members)
     traffic += ring_pass(c.hardware, all, 2 * gradients / group.members, /*gradients=*/true);
-  }
+  return traffic;
+}
+
+// Weights gathered for every micro-batch, and sums of their gradients; experts that as many ranks have as the
+// dense weights go with those. The first gather and the last sum hide behind nothing.
+Seconds shared_weights_of_step(const Case& c, Seconds compute) {
+  constexpr double kHidden = 0.9;  // of the compute may have traffic behind it
+  const Parameters count = local_parameters(c);
+  const mesh::NodeSpread dense = shard_group(c), experts = shards_of_experts(c);
+  const mesh::NodeSpread all = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
+  const bool apart = count.experts > 0 && experts.members != dense.members;
+  Seconds traffic = sharing_of_step(c, dense, all, apart ? count.dense : count.total());
+  if (apart) traffic += sharing_of_step(c, experts, expert_replicas(c), count.experts);
   const double exposed = c.engine.gradient_exposed;
   return exposed * traffic + std::max(0.0, (1 - exposed) * traffic - kHidden * compute);
 }
 
-// Sharded: a reduce-scatter of the gradients and an all-gather of the 16-bit weights. Replicated: an
-// all-reduce. Tied embeddings on two stages: an all-reduce of their gradient between the two.
+// Sharded: a reduce-scatter of the gradients and an all-gather of the weights. Replicated: an all-reduce.
+// Tied embeddings on two stages: an all-reduce of their gradient between the two.
 Seconds gradients_of_step(const Case& c) {
   const auto& mesh = c.layout.mesh;
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Replica, c.hardware.node.gpus);
   const Parameters count = local_parameters(c);
   const bool shards = c.engine.shards_optimizer && c.layout.shared.group != 1;
-  const double bytes = shards ? c.engine.gradient_bytes + 2 : 2 * c.engine.gradient_bytes;
+  const double bytes = c.engine.gradient_bytes + (shards ? c.weight_bytes() : c.engine.gradient_bytes);
   Seconds seconds = 0;
   if (!c.engine.gradient_overlap) {
     seconds = ring_pass(c.hardware, group, count.dense * bytes, /*gradients=*/true);
@@ -192,9 +216,8 @@ Seconds optimizer_of_step(const Case& c) {
     const double passes = c.layout.shared.on ? c.engine.gradient_passes / shards : c.engine.gradient_passes;
     return parameters * (passes + c.engine.optimizer_bytes / shards);
   };
-  const mesh::NodeSpread dense = shard_group(c);
-  const double experts = traffic(count.experts, c.layout.shared.on ? dense : expert_replicas(c));
-  return optimizer_passes(c.hardware, traffic(count.dense, dense) + experts);
+  return optimizer_passes(
+      c.hardware, traffic(count.dense, shard_group(c)) + traffic(count.experts, shards_of_experts(c)));
 }
 
 // A record's copy can overlap one F + B in the steady state and one F in warm-up.
@@ -213,13 +236,17 @@ sim::LayerTerms times(sim::LayerTerms terms, double factor) {
           terms.context * factor, terms.expert * factor,    terms.gaps * factor};
 }
 
+bool repeats_layers(model::KeepSet keep, const sim::Engine& engine) {
+  return engine.whole_again && keep == keep_of(model::Policy::Full);
+}
+
 // Of the mean layer, where those of a share of the layers is given.
 sim::LayerTerms recomputation(const sim::LayerTerms& own, const Layout& layout, sim::LayerSlice slice,
                               const sim::Hardware& hardware, const sim::Engine& engine) {
   sim::LayerTerms mean = times(own, layout.recomputed);
   if (layout.recomputed == 1 || layout.others == keep_of(model::Policy::None)) return mean;
   slice.keep = layout.others;
-  slice.whole_again = layout.others == keep_of(model::Policy::Full);
+  slice.whole_again = repeats_layers(layout.others, engine);
   return mean += times(sim::layer_cost(slice, hardware, engine).recompute, 1 - layout.recomputed);
 }
 
@@ -227,7 +254,8 @@ sim::LayerTerms recomputation(const sim::LayerTerms& own, const Layout& layout, 
 
 SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                      const sim::Engine& engine) {
-  const sim::LayerSlice slice = average_slice(workload, layout);
+  sim::LayerSlice slice = average_slice(workload, layout);
+  slice.whole_again = repeats_layers(layout.keep, engine);
   const double vocab = as_double(padded_vocabulary(workload.model.shape.vocab, layout.mesh.tensor));
   const sim::LayerCost layer = sim::layer_cost(slice, hardware, engine);
   return {layer, recomputation(layer.recompute, layout, slice, hardware, engine),

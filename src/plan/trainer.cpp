@@ -84,6 +84,7 @@ std::optional<std::string> refusal_of_mesh(const Trainer& trainer, const Workloa
     return "Pipeline Parallel is enabled but qwen3 does not support pipelining";
   if (trainer.pairs_tokens && workload.seq_len % (2LL * mesh.tensor * mesh.context) != 0)
     return "the sequence is not divided by 2·t·c";
+  // With one expert rank it cuts them after all, along with the dense weights.
   if (shape.experts > 1 && mesh.tensor > 1 && mesh.expert == 1 && !trainer.cuts_experts)
     return "experts that tensor ranks cut are not predicted";
   if (trainer.experts_within_data && mesh.data % mesh.expert != 0)
@@ -142,8 +143,14 @@ void require_within(const Trainer& trainer, const PlanOptions& options) {
   refuse_offloading(trainer, options);
 }
 
+void set_trainer(Cluster& cluster, const Trainer& trainer) {
+  cluster.trainer = &trainer;
+  cluster.engine.folded_experts = !trainer.cuts_experts;
+}
+
 void adapt(const Trainer& trainer, Layout& layout) {
   layout.output = 0;
+  layout.cut_experts = trainer.cuts_experts;
   if (!trainer.shares_weights) return;
   SharedWeights& shared = layout.shared;
   const bool pipeline = layout.mesh.pipeline > 1;

@@ -23,7 +23,7 @@ struct Trainer {
   bool needs_replicas = false;       // to train in 16 bits on several devices
   bool pairs_tokens = false;         // each context rank has two pieces of a sequence, cut by tensor ranks
   bool pipelines_head_norms = true;  // models with norms of heads (Qwen3)
-  bool cuts_experts = true;          // predicted where tensor ranks cut them
+  bool cuts_experts = true;          // by tensor ranks; else each is whole on a rank
   bool experts_within_data = false;  // expert ranks are data ranks
 };
 
@@ -37,6 +37,9 @@ SearchSpace space_for(const Trainer& trainer, const PlanOptions& options);
 
 // Throws InputError for what [layout] and memory.offload ask for and the trainer does not have.
 void require_within(const Trainer& trainer, const PlanOptions& options);
+
+// The cluster is for that trainer, and its engine forms experts as that does.
+void set_trainer(Cluster& cluster, const Trainer& trainer);
 
 // What a layout becomes on that trainer. What SharedWeights::asked and `group` say stays.
 void adapt(const Trainer& trainer, Layout& layout);

@@ -78,17 +78,19 @@ std::string device_section(const std::string& name, const MachineFacts& facts, c
   const auto peak = [](const char* key, const ProductRates& rates, const char* comment) {
     return rates.forward.empty() ? std::string() : line(key, greatest(rates) / 1e12, comment);
   };
+  constexpr double kMostReserved = 0.99;  // a full machine has speeds too
+  const double memory = facts.memory_bytes / facts.sharers / 1e9;
+  const double used = facts.used_bytes / facts.sharers / 1e9 + (facts.card ? 0 : 0.3);
   return "\n[device]                     # a rank\n" + line("name", json_quote(name), "as asked for") +
          line("backend", facts.card ? "\"cuda\"" : "\"cpu\"", "what computes") +
          line("peak", f32 ? "\"f32\"" : "\"bf16\"", "what was asked for, or what is quick here") +
          peak("bf16_tflops", measured.products, "the quickest product of the tables below") +
          peak("f32_tflops", measured.f32_products, "the same in f32") +
-         line("memory_gb", facts.memory_bytes / facts.ranks / 1e9,
-              std::string(facts.card ? "this card's" : "this machine's") + ", over the ranks") +
-         (facts.card ? line("reserved_gb", facts.used_bytes / facts.ranks / 1e9,
-                            "in use when this was written, the program's own context among it")
-                     : line("reserved_gb", facts.used_bytes / facts.ranks / 1e9 + 0.3,
-                            "in use when this was written, over the ranks; 0.3 for program and libraries")) +
+         line("memory_gb", memory,
+              facts.card ? "this card's, over its ranks" : "this machine's, over the ranks") +
+         line("reserved_gb", std::min(used, kMostReserved * memory),
+              facts.card ? "in use when this was written, the program's own context among it"
+                         : "in use when this was written, over the ranks; 0.3 for program and libraries") +
          line("memory_gbps", measured.memory_rate / 1e9, copy_of(measured) + ", bytes read and written");
 }
 

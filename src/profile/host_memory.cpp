@@ -40,6 +40,7 @@ HostMemory parse_host_memory(const std::string& meminfo, const std::string& limi
   memory.total = *group;
   memory.used = parse_number(trim(std::string_view(current).substr(0, current.find('\n')))).value_or(0);
   memory.used = std::max(0.0, memory.used - word(stat, "inactive_file") - word(stat, "active_file"));
+  memory.used = std::max(memory.used, memory.total - field(meminfo, "MemAvailable"));
   return memory;
 }
 

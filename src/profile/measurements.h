@@ -70,6 +70,7 @@ struct MachineFacts {
   std::string transport;    // "threads of one process"
   bool card = false;        // else the processor
   double memory_bytes = 0;  // of the card, or of the host or the limit of a container
+  int sharers = 1;          // ranks that share it
   double used_bytes = 0;    // currently used
   double host_bytes = 0;    // of the host or the limit of a container
 };

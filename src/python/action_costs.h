@@ -32,13 +32,21 @@ class ActionCosts final : public sim::ForwardedCosts {
   }
   // The same share of an action as the others say.
   sim::AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override {
-    sim::AttentionShare share = others_->attention(device, index, op);
+    return scaled(others_->attention(device, index, op), device, index, op);
+  }
+  sim::AttentionShare served_attention(int server, int owner, std::uint32_t index,
+                                       const schedule::Op& op) const override {
+    return scaled(others_->served_attention(server, owner, index, op), owner, index, op);
+  }
+
+ private:
+  sim::AttentionShare scaled(sim::AttentionShare share, int device, std::uint32_t index,
+                             const schedule::Op& op) const {
     const Seconds whole = others_->seconds(device, index, op);
     if (is_action(op.kind)) share.seconds = whole > 0 ? share.seconds / whole * seconds_[device][index] : 0;
     return share;
   }
 
- private:
   SecondsOfActions seconds_;
   std::shared_ptr<const sim::Costs> others_;
 };

@@ -15,6 +15,7 @@
 #include "python/bindings.h"
 #include "python/interruption.h"
 #include "python/values.h"
+#include "schedule/check/check.h"
 #include "schedule/program_words.h"
 #include "sim/costs/measured.h"
 #include "sim/costs/table.h"
@@ -127,6 +128,8 @@ std::vector<schedule::ExchangeSpan> spans_of(const std::vector<double>& numbers,
 CostsValue measured_costs(const Program& measured, const std::vector<std::vector<double>>& times,
                           const std::vector<std::vector<double>>& exchange, const std::string& origin,
                           const Schedule& schedule) {
+  for (const schedule::Finding& finding : schedule::check(measured, 1))  // what averages it relies on that
+    throw InputError(origin + ": " + finding.text);
   schedule::Timeline timeline;
   for (const std::vector<double>& device : times) {
     auto& events = timeline.devices.emplace_back();

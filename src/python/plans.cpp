@@ -16,6 +16,7 @@
 #include "python/values.h"
 #include "run/description_file.h"
 #include "run/hardware_file.h"
+#include "run/tensor.h"
 #include "schedule/check/check.h"
 #include "schedule/passes/lower.h"
 #include "schedule/placement.h"
@@ -75,18 +76,31 @@ model::Shape shape_of(const std::string& model) {
   return is_path ? run::read_model_sizes(model) : plan::find_model(model).shape;
 }
 
+// Messages name the argument.
+void require_tensor(const model::Shape& shape, int tensor) try {
+  run::require_shards(shape, tensor);
+} catch (const InputError& error) {
+  std::string text = error.what();
+  constexpr std::string_view kKey = "parallel.tp";
+  if (text.starts_with(kKey)) text.replace(0, kKey.size(), "tensor");
+  throw InputError(text);
+}
+
 // Layers spread evenly over the stages, slices over the tokens: as a run with parallel.layers = "even".
 sim::Work work_of(const MachineWork& asked, const schedule::Schedule& schedule,
                   const sim::Hardware& hardware) {
   sim::Work work{.shape = shape_of(asked.model)};
   work.mesh = {.tensor = asked.tensor, .context = asked.context, .pipeline = schedule.device_count()};
   mesh::validate(work.mesh);
+  require_tensor(work.shape, asked.tensor);
   require(schedule.stages <= work.shape.layers, "model: " + std::to_string(work.shape.layers) +
                                                     " layers are fewer than " +
                                                     std::to_string(schedule.stages) + " stages");
   work.layers = model::split_layers(work.shape.layers, schedule.stages);
   const schedule::Placement placement(schedule);
   for (int stage = 0; stage < schedule.stages; ++stage) work.devices.push_back(placement.device_of(stage, 0));
+  for (int device = 0; placement.has_replicas() && device < schedule.device_count(); ++device)
+    work.held.push_back(placement.stages_on(device));
   for (const int n : schedule.slices) work.slices.push_back(model::cut_into_slices(asked.seq_len, n));
   work.sequences = asked.micro_batch;
   work.precision = model::parse_precision(hardware.device.peak);

@@ -23,20 +23,23 @@ std::int64_t micro_batches(const Options& options) {
   return options.train.batch / (options.train.micro_batch * options.parallel.dp);
 }
 
-// Vocabulary parallelism requires the schedule's slots.
-void require_slot_grid(const Options& options, const schedule::Schedule& schedule) {
+// Vocabulary parallelism is offered by name, and for files in whose slots its visits fit.
+void require_vocabulary(const Options& options, const schedule::Schedule& schedule) {
   const ScheduleOptions& chosen = options.schedule;
   if (!chosen.vocabulary_parallel) return;
-  const std::string needs =
-      "schedule.vocabulary_parallel = true needs a schedule in whose slots all devices run forwards "
-      "together, then backwards together; ";
+  const std::string wanted = "schedule.vocabulary_parallel = true ";
   if (chosen.file.empty()) {
-    require(schedule::find_generator(chosen.name).slot_grid,
-            needs + "schedule.name = " + json_quote(chosen.name) + " has no such slots: use \"slimpipe\"");
+    require(schedule::find_generator(chosen.name).takes_vocabulary,
+            wanted + "is offered for \"slimpipe\", not for schedule.name = " + json_quote(chosen.name) +
+                ": use \"slimpipe\", or a schedule.file in whose slots all devices run forwards together, "
+                "then backwards together");
     return;
   }
   const std::string has_none =
-      needs + "schedule.file = " + json_quote(chosen.file) + " has no such slots: use slimpipe's";
+      wanted +
+      "needs a schedule in whose slots all devices run forwards together, then backwards together; "
+      "schedule.file = " +
+      json_quote(chosen.file) + " has no such slots: use slimpipe's";
   require(schedule::find_slot_grid(schedule::compute_only(schedule)).has_value(), has_none);
   // Visits in the slots of a schedule other than slimpipe could still deadlock.
   require(schedule::check(schedule::lower(schedule, {.vocabulary = {.parallel = true}}), 1).empty(),
@@ -93,14 +96,10 @@ void check_stages(const Options& options, const schedule::Schedule& schedule) {
               fewer + " or fewer, or " + std::to_string(schedule.stages) + " layers or more");
 }
 
-// One time stands for all stages.
-schedule::StageCosts costs_of(const ScheduleOptions& chosen, std::int64_t devices) {
-  const auto of_stages = [&](const Numbers& times) {
-    return times.size() == 1 ? Numbers(devices * chosen.chunks, times.front()) : times;
-  };
-  return {.forward = of_stages(chosen.forward),
-          .input = of_stages(chosen.input),
-          .weight = of_stages(chosen.weight),
+schedule::StageCosts costs_of(const ScheduleOptions& chosen) {
+  return {.forward = chosen.forward,
+          .input = chosen.input,
+          .weight = chosen.weight,
           .transfer = chosen.transfer,
           .limit = static_cast<Bytes>(chosen.in_flight * static_cast<double>(chosen.chunks))};
 }
@@ -113,7 +112,7 @@ schedule::Request request_of(const Options& options, std::int64_t micro_batches)
   request.slices.assign(micro_batches, static_cast<int>(options.schedule.slices));
   request.chunks = static_cast<int>(options.schedule.chunks);
   request.group = static_cast<int>(options.schedule.group);
-  request.costs = costs_of(options.schedule, options.parallel.pp);
+  request.costs = costs_of(options.schedule);
   return request;
 }
 
@@ -130,7 +129,7 @@ schedule::Schedule arrange(Options& options) {
     schedule = read(options);
     cuts_of(options, schedule.slices);
   }
-  require_slot_grid(options, schedule);
+  require_vocabulary(options, schedule);
   check_stages(options, schedule);
   return schedule;
 }

@@ -10,8 +10,8 @@ namespace penstock::run {
 
 // The options are settled (settle.h); fills in the slices of a file. Throws InputError for an unknown name
 // (with the nearest), more slices than tokens, more stages than layers, a file for other devices or
-// micro-batches, and vocabulary parallelism if the schedule has no slots for it; NoAnswer when the file holds
-// an illegal schedule.
+// micro-batches, and vocabulary parallelism of a schedule that does not take it (by name), or has no slots
+// for it (a file); NoAnswer when the file holds an illegal schedule.
 schedule::Schedule arrange(Options& options);
 
 // The request for the schedule of that name and size, for so many micro-batches.

@@ -23,6 +23,7 @@ Ends weigh_ends(const Run& run) {
   const model::LayerRange all{0, run.shape().layers};
   work.layers = {all, all, all};
   work.devices.clear();
+  work.held.clear();
   work.slices.resize(1);
   const sim::AnalyticCosts costs(std::move(work), sim::assumed_hardware());
   const auto seconds = [&](std::int16_t stage) {

@@ -75,6 +75,12 @@ void fit_replicas(Options& options, std::optional<Count> ranks) {
   while (parallel.dp > 1 && !fits(parallel.dp)) --parallel.dp;
 }
 
+Options read_fitted_options(const std::string& path, std::span<const std::string> overrides) {
+  Options options = read_options(path, overrides);
+  fit_replicas(options, {});
+  return options;
+}
+
 bool keeps_tree(Count groups, Count replicas) {
   if (groups % replicas != 0) return false;
   return replicas == 1 || std::has_single_bit(static_cast<std::uint64_t>(groups / replicas));

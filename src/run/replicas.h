@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "run/run.h"
 
@@ -13,6 +15,9 @@ namespace penstock::run {
 // parallel.dp = "auto": the most replicas that `ranks` ranks, the batch and numerics.replicas allow; without
 // a number of ranks numerics.replicas, or 1.
 void fit_replicas(Options& options, std::optional<std::int64_t> ranks);
+
+// read_options() for those who start no ranks, with the replicas fitted.
+Options read_fitted_options(const std::string& path, std::span<const std::string> overrides = {});
 
 // Whether a run of so many replicas adds the gradients of `groups` groups in the groups' own tree: each
 // replica holds 1, 2, 4, ... neighbouring groups, or all.

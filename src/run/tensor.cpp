@@ -65,6 +65,8 @@ void check_tree(const model::Shape& shape, Count shards, Count ranks) {
 
 }  // namespace
 
+void require_shards(const model::Shape& shape, Count ranks) { check_shape(shape, ranks, ranks); }
+
 void settle_tensor(Options& options) {
   const Count ranks = options.parallel.tp;
   Count& shards = options.numerics.tensor;

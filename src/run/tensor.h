@@ -14,6 +14,10 @@ namespace penstock::run {
 // heads or ffn columns, with the nearest that do. Needs a settled model.
 void settle_tensor(Options& options);
 
+// Throws InputError, naming parallel.tp, unless so many ranks divide the model's heads and key heads, and
+// each has a column of ffn.
+void require_shards(const model::Shape& shape, std::int64_t ranks);
+
 // The logical shards [first, first + count) of a tensor-parallel rank.
 struct ShardRange {
   int first = 0;

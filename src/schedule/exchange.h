@@ -22,7 +22,8 @@ inline PassKey pass_of(const Action& action) { return {action.kind != Kind::Forw
 
 // In every layer of `of` the owner sends its queries with the named halves; the partner attends to them and
 // sends back what the owner merges last. The partner may do so at any moment: between its operations and in
-// every wait, whatever it runs by then.
+// every wait, whatever it runs by then. The owner itself attends to the halves behind the last that moves;
+// those before the first are of other documents, which nobody reads.
 struct Exchange {
   Action of;      // the owner's F, or its B or I
   Action during;  // what the partner itself runs in the same slot: the reason why it has time

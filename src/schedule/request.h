@@ -10,7 +10,7 @@ namespace penstock::schedule {
 
 // Of each stage, whole micro-batches; for schedules that are made for given costs (greedy).
 struct StageCosts {
-  std::vector<Seconds> forward, input, weight;  // of F, I and W; empty: 1 second each
+  std::vector<Seconds> forward, input, weight;  // of F, I and W; one for all stages; empty: 1 second each
   Seconds transfer = 0;                         // a pure delay between devices
   // What a device may hold from F to W: the sum of its records' sizes. Empty: 1 each, so that the limit
   // counts records. Limit 0: as much as 1F1B's first device holds, p records of each of its stages.

@@ -14,7 +14,8 @@
 
 namespace penstock::schedule {
 
-// The greatest sizes that are read: one cell names numbers that no file's size justifies otherwise.
+// The greatest sizes that are read, and so generated: one cell names numbers that no file's size justifies
+// otherwise.
 inline constexpr int kMostDevices = 1 << 16;
 inline constexpr int kMostStages = 1 << 20;
 inline constexpr int kMostMicroBatches = 1 << 20;

@@ -41,13 +41,14 @@ class WholeLog {
   std::vector<schedule::Event> events_;
 };
 
-// Keeps the last kWindow ops of the list; holds() is false for an older one, whose event is lost.
+// Keeps the last kWindow ops of the list; holds() is false for an older one, whose event is lost, and for the
+// oldest, whose place the next op takes when it begins: an op may have waited for it.
 class RecentLog {
  public:
   explicit RecentLog(const schedule::DeviceProgram& list)
       : ring_(kWindow), ops_(list.ops.data()), account_(list) {}
 
-  bool holds(std::uint32_t index) const { return newest_ - index < kWindow; }
+  bool holds(std::uint32_t index) const { return newest_ - index < kWindow - 1; }
   schedule::Event& operator[](std::uint32_t index) { return ring_[index % kWindow]; }
   const schedule::Event& operator[](std::uint32_t index) const { return ring_[index % kWindow]; }
 

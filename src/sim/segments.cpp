@@ -50,8 +50,7 @@ class Layer {
 
 int simulated_layers(const AttentionShare& share) { return std::clamp(share.layers, 1, kMostLayers); }
 
-Seconds attention_seconds(const Costs& costs, int device, std::uint32_t index, const Op& op, double share) {
-  const AttentionShare attention = costs.attention(device, index, op);
+Seconds seconds_of_layer(const AttentionShare& attention, double share) {
   return attention.seconds / simulated_layers(attention) * share;
 }
 
@@ -63,7 +62,7 @@ std::vector<Segment> segments_of(const Costs& costs, int device, std::uint32_t i
   const int layers = simulated_layers(share);
   const LayerProducts products = products_of(op.kind);
   const Seconds piece = (seconds - share.seconds) / layers / (products.before + products.after);
-  const Seconds at_home = attention_seconds(costs, device, index, op, 1 - away);
+  const Seconds at_home = seconds_of_layer(share, 1 - away);
   const int chunks = static_cast<int>(std::lround((1 - away) * op.key.slice)) + 1;
   std::vector<Segment> segments;
   Layer layer(segments);

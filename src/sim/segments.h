@@ -26,9 +26,8 @@ struct Segment {
 std::vector<Segment> segments_of(const Costs& costs, int device, std::uint32_t index, const schedule::Op& op,
                                  double away);
 
-// What such a share of the op's attention takes in one of its layers as segments_of counts them.
-Seconds attention_seconds(const Costs& costs, int device, std::uint32_t index, const schedule::Op& op,
-                          double share);
+// What such a share of the attention takes in one layer as segments_of counts them.
+Seconds seconds_of_layer(const AttentionShare& attention, double share);
 
 // Layers that segments_of tells apart: the stage's, but few of many.
 int simulated_layers(const AttentionShare& share);

@@ -14,8 +14,9 @@ void ExchangeRun::serve(int d) {
   end_wait(d);
   const Exchange& exchange = program_.exchanges[number];
   const Device& owner = devices_[exchange.owner];
-  const Seconds took = attention_seconds(costs_, exchange.owner, owner.next, op_of(exchange.owner),
-                                         costs_.share_of_attention(exchange));
+  const Seconds took =
+      seconds_of_layer(costs_.served_attention(d, exchange.owner, owner.next, op_of(exchange.owner)),
+                       costs_.share_of_attention(exchange));
   timeline_.exchanges[d].push_back({.exchange = number, .start = time_, .end = time_ + took});
   device.working = true;
   happen({.time = time_ + took, .what = Happening::What::Served, .device = d, .value = number});
@@ -63,9 +64,7 @@ Seconds ExchangeRun::by_link(int from, int to, Bytes bytes, bool with_bytes) {
   const schedule::Op message{.kind = schedule::OpKind::SendForward, .peer = to, .bytes = bytes};
   const Transfer transfer = costs_.transfer(from, kNoOp, message);
   if (!with_bytes) return time_ + transfer.latency;
-  Seconds& free = devices_[from].links.at(to, schedule::Channel::Control);
-  free = std::max(free, time_) + transfer.occupied;
-  return free + transfer.latency;
+  return transfer.arrival(time_, devices_[from].links.at(to, schedule::Channel::Control));
 }
 
 int ExchangeRun::layers_of(int owner) const {

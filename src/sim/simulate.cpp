@@ -218,8 +218,7 @@ class Run {
                    "a send goes to a device of the program");
     const Transfer transfer = costs_.transfer(device.number, index, op);
     PeerLink& link = device.link_to(op.peer);
-    link.free = std::max(link.free, start) + transfer.occupied;
-    const Seconds arrival = link.free + transfer.latency;
+    const Seconds arrival = transfer.arrival(start, link.free);
     Device& peer = devices_[op.peer];
     Mailbox& mailbox = link.mailboxes[static_cast<std::size_t>(channel_of(op.kind))];
     if (mailbox.waiting.empty()) {

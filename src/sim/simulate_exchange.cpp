@@ -145,14 +145,13 @@ std::uint32_t ExchangeRun::blocker_of(int d) const {
 
 Seconds ExchangeRun::send(int d, const Op& op) {
   const Transfer transfer = costs_.transfer(d, devices_[d].next, op);
-  Seconds& free = devices_[d].links.at(op.peer, Channel::Control);
-  free = std::max(free, time_) + transfer.occupied;
-  happen({.time = free + transfer.latency,
+  const Seconds arrival = transfer.arrival(time_, devices_[d].links.at(op.peer, Channel::Control));
+  happen({.time = arrival,
           .what = Happening::What::Message,
           .device = op.peer,
           .from = d,
           .value = static_cast<std::uint32_t>(channel_of(op.kind))});
-  return free + transfer.latency;
+  return arrival;
 }
 
 void ExchangeRun::receive(int d, const Op& op) {

@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/device.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "backend/device.h"
 #include "base/error.h"
 
 namespace penstock::train {
+
+namespace {
+
+// Of a card, for its heads and for the parts of a sum.
+void require_kernels(const run::Run& run) {
+  constexpr std::int64_t kHeadUnit = 8, kMostHead = 256, kMostParts = 64;
+  const std::int64_t head = run.shape().head_dim();
+  require(run.precision != model::Precision::BF16 || (head % kHeadUnit == 0 && head <= kMostHead),
+          "model.head_size = " + std::to_string(head) +
+              ": a card attends in bf16 with heads of a multiple of 8, up to 256; use such a size, or "
+              "train.precision = \"f32\"");
+  const std::int64_t parts = std::max<std::int64_t>(run.shards_of_rank(), run.mesh.tensor);
+  require(parts <= kMostParts, "numerics.tensor = " + std::to_string(run.tensor_shards()) +
+                                   " over parallel.tp = " + std::to_string(run.mesh.tensor) + " adds " +
+                                   std::to_string(parts) + " parts at a time; a card adds up to 64");
+}
+
+}  // namespace
 
 void require_device(const run::Run& run) {
   const std::string& asked = run.options.train.device;
@@ -17,6 +37,7 @@ void require_device(const run::Run& run) {
   require(!card || asked != "cpu", "train.device = \"cpu\": this program computes on a card; start penstock");
   if (!card) return;
   backend::require_device(run.options.numerics.repeatable);
+  require_kernels(run);
   require(
       run.offload == 0 || run.offload_to == run::OffloadTo::Host,
       "memory.offload_to = \"disk\": a card's records leave for the host's memory alone; use \"host\", or "

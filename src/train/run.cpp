@@ -20,6 +20,7 @@
 #include "train/checkpoint/settings.h"
 #include "train/checkpoint/weights_file.h"
 #include "train/data/bigram.h"
+#include "train/held_out_loss.h"
 #include "train/kept_steps.h"
 #include "train/machine.h"
 #include "train/machine_probe.h"
@@ -72,7 +73,7 @@ class Run {
     resident_.begin(trainer_.pinned_bytes());
     while (done_ < steps() && !stopped_) {
       const DoneStep step = one_step(done_ + 1);
-      resident_.note_step(away().host);
+      resident_.note_step(away().host + keeper_->copied_bytes());
       ++done_;
       // Before anybody is told that the step is done: then it cannot be lost (train.buddy_every = 1).
       copy_to_hosts(step);
@@ -114,6 +115,8 @@ class Run {
     const CheckpointFacts& facts = resumed.facts;
     const Seconds began = steady_seconds();
     load_state(*resumed.state, facts, trainer_);
+    world_->barrier();  // ranks that are threads share the state
+    resumed.state->let_go();
     *start_ = {.resumed_from = facts.step, .load_s = steady_seconds() - began};
     done_ = facts.step;
     samples_drawn_ = facts.samples_drawn;
@@ -164,11 +167,11 @@ class Run {
         observer_.say(slow + "; penstock plan --from " + directory_->path() + " proposes layers for it");
     }
     watch_for_numbers(number, report);
+    if (!report.without_targets) summary_.loss = report.loss;
     const bool evaluate_now = number == steps() || (run_.options.train.evaluate_every > 0 &&
                                                     number % run_.options.train.evaluate_every == 0);
     std::optional<double> evaluation;
     if (evaluate_now && data_.evaluation_batches() > 0) evaluation = evaluate();
-    summary_.loss = report.loss;
     if (evaluation) summary_.evaluation_loss = evaluation;
     return {number, report, tokens.token_count, evaluation, times};
   }
@@ -189,11 +192,12 @@ class Run {
     if (checkpoint_is_due(report)) save();
   }
 
-  // None while steps are being skipped: the last good one stays the newest.
+  // None while numbers are not finite: the last good one stays the newest.
   bool checkpoint_is_due(const StepReport& report) const {
     const std::int64_t every = run_.options.train.checkpoint_every;
     if (every == 0) return false;
-    return stopped_ || done_ == steps() || (done_ % every == 0 && !report.skipped);
+    const bool good = !report.skipped || report.without_targets;
+    return stopped_ || done_ == steps() || (done_ % every == 0 && good);
   }
 
   void save() {
@@ -222,15 +226,11 @@ class Run {
         (good.empty() ? "no checkpoint was written before" : "the last good checkpoint is " + good));
   }
 
-  double evaluate() {
-    double sum = 0;
-    double targets = 0;
-    for (std::int64_t index = 0; index < data_.evaluation_batches(); ++index) {
-      const StepTokens batch = data_.evaluation_batch(index, part_);
-      sum += trainer_.evaluate(batch) * static_cast<double>(batch.target_count);
-      targets += static_cast<double>(batch.target_count);
-    }
-    return sum / std::max(targets, 1.0);
+  std::optional<double> evaluate() {
+    const std::optional<double> loss = held_out_loss(data_, part_, trainer_);
+    if (!loss && directory_ && !std::exchange(told_of_no_targets_, true))
+      observer_.say("no token that is evaluated is a target, so evaluations have no loss");
+    return loss;
   }
 
   StepMetrics metrics_of(const DoneStep& step) const {
@@ -256,7 +256,7 @@ class Run {
     take_last_step(summary_, step.report);
     observer_.progress({.step = step.number,
                         .steps = steps(),
-                        .loss = metrics.loss,
+                        .loss = summary_.loss,
                         .evaluation_loss = summary_.evaluation_loss,
                         .tokens_per_second = metrics.tokens_per_second,
                         .model_flops = model_flops(metrics.tokens_per_second),
@@ -279,7 +279,7 @@ class Run {
     outcome.timelines = kept_.timelines(trainer_, run_, world_);
     if (control_.profile) outcome.profiles = kept_.profiles(trainer_);
     if (const auto times = rank_times_.of_run()) summary_.rank_times = times->times;
-    summary_.processes = resident_.gather(keeper_->staging_bytes());
+    summary_.processes = resident_.gather(keeper_->staging_bytes(), keeper_->copied_bytes());
     const auto measured = gather_peaks(run_.mesh, trainer_.ledger(), away(), world_);
     const std::string path = (std::filesystem::path(run_.options.output.dir) / files::kWeights).string();
     write_weights(path, run_.shape(), trainer_.parameters(), world_, run_.options.output.gather);
@@ -328,7 +328,7 @@ class Run {
   std::int64_t samples_drawn_ = 0;
   Tokens tokens_ = 0, tokens_before_ = 0;  // without padding; before a resume
   std::int64_t skipped_in_a_row_ = 0;
-  bool stopped_ = false;
+  bool stopped_ = false, told_of_no_targets_ = false;
   KeptSteps kept_;
   RankTimeWatch rank_times_;
   Summary summary_;

@@ -32,8 +32,8 @@ struct RunObserver {
 // The saved state that a run goes on from.
 struct Resumed {
   CheckpointFacts facts;
-  std::shared_ptr<SavedState> state;
-  std::int64_t checkpoint = 0;  // step of the newest one on disk; 0: none
+  std::shared_ptr<SavedState> state;  // lets go of its memory once it is loaded
+  std::int64_t checkpoint = 0;        // step of the newest one on disk; 0: none
 };
 
 // The start of a run, and an early stop.

@@ -4,7 +4,7 @@
 namespace penstock::train {
 
 StepMetrics metrics_of(const StepReport& report) {
-  return {.loss = report.loss,
+  return {.loss = report.without_targets ? std::nullopt : std::optional(report.loss),
           .grad_norm = report.grad_norm,
           .lr = report.lr,
           .step_s = report.seconds,

@@ -51,6 +51,17 @@ TEST(AllCores, TheFirstExceptionOfAnyThreadEndsTheLoop) {
   EXPECT_LT(calls, 1'000'000);
 }
 
+// Threads may end before the last of them has begun.
+TEST(AllCores, ShortLoopsEndAndGiveTheirException) {
+  for (int loop = 0; loop < 500; ++loop) {
+    EXPECT_THROW(on_all_cores(core_count(),
+                              [](std::size_t i, std::size_t) {
+                                if (i == 0) throw std::runtime_error("the first");
+                              }),
+                 std::runtime_error);
+  }
+}
+
 // Whichever thread has the endless call, the one that is asked works or waits; both end.
 TEST(AllCores, AnInterruptionEndsCallsOfAllThreads) {
   for (const std::size_t endless : {0, 1, 2, 3}) {

@@ -5,6 +5,9 @@
 
 #include <limits>
 
+#include "base/error.h"
+#include "base/text.h"
+
 namespace penstock {
 namespace {
 
@@ -15,6 +18,22 @@ TEST(Units, ArePrintedAtTheEndsOfTheirTypes) {
   EXPECT_EQ(print_bytes(-2048), "-2.00 KiB");
   EXPECT_EQ(print_seconds(1e300), "277777777777 h 46 min");
   EXPECT_EQ(print_seconds(-7325), "-2 h 02 min");
+}
+
+// A number alone may be meant in any unit.
+TEST(Units, SizesAreReadWithTheirUnitAlone) {
+  EXPECT_EQ(parse_bytes("6 GiB"), 6 * GiB);
+  EXPECT_EQ(parse_bytes("80GB"), 80'000'000'000);
+  EXPECT_EQ(parse_bytes("1.5 MiB"), 1536 * KiB);
+  EXPECT_EQ(parse_bytes("512 B"), 512);
+  for (const char* wrong : {"123", "-1 GiB", "GiB", "6 gib", "inf GiB", ""})
+    EXPECT_THROW(parse_bytes(wrong), InputError) << wrong;
+}
+
+TEST(Text, IntegersAreReadWholeWithAMinusAlone) {
+  EXPECT_EQ(parse_integer("-5").value_or(0), -5);
+  for (const char* wrong : {"", "+5", " 5", "5 ", "5.0", "99999999999999999999"})
+    EXPECT_FALSE(parse_integer(wrong).has_value()) << wrong;
 }
 
 }  // namespace

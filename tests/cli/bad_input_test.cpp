@@ -241,5 +241,18 @@ TEST(DryRun, UnderMpirunCountsItsRanksAndSpeaksOnce) {
   EXPECT_FALSE(fs::exists(scratch / "run"));
 }
 
+// Only the first rank need see the directory.
+TEST(DryRun, UnderMpirunRefusesAResumeAsTheRunItselfDoes) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  ASSERT_EQ(
+      program({"train", scratch / "run.toml", "--ranks", "2", "--train.checkpoint_every", "1"}).exit_code, 0);
+  const Ending ending = run_program(
+      with_mpirun(2, {"train", scratch / "run.toml", "--resume", "--dry-run", "--train.seed", "77"}), 60);
+  EXPECT_EQ(ending.exit_code, 2) << ending.err;
+  ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+  EXPECT_NE(ending.complaints()[0].find("train.seed"), std::string::npos) << ending.err;
+}
+
 }  // namespace
 }  // namespace penstock::testing

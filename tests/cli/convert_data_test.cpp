@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "cli/run_program.h"
 #include "failure.h"
 #include "files/megatron/data.h"
 #include "files/tokenizers/sentencepiece.h"
@@ -161,6 +162,22 @@ TEST(ConvertData, LeavesNothingWhenALineIsWrong) {
   EXPECT_NE(failure<InputError>([&] { convert_data(conversion); }).find("x.jsonl:701: \"text\" is number"),
             std::string::npos);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
+}
+
+// A forgotten --jsonl would make one document of the raw JSON.
+TEST(ConvertData, RefusesWhatIsOfJsonLinesWhereThereAreNone) {
+  const Scratch scratch;
+  scratch.write("corpus.txt", "{\"content\": \"a\"}\n");
+  const testing::Arguments convert{"convert", scratch / "corpus.txt", "-o", scratch / "x"};
+  for (const auto& [flag, value] : {std::pair{"--key", "content"}, {"--chat", "llama3"}, {"--loss", "all"}}) {
+    const testing::Ending ending = testing::program(testing::with(convert, {flag, value}));
+    EXPECT_EQ(ending.exit_code, 2);
+    EXPECT_NE(ending.err.find(std::string(flag) + " belongs to the conversion of JSON lines; add --jsonl"),
+              std::string::npos)
+        << ending.err;
+  }
+  EXPECT_EQ(testing::program(testing::with(convert, {"--key", "content", "--jsonl"})).exit_code, 0);
+  EXPECT_EQ(documents_of(scratch / "x"), (std::vector<std::vector<std::int64_t>>{{'a'}}));
 }
 
 TEST(ConvertData, RefusesWhatItCannotReadOrWouldWriteOver) {

@@ -9,11 +9,15 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "cli/train/check_weights.h"
 #include "failure.h"
+#include "files/checksum.h"
 #include "files/model_config.h"
 #include "files/model_weights.h"
 #include "model/parameters.h"
 #include "scratch.h"
+#include "train/checkpoint/facts.h"
+#include "train/checkpoint/layout.h"
 
 namespace penstock::cli {
 namespace {
@@ -148,6 +152,47 @@ TEST(ConvertWeights, RoundsToAShorterPrecision) {
     for (std::size_t i = 0; i < exact.find(name)->bytes.size() / 4; ++i)
       ASSERT_NEAR(a[i], b[i], std::abs(a[i]) / 256) << name << i;
   }
+}
+
+// What a checkpoint says of the weights in this folder, which has an index.
+void write_facts(const std::string& folder) {
+  train::CheckpointFacts facts{.index = files::checksum(contents_of(fs::path(folder) / train::kWeightIndex))};
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    const files::Safetensors file(entry.path().string());
+    train::FileSums sums{.file = entry.path().filename().string(), .head = files::checksum(file.head())};
+    for (const files::StoredTensor& tensor : file.tensors())
+      sums.tensors.emplace_back(tensor.name, files::word_sum(tensor.bytes));
+    facts.files.push_back(std::move(sums));
+  }
+  std::ofstream(fs::path(folder) / train::kCheckpointFacts) << to_json(facts);
+}
+
+TEST(ConvertWeights, RefusesACheckpointOfOtherBytesThanItRecorded) {
+  const Scratch scratch;
+  write_folder(scratch / "there");
+  const std::string checkpoint = scratch / "step-000001.damaged";
+  convert_weights(
+      {.source = scratch / "there", .target = checkpoint, .form = "huggingface", .shard_bytes = 1000});
+  write_facts(checkpoint);
+  convert_weights({.source = checkpoint, .target = scratch / "sound"});
+  check_sums_of_weights({.weights = checkpoint}, 0, 1);
+  for (const auto& [file, bytes] : files_below(checkpoint)) {
+    if (!file.ends_with(".safetensors")) continue;
+    std::string flipped = bytes;
+    flipped.back() = static_cast<char>(flipped.back() ^ 1);
+    scratch.write("step-000001.damaged/" + file, flipped);
+    const std::string said = file + ": tensor \"";
+    EXPECT_NE(failure<InputError>([&] {
+                convert_weights({.source = checkpoint, .target = scratch / "x"});
+              }).find(said),
+              std::string::npos);
+    const std::string key =
+        failure<InputError>([&] { check_sums_of_weights({.weights = checkpoint}, 0, 1); });
+    EXPECT_TRUE(key.starts_with("model.weights: ") && key.find(said) != key.npos) << key;
+    scratch.write("step-000001.damaged/" + file, bytes);
+  }
+  EXPECT_FALSE(fs::exists(scratch / "x"));
 }
 
 TEST(ConvertWeights, RefusesWhatItCannotReadOrWouldWriteOver) {

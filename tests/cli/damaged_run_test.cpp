@@ -74,6 +74,23 @@ TEST_F(DamagedRun, WithTheTimelineOfAnotherRunIsRefusedNamingTheRank) {
   EXPECT_NE(ending.err.find("step 5, rank 0"), std::string::npos) << ending.err;
 }
 
+// As it is when a run has gone on with other settings since its last end.
+TEST_F(DamagedRun, WhoseRunFileHasAnotherMeshOrSlicesThanItsProgramIsRefused) {
+  for (const auto& [before, after] : {std::pair{"pp = 2", "pp = 4"},
+                                      {"pp = 2", "pp = 1"},
+                                      {"slices = 4", "slices = 2"},
+                                      {"batch = 4", "batch = 8"}}) {
+    const std::string directory = damaged("run.toml", [&](const fs::path& p) {
+      std::ifstream file(p);
+      std::string text(std::istreambuf_iterator<char>(file), {});
+      ASSERT_NE(text.find(before), std::string::npos) << text;
+      text.replace(text.find(before), std::string_view(before).size(), after);
+      std::ofstream(p) << text;
+    });
+    expect_refused(directory, "program.txt: has another mesh, other slices or other micro-batches");
+  }
+}
+
 // Every op of the timeline changed.
 void change_ops(const fs::path& timeline, const std::function<void(nlohmann::json&)>& change) {
   std::ifstream file(timeline);

@@ -99,6 +99,8 @@ TEST(GreedyCommand, RefusesMemoryAndTimesThatItCannotUse) {
   expect_greedy_refused(greedy("simulate", {"--memory-limit", "much"}), "--memory-limit");
   expect_greedy_refused(greedy("show", {"--weight", "-1"}), "--weight");
   expect_greedy_refused(greedy("show", {"-v", "3"}), "v = 1 or v = 2");
+  expect_greedy_refused({"show", "--schedule", "greedy", "-p", "65536", "-m", "1", "-v", "2147483647"},
+                        "p·v·m·n = ");
   expect_greedy_refused({"show", "--schedule", "zb-v", "-p", "2", "-m", "4", "--input", "2"}, "only greedy");
   expect_greedy_refused({"simulate", "--schedule", "zb-v", "-p", "2", "-m", "4", "--memory-limit", "2"},
                         "greedy");

@@ -66,6 +66,23 @@ TEST(HostMemory, HoldsOffloadedRecordsAndCopiesForCheckpointsToo) {
   }
 }
 
+// Two of each rank's masters and moments; on one of several hosts, two also of a rank elsewhere.
+TEST(HostMemory, HoldsTheCopiesOfItsRanksAndOfThoseItKeepsForOthers) {
+  run::Options options = options_of();
+  options.train.precision = "f32";
+  const Bytes without = bytes_on_host(run::resolve(options), 2);
+  options.train.buddy_every = 1;
+  const run::Run run = run::resolve(options);
+  EXPECT_EQ(bytes_on_host(run, 2) - without, 2 * 12 * model::total_parameters(run.shape()));
+  Bytes fullest = 0, kept = 0;
+  for (const model::DeviceMemory& memory : run.predicted) {
+    const Bytes copies = 2 * (memory.optimizer + memory.optimizer / 2);
+    fullest = std::max(fullest, memory.total() + copies);
+    kept = std::max(kept, copies);
+  }
+  EXPECT_EQ(bytes_on_host(run, 1), fullest + kept);
+}
+
 // What the message names does fit.
 TEST(HostMemory, NamesSettingsThatFit) {
   const run::Run run = run::resolve(options_of());

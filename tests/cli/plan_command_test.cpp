@@ -157,6 +157,7 @@ TEST(PlanCommand, NeedsNoFileAndKeepsTheQuestionAsOne) {
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(Json::parse(first.out)["best"], Json::parse(again.out)["best"]);
   EXPECT_EQ(plan({scratch / "plan.toml", "--print-config"}).out, scratch.read("plan.toml"));
+  EXPECT_EQ(plan({scratch / "plan.toml", "--print-config", "--json"}).exit_code, 2);
   EXPECT_NE(scratch.read("plan.toml").find("global_batch = 32"), std::string::npos) << "the usual batch";
   EXPECT_EQ(with({"--write", scratch / "plan.toml"}).exit_code, 2) << "it is there";
 
@@ -331,6 +332,32 @@ TEST(PlanCommand, ALayoutThatAHostCannotHoldDoesNotFit) {
                               "--layout.slices", "256", "--memory.offload", "1"});
   EXPECT_EQ(ending.exit_code, 1) << ending.out;
   EXPECT_NE(ending.out.find("would fit with: hosts of "), std::string::npos) << ending.out;
+}
+
+TEST(PlanCommand, AModelWithGeluIsPlannedInClosedFormAlone) {
+  const Scratch scratch;
+  const Arguments question{"--model",   "gpt-22b", "--gpus",      "64", "--hardware",  "h100",
+                           "--seq-len", "2048",    "--search.tp", "8",  "--search.cp", "1"};
+  const Ending ending = plan(question);
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("in closed form alone: the model has GELU"), std::string::npos) << ending.out;
+  EXPECT_EQ(ending.out.find("step, simulated"), std::string::npos) << ending.out;
+  Arguments writing = question;
+  writing.insert(writing.end(), {"--run-file", scratch / "run.toml"});
+  const Ending refused = plan(writing);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--run-file is of models with SwiGLU; model.name = \"gpt-22b\""),
+            std::string::npos)
+      << refused.err;
+}
+
+TEST(PlanCommand, ALayoutThatTheTrainerRefusesIsImpossible) {
+  const Ending ending =
+      plan({kPlans + "this-machine.toml", "--explain", "--layout.pp", "2", "--model.vocab", "100"});
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_NE(ending.err.find("[layout] is impossible: model.vocab = 100 is less than the 259 tokens"),
+            std::string::npos)
+      << ending.err;
 }
 
 TEST(PlanCommand, RefusesMoreSequencesThanARunMayHave) {

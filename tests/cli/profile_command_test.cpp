@@ -72,6 +72,8 @@ TEST(HostMemory, ACGroupThatAllowsLessThanTheHostHasCounts) {
   EXPECT_EQ(profile::parse_host_memory(host, "max\n", "5\n").used, 600 * 1024);
   EXPECT_EQ(profile::parse_host_memory(host, "2048\n", "512\n").total, 2048);
   EXPECT_EQ(profile::parse_host_memory(host, "2048\n", "512\n").used, 512);
+  EXPECT_EQ(profile::parse_host_memory(host, "512000\n", "512\n").used, 512000 - 400 * 1024)
+      << "of the host less is available than the group may have";
   EXPECT_EQ(profile::parse_host_memory("", "", "").total, 0);
 }
 

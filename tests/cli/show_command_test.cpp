@@ -69,6 +69,23 @@ TEST(ShowCommand, NamesTheFlagThatIsMissing) {
   expect_refusal(show({"--schedule", "slimpipe", "-p", "2"}), "-m is missing; give the number of micro-bat");
 }
 
+TEST(ShowCommand, RefusesFlagsThatDoNothing) {
+  const Arguments compare{"--compare", "-p", "4", "-m", "2", "-n", "8"};
+  for (const Arguments& more : {Arguments{"-v", "2"},
+                                {"--group", "4"},
+                                {"--offload", "0.5"},
+                                {"--exchange-limit", "4"},
+                                {"schedule.csv"}})
+    expect_refusal(show(with(compare, more)), " excludes --compare");
+  expect_refusal(show(with({"--compare", "-p", "4", "-m", "2"}, {"-n", "8,4"})),
+                 "-n lists 2 micro-batches; --compare takes one number for all");
+  const Arguments slimpipe{"--schedule", "slimpipe", "-p", "2", "-m", "2", "-n", "4"};
+  for (const char* format : {"grid", "csv", "json"})
+    expect_refusal(show(with(slimpipe, {"--offload", "0.5", "--format", format})),
+                   "--offload is of programs: add --program, --format svg or --format trace");
+  expect_refusal(show(with(slimpipe, {"--exchange-limit", "4"})), "only with --exchange paired or levelled");
+}
+
 TEST(ShowCommand, DrawsTheRanksOfAMesh) {
   const auto drawn = [](const std::string& format) {
     const Ending ending =

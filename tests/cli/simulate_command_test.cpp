@@ -136,8 +136,12 @@ TEST(SimulateCommand, RefusesFlagsThatItWouldHaveNoUseFor) {
   expect_input_refused(simulate_schedule({"--sweep", "slices=1,2", "--report", "page.html"}), "--plot");
   expect_input_refused(simulate_schedule({"--copy", "0.5"}), "--offload");
   expect_input_refused(simulate_schedule({"--exchange-limit", "3"}), "--exchange");
+  expect_input_refused(simulate_schedule({"-n", "4", "--exchange", "paired"}), "--attention-share above 0");
+  expect_input_refused(simulate_schedule({"-n", "4", "--stage-layers", "2"}), "--exchange");
   const Scratch scratch;
   scratch.write("costs", "F * * 1\nB * * 2\n");
+  expect_input_refused(simulate_schedule({"-n", "4", "--exchange", "paired", "--costs", scratch / "costs"}),
+                       "--costs does not say what of an action is attention");
   expect_input_refused(simulate_schedule({"--costs", scratch / "costs", "--forward", "3"}), "keep one");
   EXPECT_EQ(simulate_schedule({"--costs", scratch / "costs", "--sweep", "micro_batches=1,2"}).exit_code, 0);
 }
@@ -165,6 +169,21 @@ TEST(SimulateCommand, SweepsMicroBatchesOfAPipelineWhateverTheReplicas) {
   const double one = swept("1", "1");
   EXPECT_NEAR(swept("2", "1") / one, 1, 0.2) << "the sums of gradients apart";
   EXPECT_NEAR(swept("1", "2") / one, 2, 0.5) << "twice the tokens";
+}
+
+TEST(SimulateCommand, AValueThatDoesNotFitIsARowOfTheSweep) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const auto swept = [&](const std::string& limits) {
+    return simulate({scratch / "run.toml", "--hardware", "assumed", "--memory.policy", "auto", "--sweep",
+                     "memory.limit=" + limits, "--json"});
+  };
+  const Ending ending = swept("1KiB,1GiB");
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const Json rows = Json::parse(ending.out)["rows"];
+  EXPECT_TRUE(rows[0]["refused"].get<std::string>().starts_with("memory.limit = \"1KiB\": device "));
+  EXPECT_GT(rows[1]["makespan_s"], 0);
+  EXPECT_EQ(swept("1KiB,2KiB").exit_code, 1) << "no answer, as for one of them alone";
 }
 
 // Where replicas share their weights out, gathered weights and gradients are of a device's peak.

@@ -72,6 +72,17 @@ TEST_F(Speeds, OfAProfileMadeByHandAreTakenForRunsDividedLikeItAndMeasuredAgainW
   EXPECT_EQ(simulated().out, again.out);
 }
 
+// As parallel.dp = "auto" leaves it to them.
+TEST_F(Speeds, AreOfAsManyReplicasAsTheBatchHasGroupsWhereNobodyStartsRanks) {
+  const auto swept = [&](const char* replicas) {
+    return program({"simulate", scratch_ / "run.toml", "--hardware", "assumed", "--parallel.dp", replicas,
+                    "--numerics.replicas", "2", "--train.batch", "8", "--sweep", "micro_batches=1,2,4"});
+  };
+  const Ending fitted = swept("auto");
+  EXPECT_EQ(fitted.exit_code, 0) << fitted.err;
+  EXPECT_EQ(fitted.out, swept("2").out);
+}
+
 TEST_F(Speeds, OfAFileAreTakenFromItAndWhatItLeavesOpenIsNamed) {
   const Ending ending = program({"simulate", scratch_ / "run.toml", "--hardware", "h100", "--json"});
   ASSERT_EQ(ending.exit_code, 0) << ending.err;

@@ -84,8 +84,9 @@ TEST_F(Launcher, NonsenseIsNoRank) {
   EXPECT_EQ(seen({{"OMPI_COMM_WORLD_SIZE", "many"}}), (Seen{false, 0, 1, 1}));
 }
 
-// What a child that may use so many processors says of itself, where this process may use `of`.
-bool bound(int own, int of) {
+// What a child that may use so many processors has of them as one of `ranks`, where this process may use
+// `of`.
+int processors(int own, int of, int ranks) {
   const auto restrict_to = [](int count) {
     cpu_set_t all, some;
     sched_getaffinity(0, sizeof(all), &all);
@@ -101,24 +102,27 @@ bool bound(int own, int of) {
   const pid_t child = fork();
   if (child == 0) {
     restrict_to(own);
-    _exit(bound_by_launcher() ? 1 : 0);
+    _exit(processors_of_rank(ranks));
   }
   int status = 0;
   waitpid(child, &status, 0);
   sched_setaffinity(0, sizeof(before), &before);
   EXPECT_TRUE(WIFEXITED(status));
-  return WEXITSTATUS(status) == 1;
+  return WEXITSTATUS(status);
 }
 
-TEST_F(Launcher, BindsARankThatMayUseLessThanItselfMay) {
+// Of sockets, too, to which mpirun binds several ranks together.
+TEST_F(Launcher, LeavesARankWhatItIsBoundToAndItsShareOfTheHost) {
   cpu_set_t set;
   sched_getaffinity(0, sizeof(set), &set);
   if (CPU_COUNT(&set) < 2) GTEST_SKIP() << "one processor cannot be divided; no command enables it";
-  EXPECT_FALSE(bound(1, 2)) << "no rank";
+  EXPECT_EQ(processors(2, 2, 1), 2) << "no rank";
+  EXPECT_EQ(processors(2, 2, 2), 1);
   setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
-  EXPECT_TRUE(bound(1, 2));
-  EXPECT_FALSE(bound(2, 2));
-  EXPECT_FALSE(bound(1, 1)) << "the job has one of the host's processors";
+  EXPECT_EQ(processors(1, 2, 1), 1) << "bound to a processor";
+  EXPECT_EQ(processors(1, 2, 2), 1);
+  EXPECT_EQ(processors(2, 2, 2), 1) << "bound together, or not at all";
+  EXPECT_EQ(processors(1, 1, 2), 1) << "the job has one of the host's processors";
 }
 
 }  // namespace

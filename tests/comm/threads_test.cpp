@@ -3,9 +3,12 @@
 #include "comm/threads.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -14,6 +17,7 @@
 
 #include "comm/single.h"
 #include "failure.h"
+#include "processes.h"
 
 namespace penstock::comm {
 namespace {
@@ -143,6 +147,23 @@ TEST(RunRanks, RequestsMayBeDestroyedUnfinishedAfterAnAbort) {
     for (Request& request : requests) request.wait();
   };
   for (int round = 0; round < 50; ++round) EXPECT_THROW(run_ranks(4, body), RunError);
+}
+
+// Those that have begun do not wait for it.
+TEST(RunRanks, ARankThatCannotBeStartedEndsTheOthers) {
+  if (kSlowness > 1) GTEST_SKIP() << "a sanitizer's own memory counts too; without one it is tested";
+  const auto in_little_memory = [] {
+    std::ifstream file("/proc/self/statm");
+    rlim_t pages = 0;
+    file >> pages;
+    const rlim_t room = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
+    const rlimit limit{room, room};
+    setrlimit(RLIMIT_AS, &limit);
+    const std::string told =
+        failure<RunError>([] { run_ranks(1000, [](Communicator& world) { world.barrier(); }); });
+    _exit(told.find(" of 1000 cannot be started as a thread") != std::string::npos ? 0 : 1);
+  };
+  EXPECT_EXIT(in_little_memory(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(SingleRank, WaitingForOneselfIsToldAtOnce) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/random.h"
 #include "failure.h"
@@ -133,6 +135,34 @@ TEST(MegatronIndex, FindsDamageInTheMiddleWhenItIsRead) {
     fields.offsets[middle] = damaged;
     EXPECT_NE(read_at(middle), "") << damaged;
   }
+}
+
+// Otherwise tokens would attend to those of other documents.
+TEST(MegatronIndex, FindsDamagedDocumentsInTheMiddleWhenTheyAreRead) {
+  const std::int64_t sequences = 2 * MegatronIndex::kCheckedAtOnce + 1000, middle = sequences / 2;
+  const IdxFields sound = idx_of(std::vector<std::int32_t>(static_cast<std::size_t>(sequences), 3));
+  const auto refusal = [&](const IdxFields& fields, std::int64_t document) {
+    const std::string idx = fields.bytes();
+    const MegatronIndex index(text_bytes(idx), static_cast<std::uint64_t>(2 * 3 * sequences), "x.idx");
+    return failure<InputError>([&] {
+      const std::int64_t found = index.document_of(3 * document + 1);
+      EXPECT_EQ(found, document);
+      EXPECT_EQ(index.document_begin(found), 3 * document);
+    });
+  };
+  EXPECT_EQ(refusal(sound, middle), "");
+  for (const std::int64_t damaged : {std::int64_t{0}, middle - 2, middle + 2, sequences}) {
+    IdxFields fields = sound;
+    fields.documents[middle] = damaged;
+    EXPECT_SAYS(refusal(fields, middle), "begins with sequence") << damaged;
+  }
+  IdxFields page = sound;
+  std::fill_n(page.documents.begin() + middle - 256, 512, 0);
+  for (const std::int64_t document : {middle - 300, middle, middle + 300})
+    EXPECT_SAYS(refusal(page, document), "begins with sequence 0") << document;
+  IdxFields moved = sound;
+  moved.offsets[middle] += 2;
+  EXPECT_SAYS(refusal(moved, middle), "where the one before it ends");
 }
 
 TEST(MegatronData, ReadsTokensOfEveryType) {

@@ -130,6 +130,16 @@ TEST(ModelWeights, NamesWhatIsMissingExtraOrOfAnotherShape) {
   EXPECT_SAYS(Weights().refusal(deeper), "; and 15 more");
 }
 
+// Names of that many would take gigabytes.
+TEST(ModelWeights, RefusesMoreLayersOrExpertsThanThereAreTensors) {
+  model::Shape absurd = kShape;
+  absurd.layers = 1 << 24;
+  EXPECT_SAYS(Weights().refusal(absurd), "has 21 tensors; a model of 16777216 layers has more");
+  absurd.layers = 2;
+  absurd.experts = 1 << 24;
+  EXPECT_SAYS(Weights().refusal(absurd), "has 21 tensors; a model of 2 layers of 16777216 experts has more");
+}
+
 TEST(ModelWeights, PassesOverWhatTransformersPassesOver) {
   model::Shape tied = kShape;
   tied.tied_embeddings = true;

@@ -8,11 +8,16 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "failure.h"
+#include "files/tokenizers/sentencepiece.h"
 
 namespace penstock::files {
 namespace {
 
 constexpr std::uint32_t kValue = 1u << 31, kLeaf = 1u << 8;
+
+// A unit that is reached by the byte `label`, and whose children are `distance` away.
+std::uint32_t unit(std::uint32_t label, std::uint32_t distance) { return label | distance << 10; }
 
 // One block of units: the root's children are the block itself.
 struct Trie {
@@ -48,22 +53,63 @@ TEST(CheckNormalizers, TakesTriesThatStayWithinThemselves) {
   Trie trie;
   EXPECT_TRUE(is_sound(""));
   EXPECT_TRUE(is_sound(trie.map()));
-  trie.units[5] = kLeaf | 3u << 10;  // its leaf is unit 5 ^ 3
+  trie.units[5] = unit(5, 3) | kLeaf;  // its leaf is unit 5 ^ 3
   trie.units[6] = kValue | 1;
+  EXPECT_TRUE(is_sound(trie.map()));
+  trie.units[7] = unit(7, 1) | kLeaf;  // words that end alike share units
   EXPECT_TRUE(is_sound(trie.map()));
 }
 
 TEST(CheckNormalizers, RefusesTriesThatLeadBeyondThemselves) {
   for (const int spec : {3, 5}) {
     Trie trie;
-    trie.units[7] = 256u << 10;
+    trie.units[7] = unit(7, 256);
     EXPECT_FALSE(is_sound(trie.map(), spec));
     EXPECT_TRUE(is_sound(trie.map(), 4)) << "no normalizer";
   }
   Trie far;
-  far.units[5] = kLeaf | 3u << 10;
+  far.units[5] = unit(5, 3) | kLeaf;
   far.units[6] = kValue | 2;  // behind the texts
   EXPECT_FALSE(is_sound(far.map()));
+}
+
+// SentencePiece follows the root whatever it is marked as.
+TEST(CheckNormalizers, RefusesARootThatIsAValue) {
+  Trie trie;
+  trie.units[0] = kValue;
+  EXPECT_FALSE(is_sound(trie.map()));
+}
+
+TEST(CheckNormalizers, RefusesPathsWithMoreLeavesThanSentencePieceKeeps) {
+  Trie cycle;
+  cycle.units[5] = unit(5, 5) | kLeaf;  // its children are the root's
+  EXPECT_FALSE(is_sound(cycle.map()));
+  for (const std::uint32_t words : {32u, 33u}) {  // "a", "aa", ...: blocks of children at 0, 2, 4, ...
+    Trie nested;
+    for (std::uint32_t i = 0; i < 2 * words; i += 2) {
+      nested.units[i + 1] = unit(1, (i + 1) ^ (i + 2)) | kLeaf;
+      nested.units[i + 2] = kValue;
+    }
+    EXPECT_EQ(is_sound(nested.map()), words == 32) << words;
+  }
+}
+
+TEST(CheckNormalizers, ReadsFieldsAsProtobufDoes) {
+  Trie trie;
+  trie.units[7] = unit(7, 256);
+  const std::string spec = field(2, trie.map());
+  const std::string tag = "\x9A\x80\x80\x80\x10";  // of field 3, and bit 32
+  EXPECT_THROW(check_normalizers(tag + field(3, spec).substr(1), "model"), InputError);
+}
+
+// A model's own samples are encoded while it is loaded.
+TEST(CheckNormalizers, IsAskedBeforeSentencePieceLoadsAModel) {
+  Trie trie;
+  trie.units[7] = unit(7, 256);
+  EXPECT_NE(failure<InputError>([&] {
+              SentencePiece(field(3, field(2, trie.map())), "model");
+            }).find("its table of characters is damaged"),
+            std::string::npos);
 }
 
 TEST(CheckNormalizers, RefusesMapsThatAreCutOrHaveNoEnd) {

@@ -29,7 +29,7 @@ void take(std::string_view input) {
   sim::Hardware hardware = sim::assumed_hardware();
   hardware.device.memory_gb = 80;
   question.cluster = cluster_of(options, hardware);
-  question.cluster.trainer = find_trainer(megatron ? "megatron" : "torchtitan");
+  set_trainer(question.cluster, *find_trainer(megatron ? "megatron" : "torchtitan"));
   apply(beyond, question);
   Layout layout = layout_of(options, question.workload, question.cluster);
   apply(beyond, question.workload, layout);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 
 #include "base/error.h"
 
@@ -138,7 +139,7 @@ NodeSpread counted(const std::vector<std::int64_t>& ranks, std::int64_t g) {
 }
 
 TEST(Mesh, NodeSpreadIsWhatCountingFinds) {
-  for (const std::int64_t stride : {1, 2, 4, 8, 16}) {
+  for (const std::int64_t stride : {1, 2, 3, 4, 5, 6, 7, 8, 16}) {
     for (std::int64_t first = 0; first < 16; ++first) {
       for (int count = 1; count <= 20; ++count) {
         std::vector<std::int64_t> ranks;
@@ -152,24 +153,70 @@ TEST(Mesh, NodeSpreadIsWhatCountingFinds) {
   }
 }
 
+using Groups = std::map<std::vector<std::int64_t>, std::vector<std::int64_t>>;  // ranks by what they share
+
+void expect_worst(const Groups& groups, std::int64_t g, const NodeSpread& found, const std::string& where) {
+  NodeSpread worst = counted(groups.begin()->second, g);
+  for (const auto& [shared, ranks] : groups) {
+    const NodeSpread here = counted(ranks, g);
+    const bool thinner = worst.one_node || here.least_members < worst.least_members;
+    if (!here.one_node && thinner) worst = here;
+  }
+  EXPECT_EQ(found.members, worst.members) << where;
+  EXPECT_EQ(found.one_node, worst.one_node) << where;
+  EXPECT_EQ(found.least_members, worst.least_members) << where;
+}
+
 TEST(Mesh, TheThinnestGroupIsTheOneThatTryingAllFinds) {
   for (const Mesh& mesh : many_meshes()) {
-    if (mesh.tensor == 3 || mesh.context == 3) continue;  // strides that divide a node
-    for (const Group group : {Group::Tensor, Group::Context, Group::Replica}) {
-      int least = 1 << 30;
-      bool all_inside = true;
+    for (const Group group : kGroups) {
+      if (group == Group::Vocabulary) continue;
+      Groups groups;
       for (std::int64_t rank = 0; rank < mesh.world(); ++rank) {
-        const NodeSpread here = counted(members(mesh, group, rank), 8);
-        all_inside &= here.one_node;
-        if (!here.one_node) least = std::min(least, here.least_members);
+        if (position(mesh, group, rank) == 0) groups[{rank}] = members(mesh, group, rank);
       }
-      const NodeSpread found = thinnest(mesh, group, 8);
-      EXPECT_EQ(found.one_node, all_inside) << name_of(group);
-      if (!all_inside) {
-        EXPECT_EQ(found.least_members, least) << name_of(group);
+      for (const std::int64_t g : {6, 8}) {
+        const std::string where =
+            print_mesh(mesh) + " " + std::string(name_of(group)) + " " + std::to_string(g);
+        expect_worst(groups, g, thinnest(mesh, group, g), where);
       }
     }
   }
+  const Mesh three_nodes{.expert = 2, .data = 6, .pipeline = 4};
+  EXPECT_FALSE(thinnest(three_nodes, Group::ExpertReplica, 8).one_node) << "6, 8 and 10 of the second stage";
+}
+
+TEST(Mesh, TheThinnestShardGroupIsTheOneThatTryingAllFinds) {
+  for (const Mesh& mesh : many_meshes()) {
+    std::vector<std::int64_t> dense, experts;  // [rank] number among those with the same weights
+    for (std::int64_t rank = 0; rank < mesh.world(); ++rank) {
+      const Coordinates at = mesh.coordinates_of(rank);
+      dense.push_back(at.context * mesh.data + at.data);
+      experts.push_back(expert_replica_of(mesh, at));
+    }
+    const auto expect_spread = [&](const std::vector<std::int64_t>& replicas, int kinds, int shards,
+                                   const SharingSpread& found) {
+      Groups sharing, copying;
+      for (std::int64_t rank = 0; rank < mesh.world(); ++rank) {
+        const std::int64_t stage = rank / mesh.ranks_per_stage();
+        const std::int64_t kind = rank % mesh.ranks_per_stage() % kinds;
+        const std::int64_t replica = replicas[static_cast<std::size_t>(rank)];
+        sharing[{stage, kind, replica / shards}].push_back(rank);
+        copying[{stage, kind, replica % shards}].push_back(rank);
+      }
+      const std::string where = print_mesh(mesh) + " " + std::to_string(shards);
+      expect_worst(sharing, 8, found.shards, where);
+      expect_worst(copying, 8, found.copies, where);
+    };
+    for (int shards = 1; shards <= mesh.ranks_per_stage(); ++shards) {
+      if (mesh.expert == 1 && mesh.replicas() % shards == 0)
+        expect_spread(dense, mesh.tensor, shards, thinnest_sharing(mesh, shards, 8));
+      if (mesh.expert_replicas() % shards == 0)
+        expect_spread(experts, mesh.expert, shards, thinnest_expert_sharing(mesh, shards, 8));
+    }
+  }
+  const NodeSpread far = thinnest_sharing({.context = 8, .data = 8}, 8, 8).shards;
+  EXPECT_EQ(far.nodes, 8) << "the data ranks of one context rank";
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/memory/action.h"
+
 namespace penstock::model {
 namespace {
 
@@ -39,6 +41,17 @@ TEST(CardAttention, GoesByBlocksWhereItRepeats) {
   EXPECT_TRUE(backward.wide);
   // A block's room and its results in bf16, with the log-sum-exps of its queries.
   EXPECT_EQ(backward.scratch, (4225 + 64 + 2 * 16 + 1) * MiB);
+}
+
+// Each layer gives back what it takes; what it left would add up.
+TEST(CardAttention, LeavesNothingInTheBackwardOfManyLayersByBlocks) {
+  const auto temporary = [](std::size_t layers, ContextSplit context) {
+    const std::vector<KeepSet> keep(layers, keep_of(Policy::None));
+    const ActionSize size{.context = context, .keep = keep, .tokens = 32768};
+    return action_memory(size, on_card({}), ActionKind::Backward).temporary;
+  };
+  EXPECT_EQ(temporary(8, {}), temporary(2, {}));
+  EXPECT_EQ(temporary(8, {.ranks = 2, .heads = 2}), temporary(2, {.ranks = 2, .heads = 2}));
 }
 
 TEST(CardAttention, TakesTheHeadsOfALargeModelSomeAtATime) {

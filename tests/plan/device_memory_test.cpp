@@ -31,6 +31,21 @@ TEST(DeviceMemory, StatesOfOneDeviceAddUpToSixteenBytesAParameterAndNothingIsLos
   EXPECT_EQ(model::largest_category(one).first, "optimizer");
 }
 
+TEST(DeviceMemory, AnMlpWithGeluHasTwoMatricesAndKeepsOneInput) {
+  const Workload swiglu = llama(4096);
+  Workload gelu = swiglu;
+  gelu.model.family = Family::Gpt;
+  const Layout layout = layout_of(model::Policy::None);
+  EXPECT_EQ(
+      parameters_on_device(swiglu, layout, 32, 0).total() - parameters_on_device(gelu, layout, 32, 0).total(),
+      32.0 * 4096 * 11008);
+  EXPECT_EQ(record_size(swiglu, layout, 1).leaving - record_size(gelu, layout, 1).leaving,
+            2.0 * 4096 * 11008);
+  EXPECT_LT(temporary_bytes(gelu, layout), temporary_bytes(swiglu, layout));
+  const Workload gpt{.model = find_model("gpt-175b"), .seq_len = 2048};
+  EXPECT_NEAR(parameters_on_device(gpt, layout, 96, 1).total(), 174.6e9, 0.1e9);
+}
+
 TEST(DeviceMemory, IsALineInTheOffloadedShareAndWhatLeavesIsOnTheHost) {
   const Workload workload = llama(32768);
   for (const int slices : {1, 8}) {

@@ -120,6 +120,12 @@ TEST(Megatron, BlocksOfLayersAreRecomputedInEachStage) {
   }
 }
 
+TEST(Megatron, WhereAStageIsOneLayerNoPartOfItIsProposed) {
+  const Read read = read_arguments(kFull + "uniform --num-layers-per-virtual-pipeline-stage 1");
+  for (const Change& change : nearest_changes(read.question, read.candidate, 50))
+    EXPECT_EQ(change.text.find("--recompute-num-layers 0"), std::string::npos) << change.text;
+}
+
 TEST(Megatron, SelectiveRecomputationFormsAttentionAgain) {
   const Read none = read_arguments(kShared);
   for (const char* words : {"--recompute-activations", "--recompute-granularity selective"}) {
@@ -158,13 +164,21 @@ TEST(Megatron, ExpertsOneAfterAnotherTakeLonger) {
 }
 
 TEST(Megatron, WhatIsNotCountedIsTold) {
-  const std::string none = "--hidden-dropout 0 --attention-dropout 0.0 --position-embedding-type rope";
+  const std::string none =
+      "--hidden-dropout 0 --attention-dropout 0.0 --position-embedding-type rope --disable-bias-linear "
+      "--normalization RMSNorm";
   EXPECT_TRUE(read_arguments(none).beyond.not_counted.empty());
   const Words told =
-      read_arguments("--hidden-dropout 0.1 --tp-comm-overlap --no-rope-fusion").beyond.not_counted;
-  for (const std::string begin : {"--hidden-dropout 0.1: masks", "--attention-dropout 0.1 (its default)",
-                                  "--tp-comm-overlap: ", "--no-rope-fusion: slower kernels",
-                                  "--position-embedding-type learned_absolute (its default)"}) {
+      read_arguments(kShared +
+                     "--hidden-dropout 0.1 --tp-comm-overlap --no-rope-fusion --overlap-grad-reduce "
+                     "--overlap-param-gather")
+          .beyond.not_counted;
+  for (const std::string begin :
+       {"--hidden-dropout 0.1: masks", "--attention-dropout 0.1 (its default)",
+        "--tp-comm-overlap: ", "--no-rope-fusion: slower kernels",
+        "--overlap-grad-reduce: ", "--overlap-param-gather: ", "without --disable-bias-linear: biases",
+        "--normalization LayerNorm (its default): predicted is RMSNorm",
+        "--position-embedding-type learned_absolute (its default)"}) {
     EXPECT_TRUE(std::ranges::any_of(told, [&](const std::string& one) { return one.starts_with(begin); }))
         << begin;
   }

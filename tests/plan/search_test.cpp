@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "plan/host_memory.h"
 #include "plan/plan_print.h"
+#include "plan/run_file.h"
 #include "plan/simulated_step.h"
 #include "reference.h"
 
@@ -79,13 +81,12 @@ TEST(Search, FindsWhatAPlainWalkThroughAllCandidatesFindsAndCountsTheSame) {
     if (reached && repeats_another(layout)) why = Rejection::Schedule;
     const FittedMemory memory = why ? FittedMemory{} : fit_memory(w, layout, on.limit, false);
     if (!why && !memory.fits) why = Rejection::DeviceMemory;
-    const double host = static_cast<double>(memory.host_total) / layout.mesh.pipeline * 8;
-    if (!why && host > on.hardware.node.host_memory_gb * 1e9) why = Rejection::HostMemory;
+    layout.offload = memory.offload;
+    if (!why && !host_holds(w, on, {.layout = layout, .memory = memory})) why = Rejection::HostMemory;
     if (why) {
       ++rejected[static_cast<std::size_t>(*why)];
       return;
     }
-    layout.offload = memory.offload;
     quickest = std::min(quickest, step_cost(w, layout, on.hardware, on.engine).total());
   });
   const SearchResult found = search(w, on, space);
@@ -132,6 +133,15 @@ TEST(Search, TheLeastShareThatFitsIsOffloaded) {
   ASSERT_GT(fitted.offload, 0.01);
   layout.offload = fitted.offload - 0.01;
   EXPECT_FALSE(fit_memory(w, layout, 75e9, true).fits);
+}
+
+TEST(Search, ASequenceHasTwoPiecesForEachContextRankAsItsRunHas) {
+  const Layout layout{.mesh = {.context = 8}};
+  const Workload odd = workload("llama-7b", 8200, 8), even = workload("llama-7b", 8208, 8);
+  EXPECT_EQ(reject(odd, layout, 8), Rejection::Tokens);
+  EXPECT_NE(why_no_run(odd, layout), "");
+  EXPECT_EQ(reject(even, layout, 8), std::nullopt);
+  EXPECT_EQ(why_no_run(even, layout), "");
 }
 
 TEST(Search, ANearestMissNamesItsLargestCategoryAndWhatWouldMakeItFit) {
@@ -205,6 +215,21 @@ TEST(SimulatedStep, ANearestMissHasTheMemoryOfItsRun) {
       << print_nearest_miss(plan);
 }
 
+TEST(SimulatedStep, WhatTheTrainerRefusesDoesNotComeBackInClosedForm) {
+  Plan plan{workload("llama-7b", 4096, 8), cluster(8), {}};
+  plan.workload.model.shape.vocab = 100;
+  SearchSpace space;
+  space.tensor = {1, 2};
+  space.pipeline = {2, 4};
+  space.chunks = {1};
+  plan.result = search(plan.workload, plan.cluster, space);
+  ASSERT_FALSE(plan.result.best.empty());
+  simulate_best(plan.workload, plan.cluster, plan.result, 2, /*any_offload=*/true);
+  EXPECT_TRUE(plan.result.best.empty());
+  const std::string text = print_nearest_miss(plan);
+  EXPECT_TRUE(text.starts_with("nothing can be run: model.vocab = 100 is less than the 259 tokens")) << text;
+}
+
 // Exchange looks free in closed form. Simulated, it has to pay.
 TEST(SimulatedStep, DecidesWhetherExchangePays) {
   const Workload w = workload("llama-70b-gqa", 131072, 32);
@@ -255,6 +280,46 @@ TEST(StepCost, TermsAddUpToTheStepAndNoneIsNegative) {
     }
     EXPECT_NEAR(sum, candidate.cost.total(), 1e-9 * sum);
   }
+}
+
+TEST(StepCost, FullRecomputationOfOurOwnFormsWhatIsMissingAloneAndThatOfOthersAllAgain) {
+  const Workload w = workload("llama-7b", 8192, 8);
+  const Layout layout{.keep = model::keep_of(model::Policy::Full)};
+  const sim::Hardware hardware = read_hardware("h800");
+  const SliceCost own = slice_cost(w, layout, hardware, sim::kPenstock),
+                  others = slice_cost(w, layout, hardware, {});
+  EXPECT_LT(own.again.matrix, 0.9 * own.layer.forward.matrix) << "without the last product";
+  EXPECT_GT(own.again.matrix, 0.5 * own.layer.forward.matrix);
+  EXPECT_DOUBLE_EQ(others.again.matrix, others.layer.forward.matrix);
+}
+
+TEST(StepCost, GatheredWeightsAreAsWideAsThePrecisionHasThem) {
+  Workload w = workload("llama-7b", 8192, 8);
+  const Layout layout{.mesh = {.data = 8}, .schedule = ScheduleKind::OneFOneB};
+  const auto gradients = [&] { return step_cost(w, layout, read_hardware("h800"), {}).gradients; };
+  const Seconds narrow = gradients();
+  w.precision = model::Precision::F32;
+  EXPECT_NEAR(gradients() / narrow, 8.0 / 6, 0.02) << "sums of four bytes, and weights of two or four";
+}
+
+// However experts are spread, a device steps as many of their states.
+TEST(StepCost, ExpertsAreSharedOutOverTheRanksThatHaveTheSame) {
+  const sim::Hardware hardware = read_hardware("h800");
+  const sim::Engine engine{.folded_experts = true};
+  const auto cost = [&](const mesh::Mesh& mesh, const SharedWeights& shared, std::int64_t ffn = 14336) {
+    Workload w = workload("mixtral-8x7b", 8192, 64);
+    w.model.shape.ffn = ffn;
+    return step_cost(w, {.mesh = mesh, .schedule = ScheduleKind::OneFOneB, .shared = shared}, hardware,
+                     engine);
+  };
+  const SharedWeights all{.on = true}, copies{.on = true, .group = 4}, whole{.group = 1};
+  const mesh::Mesh together{.data = 8}, apart{.expert = 8, .data = 8}, pairs{.expert = 2, .data = 8};
+  for (const mesh::Mesh& mesh : {apart, pairs})
+    EXPECT_NEAR(cost(mesh, all).optimizer / cost(together, all).optimizer, 1, 1e-9);
+  EXPECT_NEAR(cost(pairs, copies).optimizer / cost(together, copies).optimizer, 1, 1e-9);
+  EXPECT_DOUBLE_EQ(cost(apart, all).gradients, cost(apart, all, 28672).gradients) << "nobody has the same";
+  EXPECT_LT(cost(pairs, all).gradients, cost(pairs, all, 28672).gradients);
+  EXPECT_NEAR(cost(pairs, whole).optimizer, cost({.expert = 2, .data = 2}, whole).optimizer, 1e-12);
 }
 
 TEST(PlanJson, HasTheKeysThatScriptsRelyOn) {

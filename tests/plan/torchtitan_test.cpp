@@ -162,6 +162,16 @@ TEST(Torchtitan, StagesHaveTheLayersThatTorchtitanGivesThem) {
   }
 }
 
+TEST(Torchtitan, TheFullestDeviceOfASplitThatCountsTheEndsMayBeInTheMiddle) {
+  const TitanRead read = recomputing("full", "2",
+                                     "pipeline_parallel_degree = 4\n"
+                                     "pipeline_parallel_first_stage_less_layers = 8\n"
+                                     "pipeline_parallel_last_stage_less_layers = 4\n");
+  EXPECT_EQ(read.candidate.memory.rank, 1);
+  for (const model::DeviceMemory& memory : layout_memory(read.question.workload, read.layout))
+    EXPECT_LE(memory.total(), read.candidate.memory.fullest.total());
+}
+
 TEST(Torchtitan, CompiledModelsPassLessOverMemory) {
   const TitanRead eager = parallel("");
   EXPECT_LT(parallel("", "[compile]\nenable = true\n").cost().work.elementwise,

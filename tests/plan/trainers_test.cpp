@@ -131,6 +131,50 @@ TEST(Trainers, RefuseMeshesThatTheyCannotBuild) {
             std::string::npos);
 }
 
+TEST(Trainers, TensorRanksCutTheExpertsOfMegatronAndNotThoseOfTorchtitan) {
+  for (const std::string name : {"megatron", "torchtitan"}) {
+    Question question = question_of(name);
+    question.workload.model = find_model("mixtral-8x7b");
+    const model::Shape& shape = question.workload.model.shape;
+    Layout layout{.mesh = {.tensor = 8, .expert = 8, .data = 8}, .schedule = ScheduleKind::OneFOneB};
+    layout.keep = model::keep_of(model::Policy::None);
+    adapt(*question.cluster.trainer, layout);
+    const bool cut = name == "megatron";
+    EXPECT_EQ(question.cluster.engine.folded_experts, !cut);
+    EXPECT_EQ(parameters_on_device(question.workload, layout, 1, 0).expert,
+              static_cast<double>(model::expert_parameters(shape)) / (cut ? 8 : 1));
+    Layout other = layout;
+    other.cut_experts = !cut;
+    const model::DeviceMemory memory = layout_memory(question.workload, layout).front(),
+                              others = layout_memory(question.workload, other).front();
+    EXPECT_EQ(memory.optimizer, others.optimizer) << "shared out over as many ranks either way";
+    EXPECT_EQ(memory.gradients < others.gradients, cut);
+    // Parts of an expert have its inputs whole: two rows a token, of 1024 tokens of a rank.
+    const double inputs = 7 * 2 * 2.0 * 4096 * 1024;
+    EXPECT_NEAR(record_size(question.workload, layout, 1).leaving,
+                record_size(question.workload, other, 1).leaving + (cut ? inputs : -inputs), 1);
+  }
+}
+
+// As `explain` has them: whole experts fold into the tensor ranks.
+TEST(Trainers, APlanForTorchtitanHasExpertRanksAmongTheTensorRanks) {
+  Question question = question_of("torchtitan");
+  question.workload.model = find_model("mixtral-8x7b");
+  const Layout layout{.mesh = {.tensor = 4, .expert = 8, .data = 2}, .schedule = ScheduleKind::OneFOneB};
+  EXPECT_EQ(reject(question.workload, layout, 8, question.cluster.engine.folded_experts), std::nullopt);
+  EXPECT_EQ(refusal_of(*question.cluster.trainer, question.workload, layout), std::nullopt);
+}
+
+TEST(Trainers, NoConfigurationIsWrittenOfAModelWithGelu) {
+  for (const std::string name : {"megatron", "torchtitan"}) {
+    Question question = question_of(name);
+    question.workload.model = find_model("gpt-22b");
+    const std::string said =
+        failure<InputError>([&] { settings_of(*question.cluster.trainer, question.workload, Layout{}); });
+    EXPECT_NE(said.find("model.name = \"gpt-22b\" has GELU"), std::string::npos) << said;
+  }
+}
+
 TEST(Trainers, SharedStatesTakeSixteenBytesAParameterOverAllDevices) {
   const Question question = question_of("torchtitan");
   const auto parameters = static_cast<double>(model::total_parameters(question.workload.model.shape));

@@ -34,9 +34,10 @@ class BadInput(unittest.TestCase):
         self.refused("n lists 2 micro-batches; m = 3", lambda: penstock.schedule("slimpipe", p=2, m=3, n=[4, 4]))
         self.refused("chunks (v) must be at least 1, got 0", lambda: penstock.schedule("interleaved", p=4, m=8, v=0))
         self.refused("(p) must be at least 1, got 0", lambda: penstock.schedule("1f1b", p=0, m=8))
+        self.refused("(m) must be at most 1048576, got 1048577", lambda: penstock.schedule("1f1b", p=1, m=2**20 + 1))
 
-    def test_a_million_devices_are_made_or_refused(self):
-        self.assertEqual(penstock.schedule("gpipe", p=10**6, m=1).devices, 10**6)
+    def test_a_million_devices_are_refused(self):
+        self.refused("(p) must be at most 65536, got 1000000", lambda: penstock.schedule("gpipe", p=10**6, m=1))
         self.refused("1000000 devices; at most 65536", lambda: penstock.Schedule([["0F0"]] * 10**6))
         self.refused("device 1000000 must be from 0 to 65535", lambda: penstock.Schedule.from_columns(
             device=[10**6], kind="F", stage=[0], micro_batch=[0]))
@@ -137,6 +138,8 @@ class BadInput(unittest.TestCase):
                      lambda: penstock.plan(model="llama-7b", gpus=8, seq_len=4096, batch=-4))
         self.refused("did you mean search.", lambda: penstock.plan(model="llama-7b", options={"search.p": 4}))
         self.refused("name = 7 is neither", lambda: penstock.Hardware(7))
+        self.refused("tensor = 3 does not divide model.heads = 32", lambda: penstock.schedule(**SLIMPIPE).simulate(
+            costs=penstock.Hardware("h100").costs("llama-7b", 4096, tensor=3)))
 
     def test_an_illegal_schedule_is_not_simulated(self):
         self.refused("own: not a legal schedule", penstock.Schedule([["0B0", "0F0"]]).simulate, penstock.NoAnswer)
@@ -147,3 +150,5 @@ class BadInput(unittest.TestCase):
                      lambda: penstock.schedule("greedy", p=2, m=4, costs={"forward": [1, 2, 3]}))
         self.refused("costs has no 'backward'", lambda: penstock.schedule("greedy", p=2, m=4, costs={"backward": 1}))
         self.refused("memory_limit 0.5", lambda: penstock.schedule("greedy", p=2, m=4, memory_limit=0.5))
+        self.refused("stages (p·v) must be at most 1048576, got 45000000",
+                     lambda: penstock.schedule("greedy", p=50_000, m=1, v=900))

@@ -177,3 +177,10 @@ class Simulations(unittest.TestCase):
                 self.assertEqual(ours.to_json().strip(), program.run(*words).strip(), exchange)
             with self.assertRaisesRegex(penstock.InputError, "the run has 2 devices, 2 stages and 2 slices"):
                 penstock.schedule("slimpipe", p=4, m=4, n=2).simulate(run)
+            path = os.path.join(run, "program.txt")
+            with open(path) as file:
+                whole = file.read()
+            with open(path, "w") as file:
+                file.write(whole.replace(" to 1", "", 1))
+            with self.assertRaises(penstock.InputError):
+                penstock.schedule("slimpipe", p=2, m=4, n=2).simulate(run)

@@ -63,6 +63,21 @@ TEST(Choose, ChoosesAnExchangeAndSaysWhy) {
   EXPECT_EQ(resolve(lengthy.options).options.schedule.exchange, lengthy.options.schedule.exchange);
 }
 
+// So that no machine is measured for a choice that nobody has.
+TEST(Choose, TakesSpeedsForAnExchangeOnlyWhereThereMayBeOne) {
+  const auto by_speed = [](auto change) {
+    return chooses_by_speed(changed([&](Options& o) {
+      o.schedule.exchange = "auto";
+      change(o);
+    }));
+  };
+  EXPECT_TRUE(by_speed([](auto&) {}));
+  EXPECT_FALSE(by_speed([](auto& o) { o.parallel.pp = 1; }));
+  EXPECT_FALSE(by_speed([](auto& o) { o.model.shape.layers = 7; }));
+  EXPECT_FALSE(by_speed([](auto& o) { o.schedule.name = "zb-h1"; }));
+  EXPECT_FALSE(by_speed([](auto& o) { o.schedule.slices = 100000; })) << "which is refused";
+}
+
 Bytes most_of_run(const run::Run& run) {
   Bytes most = 0;
   for (const model::DeviceMemory& device : run.predicted) most = std::max(most, device.total());
@@ -120,9 +135,9 @@ TEST(Choose, ShardsTheVocabularyOnlyWhereDevicesKeepStep) {
   EXPECT_EQ(with([](auto&) {}), "");
   EXPECT_EQ(with([](auto& o) { o.schedule.chunks = 2; }), "");
   EXPECT_EQ(with([](auto& o) { o.schedule.name = "seq1f1b"; }),
-            "schedule.vocabulary_parallel = true needs a schedule in whose slots all devices run forwards "
-            "together, then backwards together; schedule.name = \"seq1f1b\" has no such slots: use "
-            "\"slimpipe\"");
+            "schedule.vocabulary_parallel = true is offered for \"slimpipe\", not for schedule.name = "
+            "\"seq1f1b\": use \"slimpipe\", or a schedule.file in whose slots all devices run forwards "
+            "together, then backwards together");
   for (const char* name : {"1f1b", "gpipe", "zb-h1", "zb-v", "interleaved", "dualpipe-v"}) {
     EXPECT_NE(with([&](auto& o) { o.schedule.name = name; }).find("use \"slimpipe\""), std::string::npos)
         << name;

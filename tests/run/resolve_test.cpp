@@ -5,6 +5,7 @@
 
 #include "base/option_text.h"
 #include "changed.h"
+#include "run/costs.h"
 #include "run/memory.h"
 #include "schedule/generators/generator.h"
 #include "schedule/text.h"
@@ -28,6 +29,14 @@ TEST(Resolve, LeavesUnslicedSchedulesUnsliced) {
   const run::Run run = resolve(changed([](auto& o) { o.schedule.name = "1f1b"; }));
   EXPECT_EQ(run.options.schedule.slices, 1);
   EXPECT_EQ(resolve(changed([](auto& o) { o.data.seq_len = 3; })).options.schedule.slices, 3);
+}
+
+TEST(Resolve, KnowsBothDevicesOfDualPipesStages) {
+  const Scratch scratch;
+  scratch.write("two.csv", schedule::to_csv(schedule::generate("dualpipe", schedule::request(2, 8, 1, 0))));
+  const run::Run run = resolve(changed([&](auto& o) { o.schedule.file = scratch / "two.csv"; }));
+  EXPECT_EQ(work_of(run).held, (std::vector<std::vector<int>>{{0, 1}, {0, 1}}));
+  EXPECT_TRUE(work_of(resolve(changed([](auto&) {}))).held.empty());
 }
 
 // Whatever else is asked for: what nobody chose is never refused.

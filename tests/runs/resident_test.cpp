@@ -64,6 +64,14 @@ TEST_F(ResidentSet, IsPredictedWithinTenPercentInBf16AndWhenRecordsLeave) {
               1);
 }
 
+TEST_F(ResidentSet, IsPredictedWithinTenPercentWithCopiesOfTheStateInMemory) {
+  expect_near(run_program(with_threads(2, arguments({"none", "--train.buddy_every", "1", "--train.buddy_dir",
+                                                     scratch_ / "memory"}))),
+              1);
+  const auto summary = nlohmann::json::parse(scratch_.read("run/summary.json"));
+  EXPECT_GT(summary.at("processes")[0].at("state_copies_bytes").get<double>(), 20.0 * MiB);
+}
+
 TEST_F(ResidentSet, IsPredictedWithinTenPercentOfEachRankOfMpirun) {
   expect_near(run_program(with_mpirun(2, arguments({"none"}))), 2);
 }

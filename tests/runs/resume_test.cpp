@@ -163,6 +163,12 @@ TEST_F(Resume, SaysWhichChangedSettingsChangeTheBits) {
   }
 }
 
+TEST_F(Resume, SaysNothingWhereTheSameDataHasMoved) {
+  train_well("run", {"--train.steps", "2"});
+  fs::rename(scratch_ / "corpus.txt", scratch_ / "elsewhere.txt");
+  train_well("run", {"--train.steps", "3", "--resume", "--data.text", scratch_ / "elsewhere.txt"});
+}
+
 TEST_F(Resume, HasNothingToDoAfterTheLastStep) {
   train_well("run", {});
   const auto before = scratch_.read("run/summary.json");

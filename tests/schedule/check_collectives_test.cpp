@@ -51,6 +51,21 @@ TEST(CheckCollectives, MembersIssueTheSameOnesInTheSameOrder) {
             "unmatched: device 0, position 5: 0RELEASE_WEIGHTS has no collective on device 1 to meet");
 }
 
+// Device 1 has fewer of them, and the B that does not wait is the one finding that there is room for.
+TEST(CheckCollectives, UnequalRowsAreNoMeetingsWhenThereIsNoRoomToSayWhy) {
+  const Program program =
+      parse_program(kOneSlice +
+                        "device 0\n0 0F0\n1 0SEND_F0 to 1 after 0\n2 0RECV_B0 from 1\n3 0B0\n"
+                        "4 0REDUCE_GRAD over world bytes 8 after 3\n5 0RELEASE_WEIGHTS over world after 4\n"
+                        "device 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n2 1B0\n3 1SEND_B0 to 0 after 2\n"
+                        "4 1REDUCE_GRAD over world bytes 8 after 2\n",
+                    "test");
+  const std::vector<Finding> findings = check(program, 1);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings.front().rule, Rule::Order) << findings.front().text;
+  EXPECT_EQ(check(program).back().rule, Rule::Unmatched);
+}
+
 TEST(CheckCollectives, CirclesThroughACollectiveAreDeadlocks) {
   const std::string text =
       "device 0\n0 0F0\n1 0RELEASE_WEIGHTS over world after 0\n2 0SEND_F0 to 1 after 0,1\n"

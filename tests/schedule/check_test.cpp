@@ -153,6 +153,17 @@ TEST(Check, FewActionsWithHugeNumbersAreJudgedQuickly) {
   EXPECT_EQ(verdict(diagonal + "0F1\n"), "missing: 0F2 is missing: no device runs it");
 }
 
+// As no micro-batch has a slice 0; a table of stages and micro-batches would take terabytes.
+TEST(Check, NumbersWithoutSlicesTakeNoMemory) {
+  constexpr int k = 600'000;
+  Schedule schedule;
+  std::vector<Action>& row = schedule.devices.emplace_back();
+  for (int stage = 0; stage < k; ++stage) row.push_back(forward(stage, 0, 1));
+  for (int j = 1; j < k; ++j) row.push_back(forward(0, j, 1));
+  infer_sizes(schedule);
+  EXPECT_EQ(check(schedule).size(), 20u);
+}
+
 TEST(Check, LargeSchedulesAreLegalToo) {
   const Schedule schedule = generate("1f1b", request(64, 4096));
   EXPECT_TRUE(check(schedule).empty());

@@ -64,6 +64,8 @@ TEST(GeneratorRefusal, NamesTheLeastSlicesAndTheNearestGroupsOfInterleavedSlimpi
             "slimpipe needs a group that divides n and is >= p: group = 6, n = 16, p = 4; nearest 4 or 8");
   EXPECT_EQ(generator_refusal("slimpipe", {4, {16}, 2, 2}),
             "slimpipe needs a group that divides n and is >= p: group = 2, n = 16, p = 4; nearest 4");
+  EXPECT_EQ(generator_refusal("slimpipe", {4, {8, 8}, 2, 2'147'483'647}),  // at once, however far away
+            "slimpipe needs a group that divides n and is >= p: group = 2147483647, n = 8, p = 4; nearest 8");
 }
 
 TEST(GeneratorRefusal, WantsNoGroupWhereThereAreNone) {
@@ -86,6 +88,17 @@ TEST(GeneratorRefusal, StopsBeforeTheListOutgrowsTheMachine) {
             std::string::npos);
   EXPECT_EQ(generator_refusal("slimpipe", request(2, 1, 40'000)),
             "slices (n) must be at most 32767, got 40000");
+}
+
+// The limits of text.h.
+TEST(GeneratorRefusal, StopsAtSizesThatCouldNotBeReadBack) {
+  EXPECT_EQ(generator_refusal("gpipe", request(65'537, 1)),
+            "pipeline size (p) must be at most 65536, got 65537");
+  EXPECT_EQ(generator_refusal("interleaved", request(2048, 1, 1, 513)),
+            "stages (p·v) must be at most 1048576, got 1050624");
+  EXPECT_EQ(generator_refusal("gpipe", {1, std::vector<int>(1'048'577, 1)}),
+            "micro-batches (m) must be at most 1048576, got 1048577");
+  EXPECT_THROW(request(1, 1'048'577), InputError);
 }
 
 }  // namespace

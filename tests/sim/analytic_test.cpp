@@ -178,6 +178,20 @@ TEST(AnalyticCosts, ExpertsCostTheRowsThatVisitThemAndTheirTraffic) {
   EXPECT_GT(assumed(work).seconds(0, 0, op_of(OpKind::Forward)), dense + mlp);
 }
 
+// DualPipe: device_of_stage knows one of a stage's devices.
+TEST(AnalyticCosts, AStepOfADeviceHasTheParametersOfAllStagesItHolds) {
+  Work work = small_work(1);
+  const auto step = [&](int device) {
+    return AnalyticCosts(work, read_hardware("h800")).seconds(device, 0, {.kind = OpKind::OptimizerStep});
+  };
+  const Seconds fixed = 1e-3 * read_hardware("h800").kernels.step_ms;
+  const Seconds first = step(0) - fixed, last = step(1) - fixed;
+  work.devices = {0, 0};
+  work.held = {{0, 1}, {0, 1}};
+  for (int device = 0; device < 2; ++device)
+    EXPECT_NEAR((step(device) - fixed) / (first + last), 1, 1e-9) << device;
+}
+
 TEST(AnalyticCosts, TransfersBetweenNodesAreSlowerThanInsideOne) {
   Work work = small_work(1);
   work.layers = model::split_layers(4, 4);
@@ -203,6 +217,20 @@ TEST(AnalyticCosts, ACollectiveTakesAPassOverItsGroupOnTheNetworkWhereItCrossesN
                        hardware.network.pair_efficiency;
   EXPECT_NEAR(bytes_a_second(mesh::Group::Replica, 4) / share, 1, 1e-3) << "two members on each node";
   EXPECT_GT(costs.seconds(0, 0, {.kind = OpKind::ReduceGradients, .peer = 1, .bytes = 1'000'000}), 0);
+}
+
+// The eight data ranks of a context rank share the states: each of them is on a node of its own.
+TEST(AnalyticCosts, AShardGroupSpansTheNodesThatTheRunsDoes) {
+  Work work = small_work(1);
+  work.layers = model::split_layers(4, 1);
+  work.mesh = {.context = 8, .data = 8};
+  work.shard_group = 8;
+  const Hardware hardware = read_hardware("h800");
+  schedule::Op gather = op_of(OpKind::GatherWeights);
+  gather.group = mesh::Group::Replica;
+  gather.bytes = 1'000'000'000'000;
+  const double rate = hardware.network.gbps_per_gpu * 1e9 * hardware.network.gradient_efficiency;
+  EXPECT_NEAR(1e12 * 7 / 8 / AnalyticCosts(work, hardware).seconds(0, 0, gather) / rate, 1, 1e-3);
 }
 
 TEST(AnalyticCosts, OfEveryHardwareFileAreFiniteOnAHybridMesh) {

@@ -100,6 +100,21 @@ TEST(MeasuredCosts, ReplayingASimulationGivesItsTimesAgain) {
   }
 }
 
+// Device 1 comes two seconds after device 0, whose event has the wait.
+TEST(MeasuredCosts, ACollectiveTakesWhatItTookOnceAllHadCome) {
+  Program program{"x", 1, {1}, std::vector<schedule::DeviceProgram>(2)};
+  const std::vector<std::uint32_t> first{0};
+  for (int d = 0; d < 2; ++d) {
+    program.devices[d].append({.kind = OpKind::BackwardWeight});
+    program.devices[d].append({.kind = OpKind::ReduceGradients, .peer = 1 - d}, first);
+  }
+  const schedule::Timeline run{.devices = {{{0, 1}, {1, 4}}, {{0, 3}, {3, 4}}}};
+  const UnitCosts bytes;
+  const MeasuredCosts costs(program, run, bytes);
+  EXPECT_EQ(costs.seconds(0, 1, program.devices[0].ops[1]), 1);
+  EXPECT_EQ(simulate(program, costs).timeline.makespan(), 4);
+}
+
 TEST(MeasuredCosts, AveragesHoldForAnotherNumberOfMicroBatches) {
   const Program measured = one_f_one_b(3, 4), other = one_f_one_b(3, 50);
   CostTable costs(extent_of(measured));
@@ -163,6 +178,9 @@ class AnswersEverything final : public Costs {
   Seconds seconds(int, std::uint32_t, const schedule::Op&) const override { return 3; }
   Transfer transfer(int, std::uint32_t, const schedule::Op&) const override { return {5, 7}; }
   AttentionShare attention(int, std::uint32_t, const schedule::Op&) const override { return {11, 13}; }
+  AttentionShare served_attention(int, int, std::uint32_t, const schedule::Op&) const override {
+    return {31, 37};
+  }
   double share_of_attention(const schedule::Exchange&) const override { return 0.5; }
   RecordBytes record(const schedule::Key&) const override { return {.record = 17}; }
   ActionBytes action(int, const schedule::Op&) const override { return {.temporary = 19}; }
@@ -175,6 +193,7 @@ TEST(WhatIf, WithoutOverridesAnswersAsItsBase) {
   EXPECT_EQ(same.seconds(0, 0, {.kind = OpKind::Forward}), 3);
   EXPECT_EQ(same.transfer(0, 0, {.kind = OpKind::SendForward, .peer = 1}).latency, 7);
   EXPECT_EQ(same.attention(0, 0, {.kind = OpKind::Forward}).layers, 13);
+  EXPECT_EQ(same.served_attention(1, 0, 0, {.kind = OpKind::Forward}).seconds, 31);
   EXPECT_EQ(same.share_of_attention({}), 0.5);
   EXPECT_EQ(same.record({}).record, 17);
   EXPECT_EQ(same.action(0, {.kind = OpKind::Forward}).temporary, 19);
@@ -189,6 +208,15 @@ TEST(MeasuredCosts, HaveTheBytesOfTheirBase) {
   EXPECT_EQ(costs.record({}).record, 17);
   EXPECT_EQ(costs.action(0, {.kind = OpKind::Forward}).temporary, 19);
   EXPECT_EQ(costs.stage(0).weights, 23);
+}
+
+TEST(MeasuredCosts, OfSlicesGiveAScheduleWithoutThemWholeActionsAndMessages) {
+  const Program sliced = lower(schedule::generate("slimpipe", schedule::request(2, 2, 4)));
+  const schedule::Timeline run = simulate(sliced, UnitCosts({.transfer = 0.25})).timeline;
+  const CostTable whole = average(sliced, run, {.stages = 2, .slices = 1, .devices = 2}, "run");
+  EXPECT_NEAR(*whole.find_seconds(OpKind::Forward, 0, 0), 4, 1e-9);
+  const schedule::Op send{.kind = OpKind::SendForward, .peer = 1, .bytes = 1000};
+  EXPECT_NEAR(whole.transfer(0, 0, send).latency, 4 * 0.25, 1e-9);
 }
 
 // Their vocabulary's sum has the number after the last stage's.

@@ -39,6 +39,37 @@ TEST(Engine, LaunchesExpertsOneAfterAnotherWhereTheyAreNotGrouped) {
   EXPECT_EQ(further(8, 8), 0) << "one expert a rank";
 }
 
+TEST(Engine, FormsElementwiseWorkAgainAsTheForwardDoesIt) {
+  const Hardware bf16 = read_hardware("h800");
+  Hardware f32 = bf16, measured = bf16;
+  f32.device.peak = "f32";
+  measured.measured.elementwise_mb = {1};
+  measured.measured.elementwise_gbps = {bf16.memory_rate() / 2e9};
+  const auto again = [](const Hardware& hardware, bool fused) {
+    Engine engine;
+    engine.fused = fused;
+    return layer(hardware, engine).recompute.elementwise;
+  };
+  const Seconds fused = again(bf16, true);
+  EXPECT_NEAR(again(f32, true) / fused, 2, 1e-9) << "twice the bytes";
+  EXPECT_NEAR(again(measured, true) / fused, 2, 1e-9) << "half the rate";
+  const double silu = 2 * 2.0 * as_double(model::Shape{}.ffn) * 4096;  // bytes, read and written
+  EXPECT_NEAR((again(bf16, false) - fused) * bf16.memory_rate() / silu, 1, 1e-9);
+}
+
+TEST(Engine, MovesHiddenStatesInThePrecisionsNumbers) {
+  Hardware bf16 = read_hardware("h800");
+  bf16.node.link_latency_us = 0;
+  Hardware f32 = bf16;
+  f32.device.peak = "f32";
+  model::Shape shape;
+  const mesh::Mesh mesh{.tensor = 2};
+  LayerSlice slice{.shape = shape, .mesh = mesh};
+  slice.tokens = 4096;
+  EXPECT_NEAR(hidden_pass(slice, f32, Engine{}) / hidden_pass(slice, bf16, Engine{}), 2, 1e-9);
+  EXPECT_NEAR(embedding(slice, f32, Engine{}) / embedding(slice, bf16, Engine{}), 2, 1e-9);
+}
+
 TEST(Engine, AttentionsGenerationPicksTheRate) {
   Hardware hardware = assumed_hardware();
   hardware.measured = {};

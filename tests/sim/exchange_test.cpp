@@ -8,6 +8,7 @@
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
 #include "sim/costs/measured.h"
+#include "sim/costs/what_if.h"
 #include "sim/result.h"
 #include "sim/simulate_exchange.h"
 
@@ -132,6 +133,27 @@ TEST(Exchange, IsFoundAgainInTheTimesOfARun) {
       }
     }
   }
+}
+
+// A slow device is slow at what it serves too, and the others are not at what they serve it.
+TEST(Exchange, IsServedAtTheSpeedOfTheServer) {
+  const Program program = lowered({4, 2, 8, 1}, ExchangeMode::Levelled);
+  const SliceCosts base(8, 0.5, 4);
+  const std::vector<Override> slow{parse_override("device:0=10", 4)};
+  const schedule::Timeline timeline = simulate(program, WhatIf(base, slow, 4)).timeline;
+  bool serves = false, is_served = false;
+  for (int d = 0; d < 4; ++d) {
+    for (const schedule::ExchangeSpan& span : timeline.exchanges[d]) {
+      if (span.waiting) continue;
+      const schedule::Exchange& exchange = program.exchanges[span.exchange];
+      const Op op{.key = exchange.of.key, .kind = schedule::op_kind(exchange.of.kind)};
+      const Seconds whole = base.attention(exchange.owner, 0, op).seconds / 4;
+      EXPECT_NEAR(span.end - span.start, (d == 0 ? 10 : 1) * whole * base.share_of_attention(exchange), 1e-9);
+      serves |= d == 0;
+      is_served |= exchange.owner == 0;
+    }
+  }
+  EXPECT_TRUE(serves && is_served);
 }
 
 TEST(Exchange, EvensOutSlotsOfALongSequence) {

@@ -104,5 +104,23 @@ TEST(Summary, LeavesToTheTimelineWaitsForOpsLongBefore) {
   expect_same(posts, UnitCosts());
 }
 
+// A receive that the action after so many ops waits for, over a message that is on its way for a while.
+TEST(Summary, ExplainsAWaitForAReceiveAtTheEndOfWhatIsKept) {
+  const UnitCosts costs({.transfer = 3});
+  for (const int back : {62, 63, 64, 65}) {
+    std::string list = "device 0\n0 0RECV_B0 from 1\n1 0F0\n";
+    for (int i = 2; i < back; ++i) list += std::to_string(i) + " 0OFFLOAD0\n";
+    const Program program =
+        two_slices(list + std::to_string(back) + " 0B0 after 0\ndevice 1\n0 1B0\n1 1SEND_B0 to 0 after 0\n");
+    EXPECT_EQ(in_passing(program, costs), back < 64) << back;
+    expect_same(program, costs);
+  }
+  schedule::Request request = schedule::request(2, 23, 1, 2);
+  for (int m = 16; m <= 32; ++m) {
+    request.slices.assign(static_cast<std::size_t>(m), 1);
+    expect_same(lower(schedule::generate("breadth-first", request)), UnitCosts({.transfer = 12}));
+  }
+}
+
 }  // namespace
 }  // namespace penstock::sim

@@ -10,6 +10,7 @@ run that nothing disturbed. Exit 0: so it was; 1: not, and what happened is prin
 directory is kept. SIGTERM ends it after the runs under way.
 """
 import argparse
+import contextlib
 import ctypes
 import multiprocessing
 import os
@@ -230,23 +231,23 @@ def read_arguments():
 
 
 def work(given, job, struck, results):
-    """Every jobs-th run, beginning with that number."""
-    place = Place(given.program.resolve(), pathlib.Path(tempfile.mkdtemp(prefix="penstock-soak-")))
-    tally = Tally(struck, given.faults if given.only is None else sys.maxsize)
+    """Every jobs-th run, beginning with that number. Puts its results whatever fails: all workers' are waited for."""
+    tally, missing = Tally(struck, given.faults if given.only is None else sys.maxsize), {}
     signal.signal(signal.SIGTERM, lambda *_: tally.ask_for_no_more())
     number, told = job if given.only is None else given.only, time.monotonic()
     try:
-        while not tally.enough() and tally.defects() < MOST_DEFECTS:
-            carry_out(place, given.seed, number, tally, given.keep.absolute())
-            number += given.jobs
-            if given.only is not None:
-                break
-            if time.monotonic() - told > 60:
-                told = time.monotonic()
-                print(tally.line(), file=sys.stderr, flush=True)
+        with contextlib.closing(Place(given.program.resolve(), pathlib.Path(tempfile.mkdtemp(prefix="penstock-soak-")))) as place:
+            missing = place.missing
+            while not tally.enough() and tally.defects() < MOST_DEFECTS:
+                carry_out(place, given.seed, number, tally, given.keep.absolute())
+                number += given.jobs
+                if given.only is not None:
+                    break
+                if time.monotonic() - told > 60:
+                    told = time.monotonic()
+                    print(tally.line(), file=sys.stderr, flush=True)
     finally:
-        place.close()
-        results.put((tally.found_out(), place.missing))
+        results.put((tally.found_out(), missing))
 
 
 def main():

@@ -173,6 +173,26 @@ TEST_F(DamagedCheckpoint, NamesAMissingFile) {
   }
 }
 
+TEST_F(DamagedCheckpoint, IsNotTakenForAModelWhateverItIsCalled) {
+  const std::string aside = scratch_ / "step-000001.damaged";
+  fs::rename(checkpoint_, aside);
+  const auto said = [&] { return failure<InputError>([&] { train::verify_weights(aside, 0, 1); }); };
+  EXPECT_EQ(said(), "");
+  for (const auto& [file, bytes] : whole_) {
+    std::string flipped = bytes;
+    flipped.back() = static_cast<char>(flipped.back() ^ 1);
+    scratch_.write("step-000001.damaged/" + file, flipped);
+    if (file.starts_with("optimizer")) {
+      EXPECT_EQ(said(), "") << "a model has no moments";
+    } else {
+      EXPECT_NE(said().find(file), std::string::npos) << file << ": " << said();
+    }
+    scratch_.write("step-000001.damaged/" + file, bytes);
+  }
+  fs::remove(fs::path(aside) / train::kCheckpointFacts);
+  EXPECT_EQ(said(), "") << "others have no checksums";
+}
+
 TEST_F(DamagedCheckpoint, IsOneWhoseNameIsAnothersStep) {
   fs::rename(checkpoint_, scratch_ / "step-000009");
   EXPECT_NE(failure<InputError>([&] { verify(scratch_.path(), 9); }).find("is of step 1"), std::string::npos);

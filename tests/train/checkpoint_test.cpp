@@ -3,6 +3,8 @@
 // that never stopped.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -48,6 +50,36 @@ void expect_same_after_resume(const Setting& before, const Setting& after) {
   const auto got = run_steps(plan_of(after), parted.path(), 3, 4);
   expect_same_state(got, wanted);
   EXPECT_EQ(files_below(parted / "step-000004"), files_below(whole / "step-000004"));
+}
+
+// Moments are twice as many bytes as weights.
+TEST(Checkpoint, IsVerifiedByRanksThatReadAboutAsManyBytesEach) {
+  const FaultyFiles quick;
+  const Scratch scratch;
+  run_steps(plan_of({"slimpipe", 1, 4, "bf16", false}), scratch.path(), 1, 1);
+  const train::CheckpointDirectory checkpoints(scratch.path());
+  const auto facts = train::read_checkpoint_facts(checkpoints, 1);
+  constexpr int kShares = 2;
+  double total = 0, greatest = 0;
+  std::map<int, double> bytes;  // by share
+  for (const train::FileSums& sums : facts.files) {
+    const std::filesystem::path file = checkpoints.of_step(1) + "/" + sums.file;
+    const auto size = static_cast<double>(std::filesystem::file_size(file));
+    total += size;
+    greatest = std::max(greatest, size);
+    const std::string whole = contents_of(file);
+    std::ofstream(file, std::ios::binary) << std::string(whole.size(), 'x');
+    int finds = 0;
+    for (int share = 0; share < kShares; ++share) {
+      const auto verifies = [&] { train::verify_checkpoint(checkpoints.of_step(1), facts, share, kShares); };
+      if (failure<InputError>(verifies).empty()) continue;
+      ++finds;
+      bytes[share] += size;
+    }
+    EXPECT_EQ(finds, 1) << file;
+    std::ofstream(file, std::ios::binary) << whole;
+  }
+  for (const auto& [share, read] : bytes) EXPECT_LT(std::abs(read - total / kShares), greatest) << share;
 }
 
 TEST(Checkpoint, GoesOnToTheSameBitsOnOtherDevicesAndSchedules) {

@@ -5,12 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "base/error.h"
+#include "comm/threads.h"
+#include "failure.h"
 #include "faulty_files.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
+#include "train/checkpoint/first_at_work.h"
 #include "train/checkpoint/weights_file.h"
 #include "train/saved_run.h"
 
@@ -42,6 +47,49 @@ TEST(GatheredFiles, HaveTheBytesThatAllRanksWrite) {
     EXPECT_EQ(files_below(scratch / "first"), files_below(scratch / "all"));
     EXPECT_GT(files_below(scratch / "all").size(), 4);
   }
+}
+
+// Every write takes a while.
+class SlowDisk final : public FaultyFiles {
+ public:
+  ssize_t write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    return FaultyFiles::write_at(descriptor, bytes, offset);
+  }
+};
+
+// Which takes longer than a rank waits for a message, for the last rank's turn and until all are done.
+TEST(GatheredFiles, AreWaitedForWhileTheFirstRankWrites) {
+  const run::Run run = planned(small_options("slimpipe", 2, 4, "bf16"));
+  const Scratch scratch;
+  SlowDisk slow;
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    world.set_timeout(0.7);
+    train::write_weights(scratch / "weights", run.shape(), trainer.parameters(), comm::World(world), true);
+  });
+  EXPECT_TRUE(std::filesystem::exists(scratch / "weights"));
+}
+
+TEST(FirstAtWork, IsGivenUpOnlyWhenItDoesNothing) {
+  const auto failed = [&](bool tells) {
+    return failure<RunError>([&] {
+      comm::run_ranks(3, [&](comm::Communicator& world) {
+        world.set_timeout(0.7);
+        train::FirstAtWork work{comm::World(world)};
+        if (world.rank() == 1) work.await_call();
+        if (world.rank() > 0) return work.await_end();
+        for (int part = 0; part < 20; ++part) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(60));
+          if (part == 10) work.call(1);
+          if (tells) work.goes_on();
+        }
+        work.done();
+      });
+    });
+  };
+  EXPECT_EQ(failed(true), "");
+  EXPECT_NE(failed(false).find("waited "), std::string::npos);
 }
 
 TEST(GatheredFiles, AreLoadedWhereOnlyTheFirstRankReads) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -12,6 +13,7 @@
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "failure.h"
+#include "files/mapped_file.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
 #include "train/checkpoint/state_copy.h"
@@ -26,16 +28,17 @@ namespace fs = std::filesystem;
 
 using State = std::map<std::string, at::Tensor>;
 
-// The state after each of so many steps, which are copied whenever `every` divides them.
+// The state after each of so many steps, which are copied whenever `every` divides them; as of a start that
+// goes on from step `from`.
 std::vector<State> copied_steps(const run::Run& run, const std::string& directory, std::int64_t every,
-                                std::int64_t steps) {
+                                std::int64_t steps, std::int64_t from = 0) {
   std::vector<State> states(static_cast<std::size_t>(steps));
   std::mutex mutex;
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
     const auto files = train::checkpoint_files(run.shape());
     train::HostCopies copies({directory, every}, files, train::shares_of_state(files, run.shape(), trainer),
-                             facts_of(run, 0, trainer), comm::World(world));
+                             facts_of(run, from, trainer), comm::World(world));
     for (std::int64_t step = 1; step <= steps; ++step) {
       step_on_drawn_tokens(run, trainer, world.rank(), step);
       copies.after_step(step, [&] { return facts_of(run, step, trainer); });
@@ -102,47 +105,106 @@ TEST(HostCopies, AreOfTheStepsThatWereAskedFor) {
   EXPECT_FALSE(found_in(memory / "none"));
 }
 
+// The lowest bit of the byte behind these words.
+void flip_behind(const fs::path& file, std::string_view words) {
+  std::string bytes = contents_of(file);
+  const std::size_t place = bytes.find(words);
+  ASSERT_NE(place, std::string::npos) << file;
+  char& byte = bytes[place + words.size()];
+  byte = static_cast<char>(byte ^ 1);
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
 // What a process that is killed, or a host that is lost, leaves of the newest copy.
 TEST(HostCopies, GoBackToTheStateOfWhichEveryPartIsWhole) {
   const auto spoil = [](const fs::path& file, int way) {
     if (way == 0) fs::remove(file);
     if (way == 1) fs::resize_file(file, fs::file_size(file) - 1);
-    if (way >= 2) {
+    if (way >= 2 && way < 5) {
       std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-      // The mark that it is whole; a byte of the text; the last of the tensors.
-      stream.seekp(way == 2 ? 0 : way == 3 ? 24 : static_cast<std::streamoff>(fs::file_size(file)) - 1);
+      // The mark that it is whole; the first byte of the text; the last of the tensors.
+      stream.seekp(way == 2 ? 0 : way == 3 ? 32 : static_cast<std::streamoff>(fs::file_size(file)) - 1);
       stream.put('\x5a');
     }
+    if (way == 5) flip_behind(file, "\"runs\":[[");          // where a range begins
+    if (way == 6) flip_behind(file, "samples_drawn\\\": ");  // in what rank 0 tells of the checkpoint
   };
   const run::Run run = sharded_plan(2, 1, 2, "optimizer");
-  for (int way = 0; way < 5; ++way) {
+  for (int way = 0; way < 7; ++way) {
     SCOPED_TRACE(way);
     const Scratch memory;
     const auto states = copied_steps(run, memory / "copies", 1, 3);
     const auto files = files_in(memory / "copies");
     ASSERT_EQ(files.size(), 8) << "two of each rank";
-    spoil(files[2], way);  // of rank 1: steps 1 and 3 were in its first slot
+    const std::size_t first = way < 5 ? 2 : 0;  // of rank 1, or of rank 0
+    spoil(files[first], way);                   // steps 1 and 3 were in the first slot
     const auto found = found_in(memory / "copies");
     ASSERT_TRUE(found);
     EXPECT_EQ(found->facts.step, 2);
     expect_same(loaded_from(*found, run), states[1]);
-    spoil(files[3], way);
+    spoil(files[first + 1], way);
     EXPECT_FALSE(found_in(memory / "copies"));
   }
 }
 
-TEST(HostCopies, OfAnEarlierStartStayUntilThereAreTwoNewOnes) {
+TEST(HostCopies, OfTheStepThatAStartGoesOnFromStayUntilThereAreTwoNewOnes) {
   const Scratch memory;
   const run::Run run = sharded_plan(1, 1, 2, "off");
   copied_steps(run, memory / "copies", 1, 3);
-  copied_steps(run, memory / "copies", 1, 1);
-  EXPECT_EQ(files_in(memory / "copies").size(), 8);
+  EXPECT_EQ(files_in(memory / "copies").size(), 4) << "two of each rank";
+  memory.write("copies/of-a-start-that-was-killed", "no copy");
+  copied_steps(run, memory / "copies", 1, 1, 3);
+  EXPECT_EQ(files_in(memory / "copies").size(), 4) << "of step 3, and the new ones of step 1";
   EXPECT_EQ(found_in(memory / "copies")->facts.step, 3);
-  copied_steps(run, memory / "copies", 1, 2);
+  copied_steps(run, memory / "copies", 1, 2, 3);
   EXPECT_EQ(files_in(memory / "copies").size(), 4);
   EXPECT_EQ(found_in(memory / "copies")->facts.step, 2);
   train::clear_copies(memory / "copies");
   EXPECT_FALSE(fs::exists(memory / "copies"));
+}
+
+bool is_mapped(const std::string& directory) {
+  const std::string path = fs::canonical(directory).string();
+  return contents_of("/proc/self/maps").find(path) != std::string::npos;
+}
+
+// A file that is removed gives back its memory only when nobody maps it.
+TEST(HostCopies, AreLetGoWhenTheyHaveBeenLoaded) {
+  const Scratch memory;
+  const run::Run run = sharded_plan(1, 1, 1, "off");
+  const auto states = copied_steps(run, memory / "copies", 1, 2);
+  const auto found = found_in(memory / "copies");
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(is_mapped(memory / "copies"));
+  expect_same(loaded_from(*found, run), states.back());
+  found->state->let_go();
+  EXPECT_FALSE(is_mapped(memory / "copies"));
+}
+
+TEST(HostCopies, AreKeptByRanksOfOtherHostsAlike) {
+  for (const std::vector<int>& sizes : std::vector<std::vector<int>>{
+           {1, 1}, {4, 4}, {8, 8, 8, 4}, {1, 2, 3}, {2, 5, 3, 4}, {8, 2}, {2, 8}, {1, 6, 1}}) {
+    SCOPED_TRACE(::testing::PrintToString(sizes));
+    std::vector<std::vector<int>> hosts;
+    std::vector<std::size_t> host_of;
+    for (const int size : sizes) {
+      std::vector<int>& ranks = hosts.emplace_back();
+      for (int i = 0; i < size; ++i) {
+        ranks.push_back(static_cast<int>(host_of.size()));
+        host_of.push_back(hosts.size() - 1);
+      }
+    }
+    const auto keepers = train::keepers_of(hosts);
+    std::vector<int> kept(host_of.size());
+    for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
+      ASSERT_TRUE(keepers[rank]);
+      EXPECT_NE(host_of[static_cast<std::size_t>(*keepers[rank])], host_of[rank]);
+      ++kept[static_cast<std::size_t>(*keepers[rank])];
+    }
+    const int most = std::ranges::max(sizes), others = static_cast<int>(host_of.size()) - most;
+    EXPECT_LE(std::ranges::max(kept), (most + others - 1) / others) << "one, where no host has most of them";
+  }
+  EXPECT_FALSE(train::keepers_of({{0, 1}})[0]) << "there is no other host";
 }
 
 TEST(HostCopies, NameTheFolderThatHasNoRoom) {
@@ -154,10 +216,15 @@ TEST(HostCopies, NameTheFolderThatHasNoRoom) {
             std::string::npos);
 }
 
-// What a run before has left is there whichever call fails, or what is newer.
+bool is_whole(const fs::path& file) {
+  return train::contents_of_slot(files::MappedFile(file.string()).bytes()).has_value();
+}
+
+// What a run before has left is there whichever call fails, or what is newer; a start that fails leaves
+// nothing that is not whole.
 TEST(HostCopies, LoseNothingWhicheverCallFails) {
   const run::Run run = sharded_plan(1, 1, 2, "off");
-  const auto write = [&](const Scratch& memory) { copied_steps(run, memory / "copies", 1, 2); };
+  const auto write = [&](const Scratch& memory) { copied_steps(run, memory / "copies", 1, 2, 1); };
   int calls = 0;
   {
     const Scratch memory;
@@ -180,6 +247,10 @@ TEST(HostCopies, LoseNothingWhicheverCallFails) {
       }
       EXPECT_TRUE(found_in(memory / "copies")) << failed;
       if (failed.empty()) continue;
+      if (fault.fault == FaultyFiles::Fault::Once) {
+        for (const fs::path& file : files_in(memory / "copies"))
+          EXPECT_TRUE(is_whole(file)) << file << " takes memory for nothing";
+      }
       ++failures;
       EXPECT_NE(failed.find(memory / "copies"), std::string::npos) << failed;
       EXPECT_NE(failed.find(fault.text), std::string::npos) << failed;

@@ -71,6 +71,13 @@ TEST(Metrics, StayJsonWhenALossIsNotFinite) {
   EXPECT_EQ(line["skipped"], true);
 }
 
+// TensorBoard would draw a value that is no number as a failure.
+TEST(Metrics, OfAStepWithoutTargetsHaveNoLoss) {
+  const StepMetrics metrics{.step = 1, .loss = {}, .skipped = true};
+  EXPECT_TRUE(json::parse(to_json(metrics))["loss"].is_null());
+  for (const auto& [name, value] : curves_of(metrics)) EXPECT_NE(name, "train/loss");
+}
+
 TEST(MetricsFile, HasReachedTheFileAfterEveryStep) {
   const Scratch scratch;
   MetricsFile file(scratch / "metrics.jsonl", 0);

@@ -159,8 +159,9 @@ class FailingDisk final : public files::FileSystem {
   files::ReplacedFileSystem replaced_;
 };
 
-run::Run to_disk(const Scratch& scratch, int devices) {
+run::Run to_disk(const Scratch& scratch, int devices, int replicas = 1) {
   auto options = small_options("slimpipe", devices, 8, "bf16");
+  options.parallel.dp = replicas;
   options.memory.offload.number = 0.5;
   options.memory.offload_to = "disk";
   options.memory.offload_dir = scratch.path();
@@ -190,6 +191,35 @@ TEST(OffloadToDisk, EndsEveryRankWhenOneFails) {
   const FailingDisk disk(FailingDisk::Fault::Write);
   const std::string message = failure<RunError>([&] { train_steps(to_disk(scratch, 2), 1); });
   EXPECT_NE(message.find("offload of rank "), std::string::npos) << message;
+}
+
+// Of one rank's thread alone.
+class DiskOfOneRank final : public files::FileSystem {
+ public:
+  int open_unnamed(const std::string& directory) override {
+    if (!fails) return FileSystem::open_unnamed(directory);
+    errno = EACCES;
+    return -1;
+  }
+  inline static thread_local bool fails = false;
+
+ private:
+  files::ReplacedFileSystem replaced_{*this};
+};
+
+// Replicas have the same device of different pipelines.
+TEST(OffloadToDisk, ThatFailsNamesTheRankOfTheWorld) {
+  const Scratch scratch;
+  const run::Run run = to_disk(scratch, 1, 2);
+  DiskOfOneRank disk;
+  const std::string message = failure<RunError>([&] {
+    on_ranks(run, [&](comm::Communicator& world) {
+      DiskOfOneRank::fails = world.rank() == 1;
+      const train::Trainer trainer(run, world);
+      world.barrier();
+    });
+  });
+  EXPECT_NE(message.find("/offload of rank 1 "), std::string::npos) << message;
 }
 
 TEST(OffloadToDisk, GoesOnWhereADiskTakesHalfOfEachWrite) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "run/resolve/resolve.h"
+#include "train/small_run.h"
 
 namespace penstock::train {
 namespace {
@@ -40,6 +41,66 @@ TEST(Settings, OfUpkeepAreNone) {
   options.train.memory_check = "off";
   options.train.buddy_every = 3;
   EXPECT_TRUE(changes(before, settings_of(run::resolve(options), 1)).empty());
+}
+
+// Its content is compared with what a checkpoint tells of it.
+TEST(Settings, AreTheSameWhereDataHasMoved) {
+  run::Options options;
+  options.data.text = "corpus.txt";
+  options.model.weights = "start.safetensors";
+  const Settings before = settings_of(run::resolve(options), 1);
+  options.data.text = "elsewhere.txt";
+  options.model.weights.clear();
+  const Settings now = settings_of(run::resolve(options), 1);
+  EXPECT_TRUE(changes(before, now).empty());
+  const std::vector<SettingChange> moved = moved_data(before, now);
+  ASSERT_EQ(moved.size(), 1u);
+  EXPECT_EQ(moved[0].name, "data.text");
+  EXPECT_TRUE(moved_data(now, now).empty());
+}
+
+// Work decides where slices are cut, and with documents which device attends for which.
+TEST(Settings, ContainWhatSharesOutWorkWhereBitsDependOnIt) {
+  run::Options options;
+  options.data.text = "corpus.txt";
+  options.parallel.pp = 2;
+  options.schedule.slices = 4;
+  const auto names_of_changes = [&](auto change) {
+    const Settings before = settings_of(run::resolve(options), 1);
+    run::Options changed = options;
+    change(changed.schedule);
+    std::vector<std::string> names;
+    for (const SettingChange& found : changes(before, settings_of(run::resolve(changed), 1)))
+      names.push_back(found.name);
+    return names;
+  };
+  const auto dearer = [](run::ScheduleOptions& schedule) { schedule.attention_cost = 3; };
+  const auto within_one = [](run::ScheduleOptions& schedule) { schedule.exchange_limit = 1; };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names_of_changes(dearer), Names());
+  EXPECT_EQ(names_of_changes(within_one), Names());
+  options.schedule.exchange = "levelled";
+  EXPECT_EQ(names_of_changes(dearer), Names());
+  EXPECT_EQ(names_of_changes(within_one), Names{"schedule.exchange_limit"});
+  options.schedule.exchange = "off";
+  options.schedule.cut = "work";
+  EXPECT_EQ(names_of_changes(dearer), Names{"schedule.attention_cost"});
+}
+
+// OtherOrders (bits_test.cpp) has the reason.
+TEST(Settings, TellOrdersApartThatAddGradientsUpOtherwise) {
+  const auto of_file = [](const std::string& name, int devices) {
+    run::Options options = testing::small_options("", devices, 0, "f32");
+    options.schedule.file = PENSTOCK_SOURCE_DIR "/tests/data/pytorch/" + name + ".csv";
+    return settings_of(run::resolve(options), 1);
+  };
+  const Settings ascending = of_file("gpipe_p4_m8", 4);
+  EXPECT_TRUE(changes(ascending, of_file("interleaved1f1b_p3_m8_v2", 3)).empty());
+  const std::vector<SettingChange> found = changes(ascending, of_file("loopedbfs_p3_m8_v2", 3));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].name, "schedule.gradient_order");
+  EXPECT_EQ(found[0].was, "\"ascending\"");
+  EXPECT_TRUE(found[0].fits);
 }
 
 TEST(Settings, KnowAHeadSizeThatIsTheUsualOne) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // penstock convert: models and training data to and from other programs' files.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -25,16 +26,18 @@ struct ConvertFlags {
 constexpr const char* kFlagsOfWeights[] = {"--to", "--precision", "--shard", "--config"};
 constexpr const char* kFlagsOfData[] = {"--sentencepiece", "--jsonl",      "--key",    "--chat",
                                         "--loss",          "--append-eod", "--threads"};
+constexpr const char* kFlagsOfJsonLines[] = {"--key", "--chat", "--loss"};
 
 bool is_model(const std::string& source) {
   std::error_code error;
   return std::filesystem::is_directory(source, error) || source.ends_with(".safetensors");
 }
 
-void refuse(const CLI::App& command, std::span<const char* const> flags, const std::string& others) {
+void refuse(const CLI::App& command, std::span<const char* const> flags, const std::string& others,
+            const std::string& remedy = "leave it out") {
   for (const char* flag : flags) {
     if (command.count(flag) > 0)
-      throw InputError(std::string(flag) + " belongs to the conversion of " + others + "; leave it out");
+      throw InputError(std::string(flag) + " belongs to the conversion of " + others + "; " + remedy);
   }
 }
 
@@ -53,6 +56,9 @@ std::string convert(const CLI::App& command, ConvertFlags& flags) {
   refuse(command, kFlagsOfWeights, "models");
   flags.data.sources = flags.sources;
   flags.data.prefix = flags.output;
+  const auto is_json = [&](const std::string& source) { return is_json_lines(flags.data, source); };
+  if (std::ranges::none_of(flags.sources, is_json))
+    refuse(command, kFlagsOfJsonLines, "JSON lines", "add --jsonl, or leave it out");
   return convert_data(flags.data);
 }
 

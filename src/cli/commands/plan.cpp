@@ -120,6 +120,8 @@ Exit answer(const plan::Question& question, const Flags& flags) {
     throw InputError(
         "--export writes the configuration of --engine megatron or torchtitan; --run-file that of " +
         question.options.cluster.engine);
+  if (!flags.run_file.empty()) plan::require_swiglu(question.workload.model, "--run-file");
+  if (!flags.exported.empty()) plan::require_swiglu(question.workload.model, "--export");
   plan::Plan plan = flags.explain ? plan::answer_for_layout(question) : plan::answer(question, flags.file);
   const plan::Candidate& first = plan.result.best[0];
   if (!flags.json && !question.assumed.empty())
@@ -165,6 +167,11 @@ void refuse_idle_flags(const Flags& flags) {
     throw InputError(
         "penstock plan needs a plan file, or --model with --gpus and --seq-len; or --score FILE or --fit "
         "FOLDER");
+  const bool answers = flags.json || !flags.run_file.empty() || !flags.exported.empty() ||
+                       !flags.write.empty() || !flags.report.empty();
+  if (flags.print_config && answers)
+    throw InputError(
+        "--print-config prints the plan file and plans nothing; leave out the flags of an answer");
   if (!flags.checked.empty() && flags.fit.empty()) throw InputError("--checked is of --fit; give --fit too");
   check_output("--checked", flags.checked);
   check_new_output("--run-file", flags.run_file);

@@ -143,12 +143,20 @@ void tell_if_illegal(const ShowFlags& flags, const schedule::Schedule& schedule)
   tell("this schedule is illegal; penstock check " + flags.schedule.file + " says why");
 }
 
+// At one number of slices, in the schedules that take them.
+std::string comparison(const ScheduleFlags& flags) {
+  if (flags.slices.size() > 1)
+    throw InputError("-n lists " + std::to_string(flags.slices.size()) +
+                     " micro-batches; --compare takes one number for all");
+  return compare_schedules(flags);
+}
+
 std::string show(ShowFlags flags) {
   if (flags.format.empty()) flags.format = flags.mesh.wanted ? "text" : "grid";
   if (flags.mesh.wanted) return mesh_drawing(flags.mesh, std::max(flags.schedule.devices, 1), flags.format);
   if (flags.format == "text") throw InputError("--format text is of --mesh; use grid");
   refuse_idle_costs(flags);
-  if (flags.compare) return compare_schedules(flags.schedule);
+  if (flags.compare) return comparison(flags.schedule);
   if (flags.schedule.name.empty() && flags.schedule.file.ends_with(".toml")) return show_run(flags);
   give_costs(flags.schedule, flags.times, flags.costs);
   const schedule::Schedule schedule = make_schedule(flags.schedule);
@@ -156,8 +164,10 @@ std::string show(ShowFlags flags) {
   if (flags.program) return schedule::to_text(lower_legal(schedule, flags.schedule));
   if (flags.format == "svg") return svg_of(flags, schedule);
   if (flags.format == "trace") return trace_of(flags, schedule);
-  if (flags.schedule.vocabulary_parallel)
-    throw InputError("--vocabulary-parallel is of programs: add --program, --format svg or --format trace");
+  const bool offloads = flags.schedule.offload != 0;
+  if (offloads || flags.schedule.vocabulary_parallel)
+    throw InputError(std::string(offloads ? "--offload" : "--vocabulary-parallel") +
+                     " is of programs: add --program, --format svg or --format trace");
   if (flags.schedule.exchange != "off" && flags.format != "grid")
     throw InputError("--exchange is of programs: add --program, --format grid, svg or trace");
   if (flags.format == "csv") return schedule::to_csv(schedule);
@@ -181,8 +191,9 @@ void add_show_command(CLI::App& program, Exit& exit_code) {
   CLI::Option* compare = command->add_flag("--compare", flags->compare,
                                            "a table of all schedules at the size given by -p, -m and -n");
   lowered->excludes(format);
-  for (const char* of_programs : {"--schedule", "--vocabulary-parallel", "--exchange"})
-    compare->excludes(command->get_option(of_programs));
+  for (const char* of_one_schedule : {"file", "--schedule", "--chunks", "--group", "--offload",
+                                      "--vocabulary-parallel", "--exchange", "--exchange-limit"})
+    compare->excludes(command->get_option(of_one_schedule));
   compare->excludes(format)->excludes(lowered);
   command->add_flag("--colour", flags->colour, "colours in a pipe too");
   add_mesh_flags(*command, flags->mesh, {"--help", "-p", "--format"});

@@ -148,8 +148,11 @@ std::optional<MpirunCommand> command_on_what_is_left(const MpirunCommand& comman
       tell(lost + "; goes on with " + names_of(left));
       return on_hosts(command, named, left);
     }
-    if (look == 0) tell(lost + "; waits for all hosts, since parallel.dp is not \"auto\"");
-    if (!pause_for(pause)) return {};
+    if (look == 0)
+      tell(lost + "; waits for " +
+           (mesh_follows ? "a host" : "all hosts, since parallel.dp is not \"auto\""));
+    if (look == looks) tell(lost + " after " + counted(looks + 1, "look") + ": gives up");
+    if (look == looks || !pause_for(pause)) return {};
   }
   return {};
 }
@@ -193,7 +196,10 @@ Exit supervise(const SuperviseFlags& flags) {
     std::optional<MpirunCommand> command = flags.command;
     if (named && !attempts.empty())
       command = command_on_what_is_left(flags.command, *named, options.parallel.dp == 0, flags.restarts);
-    if (!command) return Exit::Failed;
+    if (!command) {
+      std::cout << print_time_use(attempts);
+      return Exit::Failed;
+    }
     const Seconds pause = attempts.empty() ? 0 : steady_seconds() - ended;
     attempts.push_back(attempt(*command, directory, stopped));
     attempts.back().pause = pause;

@@ -166,11 +166,6 @@ void convert_source(const Encoder& encoder, std::string_view text, Writers& writ
   }
 }
 
-bool names_json_lines(const std::string& path) {
-  const std::string extension = fs::path(path).extension().string();
-  return extension == ".jsonl" || extension == ".ndjson" || extension == ".json";
-}
-
 void require_free(const std::string& prefix) {
   std::error_code error;
   const fs::path folder = fs::path(prefix).parent_path();
@@ -183,6 +178,11 @@ void require_free(const std::string& prefix) {
 }
 
 }  // namespace
+
+bool is_json_lines(const DataConversion& conversion, const std::string& source) {
+  const std::string extension = fs::path(source).extension().string();
+  return conversion.json_lines || extension == ".jsonl" || extension == ".ndjson" || extension == ".json";
+}
 
 std::string convert_data(const DataConversion& conversion) {
   require_free(conversion.prefix);
@@ -204,12 +204,8 @@ std::string convert_data(const DataConversion& conversion) {
   ByteProgress progress(total);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string& source = conversion.sources[i];
-    const Encoder encoder{conversion,
-                          tokenizer,
-                          documents,
-                          type,
-                          printable(source, 500),
-                          conversion.json_lines || names_json_lines(source)};
+    const Encoder encoder{
+        conversion, tokenizer, documents, type, printable(source, 500), is_json_lines(conversion, source)};
     convert_source(encoder, texts[i].text(), writers, progress);
   }
   writers.pair.commit(writers.mask.file());

@@ -20,6 +20,9 @@ struct DataConversion {
   std::size_t block_bytes = 1 << 20;  // bytes per thread and block
 };
 
+// Whether the lines of this source are taken as JSON.
+bool is_json_lines(const DataConversion& conversion, const std::string& source);
+
 // Writes both files, and where not all tokens are targets PREFIX.mask (files/megatron/loss_mask.h); they
 // appear whole or not at all, and do not depend on the number of threads. Progress goes to standard error.
 // Returns a one-line summary. Throws InputError naming the wrong file and line of JSON, or the existing

@@ -11,6 +11,8 @@
 #include "files/tokenizers/byte_tokenizer.h"
 #include "run/options.h"
 #include "run/settle.h"
+#include "train/checkpoint/directory.h"
+#include "train/checkpoint/layout.h"
 
 namespace penstock::cli {
 namespace {
@@ -67,6 +69,7 @@ ModelSource open_model(const std::string& path, const std::string& config) {
     describe_by_run_file(description, source.shape, source.extras);
   }
   source.weights.check(source.shape);
+  if (fs::exists(fs::path(path) / train::kCheckpointFacts, error)) train::verify_weights(path, 0, 1);
   return source;
 }
 

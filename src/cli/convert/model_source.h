@@ -19,7 +19,7 @@ struct ModelSource {
 
 // `path`: a run directory, a checkpoint, a folder in Hugging Face's form, or a safetensors file, whose folder
 // is searched. `config`: a config.json or run file that gives the shape instead; may be empty. Checks the
-// weights. Throws InputError naming what is missing or wrong.
+// weights, a checkpoint's by its checksums too. Throws InputError naming what is missing or wrong.
 ModelSource open_model(const std::string& path, const std::string& config);
 
 }  // namespace penstock::cli

@@ -16,6 +16,7 @@
 #include "cli/profile/speeds.h"
 #include "files/mapped_file.h"
 #include "files/tokenizers/byte_tokenizer.h"
+#include "run/replicas.h"
 #include "run/resolve/resolve.h"
 #include "run/settle.h"
 #include "train/machine_probe.h"
@@ -116,7 +117,7 @@ std::string json_of(const std::vector<DataOutcome>& outcomes) {
 // The run file's, for its data or for the documents of these lengths.
 run::Options options_of(const std::string& file, const std::vector<std::string>& overrides,
                         const std::string& list) {
-  run::Options options = run::read_options(file, overrides);
+  run::Options options = run::read_fitted_options(file, overrides);
   if (!list.empty()) {  // any name will do: nothing is read
     options.data.text.clear();
     options.data.megatron = {list};

@@ -26,13 +26,10 @@ std::size_t median_step(const std::vector<train::StepTimeline>& steps, bool proc
   return order[(order.size() - 1) / 2];
 }
 
-// Who simulates it relies on that. The rule about exchange is of whole sequences: documents begin anywhere,
-// so a program that was planned for them moves other keys.
-void require_legal(const schedule::Program& program, const std::string& path, bool for_documents) {
-  for (const schedule::Finding& finding : schedule::check(program)) {
-    if (!for_documents || finding.rule != schedule::Rule::Exchange)
-      throw InputError(path + ": " + finding.text);
-  }
+// Who simulates it relies on that.
+void require_legal(const schedule::Program& program, const std::string& path) {
+  const std::vector<schedule::Finding> findings = schedule::check(program, 1);
+  if (!findings.empty()) throw InputError(path + ": " + findings.front().text);
 }
 
 }  // namespace
@@ -48,7 +45,7 @@ MeasuredRun read_measured_run(const std::string& directory, bool processor_time)
   MeasuredRun run;
   run.program = schedule::parse_program(files::read_text(file(files::kProgram), kLongestSchedule),
                                         file(files::kProgram));
-  require_legal(run.program, file(files::kProgram), std::filesystem::exists(file(files::kDocuments)));
+  require_legal(run.program, file(files::kProgram));
   run.steps = train::parse_timelines(files::read_text(file(files::kTimeline), kLongestTimeline), run.program,
                                      file(files::kTimeline));
   run.typical = median_step(run.steps, processor_time);

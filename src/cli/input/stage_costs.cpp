@@ -53,13 +53,10 @@ StageCosts costs_of(const sim::CostTable& table, const std::string& path) {
   return costs;
 }
 
-StageCosts costs_of(const sim::UnitTimes& times, int stages) {
-  const auto of_all = [&](const char* flag, Seconds seconds) {
-    return std::vector<Seconds>(stages, sim::checked_seconds(flag, seconds));
-  };
-  return {.forward = of_all("--forward", times.forward),
-          .input = of_all("--input", times.input),
-          .weight = of_all("--weight", times.weight),
+StageCosts costs_of(const sim::UnitTimes& times) {
+  return {.forward = {sim::checked_seconds("--forward", times.forward)},
+          .input = {sim::checked_seconds("--input", times.input)},
+          .weight = {sim::checked_seconds("--weight", times.weight)},
           .transfer = sim::checked_seconds("--transfer", times.transfer)};
 }
 
@@ -109,14 +106,13 @@ void give_costs(ScheduleFlags& flags, const sim::UnitTimes& times, const std::st
           "--memory-limit is of greedy, which is made for it; other schedules hold what they hold");
     return;
   }
-  const schedule::Request request = request_of(flags);
-  const int stages = request.devices * request.chunks;
+  const schedule::Request request = schedule::checked_request(flags.name, request_of(flags));
   if (costs.empty()) {
-    flags.costs = costs_of(times, stages);
+    flags.costs = costs_of(times);
     if (!flags.memory_limit.empty()) give_limit(flags.costs, flags.memory_limit, request.chunks, nullptr);
     return;
   }
-  const sim::CostTable table = read_costs(costs, {stages, 1, request.devices});
+  const sim::CostTable table = read_costs(costs, {request.devices * request.chunks, 1, request.devices});
   flags.costs = costs_of(table, costs);
   if (!flags.memory_limit.empty()) give_limit(flags.costs, flags.memory_limit, request.chunks, &table);
 }

@@ -173,15 +173,16 @@ profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const s
                               .threads = options.threads,
                               .transport = transport,
                               .memory_bytes = memory.total,
+                              .sharers = ranks,
                               .used_bytes = memory.used,
                               .host_bytes = memory.total};
   if (const auto card = backend::card()) {
     facts.description = card->name + ", " + machine.processor;
     facts.card = true;
     facts.memory_bytes = static_cast<double>(card->total);
-    const int on_this_card = ceil_div(ranks, card->cards);
+    facts.sharers = ceil_div(ranks, card->cards);
     facts.used_bytes =
-        static_cast<double>(card->total - card->free - backend::cached_bytes() - on_this_card * held);
+        static_cast<double>(card->total - card->free - backend::cached_bytes() - facts.sharers * held);
   }
   return facts;
 }

@@ -18,6 +18,8 @@
 #include "cli/device_program.h"
 #include "cli/profile/measure.h"
 #include "cli/tell.h"
+#include "comm/launcher.h"
+#include "comm/mpi.h"
 #include "comm/texts.h"
 #include "files/atomic_file.h"
 #include "files/checksum.h"
@@ -52,7 +54,8 @@ std::string build_of_program() {
 
 std::string words_of(const ProfileKey& key) {
   return counted(key.ranks, "rank") + " of " + counted(key.threads, "thread") + " in " +
-         std::string(name_of(key.precision));
+         std::string(name_of(key.precision)) +
+         (key.elsewhere > 0 ? ", with " + counted(key.elsewhere, "rank") + " of other hosts" : "");
 }
 
 Speeds speeds_in(const std::string& text, const std::string& origin) {
@@ -132,13 +135,15 @@ Speeds measured_speeds(const run::Options& options) {
 
 ProfileKey profile_key(const run::Options& options) {
   const auto world = static_cast<int>(run::mesh_of(options).world());
+  const int here = comm::launched_by_mpi() ? std::min(world, comm::local_ranks()) : world;
   const int threads =
-      options.train.threads > 0 ? static_cast<int>(options.train.threads) : automatic_threads(world);
+      options.train.threads > 0 ? static_cast<int>(options.train.threads) : automatic_threads(here);
   const std::optional<backend::Card> card = backend::card();
-  const int at_once = card ? card->cards : train::this_host().cores / threads;
+  const int at_once = card ? card->cards : comm::usable_by_launcher() / threads;
   return {.precision = options.train.precision == "bf16" ? model::Precision::BF16 : model::Precision::F32,
-          .ranks = std::clamp(at_once, 1, world),
-          .threads = threads};
+          .ranks = std::clamp(at_once, 1, here),
+          .threads = threads,
+          .elsewhere = world - here};
 }
 
 std::string keep_profile(const ProfileKey& key, const std::string& text) {

@@ -22,8 +22,9 @@ inline constexpr const char* kAssumed = "assumed";  // --hardware assumed: measu
 // What a profile depends on. Another processor, build or division of the cores has its own.
 struct ProfileKey {
   model::Precision precision = model::Precision::BF16;
-  int ranks = 1;    // at work at once: those of the run, as far as there are cores
-  int threads = 1;  // of each
+  int ranks = 1;      // at work here at once: those of the run, as far as there are cores
+  int threads = 1;    // of each
+  int elsewhere = 0;  // a launcher's ranks on other hosts, measured together with these
 };
 ProfileKey profile_key(const run::Options& options);
 

@@ -21,6 +21,7 @@
 #include "run/costs.h"
 #include "run/data_shares.h"
 #include "run/memory.h"
+#include "run/replicas.h"
 #include "run/resolve/resolve.h"
 #include "run/settle.h"
 #include "run/step_plan.h"
@@ -38,9 +39,11 @@ namespace {
 sim::Result evaluate_changed(const schedule::Program& program, const sim::Costs& costs,
                              const SimulateFlags& flags) {
   const bool shows = !flags.report.empty() || !flags.trace.empty();
-  return sim::evaluate_changed(
+  sim::Result result = sim::evaluate_changed(
       program, costs, flags.changes,
       {.timeline = shows || (!flags.json && flags.sweep.empty()), .memory_samples = shows});
+  if (result.deadlock) throw NoAnswer(program.name + ": does not run to its end: " + result.deadlock->text);
+  return result;
 }
 
 // Refuses flags that do not apply to the source.
@@ -91,8 +94,22 @@ void check_copy_rate(const SimulateFlags& flags) {
   if (flags.copy_gbps && !(std::isfinite(*flags.copy_gbps) && *flags.copy_gbps > 0))
     throw InputError("--copy-gbps " + number_or_name(*flags.copy_gbps) +
                      ": expected a finite number above 0");
-  if (flags.copy_gbps && !flags.hardware.empty())
-    throw InputError("give either --hardware or --copy-gbps, not both");
+}
+
+// Without a share of attention exchange would move nothing.
+void check_exchange_flags(const SimulateFlags& flags) {
+  const std::string exchange = "--exchange " + flags.schedule.exchange;
+  if (flags.schedule.exchange == "off") {
+    if (flags.times.layers != sim::UnitTimes{}.layers)
+      throw InputError("--stage-layers: layers count only with --exchange paired or levelled");
+    return;
+  }
+  if (!flags.costs.empty())
+    throw InputError(exchange +
+                     ": --costs does not say what of an action is attention, which exchange moves; give unit "
+                     "times with --attention-share instead");
+  if (!(flags.times.attention > 0))
+    throw InputError(exchange + ": moves attention, of which there is none; give --attention-share above 0");
 }
 
 Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::string>& extras) {
@@ -102,6 +119,7 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
   refuse_copy_speeds(flags);
   if (flags.times.visit != 0 && !flags.schedule.vocabulary_parallel)
     throw InputError("--visit: there are visits only with --vocabulary-parallel");
+  check_exchange_flags(flags);
   ScheduleFlags asked = flags.schedule;
   if (flags.times.forward > 0 && flags.times.transfer > 0)
     asked.latency = flags.times.transfer / flags.times.forward;
@@ -132,7 +150,7 @@ run::Machine machine_for(const run::Options& options) {
 
 // The run file of a directory is resolved already, and its program is in the directory.
 run::Run laid_out_run(const std::string& path) {
-  run::Options options = run::read_options(path);
+  run::Options options = run::read_fitted_options(path);
   const run::Machine machine = machine_for(options);
   return run::lay_out(std::move(options), machine);
 }
@@ -169,7 +187,7 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   refuse_seconds(flags);
   check_copy_rate(flags);
   check_factors(flags);
-  run::Options options = run::read_options(flags.schedule.file, overrides);
+  run::Options options = run::read_fitted_options(flags.schedule.file, overrides);
   require_documents(flags, options.data);
   run::Machine machine = machine_for(options);
   Speeds speeds = speeds_of(flags.hardware, options);
@@ -200,6 +218,16 @@ run::Run with_documents(run::Run run, const std::string& path) {
   return run::planned(run, std::move(documents.content));
 }
 
+// The run file is written when a run starts, or goes on with other settings, and its program when it ends.
+void require_program_of(const run::Run& run, const schedule::Program& program, const std::string& path) {
+  if (program.device_count() == run.devices() && program.stages == run.stages() &&
+      program.slices == run.schedule.slices)
+    return;
+  throw InputError(path + ": has another mesh, other slices or other micro-batches than " + files::kRunFile +
+                   " beside it: it is of the run's last end, and the run has gone on with other settings "
+                   "since, or is not done");
+}
+
 Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
   refuse_seconds(flags);
   refuse_factors(flags);
@@ -212,6 +240,7 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
   const auto file = [&](const char* name) { return (folder / name).string(); };
   const run::Run run = with_documents(laid_out_run(file(files::kRunFile)), file(files::kDocuments));
   MeasuredRun measured = read_measured_run(folder.string(), flags.processor_time);
+  require_program_of(run, measured.program, file(files::kProgram));
   Simulated simulated{.program = std::move(measured.program), .typical = measured.typical};
   const auto bytes = run::costs_of(run, sim::assumed_hardware());
   const train::StepTimeline& typical = measured.typical_step();
@@ -238,7 +267,7 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
 }  // namespace
 
 run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides) {
-  run::Options options = run::read_options(path, overrides);
+  run::Options options = run::read_fitted_options(path, overrides);
   run::Machine machine = machine_for(options);
   if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
   return run::resolve(std::move(options), machine);

@@ -59,8 +59,8 @@ struct Simulated {
 // The run of a run file, as if all its ranks were on this host.
 run::Run resolved_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
 
-// Throws InputError for unreadable sources and costs, NoAnswer for illegal schedules. `overrides`: for run
-// files.
+// Throws InputError for unreadable sources and costs, NoAnswer for illegal schedules, programs that do not
+// run to their end, and runs that do not fit. `overrides`: for run files.
 Simulated simulate_source(const SimulateFlags& flags, const std::vector<std::string>& overrides);
 
 }  // namespace penstock::cli

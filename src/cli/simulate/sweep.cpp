@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <limits>
 
 #include "base/columns.h"
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "report/plot.h"
 #include "run/options.h"
+#include "run/replicas.h"
 #include "schedule/generators/generator.h"
 
 namespace penstock::cli {
@@ -75,9 +77,8 @@ void check_value(const SimulateFlags& flags, std::vector<std::string> overrides,
 std::string value_in_file(const SimulateFlags& flags, const std::vector<std::string>& overrides,
                           const SweptKey* known, const std::string& value, const std::string& setting) {
   if (!known || known->name != "micro_batches") return value;
-  const run::Options options = run::read_options(flags.schedule.file, overrides);
-  const std::int64_t replicas = std::max<std::int64_t>(options.parallel.dp, 1);
-  return std::to_string(parse_count(value, setting) * options.train.micro_batch * replicas);
+  const run::Options options = run::read_fitted_options(flags.schedule.file, overrides);
+  return std::to_string(parse_count(value, setting) * options.train.micro_batch * options.parallel.dp);
 }
 
 Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> overrides,
@@ -126,22 +127,27 @@ Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& override
                      "\" is no sweep; expected KEY=V1,V2,... as in slices=1,2,4,8");
   }
   Sweep result{.key = setting.substr(0, equals), .name = {}, .rows = {}};
-  std::string last_refusal;
+  std::exception_ptr last_refusal;
   const auto parts = split(std::string_view(setting).substr(equals + 1), ',');
   for (const std::string_view part : parts)
     check_value(flags, overrides, result.key, std::string(trim(part)), setting);
   for (const std::string_view part : parts) {
     const std::string value(trim(part));
+    const auto refuse = [&](const std::exception& refusal) {
+      last_refusal = std::current_exception();
+      result.rows.push_back({.value = value, .refusal = refusal.what()});
+    };
     try {
       const Simulated simulated = simulate_value(flags, overrides, result.key, value, setting);
       result.name = simulated.program.name;
       result.rows.push_back(sweep_row_of(value, simulated));
     } catch (const InputError& refusal) {
-      last_refusal = refusal.what();
-      result.rows.push_back({.value = value, .refusal = last_refusal});
+      refuse(refusal);
+    } catch (const NoAnswer& refusal) {
+      refuse(refusal);
     }
   }
-  if (result.name.empty()) throw InputError(last_refusal);
+  if (result.name.empty()) std::rethrow_exception(last_refusal);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "files/model_config.h"
 #include "files/model_weights.h"
+#include "train/checkpoint/directory.h"
 
 namespace penstock::cli {
 namespace {
@@ -33,7 +34,8 @@ void require_same_model(const model::Shape& run, const std::string& config) {
   }
   const OptionTable given = run::describe(ours), said = run::describe(theirs);
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (given[i].section != "model" || value_text(given[i]) == value_text(said[i])) continue;
+    const bool of_model = given[i].section == "model" || (run.experts > 1 && run::is_of_shape(given[i]));
+    if (!of_model || value_text(given[i]) == value_text(said[i])) continue;
     throw InputError(printable(config, 500) + " says " + given[i].name() + " = " + value_text(said[i]) +
                      ", but the run has " + value_text(given[i]) + "; set model.config to that file");
   }
@@ -48,6 +50,11 @@ void check_weights(const run::ModelOptions& model) {
     if (const std::string config = config_beside(model.weights); !config.empty())
       require_same_model(model.shape, config);
   });
+}
+
+void check_sums_of_weights(const run::ModelOptions& model, int share, int shares) {
+  if (model.weights.empty()) return;
+  on_behalf_of("model.weights", [&] { train::verify_weights(model.weights, share, shares); });
 }
 
 }  // namespace penstock::cli

@@ -26,13 +26,17 @@ Bytes written_states(const run::Run& run, const model::DeviceMemory& memory) {
   return states / run::sharing_of(run, {}).copies;
 }
 
-// Besides the device's tensors: records in host memory, the staging copy of a checkpoint, and two copies in
-// memory of this rank's states; on several hosts two of another's too.
-Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory, bool several_hosts) {
+// Copies in memory of one rank's states, which alternate.
+Bytes copies_of_states(const run::Run& run, const model::DeviceMemory& memory) {
+  return run.options.train.buddy_every == 0 ? 0 : 2 * written_states(run, memory);
+}
+
+// Besides the device's tensors: records in host memory, the staging copy of a checkpoint, and the copies of
+// this rank's states.
+Bytes beside_tensors(const run::Run& run, const model::DeviceMemory& memory) {
   const run::TrainOptions& train = run.options.train;
-  const Bytes copies = train.buddy_every == 0 ? 0 : several_hosts ? 4 : 2;
   const Bytes staging = train.checkpoint_every == 0 || run.options.output.gather ? 0 : 1;
-  return memory.host + (staging + copies) * written_states(run, memory);
+  return memory.host + staging * written_states(run, memory) + copies_of_states(run, memory);
 }
 
 // The sum over the `count` ranks that need most, of what each device's ranks do.
@@ -47,24 +51,34 @@ Bytes of_fullest_ranks(const run::Run& run, int count, BytesOf&& bytes_of) {
   return sum;
 }
 
+// Copies of states of other hosts' ranks: each rank keeps those of one, while there are so many elsewhere
+// (train::keepers_of). Where another host has more than half of all ranks they are more; how many it has is
+// not known yet.
+Bytes kept_for_others(const run::Run& run, int ranks) {
+  const int others = static_cast<int>(run.mesh.world()) - ranks;
+  return of_fullest_ranks(run, std::clamp(others, 0, ranks),
+                          [&](const model::DeviceMemory& memory) { return copies_of_states(run, memory); });
+}
+
+Bytes bytes_of_ranks(const run::Run& run, int ranks, bool tensors) {
+  const Bytes own = of_fullest_ranks(run, ranks, [&](const model::DeviceMemory& memory) {
+    return (tensors ? memory.total() : 0) + beside_tensors(run, memory);
+  });
+  return own + kept_for_others(run, ranks);
+}
+
 }  // namespace
 
 Bytes bytes_on_host(const run::Run& run, int ranks) {
-  const bool tensors = backend::compute_device().is_cpu();
-  return of_fullest_ranks(run, ranks, [&](const model::DeviceMemory& memory) {
-    return (tensors ? memory.total() : 0) + beside_tensors(run, memory, ranks < run.mesh.world());
-  });
+  return bytes_of_ranks(run, ranks, backend::compute_device().is_cpu());
 }
 
 void require_host_memory(const run::Run& run, int ranks, Bytes free) {
   if (run.options.train.memory_check == "off") return;
   const Bytes needed = bytes_on_host(run, ranks);
   if (needed <= free) return;
-  const Bytes beside = of_fullest_ranks(run, ranks, [&](const model::DeviceMemory& memory) {
-    return beside_tensors(run, memory, ranks < run.mesh.world());
-  });
   run::Run within = run;
-  within.memory_limit = std::max<Bytes>(0, free - beside) / ranks;
+  within.memory_limit = std::max<Bytes>(0, free - bytes_of_ranks(run, ranks, false)) / ranks;
   throw NoAnswer("the " + counted(ranks, "rank") + " on this host (" + comm::host_name() + ") would need " +
                  print_bytes(needed) + ", but " + print_bytes(free) + " are free; " +
                  run::settings_that_fit(within) + "; train.memory_check = \"off\" starts it all the same");

@@ -7,7 +7,7 @@
 namespace penstock::cli {
 
 // Of the tensors (but for a card's), the records offloaded to host memory and the copies of states of the
-// `ranks` devices that take the most.
+// `ranks` devices that take the most, and of the copies that they keep for other hosts' ranks.
 Bytes bytes_on_host(const run::Run& run, int ranks);
 
 // Throws NoAnswer when these ranks need more than `free` bytes, with the settings that would fit; does

@@ -91,6 +91,7 @@ std::string memory_after(const train::Summary& summary) {
         off_by(process.predicted(), process.measured) + "): tensors " + print_bytes(process.tensors) +
         (process.checkpoint_copy > 0 ? ", copy for checkpoints " + print_bytes(process.checkpoint_copy)
                                      : "") +
+        (process.state_copies > 0 ? ", copies of states " + print_bytes(process.state_copies) : "") +
         (process.predicted_host > 0 ? ", records on the host " + print_bytes(process.predicted_host) : "") +
         ", libraries and the rest " + print_bytes(process.libraries) + ", predicted " +
         print_bytes(process.predicted_libraries) + "\n";

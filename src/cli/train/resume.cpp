@@ -19,6 +19,7 @@
 #include "files/strict_json.h"
 #include "run/replicas.h"
 #include "run/resolve/choose.h"
+#include "train/checkpoint/first_at_work.h"
 #include "train/checkpoint/host_copies.h"
 #include "train/checkpoint/settings.h"
 #include "train/run.h"
@@ -213,18 +214,33 @@ std::optional<train::FoundCopies> copies_from(std::int64_t step, const run::Run&
                             ranks);
 }
 
-// The facts of a checkpoint that all ranks have verified together, or rank 0 alone where only it sees them.
-Refusal read_together(const train::CheckpointDirectory& directory, std::int64_t step, bool gather,
+// The facts of a checkpoint that all ranks have verified together.
+Refusal read_together(const train::CheckpointDirectory& directory, std::int64_t step,
                       comm::Communicator& world, train::CheckpointFacts& facts) {
-  const bool reads = !gather || world.rank() == 0;
-  const Refusal damage = agree(refusal_of([&] {
-                                 if (!reads) return;
-                                 facts = train::read_checkpoint_facts(directory, step);
-                                 train::verify_checkpoint(directory.of_step(step), facts, world.rank(),
-                                                          gather ? 1 : world.size());
-                               }),
-                               world);
-  if (damage || !gather) return damage;
+  return agree(refusal_of([&] {
+                 facts = train::read_checkpoint_facts(directory, step);
+                 train::verify_checkpoint(directory.of_step(step), facts, world.rank(), world.size());
+               }),
+               world);
+}
+
+// Of one that only rank 0 sees, which verifies it while the others wait.
+Refusal read_by_first(const train::CheckpointDirectory& directory, std::int64_t step,
+                      comm::Communicator& world, train::CheckpointFacts& facts) {
+  const bool reads = world.rank() == 0;
+  train::FirstAtWork work{comm::World(world)};
+  Refusal damage;
+  if (reads) {
+    damage = refusal_of([&] {
+      facts = train::read_checkpoint_facts(directory, step);
+      train::verify_checkpoint(directory.of_step(step), facts, 0, 1, [&] { work.goes_on(); });
+    });
+    work.done();
+  } else {
+    work.await_end();
+  }
+  damage = agree(damage, world);
+  if (damage) return damage;
   const std::string text = comm::broadcast_text(reads ? to_json(facts) : std::string(), 0, world);
   facts = train::parse_checkpoint_facts(text, directory.of_step(step));
   return {};
@@ -256,7 +272,8 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
     if (auto copies = copies_from(*step, run, world))
       return choose({std::move(copies->facts), std::move(copies->state), *step});
     train::CheckpointFacts facts;
-    const Refusal damage = read_together(directory, *step, run.options.output.gather, world, facts);
+    const Refusal damage = run.options.output.gather ? read_by_first(directory, *step, world, facts)
+                                                     : read_together(directory, *step, world, facts);
     if (!damage) return choose({facts, state_of_step(directory, *step, run, world), *step});
     chosen.remarks.push_back("checkpoint " + directory.of_step(*step) + " cannot be used: " + damage.text);
   }
@@ -321,6 +338,9 @@ std::vector<std::string> changed_settings(const train::CheckpointFacts& checkpoi
   for (const auto& change : train::changes(checkpoint.settings, train::settings_of(run, threads))) {
     lines.push_back(text_of(change) + ": the run goes on, but not to the bits of one that never stopped");
   }
+  if (checkpoint.content) return lines;  // which is known to be the same
+  for (const auto& change : train::moved_data(checkpoint.settings, train::settings_of(run, threads)))
+    lines.push_back(text_of(change) + ": this checkpoint does not tell whether that is the same data");
   return lines;
 }
 

@@ -86,7 +86,8 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
   text << " in " << print_seconds(summary.wall_s) << ", " << print_count(summary.tokens_per_second)
        << " tokens/s, loss " << number(summary.loss, 4) << "\n";
   if (summary.skipped_steps > 0) {
-    text << "skipped   " << summary.skipped_steps << " steps whose loss or gradient was not finite\n";
+    text << "skipped   " << summary.skipped_steps
+         << " steps whose loss or gradient was not finite, or whose batch had no target\n";
   }
   if (summary.evaluation_loss && summary.bigram_loss) {
     text << "held out  " << number(*summary.evaluation_loss, 4) << " nats a byte; a table of byte pairs has "

@@ -6,21 +6,16 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/device_program.h"
 #include "cli/tell.h"
 #include "cli/train/card_messages.h"
-#include "cli/train/check_weights.h"
-#include "cli/train/host_check.h"
-#include "cli/train/memory_report.h"
+#include "cli/train/prepare.h"
 #include "cli/train/recorded.h"
 #include "cli/train/resolve_run.h"
 #include "cli/train/resume.h"
@@ -34,15 +29,11 @@
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/atomic_file.h"
-#include "profile/host_memory.h"
-#include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
 #include "train/checkpoint/settings.h"
-#include "train/device.h"
 #include "train/machine.h"
 #include "train/run.h"
 #include "train/sample.h"
-#include "train/trainable.h"
 
 namespace penstock::cli {
 namespace {
@@ -51,96 +42,6 @@ namespace {
 bool draws_on_terminal() {
   const char* progress = std::getenv("PENSTOCK_PROGRESS");
   return isatty(STDERR_FILENO) == 1 || (progress && std::string_view(progress) == "live");
-}
-
-// A rank's input, read and checked before the first message.
-struct Prepared {
-  run::Run run;
-  std::unique_ptr<train::TokenData> data;
-  std::unique_ptr<train::RunDirectory> directory;  // rank 0
-  Resumption resumption;
-};
-
-train::RunStart start_of(const TrainFlags& flags) {
-  return flags.source.resumes ? train::RunStart::Resume : train::RunStart::New;
-}
-
-void check_sample(const TrainFlags& flags, const run::DataOptions& data) {
-  if (flags.sample > 0 && data.text.empty())
-    throw InputError("--sample needs the text of data.text; leave it out with data.megatron");
-  const Tokens seq_len = data.seq_len;
-  const Tokens room = seq_len - train::prompt_bytes(seq_len);
-  if (flags.sample <= room) return;
-  throw InputError("--sample " + std::to_string(flags.sample) +
-                   ": a sequence of data.seq_len = " + std::to_string(seq_len) + " has room for " +
-                   std::to_string(room) + " tokens after the prompt; use at most that");
-}
-
-void check_offload(const run::MemoryOptions& memory, bool gather) {
-  std::error_code error;
-  const std::string& directory = memory.offload_dir;
-  if (memory.offload_to == "disk" && directory.empty() && gather)
-    throw InputError(
-        "memory.offload_to = \"disk\" needs memory.offload_dir, a folder on each host, since output.gather "
-        "leaves the run directory to rank 0's");
-  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
-    throw InputError("memory.offload_dir = " + json_quote(directory) +
-                     " is no directory; name one that is there");
-  }
-}
-
-// Its table comes before the refusal.
-void check_memory(const run::Run& run, int ranks_here) {
-  const profile::HostMemory memory = profile::host_memory();
-  try {
-    require_card_memory(run, ranks_here);
-    require_host_memory(run, ranks_here, static_cast<Bytes>(memory.total - memory.used));
-  } catch (const NoAnswer&) {
-    if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
-    throw;
-  }
-}
-
-// `ranks_here`: those of all `ranks` that are on this host.
-Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here) {
-  train::require_trainable(run);
-  train::require_device(run);
-  check_offload(run.options.memory, run.options.output.gather);
-  run::check_ranks(run, ranks);
-  check_sample(flags, run.options.data);
-  run::require_fit(run);
-  check_memory(run, ranks_here);
-  if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
-    check_weights(run.options.model);
-  Prepared prepared{.run = std::move(run)};
-  const run::Options& options = prepared.run.options;
-  const model::Shape& shape = options.model.shape;
-  prepared.data = std::make_unique<train::TokenData>(
-      options.data, options.train, shape.vocab,
-      train::TokenData::Balancing{.work = run::token_work(options),
-                                  .replicas = options.numerics.replicas,
-                                  .trims = options.schedule.slice_tokens > 0});
-  return prepared;
-}
-
-// Comes last, so that earlier errors leave nothing written.
-void open_directory(const TrainFlags& flags, Prepared& prepared) {
-  const std::string& path = prepared.run.options.output.dir;
-  prepared.directory = std::make_unique<train::RunDirectory>(path, start_of(flags));
-  if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
-}
-
-// Collective. The rank with the directory also removes partial checkpoints and sets later ones aside.
-void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {
-  if (!flags.source.resumes) return forget_older_copies(prepared.run.options, world);
-  prepared.resumption = choose_state(prepared.run, *prepared.data, world);
-  if (!prepared.directory) return;
-  const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
-  checkpoints.clear_partial();
-  const auto& chosen = prepared.resumption.from;
-  if (!chosen) return;
-  checkpoints.set_aside_after(chosen->checkpoint);
-  checkpoints.keep_newest(prepared.run.options.train.keep_checkpoints);
 }
 
 // The thread count, which bits depend on, is the checkpoint's unless the run file sets another.
@@ -221,21 +122,33 @@ void refuse_threads(const TrainFlags& flags) {
                    " starts threads of one process, but mpirun has started the ranks; leave it out");
 }
 
+bool describes(const TrainFlags& flags) { return flags.print_config || flags.dry_run; }
+
+// What is printed instead of training.
+std::string description_of(const TrainFlags& flags, const Prepared& prepared, int ranks) {
+  if (flags.print_config) return configuration_of(prepared.run.options);
+  if (prepared.resumption.finished) return finished_line(prepared.run);
+  return tell_start(prepared, threads_of(prepared)) + memory_remark(prepared.run, ranks);
+}
+
 // Errors common to all ranks are reported once, by rank 0, before any rank begins to work.
 Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Prepared& prepared) {
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
   Refusal refusal = together([&] { refuse_threads(flags); });
   run::Run run;
   if (!refusal) refusal = resolve_together(flags.source, world, run);
-  if (!refusal)
-    refusal = together([&] { prepared = prepare(flags, std::move(run), world.size(), comm::local_ranks()); });
-  if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
   if (!refusal) {
     refusal = together([&] {
-      if (world.rank() == 0) open_directory(flags, prepared);
+      prepared = flags.print_config ? Prepared{.run = std::move(run)}
+                                    : prepare(flags, std::move(run), world.size(), comm::local_ranks());
     });
   }
-  if (!refusal && !prepared.run.options.output.gather)
+  if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
+  if (refusal || flags.print_config) return refusal;
+  refusal = together([&] {
+    if (world.rank() == 0) flags.dry_run ? check_directory(flags, prepared) : open_directory(flags, prepared);
+  });
+  if (!refusal && !prepared.run.options.output.gather && !flags.dry_run)
     refusal = refuse_other_directories(prepared.run.options.output.dir, world);
   if (!refusal) refusal = together([&] { take_up(flags, prepared, world); });
   return refusal;
@@ -257,6 +170,10 @@ Exit train_as_world(const TrainFlags& flags, comm::Communicator& world, comm::Ra
   Prepared prepared;
   const Refusal refusal = prepare_together(flags, world, prepared);
   if (refusal) return refuse(refusal, world);
+  if (describes(flags)) {
+    if (world.rank() == 0) std::cout << description_of(flags, prepared, world.size());
+    return Exit::Done;
+  }
   names = comm::names_of_ranks(prepared.run.mesh, world);
   if (prepared.resumption.finished) {
     tell_finished(prepared.run, world);
@@ -293,7 +210,8 @@ Exit train_under_mpi(const TrainFlags& flags) {
           world.set_timeout(0);  // rank 0 may still sample and report
           return;
         }
-        if (flags.source.resumes) bring_copies(flags.source.file, flags.source.overrides, needed, world);
+        if (flags.source.resumes && !describes(flags))
+          bring_copies(flags.source.file, flags.source.overrides, needed, world);
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
         if (world.rank() < needed) exit_code = by_cards(*part, train);
@@ -317,31 +235,26 @@ void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
                   [&](comm::Communicator& world) { train_as_thread(flags, prepared, threads, world); });
 }
 
-// Dry run: printed by the first rank of a launcher; the ranks exchange no messages.
-std::string describe_run(const TrainFlags& flags, const run::Run& resolved, int ranks) {
+std::string describe_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   if (flags.print_config) return configuration_of(resolved.options);
-  Prepared prepared = prepare(flags, resolved, ranks, comm::launched_by_mpi() ? comm::local_ranks() : ranks);
-  train::RunDirectory::check(resolved.options.output.dir, start_of(flags));
-  if (comm::launched_rank() != 0) return {};
-  if (flags.source.resumes) take_up(flags, prepared, *comm::make_single());
-  if (prepared.resumption.finished) return finished_line(prepared.run);
-  return tell_start(prepared, threads_of(prepared)) + memory_remark(prepared.run, ranks);
+  Prepared prepared = prepare(flags, resolved, ranks, ranks);
+  check_directory(flags, prepared);
+  take_up(flags, prepared, *comm::make_single());
+  return description_of(flags, prepared, ranks);
 }
 
 }  // namespace
 
 Exit train(const TrainFlags& flags) {
   become_program_for_cards(device_of(flags.source));
-  const bool describes = flags.print_config || flags.dry_run;
-  if (!describes && comm::launched_by_mpi()) return train_under_mpi(flags);
-  const int started = comm::launched_by_mpi() ? comm::launched_ranks() : flags.ranks;
-  int ranks = started;
+  if (comm::launched_by_mpi()) return train_under_mpi(flags);
+  int ranks = flags.ranks;
   const run::Run resolved = resolved_here(flags.source, ranks);
-  if (comm::launched_rank() == 0) tell_idle(ranks, started);
-  if (!describes) {
+  tell_idle(ranks, flags.ranks);
+  if (describes(flags)) {
+    std::cout << describe_here(flags, resolved, ranks);
+  } else {
     train_here(flags, resolved, ranks);
-  } else if (const std::string text = describe_run(flags, resolved, ranks); comm::launched_rank() == 0) {
-    std::cout << text;
   }
   return Exit::Done;
 }

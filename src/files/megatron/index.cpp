@@ -164,34 +164,44 @@ void MegatronIndex::check_sequences(std::int64_t begin, std::int64_t end) const 
   }
 }
 
+void MegatronIndex::check_document(std::int64_t document, std::int64_t least, std::int64_t most) const {
+  const std::int64_t first = first_sequence(document);
+  if (first < least || first > most) {
+    fail(document_at(document), "says document " + text(document) + " begins with sequence " + text(first) +
+                                    "; expected from " + text(least) + " to " + text(most));
+  }
+}
+
 // Entries begin..end, both inclusive.
 void MegatronIndex::check_documents(std::int64_t begin, std::int64_t end) const {
   std::int64_t least = 0;
   for (std::int64_t document = begin; document <= end; ++document) {
-    const std::int64_t first = first_sequence(document);
-    const std::int64_t most = document == 0 && sequences_ > 0 ? 0 : sequences_;
-    if (document == documents_) least = sequences_;
-    if (first < least || first > most) {
-      fail(document_at(document), "says document " + text(document) + " begins with sequence " + text(first) +
-                                      "; expected from " + text(least) + " to " + text(most));
-    }
-    least = first;
+    check_document(document, document == documents_ ? sequences_ : least,
+                   document == 0 && sequences_ > 0 ? 0 : sequences_);
+    least = first_sequence(document);
   }
 }
 
 std::int64_t MegatronIndex::document_begin(std::int64_t document) const {
   PENSTOCK_CHECK(document >= 0 && document <= documents_, "a document exists");
-  check_documents(document, document);
+  check_documents(std::max<std::int64_t>(0, document - 1), std::min(document + 1, documents_));
   const std::int64_t sequence = first_sequence(document);
-  return sequence == sequences_ ? tokens() : plausible_offset(sequence) / size_of(type_);
+  if (sequence == sequences_) return tokens();
+  check_sequences(std::max<std::int64_t>(0, sequence - 1), sequence + 1);
+  return offset(sequence) / size_of(type_);
 }
 
 std::int64_t MegatronIndex::document_of(std::int64_t token) const {
   std::int64_t low = 0, high = documents_;  // the document is in [low, high)
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (document_begin(middle) <= token ? low : high) = middle;
+  const auto halve_at = [&](std::int64_t document) {
+    check_document(document, first_sequence(low), first_sequence(high));
+    (document_begin(document) <= token ? low : high) = document;
+  };
+  // Between entries that were checked on opening, others cannot lead far: a page of zeros is refused.
+  for (const std::int64_t checked : {kCheckedAtOnce, documents_ - kCheckedAtOnce}) {
+    if (low < checked && checked < high) halve_at(checked);
   }
+  while (high - low > 1) halve_at(low + (high - low) / 2);
   return low;
 }
 

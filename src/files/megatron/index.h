@@ -63,6 +63,7 @@ class MegatronIndex {
  private:
   void read_header();
   void check_sequences(std::int64_t begin, std::int64_t end) const;
+  void check_document(std::int64_t document, std::int64_t least, std::int64_t most) const;  // first sequence
   void check_documents(std::int64_t begin, std::int64_t end) const;
   std::int64_t plausible_offset(std::int64_t sequence) const;
   std::int64_t checked_end(std::int64_t sequence, std::int64_t expected) const;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 
@@ -11,8 +12,8 @@ namespace penstock::files {
 namespace {
 
 // Numbers of fields in sentencepiece_model.proto.
-constexpr std::uint64_t kNormalizer = 3, kDenormalizer = 5;  // of ModelProto: NormalizerSpec
-constexpr std::uint64_t kCharsMap = 2;                       // of NormalizerSpec: bytes
+constexpr std::uint32_t kNormalizer = 3, kDenormalizer = 5;  // of ModelProto: NormalizerSpec
+constexpr std::uint32_t kCharsMap = 2;                       // of NormalizerSpec: bytes
 
 std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
   std::uint64_t value = 0;
@@ -36,12 +37,13 @@ std::optional<std::string_view> take(std::string_view& bytes, std::uint64_t coun
 // groups, which no version of the model has.
 template <class Visit>
 bool for_fields(std::string_view message, Visit&& visit) {
-  enum Wire : std::uint64_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
+  enum Wire : std::uint32_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
   while (!message.empty()) {
     const auto tag = take_varint(message);
     if (!tag) return false;
+    const auto field_and_wire = static_cast<std::uint32_t>(*tag);  // protobuf drops the bits above
     bool sound = false;
-    switch (*tag & 7) {
+    switch (field_and_wire & 7) {
       case Varint:
         sound = take_varint(message).has_value();
         break;
@@ -54,7 +56,7 @@ bool for_fields(std::string_view message, Visit&& visit) {
       case Bytes: {
         const auto length = take_varint(message);
         const auto field = length ? take(message, *length) : std::nullopt;
-        sound = field && visit(*tag >> 3, *field);
+        sound = field && visit(field_and_wire >> 3, *field);
         break;
       }
       default:
@@ -66,55 +68,80 @@ bool for_fields(std::string_view message, Visit&& visit) {
 }
 
 // A unit of Darts-clone's double array (Yata): either the value of a leaf, or a label and the distance, by
-// exclusive or, to the block of its children.
+// exclusive or, to the block of its children. No label of a value equals a byte.
 struct Unit {
   std::uint32_t word;
-  bool is_value() const { return word >> 31; }
+  std::uint32_t label() const { return word & (1u << 31 | 0xFF); }
   std::uint32_t value() const { return word & 0x7FFFFFFF; }
   bool has_leaf() const { return word >> 8 & 1; }
   std::uint32_t offset() const { return word >> 10 << ((word & 1u << 9) >> 6); }
 };
 
+constexpr std::uint32_t kChildren = 256;  // of a unit, by their byte
+constexpr int kMostLeaves = 32;           // on a path: SentencePiece keeps so many on its stack
+
+// Goes wherever SentencePiece may, from the root's children on. Paths meet where words end alike, as in every
+// graph that Darts builds of keys with values; a cycle with a leaf on it has too many of them.
+bool is_sound_trie(std::string_view trie, std::size_t bytes_of_texts) {
+  const auto unit = [&](std::uint32_t place) {
+    Unit result{};
+    std::memcpy(&result, trie.data() + std::size_t{place} * sizeof(Unit), sizeof(Unit));
+    return result;
+  };
+  const auto units = static_cast<std::uint32_t>(trie.size() / sizeof(Unit));  // whole blocks
+  const std::uint32_t first = unit(0).offset();
+  if (first >= units) return false;
+  std::vector<std::int8_t> leaves(units, -1);  // the most on a path to these children
+  std::vector<std::uint32_t> open{first};
+  leaves[first] = 0;
+  while (!open.empty()) {
+    const std::uint32_t children = open.back();
+    open.pop_back();
+    for (std::uint32_t label = 0; label < kChildren; ++label) {
+      const std::uint32_t place = children ^ label;
+      const Unit child = unit(place);
+      if (child.label() != label) continue;
+      const std::uint32_t next = place ^ child.offset();
+      if (next >= units || (child.has_leaf() && unit(next).value() >= bytes_of_texts)) return false;
+      const int met = leaves[children] + child.has_leaf();
+      if (met > kMostLeaves) return false;
+      if (met <= leaves[next]) continue;
+      leaves[next] = static_cast<std::int8_t>(met);
+      open.push_back(next);
+    }
+  }
+  return true;
+}
+
 // A map is the length of the trie in bytes (4, little endian), the trie, and texts, each ended by a zero, to
 // which the values of its leaves are offsets.
 bool is_sound_map(std::string_view map) {
-  constexpr std::uint32_t kBlock = 256;  // children of a unit, by their byte
   std::uint32_t length = 0;
   if (map.empty()) return true;
   if (map.size() < sizeof length) return false;
   std::memcpy(&length, map.data(), sizeof length);
   map.remove_prefix(sizeof length);
-  if (length > map.size() || length == 0 || length % (kBlock * sizeof(Unit)) != 0) return false;
+  if (length > map.size() || length == 0 || length % (kChildren * sizeof(Unit)) != 0) return false;
   const std::string_view texts = map.substr(length);
-  const std::uint32_t units = length / sizeof(Unit);
-  const auto unit = [&](std::uint32_t place) {
-    Unit result{};
-    std::memcpy(&result, map.data() + std::size_t{place} * sizeof(Unit), sizeof(Unit));
-    return result;
-  };
-  if (texts.empty() || texts.back() != '\0') return false;
-  for (std::uint32_t place = 0; place < units; ++place) {
-    const Unit here = unit(place);
-    if (here.is_value()) continue;
-    const std::uint32_t children = place ^ here.offset();
-    if (children >= units) return false;  // whole blocks: then all children are within
-    if (here.has_leaf() && unit(children).value() >= texts.size()) return false;
-  }
-  return true;
+  return texts.ends_with('\0') && is_sound_trie(map.substr(0, length), texts.size());
 }
 
 }  // namespace
 
 void check_normalizers(std::string_view model, const std::string& origin) {
-  const auto is_sound_normalizer = [](std::string_view normalizer) {
-    return for_fields(normalizer, [](std::uint64_t number, std::string_view bytes) {
-      return number != kCharsMap || is_sound_map(bytes);
+  bool damaged_map = false;
+  const auto is_sound_normalizer = [&](std::string_view normalizer) {
+    return for_fields(normalizer, [&](std::uint32_t number, std::string_view bytes) {
+      damaged_map |= number == kCharsMap && !is_sound_map(bytes);
+      return !damaged_map;
     });
   };
-  const bool sound = for_fields(model, [&](std::uint64_t number, std::string_view bytes) {
+  const bool sound = for_fields(model, [&](std::uint32_t number, std::string_view bytes) {
     return (number != kNormalizer && number != kDenormalizer) || is_sound_normalizer(bytes);
   });
-  if (!sound) throw InputError(origin + ": is no SentencePiece model: its table of characters is damaged");
+  if (sound) return;
+  throw InputError(origin + ": is no SentencePiece model" +
+                   (damaged_map ? ": its table of characters is damaged" : ""));
 }
 
 }  // namespace penstock::files

@@ -9,8 +9,9 @@
 
 namespace penstock::files {
 
-// `model`: a serialized ModelProto (protobuf) that SentencePiece has parsed. Throws InputError that begins
-// with `origin` when a trie leads beyond itself or beyond the texts behind it.
+// `model`: a serialized ModelProto (protobuf), before SentencePiece loads it, which also encodes the model's
+// own samples. Throws InputError that begins with `origin` when it is no protobuf message, or a trie leads
+// beyond itself, beyond the texts behind it, or past more leaves than SentencePiece has room for.
 void check_normalizers(std::string_view model, const std::string& origin);
 
 }  // namespace penstock::files

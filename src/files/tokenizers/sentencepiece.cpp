@@ -31,11 +31,11 @@ SentencePiece::SentencePiece(const std::string& path)
 
 SentencePiece::SentencePiece(std::string_view serialized, const std::string& origin)
     : model_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+  check_normalizers(serialized, origin);
   std::string why;
   if (!load(*model_, serialized, why))
     throw InputError(origin + ": is no SentencePiece model" +
                      (why.empty() ? "" : ": " + printable(why, 200)));
-  check_normalizers(serialized, origin);
 }
 SentencePiece::~SentencePiece() = default;
 SentencePiece::SentencePiece(SentencePiece&&) noexcept = default;

@@ -172,11 +172,10 @@ class Action : LayerForward {
     const bool sliced = !size_.earlier.empty();
     const Bytes copies = attention.group() > 1 && sliced && !setting_.card ? 2 * query : 0;
     tape_.take(copies);
-    attend_backward(tape_, setting_, attention, size_.last_slice);
+    const Bytes gradient = attend_backward(tape_, setting_, attention, size_.last_slice);
     tape_.take(query + (values_shared() ? 1 : 2) * key);
     if (setting_.narrow() && setting_.tiled_attention) tape_.touch(key);  // reordered
-    const bool summed = sliced || setting_.wide_attention();
-    return query + copies + rows_ * shard.query_width() * (summed ? accumulator_ : element_);
+    return query + copies + gradient;
   }
 
   // Gradients before and behind the norms of queries, then of keys, were there at once: more than all three

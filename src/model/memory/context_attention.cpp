@@ -65,12 +65,10 @@ class ContextTape {
     if (context_.token_ranks() == 1) {
       tape_.take(query);  // stands for the output
       left.unused += query;
-      attend_backward(tape_, setting_, shared_size(), last_slice_);
-      const bool wide = setting_.wide_attention() || !own_.earlier.empty();
-      own_queries(wide ? accumulator_ : element_);
+      own_queries(attend_backward(tape_, setting_, shared_size(), last_slice_));
     } else {
       backward_among_tokens();
-      if (shares_heads()) own_queries(accumulator_);
+      if (shares_heads()) own_queries(queries_ * accumulator_);
     }
     if (!shares_heads()) left.unused += queries_ * accumulator_;
     tape_.give(dots);
@@ -184,13 +182,13 @@ class ContextTape {
     tape_.take(queries_ * accumulator_);
   }
 
-  // The gradient of the shared queries, in a type of so many bytes, to the own frame.
-  void own_queries(Bytes number) {
+  // The gradient of the shared queries, of so many bytes, to the own frame.
+  void own_queries(Bytes gradient) {
     const Bytes query = queries_ * element_;
-    const Bytes rounded = number == element_ ? 0 : query;
+    const Bytes rounded = gradient == query ? 0 : query;
     tape_.take(rounded);
     exchange(query, query);
-    tape_.give(rounded + queries_ * number);
+    tape_.give(rounded + gradient);
   }
 
   // Those of the slice's own keys and values, from where later slices have added to them to the own tokens.

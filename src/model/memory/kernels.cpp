@@ -260,16 +260,17 @@ void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size)
   }
 }
 
-void attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice) {
+Bytes attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice) {
   const Parts parts = backward_parts(setting, size, size.tokens);
   attend_backward_causal(tape, setting, size, parts, last_slice);
-  if (size.earlier.empty()) return;
+  if (size.earlier.empty()) return parts.output;
   if (!parts.wide) {
     tape.take(parts.query_wide);
     tape.give(parts.query);
   }
   for (const Tokens keys : size.earlier)
     attend_backward_chunk(tape, setting, size, backward_parts(setting, size, keys), keys, last_slice);
+  return parts.query_wide;
 }
 
 void touch_attention(Tape& tape, const KernelSetting& setting, const AttentionSize& size, Tokens keys,

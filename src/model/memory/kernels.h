@@ -74,10 +74,11 @@ struct AttentionSize {
 // Leaves the attention output, in the compute type, and the log-sum-exp on the tape as temporaries.
 void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size);
 
-// Leaves the rotated query's gradient on the tape, in the accumulator type if there are earlier slices, and
-// the K,V gradients that begin here: this slice's own unless a later slice has begun them (`last_slice`), and
-// then those of all earlier slices, which are kept.
-void attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice);
+// Leaves the rotated query's gradient on the tape, whose bytes it returns: it is in the accumulator type if
+// the kernel's results are or there are earlier slices. Leaves too the K,V gradients that begin here: this
+// slice's own unless a later slice has begun them (`last_slice`), and then those of all earlier slices, which
+// are kept.
+Bytes attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice);
 
 // One call of the kernel for all queries of `size`, over so many keys; leaves nothing. The backward returns
 // the bytes of its results.

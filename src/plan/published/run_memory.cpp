@@ -7,21 +7,12 @@
 namespace penstock::plan {
 namespace {
 
-// held_parameters and records count SwiGLU's MLPs: GELU's have a matrix and a tensor of f numbers less.
-double gelu(const Workload& workload) { return workload.model.family == Family::Gpt ? 1 : 0; }
-
-double gelu_parameters(const Workload& workload, const Layout& layout, double layers) {
-  const model::Shape& shape = workload.model.shape;
-  return gelu(workload) * layers * as_double(shape.hidden * shape.ffn) / layout.mesh.tensor;
-}
-
 // 2 bytes of weights, 4 of gradients, 12 of masters and moments, of which replicas share the last; with
 // shared weights, in 32 bits, all 16.
 double states_of(const Workload& workload, const Layout& layout, double layers) {
-  const model::Shape& shape = workload.model.shape;
   const double ends = layout.mesh.pipeline > 1 ? 1 : 2;
-  const model::LocalParameters held = model::held_parameters(shape, layout.mesh, layers, ends);
-  const double dense = held.dense - gelu_parameters(workload, layout, layers), experts = held.expert;
+  const model::LocalParameters held = parameters_on_device(workload, layout, layers, ends);
+  const double dense = held.dense, experts = held.expert;
   const double replicas = as_double(layout.shared.group > 0 ? layout.shared.group : layout.mesh.replicas());
   const double expert_replicas = as_double(layout.mesh.expert_replicas());
   if (layout.shared.on) return 16 * (dense + experts) / replicas;
@@ -36,11 +27,8 @@ RunMemory run_memory(const Workload& workload, const Layout& layout) {
   const double flight = records_in_flight(layout.schedule, pipeline_shape(workload, layout), 0);
   Layout whole = layout;
   whole.keep = model::keep_of(model::Policy::None);
-  const double narrow =
-      2 * gelu(workload) * chunk * group_tokens(workload, layout) * as_double(shape.ffn) / layout.mesh.tensor;
-  const bool keeps_gelu = layout.keep.has(model::SavedTensor::GateUp);
-  const double all = record_size(workload, whole, chunk).total() - narrow;
-  const double kept = record_size(workload, layout, chunk).total() - (keeps_gelu ? narrow : 0);
+  const double all = record_size(workload, whole, chunk).total();
+  const double kept = record_size(workload, layout, chunk).total();
   const double vocabulary =
       as_double(padded_vocabulary(shape.vocab, layout.mesh.tensor)) / layout.mesh.tensor;
 

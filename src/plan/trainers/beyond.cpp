@@ -38,7 +38,6 @@ void apply(const Beyond& beyond, Question& question) {
   sim::Engine& engine = question.cluster.engine;
   if (!beyond.model.empty()) question.workload.model.name = beyond.model;
   if (beyond.compiled) engine.elementwise *= engine.compiled;
-  if (beyond.whole_experts) engine.folded_experts = true;
   if (beyond.looped_experts) engine.grouped_experts = false;
 }
 

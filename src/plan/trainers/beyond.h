@@ -21,7 +21,6 @@ enum class Recomputed : std::uint8_t {
 struct Beyond {
   std::string_view model;         // its name; empty: unknown
   bool compiled = false;          // elementwise work is fused by a compiler
-  bool whole_experts = false;     // on a rank's own tokens, not cut by tensor ranks
   bool looped_experts = false;    // their products one after another
   bool whole_hidden = false;      // tensor ranks hold whole hidden states
   bool whole_states = false;      // each replica has all states of the optimizer

@@ -86,7 +86,8 @@ class Neighbours {
       add([&](Layout& other) { recompute_every_second_product(workload, other); });
     } else {
       add([&](Layout& other) { recompute(other, model::Policy::None), other.recompute_scores = true; });
-      add([&](Layout& other) { recompute_first(chunk_layers(workload, other) / 2, workload, other); });
+      if (const std::int64_t layers = chunk_layers(workload, layout_); layers > 1)
+        add([&](Layout& other) { recompute_first(layers / 2, workload, other); });
       if (layout_.whole_hidden) add([](Layout& other) { other.whole_hidden = false; });
     }
   }

@@ -42,6 +42,14 @@ Words not_counted(const MegatronArguments& given) {
     told.push_back("--position-embedding-type learned_absolute" +
                    std::string(given.has("--position-embedding-type") ? "" : " (its default)") +
                    ": a table of positions; predicted is rope");
+  if (!given.has("--disable-bias-linear"))
+    told.push_back("without --disable-bias-linear: biases of the products; predicted are none");
+  if (const std::string norm = given.word("--normalization", "LayerNorm"); norm != "RMSNorm")
+    told.push_back("--normalization " + printable(norm) +
+                   (given.has("--normalization") ? "" : " (its default)") + ": predicted is RMSNorm");
+  if (given.number("--rotary-percent", 1) < 1)
+    told.push_back("--rotary-percent " + given.word("--rotary-percent", "") +
+                   ": heads are predicted to be rotated whole");
   if (given.has("--fp16") && !given.has("--accumulate-allreduce-grads-in-fp32"))
     told.push_back(
         "--fp16 without --accumulate-allreduce-grads-in-fp32: gradients in 16 bits; predicted are 32");

@@ -31,6 +31,7 @@ std::string lack_of(const Trainer& trainer, const model::Shape& shape) {
 }  // namespace
 
 Settings settings_of(const Trainer& trainer, const Workload& workload, const Layout& layout) {
+  require_swiglu(workload.model, "a configuration of " + std::string(trainer.name));
   return is_toml(trainer) ? torchtitan_settings(workload, layout) : megatron_settings(workload, layout);
 }
 

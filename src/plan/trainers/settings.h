@@ -17,11 +17,12 @@ struct Setting {
 };
 using Settings = std::vector<Setting>;
 
-// Of a layout, for Megatron-LM (megatron.h) or torchtitan (torchtitan.h).
+// Of a layout, for Megatron-LM (megatron.h) or torchtitan (torchtitan.h). Throws InputError for models whose
+// MLPs these do not write (models.h).
 Settings settings_of(const Trainer& trainer, const Workload& workload, const Layout& layout);
 
 // As the trainer reads them, for `plan --export`: a shell's words, or a job TOML; begins with a comment that
-// names the plan and the version.
+// names the plan and the version. Throws likewise.
 std::string print_settings(const Trainer& trainer, const Plan& plan, const Candidate& candidate);
 
 // What differs, in the trainer's words: "--tensor-model-parallel-size 4, without --recompute-granularity".

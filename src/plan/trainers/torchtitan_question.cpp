@@ -43,10 +43,7 @@ class Reader {
   }
 
   Beyond beyond() const {
-    Beyond beyond{.model = model_.both,
-                  .compiled = job_.compiles_model(),
-                  .whole_experts = model_.shape.experts > 1 && job_.ep > 1,
-                  .copies = job_.replicate};
+    Beyond beyond{.model = model_.both, .compiled = job_.compiles_model(), .copies = job_.replicate};
     if (job_.reshard != "default") beyond.regathers = job_.reshard == "always";
     read_recomputation(beyond);
     const EndWeights ends{static_cast<int>(job_.first_less), static_cast<int>(job_.last_less)};

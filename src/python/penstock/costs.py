@@ -109,10 +109,11 @@ def stage_costs(entry: Optional[dict], costs: Optional[dict], memory_limit: Opti
     if costs is not None and not isinstance(costs, dict):
         raise _core.InputError(f"costs {costs!r:.60} is no dict with forward, input, weight and transfer")
     chunks = chunks or entry["default_chunks"]
-    stages = devices * chunks
     given = dict(costs or {})
     for name in ("forward", "input", "weight"):
-        setattr(made_for, name, _column(name, given.pop(name, 1.0), max(stages, 1), "stages", _seconds))
+        value = given.pop(name, 1.0)
+        count = max(devices * chunks, 1) if _is_table(value) else 1  # one for all stages
+        setattr(made_for, name, _column(name, value, count, "stages", _seconds))
     made_for.transfer = _seconds("transfer", given.pop("transfer", 0.0))
     if given:
         raise _core.InputError(f"costs has no {next(iter(given))!r}; expected forward, input, weight and transfer")

@@ -18,8 +18,8 @@ USUAL_BATCH = 32
 class Candidate:
     """A configuration: its sizes, policy, times and memory are attributes with the names of the program's JSON, among them
     tp, cp, ep, pp, dp, chunks, slices, micro_batch, schedule, policy, offload_ratio, step_s, mfu, tokens_per_s_per_gpu,
-    bubble_fraction, peak_bytes (of the fullest device), host_bytes, terms_s (seconds by term) and memory_bytes (by
-    category)."""
+    bubble_fraction, peak_bytes (of the fullest device), host_bytes (offloaded, of the device with most), terms_s (seconds by
+    term) and memory_bytes (by category)."""
 
     def __init__(self, core: Any, pareto: bool, number: int, values: dict[str, Any]):
         self._core, self._at = core, (pareto, number)

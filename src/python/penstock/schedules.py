@@ -245,7 +245,7 @@ def catalogue() -> list[dict]:
 
 
 def _slices(m: Optional[int], n: Union[int, Sequence[int]]) -> list[int]:
-    most = 50_000_000  # a longer list alone does not fit; the message is the program's
+    most = 1 << 20  # before a list is made; the limit and the message are the program's
     if not isinstance(n, (str, bytes)) and hasattr(n, "__len__"):
         slices = [_integer("n", value) for value in n]
         if m is not None and len(slices) != _integer("m", m):
@@ -255,7 +255,7 @@ def _slices(m: Optional[int], n: Union[int, Sequence[int]]) -> list[int]:
         raise _core.InputError("m is missing; give the number of micro-batches")
     count = _integer("m", m)
     if count > most:
-        raise _core.InputError(f"micro-batches (m) {count}: at most {most} are possible")
+        raise _core.InputError(f"micro-batches (m) must be at most {most}, got {count}")
     return [_integer("n", n)] * count
 
 

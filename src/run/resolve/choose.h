@@ -36,6 +36,9 @@ void choose_memory(Run& run);
 // options, exchange and exchange_note.
 void choose_exchange(Run& run);
 
+// Why a run that is laid out cannot exchange; empty if it can.
+std::string why_no_exchange(const Run& run);
+
 // Throws NoAnswer when the prediction exceeds memory.limit on some device, naming the device, its largest
 // category, and settings that fit.
 void require_fit(const Run& run);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "run/context.h"
+#include "run/layer_split.h"
 #include "run/resolve/choose.h"
 #include "run/resolve/shortened.h"
 
@@ -16,8 +18,10 @@ struct ContextChoice {
   Seconds seconds = 0;
 };
 
+// The ends of a pipeline are weighed against layers, whose time is the mode's too.
 Run with_mode(Run run, const std::string& mode) {
   run.options.parallel.cp_mode = mode;
+  split_layers(run);
   return run;
 }
 
@@ -57,7 +61,7 @@ void choose_context(Run& run) {
   run.context_note = chosen->mode + ": " +
                      (chosen->seconds == fastest ? "the fastest: " : "within 1 % of the fastest: ") +
                      context_note(run, candidates, passed_over);
-  run.options.parallel.cp_mode = chosen->mode;
+  run = with_mode(std::move(run), chosen->mode);
 }
 
 }  // namespace penstock::run

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/context.h"
 #include "run/exchange.h"
 #include "run/layer_split.h"
 #include "run/resolve/choose.h"
@@ -35,16 +34,22 @@ void take(Run& run, ExchangeMode mode, const std::string& why) {
 
 }  // namespace
 
+std::string why_no_exchange(const Run& run) {
+  if (run.schedule.device_count() == 1) return "there is one device";
+  try {
+    const Run paired = with_exchange(run, ExchangeMode::Paired);
+    check_exchange(paired);
+    require_exchangeable(paired);
+  } catch (const InputError& reason) {
+    return reason.what();
+  }
+  return {};
+}
+
 void choose_exchange(Run& run) {
   if (run.options.schedule.exchange != "auto") return;
-  if (run.schedule.device_count() == 1) return take(run, ExchangeMode::Off, "there is one device");
-  if (run.options.data.mask == "documents" && keys_in_two_runs(run.options))
-    return take(run, ExchangeMode::Off, "context ranks' keys of documents stay where they are");
-  try {
-    check_exchange(with_exchange(run, ExchangeMode::Paired));
-  } catch (const InputError& reason) {
-    return take(run, ExchangeMode::Off, reason.what());
-  }
+  if (const std::string reason = why_no_exchange(run); !reason.empty())
+    return take(run, ExchangeMode::Off, reason);
   const Run simulated = shortened(run);
   const Seconds off = seconds_with(simulated, ExchangeMode::Off),
                 paired = seconds_with(simulated, ExchangeMode::Paired),

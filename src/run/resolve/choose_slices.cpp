@@ -21,9 +21,15 @@ bool opens_slices(const ScheduleOptions& asked) { return asked.slices == 0 && as
 
 struct Candidate {
   std::int64_t slices = 0, chunks = 0;
-  Run run;  // laid out
+  Run shortened;  // laid out
   Seconds seconds = 0;
 };
+
+Options with_numbers(Options options, std::int64_t slices, std::int64_t chunks) {
+  options.schedule.slices = slices;
+  options.schedule.chunks = chunks;
+  return options;
+}
 
 // Powers of two, and those times the number of devices, whose groups interleaved schedules need.
 std::set<std::int64_t> numbers_of_slices(const Options& options) {
@@ -47,9 +53,10 @@ std::set<std::int64_t> numbers_of_chunks(const Options& options) {
 }
 
 bool is_large(const Options& options) {
-  const std::int64_t sequences = options.train.batch / options.train.micro_batch;
+  const std::int64_t replicas = std::max<std::int64_t>(options.parallel.dp, 1);
+  const std::int64_t micro_batches = options.train.batch / (options.train.micro_batch * replicas);
   return options.parallel.pp * std::max<std::int64_t>(options.schedule.chunks, 1) *
-             std::max<std::int64_t>(options.schedule.slices, 1) * sequences >
+             std::max<std::int64_t>(options.schedule.slices, 1) * micro_batches >
          kMostActions;
 }
 
@@ -69,9 +76,7 @@ std::vector<Candidate> candidates_of(const Options& options, const Machine& mach
   std::optional<InputError> refusal;
   for (const std::int64_t chunks : all_chunks) {
     for (const std::int64_t slices : all_slices) {
-      Options tried = options;
-      tried.schedule.chunks = chunks;
-      tried.schedule.slices = slices;
+      const Options tried = with_numbers(options, slices, chunks);
       if (!candidates.empty() && is_large(tried)) continue;
       try {
         Run run = shortened(lay_out(tried, machine));
@@ -106,18 +111,22 @@ bool leaves_slices_open(const Options& options) {
 std::string choose_slices(Options& options, const Machine& machine) {
   if (!leaves_slices_open(options)) return {};
   std::vector<Candidate> candidates = candidates_of(options, machine);
-  if (!may_shrink(options.memory)) {
+  // With all micro-batches: schedules may keep records of more than the shortened run has.
+  const auto whole = [&](const Candidate& candidate) {
+    return lay_out(with_numbers(options, candidate.slices, candidate.chunks), machine);
+  };
+  if (!options.memory.limit.empty() && !may_shrink(options.memory)) {
     const auto too_large = std::ranges::stable_partition(
-        candidates, [](const Candidate& candidate) { return fits(candidate.run); });
+        candidates, [&](const Candidate& candidate) { return fits(whole(candidate)); });
     if (too_large.begin() != candidates.begin()) candidates.erase(too_large.begin(), too_large.end());
   }
-  for (Candidate& candidate : candidates) candidate.seconds = simulated_seconds(candidate.run);
+  for (Candidate& candidate : candidates) candidate.seconds = simulated_seconds(candidate.shortened);
   const auto fastest = std::ranges::min_element(candidates, {}, &Candidate::seconds);
   const Candidate* chosen = &*fastest;
-  Bytes least = greatest_total(chosen->run);
+  Bytes least = greatest_total(whole(*chosen));
   for (const Candidate& candidate : candidates) {
     if (&candidate == &*fastest || kWorthwhile * candidate.seconds > fastest->seconds) continue;
-    const Bytes peak = greatest_total(candidate.run);
+    const Bytes peak = greatest_total(whole(candidate));
     if (peak < least) {
       chosen = &candidate;
       least = peak;

@@ -109,13 +109,24 @@ Run lay_out(Options options, const Machine& machine) {
   return run;
 }
 
+namespace {
+
+// Whether exchange = "auto" leaves a choice. Where nothing can be laid out, resolve() says why.
+bool may_exchange(const Options& options) try {
+  return why_no_exchange(lay_out(options, {})).empty();
+} catch (const std::runtime_error&) {
+  return false;
+}
+
+}  // namespace
+
 bool chooses_by_speed(const Options& options) {
   const ScheduleOptions& chosen = options.schedule;
   const auto generators = schedule::generators();
   const auto generator = std::ranges::find(generators, chosen.name, &schedule::Generator::name);
   const bool made_for_costs = generator != generators.end() && generator->made_for_costs;
   return leaves_slices_open(options) || (options.parallel.cp_mode == "auto" && options.parallel.cp > 1) ||
-         (chosen.exchange == "auto" && options.parallel.pp > 1) ||
+         (chosen.exchange == "auto" && may_exchange(options)) ||
          (made_for_costs && chosen.file.empty() && chosen.forward.empty());
 }
 

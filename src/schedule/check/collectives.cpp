@@ -40,25 +40,27 @@ bool same_collective(const Op& a, const Op& b) {
 
 std::string with_bytes(const Op& op) { return " of " + std::to_string(op.bytes) + " bytes"; }
 
-// Where the two devices part, if they do.
-void compare(const OpTable& table, const Rows& rows, int first, int device, Findings& findings) {
+// Whether the two devices issue the same ones; adds where they part.
+bool agree(const OpTable& table, const Rows& rows, int first, int device, Findings& findings) {
   const auto &theirs = rows[first], &mine = rows[device];
   const std::size_t both = std::min(theirs.size(), mine.size());
   std::size_t k = 0;
   while (k < both && same_collective(table.op(theirs[k]), table.op(mine[k]))) ++k;
-  if (findings.full() || k == std::max(theirs.size(), mine.size())) return;
+  if (k == std::max(theirs.size(), mine.size())) return true;
+  if (findings.full()) return false;
   if (k < both) {
     const Op &other = table.op(theirs[k]), &own = table.op(mine[k]);
     findings.add(table.located(Rule::Unmatched, mine[k],
                                with_bytes(own) + " meets " + table.token(other) + with_bytes(other) + " (" +
                                    table.where(theirs[k]) + "): both are collective " + std::to_string(k) +
                                    " of their members"));
-    return;
+    return false;
   }
   const bool is_mine = k < mine.size();
   findings.add(
       table.located(Rule::Unmatched, is_mine ? mine[k] : theirs[k],
                     " has no collective on device " + std::to_string(is_mine ? first : device) + " to meet"));
+  return false;
 }
 
 // What one device does with a unit's weights and gradients.
@@ -163,13 +165,13 @@ bool reduces_replicas(const Op& op) {
 
 Meetings match_collectives(const OpTable& table, Findings& findings) {
   Meetings meetings{.cells = {}, .of = std::vector<Cell>(table.units().cells(), kNoCell)};
-  const std::size_t before = findings.count();
   for (const auto& [members, rows] : collectives_of(table)) {
     const int first = std::max(members.low, 0);
+    bool complete = true;
     for (int device = first + 1; device < std::ssize(rows); ++device) {
-      if (members.contain(device)) compare(table, rows, first, device, findings);
+      if (members.contain(device)) complete &= agree(table, rows, first, device, findings);
     }
-    if (findings.count() > before) continue;  // then no meeting is complete
+    if (!complete) continue;
     for (std::size_t k = 0; k < rows[first].size(); ++k) {
       std::vector<Cell>& met = meetings.cells.emplace_back();
       for (const std::vector<Cell>& row : rows) {

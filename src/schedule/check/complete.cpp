@@ -68,12 +68,14 @@ void tell_missing(const Wording& wording, const Absent& absent, Findings& findin
   findings.add({Rule::Missing, -1, -1, absent.action, text});
 }
 
-// Too few actions for the numbers they name: adds the first missing forwards.
+// Too few actions for the numbers they name: adds the first missing forwards. A micro-batch may have lost all
+// its slices.
 bool find_sparse(const Schedule& schedule, const Extent& extent, Findings& findings) {
   std::vector<Action> forwards;
   std::int64_t cells = 0;
   for (const std::vector<Action>& row : schedule.devices) cells += std::ssize(row);
-  if (extent.stages * extent.slices() <= 4 * cells + 1024) return false;
+  if (extent.stages * std::max<std::int64_t>(extent.slices(), extent.micro_batches()) <= 4 * cells + 1024)
+    return false;
   for (const std::vector<Action>& row : schedule.devices) {
     std::ranges::copy_if(row, std::back_inserter(forwards),
                          [](const Action& a) { return a.kind == Kind::Forward; });
@@ -82,6 +84,7 @@ bool find_sparse(const Schedule& schedule, const Extent& extent, Findings& findi
   auto next = forwards.begin();
   for (int stage = 0; stage < extent.stages; ++stage) {
     for (int j = 0; j < extent.micro_batches(); ++j) {
+      if (findings.full()) return true;
       for (int i = 0; i < extent.slices_of(j); ++i) {
         if (findings.full()) return true;
         const Action wanted = forward(stage, j, i);

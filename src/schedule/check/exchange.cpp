@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/check/exchange.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -52,10 +52,6 @@ class Judge {
     const HalfSlots slots(compute, *grid);
     for (const Exchange& exchange : program.exchanges) {
       if (is_possible(exchange) && is_in_slot(exchange, slots)) judge_range(exchange);
-    }
-    for (const Exchange& exchange : program.exchanges) {
-      if (gives_.contains({exchange.owner, pass_of(exchange.of)}))
-        tell(exchange, " is of a device that attends for another one in the same slot");
     }
   }
 
@@ -109,24 +105,22 @@ class Judge {
   }
 
   void judge_range(const Exchange& exchange) {
-    gives_.insert({exchange.partner, pass_of(exchange.during)});
-    int& sent = sent_[pass_of(exchange.of)];
+    int& next = next_.try_emplace(pass_of(exchange.of), std::max(exchange.first_half, 0)).first->second;
     const int end = exchange.first_half + exchange.halves;
     const std::string halves =
         " moves halves " + std::to_string(exchange.first_half) + " to " + std::to_string(end);
     if (exchange.halves < 1) return tell(exchange, " moves nothing");
-    if (exchange.first_half != sent)
+    if (exchange.first_half != next)
       return tell(exchange,
-                  halves + "; expected from " + std::to_string(sent) + " on: the oldest first, each once");
+                  halves + "; expected from " + std::to_string(next) + " on: the oldest first, each once");
     if (end > 2 * exchange.of.key.slice)
       return tell(exchange, halves + "; earlier slices have " + std::to_string(2 * exchange.of.key.slice));
-    sent = end;
+    next = end;
   }
 
   const OpTable& table_;
   Findings& findings_;
-  std::map<PassKey, int> sent_;  // halves, by owner's action
-  std::set<std::pair<int, PassKey>> gives_;
+  std::map<PassKey, int> next_;  // half, by owner's action
 };
 
 }  // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/generators/generator.h"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "schedule/generators/catalogue.h"
+#include "schedule/text.h"
 
 namespace penstock::schedule {
 
@@ -28,6 +28,12 @@ void require_positive(std::string_view what, std::string_view symbol, std::int64
                    std::to_string(value));
 }
 
+void require_at_most(std::string_view what, std::string_view symbol, std::int64_t value, std::int64_t most) {
+  if (value <= most) return;
+  throw InputError(std::string(what) + " (" + std::string(symbol) + ") must be at most " +
+                   std::to_string(most) + ", got " + std::to_string(value));
+}
+
 void require_chunks(const Generator& generator, const Request& request) {
   require_positive("chunks", "v", request.chunks);
   if (generator.any_chunks || request.chunks == generator.default_chunks) return;
@@ -43,9 +49,7 @@ void require_slices(const Generator& generator, const Request& request) {
       throw InputError(std::string(generator.name) + " does not slice micro-batches: n = " +
                        std::to_string(n) + "; use n = 1, or " + std::string(generator.sliced_sibling));
     }
-    if (n > std::numeric_limits<decltype(Key::slice)>::max()) {
-      throw InputError("slices (n) must be at most 32767, got " + std::to_string(n));
-    }
+    require_at_most("slices", "n", n, std::numeric_limits<decltype(Key::slice)>::max());
   }
 }
 
@@ -66,6 +70,13 @@ void require_few_entries(double entries) {
                    number(kMostEntries, 0) + " are possible: lower p, v, m or n");
 }
 
+// What is printed can be read.
+void require_readable(const Request& request) {
+  require_at_most("pipeline size", "p", request.devices, kMostDevices);
+  require_at_most("stages", "p·v", std::int64_t{request.devices} * request.chunks, kMostStages);
+  require_at_most("micro-batches", "m", request.micro_batches(), kMostMicroBatches);
+}
+
 double count_entries(const Request& request) {
   double entries = 0;
   for (const int n : request.slices) entries += n;
@@ -76,11 +87,7 @@ double count_entries(const Request& request) {
 
 Request request(int devices, int micro_batches, int slices, int chunks) {
   require_positive("micro-batches", "m", micro_batches);
-  if (micro_batches > kMostEntries) {  // the list of micro-batches alone would be too long
-    double entries = micro_batches;
-    for (const int factor : {devices, slices, chunks}) entries *= std::max(1, factor);
-    require_few_entries(entries);
-  }
+  require_at_most("micro-batches", "m", micro_batches, kMostMicroBatches);
   return {devices, std::vector<int>(micro_batches, slices), chunks, 0};
 }
 
@@ -96,7 +103,7 @@ const Generator& find_generator(std::string_view name) {
                    std::string(nearest(name, names)) + "\"?");
 }
 
-Schedule generate(std::string_view name, const Request& asked) {
+Request checked_request(std::string_view name, const Request& asked) {
   const Generator& generator = find_generator(name);
   Request request = asked;
   require_positive("pipeline size", "p", request.devices);
@@ -105,7 +112,13 @@ Schedule generate(std::string_view name, const Request& asked) {
   require_slices(generator, request);
   require_group(generator, request);
   require_few_entries(count_entries(request));
-  Schedule schedule = generator.generate(request);
+  require_readable(request);
+  return request;
+}
+
+Schedule generate(std::string_view name, const Request& request) {
+  const Generator& generator = find_generator(name);
+  Schedule schedule = generator.generate(checked_request(name, request));
   schedule.name = generator.name;
   return schedule;
 }

@@ -27,7 +27,7 @@ struct Generator {
   bool fixed_gradient_order = true;    // backwards of a stage ascend over micro-batches: bits equal 1f1b's
   bool replicates_parameters = false;  // each stage lives on two devices (dualpipe)
   bool made_for_costs = false;         // by Request::costs (greedy); others ignore them
-  bool slot_grid = false;  // all devices run forwards together, then backwards (schedule/slot_grid.h)
+  bool takes_vocabulary = false;       // runs with the vocabulary over all devices (passes/vocabulary.h)
 };
 
 std::span<const Generator> generators();
@@ -35,8 +35,12 @@ std::span<const Generator> generators();
 // Throws InputError naming the nearest known name.
 const Generator& find_generator(std::string_view name);
 
-// Checks the request (p, m, n, v positive; slices refused by unsliced schedules, naming the sibling) and
-// generates. Throws InputError with the constraint and the nearest legal values.
+// The request with its chunks filled in; one that has passed may be given a list of its stages. p, m, n and v
+// are positive and no greater than text.h reads, unsliced schedules have n = 1. Throws InputError with the
+// constraint and what would be right.
+Request checked_request(std::string_view name, const Request& request);
+
+// Checks the request and generates. Throws InputError with the constraint and the nearest legal values.
 Schedule generate(std::string_view name, const Request& request);
 
 }  // namespace penstock::schedule

@@ -23,16 +23,16 @@ constexpr Pattern kTwoStages[] = {
 
 std::vector<Seconds> of_each_stage(const char* name, const std::vector<Seconds>& given, std::size_t stages) {
   if (given.empty()) return std::vector<Seconds>(stages, 1.0);
-  if (given.size() != stages) {
+  if (given.size() != 1 && given.size() != stages) {
     throw InputError("greedy: " + std::to_string(given.size()) + " " + name +
-                     " times; expected one for each of " + std::to_string(stages) + " stages");
+                     " times; expected one, or one for each of " + std::to_string(stages) + " stages");
   }
   for (const Seconds time : given) {
     if (std::isfinite(time) && time >= 0) continue;
     throw InputError(std::string("greedy: a ") + name + " time of " + std::to_string(time) +
                      " s; expected finite seconds, zero or more");
   }
-  return given;
+  return given.size() == stages ? given : std::vector<Seconds>(stages, given.front());
 }
 
 std::vector<Bytes> records_of(const StageCosts& costs, std::size_t stages) {

@@ -21,8 +21,8 @@ struct GreedySchedule {
   std::string origin() const;  // "zb-v", "zb-v, W anew" or "own rules"
 };
 
-// Unsliced. Throws InputError for times or sizes that are negative, not finite, or not one for each stage,
-// and for a limit under which no micro-batch gets through, naming the least possible one.
+// Unsliced. Throws InputError for times or sizes that are negative, not finite, or another number than
+// request.h says, and for a limit under which no micro-batch gets through, naming the least possible one.
 GreedySchedule make_greedy(const Request& request);
 
 }  // namespace penstock::schedule

@@ -2,6 +2,7 @@
 #include "schedule/passes/shard.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <utility>
@@ -68,10 +69,10 @@ class DeviceSync {
     const int stage = source_.ops[index].key.stage;
     if (contributes(program_, source_.ops[index], stage) && begun_.insert(stage).second && !reduced_.empty())
       waits.insert(waits.end(), reduced_.begin(), reduced_.end() - 1);
-    const auto run = std::ranges::find(runs_, index);
-    if (run == runs_.end()) return;
+    if (next_run_ == runs_.size() || runs_[next_run_] != index) return;
+    ++next_run_;
     fetch(stage, stage);
-    if (run + 1 != runs_.end()) fetch(source_.ops[*(run + 1)].key.stage, stage);
+    if (next_run_ < runs_.size()) fetch(source_.ops[runs_[next_run_]].key.stage, stage);
   }
 
   void fetch(int stage, int current) {
@@ -123,6 +124,7 @@ class DeviceSync {
   const bool visits_;                       // of the vocabulary
   std::vector<int> stages_;                 // in the order of first use
   std::vector<std::uint32_t> runs_;         // the first op of each, in the source
+  std::size_t next_run_ = 0;                // the first that has not begun
   std::map<int, std::uint32_t> last_of_;    // [unit] the last op that contributes, in the source
   std::map<int, std::uint32_t> gather_of_;  // [unit] the latest, in the result
   std::map<int, std::uint32_t> last_use_;   // [stage] in the result

@@ -64,6 +64,15 @@ Attended level_attended(const Work& work, int micro_batch) {
   return mean;
 }
 
+int shards_of(const Work& work) {
+  return work.shard_group > 0 ? work.shard_group : static_cast<int>(work.mesh.replicas());
+}
+
+int expert_shards_of(const Work& work) {
+  return work.expert_shard_group > 0 ? work.expert_shard_group
+                                     : static_cast<int>(work.mesh.expert_replicas());
+}
+
 }  // namespace
 
 AnalyticCosts::AnalyticCosts(Work work, const Hardware& hardware, const Engine& engine,
@@ -75,6 +84,10 @@ AnalyticCosts::AnalyticCosts(Work work, const Hardware& hardware, const Engine& 
       copy_rate_(options.copy_rate.value_or(hardware.copy_rate())) {
   checked_seconds("attention_factor", options.attention_factor);
   fill_table();
+  const Work& own = bytes_.work();
+  dense_ = mesh::thinnest_sharing(own.mesh, shards_of(own), hardware_.node.gpus);
+  if (own.shape.experts > 1)
+    experts_ = mesh::thinnest_expert_sharing(own.mesh, expert_shards_of(own), hardware_.node.gpus);
 }
 
 void AnalyticCosts::fill_table() {
@@ -164,13 +177,13 @@ Seconds AnalyticCosts::loss(const Op& op) const {
 
 namespace {
 
-int shards_of(const Work& work) {
-  return work.shard_group > 0 ? work.shard_group : static_cast<int>(work.mesh.replicas());
-}
-
-int expert_shards_of(const Work& work) {
-  return work.expert_shard_group > 0 ? work.expert_shard_group
-                                     : static_cast<int>(work.mesh.expert_replicas());
+std::vector<int> stages_of(const Work& work, int device) {
+  if (!work.held.empty()) return work.held[device];
+  std::vector<int> stages;
+  for (int stage = 0; stage < work.stages(); ++stage) {
+    if ((work.devices.empty() ? stage : work.devices[stage]) == device) stages.push_back(stage);
+  }
+  return stages;
 }
 
 // Of a stage; with a sharded vocabulary of its layers alone.
@@ -191,9 +204,7 @@ Seconds AnalyticCosts::optimizer(int device) const {
     held.dense += more.dense;
     held.expert += more.expert;
   };
-  for (int stage = 0; stage < work.stages(); ++stage) {
-    if ((work.devices.empty() ? stage : work.devices[stage]) == device) add(parameters_of(work, stage));
-  }
+  for (const int stage : stages_of(work, device)) add(parameters_of(work, stage));
   if (work.vocabulary_parallel)
     add(model::held_parameters(work.shape, work.mesh, 0,
                                (work.shape.tied_embeddings ? 1.0 : 2.0) / work.mesh.pipeline));
@@ -245,28 +256,9 @@ Seconds AnalyticCosts::collective(mesh::Group group, double bytes) const {
                    gradients);
 }
 
-// Ranks of a shard group follow each other, t apart; copies of a share are a shard group apart.
-AnalyticCosts::Replicas AnalyticCosts::dense_replicas() const {
-  const mesh::Mesh& mesh = bytes_.work().mesh;
-  const int shards = shards_of(bytes_.work()), copies = static_cast<int>(mesh.replicas()) / shards;
-  const std::int64_t width = std::int64_t{mesh.tensor} * shards, node = hardware_.node.gpus;
-  return {mesh::thinnest_shards(mesh, shards, node),
-          mesh::thinnest(mesh.ranks_per_stage(), mesh.pipeline, width, copies, node)};
-}
-
-// They are e apart.
-AnalyticCosts::Replicas AnalyticCosts::expert_replicas() const {
-  const mesh::Mesh& mesh = bytes_.work().mesh;
-  const int shards = expert_shards_of(bytes_.work()),
-            copies = static_cast<int>(mesh.expert_replicas()) / shards;
-  const std::int64_t width = std::int64_t{mesh.expert} * shards, node = hardware_.node.gpus;
-  return {mesh::thinnest(1, mesh.expert, mesh.expert, shards, node),
-          mesh::thinnest(1, width, width, copies, node)};
-}
-
 // Gradients are scattered among those that share states, then all-reduced between copies of a share; weights
 // are gathered among the former.
-Seconds AnalyticCosts::over(const Replicas& replicas, OpKind kind, double bytes) const {
+Seconds AnalyticCosts::over(const mesh::SharingSpread& replicas, OpKind kind, double bytes) const {
   const Seconds shared = ring_pass(hardware_, replicas.shards, bytes, true);
   if (kind == OpKind::GatherWeights) return shared;
   return shared + 2 * ring_pass(hardware_, replicas.copies, bytes / replicas.shards.members, true);
@@ -276,10 +268,10 @@ Seconds AnalyticCosts::over(const Replicas& replicas, OpKind kind, double bytes)
 Seconds AnalyticCosts::over_replicas(const Op& op) const {
   const Work& work = bytes_.work();
   const auto bytes = static_cast<double>(op.bytes);
-  if (work.shape.experts == 1 || op.key.stage >= work.stages()) return over(dense_replicas(), op.kind, bytes);
+  if (work.shape.experts == 1 || op.key.stage >= work.stages()) return over(dense_, op.kind, bytes);
   const model::LocalParameters held = parameters_of(work, op.key.stage);
   const double experts = held.expert > 0 ? bytes * held.expert / held.total() : 0;
-  return over(dense_replicas(), op.kind, bytes - experts) + over(expert_replicas(), op.kind, experts);
+  return over(dense_, op.kind, bytes - experts) + over(experts_, op.kind, experts);
 }
 
 Transfer AnalyticCosts::transfer(int device, std::uint32_t, const Op& send) const {

@@ -60,14 +60,7 @@ class AnalyticCosts final : public Costs {
   double columns() const;  // of the vocabulary on a rank that has any
   Seconds loss(const schedule::Op& op) const;
   Seconds optimizer(int device) const;
-  // The ranks with the same weights, by where the slowest are: those that share one set of states, and those
-  // that have the same share.
-  struct Replicas {
-    mesh::NodeSpread shards, copies;
-  };
-  Replicas dense_replicas() const;
-  Replicas expert_replicas() const;
-  Seconds over(const Replicas& replicas, schedule::OpKind kind, double bytes) const;
+  Seconds over(const mesh::SharingSpread& replicas, schedule::OpKind kind, double bytes) const;
   Seconds over_replicas(const schedule::Op& op) const;
   bool near(int device, int peer) const;  // on one node
 
@@ -76,6 +69,7 @@ class AnalyticCosts final : public Costs {
   Engine engine_;
   AnalyticOptions options_;
   double copy_rate_ = 0;
+  mesh::SharingSpread dense_, experts_;             // of the ranks with the same weights
   std::vector<std::vector<SliceSeconds>> seconds_;  // [kind of stage][first_ + slice]
   std::vector<std::size_t> kind_of_stage_;          // stages of equal layers and ends are of one kind
   std::vector<std::size_t> first_;  // of each micro-batch; micro-batches cut alike share theirs

@@ -24,6 +24,7 @@ struct Work {
   mesh::Mesh mesh;
   std::vector<model::LayerRange> layers;               // of each stage
   std::vector<int> devices;                            // of each stage; empty: all on different ones
+  std::vector<std::vector<int>> held;                  // stages of each device; empty: as `devices` has them
   std::vector<std::vector<model::TokenRange>> slices;  // of each micro-batch
   std::vector<model::Documents> documents;             // of each; empty: every sequence is one
   std::int64_t sequences = 1;                          // b, of a micro-batch

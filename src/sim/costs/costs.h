@@ -3,6 +3,7 @@
 // model implement it; what-if overrides wrap another one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -16,6 +17,12 @@ namespace penstock::sim {
 struct Transfer {
   Seconds occupied = 0;
   Seconds latency = 0;
+
+  // When a message sent at `start` arrives, over a link that is free from `free` on; moves that on.
+  Seconds arrival(Seconds start, Seconds& free) const {
+    free = std::max(free, start) + occupied;
+    return free + latency;
+  }
 };
 
 // Memory of one (stage, micro-batch, slice).
@@ -71,6 +78,11 @@ class Costs : public MemoryCosts {
   virtual Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const = 0;
   virtual AttentionShare attention(int /*device*/, std::uint32_t /*index*/, const schedule::Op&) const {
     return {};
+  }
+  // What the server takes for the whole attention of the owner's op (schedule/exchange.h).
+  virtual AttentionShare served_attention(int /*server*/, int owner, std::uint32_t index,
+                                          const schedule::Op& op) const {
+    return attention(owner, index, op);
   }
   // Of the attention of the owner's op. Halves of slices count alike, and the op's own keys as one of them.
   virtual double share_of_attention(const schedule::Exchange& exchange) const {

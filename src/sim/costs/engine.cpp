@@ -27,7 +27,7 @@ ElementwiseBytes forward_traffic(const Engine& engine, const model::Shape& shape
   const Widths w = widths_of(shape);
   if (family == Family::Llama) {
     return {((engine.fused ? 9 : 10) + engine.unfused_passes) * pass(w.hidden),
-            2 * pass(w.queries_keys) + (engine.fused ? 3 : 5) * pass(w.mlp)};
+            2 * pass(w.queries_keys) + swiglu_passes(engine) * pass(w.mlp)};
   }
   return {11 * pass(w.hidden), 2 * pass(w.mlp) + 4 * pass(w.qkv)};
 }

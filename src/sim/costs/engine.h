@@ -46,6 +46,7 @@ struct Engine {
   double unfused_passes = 0;      // extra passes of 2h bytes a token and layer, each way: norms in f32 as
                                   // separate operations are 12 each, a rotation in parts 8 on Q and 8 on K
   bool levels_layers = false;     // the last stage has fewer layers, for its output layer
+  bool whole_again = true;        // full recomputation repeats a layer's forward; else what is missing alone
   double elementwise = 1;         // traffic of elementwise work, as a multiple of its counted passes
   double compiled = 1;            // ... once more, where a compiler or library fuses it
   double tensor_exposed = 1;      // share of tensor-parallel traffic that shows
@@ -67,11 +68,14 @@ inline const Engine kPenstock{.tensor_overlap = false,
                               .context_by_split = true,
                               .folded_experts = true,
                               .fused = true,
-                              .levels_layers = true};
+                              .levels_layers = true,
+                              .whole_again = false};
 
 // Elementwise traffic of a layer's forward and backward, and its kernels.
 ElementwiseBytes forward_traffic(const Engine& engine, const model::Shape& shape, Family family);
 ElementwiseBytes backward_traffic(const Engine& engine, const model::Shape& shape, Family family);
+// Over a tensor of the MLP's width, in the forward: silu reads and writes, the product reads two and writes.
+inline double swiglu_passes(const Engine& engine) { return engine.fused ? 3 : 5; }
 int forward_kernels(Family family);
 int backward_kernels(Family family);
 

@@ -24,6 +24,10 @@ class ForwardedCosts : public Costs {
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override {
     return base_.attention(device, index, op);
   }
+  AttentionShare served_attention(int server, int owner, std::uint32_t index,
+                                  const schedule::Op& op) const override {
+    return base_.served_attention(server, owner, index, op);
+  }
   double share_of_attention(const schedule::Exchange& exchange) const override {
     return base_.share_of_attention(exchange);
   }

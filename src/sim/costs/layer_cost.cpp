@@ -143,7 +143,7 @@ struct ContextTraffic {
 ContextTraffic ring_traffic(const Site& site) {
   const mesh::Mesh& mesh = site.slice.mesh;
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Context, site.hardware.node.gpus);
-  const double all_tokens = 2.0 * site.tokens * mesh.context / site.t;
+  const double all_tokens = site.hardware.number_bytes() * site.tokens * mesh.context / site.t;
   const double exposed = site.shape().kv_heads == site.shape().heads ? tensor_exposed(site) : 1.0;
   const Seconds pass =
       exposed * ring_pass(site.hardware, group, (site.slice.earlier + 1) * all_tokens * 2 * site.keys());
@@ -153,7 +153,7 @@ ContextTraffic ring_traffic(const Site& site) {
 // Members of a context group that are so many ranks of it apart.
 mesh::NodeSpread context_spread(const Site& site, std::int64_t apart, std::int64_t members) {
   const mesh::Mesh& mesh = site.slice.mesh;
-  const std::int64_t stride = apart * mesh.tensor, width = std::int64_t{mesh.tensor} * mesh.context;
+  const std::int64_t stride = apart * mesh.tensor, width = stride * members;
   return mesh::thinnest(width, mesh.world() / width, stride, static_cast<int>(members),
                         site.hardware.node.gpus);
 }
@@ -241,11 +241,15 @@ LayerTerms recompute_terms(const Site& site) {
   if (site.slice.whole_again) return forward_terms(site);
   const auto missing = [&](SavedTensor tensor) { return !keep.has(tensor); };
   const Products products = forward_products(site);
-  const double norm = 4.0 * site.hidden(), hidden_tokens = site.tokens / site.t;
-  const double mlp = 2.0 * visited_width(site.shape()) * site.tokens / site.t;
+  const double number = site.hardware.number_bytes();
+  const double norm = 2 * number * site.hidden(), hidden_tokens = site.tokens / site.t;
+  const double mlp = number * visited_width(site.shape()) * site.tokens / site.t;
+  const auto passes = [&](double bytes) {
+    return layer_elementwise(site.hardware, bytes, site.hidden_bytes());
+  };
   LayerTerms terms;
   const bool norm_one = missing(SavedTensor::NormOneOutput), norm_two = missing(SavedTensor::NormTwoOutput);
-  terms.elementwise = elementwise(site.hardware, (norm_one + norm_two) * norm * hidden_tokens);
+  terms.elementwise = passes((norm_one + norm_two) * norm * hidden_tokens);
   if (missing(SavedTensor::Query)) {
     const bool cached = site.slice.sliced || !missing(SavedTensor::KeyValue);
     terms.matrix += products.qkv * (cached ? site.queries() / (site.queries() + 2 * site.keys()) : 1.0);
@@ -266,7 +270,7 @@ LayerTerms recompute_terms(const Site& site) {
     if (!site.folds_experts()) terms.tensor += tensor_pass(site);
   }
   if (missing(SavedTensor::Dispatched)) terms.expert += 0.5 * expert_traffic(site);
-  if (missing(SavedTensor::Product)) terms.elementwise += elementwise(site.hardware, 5 * mlp);
+  if (missing(SavedTensor::Product)) terms.elementwise += passes(swiglu_passes(site.engine) * mlp);
   if (site.slice.recompute_scores) terms.attention += attention_forward(site);
   return terms;
 }
@@ -315,14 +319,12 @@ Seconds output_layer(const LayerSlice& slice, const Hardware& hardware, const En
 }
 
 Seconds embedding(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
-  return elementwise(hardware, 10.0 * slice.tokens * as_double(slice.shape.hidden)) +
+  return elementwise(hardware, 5 * hardware.number_bytes() * slice.tokens * as_double(slice.shape.hidden)) +
          (engine.sequence_parallel ? 1 : 2) * hidden_pass(slice, hardware, engine);
 }
 
 Seconds hidden_pass(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
-  if (slice.mesh.tensor == 1) return 0;
-  const Site site = site_of(slice, hardware, engine);
-  return tensor_exposed(site) * ring_pass(hardware, tensor_group(site), 2.0 * slice.tokens * site.hidden());
+  return tensor_pass(site_of(slice, hardware, engine));
 }
 
 }  // namespace penstock::sim

@@ -60,7 +60,7 @@ Seconds output_layer(const LayerSlice& slice, const Hardware& hardware, const En
 // Rows of the embedding read, summed over t and added to their gradients.
 Seconds embedding(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
 
-// One gather or scatter of the slice's 16-bit hidden state over the tensor group, as far as it shows.
+// One gather or scatter of the slice's hidden state over the tensor group, as far as it shows.
 Seconds hidden_pass(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
 
 }  // namespace penstock::sim

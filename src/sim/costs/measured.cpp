@@ -6,9 +6,11 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "schedule/exchange/time.h"
+#include "schedule/meeting.h"
 #include "schedule/program_index.h"
 #include "schedule/program_text.h"
 #include "schedule/program_words.h"
@@ -50,6 +52,27 @@ void check_match(const Program& program, const Timeline& timeline) {
   for (int d = 0; d < program.device_count(); ++d) check_device(program, timeline, d);
 }
 
+// The timeline in which collectives begin when all their members have come: whoever comes first waits for the
+// others, which the simulation adds of its own accord.
+Timeline begun_together(const Program& program, Timeline timeline) {
+  std::map<std::pair<schedule::Members, std::size_t>, std::vector<Event*>> meetings;
+  for (int d = 0; d < program.device_count(); ++d) {
+    std::map<schedule::Members, std::size_t> counts;
+    for (std::size_t i = 0; i < timeline.devices[d].size(); ++i) {
+      const Op& op = program.devices[d].ops[i];
+      if (!is_collective(op.kind)) continue;
+      const schedule::Members members = schedule::meeting_of(d, op);
+      if (!members.alone()) meetings[{members, counts[members]++}].push_back(&timeline.devices[d][i]);
+    }
+  }
+  for (const auto& [key, events] : meetings) {
+    Seconds last = 0;
+    for (const Event* event : events) last = std::max(last, event->start);
+    for (Event* event : events) event->start = std::min(last, event->end);
+  }
+  return timeline;
+}
+
 std::string text_of(const TableExtent& extent) {
   return std::to_string(extent.devices) + " devices, " + std::to_string(extent.stages) + " stages and " +
          std::to_string(extent.slices) + " slices";
@@ -60,11 +83,12 @@ std::string text_of(const TableExtent& extent) {
 MeasuredCosts::MeasuredCosts(const Program& program, const Timeline& timeline, const MemoryCosts& bytes)
     : bytes_(bytes) {
   check_match(program, timeline);
-  for (const std::vector<Event>& events : timeline.devices) {
+  const Timeline together = begun_together(program, timeline);
+  for (const std::vector<Event>& events : together.devices) {
     std::vector<Seconds>& took = took_.emplace_back();
     for (const Event& event : events) took.push_back(event.end - event.start);
   }
-  if (!timeline.exchanges.empty()) measure_exchange(program, timeline);
+  if (!timeline.exchanges.empty()) measure_exchange(program, together);
   measure_links(program, timeline);
 }
 

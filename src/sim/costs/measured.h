@@ -11,12 +11,12 @@
 
 namespace penstock::sim {
 
-// Every compute and copy op takes what it took in the run. A message takes the least time that any message as
-// large took on its link in the run, from the start of its send to its arrival: later arrivals were noticed
-// late, by a receiver that was computing. One of another size, as exchange's are, takes what the nearest size
-// took. Record bytes are `bytes`' answers, which must outlive this. With exchange, an action takes what its
-// own device and its partners computed of it; its attention is what the partners took, by their share of its
-// halves.
+// Every compute and copy op takes what it took in the run, a collective of several devices what it took once
+// all had come. A message takes the least time that any message as large took on its link in the run, from
+// the start of its send to its arrival: later arrivals were noticed late, by a receiver that was computing.
+// One of another size, as exchange's are, takes what the nearest size took. Record bytes are `bytes`'
+// answers, which must outlive this. With exchange, an action takes what its own device and its partners
+// computed of it; its attention is what the partners took, by their share of its halves.
 class MeasuredCosts final : public Costs {
  public:
   // Throws InputError when the timeline is not of the program: another number of devices or ops, or an op
@@ -68,7 +68,8 @@ class MeasuredCosts final : public Costs {
 // other schedules, micro-batches or placements of the same stages. Kinds that the program lacks stay missing.
 CostTable average(const schedule::Program& program, const schedule::Timeline& timeline);
 
-// The same for a schedule of this extent, of which one without slices takes a run's whatever its slices.
+// The same for a schedule of this extent, of which one without slices takes a run's whatever its slices
+// (without_slices).
 // `origin` names the run where others do not match (InputError).
 CostTable average(const schedule::Program& program, const schedule::Timeline& timeline,
                   const TableExtent& wanted, const std::string& origin);

@@ -111,8 +111,13 @@ CostTable without_slices(const CostTable& table) {
   Bytes message = 0;
   for (int slice = 0; slice < slices; ++slice) message += table.message(slice);
   whole.set_message(0, message);
+  const int messages = message > 0 ? 1 : slices;
   for (int from = 0; from < devices; ++from) {
-    for (int to = 0; to < devices; ++to) whole.set_link(from, to, table.link(from, to));
+    for (int to = 0; to < devices; ++to) {
+      Link way = table.link(from, to);
+      way.latency *= messages;
+      whole.set_link(from, to, way);
+    }
   }
   return whole;
 }

@@ -77,7 +77,8 @@ class CostTable final : public Costs {
 };
 
 // The same stages with micro-batches in one slice: an action takes the sum of its slices' times, and has no
-// time where one of them has none; a message has their bytes. Without records.
+// time where one of them has none; a message has their bytes, or, where those are not known, takes as long as
+// theirs one after the other. Without records.
 CostTable without_slices(const CostTable& table);
 
 // Throws InputError naming origin, line, the entry and what was expected.

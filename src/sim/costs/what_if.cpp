@@ -79,6 +79,12 @@ AttentionShare WhatIf::attention(int device, std::uint32_t index, const Op& op) 
   return share;
 }
 
+AttentionShare WhatIf::served_attention(int server, int owner, std::uint32_t index, const Op& op) const {
+  AttentionShare share = ForwardedCosts::served_attention(server, owner, index, op);
+  share.seconds *= factor(server, op);
+  return share;
+}
+
 Transfer WhatIf::transfer(int device, std::uint32_t index, const Op& send) const {
   Transfer transfer = ForwardedCosts::transfer(device, index, send);
   for (const Override& change : links_) {

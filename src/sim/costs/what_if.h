@@ -26,8 +26,8 @@ struct Override {
 // what was expected; devices must be among the given number.
 Override parse_override(std::string_view text, int devices);
 
-// Factors multiply where several overrides apply. A device's factor holds for its compute and copies, not for
-// its links.
+// Factors multiply where several overrides apply. A device's factor holds for its copies and all that it
+// computes, for others too, not for its links.
 class WhatIf final : public ForwardedCosts {
  public:
   // `base` must outlive this.
@@ -36,6 +36,8 @@ class WhatIf final : public ForwardedCosts {
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
+  AttentionShare served_attention(int server, int owner, std::uint32_t index,
+                                  const schedule::Op& op) const override;
 
  private:
   double factor(int device, const schedule::Op& op) const;

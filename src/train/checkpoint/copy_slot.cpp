@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "files/checksum.h"
 #include "files/file_system.h"
 
 namespace penstock::train {
@@ -21,7 +22,12 @@ constexpr std::uint64_t kWhole = 0x59504f434b4e4550;  // "PENKCOPY", little-endi
 struct Head {
   std::uint64_t whole = 0;  // kWhole, or the rest is not to be read
   std::uint64_t room = 0, bytes = 0;
+  std::uint64_t text_sum = 0;  // of the room
 };
+
+std::atomic_ref<std::uint64_t> mark_in(std::byte* file) {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(file));
+}
 
 // The text ends where its room's zeros begin.
 std::string_view text_in(std::span<const std::byte> room) {
@@ -56,7 +62,9 @@ CopySlot::CopySlot(std::string path, Bytes text_room, Bytes bytes)
 }
 
 CopySlot::~CopySlot() {
-  if (data_ != nullptr) munmap(data_, size_);
+  if (data_ == nullptr) return;
+  if (mark_in(data_).load() != kWhole) remove();
+  munmap(data_, size_);
 }
 
 CopySlot::CopySlot(CopySlot&& other) noexcept
@@ -71,13 +79,17 @@ std::span<std::byte> CopySlot::bytes() { return contents().subspan(room_); }
 
 void CopySlot::set_text(std::string_view text) {
   PENSTOCK_CHECK(text.size() <= room_, "a copy's text fits its room");
-  std::byte* end = std::ranges::copy(std::as_bytes(std::span(text)), contents().data()).out;
+  std::byte* end = std::ranges::copy(std::as_bytes(std::span(text)), room().data()).out;
   std::fill(end, bytes().data(), std::byte{0});
 }
 
-void CopySlot::take_back() { std::atomic_ref(*reinterpret_cast<std::uint64_t*>(data_)).store(0); }
+void CopySlot::take_back() { mark_in(data_).store(0); }
 
-void CopySlot::complete() { std::atomic_ref(*reinterpret_cast<std::uint64_t*>(data_)).store(kWhole); }
+void CopySlot::complete() {
+  const std::uint64_t sum = files::checksum(room());
+  std::memcpy(data_ + offsetof(Head, text_sum), &sum, sizeof sum);
+  mark_in(data_).store(kWhole);
+}
 
 void CopySlot::remove() { files::file_system().remove(path_); }
 
@@ -87,7 +99,9 @@ std::optional<SlotContents> contents_of_slot(std::span<const std::byte> file) {
   std::memcpy(&head, file.data(), sizeof head);
   file = file.subspan(sizeof head);
   if (head.whole != kWhole || head.room > file.size() || head.bytes != file.size() - head.room) return {};
-  return SlotContents{text_in(file.first(head.room)), file.subspan(head.room)};
+  const std::span<const std::byte> room = file.first(head.room);
+  if (files::checksum(room) != head.text_sum) return {};
+  return SlotContents{text_in(room), file.subspan(head.room)};
 }
 
 }  // namespace penstock::train

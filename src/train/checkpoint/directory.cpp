@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -43,7 +46,7 @@ void require_sum(std::uint64_t found, std::uint64_t recorded, const std::string&
                    files::checksum_text(recorded) + " was recorded");
 }
 
-void verify_file(const std::string& path, const FileSums& sums) {
+void verify_file(const std::string& path, const FileSums& sums, const std::function<void()>& after_tensor) {
   const files::Safetensors file(path);
   require_sum(files::checksum(file.head()), sums.head, path + ": the header");
   if (file.tensors().size() != sums.tensors.size()) {
@@ -54,7 +57,29 @@ void verify_file(const std::string& path, const FileSums& sums) {
     const files::StoredTensor* tensor = file.find(name);
     if (!tensor) throw InputError(path + ": has no tensor \"" + printable(name) + "\"");
     require_sum(files::word_sum(tensor->bytes), sum, path + ": tensor \"" + name + "\"");
+    if (after_tensor) after_tensor();
   }
+}
+
+// The largest file first, each goes to the share that has fewest bytes so far. One that is missing has none.
+std::vector<std::size_t> files_of_share(const std::string& checkpoint, const CheckpointFacts& facts,
+                                        int share, int shares) {
+  std::vector<std::pair<std::uintmax_t, std::size_t>> sizes;  // and number in the facts
+  for (const FileSums& file : facts.files) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(inside(checkpoint, file.file), error);
+    sizes.emplace_back(error ? 0 : size, sizes.size());
+  }
+  std::ranges::sort(sizes, std::greater());
+  std::vector<std::uintmax_t> bytes(static_cast<std::size_t>(shares));
+  std::vector<std::size_t> chosen;
+  for (const auto& [size, number] : sizes) {
+    const auto least = std::ranges::min_element(bytes);
+    *least += size;
+    if (least - bytes.begin() == share) chosen.push_back(number);
+  }
+  std::ranges::sort(chosen);
+  return chosen;
 }
 
 }  // namespace
@@ -109,14 +134,23 @@ CheckpointFacts read_checkpoint_facts(const CheckpointDirectory& directory, std:
   return facts;
 }
 
-void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, int share, int shares) {
+void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, int share, int shares,
+                       const std::function<void()>& after_tensor) {
   if (share == 0) {
     const std::string index = inside(checkpoint, kWeightIndex);
     require_sum(files::checksum(files::MappedFile(index).bytes()), facts.index, index);
   }
-  for (std::size_t i = static_cast<std::size_t>(share); i < facts.files.size(); i += shares) {
-    verify_file(inside(checkpoint, facts.files[i].file), facts.files[i]);
-  }
+  for (const std::size_t file : files_of_share(checkpoint, facts, share, shares))
+    verify_file(inside(checkpoint, facts.files[file].file), facts.files[file], after_tensor);
+}
+
+void verify_weights(const std::string& folder, int share, int shares) {
+  const std::string path = inside(folder, kCheckpointFacts);
+  const std::optional<std::string> text = files::read_text_if_there(path, kLongestFacts);
+  if (!text) return;
+  CheckpointFacts facts = parse_checkpoint_facts(*text, path);
+  std::erase_if(facts.files, [](const FileSums& sums) { return !has_weights(sums.file); });
+  verify_checkpoint(folder, facts, share, shares);
 }
 
 }  // namespace penstock::train

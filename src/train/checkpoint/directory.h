@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,15 @@ class CheckpointDirectory {
 // than the directory's name.
 CheckpointFacts read_checkpoint_facts(const CheckpointDirectory& directory, std::int64_t step);
 
-// Compares every `shares`-th file, beginning with `share`, with its recorded checksums, so that ranks can
-// share the work. Throws InputError naming the file and the tensor: missing, cut short, of other bytes, or
-// with other tensors than recorded.
-void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, int share, int shares);
+// Compares with their recorded checksums the files of one of `shares` shares, which have about as many bytes
+// each, so that ranks can share the work. Throws InputError naming the file and the tensor: missing, cut
+// short, of other bytes, or with other tensors than recorded. `after_tensor` is called after each; may be
+// empty.
+void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, int share, int shares,
+                       const std::function<void()>& after_tensor = {});
+
+// The same of a checkpoint's weights alone, whatever its directory is called. Does nothing where `folder` has
+// no checkpoint.json, with which others have no checksums.
+void verify_weights(const std::string& folder, int share, int shares);
 
 }  // namespace penstock::train

@@ -32,7 +32,7 @@ struct CheckpointFacts {
   std::int64_t updates = 0;                   // of the optimizer: steps that were not skipped
   std::int64_t skipped_steps = 0;
   std::int64_t skipped_in_a_row = 0;  // up to this step
-  std::optional<double> loss;         // of this step; none when it was not finite
+  std::optional<double> loss;         // of the last step with targets; none when it was not finite
   std::optional<double> evaluation_loss;
   std::string metrics;  // of this step: its line, where metrics.jsonl may not have it yet; else empty
   Settings settings;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <sstream>
 #include <utility>
 
@@ -49,6 +50,7 @@ CopiesByState copies_in(const std::string& directory) {
       if (!contents) continue;
       StateCopy facts = parse_state_copy(contents->text, entry.path().string());
       if (facts.bytes() != contents->bytes.size()) continue;
+      if (facts.rank == 0) parse_checkpoint_facts(facts.checkpoint, entry.path().string());
       const std::pair key{state_of(facts), facts.rank};
       std::string text(contents->text);
       const std::span<const std::byte> bytes = contents->bytes;
@@ -102,6 +104,11 @@ class StateInMemory : public SavedState {
   }
 
   const CheckpointFacts& facts() const { return facts_; }
+
+  void let_go() override {
+    const std::lock_guard lock(letting_go_);
+    copies_.reset();
+  }
 
   std::string name() const override {
     return "memory of " + counted(std::ssize(hosts()), "rank") + ", step " + std::to_string(state_.step);
@@ -169,7 +176,8 @@ class StateInMemory : public SavedState {
     }
   }
 
-  std::shared_ptr<const CopiesByState> copies_;
+  std::mutex letting_go_;                        // ranks that are threads share this
+  std::shared_ptr<const CopiesByState> copies_;  // until then
   State state_;
   std::map<int, int> holders_;
   comm::World world_;

@@ -6,6 +6,7 @@
 
 #include "files/parted_file.h"
 #include "schedule/program.h"
+#include "train/checkpoint/first_at_work.h"
 
 namespace penstock::train {
 namespace {
@@ -47,7 +48,9 @@ void send_share(const FileShare& share, comm::World world) {
   });
 }
 
-void receive_share(files::PartedFile& file, int from, std::vector<std::byte>& buffer, comm::World world) {
+// write(first byte in the file, bytes) of each part.
+template <class Write>
+void receive_share(int from, std::vector<std::byte>& buffer, comm::World world, Write&& write) {
   std::int64_t count = 0;
   world->receive(comm::writable_bytes_of(count), from, kGatherChannel).wait();
   if (count == 0) return;
@@ -58,21 +61,44 @@ void receive_share(files::PartedFile& file, int from, std::vector<std::byte>& bu
       buffer.resize(std::max(buffer.size(), size));
       const std::span<std::byte> message = std::span(buffer).first(size);
       world->receive(message, from, kGatherChannel).wait();
-      file.write(place.begin + first, message);
+      write(place.begin + first, message);
     });
   }
+}
+
+void write_for_all(const std::string& path, const FileShare& share, FirstAtWork& work, comm::World world) {
+  files::PartedFile file(path, share.layout.size);
+  int sender = 0;
+  const auto write = [&](std::uint64_t begin, std::span<const std::byte> bytes) {
+    file.write(begin, bytes);
+    work.goes_on(sender);
+  };
+  file.write(0, share.layout.head);
+  for_pieces(share, [&](std::uint64_t begin, std::span<const std::byte> bytes) {
+    for_gathered_parts(bytes.size(), [&](std::size_t first, std::size_t size) {
+      write(begin + first, bytes.subspan(first, size));
+    });
+  });
+  std::vector<std::byte> buffer;
+  for (sender = 1; sender < world->size(); ++sender) {
+    work.call(sender);
+    receive_share(sender, buffer, world, write);
+  }
+  file.flush();
 }
 
 }  // namespace
 
 void write_gathered_share(const std::string& path, const FileShare& share, comm::World world) {
-  if (world->rank() != 0) return send_share(share, world);
-  files::PartedFile file(path, share.layout.size);
-  file.write(0, share.layout.head);
-  for_pieces(share, [&](std::uint64_t begin, std::span<const std::byte> bytes) { file.write(begin, bytes); });
-  std::vector<std::byte> buffer;
-  for (int rank = 1; rank < world->size(); ++rank) receive_share(file, rank, buffer, world);
-  file.flush();
+  FirstAtWork work(world);
+  if (world->rank() == 0) {
+    write_for_all(path, share, work, world);
+    work.done();
+  } else {
+    work.await_call();
+    send_share(share, world);
+    work.await_end();
+  }
 }
 
 }  // namespace penstock::train

@@ -9,8 +9,8 @@
 
 namespace penstock::train {
 
-// As write_share of every rank, but only rank 0 touches the file. The other ranks' bytes pass through a
-// buffer of a few MiB. Throws RunError naming the path. Collective.
+// As write_share of every rank, but only rank 0 touches the file, and all return when it is written. The
+// other ranks' bytes pass through a buffer of a few MiB. Throws RunError naming the path. Collective.
 void write_gathered_share(const std::string& path, const FileShare& share, comm::World world);
 
 }  // namespace penstock::train

@@ -12,6 +12,7 @@
 #include "comm/texts.h"
 #include "files/checksum.h"
 #include "files/directory.h"
+#include "files/mapped_file.h"
 #include "schedule/program.h"
 #include "train/checkpoint/state_copy.h"
 #include "train/checkpoint/state_shares.h"
@@ -37,21 +38,21 @@ void for_copied_parts(std::span<std::byte> contents, Visit&& visit) {
     visit(contents.subspan(first, std::min(kCopiedPart, contents.size() - first)));
 }
 
-// The rank on the next host that keeps each rank's copy; none where there is one host.
-std::vector<std::optional<int>> neighbours_of(const std::vector<std::vector<int>>& hosts, int ranks) {
-  std::vector<std::optional<int>> neighbours(static_cast<std::size_t>(ranks));
-  if (hosts.size() == 1) return neighbours;
-  for (std::size_t host = 0; host < hosts.size(); ++host) {
-    const std::vector<int>& next = hosts[(host + 1) % hosts.size()];
-    for (std::size_t i = 0; i < hosts[host].size(); ++i) neighbours[hosts[host][i]] = next[i % next.size()];
-  }
-  return neighbours;
+// Whether the file is a whole copy of the state after this step.
+bool is_copy_of(std::int64_t step, const std::string& path) try {
+  const files::MappedFile file(path);
+  const auto contents = contents_of_slot(file.bytes());
+  return contents && parse_state_copy(contents->text, path).step == step;
+} catch (const InputError&) {
+  return false;
 }
 
-void remove_others(const std::string& directory, const std::string& start) {
+// Of other starts, but for copies of the state after `step`; 0: all.
+void remove_others(const std::string& directory, const std::string& start, std::int64_t step = 0) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
-    if (!entry.path().filename().string().starts_with(start)) fs::remove(entry.path(), error);
+    if (entry.path().filename().string().starts_with(start)) continue;
+    if (step == 0 || !is_copy_of(step, entry.path().string())) fs::remove(entry.path(), error);
   }
 }
 
@@ -71,9 +72,7 @@ HostCopies::HostCopies(Setting setting, const std::vector<CheckpointFile>& files
   const Bytes room = std::ssize(text_of(
                          1, [&] { return facts; }, 0)) +
                      kRoomToGrow;
-  const Bytes bytes = bytes_in(shares_);
-  own_ = make_slots(world_->rank(), room, bytes);
-  pair_up(room, bytes);
+  pair_up(facts.step, room, bytes_in(shares_));
 }
 
 HostCopies::Slots HostCopies::make_slots(int owner, Bytes text_room, Bytes bytes) {
@@ -86,18 +85,21 @@ HostCopies::Slots HostCopies::make_slots(int owner, Bytes text_room, Bytes bytes
   return slots;
 }
 
-void HostCopies::pair_up(Bytes text_room, Bytes bytes) {
+void HostCopies::pair_up(std::int64_t from, Bytes text_room, Bytes bytes) {
   const std::vector<std::vector<int>> hosts =
       comm::ranks_by_host(comm::all_texts(comm::host_name(), *world_));
   first_on_host_ = std::ranges::any_of(
       hosts, [&](const std::vector<int>& ranks) { return ranks.front() == world_->rank(); });
-  const auto neighbours = neighbours_of(hosts, world_->size());
-  neighbour_ = neighbours[world_->rank()];
+  if (first_on_host_) remove_others(setting_.directory, start_, from);
+  const auto keepers = keepers_of(hosts);
+  keeper_ = keepers[world_->rank()];
   const std::array<Bytes, 2> mine{text_room, bytes};
   std::vector<std::array<Bytes, 2>> sizes(static_cast<std::size_t>(world_->size()));
+  // Also waits until there is the room that starts which failed had taken.
   world_->all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(sizes)));
+  own_ = make_slots(world_->rank(), text_room, bytes);
   for (int owner = 0; owner < world_->size(); ++owner) {
-    if (neighbours[owner] != world_->rank()) continue;
+    if (keepers[owner] != world_->rank()) continue;
     kept_.push_back({owner, make_slots(owner, sizes[owner][0], sizes[owner][1])});
   }
 }
@@ -144,9 +146,9 @@ void HostCopies::post(CopySlot& own) {
       requests_.push_back(world_->receive(message, kept.owner, kCopyChannel));
     });
   }
-  if (!neighbour_) return;
+  if (!keeper_) return;
   for_copied_parts(own.contents(), [&](std::span<std::byte> message) {
-    requests_.push_back(world_->send(message, *neighbour_, kCopyChannel));
+    requests_.push_back(world_->send(message, *keeper_, kCopyChannel));
   });
 }
 
@@ -159,6 +161,11 @@ void HostCopies::settle() {
   for (Kept& kept : kept_) kept.slots[(rounds_ - 1) % kSlots].complete();
 }
 
+Bytes HostCopies::touched() const {
+  constexpr auto slots = static_cast<Bytes>(kSlots);
+  return bytes_ / slots * std::min<Bytes>(rounds_, slots);
+}
+
 void HostCopies::remove() {
   settle();
   world_->barrier();  // none is removed while another may still fail
@@ -169,6 +176,27 @@ void HostCopies::remove() {
   if (first_on_host_) remove_others(setting_.directory, start_);
   std::error_code error;
   fs::remove(setting_.directory, error);  // by the last rank of the host
+}
+
+std::vector<std::optional<int>> keepers_of(const std::vector<std::vector<int>>& hosts) {
+  std::vector<int> ranks;  // in the order of hosts
+  std::size_t most = 0;
+  for (const std::vector<int>& host : hosts) {
+    ranks.insert(ranks.end(), host.begin(), host.end());
+    most = std::max(most, host.size());
+  }
+  std::vector<std::optional<int>> keepers(ranks.size());
+  if (hosts.size() == 1) return keepers;
+  std::size_t next = 0;  // place of the first rank after the host
+  for (const std::vector<int>& host : hosts) {
+    next += host.size();
+    const std::size_t others = ranks.size() - host.size();
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      const std::size_t further = (most - host.size() + i) % others;
+      keepers[host[i]] = ranks[(next + further) % ranks.size()];
+    }
+  }
+  return keepers;
 }
 
 void make_private_directory(const std::string& directory) {

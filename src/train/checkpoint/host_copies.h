@@ -4,9 +4,10 @@
 // outlive the processes.)
 //
 // Every `every` steps each rank copies what it alone writes of weights and moments to its host's memory, and
-// sends it to its neighbour: a rank on the next host. A step waits for the copying alone; the messages
+// sends it to a rank on another host. A step waits for the copying alone; the messages
 // travel during the next step, whose end waits for them. With `every` = 1 the step itself does, so that no
-// step that is done can be lost. Two copies alternate, so one is whole at any moment.
+// step that is done can be lost. Two copies alternate, so one is whole at any moment. Of what earlier starts
+// have left, the copies that the run goes on from stay until there are two new ones, and nothing else.
 //
 // Only the rank's own thread calls. All calls are collective.
 #pragma once
@@ -35,7 +36,8 @@ class HostCopies {
     std::int64_t every = 1;
   };
 
-  // `shares` (of `files`) refer to live memory, which outlives this. Takes all memory at once: two copies of
+  // `shares` (of `files`) refer to live memory, which outlives this. `facts`: of the step that the run goes
+  // on from, whose copies nobody reads any more; 0 at its beginning. Takes all memory at once: two copies of
   // the rank's own share, two of each that it keeps for others. Throws RunError naming the path and the bytes
   // wanted.
   HostCopies(Setting setting, const std::vector<CheckpointFile>& files, std::vector<FileShare> shares,
@@ -46,11 +48,15 @@ class HostCopies {
   // After every step; copies when it is due. `facts` of the step, without files, are asked for on rank 0.
   void after_step(std::int64_t step, const std::function<CheckpointFacts()>& facts);
 
+  // Waits for the messages of the round under way.
+  void settle();
+
   // The run is over and needs them no more.
   void remove();
 
-  // Bytes that this rank keeps in its host's memory.
-  Bytes bytes() const { return bytes_; }
+  // Bytes of the slots that have been written, and so are in this process's resident set: half of them after
+  // the first round.
+  Bytes touched() const;
 
  private:
   using Slots = std::vector<CopySlot>;  // that alternate
@@ -60,10 +66,9 @@ class HostCopies {
   };
 
   Slots make_slots(int owner, Bytes text_room, Bytes bytes);
-  void pair_up(Bytes text_room, Bytes bytes);
+  void pair_up(std::int64_t from, Bytes text_room, Bytes bytes);
   std::string text_of(std::int64_t step, const std::function<CheckpointFacts()>& facts, std::uint64_t sum);
   void begin(std::int64_t step, const std::function<CheckpointFacts()>& facts);
-  void settle();
   void post(CopySlot& own);
 
   const Setting setting_;
@@ -72,13 +77,18 @@ class HostCopies {
   comm::World world_;
   std::string start_;
   bool first_on_host_ = false;
-  std::optional<int> neighbour_;
+  std::optional<int> keeper_;  // of its own copies
   Slots own_;
   std::vector<Kept> kept_;  // of others
   Bytes bytes_ = 0;
   std::int64_t rounds_ = 0;
   std::vector<comm::Request> requests_;  // of the round under way
 };
+
+// The rank on another host that keeps each rank's copy; none where there is one host. In the order of hosts
+// it is as many places further as the largest host has ranks, so that every rank keeps one; where that host
+// has more than half of all ranks, the others share out what it has. `hosts`: their ranks.
+std::vector<std::optional<int>> keepers_of(const std::vector<std::vector<int>>& hosts);
 
 // The directory of the copies of the run in `output_directory`, as rank 0 sees that, under `memory`, a file
 // system in each host's memory. Collective.

@@ -42,7 +42,10 @@ void StateKeeper::proceed() {
 }
 
 void StateKeeper::settle() {
-  hold_up([&] { saver_.settle(); });
+  hold_up([&] {
+    saver_.settle();
+    if (copies_) copies_->settle();
+  });
   supersede_copies();
 }
 

@@ -34,6 +34,7 @@ class StateKeeper {
   std::int64_t newest() const { return saver_.newest(); }  // checkpoint
   std::string newest_checkpoint() const;                   // its directory; empty: none
   Bytes staging_bytes() const { return saver_.copy_bytes(); }
+  Bytes copied_bytes() const { return copies_ ? copies_->touched() : 0; }
   Seconds take_held_up();  // since the last call
 
  private:

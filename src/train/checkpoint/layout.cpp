@@ -9,6 +9,8 @@
 namespace penstock::train {
 namespace {
 
+constexpr std::string_view kWeightsPart = "model-", kMomentsPart = "optimizer-";
+
 std::string padded(std::int64_t number, int digits) {
   char text[32];
   std::snprintf(text, sizeof text, "%0*lld", digits, static_cast<long long>(number));
@@ -34,9 +36,9 @@ std::vector<CheckpointFile> checkpoint_files(const model::Shape& shape) {
   const std::int64_t parts = shape.layers + 2;
   std::vector<CheckpointFile> files;
   for (std::int64_t part = 0; part < parts; ++part) {
-    const std::string number = "-" + padded(part + 1, 5) + "-of-" + padded(parts, 5) + ".safetensors";
-    files.push_back({.name = "model" + number});
-    files.push_back({.name = "optimizer" + number});
+    const std::string number = padded(part + 1, 5) + "-of-" + padded(parts, 5) + ".safetensors";
+    files.push_back({.name = std::string(kWeightsPart) + number});
+    files.push_back({.name = std::string(kMomentsPart) + number});
   }
   for (const std::string& parameter : model::parameter_names(shape)) {
     const auto first = static_cast<std::size_t>(2 * part_of(parameter, shape));
@@ -47,6 +49,8 @@ std::vector<CheckpointFile> checkpoint_files(const model::Shape& shape) {
   }
   return files;
 }
+
+bool has_weights(std::string_view file) { return file.starts_with(kWeightsPart); }
 
 std::string weight_index(const std::vector<CheckpointFile>& files) {
   nlohmann::ordered_json index{{"metadata", nlohmann::ordered_json::object()},

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/shape.h"
@@ -32,6 +33,9 @@ struct CheckpointFile {
 
 // All files of tensors, in the model's order, a part's weights before its moments.
 std::vector<CheckpointFile> checkpoint_files(const model::Shape& shape);
+
+// Whether a file of this name has weights, not moments.
+bool has_weights(std::string_view file);
 
 // Tensor names of a parameter: its weight has the parameter's name, its moments add ".first_moment" and
 // ".second_moment".

@@ -30,6 +30,10 @@ class SavedState {
   using Visit = std::function<void(const Place&, const files::StoredTensor*)>;
   virtual void for_tensors(const CheckpointFacts& facts, const Wants& wants, const Visit& visit) const = 0;
 
+  // Frees the memory that the tensors are in, which nobody asks for any more. When all ranks that share this
+  // have them; any number of calls.
+  virtual void let_go() {}
+
   // For messages: the checkpoint's directory, or words.
   virtual std::string name() const = 0;
 };

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
+#include "files/checksum.h"
+#include "schedule/text.h"
 
 namespace penstock::train {
 namespace {
@@ -23,7 +27,8 @@ constexpr std::array<std::string_view, 10> kUpkeep{
     "keep_checkpoints", "threads", "buddy_every",    "buddy_dir",          "memory_check"};
 
 // The location of the data may change, its content may not; only a new run reads weights.
-constexpr std::array<std::string_view, 3> kPlaces{"data.text", "data.megatron", "model.weights"};
+constexpr std::array<std::string_view, 2> kDataPlaces{"data.text", "data.megatron"};
+constexpr std::string_view kWeightsPlace = "model.weights";
 constexpr std::array<std::string_view, 7> kFixed{"train.seed",      "train.shuffle", "train.loss_targets",
                                                  "train.precision", "moe.norm_topk", "moe.shared_ffn",
                                                  "moe.shared_gate"};
@@ -39,7 +44,7 @@ bool counts(const Option& option) {
 }
 
 bool may_change(std::string_view name) {
-  if (contains(kPlaces, name) || name == "numerics.repeatable") return true;
+  if (contains(kDataPlaces, name) || name == "numerics.repeatable") return true;
   const std::string_view section = name.substr(0, name.find('.'));
   return section != "model" && section != "data" && section != "numerics" && !contains(kFixed, name);
 }
@@ -56,6 +61,44 @@ std::string same_words(const Settings& settings, std::string_view name) {
   if (name != "model.head_size") return value;
   const auto number = [&](const char* key) { return parse_integer(find(settings, key)).value_or(0); };
   return number("model.head_size") * number("model.heads") == number("model.hidden") ? "0" : value;
+}
+
+// Of the settings on both sides that matter.
+template <class Matters>
+std::vector<SettingChange> differences(const Settings& was, const Settings& is, Matters&& matters) {
+  std::vector<SettingChange> found;
+  for (const auto& [name, value] : was) {
+    const std::string now = find(is, name);
+    if (now.empty() || !matters(name) || same_words(was, name) == same_words(is, name)) continue;
+    found.push_back({name, value, now, may_change(name)});
+  }
+  return found;
+}
+
+// Whether all sums of gradients are over ascending micro-batches, slices last to first where backwards make
+// them; the output layer's are made by the last stage's forwards. Then every schedule has the same bits.
+bool adds_in_ascending_order(const schedule::Schedule& schedule) {
+  using schedule::Kind;
+  std::map<std::pair<int, Kind>, std::pair<int, int>> latest;  // of a stage's F, I, or B and W
+  for (const auto& row : schedule.devices) {
+    for (const schedule::Action& action : row) {
+      const auto [stage, micro_batch, slice] = action.key;
+      const bool forward = action.kind == Kind::Forward;
+      if (!is_compute(action.kind) || (forward && stage + 1 < schedule.stages)) continue;
+      const std::pair<int, int> now{micro_batch, forward ? slice : -slice};
+      const Kind adds = action.kind == Kind::Backward ? Kind::BackwardWeight : action.kind;
+      const auto before = latest.try_emplace({stage, adds}, now).first;
+      if (before->second > now) return false;
+      before->second = now;
+    }
+  }
+  return true;
+}
+
+// Orders that are not ascending are told apart by their text.
+std::string gradient_order_of(const schedule::Schedule& schedule) {
+  if (adds_in_ascending_order(schedule)) return json_quote("ascending");
+  return json_quote("not ascending, " + files::checksum_text(files::checksum(schedule::to_csv(schedule))));
 }
 
 // "4", or the slices of each micro-batch where they differ.
@@ -81,10 +124,15 @@ Settings settings_of(const run::Run& run, int threads) {
   settings.emplace_back("schedule.cut", json_quote(options.schedule.cut));
   settings.emplace_back("schedule.slice_tokens", std::to_string(options.schedule.slice_tokens));
   settings.emplace_back("schedule.slice_unit", std::to_string(options.schedule.slice_unit));
+  settings.emplace_back("schedule.gradient_order", gradient_order_of(run.schedule));
+  const bool exchanges = run.exchange != schedule::ExchangeMode::Off;
   settings.emplace_back("schedule.exchange", json_quote(name_of(run.exchange)));
+  if (exchanges)
+    settings.emplace_back("schedule.exchange_limit", std::to_string(options.schedule.exchange_limit));
   settings.emplace_back("schedule.vocabulary_parallel",
                         options.schedule.vocabulary_parallel ? "true" : "false");
-  if (options.data.packing == "balanced")
+  if (options.data.packing == "balanced" || options.schedule.cut == "work" ||
+      (exchanges && options.data.mask == "documents"))
     settings.emplace_back(kAttentionCost, exact_number(options.schedule.attention_cost));
   settings.emplace_back(kThreads, std::to_string(threads));
   return settings;
@@ -92,15 +140,14 @@ Settings settings_of(const run::Run& run, int threads) {
 
 std::vector<SettingChange> changes(const Settings& was, const Settings& is) {
   const bool steps_count = find(is, "train.lr_schedule") != "\"constant\"";
-  std::vector<SettingChange> found;
-  for (const auto& [name, value] : was) {
-    const std::string now = find(is, name);
-    if (now.empty() || same_words(was, name) == same_words(is, name) ||
-        (name == "train.steps" && !steps_count))
-      continue;
-    found.push_back({name, value, now, may_change(name)});
-  }
-  return found;
+  return differences(was, is, [&](std::string_view name) {
+    if (name == "train.steps") return steps_count;
+    return name != kWeightsPlace && !contains(kDataPlaces, name);
+  });
+}
+
+std::vector<SettingChange> moved_data(const Settings& was, const Settings& is) {
+  return differences(was, is, [](std::string_view name) { return contains(kDataPlaces, name); });
 }
 
 bool orders_a_window(std::string_view name) {

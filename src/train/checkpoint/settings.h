@@ -4,7 +4,8 @@
 // Changes of model, precision or sample order are refused: the state does not fit. Others (learning rate,
 // slices, threads, batch, ...) are allowed with a remark: the bits differ from those of an uninterrupted run.
 // Devices, replicas, tensor-parallel ranks, schedules, transports, timeouts, evaluations and checkpoints
-// change no bit and are not among the settings.
+// change no bit and are not among the settings; of a schedule file's the order is, in which it adds gradients
+// up.
 #pragma once
 
 #include <string>
@@ -25,8 +26,12 @@ struct SettingChange {
   bool fits = true;  // the saved state can be used
 };
 
-// Settings of only one side are ignored.
+// Settings of only one side are ignored; so are the places of data, whose content is compared elsewhere, and
+// of weights, which only a new run reads.
 std::vector<SettingChange> changes(const Settings& was, const Settings& is);
+
+// The places of data that differ.
+std::vector<SettingChange> moved_data(const Settings& was, const Settings& is);
 
 // Whether the order of the samples in a window of data.packing = "balanced" depends on it.
 bool orders_a_window(std::string_view name);

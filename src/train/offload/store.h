@@ -23,7 +23,8 @@ class OffloadStore {
 // An arena of host memory, mapped once and reused; errors as in backend/host_memory.h.
 std::unique_ptr<OffloadStore> host_store(Bytes size);
 
-// An unnamed file in the directory, for memory of the host; errors as in files/spill_file.h.
+// An unnamed file in the directory, for memory of the host; errors as in files/spill_file.h, which name the
+// `rank` of the world.
 std::unique_ptr<OffloadStore> disk_store(const std::string& directory, int rank, Bytes size);
 
 }  // namespace penstock::train

@@ -75,7 +75,7 @@ void add_work(OrderedJson& object, const DocumentWork& work) {
 
 std::string to_json(const StepMetrics& metrics) {
   OrderedJson line{{"step", metrics.step},
-                   {"loss", metrics.loss},
+                   {"loss", optional(metrics.loss)},
                    {"grad_norm", metrics.grad_norm},
                    {"lr", metrics.lr},
                    {"tokens", metrics.tokens},
@@ -120,14 +120,14 @@ StepMetrics without_lists(StepMetrics metrics) {
 }
 
 std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics) {
-  std::vector<files::NamedNumber> curves{{"train/loss", metrics.loss},
-                                         {"train/grad_norm", metrics.grad_norm},
+  std::vector<files::NamedNumber> curves{{"train/grad_norm", metrics.grad_norm},
                                          {"train/learning_rate", metrics.lr},
                                          {"speed/step_seconds", metrics.step_s},
                                          {"speed/tokens_per_second", metrics.tokens_per_second},
                                          {"speed/mfu", metrics.mfu},
                                          {"speed/bubble_fraction", metrics.bubble_fraction},
                                          {"memory/peak_bytes", static_cast<double>(metrics.peak_bytes)}};
+  if (metrics.loss) curves.emplace_back("train/loss", *metrics.loss);
   if (metrics.load) {
     curves.emplace_back("train/balance_loss", metrics.load->balance_loss);
     curves.emplace_back("train/z_loss", metrics.load->z_loss);
@@ -183,6 +183,7 @@ std::string to_json(const Summary& summary) {
                          {"predicted_tensor_bytes", process.predicted_tensors},
                          {"predicted_host_bytes", process.predicted_host},
                          {"checkpoint_copy_bytes", process.checkpoint_copy},
+                         {"state_copies_bytes", process.state_copies},
                          {"measured_tensor_bytes", process.tensors},
                          {"predicted_resident_bytes", process.predicted()},
                          {"measured_resident_bytes", process.measured}});

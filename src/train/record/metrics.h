@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,9 +27,9 @@ struct StartMetrics {
 };
 
 struct StepMetrics {
-  std::int64_t step = 0;  // from 1
-  double loss = 0;        // nats per target
-  double grad_norm = 0;   // before clipping
+  std::int64_t step = 0;           // from 1
+  std::optional<double> loss = 0;  // nats per target; none without targets
+  double grad_norm = 0;            // before clipping
   double lr = 0;
   Tokens tokens = 0;  // trained on since the run began
   Seconds step_s = 0;
@@ -102,11 +103,13 @@ struct ResidentSummary {
   Bytes predicted_tensors = 0;    // of its devices
   Bytes predicted_host = 0;       // offloaded to the host's memory
   Bytes checkpoint_copy = 0;      // staging buffer of checkpoints
+  Bytes state_copies = 0;         // of train.buddy_every
   Bytes tensors = 0;              // measured
   Bytes measured = 0;             // of the process
 
   Bytes predicted() const {
-    return std::max(at_start, predicted_libraries + predicted_tensors + predicted_host + checkpoint_copy);
+    return std::max(
+        at_start, predicted_libraries + predicted_tensors + predicted_host + checkpoint_copy + state_copies);
   }
 };
 
@@ -117,10 +120,10 @@ struct Summary {
   Seconds wall_s = 0;                  // of the steps since then
   double tokens_per_second = 0;        // over the steps since then
   double mfu = 0;
-  double loss = 0;                        // of the last step
-  std::optional<double> evaluation_loss;  // after the last step
-  std::optional<double> bigram_loss;      // of a bigram table on the same held-out text
-  std::optional<double> copy_hidden;      // of the last step
+  double loss = std::numeric_limits<double>::quiet_NaN();  // of the last step with targets
+  std::optional<double> evaluation_loss;                   // after the last step
+  std::optional<double> bigram_loss;                       // of a bigram table on the same held-out text
+  std::optional<double> copy_hidden;                       // of the last step
   std::optional<double> collective_hidden = {};
   std::optional<AxisTraffic> tensor = {}, context = {}, expert = {};  // of the last step
   Seconds step_s = 0;                                                 // of the last step

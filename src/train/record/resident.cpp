@@ -115,15 +115,19 @@ void ResidentAccount::note_step(Bytes host) {
   if (++steps_ < kSettled) release_pages();  // of what only a first step needs
 }
 
-std::vector<ResidentSummary> ResidentAccount::gather(Bytes checkpoint_copy) const {
-  const std::array<std::int64_t, 6> mine{at_start_,       predicted_libraries_,
-                                         libraries_,      tensors_on_host() ? ledger_.peak_total() : 0,
-                                         checkpoint_copy, resident_memory().peak};
-  std::vector<std::array<std::int64_t, 6>> all(static_cast<std::size_t>(world_->size()));
+std::vector<ResidentSummary> ResidentAccount::gather(Bytes checkpoint_copy, Bytes state_copies) const {
+  const std::array<std::int64_t, 7> mine{at_start_,
+                                         predicted_libraries_,
+                                         libraries_,
+                                         tensors_on_host() ? ledger_.peak_total() : 0,
+                                         checkpoint_copy,
+                                         state_copies,
+                                         resident_memory().peak};
+  std::vector<std::array<std::int64_t, 7>> all(static_cast<std::size_t>(world_->size()));
   world_->all_gather(comm::bytes_of(mine), std::as_writable_bytes(std::span(all)));
   std::vector<ResidentSummary> processes;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const auto& [at_start, predicted, libraries, tensors, copy_of_rank, resident] = all[rank];
+    const auto& [at_start, predicted, libraries, tensors, copy_of_rank, states, resident] = all[rank];
     const int device = run_.mesh.coordinates_of(static_cast<std::int64_t>(rank)).pipeline;
     if (rank == 0 || !one_process())
       processes.push_back({.first_device = device,
@@ -133,6 +137,7 @@ std::vector<ResidentSummary> ResidentAccount::gather(Bytes checkpoint_copy) cons
                            .measured = resident});
     processes.back().tensors += tensors;
     processes.back().checkpoint_copy += copy_of_rank;
+    processes.back().state_copies += states;
     if (tensors_on_host())
       processes.back().predicted_tensors += run_.predicted[static_cast<std::size_t>(device)].total();
     processes.back().predicted_host += run_.predicted[static_cast<std::size_t>(device)].host;

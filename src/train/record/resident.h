@@ -29,18 +29,18 @@ class ResidentAccount {
   // steps will have beside tensors. `pinned`: of this rank's room for records, what is resident already.
   void begin(Bytes pinned);
 
-  // Call between two steps. Resident bytes that are neither tensors nor offloaded records count as the
-  // libraries', when these have loaded everything: after the second step, or the only one. `host`: this
-  // rank's peak of records in host memory.
+  // Call between two steps. Resident bytes that are neither tensors nor offloaded records nor copies of
+  // states count as the libraries', when these have loaded everything: after the second step, or the only
+  // one. `host`: this rank's peak of records in host memory, and the copies that it has made there.
   void note_step(Bytes host);
 
-  // For every process, on all ranks. `checkpoint_copy` is of this rank.
-  std::vector<ResidentSummary> gather(Bytes checkpoint_copy) const;
+  // For every process, on all ranks. `checkpoint_copy` and `state_copies` are of this rank.
+  std::vector<ResidentSummary> gather(Bytes checkpoint_copy, Bytes state_copies) const;
 
  private:
   void release_pages() const;  // of the process: by one of its ranks
 
-  // Of this process: resident bytes that are neither tensors nor records nor free for reuse.
+  // Of this process: resident bytes that are neither tensors nor in `host` nor free for reuse.
   Bytes beside_tensors(Bytes host) const;
 
   const run::Run& run_;

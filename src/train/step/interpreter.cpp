@@ -162,8 +162,9 @@ void Interpreter::carry_out(std::uint32_t index) {
       return reduce_gradients(index);
     case OpKind::OptimizerStep:
       end_exchange();
-      restart_clocks(index);
-      parts_.optimizer_step(result_.loss_sums = loss_sums());
+      parts_.sum_losses(result_.loss_sums = loss_sums());
+      restart_clocks(index);  // a rank that came early has waited for the last one there
+      parts_.optimizer_step();
       break;
     case OpKind::Offload:
       return parts_.offloader->offload(index, parts_.stages.at(op.key.stage), is_sliced(op));
@@ -232,7 +233,8 @@ void Interpreter::reduce_gradients(std::uint32_t index) {
   const Op& op = list_.ops[index];
   if (op.group == mesh::Group::Replica) return parts_.replicas->start(index, op);
   if (index > 0) finish_collectives(index - 1);  // both sides are then sums over the replicas
-  restart_clocks(index);
+  if (op.peer >= 0) meet_tied_side(op.peer, parts_.pipeline);
+  restart_clocks(index);  // the wait for the other side is no part of the sum
   reduce_tied_gradients(parts_.stages, op.peer, parts_.pipeline);
 }
 

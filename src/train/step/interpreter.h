@@ -81,8 +81,10 @@ struct DeviceParts {
   std::function<Seconds()> waited;            // of this rank in layers, for the other ranks of them
   backend::Ledger* ledger = nullptr;          // of this rank; may be null
   FlightRecorder* recorder = nullptr;         // the same
-  // Runs STEP, given this device's loss sums of the step; may be empty when evaluating.
-  std::function<void(const std::vector<double>& loss_sums)> optimizer_step;
+  // STEP: first adds up the loss sums of the step over all ranks, which so wait for one another; then the
+  // rest. May be empty when evaluating.
+  std::function<void(const std::vector<double>& loss_sums)> sum_losses;
+  std::function<void()> optimizer_step;
 };
 
 class Interpreter {

@@ -30,6 +30,8 @@ Sides sides_on(std::map<int, nn::Stage>& stages) {
   return sides;
 }
 
+constexpr int kTiedChannel = static_cast<int>(schedule::Channel::Gradients);
+
 void add_here(nn::Parameter& input_side, nn::Parameter& output_side) {
   at::Tensor input = input_side.own_part(input_side.gradient);
   at::Tensor output = output_side.own_part(output_side.gradient);
@@ -38,6 +40,13 @@ void add_here(nn::Parameter& input_side, nn::Parameter& output_side) {
 }
 
 }  // namespace
+
+void meet_tied_side(int peer, comm::Pipeline pipeline) {
+  comm::Request theirs = pipeline->receive({}, peer, kTiedChannel);
+  comm::Request mine = pipeline->send({}, peer, kTiedChannel);
+  theirs.wait();
+  mine.wait();
+}
 
 void reduce_tied_gradients(std::map<int, nn::Stage>& stages, int peer, comm::Pipeline pipeline) {
   const Sides sides = sides_on(stages);
@@ -48,12 +57,11 @@ void reduce_tied_gradients(std::map<int, nn::Stage>& stages, int peer, comm::Pip
     return;
   }
   const bool input_side = !sides.input.empty();
-  constexpr int channel = static_cast<int>(schedule::Channel::Gradients);
   for (nn::Parameter* side : input_side ? sides.input : sides.output) {
     at::Tensor mine = side->own_part(side->gradient);
     const at::Tensor theirs = at::empty_like(mine);
-    comm::Request received = pipeline->receive(nn::bytes_of_tensor(theirs), peer, channel);
-    comm::Request sent = pipeline->send(nn::bytes_of_tensor(mine), peer, channel);
+    comm::Request received = pipeline->receive(nn::bytes_of_tensor(theirs), peer, kTiedChannel);
+    comm::Request sent = pipeline->send(nn::bytes_of_tensor(mine), peer, kTiedChannel);
     received.wait();
     sent.wait();
     at::add_out(mine, input_side ? mine : theirs, input_side ? theirs : mine);

@@ -9,6 +9,9 @@
 
 namespace penstock::train {
 
+// Returns when the other side's device has come to this point of the step too.
+void meet_tied_side(int peer, comm::Pipeline pipeline);
+
 // Replaces the own parts of both sides' buffers by input side + output side, added in this order on any
 // device, so that the bits do not depend on the number of devices. `peer` is the other side's device, or -1
 // when this device has both. All sides call it at the same point of the step.

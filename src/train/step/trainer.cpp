@@ -54,14 +54,15 @@ bool meets_copies(const schedule::DeviceProgram& list) {
                              [](const schedule::Op& op) { return op.kind == schedule::OpKind::Offload; });
 }
 
-std::unique_ptr<Offloader> make_offloader(const run::Run& run, int device) {
+// `rank`: of the world.
+std::unique_ptr<Offloader> make_offloader(const run::Run& run, int device, int rank) {
   const schedule::DeviceProgram& list = run.program.devices[device];
   if (!meets_copies(list)) return nullptr;
   const run::MemoryOptions& memory = run.options.memory;
   const Bytes size = find_rooms(list).size;
   if (run.offload_to == run::OffloadTo::Host) return std::make_unique<Offloader>(list, host_store(size));
   const std::string& directory = memory.offload_dir.empty() ? run.options.output.dir : memory.offload_dir;
-  return std::make_unique<Offloader>(list, disk_store(directory, device, size));
+  return std::make_unique<Offloader>(list, disk_store(directory, rank, size));
 }
 
 nn::VocabularyOptions vocabulary_options(const run::Run& run, comm::Pipeline pipeline,
@@ -136,7 +137,7 @@ void Trainer::make_step_parts() {
   const run::Run& run = plan();
   const int device = groups_.pipeline->rank();
   gradients_->expect(run.program.devices[device]);
-  offloader_ = make_offloader(run, device);
+  offloader_ = make_offloader(run, device, groups_.world->rank());
   exchange_server_ = make_exchange_server();
   training_ = make_interpreter(run.program, run.slices, Mode::Train);
 }
@@ -249,8 +250,7 @@ double Trainer::mean_loss(const std::vector<double>& loss_sums, std::int64_t tar
   return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
 }
 
-void Trainer::update(const std::vector<double>& loss_sums) {
-  report_.loss = mean_loss(loss_sums, targets_);
+void Trainer::update() {
   if (vocabulary_) vocabulary_->add_tied_gradients();
   sum_tensor_copies(parameters(), layer_groups_.tensor());
   ExactSum::Words squares = optimizer_->square_sums().words();
@@ -341,7 +341,8 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
                     .waited = [this] { return layer_groups_.waited(); },
                     .ledger = &ledger_,
                     .recorder = recorder_,
-                    .optimizer_step = [this](const std::vector<double>& loss_sums) { update(loss_sums); }};
+                    .sum_losses = [this](const auto& sums) { report_.loss = mean_loss(sums, targets_); },
+                    .optimizer_step = [this] { update(); }};
   return std::make_unique<Interpreter>(plan(), program, std::move(cuts), mode, std::move(parts));
 }
 

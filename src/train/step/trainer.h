@@ -27,7 +27,7 @@ namespace penstock::train {
 
 // Results of one step, the same on every rank.
 struct StepReport {
-  double loss = 0;       // mean over the step's targets, nats
+  double loss = 0;       // mean over the step's targets, nats; 0 without
   double grad_norm = 0;  // before clipping
   double lr = 0;
   bool without_targets = false;  // no token of the batch has one
@@ -100,7 +100,7 @@ class Trainer {
   void plan_for(const StepTokens& tokens);
   void make_step_parts();
   double mean_loss(const std::vector<double>& loss_sums, std::int64_t targets);
-  void update(const std::vector<double>& loss_sums);
+  void update();
   void gather_facts(Seconds seconds);
 
   const run::Run& run_;

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train/prepare.h"
+
+#include <filesystem>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/option_text.h"
+#include "base/text.h"
+#include "cli/tell.h"
+#include "cli/train/check_weights.h"
+#include "cli/train/host_check.h"
+#include "cli/train/memory_report.h"
+#include "comm/launcher.h"
+#include "profile/host_memory.h"
+#include "run/resolve/choose.h"
+#include "run/resolve/resolve.h"
+#include "train/device.h"
+#include "train/sample.h"
+#include "train/trainable.h"
+
+namespace penstock::cli {
+namespace {
+
+train::RunStart start_of(const TrainFlags& flags) {
+  return flags.source.resumes ? train::RunStart::Resume : train::RunStart::New;
+}
+
+void check_sample(const TrainFlags& flags, const run::DataOptions& data) {
+  if (flags.sample > 0 && data.text.empty())
+    throw InputError("--sample needs the text of data.text; leave it out with data.megatron");
+  const Tokens seq_len = data.seq_len;
+  const Tokens room = seq_len - train::prompt_bytes(seq_len);
+  if (flags.sample <= room) return;
+  throw InputError("--sample " + std::to_string(flags.sample) +
+                   ": a sequence of data.seq_len = " + std::to_string(seq_len) + " has room for " +
+                   std::to_string(room) + " tokens after the prompt; use at most that");
+}
+
+void check_offload(const run::MemoryOptions& memory, bool gather) {
+  std::error_code error;
+  const std::string& directory = memory.offload_dir;
+  if (memory.offload_to == "disk" && directory.empty() && gather)
+    throw InputError(
+        "memory.offload_to = \"disk\" needs memory.offload_dir, a folder on each host, since output.gather "
+        "leaves the run directory to rank 0's");
+  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
+    throw InputError("memory.offload_dir = " + json_quote(directory) +
+                     " is no directory; name one that is there");
+  }
+}
+
+// Its table comes before the refusal.
+void check_memory(const run::Run& run, int ranks_here) {
+  const profile::HostMemory memory = profile::host_memory();
+  try {
+    require_card_memory(run, ranks_here);
+    require_host_memory(run, ranks_here, static_cast<Bytes>(memory.total - memory.used));
+  } catch (const NoAnswer&) {
+    if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
+    throw;
+  }
+}
+
+}  // namespace
+
+Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here) {
+  train::require_trainable(run);
+  train::require_device(run);
+  check_offload(run.options.memory, run.options.output.gather);
+  run::check_ranks(run, ranks);
+  check_sample(flags, run.options.data);
+  run::require_fit(run);
+  check_memory(run, ranks_here);
+  if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
+    check_weights(run.options.model);
+  if (!flags.source.resumes)
+    check_sums_of_weights(run.options.model, comm::launched_rank(), comm::launched_by_mpi() ? ranks : 1);
+  Prepared prepared{.run = std::move(run)};
+  const run::Options& options = prepared.run.options;
+  const model::Shape& shape = options.model.shape;
+  prepared.data = std::make_unique<train::TokenData>(
+      options.data, options.train, shape.vocab,
+      train::TokenData::Balancing{.work = run::token_work(options),
+                                  .replicas = options.numerics.replicas,
+                                  .trims = options.schedule.slice_tokens > 0});
+  return prepared;
+}
+
+void open_directory(const TrainFlags& flags, Prepared& prepared) {
+  const std::string& path = prepared.run.options.output.dir;
+  prepared.directory = std::make_unique<train::RunDirectory>(path, start_of(flags));
+  if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
+}
+
+void check_directory(const TrainFlags& flags, const Prepared& prepared) {
+  train::RunDirectory::check(prepared.run.options.output.dir, start_of(flags));
+}
+
+void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {
+  if (!flags.source.resumes) {
+    if (!flags.dry_run) forget_older_copies(prepared.run.options, world);
+    return;
+  }
+  prepared.resumption = choose_state(prepared.run, *prepared.data, world);
+  if (!prepared.directory) return;
+  const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
+  checkpoints.clear_partial();
+  const auto& chosen = prepared.resumption.from;
+  if (!chosen) return;
+  checkpoints.set_aside_after(chosen->checkpoint);
+  checkpoints.keep_newest(prepared.run.options.train.keep_checkpoints);
+}
+
+}  // namespace penstock::cli

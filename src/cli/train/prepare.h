@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank of `penstock train` reads and checks before the first message.
+#pragma once
+
+#include <memory>
+
+#include "cli/train/resume.h"
+#include "cli/train/train.h"
+#include "train/run.h"
+
+namespace penstock::cli {
+
+// A rank's input.
+struct Prepared {
+  run::Run run;
+  std::unique_ptr<train::TokenData> data;
+  std::unique_ptr<train::RunDirectory> directory;  // rank 0
+  Resumption resumption;
+};
+
+// `ranks_here`: those of all `ranks` that are on this host. Throws InputError or NoAnswer; writes nothing.
+Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here);
+
+// Of rank 0. Comes last, so that earlier errors leave nothing written; a dry run checks alone.
+void open_directory(const TrainFlags& flags, Prepared& prepared);
+void check_directory(const TrainFlags& flags, const Prepared& prepared);
+
+// Collective. The rank with the directory also removes partial checkpoints and sets later ones aside; a dry
+// run has none, and leaves all as it is.
+void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world);
+
+}  // namespace penstock::cli
