@@ -129,7 +129,7 @@ def check_profile(card, folder):
                           cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     text = (folder / "card.toml").read_text()
-    assert "this card's, over the ranks" in text and "to pinned memory and one back at once" in text, text
+    assert "this card's, over its ranks" in text and "to pinned memory and one back at once" in text, text
     done = subprocess.run([card, "simulate", "run.toml", "--train.precision", "f32", "--hardware", "card.toml", "--json"], cwd=folder,
                           capture_output=True, text=True)
     assert done.returncode == 0 and json.loads(done.stdout)["makespan_s"] > 0, done.stderr
