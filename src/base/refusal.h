@@ -19,7 +19,7 @@ template <class Legal>
 std::string nearest_legal(std::int64_t value, std::int64_t limit, Legal legal) {
   std::int64_t below = std::min(value - 1, limit);
   while (below > 0 && !legal(below)) --below;
-  std::int64_t above = value + 1;
+  std::int64_t above = std::max<std::int64_t>(value + 1, 1);
   while (above <= limit && !legal(above)) ++above;
   if (below > 0 && above <= limit) return std::to_string(below) + " or " + std::to_string(above);
   if (below > 0) return std::to_string(below);

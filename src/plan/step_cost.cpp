@@ -236,17 +236,12 @@ sim::LayerTerms times(sim::LayerTerms terms, double factor) {
           terms.context * factor, terms.expert * factor,    terms.gaps * factor};
 }
 
-bool repeats_layers(model::KeepSet keep, const sim::Engine& engine) {
-  return engine.whole_again && keep == keep_of(model::Policy::Full);
-}
-
 // Of the mean layer, where those of a share of the layers is given.
 sim::LayerTerms recomputation(const sim::LayerTerms& own, const Layout& layout, sim::LayerSlice slice,
                               const sim::Hardware& hardware, const sim::Engine& engine) {
   sim::LayerTerms mean = times(own, layout.recomputed);
   if (layout.recomputed == 1 || layout.others == keep_of(model::Policy::None)) return mean;
   slice.keep = layout.others;
-  slice.whole_again = repeats_layers(layout.others, engine);
   return mean += times(sim::layer_cost(slice, hardware, engine).recompute, 1 - layout.recomputed);
 }
 
@@ -254,8 +249,7 @@ sim::LayerTerms recomputation(const sim::LayerTerms& own, const Layout& layout, 
 
 SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                      const sim::Engine& engine) {
-  sim::LayerSlice slice = average_slice(workload, layout);
-  slice.whole_again = repeats_layers(layout.keep, engine);
+  const sim::LayerSlice slice = average_slice(workload, layout);
   const double vocab = as_double(padded_vocabulary(workload.model.shape.vocab, layout.mesh.tensor));
   const sim::LayerCost layer = sim::layer_cost(slice, hardware, engine);
   return {layer, recomputation(layer.recompute, layout, slice, hardware, engine),

@@ -128,8 +128,7 @@ std::vector<schedule::ExchangeSpan> spans_of(const std::vector<double>& numbers,
 CostsValue measured_costs(const Program& measured, const std::vector<std::vector<double>>& times,
                           const std::vector<std::vector<double>>& exchange, const std::string& origin,
                           const Schedule& schedule) {
-  for (const schedule::Finding& finding : schedule::check(measured, 1))  // what averages it relies on that
-    throw InputError(origin + ": " + finding.text);
+  schedule::require_legal(measured, origin);  // what averages it relies on that
   schedule::Timeline timeline;
   for (const std::vector<double>& device : times) {
     auto& events = timeline.devices.emplace_back();

@@ -99,8 +99,7 @@ sim::Work work_of(const MachineWork& asked, const schedule::Schedule& schedule,
   work.layers = model::split_layers(work.shape.layers, schedule.stages);
   const schedule::Placement placement(schedule);
   for (int stage = 0; stage < schedule.stages; ++stage) work.devices.push_back(placement.device_of(stage, 0));
-  for (int device = 0; placement.has_replicas() && device < schedule.device_count(); ++device)
-    work.held.push_back(placement.stages_on(device));
+  work.held = placement.replicated_stages();
   for (const int n : schedule.slices) work.slices.push_back(model::cut_into_slices(asked.seq_len, n));
   work.sequences = asked.micro_batch;
   work.precision = model::parse_precision(hardware.device.peak);

@@ -10,16 +10,6 @@ namespace penstock::run {
 
 namespace {
 
-// Of each device, where a stage is on several (DualPipe); otherwise device_of_stage says it.
-std::vector<std::vector<int>> held_stages(const schedule::Schedule& schedule) {
-  const schedule::Placement placement(schedule);
-  std::vector<std::vector<int>> stages;
-  if (!placement.has_replicas()) return stages;
-  for (int device = 0; device < schedule.device_count(); ++device)
-    stages.push_back(placement.stages_on(device));
-  return stages;
-}
-
 std::vector<sim::StageBytes> passing_of(const Run& run) {
   std::vector<sim::StageBytes> stages;
   if (run.states != schedule::ReplicaStates::Passing) return stages;
@@ -38,7 +28,7 @@ sim::Work work_of(const Run& run) {
           .mesh = run.mesh,
           .layers = run.layers,
           .devices = run.device_of_stage,
-          .held = held_stages(run.schedule),
+          .held = schedule::Placement(run.schedule).replicated_stages(),
           .slices = run.slices,
           .documents = run.documents,
           .sequences = run.sequences(),

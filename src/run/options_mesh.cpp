@@ -78,10 +78,11 @@ void describe(ParallelOptions& options, OptionTable& table) {
        "share; weights: also weights and gradients of its share; auto: optimizer if there are several, or "
        "weights where policy = auto fits memory.limit with nothing less.",
        one_of({"off", "optimizer", "weights", "auto"})});
-  table.push_back({section, "shard_group", &options.shard_group,
-                   "Replicas that share one set of states, those of a context rank first, tp·cp ranks apart: "
-                   "gathers stay in a node of tp·cp·shard_group ranks; the others hold copies.",
-                   devices, "all"});
+  table.push_back(
+      {section, "shard_group", &options.shard_group,
+       "Replicas that share one set of states, those of a context rank first, tp·cp ranks apart: "
+       "where it divides dp, gathers stay in a node of tp·cp·shard_group ranks; the others hold copies.",
+       devices, "all"});
   table.push_back({section, "cp", &options.cp,
                    "Context-parallel devices, which share out the tokens of every slice.", devices});
   table.push_back(

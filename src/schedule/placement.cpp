@@ -4,7 +4,8 @@
 namespace penstock::schedule {
 
 Placement::Placement(const Schedule& schedule)
-    : stages_(schedule.stages),
+    : devices_(schedule.device_count()),
+      stages_(schedule.stages),
       micro_batches_(schedule.micro_batches()),
       device_of_(static_cast<std::size_t>(stages_) * static_cast<std::size_t>(micro_batches_), kNowhere) {
   for (int device = 0; device < schedule.device_count(); ++device) {
@@ -34,6 +35,13 @@ std::vector<int> Placement::stages_on(int device) const {
     for (int j = 0; j < micro_batches_ && !here; ++j) here = device_of(stage, j) == device;
     if (here) stages.push_back(stage);
   }
+  return stages;
+}
+
+std::vector<std::vector<int>> Placement::replicated_stages() const {
+  std::vector<std::vector<int>> stages;
+  if (!has_replicas_) return stages;
+  for (int device = 0; device < devices_; ++device) stages.push_back(stages_on(device));
   return stages;
 }
 

@@ -23,10 +23,14 @@ class Placement {
   // Stages with at least one action on the device, ascending.
   std::vector<int> stages_on(int device) const;
 
+  // stages_on() of every device, where stages run on several; else empty, since device_of() says it.
+  std::vector<std::vector<int>> replicated_stages() const;
+
   // A stage runs on more than one device, so its parameters exist twice (DualPipe).
   bool has_replicas() const { return has_replicas_; }
 
  private:
+  int devices_ = 0;
   int stages_ = 0;
   int micro_batches_ = 0;
   bool has_replicas_ = false;

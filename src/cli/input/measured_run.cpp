@@ -26,12 +26,6 @@ std::size_t median_step(const std::vector<train::StepTimeline>& steps, bool proc
   return order[(order.size() - 1) / 2];
 }
 
-// Who simulates it relies on that.
-void require_legal(const schedule::Program& program, const std::string& path) {
-  const std::vector<schedule::Finding> findings = schedule::check(program, 1);
-  if (!findings.empty()) throw InputError(path + ": " + findings.front().text);
-}
-
 }  // namespace
 
 Seconds processor_seconds(const train::StepTimeline& step) {
@@ -45,7 +39,7 @@ MeasuredRun read_measured_run(const std::string& directory, bool processor_time)
   MeasuredRun run;
   run.program = schedule::parse_program(files::read_text(file(files::kProgram), kLongestSchedule),
                                         file(files::kProgram));
-  require_legal(run.program, file(files::kProgram));
+  schedule::require_legal(run.program, file(files::kProgram));  // who simulates it relies on that
   run.steps = train::parse_timelines(files::read_text(file(files::kTimeline), kLongestTimeline), run.program,
                                      file(files::kTimeline));
   run.typical = median_step(run.steps, processor_time);

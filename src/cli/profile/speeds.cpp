@@ -119,8 +119,21 @@ MeasureOptions quick_profile(const ProfileKey& key) {
   return options;
 }
 
+// Where `here` of the run's ranks are at work together, with so many cores.
+ProfileKey key_of(const run::Options& options, int here, int cores) {
+  const int threads =
+      options.train.threads > 0 ? static_cast<int>(options.train.threads) : automatic_threads(here);
+  const std::optional<backend::Card> card = backend::card();
+  return {.precision = options.train.precision == "bf16" ? model::Precision::BF16 : model::Precision::F32,
+          .ranks = std::clamp(card ? card->cards : cores / threads, 1, here),
+          .threads = threads};
+}
+
+int ranks_of(const run::Options& options) { return static_cast<int>(run::mesh_of(options).world()); }
+
+// As if all its ranks were on this host.
 Speeds measured_speeds(const run::Options& options) {
-  const ProfileKey key = profile_key(options);
+  const ProfileKey key = key_of(options, ranks_of(options), train::this_host().cores);
   std::string text = kept(profile_path(key));
   if (text.empty()) {
     run::require_possible(options);
@@ -132,19 +145,6 @@ Speeds measured_speeds(const run::Options& options) {
 }
 
 }  // namespace
-
-ProfileKey profile_key(const run::Options& options) {
-  const auto world = static_cast<int>(run::mesh_of(options).world());
-  const int here = comm::launched_by_mpi() ? std::min(world, comm::local_ranks()) : world;
-  const int threads =
-      options.train.threads > 0 ? static_cast<int>(options.train.threads) : automatic_threads(here);
-  const std::optional<backend::Card> card = backend::card();
-  const int at_once = card ? card->cards : comm::usable_by_launcher() / threads;
-  return {.precision = options.train.precision == "bf16" ? model::Precision::BF16 : model::Precision::F32,
-          .ranks = std::clamp(at_once, 1, here),
-          .threads = threads,
-          .elsewhere = world - here};
-}
 
 std::string keep_profile(const ProfileKey& key, const std::string& text) {
   const std::string path = profile_path(key);
@@ -175,7 +175,9 @@ Speeds speeds_of(const std::string& flag, const run::Options& options) {
 }
 
 Speeds speeds_together(const run::Options& options, comm::Communicator& world) {
-  const ProfileKey key = profile_key(options);
+  const int all = ranks_of(options), here = std::min(all, comm::local_ranks());
+  ProfileKey key = key_of(options, here, comm::usable_by_launcher());
+  key.elsewhere = all - here;
   std::string text;
   if (world.rank() == 0) text = kept(profile_path(key));
   text = comm::broadcast_text(text, 0, world);

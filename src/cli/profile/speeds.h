@@ -26,7 +26,6 @@ struct ProfileKey {
   int threads = 1;    // of each
   int elsewhere = 0;  // a launcher's ranks on other hosts, measured together with these
 };
-ProfileKey profile_key(const run::Options& options);
 
 // Keeps a profile, and returns its file: empty where it cannot be kept, which is told on stderr.
 std::string keep_profile(const ProfileKey& key, const std::string& text);

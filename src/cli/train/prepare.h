@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank of `penstock train` reads and checks before the first message.
+// What a rank of `penstock train` reads and checks before it begins to work.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -123,11 +124,12 @@ std::string choose_slices(Options& options, const Machine& machine) {
   for (Candidate& candidate : candidates) candidate.seconds = simulated_seconds(candidate.shortened);
   const auto fastest = std::ranges::min_element(candidates, {}, &Candidate::seconds);
   const Candidate* chosen = &*fastest;
-  Bytes least = greatest_total(whole(*chosen));
+  std::optional<Bytes> least;  // of the chosen, where there is another to compare with
   for (const Candidate& candidate : candidates) {
     if (&candidate == &*fastest || kWorthwhile * candidate.seconds > fastest->seconds) continue;
+    if (!least) least = greatest_total(whole(*chosen));
     const Bytes peak = greatest_total(whole(candidate));
-    if (peak < least) {
+    if (peak < *least) {
       chosen = &candidate;
       least = peak;
     }

@@ -87,4 +87,9 @@ void require_legal(const Schedule& schedule) {
   throw NoAnswer(message);
 }
 
+void require_legal(const Program& program, const std::string& origin) {
+  const auto findings = check(program, 1);
+  if (!findings.empty()) throw InputError(origin + ": " + findings.front().text);
+}
+
 }  // namespace penstock::schedule

@@ -43,4 +43,7 @@ std::vector<Finding> check(const Program& program, std::size_t limit = 20);
 // Throws NoAnswer with the findings, one per line, unless the schedule is legal.
 void require_legal(const Schedule& schedule);
 
+// Throws InputError that begins with `origin`, the program's file, and tells the first finding.
+void require_legal(const Program& program, const std::string& origin);
+
 }  // namespace penstock::schedule

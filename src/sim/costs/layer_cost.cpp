@@ -234,11 +234,17 @@ LayerTerms backward_terms(const Site& site) {
   return terms;
 }
 
+bool repeats_layer(const Site& site) {
+  const model::KeepSet full = model::keep_of(model::Policy::Full), keep = site.slice.keep;
+  return site.engine.whole_again &&
+         (keep == full || (site.slice.sliced && keep == full.with(SavedTensor::KeyValue)));
+}
+
 // Everything that has to be formed again so that the kept tensors and these make up a whole record. K and V
 // of slices are in the cache.
 LayerTerms recompute_terms(const Site& site) {
   const model::KeepSet keep = site.slice.keep;
-  if (site.slice.whole_again) return forward_terms(site);
+  if (repeats_layer(site)) return forward_terms(site);
   const auto missing = [&](SavedTensor tensor) { return !keep.has(tensor); };
   const Products products = forward_products(site);
   const double number = site.hardware.number_bytes();

@@ -25,7 +25,6 @@ struct LayerSlice {
   double sequence = 0;            // keys of the whole sequence, for attention with its scores in memory
   double expert_load = 1;         // rows of the busiest of e ranks over their mean
   bool sliced = false;            // K,V stay as the cache, whatever is kept
-  bool whole_again = false;       // recomputation runs the whole forward again, not what is missing alone
   bool recompute_scores = false;  // plain attention keeps no scores (Korthikanti et al.'s "selective")
 };
 

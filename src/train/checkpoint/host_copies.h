@@ -7,7 +7,8 @@
 // sends it to a rank on another host. A step waits for the copying alone; the messages
 // travel during the next step, whose end waits for them. With `every` = 1 the step itself does, so that no
 // step that is done can be lost. Two copies alternate, so one is whole at any moment. Of what earlier starts
-// have left, the copies that the run goes on from stay until there are two new ones, and nothing else.
+// have left, the copies that the run goes on from stay until there is one new one and the second begins, and
+// nothing else.
 //
 // Only the rank's own thread calls. All calls are collective.
 #pragma once
