@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "comm/threads.h"
 #include "failure.h"
@@ -49,11 +50,14 @@ TEST(GatheredFiles, HaveTheBytesThatAllRanksWrite) {
   }
 }
 
+// That a rank waits for a message; several times what a busy machine may hold it up between two of them.
+constexpr Seconds kMessageLimit = 2;
+
 // Every write takes a while.
 class SlowDisk final : public FaultyFiles {
  public:
   ssize_t write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset) override {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    std::this_thread::sleep_for(std::chrono::milliseconds(65));
     return FaultyFiles::write_at(descriptor, bytes, offset);
   }
 };
@@ -63,11 +67,16 @@ TEST(GatheredFiles, AreWaitedForWhileTheFirstRankWrites) {
   const run::Run run = planned(small_options("slimpipe", 2, 4, "bf16"));
   const Scratch scratch;
   SlowDisk slow;
+  Seconds took = 0;  // on rank 0
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
-    world.set_timeout(0.7);
+    world.barrier();
+    world.set_timeout(kMessageLimit);
+    const Seconds began = steady_seconds();
     train::write_weights(scratch / "weights", run.shape(), trainer.parameters(), comm::World(world), true);
+    if (world.rank() == 0) took = steady_seconds() - began;
   });
+  EXPECT_GT(took, 2 * kMessageLimit) << "so that each of two ranks takes longer than that";
   EXPECT_TRUE(std::filesystem::exists(scratch / "weights"));
 }
 
@@ -75,12 +84,13 @@ TEST(FirstAtWork, IsGivenUpOnlyWhenItDoesNothing) {
   const auto failed = [&](bool tells) {
     return failure<RunError>([&] {
       comm::run_ranks(3, [&](comm::Communicator& world) {
-        world.set_timeout(0.7);
+        world.barrier();
+        world.set_timeout(kMessageLimit);
         train::FirstAtWork work{comm::World(world)};
         if (world.rank() == 1) work.await_call();
         if (world.rank() > 0) return work.await_end();
         for (int part = 0; part < 20; ++part) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(60));
+          std::this_thread::sleep_for(std::chrono::milliseconds(220));
           if (part == 10) work.call(1);
           if (tells) work.goes_on();
         }
