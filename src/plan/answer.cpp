@@ -68,10 +68,14 @@ Plan answer(const Question& question, const std::string& origin) {
                        question.cluster.trainer ? space_for(*question.cluster.trainer, question.options)
                                                 : space_of(question.options),
                        std::max(best, kTried));
-  if (!plan.result.best.empty() && is_simulated(question)) {
+  if (plan.result.best.empty()) {
+    // Nothing fits.
+  } else if (is_simulated(question)) {
     simulate_best(question.workload, question.cluster, plan.result,
                   static_cast<std::size_t>(question.options.search.simulate),
                   !question.options.memory.offload.word.empty());
+  } else if (!plan.result.without_exchange.empty()) {
+    plan.result.best = plan.result.without_exchange;  // exchange is nearly free in closed form
   }
   plan.result.best.resize(std::min(best, plan.result.best.size()));
   if (plan.result.best.empty()) {

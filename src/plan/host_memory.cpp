@@ -69,4 +69,10 @@ bool host_holds(const Workload& workload, const Cluster& cluster, const Candidat
   return bytes_on_a_host(workload, cluster, candidate) <= bytes_of_a_host(cluster);
 }
 
+double share_of_memory(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
+  const double of_device = as_double(candidate.memory.fullest.total()) / cluster.limit;
+  if (of_device > 1) return of_device;
+  return bytes_on_a_host(workload, cluster, candidate) / bytes_of_a_host(cluster);
+}
+
 }  // namespace penstock::plan

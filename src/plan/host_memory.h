@@ -17,4 +17,8 @@ double bytes_of_a_host(const Cluster& cluster);
 
 bool host_holds(const Workload& workload, const Cluster& cluster, const Candidate& candidate);
 
+// What a candidate needs as part of what there is, of the device's memory where that is too small, else of
+// the host's. Above 1 it does not fit, and the less the nearer it is to fitting.
+double share_of_memory(const Workload& workload, const Cluster& cluster, const Candidate& candidate);
+
 }  // namespace penstock::plan

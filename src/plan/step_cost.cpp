@@ -26,7 +26,7 @@ struct Case {
   double tokens() const { return group_tokens(workload, layout); }
   sim::LayerSlice slice() const { return average_slice(workload, layout); }
   double vocab() const { return as_double(padded_vocabulary(shape().vocab, layout.mesh.tensor)); }
-  double weight_bytes() const { return as_double(model::element_size(workload.precision)); }  // gathered
+  double number_bytes() const { return as_double(model::element_size(workload.precision)); }
 };
 
 // Of a device, in a step; the middle of the pipeline has no more than its ends.
@@ -78,7 +78,9 @@ mesh::NodeSpread expert_replicas(const Case& c) {
 Seconds edges_of_step(const Case& c, int rank) {
   const double slices = c.m() * c.layout.slices;
   if (c.layout.vocabulary_parallel && c.p() > 1) {
-    const double bytes = 6.0 * c.tokens() / c.t() * as_double(c.shape().hidden);
+    constexpr double kGradientBytes = 4;
+    const double bytes =
+        (c.number_bytes() + kGradientBytes) * c.tokens() / c.t() * as_double(c.shape().hidden);
     const Seconds output = sim::output_layer(c.slice(), c.hardware, c.engine, c.vocab() / c.t() / c.p());
     return slices * (output + stage_transfer(c.hardware, c.layout.mesh, bytes));
   }
@@ -106,13 +108,13 @@ double attention_imbalance(const Layout& layout, double share) {
 }
 
 // Per slot and layer K and V of about (p−1)/6 slices when paired, a third more when levelled, and Q and O of
-// the slice (2h bytes per token each, in parts), overlapped with the layer's attention.
+// the slice (h numbers per token each, in parts), overlapped with the layer's attention.
 Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
   const auto& layout = c.layout;
   if (layout.exchange == ExchangeMode::Off) return 0;
   const double slices = (c.p() - 1) / 6 * (layout.exchange == ExchangeMode::Levelled ? 4.0 / 3 : 1.0);
-  const double keys = as_double(model::key_value_bytes(c.shape(), 2)),
-               queries = 4.0 * as_double(c.shape().query_width());
+  const double keys = as_double(model::key_value_bytes(c.shape(), model::element_size(c.workload.precision))),
+               queries = 2 * c.number_bytes() * as_double(c.shape().query_width());
   const double bytes = c.tokens() / c.t() * (slices * keys + queries);
   return c.units() * layers * 3 *
          std::max(0.0, stage_transfer(c.hardware, layout.mesh, bytes) - attention / 3);
@@ -167,7 +169,7 @@ Seconds sharing_of_step(const Case& c, const mesh::NodeSpread& group, const mesh
   const double gathers = shared.stays ? 1 : (shared.regathers ? 2 : 1) * c.m();
   const double gradients = count * sums * c.engine.gradient_bytes;
   const Seconds start = 1e-6 * c.hardware.network.latency_us * std::log2(group.members);
-  Seconds traffic = ring_pass(c.hardware, group, count * gathers * c.weight_bytes() + gradients) +
+  Seconds traffic = ring_pass(c.hardware, group, count * gathers * c.number_bytes() + gradients) +
                     (gathers + sums) * as_double(c.shape().layers) * start;
   if (all.members > group.members)
     traffic += ring_pass(c.hardware, all, 2 * gradients / group.members, /*gradients=*/true);
@@ -181,9 +183,11 @@ Seconds shared_weights_of_step(const Case& c, Seconds compute) {
   const Parameters count = local_parameters(c);
   const mesh::NodeSpread dense = shard_group(c), experts = shards_of_experts(c);
   const mesh::NodeSpread all = mesh::thinnest(c.layout.mesh, mesh::Group::Replica, c.hardware.node.gpus);
-  const bool apart = count.experts > 0 && experts.members != dense.members;
+  const mesh::NodeSpread all_experts = expert_replicas(c);
+  const bool apart =
+      count.experts > 0 && (experts.members != dense.members || all_experts.members != all.members);
   Seconds traffic = sharing_of_step(c, dense, all, apart ? count.dense : count.total());
-  if (apart) traffic += sharing_of_step(c, experts, expert_replicas(c), count.experts);
+  if (apart) traffic += sharing_of_step(c, experts, all_experts, count.experts);
   const double exposed = c.engine.gradient_exposed;
   return exposed * traffic + std::max(0.0, (1 - exposed) * traffic - kHidden * compute);
 }
@@ -195,7 +199,7 @@ Seconds gradients_of_step(const Case& c) {
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Replica, c.hardware.node.gpus);
   const Parameters count = local_parameters(c);
   const bool shards = c.engine.shards_optimizer && c.layout.shared.group != 1;
-  const double bytes = c.engine.gradient_bytes + (shards ? c.weight_bytes() : c.engine.gradient_bytes);
+  const double bytes = c.engine.gradient_bytes + (shards ? c.number_bytes() : c.engine.gradient_bytes);
   Seconds seconds = 0;
   if (!c.engine.gradient_overlap) {
     seconds = ring_pass(c.hardware, group, count.dense * bytes, /*gradients=*/true);

@@ -35,15 +35,15 @@ void require_vocabulary(const Options& options, const schedule::Schedule& schedu
                 "then backwards together");
     return;
   }
-  const std::string has_none =
-      wanted +
-      "needs a schedule in whose slots all devices run forwards together, then backwards together; "
-      "schedule.file = " +
-      json_quote(chosen.file) + " has no such slots: use slimpipe's";
-  require(schedule::find_slot_grid(schedule::compute_only(schedule)).has_value(), has_none);
-  // Visits in the slots of a schedule other than slimpipe could still deadlock.
+  const std::string file = "schedule.file = " + json_quote(chosen.file);
+  require(schedule::find_slot_grid(schedule::compute_only(schedule)).has_value(),
+          wanted +
+              "needs a schedule in whose slots all devices run forwards together, then backwards together; " +
+              file + " has no such slots: use slimpipe's");
   require(schedule::check(schedule::lower(schedule, {.vocabulary = {.parallel = true}}), 1).empty(),
-          has_none);
+          wanted + "would deadlock: in the slots of " + file +
+              " a device waits for a visit that comes after work of its own that others wait for; use "
+              "slimpipe's");
 }
 
 void require_match(const std::string& file, const char* what, std::int64_t found, const std::string& key,

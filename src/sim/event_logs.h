@@ -41,8 +41,9 @@ class WholeLog {
   std::vector<schedule::Event> events_;
 };
 
-// Keeps the last kWindow ops of the list; holds() is false for an older one, whose event is lost, and for the
-// oldest, whose place the next op takes when it begins: an op may have waited for it.
+// A ring of the events of the last kWindow ops of the list. holds() is false for older ops, whose events are
+// overwritten, and for the oldest one in the ring: the next op overwrites it when it begins, though it may
+// have waited for it.
 class RecentLog {
  public:
   explicit RecentLog(const schedule::DeviceProgram& list)

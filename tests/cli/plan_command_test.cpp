@@ -342,6 +342,13 @@ TEST(PlanCommand, AModelWithGeluIsPlannedInClosedFormAlone) {
   ASSERT_EQ(ending.exit_code, 0) << ending.err;
   EXPECT_NE(ending.out.find("in closed form alone: the model has GELU"), std::string::npos) << ending.out;
   EXPECT_EQ(ending.out.find("step, simulated"), std::string::npos) << ending.out;
+  // Exchange is nearly free in closed form, so that without a simulation it is not offered.
+  const Ending sliced = plan({"--model", "gpt-22b", "--gpus", "64", "--hardware", "h100", "--seq-len",
+                              "32768", "--search.tp", "1", "--search.cp", "1"});
+  ASSERT_EQ(sliced.exit_code, 0) << sliced.err;
+  EXPECT_NE(sliced.out.find(" slimpipe n"), std::string::npos) << sliced.out;
+  for (const char* exchange : {"paired", "levelled"})
+    EXPECT_EQ(sliced.out.find(exchange), std::string::npos) << sliced.out;
   Arguments writing = question;
   writing.insert(writing.end(), {"--run-file", scratch / "run.toml"});
   const Ending refused = plan(writing);

@@ -58,6 +58,20 @@ TEST(HostMemory, OfAProcessorHoldsTheTensorsToo) {
   EXPECT_TRUE(host_holds(w, on, some));
 }
 
+TEST(HostMemory, HowFarACandidateIsFromFittingIsOfTheMemoryThatIsTooSmall) {
+  const Workload w = long_sequences();
+  const Candidate candidate = offloaded({.pipeline = 8});
+  const double device = as_double(candidate.memory.fullest.total());
+  Cluster on = node_of("h800", 8, device / 2);
+  const double host = bytes_on_a_host(w, on, candidate);
+  on.hardware.node.host_memory_gb = 1e-9 * host / 3;
+  EXPECT_DOUBLE_EQ(share_of_memory(w, on, candidate), 2);
+  on.limit = 2 * device;
+  EXPECT_DOUBLE_EQ(share_of_memory(w, on, candidate), 3);
+  on.hardware.node.host_memory_gb = 1e-9 * host * 4;
+  EXPECT_DOUBLE_EQ(share_of_memory(w, on, candidate), 0.25);
+}
+
 TEST(HostMemory, ASmallerShareIsOfferedOnlyWhereTheDevicesHaveRoomForTheRest) {
   const Workload w = long_sequences();
   Candidate candidate = offloaded({.pipeline = 8});

@@ -226,6 +226,7 @@ TEST(SimulatedStep, WhatTheTrainerRefusesDoesNotComeBackInClosedForm) {
   ASSERT_FALSE(plan.result.best.empty());
   simulate_best(plan.workload, plan.cluster, plan.result, 2, /*any_offload=*/true);
   EXPECT_TRUE(plan.result.best.empty());
+  EXPECT_TRUE(plan.result.pareto.empty());
   const std::string text = print_nearest_miss(plan);
   EXPECT_TRUE(text.starts_with("nothing can be run: model.vocab = 100 is less than the 259 tokens")) << text;
 }

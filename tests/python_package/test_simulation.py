@@ -121,6 +121,16 @@ class Simulations(unittest.TestCase):
         self.assertAlmostEqual(schedule.simulate(of_slice, **others).makespan,
                                schedule.simulate(forward=1, backward=2, **others).makespan, places=9)
 
+    def test_exchange_wants_a_share_of_attention(self):
+        schedule = penstock.schedule("slimpipe", p=2, m=2, n=4)
+        for words, arguments in (("of which there is none", dict(exchange="paired")),
+                                 ("of which there is none", dict(exchange="levelled", attention=0, layers=2)),
+                                 ("of which there is none", dict(exchange="paired", forward=[1, 1], backward=[2, 2])),
+                                 ("these costs do not say", dict(costs="costs.csv", exchange="paired")),
+                                 ("count only with exchange", dict(attention=0.5, layers=2))):
+            with self.assertRaisesRegex(penstock.InputError, words):
+                schedule.simulate(**arguments)
+
     def test_a_function_sees_every_action_once(self):
         schedule = penstock.schedule("slimpipe", p=2, m=2, n=4)
         seen = []

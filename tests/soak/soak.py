@@ -258,10 +258,11 @@ def main():
     for worker in workers:
         worker.start()
     signal.signal(signal.SIGTERM, lambda *_: [worker.terminate() for worker in workers])
-    found, missing = zip(*(results.get() for _ in workers))
+    found, cannot = zip(*(results.get() for _ in workers))
+    missing = {fault: reason for part in cannot for fault, reason in part.items()}
     for worker in workers:
         worker.join()
-    print(f"seed {given.seed}, {(time.monotonic() - began) / 60:.0f} minutes, {given.jobs} at a time\n\n{summary(found, missing[0])}")
+    print(f"seed {given.seed}, {(time.monotonic() - began) / 60:.0f} minutes, {given.jobs} at a time\n\n{summary(found, missing)}")
     broken = any(worker.exitcode != 0 for worker in workers)  # an error of this program itself
     sys.exit(1 if broken or any(part["found"] for part in found) else 0)
 

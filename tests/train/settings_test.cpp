@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "run/resolve/resolve.h"
+#include "scratch.h"
 #include "train/small_run.h"
 
 namespace penstock::train {
@@ -101,6 +102,19 @@ TEST(Settings, TellOrdersApartThatAddGradientsUpOtherwise) {
   EXPECT_EQ(found[0].name, "schedule.gradient_order");
   EXPECT_EQ(found[0].was, "\"ascending\"");
   EXPECT_TRUE(found[0].fits);
+}
+
+// A B adds what an I does and what a W does: here it follows the I of a later micro-batch.
+TEST(Settings, TellOrdersApartOfWholeAndSplitBackwards) {
+  const Scratch scratch;
+  scratch.write("split.csv", "0F0,0F1,0F2,0F3,0F4,0F5,0F6,0F7,0B0,0B1,0B2,0B3,0B4,0B5,0I7,0B6,0W7\n");
+  run::Options options = testing::small_options("1f1b", 1, 1, "f32");
+  const Settings ascending = settings_of(run::resolve(options), 1);
+  options.schedule.name.clear();
+  options.schedule.file = scratch / "split.csv";
+  const std::vector<SettingChange> found = changes(ascending, settings_of(run::resolve(options), 1));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].name, "schedule.gradient_order");
 }
 
 TEST(Settings, KnowAHeadSizeThatIsTheUsualOne) {

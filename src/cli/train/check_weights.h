@@ -10,8 +10,9 @@ namespace penstock::cli {
 // are missing, unknown or of another shape, or a config.json next to them of another model than the run's.
 void check_weights(const run::ModelOptions& model);
 
-// The same for a checkpoint's weights of other bytes than it recorded. Reads one of `shares`
-// shares of the files, so that ranks can share the work (train/checkpoint/directory.h).
+// The same for a checkpoint's weights of other bytes than it recorded. Reads one of `shares` shares of the
+// files, so that the ranks of one host can share the work (train/checkpoint/directory.h); another host may
+// have a copy of its own.
 void check_sums_of_weights(const run::ModelOptions& model, int share, int shares);
 
 }  // namespace penstock::cli

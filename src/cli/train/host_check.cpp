@@ -51,9 +51,9 @@ Bytes of_fullest_ranks(const run::Run& run, int count, BytesOf&& bytes_of) {
   return sum;
 }
 
-// Copies of states of other hosts' ranks: each rank keeps those of one, while there are so many elsewhere
-// (train::keepers_of). Where another host has more than half of all ranks they are more; how many it has is
-// not known yet.
+// Copies of the states of other hosts' ranks: each rank here keeps one rank's, as long as there are enough
+// ranks elsewhere (train::keepers_of). Too low where another host has more than half of all ranks, since a
+// rank here then keeps several; how many ranks the other hosts have is not known yet.
 Bytes kept_for_others(const run::Run& run, int ranks) {
   const int others = static_cast<int>(run.mesh.world()) - ranks;
   return of_fullest_ranks(run, std::clamp(others, 0, ranks),

@@ -75,7 +75,7 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_her
   if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
     check_weights(run.options.model);
   if (!flags.source.resumes)
-    check_sums_of_weights(run.options.model, comm::launched_rank(), comm::launched_by_mpi() ? ranks : 1);
+    check_sums_of_weights(run.options.model, comm::launched_local_rank(), comm::launched_local_ranks());
   Prepared prepared{.run = std::move(run)};
   const run::Options& options = prepared.run.options;
   const model::Shape& shape = options.model.shape;

@@ -69,7 +69,9 @@ std::int64_t summarised_steps(const std::string& directory, comm::Communicator& 
 }
 
 std::string text_of(const train::SettingChange& change) {
-  return change.name + " = " + printable(change.is, 200) + " where the checkpoint's run had " +
+  const std::string name =
+      change.name == "schedule.gradient_order" ? "the schedule's order of backwards" : change.name;
+  return name + " = " + printable(change.is, 200) + " where the checkpoint's run had " +
          printable(change.was, 200);
 }
 

@@ -190,6 +190,7 @@ class Schedule:
         if hasattr(costs, "core_program") and (offload or vocabulary_parallel or exchange != "off"):
             raise _core.InputError("offload, vocabulary_parallel and exchange: costs by a machine have none; "
                                    "penstock.plan() weighs them")
+        _require_attention(exchange, costs, attention, layers)
         numbers = dict(forward=forward, backward=backward, input=input, weight=weight, transfer=transfer,
                        bandwidth=bandwidth, copy=copy, visit=visit, attention=attention, layers=layers, record=record,
                        weight_record=weight_record, kv_gradient=kv_gradient, message=message, step=step)
@@ -216,6 +217,19 @@ class Schedule:
     def __repr__(self) -> str:
         return (f"<Schedule {self.name}: {self.devices} devices, {self.stages} stages, {self.micro_batches} "
                 "micro-batches>")
+
+
+def _require_attention(exchange: str, costs: Any, attention: Optional[float], layers: Optional[int]) -> None:
+    """Attention is what exchange moves."""
+    if exchange == "off":
+        if layers is not None:
+            raise _core.InputError("layers: they count only with exchange, \"paired\" or \"levelled\"")
+    elif costs is not None and not callable(costs):
+        raise _core.InputError(f"exchange = {exchange!r}: these costs do not say what of an action is attention, which "
+                               "exchange moves; give numbers or a function, with attention")
+    elif not attention:
+        raise _core.InputError(f"exchange = {exchange!r}: it moves attention, of which there is none; give attention "
+                               "above 0")
 
 
 def schedule(name: str, p: int, m: Optional[int] = None, n: Union[int, Sequence[int]] = 1, v: Optional[int] = None, *,

@@ -35,8 +35,8 @@ std::span<const Generator> generators();
 // Throws InputError naming the nearest known name.
 const Generator& find_generator(std::string_view name);
 
-// The request with its chunks filled in; one that has passed may be given a list of its stages. p, m, n and v
-// are positive and no greater than text.h reads, unsliced schedules have n = 1. Throws InputError with the
+// The request with its chunks filled in. p, m, n and v are positive and within the limits of text.h, so that
+// a list of all stages can be made; a schedule without slices has n = 1. Throws InputError with the
 // constraint and what would be right.
 Request checked_request(std::string_view name, const Request& request);
 

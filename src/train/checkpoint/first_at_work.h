@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of rank 0 alone, such as writing what all send, or reading a checkpoint that only it sees. It may take
-// any time, while a wait has a limit (comm/communicator.h): so rank 0 tells those that wait that it goes on,
-// and only a rank that does nothing is given up.
+// Work of rank 0 alone, such as writing what all ranks send, or reading a checkpoint that only its host has.
+// The work may take longer than a wait may (comm/communicator.h), so rank 0 sends the waiting ranks a word
+// every quarter of a second; their waits run into the time limit only if it stops doing so.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ class FirstAtWork {
  public:
   explicit FirstAtWork(comm::World world);
 
-  // Of rank 0. goes_on() between parts of the work, each shorter than a wait may be, while all others wait
-  // but `busy`, which it has called.
+  // Called by rank 0. goes_on() is to be called between parts of the work, each shorter than a wait may be;
+  // it sends the word to all ranks that wait, which is all but `busy`, the one that call() has called.
   void goes_on(int busy = 0);
   void call(int rank);
   void done();
 
-  // Of the others, each of which waits for done() at the end.
+  // Called by the other ranks, each of which ends with await_end().
   void await_call() { await(Word::Come); }
   void await_end() { await(Word::Done); }
 
@@ -32,7 +32,7 @@ class FirstAtWork {
   void await(Word wanted);
 
   comm::World world_;
-  Seconds told_;  // when it last went on
+  Seconds told_;  // when the last word was sent
 };
 
 }  // namespace penstock::train

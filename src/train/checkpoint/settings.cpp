@@ -79,17 +79,20 @@ std::vector<SettingChange> differences(const Settings& was, const Settings& is, 
 // them; the output layer's are made by the last stage's forwards. Then every schedule has the same bits.
 bool adds_in_ascending_order(const schedule::Schedule& schedule) {
   using schedule::Kind;
-  std::map<std::pair<int, Kind>, std::pair<int, int>> latest;  // of a stage's F, I, or B and W
+  std::map<std::pair<int, Kind>, std::pair<int, int>> latest;  // of a stage's F, I and W; B is both
+  const auto ascends = [&](int stage, Kind adds, std::pair<int, int> now) {
+    const auto before = latest.try_emplace({stage, adds}, now).first;
+    return std::exchange(before->second, now) <= now;
+  };
   for (const auto& row : schedule.devices) {
     for (const schedule::Action& action : row) {
       const auto [stage, micro_batch, slice] = action.key;
       const bool forward = action.kind == Kind::Forward;
       if (!is_compute(action.kind) || (forward && stage + 1 < schedule.stages)) continue;
       const std::pair<int, int> now{micro_batch, forward ? slice : -slice};
-      const Kind adds = action.kind == Kind::Backward ? Kind::BackwardWeight : action.kind;
-      const auto before = latest.try_emplace({stage, adds}, now).first;
-      if (before->second > now) return false;
-      before->second = now;
+      const bool both = action.kind == Kind::Backward;
+      if (both && !ascends(stage, Kind::BackwardInput, now)) return false;
+      if (!ascends(stage, both ? Kind::BackwardWeight : action.kind, now)) return false;
     }
   }
   return true;
