@@ -76,11 +76,6 @@ int launched_local_ranks() {
   return first_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1);
 }
 
-int launched_local_rank() {
-  if (launched_local_ranks() == 1) return 0;
-  return first_of({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}, 0);
-}
-
 int usable_processors(int process) {
   cpu_set_t set;
   return sched_getaffinity(process, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;

@@ -16,9 +16,8 @@ bool launched_by_mpi();
 int launched_rank();
 int launched_ranks();
 
-// Ranks on this machine, and this one's place among them; 1 and 0 if unknown.
+// Ranks on this machine, or 1 if unknown.
 int launched_local_ranks();
-int launched_local_rank();
 
 // Processors that a process may use, 0: this one; 0 where that cannot be asked.
 int usable_processors(int process = 0);

@@ -176,7 +176,8 @@ TEST(ConvertWeights, RefusesACheckpointOfOtherBytesThanItRecorded) {
       {.source = scratch / "there", .target = checkpoint, .form = "huggingface", .shard_bytes = 1000});
   write_facts(checkpoint);
   convert_weights({.source = checkpoint, .target = scratch / "sound"});
-  check_sums_of_weights({.weights = checkpoint}, 0, 1);
+  check_sums_of_weights({.weights = checkpoint}, {});
+  const std::vector<std::string> hosts{"a", "b", "a"};
   for (const auto& [file, bytes] : files_below(checkpoint)) {
     if (!file.ends_with(".safetensors")) continue;
     std::string flipped = bytes;
@@ -187,9 +188,13 @@ TEST(ConvertWeights, RefusesACheckpointOfOtherBytesThanItRecorded) {
                 convert_weights({.source = checkpoint, .target = scratch / "x"});
               }).find(said),
               std::string::npos);
-    const std::string key =
-        failure<InputError>([&] { check_sums_of_weights({.weights = checkpoint}, 0, 1); });
+    const auto said_by = [&](int rank) {
+      return failure<InputError>(
+          [&] { check_sums_of_weights({.weights = checkpoint}, share_on_host(hosts, rank)); });
+    };
+    const std::string key = said_by(1);
     EXPECT_TRUE(key.starts_with("model.weights: ") && key.find(said) != key.npos) << key;
+    EXPECT_NE(said_by(0).empty(), said_by(2).empty()) << "each host reads all of its copy once";
     scratch.write("step-000001.damaged/" + file, bytes);
   }
   EXPECT_FALSE(fs::exists(scratch / "x"));

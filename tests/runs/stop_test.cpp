@@ -135,6 +135,20 @@ TEST(Stop, ByAFileInTheRunDirectory) {
   }
 }
 
+TEST(Stop, ByAFileThatAStartFindsIsTold) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  fs::create_directory(scratch / "run");
+  scratch.write("run/stop", "");
+  const Ending ending = run_program(with_threads(2, {"train", scratch / "run.toml"}));
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("stopped   after step 1 as asked; checkpoint "), std::string::npos) << ending.out;
+  ASSERT_EQ(ending.complaints().size(), 1u) << ending.err;
+  EXPECT_NE(ending.complaints()[0].find("run/stop is there: the run stops after its first step; "),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(scratch / "run/stop"));
+}
+
 TEST(Stop, WithoutCheckpointsSaysSo) {
   StoppedRun run(false, {"--train.checkpoint_every", "0"});
   kill(run.process(), SIGTERM);

@@ -186,11 +186,13 @@ TEST_F(DamagedCheckpoint, IsNotTakenForAModelWhateverItIsCalled) {
       EXPECT_EQ(said(), "") << "a model has no moments";
     } else {
       EXPECT_NE(said().find(file), std::string::npos) << file << ": " << said();
+      const bool of_facts = file == train::kCheckpointFacts;
+      EXPECT_EQ(said().find("; rename that file") != std::string::npos, of_facts) << said();
     }
-    const bool way_out = said().find("move it out of its folder") != std::string::npos;
-    EXPECT_EQ(way_out, file == train::kCheckpointFacts);
     scratch_.write("step-000001.damaged/" + file, bytes);
   }
+  scratch_.write("step-000001.damaged/checkpoint.json", "{\"of\": \"another program\"}");
+  EXPECT_NE(said().find("; rename that file, and the weights are read without checksums"), std::string::npos);
   fs::remove(fs::path(aside) / train::kCheckpointFacts);
   EXPECT_EQ(said(), "") << "others have no checksums";
 }

@@ -87,12 +87,12 @@ TEST(FirstAtWork, IsGivenUpOnlyWhenItDoesNothing) {
         world.barrier();
         world.set_timeout(kMessageLimit);
         train::FirstAtWork work{comm::World(world)};
-        if (world.rank() == 1) work.await_call();
+        if (world.rank() == 1) work.await_turn();
         if (world.rank() > 0) return work.await_end();
         for (int part = 0; part < 20; ++part) {
           std::this_thread::sleep_for(std::chrono::milliseconds(220));
-          if (part == 10) work.call(1);
-          if (tells) work.goes_on();
+          if (part == 10) work.give_turn(1);
+          if (tells) work.still_working();
         }
         work.done();
       });
@@ -100,6 +100,24 @@ TEST(FirstAtWork, IsGivenUpOnlyWhenItDoesNothing) {
   };
   EXPECT_EQ(failed(true), "");
   EXPECT_NE(failed(false).find("waited "), std::string::npos);
+}
+
+// Its last part and the flush after it each take less than a wait may, but not both together.
+TEST(FirstAtWork, TellsTheRankWhoseTurnHasJustEnded) {
+  comm::run_ranks(3, [&](comm::Communicator& world) {
+    world.barrier();
+    world.set_timeout(kMessageLimit);
+    train::FirstAtWork work{comm::World(world)};
+    if (world.rank() == 1) work.await_turn();
+    if (world.rank() > 0) return work.await_end();
+    const auto long_part = std::chrono::duration<double>(0.6 * kMessageLimit);
+    work.give_turn(1);
+    std::this_thread::sleep_for(long_part);
+    work.still_working(1);
+    work.still_working();
+    std::this_thread::sleep_for(long_part);
+    work.done();
+  });
 }
 
 TEST(GatheredFiles, AreLoadedWhereOnlyTheFirstRankReads) {

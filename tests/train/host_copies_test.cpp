@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -279,6 +280,26 @@ TEST(HostCopies, AreBroughtFromAHostThatHasNoWork) {
   const auto found = found_in(memory / "a");
   ASSERT_TRUE(found);
   expect_same(loaded_from(*found, run), states.back());
+}
+
+TEST(HostCopies, ThatWouldBeBroughtAreFoundAndLeftWhereTheyAre) {
+  const Scratch memory;
+  const auto found = [&] {
+    std::atomic<int> ranks = 0;
+    comm::run_ranks(3, [&](comm::Communicator& world) {
+      const bool leaves = world.rank() == 2;
+      ranks += train::has_copies_to_bring(memory / (leaves ? "b" : "a"), leaves ? "b" : "a", 2,
+                                          comm::World(world));
+    });
+    return ranks.load();
+  };
+  EXPECT_EQ(found(), 0);
+  copied_steps(sharded_plan(2, 1, 1, "off"), memory / "b", 1, 1);
+  const auto before = files_below(memory.path());
+  EXPECT_EQ(found(), 3) << "all ranks know";
+  EXPECT_EQ(files_below(memory.path()), before);
+  fs::rename(memory / "b", memory / "a");
+  EXPECT_EQ(found(), 0) << "they are where the run will be";
 }
 
 TEST(HostCopies, AreBroughtWholeOrNotAtAllWhicheverCallFails) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "run/resolve/resolve.h"
 #include "scratch.h"
 #include "train/small_run.h"
@@ -99,22 +101,25 @@ TEST(Settings, TellOrdersApartThatAddGradientsUpOtherwise) {
   EXPECT_TRUE(changes(ascending, of_file("interleaved1f1b_p3_m8_v2", 3)).empty());
   const std::vector<SettingChange> found = changes(ascending, of_file("loopedbfs_p3_m8_v2", 3));
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].name, "schedule.gradient_order");
+  EXPECT_EQ(found[0].name, kGradientOrder);
   EXPECT_EQ(found[0].was, "\"ascending\"");
   EXPECT_TRUE(found[0].fits);
 }
 
-// A B adds what an I does and what a W does: here it follows the I of a later micro-batch.
-TEST(Settings, TellOrdersApartOfWholeAndSplitBackwards) {
+// A whole backward adds up norms' gradients as an I does, and matrices' as a W does.
+TEST(Settings, CountAWholeBackwardAmongBothOfItsHalves) {
   const Scratch scratch;
-  scratch.write("split.csv", "0F0,0F1,0F2,0F3,0F4,0F5,0F6,0F7,0B0,0B1,0B2,0B3,0B4,0B5,0I7,0B6,0W7\n");
-  run::Options options = testing::small_options("1f1b", 1, 1, "f32");
-  const Settings ascending = settings_of(run::resolve(options), 1);
-  options.schedule.name.clear();
-  options.schedule.file = scratch / "split.csv";
-  const std::vector<SettingChange> found = changes(ascending, settings_of(run::resolve(options), 1));
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].name, "schedule.gradient_order");
+  const auto order_of = [&](const std::string& first_two) {
+    scratch.write("my.csv", "0F0,0F1,0F2,0F3,0F4,0F5,0F6,0F7," + first_two + ",0B2,0B3,0B4,0B5,0B6,0B7\n");
+    run::Options options = testing::small_options("", 1, 0, "f32");
+    options.schedule.file = scratch / "my.csv";
+    const Settings all = settings_of(run::resolve(options), 1);
+    return std::ranges::find(all, kGradientOrder, &std::pair<std::string, std::string>::first)->second;
+  };
+  for (const char* ascending : {"0B0,0I1,0W1", "0I0,0I1,0W0,0W1", "0I0,0W0,0B1"})
+    EXPECT_EQ(order_of(ascending), "\"ascending\"") << ascending;
+  for (const char* other : {"0I1,0B0,0W1", "0I0,0B1,0W0", "0I1,0I0,0W0,0W1"})
+    EXPECT_NE(order_of(other), "\"ascending\"") << other;
 }
 
 TEST(Settings, KnowAHeadSizeThatIsTheUsualOne) {

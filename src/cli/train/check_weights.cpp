@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/train/check_weights.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -52,9 +53,15 @@ void check_weights(const run::ModelOptions& model) {
   });
 }
 
-void check_sums_of_weights(const run::ModelOptions& model, int share, int shares) {
+WeightsShare share_on_host(const std::vector<std::string>& hosts, int rank) {
+  const auto mine = hosts.begin() + rank;
+  return {.share = static_cast<int>(std::count(hosts.begin(), mine, *mine)),
+          .shares = static_cast<int>(std::count(hosts.begin(), hosts.end(), *mine))};
+}
+
+void check_sums_of_weights(const run::ModelOptions& model, WeightsShare mine) {
   if (model.weights.empty()) return;
-  on_behalf_of("model.weights", [&] { train::verify_weights(model.weights, share, shares); });
+  on_behalf_of("model.weights", [&] { train::verify_weights(model.weights, mine.share, mine.shares); });
 }
 
 }  // namespace penstock::cli

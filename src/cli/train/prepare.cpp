@@ -8,7 +8,7 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "cli/tell.h"
-#include "cli/train/check_weights.h"
+#include "cli/train/copies_in_memory.h"
 #include "cli/train/host_check.h"
 #include "cli/train/memory_report.h"
 #include "comm/launcher.h"
@@ -64,7 +64,7 @@ void check_memory(const run::Run& run, int ranks_here) {
 
 }  // namespace
 
-Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here) {
+Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here, WeightsShare verified) {
   train::require_trainable(run);
   train::require_device(run);
   check_offload(run.options.memory, run.options.output.gather);
@@ -74,8 +74,7 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_her
   check_memory(run, ranks_here);
   if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
     check_weights(run.options.model);
-  if (!flags.source.resumes)
-    check_sums_of_weights(run.options.model, comm::launched_local_rank(), comm::launched_local_ranks());
+  if (!flags.source.resumes) check_sums_of_weights(run.options.model, verified);
   Prepared prepared{.run = std::move(run)};
   const run::Options& options = prepared.run.options;
   const model::Shape& shape = options.model.shape;
@@ -91,6 +90,11 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
   const std::string& path = prepared.run.options.output.dir;
   prepared.directory = std::make_unique<train::RunDirectory>(path, start_of(flags));
   if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
+  // Not removed: it may have been meant for an attempt that failed before it could stop.
+  const std::string stop = prepared.directory->stop_request();
+  std::error_code error;
+  if (std::filesystem::exists(stop, error))
+    tell(stop + " is there: the run stops after its first step; remove the file to go on");
 }
 
 void check_directory(const TrainFlags& flags, const Prepared& prepared) {

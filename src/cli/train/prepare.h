@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "cli/train/check_weights.h"
 #include "cli/train/resume.h"
 #include "cli/train/train.h"
 #include "train/run.h"
@@ -18,8 +19,10 @@ struct Prepared {
   Resumption resumption;
 };
 
-// `ranks_here`: those of all `ranks` that are on this host. Throws InputError or NoAnswer; writes nothing.
-Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here);
+// `ranks_here`: those of all `ranks` that are on this host. `verified`: what this process reads of a
+// checkpoint's files for their checksums. Throws InputError or NoAnswer; writes nothing.
+Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here,
+                 WeightsShare verified = {});
 
 // Of rank 0. Comes last, so that earlier errors leave nothing written; a dry run checks alone.
 void open_directory(const TrainFlags& flags, Prepared& prepared);

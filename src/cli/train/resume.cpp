@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/tell.h"
-#include "comm/launcher.h"
+#include "cli/train/copies_in_memory.h"
 #include "comm/texts.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
@@ -69,9 +69,9 @@ std::int64_t summarised_steps(const std::string& directory, comm::Communicator& 
 }
 
 std::string text_of(const train::SettingChange& change) {
-  const std::string name =
-      change.name == "schedule.gradient_order" ? "the schedule's order of backwards" : change.name;
-  return name + " = " + printable(change.is, 200) + " where the checkpoint's run had " +
+  if (change.name == train::kGradientOrder)
+    return "the schedule adds gradients up in another order than that of the checkpoint's run";
+  return change.name + " = " + printable(change.is, 200) + " where the checkpoint's run had " +
          printable(change.was, 200);
 }
 
@@ -209,11 +209,8 @@ bool changes_sums_of_context(const run::ParallelOptions& is, const run::Parallel
 // Copies in the hosts' memory of this step or a later one.
 std::optional<train::FoundCopies> copies_from(std::int64_t step, const run::Run& run,
                                               comm::Communicator& world) {
-  const run::TrainOptions& train = run.options.train;
-  if (train.buddy_every == 0) return {};
-  const comm::World ranks(world);
-  return train::find_copies(train::copies_directory(train.buddy_dir, run.options.output.dir, ranks), step - 1,
-                            ranks);
+  if (run.options.train.buddy_every == 0) return {};
+  return train::find_copies(copies_of(run.options, world), step - 1, comm::World(world));
 }
 
 // The facts of a checkpoint that all ranks have verified together.
@@ -235,7 +232,7 @@ Refusal read_by_first(const train::CheckpointDirectory& directory, std::int64_t 
   if (reads) {
     damage = refusal_of([&] {
       facts = train::read_checkpoint_facts(directory, step);
-      train::verify_checkpoint(directory.of_step(step), facts, 0, 1, [&] { work.goes_on(); });
+      train::verify_checkpoint(directory.of_step(step), facts, 0, 1, [&] { work.still_working(); });
     });
     work.done();
   } else {
@@ -295,20 +292,6 @@ int fit_ranks(run::Options& options, int ranks, bool resumes) {
   const run::ParallelOptions& mesh = options.parallel;
   const std::int64_t needed = mesh.pp * mesh.dp * mesh.cp * mesh.tp;
   return automatic ? static_cast<int>(std::min<std::int64_t>(needed, ranks)) : ranks;
-}
-
-void forget_older_copies(const run::Options& options, comm::Communicator& world) {
-  train::clear_copies(
-      train::copies_directory(options.train.buddy_dir, options.output.dir, comm::World(world)));
-}
-
-void bring_copies(const std::string& file, std::span<const std::string> overrides, int needed,
-                  comm::Communicator& world) {
-  const run::Options options = run::read_options(file, overrides);
-  if (options.train.buddy_every == 0) return;
-  const comm::World ranks(world);
-  train::bring_copies(train::copies_directory(options.train.buddy_dir, options.output.dir, ranks),
-                      comm::host_name(), needed, ranks);
 }
 
 std::vector<std::string> changed_mesh(const run::Run& run) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -30,15 +29,6 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
 // if not given, are those of the checkpoint that a run resumes from; parallel.dp = "auto". Returns how many
 // of the ranks the run has work for: all but under "auto".
 int fit_ranks(run::Options& options, int ranks, bool resumes);
-
-// A new run goes back to no copies of a run that was in its directory before, and one at its end leaves none
-// of its earlier starts. Collective.
-void forget_older_copies(const run::Options& options, comm::Communicator& world);
-
-// Before ranks from `needed` on leave a run that is resumed: what their hosts' memory keeps of it goes to the
-// others. Collective.
-void bring_copies(const std::string& file, std::span<const std::string> overrides, int needed,
-                  comm::Communicator& world);
 
 // What changed of the mesh since the run directory's run file was written: a line each.
 std::vector<std::string> changed_mesh(const run::Run& run);

@@ -23,7 +23,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr std::size_t kLongestToken = 100;
+constexpr std::size_t kLongestText = std::size_t{1} << 24;
 constexpr Seconds kUntilSeen = 5;
 constexpr const char* kRemedy = "name one that all hosts see and write to, or set output.gather = true";
 
@@ -41,9 +41,14 @@ std::string new_token() {
   return std::to_string(random()) + "-" + std::to_string(random());
 }
 
-bool sees(const std::string& file, const std::string& token) {
+bool sees(const std::string& file, const std::string& text) {
   std::error_code error;
-  return std::filesystem::exists(file, error) && files::read_text(file, kLongestToken) == token;
+  return std::filesystem::exists(file, error) && files::read_text(file, kLongestText) == text;
+}
+
+[[noreturn]] void refuse_other_directory(const std::string& directory, const comm::Communicator& world) {
+  throw InputError("output.dir = " + json_quote(directory) + " is another directory for " + this_rank(world) +
+                   " than for rank 0; " + kRemedy);
 }
 
 // Whether it does so in time.
@@ -85,9 +90,8 @@ class SameDirectory {
   }
 
   void read_first() const {
-    if (comes_to_see(file_of(0), token_, steady_seconds() + kUntilSeen)) return;
-    throw InputError(key() + " is another directory for " + this_rank(world_) + " than for rank 0; " +
-                     kRemedy);
+    if (!comes_to_see(file_of(0), token_, steady_seconds() + kUntilSeen))
+      refuse_other_directory(directory_, world_);
   }
 
   void write_elsewhere() {
@@ -142,6 +146,23 @@ Refusal refuse_other_directories(const std::string& directory, comm::Communicato
   if (!refusal) refusal = together([&] { same.write_elsewhere(); });
   if (!refusal) refusal = together([&] { same.read_elsewhere(); });
   return refusal;
+}
+
+Refusal refuse_other_run_files(const std::string& directory, comm::Communicator& world) {
+  const std::string file = (std::filesystem::path(directory) / files::kRunFile).string();
+  std::string first;
+  const Refusal unreadable = agree(refusal_of([&] {
+                                     if (world.rank() == 0)
+                                       first = files::read_text_if_there(file, kLongestText).value_or("");
+                                   }),
+                                   world);
+  if (unreadable) return unreadable;
+  first = comm::broadcast_text(first, 0, world);
+  if (first.empty()) return {};
+  return agree(refusal_of([&] {
+                 if (!sees(file, first)) refuse_other_directory(directory, world);
+               }),
+               world);
 }
 
 }  // namespace penstock::cli

@@ -17,4 +17,8 @@ void require_one_program(comm::Communicator& world);
 // system may take seconds to show them. Collective.
 Refusal refuse_other_directories(const std::string& directory, comm::Communicator& world);
 
+// What a dry run, which writes nothing, can tell of that: refuses a directory in which a rank's host does not
+// see the run file that rank 0 sees there, if any. Collective.
+Refusal refuse_other_run_files(const std::string& directory, comm::Communicator& world);
+
 }  // namespace penstock::cli

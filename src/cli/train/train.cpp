@@ -15,6 +15,8 @@
 #include "cli/device_program.h"
 #include "cli/tell.h"
 #include "cli/train/card_messages.h"
+#include "cli/train/check_weights.h"
+#include "cli/train/copies_in_memory.h"
 #include "cli/train/prepare.h"
 #include "cli/train/recorded.h"
 #include "cli/train/resolve_run.h"
@@ -27,6 +29,7 @@
 #include "comm/mpi.h"
 #include "comm/rank_names.h"
 #include "comm/single.h"
+#include "comm/texts.h"
 #include "comm/threads.h"
 #include "files/atomic_file.h"
 #include "run/resolve/resolve.h"
@@ -138,9 +141,11 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   run::Run run;
   if (!refusal) refusal = resolve_together(flags.source, world, run);
   if (!refusal) {
+    const WeightsShare verified = share_on_host(comm::all_texts(comm::host_name(), world), world.rank());
     refusal = together([&] {
-      prepared = flags.print_config ? Prepared{.run = std::move(run)}
-                                    : prepare(flags, std::move(run), world.size(), comm::local_ranks());
+      prepared = flags.print_config
+                     ? Prepared{.run = std::move(run)}
+                     : prepare(flags, std::move(run), world.size(), comm::local_ranks(), verified);
     });
   }
   if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
@@ -148,8 +153,10 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   refusal = together([&] {
     if (world.rank() == 0) flags.dry_run ? check_directory(flags, prepared) : open_directory(flags, prepared);
   });
-  if (!refusal && !prepared.run.options.output.gather && !flags.dry_run)
-    refusal = refuse_other_directories(prepared.run.options.output.dir, world);
+  const run::OutputOptions& output = prepared.run.options.output;
+  if (!refusal && !output.gather)
+    refusal = flags.dry_run ? refuse_other_run_files(output.dir, world)
+                            : refuse_other_directories(output.dir, world);
   if (!refusal) refusal = together([&] { take_up(flags, prepared, world); });
   return refusal;
 }
@@ -210,8 +217,8 @@ Exit train_under_mpi(const TrainFlags& flags) {
           world.set_timeout(0);  // rank 0 may still sample and report
           return;
         }
-        if (flags.source.resumes && !describes(flags))
-          bring_copies(flags.source.file, flags.source.overrides, needed, world);
+        if (flags.source.resumes && !flags.print_config)
+          bring_copies(flags.source.file, flags.source.overrides, needed, flags.dry_run, world);
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
         if (world.rank() < needed) exit_code = by_cards(*part, train);

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "comm/rank_names.h"
 #include "comm/texts.h"
 #include "files/atomic_file.h"
 #include "files/mapped_file.h"
@@ -53,13 +54,29 @@ void send_file(const std::string& path, int to, comm::World world) {
     world->send(bytes.subspan(first, std::min(kBroughtPart, bytes.size() - first)), to, kBringChannel).wait();
 }
 
+// The first rank of each host that will have no work.
+std::vector<int> leaving_ranks(const std::vector<std::string>& hosts, int working) {
+  std::vector<int> ranks;
+  for (const std::vector<int>& here : comm::ranks_by_host(hosts)) {
+    if (here.front() >= working) ranks.push_back(here.front());
+  }
+  return ranks;
+}
+
 }  // namespace
+
+bool has_copies_to_bring(const std::string& directory, const std::string& host, int working,
+                         comm::World world) {
+  const std::vector<int> leaving = leaving_ranks(comm::all_texts(host, *world), working);
+  const bool looks = std::ranges::find(leaving, world->rank()) != leaving.end();
+  std::int64_t found = looks && !copies_listed(directory).empty() ? 1 : 0;
+  world->all_reduce(&found, 1, comm::Type::I64, comm::Reduction::Max);
+  return found > 0;
+}
 
 void bring_copies(const std::string& directory, const std::string& host, int working, comm::World world) {
   const std::vector<std::string> hosts = comm::all_texts(host, *world);
-  for (int rank = working; rank < world->size(); ++rank) {
-    const bool first_of_host = std::ranges::find(hosts, hosts[rank]) - hosts.begin() == rank;
-    if (!first_of_host) continue;
+  for (const int rank : leaving_ranks(hosts, working)) {
     const int to = (rank - working) % working;
     const bool sends = world->rank() == rank;
     std::istringstream list(

@@ -82,16 +82,6 @@ std::vector<std::size_t> files_of_share(const std::string& checkpoint, const Che
   return chosen;
 }
 
-// Of weights that need not be a checkpoint of this program to be of use.
-CheckpointFacts facts_beside_weights(const std::string& text, const std::string& path) {
-  try {
-    return parse_checkpoint_facts(text, path);
-  } catch (const InputError& defect) {
-    throw InputError(std::string(defect.what()) +
-                     "; move it out of its folder, and the weights are read without being verified");
-  }
-}
-
 }  // namespace
 
 std::string CheckpointDirectory::of_step(std::int64_t step) const {
@@ -158,7 +148,13 @@ void verify_weights(const std::string& folder, int share, int shares) {
   const std::string path = inside(folder, kCheckpointFacts);
   const std::optional<std::string> text = files::read_text_if_there(path, kLongestFacts);
   if (!text) return;
-  CheckpointFacts facts = facts_beside_weights(*text, path);
+  CheckpointFacts facts;
+  try {
+    facts = parse_checkpoint_facts(*text, path);
+  } catch (const InputError& unreadable) {
+    throw InputError(unreadable.what() +
+                     std::string("; rename that file, and the weights are read without checksums"));
+  }
   std::erase_if(facts.files, [](const FileSums& sums) { return !has_weights(sums.file); });
   verify_checkpoint(folder, facts, share, shares);
 }

@@ -51,7 +51,8 @@ void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& fac
                        const std::function<void()>& after_tensor = {});
 
 // The same of a checkpoint's weights alone, whatever its directory is called. Does nothing where `folder` has
-// no checkpoint.json, with which others have no checksums.
+// no checkpoint.json: other folders of weights have no checksums. One that cannot be read (damaged, of an
+// earlier version, another program's) is refused: the user may rename it to have the weights read unchecked.
 void verify_weights(const std::string& folder, int share, int shares);
 
 }  // namespace penstock::train

@@ -12,27 +12,31 @@ constexpr int kWordChannel = static_cast<int>(schedule::Channel::Control);
 
 }  // namespace
 
-FirstAtWork::FirstAtWork(comm::World world) : world_(world), told_(steady_seconds()) {}
+FirstAtWork::FirstAtWork(comm::World world)
+    : world_(world), told_(static_cast<std::size_t>(world->size()), steady_seconds()) {}
 
-void FirstAtWork::goes_on(int busy) {
+// The time is kept for each rank: one whose turn has just ended was told nothing during its turn.
+void FirstAtWork::still_working(int busy) {
   const Seconds now = steady_seconds();
-  if (now - told_ < kBetweenWords) return;
-  told_ = now;
   for (int rank = 1; rank < world_->size(); ++rank) {
-    if (rank != busy) tell(rank, Word::Wait);
+    if (rank != busy && now - told_[static_cast<std::size_t>(rank)] >= kBetweenWords)
+      tell(rank, Word::StillWorking);
   }
 }
 
-void FirstAtWork::call(int rank) { tell(rank, Word::Come); }
+void FirstAtWork::give_turn(int rank) { tell(rank, Word::YourTurn); }
 
 void FirstAtWork::done() {
   for (int rank = 1; rank < world_->size(); ++rank) tell(rank, Word::Done);
 }
 
-void FirstAtWork::tell(int rank, Word word) { world_->send(comm::bytes_of(word), rank, kWordChannel).wait(); }
+void FirstAtWork::tell(int rank, Word word) {
+  world_->send(comm::bytes_of(word), rank, kWordChannel).wait();
+  told_[static_cast<std::size_t>(rank)] = steady_seconds();
+}
 
 void FirstAtWork::await(Word wanted) {
-  for (Word word = Word::Wait; word != wanted;)
+  for (Word word = Word::StillWorking; word != wanted;)
     world_->receive(comm::writable_bytes_of(word), 0, kWordChannel).wait();
 }
 

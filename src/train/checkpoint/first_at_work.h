@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of rank 0 alone, such as writing what all ranks send, or reading a checkpoint that only its host has.
-// The work may take longer than a wait may (comm/communicator.h), so rank 0 sends the waiting ranks a word
-// every quarter of a second; their waits run into the time limit only if it stops doing so.
+// Work of rank 0 alone, such as writing what all ranks send, or reading a checkpoint that only it sees. The
+// work has no time limit but a wait for a message has (comm/communicator.h): so rank 0 keeps telling the
+// waiting ranks that it is still working, and they fail only when it falls silent.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/units.h"
 #include "comm/groups.h"
@@ -15,24 +16,24 @@ class FirstAtWork {
  public:
   explicit FirstAtWork(comm::World world);
 
-  // Called by rank 0. goes_on() is to be called between parts of the work, each shorter than a wait may be;
-  // it sends the word to all ranks that wait, which is all but `busy`, the one that call() has called.
-  void goes_on(int busy = 0);
-  void call(int rank);
+  // For rank 0. Call still_working() between parts of the work, each shorter than the limit of a wait; `busy`
+  // is the rank that has been given its turn and is not waiting meanwhile (0: all others wait).
+  void still_working(int busy = 0);
+  void give_turn(int rank);
   void done();
 
-  // Called by the other ranks, each of which ends with await_end().
-  void await_call() { await(Word::Come); }
+  // For the other ranks, all of which call await_end() at last.
+  void await_turn() { await(Word::YourTurn); }
   void await_end() { await(Word::Done); }
 
  private:
-  enum class Word : std::uint8_t { Wait, Come, Done };
+  enum class Word : std::uint8_t { StillWorking, YourTurn, Done };
 
   void tell(int rank, Word word);
   void await(Word wanted);
 
   comm::World world_;
-  Seconds told_;  // when the last word was sent
+  std::vector<Seconds> told_;  // when each rank was last told anything
 };
 
 }  // namespace penstock::train

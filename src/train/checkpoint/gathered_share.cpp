@@ -71,7 +71,7 @@ void write_for_all(const std::string& path, const FileShare& share, FirstAtWork&
   int sender = 0;
   const auto write = [&](std::uint64_t begin, std::span<const std::byte> bytes) {
     file.write(begin, bytes);
-    work.goes_on(sender);
+    work.still_working(sender);
   };
   file.write(0, share.layout.head);
   for_pieces(share, [&](std::uint64_t begin, std::span<const std::byte> bytes) {
@@ -81,9 +81,10 @@ void write_for_all(const std::string& path, const FileShare& share, FirstAtWork&
   });
   std::vector<std::byte> buffer;
   for (sender = 1; sender < world->size(); ++sender) {
-    work.call(sender);
+    work.give_turn(sender);
     receive_share(sender, buffer, world, write);
   }
+  work.still_working();
   file.flush();
 }
 
@@ -95,7 +96,7 @@ void write_gathered_share(const std::string& path, const FileShare& share, comm:
     write_for_all(path, share, work, world);
     work.done();
   } else {
-    work.await_call();
+    work.await_turn();
     send_share(share, world);
     work.await_end();
   }

@@ -100,6 +100,10 @@ std::string copies_directory(const std::string& memory, const std::string& outpu
 // `host`: this rank's. Collective, over all of them.
 void bring_copies(const std::string& directory, const std::string& host, int working, comm::World world);
 
+// Whether that would bring any. Changes nothing. Collective, over all of them.
+bool has_copies_to_bring(const std::string& directory, const std::string& host, int working,
+                         comm::World world);
+
 // Makes the directory of copies, which nobody else reads. Throws RunError naming it.
 void make_private_directory(const std::string& directory);
 

@@ -76,13 +76,16 @@ std::vector<SettingChange> differences(const Settings& was, const Settings& is, 
 }
 
 // Whether all sums of gradients are over ascending micro-batches, slices last to first where backwards make
-// them; the output layer's are made by the last stage's forwards. Then every schedule has the same bits.
+// them: I sums those of norms, W those of matrices, B both; the output layer's are made by the last stage's
+// forwards. Then every schedule has the same bits.
 bool adds_in_ascending_order(const schedule::Schedule& schedule) {
   using schedule::Kind;
-  std::map<std::pair<int, Kind>, std::pair<int, int>> latest;  // of a stage's F, I and W; B is both
-  const auto ascends = [&](int stage, Kind adds, std::pair<int, int> now) {
-    const auto before = latest.try_emplace({stage, adds}, now).first;
-    return std::exchange(before->second, now) <= now;
+  std::map<std::pair<int, Kind>, std::pair<int, int>> latest;  // of a stage's F, I and W
+  const auto ascends = [&](int stage, Kind sum, const std::pair<int, int>& now) {
+    std::pair<int, int>& before = latest.try_emplace({stage, sum}, now).first->second;
+    if (before > now) return false;
+    before = now;
+    return true;
   };
   for (const auto& row : schedule.devices) {
     for (const schedule::Action& action : row) {
@@ -90,9 +93,9 @@ bool adds_in_ascending_order(const schedule::Schedule& schedule) {
       const bool forward = action.kind == Kind::Forward;
       if (!is_compute(action.kind) || (forward && stage + 1 < schedule.stages)) continue;
       const std::pair<int, int> now{micro_batch, forward ? slice : -slice};
-      const bool both = action.kind == Kind::Backward;
-      if (both && !ascends(stage, Kind::BackwardInput, now)) return false;
-      if (!ascends(stage, both ? Kind::BackwardWeight : action.kind, now)) return false;
+      const bool whole = action.kind == Kind::Backward;
+      if (!ascends(stage, whole ? Kind::BackwardInput : action.kind, now)) return false;
+      if (whole && !ascends(stage, Kind::BackwardWeight, now)) return false;
     }
   }
   return true;
@@ -127,7 +130,7 @@ Settings settings_of(const run::Run& run, int threads) {
   settings.emplace_back("schedule.cut", json_quote(options.schedule.cut));
   settings.emplace_back("schedule.slice_tokens", std::to_string(options.schedule.slice_tokens));
   settings.emplace_back("schedule.slice_unit", std::to_string(options.schedule.slice_unit));
-  settings.emplace_back("schedule.gradient_order", gradient_order_of(run.schedule));
+  settings.emplace_back(kGradientOrder, gradient_order_of(run.schedule));
   const bool exchanges = run.exchange != schedule::ExchangeMode::Off;
   settings.emplace_back("schedule.exchange", json_quote(name_of(run.exchange)));
   if (exchanges)

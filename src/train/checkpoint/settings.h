@@ -17,6 +17,9 @@
 
 namespace penstock::train {
 
+// A setting that is no key of run files: it follows from the schedule.
+inline constexpr const char* kGradientOrder = "schedule.gradient_order";
+
 // `threads`: per rank.
 Settings settings_of(const run::Run& run, int threads);
 
