@@ -155,6 +155,7 @@ Bytes temporary_bytes(const Workload& workload, const Layout& layout) {
                              .sequences = layout.micro_batch,
                              .precision = workload.precision,
                              .keep = {sliced ? layout.keep.with(model::SavedTensor::KeyValue) : layout.keep},
+                             .context = average_slice(workload, layout).context,
                              .kernels = workload.card ? model::on_card(kernels) : kernels});
   const auto kind =
       splits_backward(layout.schedule) ? schedule::OpKind::BackwardInput : schedule::OpKind::Backward;

@@ -2,6 +2,7 @@
 #include "plan/in_flight.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "base/error.h"
@@ -112,19 +113,29 @@ double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, i
 }
 
 double ramp_slots(ScheduleKind kind, const PipelineShape& shape) {
-  const double p = shape.devices;
+  const double p = shape.devices, m = shape.micro_batches, v = shape.chunks;
+  const auto units = [](double idle) { return std::max(0.0, idle / 3); };  // of a forward: F = I = W
   switch (kind) {
     case ScheduleKind::ZbH1:
-      return (p - 1) * 2 / 3;
+      return units(p - 1 + std::max(0.0, p - m));
     case ScheduleKind::ZbH2:
+      return units(p - 1 + std::floor(std::max(0.0, 2 * p - 1 - m) / 2));
     case ScheduleKind::ZbV:
-    case ScheduleKind::Greedy:
+      return units(std::max(p - 1, 4 * p - 2 - 2 * m));
     case ScheduleKind::DualPipeV:
-      return (p - 1) / 3;
+      if (m >= 2 * p) return units(p - 1);
+      return units(m > p ? 5 * p - 1 - 2 * m : 5 * p - 3 - 2 * m);
+    case ScheduleKind::Greedy:
+      return units(std::max(p - 1, 4 * (p - m) - 1));
     case ScheduleKind::VHalf:
-      return p - 1;
+      return units(std::max(shape.devices % 2 == 0 ? std::max(3 * p - 7, 1.0) : 3 * p - 4, 4 * (p - m) - 1));
     case ScheduleKind::VMin:
-      return (4 * p - 5) / 3;
+      return units(shape.devices % 3 == 0 ? 4 * p - 7 : 4 * p - 5);
+    case ScheduleKind::Interleaved:
+    case ScheduleKind::SeqInterleaved:
+    case ScheduleKind::BreadthFirst:
+      // Rounds of fewer units than there are devices leave a gap at every change of chunk.
+      return p - 1 + (v - 1) * std::max(0.0, p - m * shape.slices);
     default:
       return p - 1;
   }

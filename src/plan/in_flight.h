@@ -57,8 +57,10 @@ bool is_sliced(ScheduleKind kind);        // takes n > 1
 double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
 double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank);
 
-// Idle time of a device over the whole step, in forwards-and-backwards of one slice-chunk at F = I = W: p − 1
-// for 1f1b and variants, whose bubble is (p − 1)/(m·n·v + p − 1) of the step.
+// Idle time of a device over the whole step, in forwards-and-backwards of one slice-chunk at F = I = W and
+// equal slices: p − 1 for 1f1b and variants, whose bubble is (p − 1)/(m·n·v + p − 1) of the step. Read off
+// the generated schedules (in_flight_test.cpp): exact but for v-half, v-min and greedy, which are within 2
+// slots.
 double ramp_slots(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace penstock::plan

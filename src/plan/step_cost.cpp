@@ -285,6 +285,10 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
   const sim::LayerTerms& again = slice.again;
   cost.backward_slot = layers * (layer.backward.total() + again.total());
   cost.work = times(both, layers * c.units());
+  if (splits_backward(layout.schedule)) {
+    cost.backward_slot += layers * layer.split;
+    cost.work.tensor += layers * c.units() * layer.split;
+  }
   cost.recomputation = layers * c.units() * again.total();
   cost.output_layer = edges_of_step(c, device);
   const double attention = cost.work.attention + layers * c.units() * again.attention;

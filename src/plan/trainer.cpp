@@ -181,6 +181,9 @@ std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& wo
       micro_batches(workload, layout) % layout.mesh.pipeline != 0)
     return std::to_string(micro_batches(workload, layout)) + " micro-batches are not divided by " +
            std::to_string(layout.mesh.pipeline) + " pipeline ranks";
+  if (layout.schedule == ScheduleKind::DualPipeV && micro_batches(workload, layout) < stages)
+    return std::to_string(micro_batches(workload, layout)) + " micro-batches are fewer than the " +
+           std::to_string(stages) + " stages, as many as DualPipeV needs";
   return {};
 }
 

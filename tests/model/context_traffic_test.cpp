@@ -29,6 +29,17 @@ TEST(ContextTraffic, CarriesAKeyHeadToEachRankThatHasNoneOfItsOwn) {
   EXPECT_DOUBLE_EQ(units({.ranks = 16, .heads = 16}), (8 + 8 * kRatio * 16 / 4) * 15 / 16);
 }
 
+// Keys and values are there already: queries, and what comes back.
+TEST(ContextTraffic, OfARecomputedForwardIsWithoutKeysAndValues) {
+  const auto again = [](const ContextSplit& split) {
+    return context_traffic(kPart, split, kTokens, 2, 4).again.total() / (kTokens * 4096);
+  };
+  EXPECT_DOUBLE_EQ(again({.ranks = 4}), 6 * 3);
+  EXPECT_DOUBLE_EQ(again({.ranks = 4, .gathers = true}), 0);
+  EXPECT_DOUBLE_EQ(again({.ranks = 4, .heads = 4}), 4 * 3.0 / 4);
+  EXPECT_DOUBLE_EQ(again({.ranks = 8, .heads = 4}), again({.ranks = 4, .heads = 4}) + again({.ranks = 2}));
+}
+
 TEST(ContextTraffic, OfMixedRanksIsThatOfBothKinds) {
   EXPECT_DOUBLE_EQ(units({.ranks = 8, .heads = 4}), units({.ranks = 4, .heads = 4}) + units({.ranks = 2}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closed forms against generated schedules, counted by walking each row.
+// Closed forms against generated schedules: records counted by walking each row, idle time in unit times.
 #include "plan/in_flight.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "schedule/generators/generator.h"
+#include "schedule/unit_times.h"
 
 namespace penstock::plan {
 namespace {
@@ -59,6 +60,16 @@ void check(ScheduleKind kind, const PipelineShape& shape) {
   }
 }
 
+void check_idle_time(ScheduleKind kind, const PipelineShape& shape) {
+  const bool rough =
+      kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin || kind == ScheduleKind::Greedy;
+  const auto generated = schedule::generate(
+      name_of(kind), schedule::request(shape.devices, shape.micro_batches, shape.slices, shape.chunks));
+  EXPECT_NEAR(3 * ramp_slots(kind, shape), schedule::unit_times(generated).step_idle(), rough ? 6 : 1e-9)
+      << name_of(kind) << " p" << shape.devices << " m" << shape.micro_batches << " n" << shape.slices << " v"
+      << shape.chunks;
+}
+
 TEST(InFlight, ClosedFormsAreThoseOfTheGeneratedSchedules) {
   int checked = 0;
   for (std::size_t i = 0; i < kScheduleNames.size(); ++i) {
@@ -70,6 +81,7 @@ TEST(InFlight, ClosedFormsAreThoseOfTheGeneratedSchedules) {
             const PipelineShape shape{p, m, n, v};
             if (!takes(kind, shape)) continue;
             check(kind, shape);
+            check_idle_time(kind, shape);
             ++checked;
           }
         }

@@ -31,6 +31,8 @@ ContextTraffic context_traffic(const Shape& part, const ContextSplit& split, dou
     const double exchanged = (ranks - 1) / ranks * element * (2 * queries + travelling);
     traffic.forward.exchanged = traffic.backward.exchanged = exchanged;
     traffic.forward.exchanges = traffic.backward.exchanges = 4;
+    traffic.again.exchanged = (ranks - 1) / ranks * element * 2 * queries;
+    traffic.again.exchanges = 2;
   }
   if (split.token_ranks() == 1) return traffic;
   const auto others = static_cast<double>(split.token_ranks() - 1);
@@ -42,6 +44,8 @@ ContextTraffic context_traffic(const Shape& part, const ContextSplit& split, dou
     // The queries, and all parts of their output; the queries again, the output's gradient, parts of theirs.
     traffic.forward.gathered = others * (element + accumulator) * queries;
     traffic.forward.gathers = 2;
+    traffic.again.gathered = traffic.forward.gathered;
+    traffic.again.gathers = traffic.forward.gathers;
     traffic.backward.gathered = others * (2 * element + accumulator) * queries;
     traffic.backward.gathers = 3;
   }

@@ -28,6 +28,7 @@ struct ContextPass {
 };
 struct ContextTraffic {
   ContextPass forward, backward;
+  ContextPass again;  // of a forward that is recomputed, whose keys and values are still there
 
   double total() const { return forward.total() + backward.total(); }
 };

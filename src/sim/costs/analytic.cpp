@@ -147,10 +147,12 @@ AnalyticCosts::SliceSeconds AnalyticCosts::stage_seconds(int stage, int micro_ba
     backward += cost.recompute;
     sum.forward += count * (cost.forward.total() + more * cost.forward.attention);
     sum.backward += count * (backward.total() + more * backward.attention);
-    sum.weights += count * weight_products(layer, hardware_, engine_);
+    sum.input += count * (cost.split - cost.weights);
+    sum.weights += count * cost.weights;
     sum.forward_attention += count * (1 + more) * cost.forward.attention;
     sum.backward_attention += count * (1 + more) * backward.attention;
   }
+  sum.input += sum.backward;
   if (work.vocabulary_parallel) return sum;
   const LayerSlice layer = layer_slice(micro_batch, slice, {});
   if (stage == 0) sum.forward += embedding(layer, hardware_, engine_);
@@ -223,7 +225,7 @@ Seconds AnalyticCosts::seconds(int device, std::uint32_t, const Op& op) const {
     case OpKind::Backward:
       return at(op).backward;
     case OpKind::BackwardInput:
-      return at(op).backward - at(op).weights;
+      return at(op).input;
     case OpKind::BackwardWeight:
       return at(op).weights;
     case OpKind::Offload:

@@ -50,7 +50,7 @@ class AnalyticCosts final : public Costs {
  private:
   // Of one slice on one stage.
   struct SliceSeconds {
-    Seconds forward = 0, backward = 0, weights = 0;         // W's are a part of B's
+    Seconds forward = 0, backward = 0, input = 0, weights = 0;
     Seconds forward_attention = 0, backward_attention = 0;  // parts of F and B
   };
   LayerSlice layer_slice(int micro_batch, int slice, model::KeepSet keep) const;

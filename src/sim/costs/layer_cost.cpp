@@ -99,6 +99,13 @@ Products backward_products(const Site& site) {
   });
 }
 
+Seconds weight_products(const Site& site) {
+  const auto product = [&](double m, double n, double k) {
+    return matrix_product_weights(site.hardware, m, n, k, site.engine.accumulate_bytes);
+  };
+  return all_products(site, product).total();
+}
+
 Seconds attention_forward(const Site& site) {
   if (site.engine.flash_attention()) return flash_attention(site.hardware, site.flash());
   return plain_attention(site.hardware, site.plain());
@@ -136,6 +143,7 @@ Seconds tensor_pass(const Site& site) {
 
 struct ContextTraffic {
   Seconds forward, backward;
+  Seconds again;  // a recomputed forward, whose keys and values are still there
 };
 
 // Keys and values to all, forward once, backward once more and their gradients back. Their traffic hides
@@ -147,7 +155,7 @@ ContextTraffic ring_traffic(const Site& site) {
   const double exposed = site.shape().kv_heads == site.shape().heads ? tensor_exposed(site) : 1.0;
   const Seconds pass =
       exposed * ring_pass(site.hardware, group, (site.slice.earlier + 1) * all_tokens * 2 * site.keys());
-  return {pass, 2 * pass};
+  return {pass, 2 * pass, pass};
 }
 
 // Members of a context group that are so many ranks of it apart.
@@ -176,7 +184,7 @@ Seconds context_pass(const Site& site, const model::ContextPass& pass, const mod
 }
 
 ContextTraffic context_traffic(const Site& site) {
-  if (site.slice.mesh.context == 1) return {0, 0};
+  if (site.slice.mesh.context == 1) return {};
   if (!site.engine.context_by_split) return ring_traffic(site);
   constexpr double kAccumulatorBytes = 4;
   model::ContextSplit split = site.slice.context;
@@ -184,7 +192,8 @@ ContextTraffic context_traffic(const Site& site) {
   const model::ContextTraffic moved =
       model::context_traffic(model::shape_of_rank(site.shape(), site.slice.mesh.tensor), split, site.tokens,
                              site.hardware.number_bytes(), kAccumulatorBytes);
-  return {context_pass(site, moved.forward, split), context_pass(site, moved.backward, split)};
+  return {context_pass(site, moved.forward, split), context_pass(site, moved.backward, split),
+          context_pass(site, moved.again, split)};
 }
 
 // Of the nodes of a group, those on which a token has some of its experts.
@@ -240,6 +249,19 @@ bool repeats_layer(const Site& site) {
          (keep == full || (site.slice.sliced && keep == full.with(SavedTensor::KeyValue)));
 }
 
+// Inputs of products that recomputation gathers: of those of Q, K and V, and of the MLP's.
+int gathered_again(const Site& site) {
+  const auto missing = [&](SavedTensor tensor) { return !site.slice.keep.has(tensor); };
+  const bool attention =
+      missing(SavedTensor::Query) || (missing(SavedTensor::KeyValue) && !site.slice.sliced);
+  return attention + (missing(SavedTensor::GateUp) && !site.folds_experts());
+}
+
+// What recomputation has gathered serves the weights' gradients too, unless a layer is repeated as a whole.
+bool gathers_once(const Site& site) {
+  return site.engine.sequence_parallel && site.engine.regathers_inputs && !site.engine.whole_again;
+}
+
 // Everything that has to be formed again so that the kept tensors and these make up a whole record. K and V
 // of slices are in the cache.
 LayerTerms recompute_terms(const Site& site) {
@@ -256,25 +278,22 @@ LayerTerms recompute_terms(const Site& site) {
   LayerTerms terms;
   const bool norm_one = missing(SavedTensor::NormOneOutput), norm_two = missing(SavedTensor::NormTwoOutput);
   terms.elementwise = passes((norm_one + norm_two) * norm * hidden_tokens);
+  const bool cached = site.slice.sliced || !missing(SavedTensor::KeyValue);
   if (missing(SavedTensor::Query)) {
-    const bool cached = site.slice.sliced || !missing(SavedTensor::KeyValue);
     terms.matrix += products.qkv * (cached ? site.queries() / (site.queries() + 2 * site.keys()) : 1.0);
-    terms.tensor += tensor_pass(site);
   }
-  if (missing(SavedTensor::KeyValue) && !missing(SavedTensor::Query) && !site.slice.sliced)
+  if (!cached && !missing(SavedTensor::Query))
     terms.matrix += products.qkv * (2 * site.keys() / (site.queries() + 2 * site.keys()));
   if (missing(SavedTensor::AttentionOutput)) {
     terms.attention += attention_forward(site);
-    terms.context += context_traffic(site).forward;
+    terms.context += cached ? context_traffic(site).again : context_traffic(site).forward;
   }
   if (missing(SavedTensor::NormTwoInput)) {
     terms.matrix += products.output;
     terms.tensor += tensor_pass(site);
   }
-  if (missing(SavedTensor::GateUp)) {
-    terms.matrix += products.fc1;
-    if (!site.folds_experts()) terms.tensor += tensor_pass(site);
-  }
+  if (missing(SavedTensor::GateUp)) terms.matrix += products.fc1;
+  if (!gathers_once(site)) terms.tensor += gathered_again(site) * tensor_pass(site);
   if (missing(SavedTensor::Dispatched)) terms.expert += 0.5 * expert_traffic(site);
   if (missing(SavedTensor::Product)) terms.elementwise += passes(swiglu_passes(site.engine) * mlp);
   if (site.slice.recompute_scores) terms.attention += attention_forward(site);
@@ -283,20 +302,17 @@ LayerTerms recompute_terms(const Site& site) {
 
 }  // namespace
 
-LayerTerms& LayerTerms::operator+=(const LayerTerms& other) {
-  matrix += other.matrix;
-  attention += other.attention;
-  elementwise += other.elementwise;
-  tensor += other.tensor;
-  context += other.context;
-  expert += other.expert;
-  gaps += other.gaps;
-  return *this;
-}
-
 LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
   const Site site = site_of(slice, hardware, engine);
   LayerCost cost{forward_terms(site), backward_terms(site), recompute_terms(site)};
+  cost.weights = weight_products(site);
+  if (gathers_once(site)) {
+    // W gathers the inputs of Q, K and V and of the MLP and two gradients anew, of which B gathers only the
+    // inputs, once; inputs that I has to gather for recomputation are let go of before W.
+    const int of_weights = site.folds_experts() ? 2 : 4;
+    cost.weights += of_weights * tensor_pass(site);
+    cost.split = (of_weights / 2 + gathered_again(site)) * tensor_pass(site);
+  }
   // A host that issues kernels more slowly than they run sets the pace; a backward has twice a forward's.
   const Seconds floor = 1e-3 * hardware.kernels.layer_dispatch_ms;
   cost.forward.gaps += std::max(0.0, floor - cost.forward.total());
@@ -305,13 +321,6 @@ LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const En
   cost.forward.gaps += host / 3;
   cost.backward.gaps += 2 * host / 3;
   return cost;
-}
-
-Seconds weight_products(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
-  const auto product = [&](double m, double n, double k) {
-    return matrix_product_weights(hardware, m, n, k, engine.accumulate_bytes);
-  };
-  return all_products(site_of(slice, hardware, engine), product).total();
 }
 
 Seconds output_layer(const LayerSlice& slice, const Hardware& hardware, const Engine& engine,

@@ -38,18 +38,26 @@ struct LayerTerms {
   Seconds gaps = 0;         // between kernels, and waiting for the host
 
   Seconds total() const { return matrix + attention + elementwise + tensor + context + expert + gaps; }
-  LayerTerms& operator+=(const LayerTerms& other);
+  LayerTerms& operator+=(const LayerTerms& other) {
+    matrix += other.matrix;
+    attention += other.attention;
+    elementwise += other.elementwise;
+    tensor += other.tensor;
+    context += other.context;
+    expert += other.expert;
+    gaps += other.gaps;
+    return *this;
+  }
 };
 
 struct LayerCost {
   LayerTerms forward;
   LayerTerms backward;   // without recomputation
   LayerTerms recompute;  // what the policy forms again
+  Seconds weights = 0;   // of W: the products for the weights' gradients, and what is gathered for them
+  Seconds split = 0;     // what I and W take together beyond the backward and the recomputation
 };
 LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
-
-// Of the backward, the products for the weights' gradients: what W does.
-Seconds weight_products(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
 
 // Output layer and loss, forward and backward, where a rank has so many columns of the vocabulary: the
 // product three times, the logits read and written in 16 and 32 bits (32 bytes a number), the hidden state
