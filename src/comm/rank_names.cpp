@@ -35,4 +35,12 @@ std::vector<std::vector<int>> ranks_by_host(const std::vector<std::string>& host
   return ranks;
 }
 
+std::vector<int> first_ranks_of_hosts(const std::vector<std::string>& hosts, int first) {
+  std::vector<int> ranks;
+  for (const std::vector<int>& here : ranks_by_host(hosts)) {
+    if (here.front() >= first) ranks.push_back(here.front());
+  }
+  return ranks;
+}
+
 }  // namespace penstock::comm

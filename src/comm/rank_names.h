@@ -25,4 +25,7 @@ std::string print_rank(const RankNames& names, int rank);
 // The ranks of each host, hosts in the order of their first ranks. `hosts`: by rank.
 std::vector<std::vector<int>> ranks_by_host(const std::vector<std::string>& hosts);
 
+// The first rank of each host whose ranks all come from `first` on, ascending.
+std::vector<int> first_ranks_of_hosts(const std::vector<std::string>& hosts, int first);
+
 }  // namespace penstock::comm

@@ -68,9 +68,7 @@ Plan answer(const Question& question, const std::string& origin) {
                        question.cluster.trainer ? space_for(*question.cluster.trainer, question.options)
                                                 : space_of(question.options),
                        std::max(best, kTried));
-  if (plan.result.best.empty()) {
-    // Nothing fits.
-  } else if (is_simulated(question)) {
+  if (!plan.result.best.empty() && is_simulated(question)) {
     simulate_best(question.workload, question.cluster, plan.result,
                   static_cast<std::size_t>(question.options.search.simulate),
                   !question.options.memory.offload.word.empty());

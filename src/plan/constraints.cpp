@@ -33,9 +33,8 @@ std::string_view sentence_of(Rejection rejection) {
       "ep must divide the experts and tp·cp·dp (dp·cp where experts are cut by tp)",
       "dp·micro_batch must divide the global batch",
       "every one of pp·chunks stages needs a layer",
-      "slices·cp·tp must divide the sequence, and 2·cp too where cp > 1; several slices have at least 256 "
-      "tokens "
-      "each",
+      "slices·cp·tp must divide the sequence, and 2·cp too where cp > 1; "
+      "several slices have at least 256 tokens each",
       "the schedule takes other micro-batches, slices and chunks, and chunks need a pipeline",
       "context exchange needs slimpipe's slots, slices, a pipeline and stages of equal layers",
       "vocabulary parallelism needs slimpipe's slots and a pipeline",

@@ -75,4 +75,10 @@ double share_of_memory(const Workload& workload, const Cluster& cluster, const C
   return bytes_on_a_host(workload, cluster, candidate) / bytes_of_a_host(cluster);
 }
 
+void keep_nearer(const Workload& workload, const Cluster& cluster, const Candidate& miss,
+                 std::optional<Candidate>& nearest) {
+  const auto share = [&](const Candidate& one) { return share_of_memory(workload, cluster, one); };
+  if (!nearest || share(miss) < share(*nearest)) nearest = miss;
+}
+
 }  // namespace penstock::plan

@@ -2,6 +2,8 @@
 // Memory of hosts: a law of its own, since the ranks of a node share it.
 #pragma once
 
+#include <optional>
+
 #include "plan/search.h"
 
 namespace penstock::plan {
@@ -20,5 +22,9 @@ bool host_holds(const Workload& workload, const Cluster& cluster, const Candidat
 // What a candidate needs as part of what there is, of the device's memory where that is too small, else of
 // the host's. Above 1 it does not fit, and the less the nearer it is to fitting.
 double share_of_memory(const Workload& workload, const Cluster& cluster, const Candidate& candidate);
+
+// Of candidates that do not fit, keeps the nearest; the first of equals.
+void keep_nearer(const Workload& workload, const Cluster& cluster, const Candidate& miss,
+                 std::optional<Candidate>& nearest);
 
 }  // namespace penstock::plan

@@ -89,7 +89,6 @@ class Worker {
   }
   void remember(const Candidate& candidate);
   void remember(const Candidate& candidate, std::vector<Candidate>& best) const;
-  void remember_miss(const Candidate& candidate, std::optional<Candidate>& nearest) const;
 
   const Workload& workload_;
   const Cluster& cluster_;
@@ -197,7 +196,7 @@ void Worker::judge(Layout layout, const Common& common) {
 }
 
 void Worker::miss(const Candidate& candidate, Rejection why) {
-  remember_miss(candidate, nearest_miss_);
+  keep_nearer(workload_, cluster_, candidate, nearest_miss_);
   count(why);
 }
 
@@ -208,11 +207,6 @@ void Worker::remember(const Candidate& candidate) {
   if (!exchanges) remember(candidate, without_exchange_);
   if (!exchanges || std::ranges::find(space_.exchanges, ExchangeMode::Off) == space_.exchanges.end())
     front_.add(candidate);
-}
-
-void Worker::remember_miss(const Candidate& candidate, std::optional<Candidate>& nearest) const {
-  const auto share = [&](const Candidate& miss) { return share_of_memory(workload_, cluster_, miss); };
-  if (!nearest || share(candidate) < share(*nearest)) nearest = candidate;
 }
 
 void Worker::remember(const Candidate& candidate, std::vector<Candidate>& best) const {
@@ -228,7 +222,7 @@ void Worker::add_to(SearchResult& result, Front& front) const {
   result.without_exchange.insert(result.without_exchange.end(), without_exchange_.begin(),
                                  without_exchange_.end());
   front.add(front_);
-  if (nearest_miss_) remember_miss(*nearest_miss_, result.nearest_miss);
+  if (nearest_miss_) keep_nearer(workload_, cluster_, *nearest_miss_, result.nearest_miss);
 }
 
 }  // namespace

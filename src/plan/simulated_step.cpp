@@ -205,17 +205,14 @@ void simulate_best(const Workload& workload, const Cluster& cluster, SearchResul
   on_all_cores(tried.size(), [&](std::size_t i, std::size_t) {
     tried[i] = as_its_run(workload, cluster, found.chosen[i], any_offload);
   });
-  const auto share = [&](const Candidate& candidate) {
-    return share_of_memory(workload, cluster, candidate);
-  };
   std::vector<Candidate> simulated;
   std::optional<Candidate> miss;
   for (std::optional<Candidate>& candidate : tried) {
     if (!candidate) continue;
     if (candidate->memory.fits) {
       simulated.push_back(std::move(*candidate));
-    } else if (!miss || share(*candidate) < share(*miss)) {
-      miss = std::move(candidate);
+    } else {
+      keep_nearer(workload, cluster, *candidate, miss);
     }
   }
   std::ranges::stable_sort(simulated, faster);

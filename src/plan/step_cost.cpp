@@ -78,9 +78,8 @@ mesh::NodeSpread expert_replicas(const Case& c) {
 Seconds edges_of_step(const Case& c, int rank) {
   const double slices = c.m() * c.layout.slices;
   if (c.layout.vocabulary_parallel && c.p() > 1) {
-    constexpr double kGradientBytes = 4;
-    const double bytes =
-        (c.number_bytes() + kGradientBytes) * c.tokens() / c.t() * as_double(c.shape().hidden);
+    const double number = c.number_bytes() + as_double(model::accumulator_size(c.workload.precision));
+    const double bytes = number * c.tokens() / c.t() * as_double(c.shape().hidden);
     const Seconds output = sim::output_layer(c.slice(), c.hardware, c.engine, c.vocab() / c.t() / c.p());
     return slices * (output + stage_transfer(c.hardware, c.layout.mesh, bytes));
   }

@@ -80,21 +80,29 @@ TEST(GatheredFiles, AreWaitedForWhileTheFirstRankWrites) {
   EXPECT_TRUE(std::filesystem::exists(scratch / "weights"));
 }
 
+// work(first) on rank 0, while two ranks wait for its end, of which rank 1 has a turn.
+template <class Work>
+void while_two_wait(Work&& work) {
+  comm::run_ranks(3, [&](comm::Communicator& world) {
+    world.barrier();
+    world.set_timeout(kMessageLimit);
+    train::FirstAtWork first{comm::World(world)};
+    if (world.rank() == 1) first.await_turn();
+    if (world.rank() > 0) return first.await_end();
+    work(first);
+    first.done();
+  });
+}
+
 TEST(FirstAtWork, IsGivenUpOnlyWhenItDoesNothing) {
   const auto failed = [&](bool tells) {
     return failure<RunError>([&] {
-      comm::run_ranks(3, [&](comm::Communicator& world) {
-        world.barrier();
-        world.set_timeout(kMessageLimit);
-        train::FirstAtWork work{comm::World(world)};
-        if (world.rank() == 1) work.await_turn();
-        if (world.rank() > 0) return work.await_end();
+      while_two_wait([&](train::FirstAtWork& first) {
         for (int part = 0; part < 20; ++part) {
           std::this_thread::sleep_for(std::chrono::milliseconds(220));
-          if (part == 10) work.give_turn(1);
-          if (tells) work.still_working();
+          if (part == 10) first.give_turn(1);
+          if (tells) first.still_working();
         }
-        work.done();
       });
     });
   };
@@ -104,19 +112,13 @@ TEST(FirstAtWork, IsGivenUpOnlyWhenItDoesNothing) {
 
 // Its last part and the flush after it each take less than a wait may, but not both together.
 TEST(FirstAtWork, TellsTheRankWhoseTurnHasJustEnded) {
-  comm::run_ranks(3, [&](comm::Communicator& world) {
-    world.barrier();
-    world.set_timeout(kMessageLimit);
-    train::FirstAtWork work{comm::World(world)};
-    if (world.rank() == 1) work.await_turn();
-    if (world.rank() > 0) return work.await_end();
+  while_two_wait([&](train::FirstAtWork& first) {
     const auto long_part = std::chrono::duration<double>(0.6 * kMessageLimit);
-    work.give_turn(1);
+    first.give_turn(1);
     std::this_thread::sleep_for(long_part);
-    work.still_working(1);
-    work.still_working();
+    first.still_working(1);
+    first.still_working();
     std::this_thread::sleep_for(long_part);
-    work.done();
   });
 }
 

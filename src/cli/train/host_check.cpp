@@ -53,8 +53,8 @@ Bytes of_fullest_ranks(const run::Run& run, int count, BytesOf&& bytes_of) {
 
 // Copies that this host's ranks keep for ranks of other hosts: each rank those of one, as long as there are
 // enough ranks elsewhere (train::keepers_of). An underestimate where one of the other hosts has more than
-// half of all ranks, since each rank elsewhere then keeps the copies of several: the number of ranks on every
-// host is not known before the run starts.
+// half of all ranks, each of whose keepers then has the copies of several: how many ranks every host has is
+// not known before the run starts.
 Bytes kept_for_others(const run::Run& run, int ranks) {
   const int others = static_cast<int>(run.mesh.world()) - ranks;
   return of_fullest_ranks(run, std::clamp(others, 0, ranks),

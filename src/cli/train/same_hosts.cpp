@@ -23,7 +23,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr std::size_t kLongestText = std::size_t{1} << 24;
+constexpr std::size_t kLongestRunFile = std::size_t{1} << 24;
 constexpr Seconds kUntilSeen = 5;
 constexpr const char* kRemedy = "name one that all hosts see and write to, or set output.gather = true";
 
@@ -43,7 +43,7 @@ std::string new_token() {
 
 bool sees(const std::string& file, const std::string& text) {
   std::error_code error;
-  return std::filesystem::exists(file, error) && files::read_text(file, kLongestText) == text;
+  return std::filesystem::exists(file, error) && files::MappedFile(file).text() == text;
 }
 
 [[noreturn]] void refuse_other_directory(const std::string& directory, const comm::Communicator& world) {
@@ -58,15 +58,6 @@ bool comes_to_see(const std::string& file, const std::string& token, Seconds unt
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return true;
-}
-
-// The first rank of each host, without the host of rank 0.
-std::vector<int> first_ranks_elsewhere(const std::vector<std::string>& hosts) {
-  std::vector<int> ranks;
-  for (const std::vector<int>& here : comm::ranks_by_host(hosts)) {
-    if (here.front() != 0) ranks.push_back(here.front());
-  }
-  return ranks;
 }
 
 // Call the members in this order, on all ranks, while none has failed. The destructor removes the token.
@@ -95,7 +86,7 @@ class SameDirectory {
   }
 
   void write_elsewhere() {
-    const auto ranks = first_ranks_elsewhere(hosts_);
+    const auto ranks = comm::first_ranks_of_hosts(hosts_, 1);
     if (std::ranges::find(ranks, world_.rank()) == ranks.end()) return;
     try {
       files::write_atomically(file_of(world_.rank()), token_);
@@ -109,7 +100,7 @@ class SameDirectory {
   void read_elsewhere() const {
     if (world_.rank() != 0) return;
     const Seconds until = steady_seconds() + kUntilSeen;
-    for (const int rank : first_ranks_elsewhere(hosts_)) {
+    for (const int rank : comm::first_ranks_of_hosts(hosts_, 1)) {
       if (comes_to_see(file_of(rank), token_, until)) continue;
       throw InputError("rank 0 does not see what rank " + std::to_string(rank) + " on host " +
                        hosts_[static_cast<std::size_t>(rank)] + " writes to " + key() + "; " + kRemedy);
@@ -153,7 +144,7 @@ Refusal refuse_other_run_files(const std::string& directory, comm::Communicator&
   std::string first;
   const Refusal unreadable = agree(refusal_of([&] {
                                      if (world.rank() == 0)
-                                       first = files::read_text_if_there(file, kLongestText).value_or("");
+                                       first = files::read_text_if_there(file, kLongestRunFile).value_or("");
                                    }),
                                    world);
   if (unreadable) return unreadable;

@@ -146,13 +146,14 @@ AnalyticCosts::SliceSeconds AnalyticCosts::stage_seconds(int stage, int micro_ba
     LayerTerms backward = cost.backward;
     backward += cost.recompute;
     sum.forward += count * (cost.forward.total() + more * cost.forward.attention);
-    sum.backward += count * (backward.total() + more * backward.attention);
-    sum.input += count * (cost.split - cost.weights);
-    sum.weights += count * cost.weights;
+    const Seconds whole = backward.total() + more * backward.attention;
+    const Seconds weights = weight_backward(layer, hardware_, engine_);
+    sum.backward += count * whole;
+    sum.input += count * (whole + cost.split - weights);
+    sum.weights += count * weights;
     sum.forward_attention += count * (1 + more) * cost.forward.attention;
     sum.backward_attention += count * (1 + more) * backward.attention;
   }
-  sum.input += sum.backward;
   if (work.vocabulary_parallel) return sum;
   const LayerSlice layer = layer_slice(micro_batch, slice, {});
   if (stage == 0) sum.forward += embedding(layer, hardware_, engine_);

@@ -37,6 +37,8 @@ struct Site {
   bool has_experts() const { return shape().experts > 1; }
   // Whole experts work on the rank's own tokens: nothing is gathered or scattered around them.
   bool folds_experts() const { return engine.folded_experts && has_experts(); }
+  bool missing(SavedTensor tensor) const { return !slice.keep.has(tensor); }
+  bool has_keys() const { return slice.sliced || !missing(SavedTensor::KeyValue); }  // kept, or in the cache
   double expert_load() const { return slice.mesh.expert > 1 ? slice.expert_load : 1.0; }
   double gates() const { return slice.family == Family::Llama ? 2.0 : 1.0; }
 };
@@ -97,13 +99,6 @@ Products backward_products(const Site& site) {
   return all_products(site, [&](double m, double n, double k) {
     return matrix_product_backward(site.hardware, m, n, k, site.engine.accumulate_bytes);
   });
-}
-
-Seconds weight_products(const Site& site) {
-  const auto product = [&](double m, double n, double k) {
-    return matrix_product_weights(site.hardware, m, n, k, site.engine.accumulate_bytes);
-  };
-  return all_products(site, product).total();
 }
 
 Seconds attention_forward(const Site& site) {
@@ -251,10 +246,8 @@ bool repeats_layer(const Site& site) {
 
 // Inputs of products that recomputation gathers: of those of Q, K and V, and of the MLP's.
 int gathered_again(const Site& site) {
-  const auto missing = [&](SavedTensor tensor) { return !site.slice.keep.has(tensor); };
-  const bool attention =
-      missing(SavedTensor::Query) || (missing(SavedTensor::KeyValue) && !site.slice.sliced);
-  return attention + (missing(SavedTensor::GateUp) && !site.folds_experts());
+  const bool attention = site.missing(SavedTensor::Query) || !site.has_keys();
+  return attention + (site.missing(SavedTensor::GateUp) && !site.folds_experts());
 }
 
 // What recomputation has gathered serves the weights' gradients too, unless a layer is repeated as a whole.
@@ -262,12 +255,20 @@ bool gathers_once(const Site& site) {
   return site.engine.sequence_parallel && site.engine.regathers_inputs && !site.engine.whole_again;
 }
 
+// Inputs and gradients of products that W gathers anew. B gathers the inputs alone, half of them, unless
+// recomputation has.
+int gathered_for_weights(const Site& site) {
+  if (!gathers_once(site)) return 0;
+  return site.folds_experts() ? 2 : 4;
+}
+
 // Everything that has to be formed again so that the kept tensors and these make up a whole record. K and V
 // of slices are in the cache.
 LayerTerms recompute_terms(const Site& site) {
   const model::KeepSet keep = site.slice.keep;
   if (repeats_layer(site)) return forward_terms(site);
-  const auto missing = [&](SavedTensor tensor) { return !keep.has(tensor); };
+  const auto missing = [&](SavedTensor tensor) { return site.missing(tensor); };
+  const bool has_keys = site.has_keys();
   const Products products = forward_products(site);
   const double number = site.hardware.number_bytes();
   const double norm = 2 * number * site.hidden(), hidden_tokens = site.tokens / site.t;
@@ -278,15 +279,14 @@ LayerTerms recompute_terms(const Site& site) {
   LayerTerms terms;
   const bool norm_one = missing(SavedTensor::NormOneOutput), norm_two = missing(SavedTensor::NormTwoOutput);
   terms.elementwise = passes((norm_one + norm_two) * norm * hidden_tokens);
-  const bool cached = site.slice.sliced || !missing(SavedTensor::KeyValue);
-  if (missing(SavedTensor::Query)) {
-    terms.matrix += products.qkv * (cached ? site.queries() / (site.queries() + 2 * site.keys()) : 1.0);
-  }
-  if (!cached && !missing(SavedTensor::Query))
+  if (missing(SavedTensor::Query))
+    terms.matrix += products.qkv * (has_keys ? site.queries() / (site.queries() + 2 * site.keys()) : 1.0);
+  if (!has_keys && !missing(SavedTensor::Query))
     terms.matrix += products.qkv * (2 * site.keys() / (site.queries() + 2 * site.keys()));
   if (missing(SavedTensor::AttentionOutput)) {
     terms.attention += attention_forward(site);
-    terms.context += cached ? context_traffic(site).again : context_traffic(site).forward;
+    const ContextTraffic traffic = context_traffic(site);
+    terms.context += has_keys ? traffic.again : traffic.forward;
   }
   if (missing(SavedTensor::NormTwoInput)) {
     terms.matrix += products.output;
@@ -305,14 +305,9 @@ LayerTerms recompute_terms(const Site& site) {
 LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
   const Site site = site_of(slice, hardware, engine);
   LayerCost cost{forward_terms(site), backward_terms(site), recompute_terms(site)};
-  cost.weights = weight_products(site);
-  if (gathers_once(site)) {
-    // W gathers the inputs of Q, K and V and of the MLP and two gradients anew, of which B gathers only the
-    // inputs, once; inputs that I has to gather for recomputation are let go of before W.
-    const int of_weights = site.folds_experts() ? 2 : 4;
-    cost.weights += of_weights * tensor_pass(site);
-    cost.split = (of_weights / 2 + gathered_again(site)) * tensor_pass(site);
-  }
+  // I lets go of what it gathers for recomputation, so that W gathers it again.
+  if (gathers_once(site))
+    cost.split = (gathered_for_weights(site) / 2 + gathered_again(site)) * tensor_pass(site);
   // A host that issues kernels more slowly than they run sets the pace; a backward has twice a forward's.
   const Seconds floor = 1e-3 * hardware.kernels.layer_dispatch_ms;
   cost.forward.gaps += std::max(0.0, floor - cost.forward.total());
@@ -321,6 +316,14 @@ LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const En
   cost.forward.gaps += host / 3;
   cost.backward.gaps += 2 * host / 3;
   return cost;
+}
+
+Seconds weight_backward(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
+  const Site site = site_of(slice, hardware, engine);
+  const auto product = [&](double m, double n, double k) {
+    return matrix_product_weights(hardware, m, n, k, engine.accumulate_bytes);
+  };
+  return all_products(site, product).total() + gathered_for_weights(site) * tensor_pass(site);
 }
 
 Seconds output_layer(const LayerSlice& slice, const Hardware& hardware, const Engine& engine,

@@ -54,10 +54,12 @@ struct LayerCost {
   LayerTerms forward;
   LayerTerms backward;   // without recomputation
   LayerTerms recompute;  // what the policy forms again
-  Seconds weights = 0;   // of W: the products for the weights' gradients, and what is gathered for them
   Seconds split = 0;     // what I and W take together beyond the backward and the recomputation
 };
 LayerCost layer_cost(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
+
+// What W takes: the products for the weights' gradients, and what is gathered for them.
+Seconds weight_backward(const LayerSlice& slice, const Hardware& hardware, const Engine& engine);
 
 // Output layer and loss, forward and backward, where a rank has so many columns of the vocabulary: the
 // product three times, the logits read and written in 16 and 32 bits (32 bytes a number), the hidden state

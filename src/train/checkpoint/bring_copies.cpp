@@ -54,20 +54,11 @@ void send_file(const std::string& path, int to, comm::World world) {
     world->send(bytes.subspan(first, std::min(kBroughtPart, bytes.size() - first)), to, kBringChannel).wait();
 }
 
-// The first rank of each host that will have no work.
-std::vector<int> leaving_ranks(const std::vector<std::string>& hosts, int working) {
-  std::vector<int> ranks;
-  for (const std::vector<int>& here : comm::ranks_by_host(hosts)) {
-    if (here.front() >= working) ranks.push_back(here.front());
-  }
-  return ranks;
-}
-
 }  // namespace
 
 bool has_copies_to_bring(const std::string& directory, const std::string& host, int working,
                          comm::World world) {
-  const std::vector<int> leaving = leaving_ranks(comm::all_texts(host, *world), working);
+  const std::vector<int> leaving = comm::first_ranks_of_hosts(comm::all_texts(host, *world), working);
   const bool looks = std::ranges::find(leaving, world->rank()) != leaving.end();
   std::int64_t found = looks && !copies_listed(directory).empty() ? 1 : 0;
   world->all_reduce(&found, 1, comm::Type::I64, comm::Reduction::Max);
@@ -76,7 +67,7 @@ bool has_copies_to_bring(const std::string& directory, const std::string& host, 
 
 void bring_copies(const std::string& directory, const std::string& host, int working, comm::World world) {
   const std::vector<std::string> hosts = comm::all_texts(host, *world);
-  for (const int rank : leaving_ranks(hosts, working)) {
+  for (const int rank : comm::first_ranks_of_hosts(hosts, working)) {
     const int to = (rank - working) % working;
     const bool sends = world->rank() == rank;
     std::istringstream list(
