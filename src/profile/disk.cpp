@@ -27,6 +27,7 @@ class ScratchFile {
 
   void write_through(const std::vector<char>& piece) {
     for (std::size_t at = 0; at < kFile; at += kPiece) {
+      errno = ENOSPC;  // which a short write does not set
       if (pwrite(descriptor_, piece.data(), kPiece, static_cast<off_t>(at)) != static_cast<ssize_t>(kPiece))
         fail("cannot write 64 MiB in the folder");
     }
@@ -50,14 +51,16 @@ class ScratchFile {
 
 }  // namespace
 
-DiskRates measure_disk(Recorder& recorder, const std::string& folder, const OpenUnnamed& open) {
+DiskRates measure_disk(Recorder& recorder, const std::string& folder, const OpenUnnamed& open) try {
   if (recorder.world().rank() != 0) return {};
   std::vector<char> piece(kPiece, 7);
   ScratchFile file(folder, open(folder));
   const Effort effort{.budget = 3, .least = 3, .most = 5};
   const double write = kFile / measure([&] { file.write_through(piece); }, effort).seconds;
   const double read = kFile / measure([&] { file.read_back(piece); }, effort).seconds;
-  return {write, read};
+  return {write, read, {}};
+} catch (const RunError& failure) {
+  return {.unknown = failure.what()};
 }
 
 }  // namespace penstock::profile

@@ -42,6 +42,12 @@ struct ElementwiseRates {
   Numbers bytes, forward, backward;
 };
 
+// Bytes/s.
+struct DiskRates {
+  double write = 0, read = 0;
+  std::string unknown;  // why both are 0, as where the folder is full or cannot be written
+};
+
 struct Measurements {
   Sizes sizes;
   model::Precision precision = model::Precision::BF16;  // of attention and elementwise work
@@ -54,7 +60,7 @@ struct Measurements {
   Seconds gap = 0;  // between two kernels: what the layers took beyond the figures above, over their kernels
   double copy_rate = 0;    // bytes/s between device and host per rank, each way; of the CPU, within memory
   double memory_rate = 0;  // bytes/s read and written by copies within the device's memory
-  double disk_write_rate = 0, disk_read_rate = 0;
+  DiskRates disk;
   Numbers message_seconds;  // of each size
 
   bool once = false;     // computation was measured in one round, of one call each that was not warmed up

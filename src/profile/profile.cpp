@@ -63,9 +63,7 @@ Measurements measure_machine(comm::Communicator& world, const Request& request, 
   measured.copy_rate =
       backend::compute_device().is_cpu() ? copied : measure_host_link(recorder, request.sizes);
   say("copies to and from disk");
-  const DiskRates disk = measure_disk(recorder, request.disk_folder, request.open_unnamed);
-  measured.disk_write_rate = disk.write;
-  measured.disk_read_rate = disk.read;
+  measured.disk = measure_disk(recorder, request.disk_folder, request.open_unnamed);
   world.barrier();
   measured.disturbed = recorder.disturbed();
   measured.spread = recorder.spread();

@@ -66,7 +66,16 @@ TEST(Supervision, TriesRefusedInputOnce) {
     EXPECT_TRUE(decide({refused}, 9).again) << "the launcher's exit code";
     refused.complained = true;
     EXPECT_FALSE(decide({refused}, 9).again);
+    refused.steps = failed(0, 2, "").steps;
+    EXPECT_TRUE(decide({refused}, 9).again) << "what has done steps was not refused";
   }
+}
+
+// Of Open MPI itself, where its ranks were ended.
+TEST(Supervision, TriesAgainWhereTheLaunchersExitCodeIsThatOfARefusal) {
+  Attempt ended = failed(0, 0, "rank 1: ended by the launcher (p1, host n3)", static_cast<int>(Exit::No));
+  ended.complained = true;
+  EXPECT_TRUE(decide({ended}, 9).again);
 }
 
 TEST(Supervision, PausesLongerWhileNoStepIsGained) {

@@ -31,6 +31,12 @@ TEST(SupervisedCommand, IsEndedWhereARankHasFailedAndItGoesOn) {
   EXPECT_EQ(end.complaint, "rank 0: the link is down (p = 0, host a)");
 }
 
+TEST(SupervisedCommand, IsEndedByABrokenPipeThatItsSupervisorIgnores) {
+  const auto before = signal(SIGPIPE, SIG_IGN);
+  EXPECT_EQ(run_shell("kill -s PIPE $$; exit 0").exit_code, 128 + SIGPIPE);
+  signal(SIGPIPE, before);
+}
+
 // The terminal sends Ctrl-C to the supervisor and to its command; a second one would end a run without a
 // checkpoint.
 TEST(SupervisedCommand, IsAskedOnceByCtrlC) {

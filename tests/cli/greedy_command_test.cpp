@@ -94,6 +94,7 @@ TEST(GreedyCommand, SaysWhereTheOrderComesFrom) {
 
 TEST(GreedyCommand, RefusesMemoryAndTimesThatItCannotUse) {
   expect_greedy_refused(greedy("simulate", {"--memory-limit", "0.5"}), "expected 1 or more");
+  expect_greedy_refused(greedy("simulate", {"--memory-limit", "0GiB"}), "nothing fits in 0 bytes");
   expect_greedy_refused(greedy("simulate", {"--memory-limit", "6GiB"}),
                         "--costs with a table that has records");
   expect_greedy_refused(greedy("simulate", {"--memory-limit", "much"}), "--memory-limit");

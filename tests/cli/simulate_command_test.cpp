@@ -99,6 +99,25 @@ TEST(SimulateCommand, RefusesToWriteOverWhatItReadsOrWrites) {
   EXPECT_EQ(scratch.read("s.csv"), kCsv);
 }
 
+// Of a run's directory only what is drawn of it may be drawn anew.
+TEST(SimulateCommand, RefusesToWriteOverARunsFiles) {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch / "run");
+  scratch.write("run/metrics.jsonl", "kept");
+  scratch.write("run/trace.json", "drawn");
+  expect_input_refused(simulate({scratch / "run", "--trace", scratch / "run/metrics.jsonl"}),
+                       "is read by this command");
+  EXPECT_EQ(scratch.read("run/metrics.jsonl"), "kept");
+  const Ending drawn = simulate({scratch / "run", "--trace", scratch / "run/trace.json"});
+  EXPECT_EQ(drawn.err.find("is read by this command"), std::string::npos) << drawn.err;
+}
+
+TEST(SimulateCommand, TakesOneChangeAtATime) {
+  const Scratch scratch;
+  scratch.write("s.csv", kCsv);
+  EXPECT_EQ(simulate({"--change", "device:0=2", "--change", "kind:F=2", scratch / "s.csv"}).exit_code, 0);
+}
+
 TEST(SimulateCommand, RefusesSizesBesideAFile) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));

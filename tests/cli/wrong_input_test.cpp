@@ -63,6 +63,8 @@ TEST(WrongInput, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
     EXPECT_TRUE(says(refused(words), command.back() + " " + scratch / "none/file" + ": there is no folder"));
     words.back() = scratch.path();
     EXPECT_TRUE(says(refused(words), "is a folder; name a file"));
+    words.back() = "/dev/null";
+    EXPECT_TRUE(says(refused(words), "is no regular file"));
   }
 }
 

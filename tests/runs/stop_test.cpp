@@ -171,6 +171,17 @@ TEST(StopSignals, AskFirstAndEndAtTheSecond) {
       ::testing::ExitedWithCode(128 + SIGUSR1), "");
 }
 
+// As after Ctrl-C, which also ends what a run's output was piped into.
+TEST(StopSignals, LeaveARunToItsEndWhereNobodyReads) {
+  const cli::StopSignals signals({SIGTERM});
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  EXPECT_EQ(write(ends[1], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  close(ends[1]);
+}
+
 TEST(StopSignals, AreGivenBack) {
   EXPECT_EXIT(
       {

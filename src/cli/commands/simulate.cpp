@@ -129,8 +129,10 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
           "with the documents of that step of the run's data, of the replica with the most work; run "
           "files")
       ->check(whole_number_from(1));
-  command->add_option("--change", flags->changes,
-                      "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long)");
+  command
+      ->add_option("--change", flags->changes,
+                   "what if: device:2=1.5, link:0-1=4, kind:W=0.5 (times as long); may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--expert-load", flags->expert_load,
                       "what if the busiest expert rank had so many times the mean rows; run files");
   command->add_option("--attention", flags->attention,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // penstock supervise: starts a training command again from its newest checkpoint for as long as that helps.
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -28,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestMetrics = std::size_t{1} << 32;
+constexpr std::size_t kLongestRecord = std::size_t{1} << 32;
 
 struct SuperviseFlags {
   int restarts = 100;
@@ -70,14 +71,24 @@ std::string path_in(const std::string& directory, const char* name) {
   return (fs::path(directory) / name).string();
 }
 
-std::string metrics_of(const std::string& directory) {
-  return files::read_text_if_there(path_in(directory, files::kMetrics), kLongestMetrics).value_or("");
+Recorded recorded_of(const std::string& directory) {
+  const std::string metrics = path_in(directory, files::kMetrics);
+  std::error_code error;
+  return fs::exists(metrics, error) ? recorded_in(files::MappedFile(metrics).text()) : Recorded{};
+}
+
+// What the last attempt recorded; if that cannot be read, it has done nothing that is known.
+Recorded recorded_after(const std::string& directory, const Recorded& before) try {
+  return recorded_of(directory);
+} catch (const InputError& failure) {
+  tell(std::string(failure.what()) + "; what the attempt has done is not known");
+  return before;
 }
 
 // Of a run that is going on; of one that begins anew there are none.
-std::string attempts_before(const std::string& directory) {
-  if (recorded_in(metrics_of(directory)).last_step == 0) return {};
-  return files::read_text_if_there(path_in(directory, files::kAttempts), kLongestMetrics).value_or("");
+std::string attempts_before(const std::string& directory, const Recorded& recorded) {
+  if (recorded.last_step == 0) return {};
+  return files::read_text_if_there(path_in(directory, files::kAttempts), kLongestRecord).value_or("");
 }
 
 // Whether the start was recorded after another's steps.
@@ -86,8 +97,10 @@ bool is_newer(const LastStart& start, const LastStart& before) {
          (before.steps.empty() || start.steps.front().time > before.steps.front().time);
 }
 
-Attempt attempt(std::vector<std::string> command, const std::string& directory, bool& stopped) {
-  const Recorded before = recorded_in(metrics_of(directory));
+// `recorded`: by the attempts before, then by this one too.
+Attempt attempt(std::vector<std::string> command, const std::string& directory, Recorded& recorded,
+                bool& stopped) {
+  const Recorded before = recorded;
   // A run that has completed no step is begun anew.
   if (before.last_step > 0 && std::ranges::find(command, "--resume") == command.end())
     command.emplace_back("--resume");
@@ -100,12 +113,12 @@ Attempt attempt(std::vector<std::string> command, const std::string& directory, 
   attempt.reason = !end.complaint.empty() ? end.complaint
                    : end.exit_code > 128  ? "ended by signal " + std::to_string(end.exit_code - 128)
                                           : "exit code " + std::to_string(end.exit_code);
-  Recorded after = recorded_in(metrics_of(directory));
-  attempt.resumed = after.last_step;
-  if (is_newer(after.start, before.start)) {
-    attempt.resumed = after.start.resumed;
-    attempt.load = after.start.load;
-    attempt.steps = std::move(after.start.steps);
+  recorded = recorded_after(directory, before);
+  attempt.resumed = recorded.last_step;
+  if (is_newer(recorded.start, before.start)) {
+    attempt.resumed = recorded.start.resumed;
+    attempt.load = recorded.start.load;
+    attempt.steps = recorded.start.steps;
   }
   stopped = end.stopped;
   return attempt;
@@ -175,7 +188,7 @@ void record(Write&& write) try {
 // The summary and the page that the last attempt wrote know of no attempts.
 void tell_of_attempts(const std::string& directory, const std::string& attempts) {
   const std::string path = path_in(directory, files::kSummary);
-  if (const auto summary = files::read_text_if_there(path, kLongestMetrics))
+  if (const auto summary = files::read_text_if_there(path, kLongestRecord))
     files::write_atomically(path, with_time_use(*summary, attempts));
   std::error_code error;
   if (!fs::exists(path_in(directory, files::kReport), error)) return;
@@ -184,11 +197,13 @@ void tell_of_attempts(const std::string& directory, const std::string& attempts)
 }
 
 Exit supervise(const SuperviseFlags& flags) {
+  std::signal(SIGPIPE, SIG_IGN);  // a run goes on where nobody reads the log any more
   const run::Options options = options_of(flags.command);
   const std::string& directory = options.output.dir;
   const std::optional<NamedHosts> named = named_hosts(flags.command);
   if (named) require_all(flags.command, *named);
-  const std::string earlier = attempts_before(directory);
+  Recorded recorded = recorded_of(directory);
+  const std::string earlier = attempts_before(directory, recorded);
   std::vector<Attempt> attempts;
   Seconds ended = steady_seconds();
   for (;;) {
@@ -201,7 +216,7 @@ Exit supervise(const SuperviseFlags& flags) {
       return Exit::Failed;
     }
     const Seconds pause = attempts.empty() ? 0 : steady_seconds() - ended;
-    attempts.push_back(attempt(*command, directory, stopped));
+    attempts.push_back(attempt(*command, directory, recorded, stopped));
     attempts.back().pause = pause;
     ended = steady_seconds();
     const int exit_code = attempts.back().exit_code;

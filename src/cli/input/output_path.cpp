@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/run_files.h"
 
 namespace penstock::cli {
 
@@ -24,6 +25,16 @@ bool is_one_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error);
 }
 
+// Also where the input is a run's directory, from which only what is drawn anew may be replaced.
+bool is_read_from(const std::string& input, const std::string& output) {
+  if (is_one_file(output, input)) return true;
+  std::error_code error;
+  if (output.empty() || !fs::is_directory(input, error) || !fs::exists(output, error)) return false;
+  const fs::path file(output);
+  return is_one_file(file.has_parent_path() ? file.parent_path().string() : ".", input) &&
+         file.filename() != files::kTrace && file.filename() != files::kReport;
+}
+
 }  // namespace
 
 void check_output(const std::string& flag, const std::string& path) {
@@ -31,6 +42,8 @@ void check_output(const std::string& flag, const std::string& path) {
   const std::string said = flag + " " + printable(path, 500);
   std::error_code error;
   if (fs::is_directory(path, error)) throw InputError(said + " is a folder; name a file");
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error))
+    throw InputError(said + " is no regular file, and would be replaced by one; name another");
   const std::string parent = fs::path(path).parent_path(), folder = parent.empty() ? "." : parent;
   if (!fs::is_directory(folder, error))
     throw InputError(said + ": there is no folder \"" + printable(folder, 500) + "\"");
@@ -50,7 +63,7 @@ void check_apart(const std::vector<Output>& outputs, const std::vector<std::stri
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string said = outputs[i].flag + " " + printable(outputs[i].path, 500);
     for (const std::string& input : inputs) {
-      if (is_one_file(outputs[i].path, input))
+      if (is_read_from(input, outputs[i].path))
         throw InputError(said + " is read by this command, and would be lost; name another file");
     }
     for (std::size_t j = 0; j < i; ++j) {

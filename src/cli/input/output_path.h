@@ -18,7 +18,8 @@ struct Output {
   std::string flag, path;
 };
 
-// Throws InputError where one of the outputs is an input too, or another output; empty paths are none.
+// Throws InputError where one of the outputs is an input too, a file of a run's directory that is one, or
+// another output; empty paths are none.
 void check_apart(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 }  // namespace penstock::cli

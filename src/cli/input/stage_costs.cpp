@@ -70,6 +70,7 @@ void give_limit(StageCosts& costs, const std::string& limit, int chunks, const s
     return;
   }
   costs.limit = on_behalf_of("--memory-limit", [&] { return parse_bytes(limit); });
+  if (costs.limit == 0) throw InputError(given + "nothing fits in 0 bytes");
   for (int stage = 0; table && stage < table->extent().stages; ++stage) {
     const sim::RecordBytes record = table->record(schedule::make_key(stage));
     costs.record.push_back(std::max(record.record, record.weight_record));

@@ -115,7 +115,8 @@ std::string origin_of(const ProfileKey& key) { return "measured on this machine 
 
 MeasureOptions quick_profile(const ProfileKey& key) {
   MeasureOptions options{.precision = key.precision, .quick = true, .threads = key.threads};
-  options.disk_folder = fs::temp_directory_path();
+  std::error_code error;
+  options.disk_folder = fs::temp_directory_path(error).string();
   return options;
 }
 

@@ -43,13 +43,13 @@ report::Table result_table(std::string title, const sim::Result& result) {
   return table;
 }
 
-constexpr std::size_t kLongestMetrics = std::size_t{1} << 30;
+constexpr std::size_t kLongestRecord = std::size_t{1} << 30;
 
 // Adds the kernels of profiled steps to the steps of the same names.
 void add_kernels(const std::string& path, report::Run& run) {
   if (!std::filesystem::exists(path)) return;
   for (const train::NamedProfile& profile :
-       train::parse_profiles(files::read_text(path, kLongestMetrics), path)) {
+       train::parse_profiles(files::read_text(path, kLongestRecord), path)) {
     const std::string label = "step " + std::to_string(profile.step);
     const auto track = std::ranges::find(run.measured, label, &report::Track::label);
     if (track == run.measured.end() || profile.devices.size() != run.program.devices.size()) continue;
@@ -116,14 +116,13 @@ std::vector<report::Run> runs_of_directory(const std::string& directory) {
   const Simulated simulated = simulate_source(flags, {});
   report::Run run = run_of(simulated);
   run.name = directory + " (" + simulated.program.name + ")";
-  run.configuration = files::read_text(file(files::kRunFile), kLongestMetrics);
-  for (const std::string& line :
-       add_metrics(files::read_text(file(files::kMetrics), kLongestMetrics), file(files::kMetrics), run))
-    tell(line);
+  run.configuration = files::read_text(file(files::kRunFile), kLongestRecord);
+  const files::MappedFile metrics(file(files::kMetrics));
+  for (const std::string& line : add_metrics(metrics.text(), file(files::kMetrics), run)) tell(line);
   add_kernels(file(files::kProfile), run);
-  add_summary(files::read_text(file(files::kSummary), kLongestMetrics), file(files::kSummary), run);
+  add_summary(files::read_text(file(files::kSummary), kLongestRecord), file(files::kSummary), run);
   const std::string attempts = file(files::kAttempts);
-  if (std::filesystem::exists(attempts) && !add_attempts(files::read_text(attempts, kLongestMetrics), run))
+  if (std::filesystem::exists(attempts) && !add_attempts(files::read_text(attempts, kLongestRecord), run))
     tell(attempts + " has no attempts; it is left out");
   run.notes.push_back("The simulation takes the action times of " +
                       simulated.measured[simulated.typical].label +

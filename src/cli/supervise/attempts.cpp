@@ -79,8 +79,10 @@ std::string kind_of(const std::string& told) {
 }  // namespace
 
 bool Attempt::refused() const {
-  return complained &&
-         (exit_code == static_cast<int>(Exit::No) || exit_code == static_cast<int>(Exit::WrongInput));
+  if (!complained || !steps.empty()) return false;
+  const bool ended_by_rank = failure_of_rank(reason).has_value();
+  return exit_code == static_cast<int>(Exit::WrongInput) ||
+         (exit_code == static_cast<int>(Exit::No) && !ended_by_rank);
 }
 
 Decision decide(const std::vector<Attempt>& attempts, int restarts) {
@@ -186,7 +188,7 @@ std::string with_time_use(const std::string& summary, const std::string& attempt
   return document.dump(2) + "\n";
 }
 
-Recorded recorded_in(const std::string& metrics) {
+Recorded recorded_in(std::string_view metrics) {
   Recorded recorded;
   for (const std::string_view line : split(metrics, '\n')) {
     const OrderedJson values = files::parse_or_discard<OrderedJson>(line);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -30,7 +31,7 @@ struct Recorded {
   LastStart start;
 };
 // Lines that are no step's, or cut short, are left out.
-Recorded recorded_in(const std::string& metrics);
+Recorded recorded_in(std::string_view metrics);
 
 // One start of the command, until it ended.
 struct Attempt {

@@ -66,6 +66,7 @@ class PassingOn {
   // In a new process, which is about to become the command.
   void forget() const {
     for (const int number : kPassedOn) signal(number, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
     begin();
   }
 
@@ -151,6 +152,7 @@ class LateChild {
 // In a process group of its own, so that what it starts can be ended with it.
 [[noreturn]] void become_silent(const std::vector<char*>& words) {
   setpgid(0, 0);
+  signal(SIGPIPE, SIG_DFL);
   const int nowhere = open("/dev/null", O_RDWR);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, stream);
   execvp(words.front(), words.data());

@@ -15,8 +15,8 @@ struct ChildEnd {
 
 // Runs the command until it and all processes that it started have ended; those that outlive it by seconds
 // are killed, and so is a command that has not ended seconds after one of its ranks told of its failure.
-// SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to this process go to the command's. Throws InputError when it cannot
-// be started.
+// SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to this process go to the command's; SIGPIPE ends the command even
+// where this process ignores it. Throws InputError when it cannot be started.
 ChildEnd run_child(const std::vector<std::string>& words);
 
 // Carries out all commands at once, in silence, for so many seconds at most: which of them ended with exit

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/supervise/child.h"
+#include "cli/tell.h"
 #include "files/mapped_file.h"
 
 namespace penstock::cli {
@@ -207,7 +208,7 @@ MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
   return words;
 }
 
-std::vector<NamedHost> hosts_that_answer(const MpirunCommand& command, const NamedHosts& all) {
+std::vector<NamedHost> hosts_that_answer(const MpirunCommand& command, const NamedHosts& all) try {
   const Scratch scratch;
   std::vector<MpirunCommand> probes;
   for (const NamedHost& host : all.hosts)
@@ -218,6 +219,9 @@ std::vector<NamedHost> hosts_that_answer(const MpirunCommand& command, const Nam
     if (answers[i]) left.push_back(all.hosts[i]);
   }
   return left;
+} catch (const std::exception& failure) {
+  tell(std::string(failure.what()) + "; whether the hosts answer is not asked");
+  return all.hosts;
 }
 
 }  // namespace penstock::cli

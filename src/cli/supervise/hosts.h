@@ -44,7 +44,8 @@ MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const s
 MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
                        const std::vector<NamedHost>& left);
 
-// Those of the hosts that answer within a minute, probed all at once.
+// Those of the hosts that answer within a minute, probed all at once; all, if there is no room for probes'
+// files.
 std::vector<NamedHost> hosts_that_answer(const MpirunCommand& command, const NamedHosts& all);
 
 }  // namespace penstock::cli

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/report/run_report.h"
+#include "cli/tell.h"
 #include "cli/train/memory_report.h"
 #include "files/atomic_file.h"
 #include "files/run_files.h"
@@ -41,6 +42,15 @@ std::string traffic_line(const std::string& axis, const std::optional<train::Axi
          " ranks, waited for during " + number(100.0 * traffic->waited / step, 1) + " % of it at most\n";
 }
 
+// A run whose records are too long to be drawn is trained all the same.
+void write_pages(const train::RunDirectory& directory) try {
+  const report::Report report{.title = "penstock train", .runs = runs_of_directory(directory.path())};
+  files::write_atomically(directory.file(files::kTrace), report::chrome_trace(report));
+  files::write_atomically(directory.report(), report::html_page(report));
+} catch (const InputError& failure) {
+  tell(std::string(failure.what()) + "; the run has no trace and no page");
+}
+
 }  // namespace
 
 void write_outputs(const run::Run& run, const train::RunOutcome& outcome,
@@ -54,9 +64,7 @@ void write_outputs(const run::Run& run, const train::RunOutcome& outcome,
   if (!outcome.profiles.empty()) {
     files::write_atomically(directory.file(files::kProfile), train::to_json(outcome.profiles));
   }
-  const report::Report report{.title = "penstock train", .runs = runs_of_directory(directory.path())};
-  files::write_atomically(directory.file(files::kTrace), report::chrome_trace(report));
-  files::write_atomically(directory.report(), report::html_page(report));
+  write_pages(directory);
 }
 
 std::string profile_of(const schedule::Program& program, const train::RunOutcome& outcome) {

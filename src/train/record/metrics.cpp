@@ -18,8 +18,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr std::size_t kLongestFile = std::size_t{1} << 32;
-
 OrderedJson optional(const std::optional<double>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
@@ -33,12 +31,13 @@ std::int64_t step_of(std::string_view line, const std::string& path) {
 
 // The whole lines of the file whose step is at most `last_step`, and `last_line` where that step has none.
 std::string lines_until(const std::string& path, std::int64_t last_step, const std::string& last_line) {
-  const std::string text = files::read_text(path, kLongestFile);
+  const files::MappedFile file(path);
+  const std::string_view text = file.text();
   std::string kept;
   std::int64_t last_kept = 0;
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    const std::string_view line(text.data() + begin, end - begin);
+    const std::string_view line = text.substr(begin, end - begin);
     begin = end + 1;
     const std::int64_t step = step_of(line, path);
     if (step > last_step) continue;
