@@ -25,7 +25,8 @@ class Closed {
         element_(element_size(workload.precision)),
         accumulator_(accumulator_size(workload.precision)),
         loss_tile_(model::usual_loss_tile(workload.card)),
-        tokens_(group_tokens(workload, layout) / layout.mesh.tensor) {}
+        tokens_(group_tokens(workload, layout) / layout.mesh.tensor),
+        key_copies_(key_copies(workload, layout)) {}
 
   RecordSize record(double layers) const {
     const double share = layout_.recomputed;
@@ -41,7 +42,17 @@ class Closed {
     const double keys = cached ? as_double(key_value_bytes(shape_, element_)) : 0.0;
     const double statistics = as_double(statistics_bytes(shape_, keep, accumulator_));
     const double leaving = as_double(kept_bytes(shape_, keep, element_, cached)) - keys;
-    return {(leaving - not_of_gelu(keep) + copies_on_tensor_ranks(keep)) * unit, (keys + statistics) * unit};
+    return {(leaving - not_of_gelu(keep) + copies_on_tensor_ranks(keep)) * unit,
+            (key_copies_ * keys + statistics) * unit};
+  }
+
+  // Ranks that have each key and value in their caches, of those that exchange heads: several, where key heads are
+  // fewer than they. Trainers without slices pass keys on in rings, and keep their own.
+  static double key_copies(const Workload& workload, const Layout& layout) {
+    if (layout.slices == 1) return 1;
+    const std::int64_t heads = model::shape_of_rank(workload.model.shape, layout.mesh.tensor).kv_heads;
+    const model::ContextSplit split = average_slice(workload, layout).context;
+    return as_double(split.kept_tokens() * split.kept_heads(heads)) / as_double(heads);
   }
 
   // Hidden-state gradients of one micro-batch on the last device, and the logits of a tile in f32 with their
@@ -67,7 +78,8 @@ class Closed {
   }
 
   double kv_gradients(const DeviceLoad& load, double layers) const {
-    return load.kv_gradients * layers * tokens_ * as_double(key_value_bytes(shape_, accumulator_));
+    return load.kv_gradients * layers * tokens_ * key_copies_ *
+           as_double(key_value_bytes(shape_, accumulator_));
   }
 
  private:
@@ -93,7 +105,8 @@ class Closed {
   const bool gelu_;
   const Bytes element_, accumulator_;
   const Tokens loss_tile_;
-  const double tokens_;  // of one slice on one device, b·s/(n·t·c)
+  const double tokens_;      // of one slice on one device, b·s/(n·t·c)
+  const double key_copies_;  // of those among its context ranks
 };
 
 // Fully sharded data parallelism as in PyTorch: f32 weights, gradients and moments are shared out, experts

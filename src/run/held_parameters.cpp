@@ -33,7 +33,8 @@ OwnShares shares_of_first(const Run& run) {
 // So many tensors of so many elements, of whose states the rank has this share.
 HeldParameters tensors(std::int64_t count, std::int64_t elements, const StatesShare& own) {
   const std::int64_t share = mesh::flat_share(elements, own.shards, own.shard).count;
-  return {count * elements, count * elements, count * share, mesh::longest_flat_share(elements, own.shards)};
+  return {count * elements, count * elements, count * share, count * share,
+          mesh::longest_flat_share(elements, own.shards)};
 }
 
 HeldParameters held_by_shard(const Run& run, const model::ParameterShape& parameter, const OwnShares& own,
@@ -77,11 +78,12 @@ HeldParameters held_by_layer(const Run& run, const OwnShares& own) {
 
 // The other side of a tied matrix that is on this rank.
 HeldParameters gradient_alone(const HeldParameters& matrix) {
-  return {0, matrix.gradients, 0, matrix.longest};
+  return {0, matrix.gradients, 0, matrix.own_gradients, matrix.longest};
 }
 
 HeldParameters times(const HeldParameters& one, std::int64_t count) {
-  return {count * one.weights, count * one.gradients, count * one.states, one.longest};
+  return {count * one.weights, count * one.gradients, count * one.states, count * one.own_gradients,
+          one.longest};
 }
 
 HeldParameters matrix_of(const Run& run, const OwnShares& own) {
@@ -130,6 +132,7 @@ HeldParameters& HeldParameters::operator+=(const HeldParameters& other) {
   weights += other.weights;
   gradients += other.gradients;
   states += other.states;
+  own_gradients += other.own_gradients;
   longest = std::max(longest, other.longest);
   return *this;
 }

@@ -27,7 +27,7 @@ schedule::Lowering lowering_of(const Run& run, const Cuts& slices) {
   }
   lowering.exchange = exchange_of(run);
   lowering.gradients = {.tied_embeddings = run.shape().tied_embeddings,
-                        .tied_bytes = accumulator * matrix_held(run).gradients};
+                        .tied_bytes = accumulator * matrix_held(run).own_gradients};
   if (has_replicas(run)) {  // gradients out, weights back
     const auto held = [&run](int unit) {
       return unit < run.stages() ? held_by_stage(run, unit) : vocabulary_held(run);

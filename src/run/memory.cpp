@@ -25,7 +25,7 @@ model::DeviceMemory standing_memory(const Run& run, const std::vector<int>& stag
   model::DeviceMemory memory;
   memory.weights = standing.weights * element + tables * accumulator;  // sines and cosines of the rotation
   memory.gradients = standing.gradients * accumulator * gradient_buffers(run.options);
-  if (passing) memory.gradients += (held.states - vocabulary.states) * accumulator;  // of the own shares
+  if (passing) memory.gradients += (held.own_gradients - vocabulary.own_gradients) * accumulator;
   memory.optimizer = (own_masters ? 3 : 2) * accumulator * held.states;
   if (has_replicas(run)) memory.transfers = accumulator * replica_room(run, held.longest);
   return memory;

@@ -46,6 +46,20 @@ TEST(DeviceMemory, AnMlpWithGeluHasTwoMatricesAndKeepsOneInput) {
   EXPECT_NEAR(parameters_on_device(gpt, layout, 96, 1).total(), 174.6e9, 0.1e9);
 }
 
+TEST(DeviceMemory, OfContextRanksThatExchangeHeadsHasTheKeysOfAWholeHead) {
+  Workload workload = llama(32768);
+  Layout layout = layout_of(model::Policy::Full, 8);
+  layout.mesh.tensor = 4;
+  layout.mesh.context = 8;  // 8 query heads of a tensor rank
+  const auto staying = [&](std::int64_t key_heads) {
+    workload.model.shape.kv_heads = key_heads;
+    return record_size(workload, layout, 1).staying;
+  };
+  EXPECT_DOUBLE_EQ(staying(8), staying(32)) << "each of 2 key heads on 4 of the ranks";
+  const double numbers = 2 * 128 * (32768 / 8);  // of the tokens of a slice
+  EXPECT_DOUBLE_EQ(staying(32), 2 * numbers) << "bytes of bf16";
+}
+
 TEST(DeviceMemory, IsALineInTheOffloadedShareAndWhatLeavesIsOnTheHost) {
   const Workload workload = llama(32768);
   for (const int slices : {1, 8}) {

@@ -75,6 +75,9 @@ TEST(TensorMemory, IsAsPredictedWithReplicasThatShareStates) {
   expect_all_predicted<TensorCase>(tensor_plan,
                                    {{1, 1, 1, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
                                     {1, 1, 2, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
+                                    {1, 1, 1, "slimpipe", 4, "none", "f32", true, false, 2, "weights", 64},
+                                    {1, 1, 2, "slimpipe", 4, "none", "f32", true, false, 2, "weights", 64},
+                                    {1, 1, 2, "slimpipe", 4, "none", "f32", true, false, 2, "optimizer", 64},
                                     {2, 2, 1, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
                                     {2, 2, 2, "slimpipe", 4, "none", "bf16", false, false, 2, "weights"},
                                     {2, 2, 2, "1f1b", 1, "balanced", "bf16", true, false, 2, "optimizer"}});

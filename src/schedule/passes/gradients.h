@@ -10,7 +10,7 @@ namespace penstock::schedule {
 
 struct GradientSync {
   bool tied_embeddings = false;
-  Bytes tied_bytes = 0;  // V·h elements of the accumulator type
+  Bytes tied_bytes = 0;  // of V·h elements of the accumulator type those that the rank has the states of
 };
 
 // Law: with tied embeddings the devices of stage 0 and of stage S-1 each end in one REDUCE_GRAD of that
