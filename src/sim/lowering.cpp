@@ -32,9 +32,9 @@ schedule::Lowering lowering_of(const CostTable& table, double offload) {
   return lowering;
 }
 
-schedule::Lowering unit_lowering(double offload) {
+schedule::Lowering unit_lowering(double offload, Bytes record) {
   schedule::Lowering lowering;
-  lowering.offload_bytes = [leaving = model::leaving_bytes(kUnitRecord, offload)](const schedule::Key&) {
+  lowering.offload_bytes = [leaving = model::leaving_bytes(record, offload)](const schedule::Key&) {
     return leaving;
   };
   return lowering;

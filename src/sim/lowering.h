@@ -7,6 +7,7 @@
 #include "schedule/passes/lower.h"
 #include "sim/costs/bytes.h"
 #include "sim/costs/table.h"
+#include "sim/costs/unit.h"
 
 namespace penstock::sim {
 
@@ -17,7 +18,7 @@ schedule::Lowering lowering_of(const std::shared_ptr<const RunBytes>& bytes);
 // outlives the lowering.
 schedule::Lowering lowering_of(const CostTable& table, double offload);
 
-// Without a table: records of kUnitRecord bytes, messages of none.
-schedule::Lowering unit_lowering(double offload);
+// Without a table: all records have so many bytes, messages none.
+schedule::Lowering unit_lowering(double offload, Bytes record = kUnitRecord);
 
 }  // namespace penstock::sim

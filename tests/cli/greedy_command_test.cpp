@@ -77,6 +77,8 @@ TEST(GreedyCommand, TakesEachStagesTimesAndRecordsFromATable) {
                              .weight = {0.25, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5},
                              .transfer = 0.25};
   EXPECT_EQ(shown_csv({"--costs", scratch / "costs.txt"}), library_csv(costs));
+  scratch.write("bytes.txt", scratch.read("costs.txt") + "link * * 0.05 1000\nmessage * 200\n");
+  EXPECT_EQ(shown_csv({"--costs", scratch / "bytes.txt"}), library_csv(costs)) << "0.05 s and 200 bytes";
   costs.record = {3000000, 1000000, 1000000, 1000000, 1000000, 1000000, 1000000, 1000000};
   costs.limit = 12000000;
   EXPECT_EQ(shown_csv({"--costs", scratch / "costs.txt", "--memory-limit", "12MB"}), library_csv(costs));

@@ -104,12 +104,13 @@ TEST_F(OffloadRun, SlowsDownWithItsCopiesInSimulation) {
   EXPECT_GT(with_speed("0.0001"), with_speed("2"));
 }
 
-TEST(OffloadSweep, DividesCopiesLikeOtherWork) {
+TEST(OffloadSweep, DividesCopiesAndRecordsLikeOtherWork) {
   const Ending swept = call({"simulate", "--schedule", "slimpipe", "-p", "2", "-m", "2", "--offload", "1",
                              "--sweep", "slices=8,16", "--json"});
   ASSERT_EQ(swept.exit_code, 0) << swept.err;
   const Json rows = Json::parse(swept.out)["rows"];
   EXPECT_LT(rows[1]["makespan_s"].get<double>(), rows[0]["makespan_s"].get<double>());
+  EXPECT_LT(rows[1]["peak_bytes"].get<double>(), rows[0]["peak_bytes"].get<double>());
 }
 
 TEST_F(OffloadRun, TrainsTheSameAndTellsWhatWasHiddenAndWhatWasAway) {

@@ -131,11 +131,11 @@ schedule::Program lower_legal(const schedule::Schedule& schedule, const Schedule
 }
 
 schedule::Program lower_legal(const schedule::Schedule& schedule, const ScheduleFlags& flags) {
-  return lower_legal(schedule, flags, sim::unit_lowering(flags.offload));
+  return lower_legal(schedule, flags, sim::unit_lowering(flags.offload, flags.record));
 }
 
 sim::RecordBytes unit_record(const ScheduleFlags& flags) {
-  return {.record = flags.offload > 0 ? sim::kUnitRecord : 0};
+  return {.record = flags.offload > 0 ? flags.record : 0};
 }
 
 }  // namespace penstock::cli

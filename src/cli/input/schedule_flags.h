@@ -10,6 +10,7 @@
 #include "schedule/request.h"
 #include "schedule/schedule.h"
 #include "sim/costs/costs.h"
+#include "sim/costs/unit.h"
 
 namespace CLI {
 class App;
@@ -28,7 +29,8 @@ struct ScheduleFlags {
   std::vector<int> slices;  // -n: one for all micro-batches, or one per micro-batch
   int chunks = 0;           // -v
   int group = 0;
-  double offload = 0;  // offloaded share of each record; for schedules
+  double offload = 0;               // offloaded share of each record; for schedules
+  Bytes record = sim::kUnitRecord;  // of a chunk and slice, with offloading
   bool vocabulary_parallel = false;
   std::string exchange = "off";  // context exchange: off, paired or levelled
   int exchange_limit = 1000;     // K,V slices

@@ -27,9 +27,12 @@ sim::CostTable measured_costs(const std::string& directory, const sim::TableExte
 // The mean over neighbours: a schedule is made for one time of all transfers.
 Seconds mean_transfer(const sim::CostTable& table) {
   const int devices = table.extent().devices;
+  const auto seconds = [&](const sim::Link& link) {
+    return link.latency + static_cast<double>(table.message(0)) / link.bytes_per_second;
+  };
   Seconds sum = 0;
   for (int device = 0; device + 1 < devices; ++device)
-    sum += table.link(device, device + 1).latency + table.link(device + 1, device).latency;
+    sum += seconds(table.link(device, device + 1)) + seconds(table.link(device + 1, device));
   return devices > 1 ? sum / (2 * (devices - 1)) : 0;
 }
 

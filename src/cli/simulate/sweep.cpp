@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <exception>
 #include <limits>
 
@@ -57,6 +58,7 @@ SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
     *time /= parts;
   }
   flags.times.visit /= slices;  // chunks share a visit
+  flags.schedule.record = std::llround(static_cast<double>(sim::kUnitRecord) / parts);
   return flags;
 }
 
