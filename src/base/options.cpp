@@ -86,8 +86,7 @@ void check_word(const Place& place, const std::string& word) {
   if (!readable) place.fail("must be UTF-8 text without NUL");
   const auto& choices = place.option.constraint.choices;
   if (choices.empty() || std::ranges::find(choices, word) != choices.end()) return;
-  place.fail("must be " + to_text(place.option.constraint) + "; did you mean \"" +
-             std::string(nearest(word, choices)) + "\"?");
+  place.fail("must be " + to_text(place.option.constraint) + did_you_mean(word, choices));
 }
 
 // Read one scalar as T; nothing when the scalar has another type.
@@ -214,24 +213,19 @@ std::vector<Scalar> words_of(std::string_view text) {
   return words;
 }
 
-[[noreturn]] void fail_unknown(std::string_view origin, const std::string& what, const std::string& known) {
-  throw InputError(std::string(origin) + ": unknown " + what + "; did you mean " + known + "?");
-}
-
-std::string known_like(const OptionTable& table, std::string_view section, std::string_view key) {
-  for (const Option& option : table) {
-    if (option.key == key) return option.name();
-  }
+// The end of a message on an unknown key.
+std::string known_instead(const OptionTable& table, std::string_view section, std::string_view key) {
   std::vector<std::string_view> keys;
   for (const Option& option : table) {
+    if (option.key == key) return "; did you mean " + option.name() + "?";
     if (section.empty() || option.section == section) keys.push_back(option.key);
   }
-  const std::string_view like = nearest(key, keys);
-  return std::ranges::find_if(table,
-                              [&](const Option& option) {
-                                return option.key == like && (section.empty() || option.section == section);
-                              })
-      ->name();
+  const std::optional<std::string_view> like = nearest(key, keys);
+  if (!like) return section.empty() ? std::string() : instead_of(key, keys, "");
+  const auto same = [&](const Option& option) {
+    return option.key == *like && (section.empty() || option.section == section);
+  };
+  return "; did you mean " + std::ranges::find_if(table, same)->name() + "?";
 }
 
 }  // namespace
@@ -275,8 +269,12 @@ std::vector<std::string_view> sections(const OptionTable& table) {
 void check_section(const OptionTable& table, std::string_view section, std::string_view origin) {
   const auto known = sections(table);
   if (std::ranges::find(known, section) != known.end()) return;
-  fail_unknown(origin, "section [" + printable(section) + "]",
-               "[" + std::string(nearest(section, known)) + "]");
+  std::vector<std::string> written;
+  for (const std::string_view name : known) written.push_back("[" + std::string(name) + "]");
+  const std::vector<std::string_view> views(written.begin(), written.end());
+  const std::string given = "[" + std::string(section) + "]";
+  throw InputError(std::string(origin) + ": unknown section " + printable(given) +
+                   instead_of(given, views, ""));
 }
 
 const Option& find_option(const OptionTable& table, std::string_view section, std::string_view key,
@@ -286,7 +284,8 @@ const Option& find_option(const OptionTable& table, std::string_view section, st
     if (option.section == section && option.key == key) return option;
   }
   const std::string written = (section.empty() ? "" : std::string(section) + ".") + std::string(key);
-  fail_unknown(origin, "key " + printable(written), known_like(table, section, key));
+  throw InputError(std::string(origin) + ": unknown key " + printable(written) +
+                   known_instead(table, section, key));
 }
 
 void assign(const Option& option, const Value& value, std::string_view origin) {

@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
 
-#include "base/error.h"
-
 namespace penstock {
 namespace {
+
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -20,7 +21,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::size_t diagonal = row[0];
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substitute = diagonal + (a[i - 1] != b[j - 1]);
+      const std::size_t substitute = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
       diagonal = row[j];
       row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
     }
@@ -96,10 +97,36 @@ std::optional<double> parse_number(std::string_view text) {
   return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  PENSTOCK_CHECK(!candidates.empty(), "nearest() needs something to choose from");
-  return *std::ranges::min_element(candidates, {},
-                                   [&](std::string_view c) { return edit_distance(word, c); });
+std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates) {
+  std::optional<std::string_view> best;
+  std::size_t least = (word.size() + 2) / 3 + 1;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance >= std::min(least, candidate.size())) continue;
+    best = candidate;
+    least = distance;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
+                         std::string_view quote) {
+  const std::optional<std::string_view> like = nearest(word, candidates);
+  if (!like) return {};
+  return "; did you mean " + std::string(quote) + std::string(*like) + std::string(quote) + "?";
+}
+
+std::string instead_of(std::string_view word, std::span<const std::string_view> candidates,
+                       std::string_view quote) {
+  std::string text = did_you_mean(word, candidates, quote);
+  if (!text.empty() || candidates.empty()) return text;
+  for (const std::string_view candidate : candidates) {
+    text += text.empty() ? "; expected one of " : ", ";
+    text += quote;
+    text += candidate;
+    text += quote;
+  }
+  return text;
 }
 
 std::string number(double value, int decimals) {

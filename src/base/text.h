@@ -20,8 +20,18 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);  // finite numbers only
 
-// The candidate with the smallest edit distance, for "did you mean"; `candidates` is not empty.
-std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+// The candidate with the smallest edit distance, in letters of either case; none where more than about a
+// third of the word is wrong.
+std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+// The end of a message on an unknown word: "; did you mean "X"?" with the nearest candidate between quotes,
+// empty if none is near.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
+                         std::string_view quote = "\"");
+
+// The same, but "; expected one of "X", "Y"" with all candidates if none is near.
+std::string instead_of(std::string_view word, std::span<const std::string_view> candidates,
+                       std::string_view quote = "\"");
 
 // A fixed-point number with printf's rounding: number(0.125, 2) == "0.12".
 std::string number(double value, int decimals);

@@ -52,8 +52,7 @@ void require_command(const CLI::App& program, int argc, char** argv) {
   const std::string_view word = argv[1];
   if (word.starts_with('-') || std::ranges::find(names, word) != names.end()) return;
   const std::vector<std::string_view> candidates(names.begin(), names.end());
-  throw InputError("unknown command \"" + printable(word) + "\"; did you mean " +
-                   std::string(nearest(word, candidates)) + "?");
+  throw InputError("unknown command \"" + printable(word) + "\"" + instead_of(word, candidates, ""));
 }
 
 // "--section.key VALUE" as one word: CLI11 knows no such flag and would take VALUE for a file. What follows

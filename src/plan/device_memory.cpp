@@ -46,8 +46,8 @@ class Closed {
             (key_copies_ * keys + statistics) * unit};
   }
 
-  // Ranks that have each key and value in their caches, of those that exchange heads: several, where key heads are
-  // fewer than they. Trainers without slices pass keys on in rings, and keep their own.
+  // Ranks that have each key and value in their caches, of those that exchange heads: several, where key
+  // heads are fewer than they. Trainers without slices pass keys on in rings, and keep their own.
   static double key_copies(const Workload& workload, const Layout& layout) {
     if (layout.slices == 1) return 1;
     const std::int64_t heads = model::shape_of_rank(workload.model.shape, layout.mesh.tensor).kv_heads;

@@ -34,8 +34,8 @@ int round_size(const PipelineShape& shape) { return shape.micro_batches / rounds
 ScheduleKind parse_schedule(std::string_view name) {
   const auto found = std::find(kScheduleNames.begin(), kScheduleNames.end(), name);
   if (found != kScheduleNames.end()) return static_cast<ScheduleKind>(found - kScheduleNames.begin());
-  throw InputError("schedule \"" + printable(name) + "\" is none that can be planned; did you mean \"" +
-                   std::string(nearest(name, kScheduleNames)) + "\"?");
+  throw InputError("schedule \"" + printable(name) + "\" is none that can be planned" +
+                   instead_of(name, kScheduleNames));
 }
 
 bool is_sliced(ScheduleKind kind) {

@@ -71,8 +71,7 @@ const Model& find_model(std::string_view name) {
     if (model.name == name) return model;
     names.push_back(model.name);
   }
-  throw InputError("model \"" + printable(name) + "\" is unknown; did you mean \"" +
-                   std::string(nearest(name, names)) + "\"?");
+  throw InputError("model \"" + printable(name) + "\" is unknown" + instead_of(name, names));
 }
 
 void require_swiglu(const Model& model, std::string_view what) {

@@ -43,6 +43,10 @@ SharedProgram lower_legal(const Schedule& schedule, const CostsValue* costs, dou
   });
 }
 
+void check_exchange(const std::string& word) {
+  on_behalf_of("exchange", [&] { return schedule::parse_exchange_mode(word); });
+}
+
 Simulated simulate(const SharedProgram& program, const CostsValue& costs,
                    const std::vector<std::string>& changes, bool samples) {
   return released([&] {
@@ -64,6 +68,7 @@ void add_programs(nb::module_& module) {
       .def_prop_ro("devices", &Program::device_count)
       .def("to_text", [](const Program& self) { return released([&] { return schedule::to_text(self); }); });
   module.def("lower", &lower_legal, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+  module.def("check_exchange", &check_exchange);
   module.def("parse_program", [](const std::string& text, const std::string& origin) {
     return released([&] { return std::make_shared<Program>(schedule::parse_program(text, origin)); });
   });

@@ -15,9 +15,9 @@ namespace penstock::run {
 struct HeldParameters {
   std::int64_t weights = 0;
   std::int64_t gradients = 0;
-  std::int64_t states = 0;   // of the weights, those whose masters and moments the rank has
+  std::int64_t states = 0;         // of the weights, those whose masters and moments the rank has
   std::int64_t own_gradients = 0;  // of the gradients, the rank's shares
-  std::int64_t longest = 0;  // share of one tensor
+  std::int64_t longest = 0;        // share of one tensor
 
   HeldParameters& operator+=(const HeldParameters& other);
 };

@@ -13,13 +13,18 @@
 namespace penstock::run {
 namespace {
 
-// Slices of each micro-batch: as many as the longest sequence takes, if the shortest has units for them.
+// Slices of each micro-batch: as many as the longest sequence takes, if the shortest has tokens for them.
 std::vector<int> slices_of_step(const ScheduleOptions& chosen, const StepContent& content) {
   std::vector<int> numbers;
   for (std::size_t j = 0; j < content.most.size(); ++j)
-    numbers.push_back(static_cast<int>(std::min(ceil_div(content.most[j], chosen.slice_tokens),
-                                                ceil_div(content.fewest[j], chosen.slice_unit))));
+    numbers.push_back(
+        static_cast<int>(std::min(ceil_div(content.most[j], chosen.slice_tokens), content.fewest[j])));
   return numbers;
+}
+
+// The given one, but less for a sequence that is cut into more slices than it has units.
+Tokens unit_for(Tokens tokens, int slices, Tokens given) {
+  return ceil_div(tokens, given) < slices ? tokens / slices : given;
 }
 
 }  // namespace
@@ -72,9 +77,10 @@ Run planned(const Run& run, StepContent content) {
   for (std::size_t j = 0; j < step.documents.size(); ++j) {
     const int n = step.schedule.slices[j];
     const model::Documents& documents = step.documents[j];
-    step.slices[j] = chosen.cut == "work"
-                         ? model::cut_by_work(documents, n, chosen.slice_unit, work)
-                         : model::cut_into_slices(model::sequence_length(documents), n, chosen.slice_unit);
+    const Tokens tokens = model::sequence_length(documents);
+    const Tokens unit = unit_for(tokens, n, chosen.slice_unit);
+    step.slices[j] = chosen.cut == "work" ? model::cut_by_work(documents, n, unit, work)
+                                          : model::cut_into_slices(tokens, n, unit);
   }
   step.program = program_of(step);
   return step;

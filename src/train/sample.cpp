@@ -11,7 +11,7 @@
 
 namespace penstock::train {
 
-Tokens prompt_bytes(Tokens seq_len) { return std::min<Tokens>(64, seq_len / 2); }
+Tokens prompt_bytes(Tokens seq_len) { return std::clamp<Tokens>(seq_len / 2, 1, 64); }
 
 std::string sample_of(const run::Run& run, const TokenData& data, const std::string& weights_file,
                       std::int64_t tokens) {

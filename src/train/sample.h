@@ -11,7 +11,8 @@
 
 namespace penstock::train {
 
-// Bytes of the prompt that sample_of continues: 64, or half a sequence where sequences are shorter.
+// Bytes of the prompt that sample_of continues: 64, or half a sequence where sequences are shorter, but one
+// at least.
 Tokens prompt_bytes(Tokens seq_len);
 
 // A continuation of the beginning of the held-out text (the training text when none is held out), prompt

@@ -89,6 +89,10 @@ TEST(Options, NameTheNearestKeyAndSection) {
   EXPECT_EQ(refused("train", "dir"), "f: unknown key train.dir; did you mean output.dir?");
   EXPECT_EQ(refused("", "lr"), "f: unknown key lr; did you mean train.lr?");
   EXPECT_EQ(refused("trian", "lr"), "f: unknown section [trian]; did you mean [train]?");
+  EXPECT_EQ(refused("engine", "lr"),
+            "f: unknown section [engine]; expected one of [train], [memory], [output]");
+  EXPECT_EQ(refused("output", "compression"), "f: unknown key output.compression; expected one of dir");
+  EXPECT_EQ(refused("", "compression"), "f: unknown key compression");
 }
 
 TEST(Options, RefuseTextThatIsNoUtf8OrHoldsNul) {

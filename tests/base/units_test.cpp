@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -34,6 +36,17 @@ TEST(Text, IntegersAreReadWholeWithAMinusAlone) {
   EXPECT_EQ(parse_integer("-5").value_or(0), -5);
   for (const char* wrong : {"", "+5", " 5", "5 ", "5.0", "99999999999999999999"})
     EXPECT_FALSE(parse_integer(wrong).has_value()) << wrong;
+}
+
+TEST(Text, OnlyWordsThatAreNearAreProposed) {
+  const std::vector<std::string_view> words{"train", "plan", "kv"};
+  EXPECT_EQ(did_you_mean("trian", words), "; did you mean \"train\"?");
+  EXPECT_EQ(did_you_mean("PLAN", words, ""), "; did you mean plan?");
+  EXPECT_EQ(did_you_mean("k", words, ""), "; did you mean kv?");
+  for (const char* far : {"", "x", "bench", "a-much-longer-word"}) {
+    EXPECT_EQ(did_you_mean(far, words), "") << far;
+    EXPECT_EQ(instead_of(far, words, ""), "; expected one of train, plan, kv") << far;
+  }
 }
 
 }  // namespace

@@ -91,6 +91,21 @@ TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
   EXPECT_NE(text.out.find("documents 400"), std::string::npos) << text.out;
 }
 
+TEST(DataCommand, WithoutAMaskEverySequenceIsAttendedWhole) {
+  const Folder folder;
+  const std::string file = run_file(folder);
+  const Ending ending =
+      run_data({"data", file, "--data.mask", "none", "--hardware", "assumed", "--steps", "1", "--json"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const Ending simulated =
+      run_data({"simulate", file, "--data.mask", "none", "--hardware", "assumed", "--json"});
+  const Json rows = Json::parse(ending.out), run = Json::parse(simulated.out);
+  EXPECT_EQ(rows.size(), 2) << "concat, cut by tokens and by work";
+  for (const Json& row : rows) EXPECT_NEAR(row["attended"].get<double>(), 1, 1e-9);
+  const double makespan = run["makespan_s"].get<double>();
+  EXPECT_NEAR(rows[0]["step_s"].get<double>(), makespan, 1e-9 * makespan);
+}
+
 TEST(DataCommand, RefusesWhatIsNoListOfLengths) {
   const Folder folder;
   const std::string file = run_file(folder);

@@ -123,6 +123,14 @@ TEST(WrongInput, RotaryFactorsInTheWrongOrderAreRefused) {
            "model.rope_high_frequency_factor = 1 must be above"));
 }
 
+TEST(WrongInput, SequencesOfOneTokenHaveNoRoomForASample) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  EXPECT_TRUE(says(refused({"train", scratch / "run.toml", "--ranks", "2", "--dry-run", "--schedule.name",
+                            "1f1b", "--schedule.slices", "1", "--data.seq_len", "1", "--sample", "1"}),
+                   "data.seq_len = 1 has room for 0 tokens after the prompt"));
+}
+
 TEST(WrongInput, OfTwoSourcesOfDataIsTheFaultThatIsNamed) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));
@@ -136,8 +144,8 @@ TEST(WrongInput, ATensorThatIsNeverKeptIsNotProposed) {
   scratch.write("run.toml", small_run_file(scratch));
   const std::string text =
       refused({"train", scratch / "run.toml", "--ranks", "2", "--dry-run", "--memory.keep", "silo"});
-  EXPECT_TRUE(says(text, "\"silo\" is unknown; did you mean")) << text;
-  EXPECT_FALSE(says(text, "mean \"silu\"")) << text;
+  EXPECT_TRUE(says(text, "\"silo\" is unknown; expected one of \"layer_input\", ")) << text;
+  EXPECT_FALSE(says(text, "\"silu\"")) << text;
 }
 
 TEST(WrongInput, AConfigOfAnotherFamilyIsRefused) {

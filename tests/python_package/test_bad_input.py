@@ -93,7 +93,12 @@ class BadInput(unittest.TestCase):
         self.refused("forward[2] = None is no number", simulate(forward=[1, 1, None, 1], backward=1))
         self.refused("no time for B of stage 0, slice 7", simulate(forward=[1, 1, 1, 1]))
         self.refused("B of stage 2, slice 0: -3.000000 is no time", simulate(forward=1, backward=[1, 1, -3, 1]))
-        self.refused("bandwidth from device 0 to 0: 0", simulate(forward=[1] * 4, backward=1, bandwidth=0))
+        self.refused("bandwidth from device 0 to 0: 0", simulate(forward=[1] * 4, backward=1, bandwidth=0, message=1))
+        self.refused("bandwidth: nothing says what a message carries", simulate(backward=1, bandwidth=25e9, forward=1))
+        for costs in (dict(forward=1), dict(costs="none.txt"), dict(attention=0.5)):
+            self.refused('exchange: "pared" is no context exchange; expected off, paired or levelled',
+                         simulate(exchange="pared", **costs))
+        self.refused('"True" is no context exchange', simulate(exchange=True))
         self.refused("record -5", simulate(forward=[1] * 4, backward=1, record=-5))
         self.refused("message -5", simulate(forward=[1] * 4, backward=1, message=-5))
         self.refused("message has 2 numbers; expected one, or one for each of 8 slices",

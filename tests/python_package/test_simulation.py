@@ -76,6 +76,7 @@ class Simulations(unittest.TestCase):
 
     def test_properties_are_those_of_the_json(self):
         ours = penstock.schedule("slimpipe", p=3, m=2, n=6).simulate(transfer=0.1, offload=0.5)
+        self.assertTrue(ours.to_json().endswith("}"))
         told = json.loads(ours.to_json())
         self.assertEqual(ours.makespan, told["makespan_s"])
         self.assertEqual(ours.bubble_fraction, told["bubble_fraction"])

@@ -73,7 +73,7 @@ TEST(MemoryPolicy, RefusalsNameTheKeyAndWhatWouldBeRight) {
        [](auto& m) {
          m.keep = {"q", "kv"};
        }},
-      {"did you mean \"q\"",
+      {"did you mean \"kv\"",
        [](auto& m) {
          m.keep = {"layer_input", "k"};
        }},

@@ -98,8 +98,8 @@ Simulated simulate_value(const SimulateFlags& flags, std::vector<std::string> ov
   if (!known) {
     std::vector<std::string_view> names;
     for (const SweptKey& each : kKeys) names.push_back(each.name);
-    throw InputError("--sweep " + setting + ": \"" + printable(key) + "\" cannot be swept; did you mean \"" +
-                     std::string(nearest(key, names)) + "\"?");
+    throw InputError("--sweep " + setting + ": \"" + printable(key) + "\" cannot be swept" +
+                     instead_of(key, names));
   }
   return simulate_source(with_count(flags, *known, parse_count(value, setting)), overrides);
 }

@@ -32,9 +32,9 @@ void check_sample(const TrainFlags& flags, const run::DataOptions& data) {
   const Tokens seq_len = data.seq_len;
   const Tokens room = seq_len - train::prompt_bytes(seq_len);
   if (flags.sample <= room) return;
-  throw InputError("--sample " + std::to_string(flags.sample) +
-                   ": a sequence of data.seq_len = " + std::to_string(seq_len) + " has room for " +
-                   std::to_string(room) + " tokens after the prompt; use at most that");
+  throw InputError("--sample " + std::to_string(flags.sample) + ": a sequence of data.seq_len = " +
+                   std::to_string(seq_len) + " has room for " + std::to_string(room) +
+                   " tokens after the prompt; use at most that, or a greater data.seq_len");
 }
 
 void check_offload(const run::MemoryOptions& memory, bool gather) {

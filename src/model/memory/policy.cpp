@@ -39,8 +39,8 @@ std::size_t index_of(std::string_view name, const std::array<std::string_view, N
   for (std::size_t i = 0; i < N; ++i) {
     if (names[i] == name) return i;
   }
-  throw InputError(std::string(option) + " \"" + printable(name) + "\" is unknown; did you mean \"" +
-                   std::string(nearest(name, offered(names))) + "\"?");
+  throw InputError(std::string(option) + " \"" + printable(name) + "\" is unknown" +
+                   instead_of(name, offered(names)));
 }
 
 KeepSet add_named(KeepSet keep, std::string_view name, std::string_view option) {

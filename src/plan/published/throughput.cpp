@@ -100,7 +100,7 @@ std::string RunReader::engine_name() const {
     if (known_.engines.contains(given)) return given;
     for (const auto& [name, unused] : known_.engines) names.push_back(name);
     const std::vector<std::string_view> views(names.begin(), names.end());
-    refuse("engine", "no engine has that name; did you mean \"" + std::string(nearest(given, views)) + "\"?");
+    refuse("engine", "no engine has that name" + instead_of(given, views));
   }
   const std::string& source = text("source");
   std::string best;
@@ -142,8 +142,7 @@ std::string RunReader::hardware() const {
   }
   if (!best.empty()) return best;
   const std::vector<std::string_view> views(names.begin(), names.end());
-  refuse("hardware",
-         "no hardware file is of it; the nearest is \"" + std::string(nearest(given, views)) + "\"");
+  refuse("hardware", "no hardware file is of it" + did_you_mean(given, views));
 }
 
 // Where the row does not say, as the engine does.

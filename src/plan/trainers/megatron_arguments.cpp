@@ -77,8 +77,8 @@ const Effects& effects() {
 [[noreturn]] void refuse_argument(const std::string& name) {
   std::vector<std::string_view> names;
   for (const auto& [option, kind] : known_options()) names.push_back(option);
-  throw InputError("\"" + printable(name) + "\" is no argument of Megatron-LM 307dcf37; did you mean " +
-                   std::string(nearest(name, names)) + "?");
+  throw InputError("\"" + printable(name) + "\" is no argument of Megatron-LM 307dcf37" +
+                   did_you_mean(name, names, ""));
 }
 
 void check_value(const std::string& name, Kind kind, const std::optional<std::string>& value) {

@@ -104,9 +104,8 @@ void require_predicted(const GivenValue& given, const Fixed& fixed, const TitanJ
   for (const auto& [name, fixed] : unread_keys().fixed) names.push_back(name);
   for (const Option& option : read) names.push_back(option.name());
   const std::vector<std::string_view> views(names.begin(), names.end());
-  throw InputError(given.where + ": " + printable(given.name()) +
-                   " is no key of torchtitan 0.2.2; did you mean " +
-                   std::string(nearest(given.name(), views)) + "?");
+  throw InputError(given.where + ": " + printable(given.name()) + " is no key of torchtitan 0.2.2" +
+                   did_you_mean(given.name(), views, ""));
 }
 
 void assign_given(const Option& option, const GivenValue& given) {

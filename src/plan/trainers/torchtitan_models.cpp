@@ -95,10 +95,12 @@ constexpr Refused kRefused[] = {
     {"gpt_oss", "", "attention with sinks, and with a window in every second layer"},
     {"flux", "", "image tokens and a text encoder"}};
 
-std::string_view nearest_model(const std::string& name) {
+std::string other_than(const std::string& name) {
   std::vector<std::string_view> names;
-  for (const TitanModel& model : kTitanModels) names.push_back(model.name);
-  return nearest(name, names);
+  for (const TitanModel& model : kTitanModels) {
+    if (std::ranges::find(names, model.name) == names.end()) names.push_back(model.name);
+  }
+  return instead_of(name, names);
 }
 
 std::string flavors_of(std::string_view name) {
@@ -124,7 +126,7 @@ const TitanModel& find_titan_model(const std::string& name, const std::string& f
   }
   const std::string flavors = flavors_of(name);
   if (!flavors.empty()) throw InputError(asked + " is unknown; flavors of " + name + " are " + flavors);
-  throw InputError(asked + " is unknown; did you mean \"" + std::string(nearest_model(name)) + "\"?");
+  throw InputError(asked + " is unknown" + other_than(name));
 }
 
 const TitanModel* titan_model_of(const model::Shape& shape) {

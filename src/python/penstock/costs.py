@@ -162,8 +162,11 @@ def _table(given: dict[str, Any], schedule: Any) -> Any:
             seconds[word] = _cells(name, given[name], stages, slices, "[stages][slices]")
     table.seconds = seconds
     table.latency = _cells("transfer", given.get("transfer", 0.0), devices, devices, "[devices][devices]")
-    table.bytes_per_second = _cells("bandwidth", given.get("bandwidth", math.inf), devices, devices,
-                                    "[devices][devices]")
+    rates = _cells("bandwidth", given.get("bandwidth", math.inf), devices, devices, "[devices][devices]")
+    if "message" not in given and any(map(math.isfinite, rates)):
+        raise _core.InputError("bandwidth: nothing says what a message carries; give message, bytes of a slice's hidden "
+                               "states")
+    table.bytes_per_second = rates
     for name in ("record", "weight_record", "kv_gradient"):
         setattr(table, name, _cells(name, given.get(name, 0.0), stages, slices, "[stages][slices]"))
     table.message = _column("message", given.get("message", 0.0), slices, "slices", _number)

@@ -174,7 +174,7 @@ class Schedule:
         forward, backward, input, weight: seconds of F (1), B (2), I (1) and W (1). Numbers; or, and then those that the
             schedule needs must all be given, tables [stages] or [stages][slices] (lists or arrays).
         transfer: seconds from device to device, which occupy nothing; with tables also [devices][devices].
-        bandwidth: bytes per second of a link, with tables; a number or [devices][devices].
+        bandwidth: bytes per second of a link, with tables and `message`; a number or [devices][devices].
         record, weight_record, kv_gradient: bytes, with tables; numbers, [stages] or [stages][slices].
         message: bytes of a slice's hidden states between two stages (0), with tables; a number or [slices].
         step: seconds of the optimizer, with tables; a number or [stages].
@@ -187,6 +187,7 @@ class Schedule:
         """
         if not 0 <= offload <= 1:
             raise _core.InputError(f"offload {offload!r}: expected a share from 0 to 1")
+        _core.check_exchange(exchange if isinstance(exchange, str) else repr(exchange))
         if hasattr(costs, "core_program") and (offload or vocabulary_parallel or exchange != "off"):
             raise _core.InputError("offload, vocabulary_parallel and exchange: costs by a machine have none; "
                                    "penstock.plan() weighs them")

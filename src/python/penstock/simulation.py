@@ -79,7 +79,7 @@ class Simulation:
 
     def to_json(self) -> str:
         """What `penstock simulate --json` prints, without a line break."""
-        return self._core.to_json()
+        return self._core.to_json().rstrip("\n")
 
     def svg(self) -> str:
         """The timeline as a picture, which a notebook shows."""

@@ -99,8 +99,7 @@ const Generator& find_generator(std::string_view name) {
     if (generator.name == name) return generator;
     names.push_back(generator.name);
   }
-  throw InputError("schedule: \"" + printable(name) + "\" is unknown; did you mean \"" +
-                   std::string(nearest(name, names)) + "\"?");
+  throw InputError("schedule: \"" + printable(name) + "\" is unknown" + instead_of(name, names));
 }
 
 Request checked_request(std::string_view name, const Request& asked) {

@@ -198,7 +198,8 @@ void TokenData::fill(const TokenSource& source, const Piece& piece, std::int64_t
   }
 }
 
-// What the pieces leave is padding, where every token is a document of its own, so that it costs little.
+// What the pieces leave is padding, where every token is a document of its own, so that it attends to nothing
+// else.
 void TokenData::fill(const Sample& sample, Tokens length, const Row& row) const {
   std::int64_t at = 0;
   for (const Piece& piece : sample.pieces) {
@@ -244,8 +245,10 @@ BatchTokens TokenData::count(std::int64_t first) const {
   return count;
 }
 
-// Of the documents in a sample; what they leave are documents of one token, as fill() has it.
+// Of the documents in a sample, which without a mask is one; what they leave are documents of one token, as
+// fill() has it.
 std::vector<Tokens> TokenData::lengths_in(const Sample& sample) const {
+  if (!masks_documents_) return {cut_.seq_len};
   std::vector<Tokens> lengths;
   for (const Piece& piece : sample.pieces) {
     Tokens begin = piece.first;
