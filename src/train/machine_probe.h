@@ -12,7 +12,7 @@ namespace penstock::train {
 run::Machine probe_machine(int threads);
 
 // Rate of a product of two square matrices in the given precision on this thread's share of the cores: the
-// limit for model FLOP/s; the best of some sizes. Takes about 0.1 s.
+// limit for model FLOP/s; the best of some sizes, up to one that takes a millisecond. Takes some 20 ms.
 Flops measure_matmul_rate(model::Precision precision);
 
 }  // namespace penstock::train
