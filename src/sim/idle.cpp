@@ -17,17 +17,25 @@ using schedule::Event;
 using schedule::ExchangeSpan;
 using schedule::Lane;
 
-// Waiting inside an op is no work; serving is, wherever it was: inside an op it has been counted already.
-void add_exchange(DeviceTime& time, const ExchangeSpan& span, Seconds inside) {
-  if (span.waiting) {
-    time.busy -= inside;
-    time.idle.dependency += inside;
-    return;
-  }
-  const Seconds outside = span.end - span.start - inside;
+// Waiting inside an op is no work.
+void add_waiting(DeviceTime& time, Seconds inside) {
+  time.busy -= inside;
+  time.idle.dependency += inside;
+}
+
+// Serving is work, wherever it was: inside an op it has been counted already. What the device waited for
+// meanwhile is not recorded; in the ramps that is known, else most wait for ops of other devices.
+void add_serving(DeviceTime& time, const ExchangeSpan& span, Seconds inside) {
+  Seconds outside = span.end - span.start - inside;
   const bool in_ramp = span.end <= time.first_start || span.start >= time.last_end;
   time.busy += outside;
-  (in_ramp ? time.idle.ramp : time.idle.dependency) -= outside;
+  IdleCauses& idle = time.idle;
+  Seconds* const usual = in_ramp ? &idle.ramp : &idle.dependency;
+  for (Seconds* cause : {usual, &idle.dependency, &idle.transfer, &idle.copy, &idle.ramp}) {
+    const Seconds part = std::min(outside, std::max(0.0, *cause));
+    *cause -= part;
+    outside -= part;
+  }
 }
 
 // `departures`: of its receives, in issue order.
@@ -56,7 +64,12 @@ std::vector<DeviceTime> account_time(const schedule::Program& program, const sch
     if (timeline.exchanges.empty()) continue;
     const std::vector<ExchangeSpan>& exchanges = timeline.exchanges[d];
     const std::vector<Seconds> inside = schedule::seconds_inside_ops(list, timeline.devices[d], exchanges);
-    for (std::size_t i = 0; i < exchanges.size(); ++i) add_exchange(time, exchanges[i], inside[i]);
+    for (std::size_t i = 0; i < exchanges.size(); ++i) {
+      if (exchanges[i].waiting) add_waiting(time, inside[i]);
+    }
+    for (std::size_t i = 0; i < exchanges.size(); ++i) {
+      if (!exchanges[i].waiting) add_serving(time, exchanges[i], inside[i]);
+    }
   }
   return devices;
 }

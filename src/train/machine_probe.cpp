@@ -36,8 +36,8 @@ Flops measure_matmul_rate(model::Precision precision) {
   double best = 0;
   Seconds taken = 0;
   for (std::int64_t size = least; size <= greatest && taken < long_enough; size *= 2) {
-    // On the CPU in memory returned to the system: tensors would leave cached blocks that a small model cannot
-    // use.
+    // On the CPU in memory returned to the system: tensors would leave cached blocks that a small model
+    // cannot use.
     const auto bytes = on_card ? 0 : static_cast<std::size_t>(size * size) * at::elementSize(type);
     std::vector<std::byte> from(bytes), to(bytes);
     const auto square = [&](std::vector<std::byte>& memory) {

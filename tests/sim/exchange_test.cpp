@@ -106,8 +106,11 @@ TEST(Exchange, MovesWorkAndLosesNone) {
       const Result result = evaluate(program, costs, {.memory = false});
       ASSERT_FALSE(result.deadlock);
       EXPECT_NEAR(result.bubble_fraction, bubble_of(program, simulate(program, costs), costs), 1e-9);
-      for (const DeviceResult& device : result.devices)
-        EXPECT_NEAR(device.time.busy + device.time.idle.total(), result.makespan, 1e-9);
+      for (const DeviceResult& device : result.devices) {
+        const IdleCauses& idle = device.time.idle;
+        EXPECT_NEAR(device.time.busy + idle.total(), result.makespan, 1e-9);
+        EXPECT_GE(std::min({idle.ramp, idle.transfer, idle.copy, idle.imbalance, idle.dependency}), 0);
+      }
       std::size_t served = 0;
       for (const auto& spans : result.timeline.exchanges)
         served += std::ranges::count(spans, false, &schedule::ExchangeSpan::waiting);

@@ -132,7 +132,10 @@ function curvesSection() {
   return charts.length > 0 ? section('Over the steps', element('div', {class: 'charts'}, ...charts)) : null;
 }
 
-const busyOf = (track, d) => track.busy[d].reduce((a, b) => a + b, 0);
+// Where idle time has causes it knows of context exchange: waiting inside an action is none of its work, serving is work.
+const busyOf = (track, d) =>
+    track.idle.length > 0 ? track.idle.reduce((rest, {devices}) => rest - devices[d], track.makespan) :
+                            track.busy[d].reduce((a, b) => a + b, 0);
 
 // Parts of each device's step: what it was idle for, then busy. Unknown causes count as "idle".
 function idleParts(track) {
