@@ -16,6 +16,9 @@ thread_local Category category_here = Category::Transient;
 LedgerScope::LedgerScope(Ledger& ledger) : previous_(std::exchange(ledger_here, &ledger)) {}
 LedgerScope::~LedgerScope() { ledger_here = previous_; }
 
+UncountedScope::UncountedScope() : previous_(std::exchange(ledger_here, nullptr)) {}
+UncountedScope::~UncountedScope() { ledger_here = previous_; }
+
 CategoryScope::CategoryScope(Category category) : previous_(std::exchange(category_here, category)) {}
 CategoryScope::~CategoryScope() { category_here = previous_; }
 

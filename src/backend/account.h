@@ -33,6 +33,18 @@ struct Account {
 // As the scopes of this thread say (memory.h).
 Account account_here(Bytes bytes);
 
+// While alive, new blocks of this thread count in no ledger: they may be freed when it is gone.
+class UncountedScope {
+ public:
+  UncountedScope();
+  ~UncountedScope();
+  UncountedScope(const UncountedScope&) = delete;
+  UncountedScope& operator=(const UncountedScope&) = delete;
+
+ private:
+  Ledger* previous_;
+};
+
 // Accounts of a device's blocks. Any thread.
 class BlockAccounts {
  public:

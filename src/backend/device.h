@@ -18,17 +18,19 @@ c10::Device compute_device();
 // on a card's kernels repeat their bits, or need not (numerics.repeatable).
 void require_device(bool repeatable = true);
 
-// The card of this thread, as its driver tells; nothing on the CPU.
+// The card of this thread, as its driver tells; nothing on the CPU, or where there is none.
 struct Card {
   std::string name;
   int cards = 1;  // of this machine, that this process may use
   Bytes total = 0, free = 0;
+  std::string id;  // another of every card, and the same to all processes that may use it
 };
 std::optional<Card> card();
 
-// The calling thread computes on its own stream of a card, by turns of the machine's; nothing to choose on
-// the CPU.
-void take_turn(int rank);
+// The calling thread computes on its own stream of a card, by turns of the machine's: `turn` is its number
+// among the machine's ranks. Comes before all else that a thread does on a card, since each card that it
+// touches keeps memory for its process. Does nothing on the CPU, or where there is no card.
+void take_turn(int turn);
 
 // The options of a new tensor of a type on the compute device.
 inline at::TensorOptions on_device(at::ScalarType type) {

@@ -30,10 +30,12 @@ class DeviceMemory {
   virtual void add(void* into, const void* from, std::size_t count, std::size_t element) = 0;
   // Memory of the host's that the card copies to and from by itself, and that others reuse when it is freed.
   virtual std::shared_ptr<std::byte> host_room(std::size_t bytes) = 0;
-  virtual std::shared_ptr<std::byte> device_room(std::size_t bytes) = 0;  // of the card's
+  // Of the card's; no ledger counts it, so that it may outlive all.
+  virtual std::shared_ptr<std::byte> device_room(std::size_t bytes) = 0;
 
-  // A stream beside those of threads, for whoever moves bytes by itself. Its thread's calls in work(), and
-  // what `handle`, the driver's, is given to there, are in the order of this stream.
+  // A stream beside those of threads, for whoever moves bytes by itself; none waits for another's work. Its
+  // thread's calls in work(), and what `handle`, the driver's, is given to there, are in the order of this
+  // stream, on its card.
   class Stream {
    public:
     virtual ~Stream() = default;

@@ -48,6 +48,9 @@ void recount(const c10::Storage& storage, Category category);
 // the peak use by at most a 64th, or by 32 MiB where that is more, but then by no more than a tenth.
 Bytes cached_bytes();
 
+// Gives a card's blocks that are held for reuse back to it; on the CPU, where few are held, nothing.
+void release_cached();
+
 // Large blocks (of 256 KiB and more; of a card, its segments) mapped since the process began. After the first
 // steps the count should not grow, but by a few a step on the CPU where the peak is large.
 std::int64_t mapped_blocks();

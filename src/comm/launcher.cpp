@@ -76,6 +76,11 @@ int launched_local_ranks() {
   return first_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1);
 }
 
+int launched_local_rank() {
+  if (!launched_by_mpi()) return 0;
+  return first_of({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, launched_rank());
+}
+
 int usable_processors(int process) {
   cpu_set_t set;
   return sched_getaffinity(process, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;

@@ -19,6 +19,10 @@ int launched_ranks();
 // Ranks on this machine, or 1 if unknown.
 int launched_local_ranks();
 
+// This process's number among its launcher's ranks on this machine; its rank where the launcher does not
+// tell.
+int launched_local_rank();
+
 // Processors that a process may use, 0: this one; 0 where that cannot be asked.
 int usable_processors(int process = 0);
 

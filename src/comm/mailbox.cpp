@@ -40,7 +40,16 @@ void Mailbox::post(const Queue& queue, Side& side) {
   waiting.pop_front();
   other.phase = Side::Phase::Copying;
   lock.unlock();  // the copy does not block other messages of this mailbox
-  auto copied = side.sending ? copy_between(side, other) : copy_between(other, side);
+  backend::DeviceMemory::Point copied;
+  try {
+    copied = side.sending ? copy_between(side, other) : copy_between(other, side);
+  } catch (...) {  // this rank fails; the other one waits until it hears of that
+    lock.lock();
+    other.phase = Side::Phase::Waiting;
+    waiting.push_front(&other);
+    changed_.notify_all();
+    throw;
+  }
   lock.lock();
   side.copied = other.copied = std::move(copied);
   side.arrived = other.bytes;

@@ -44,6 +44,7 @@ struct Side {
 
 class Mailbox {
  public:
+  // Throws what the copy throws; the other side then waits as before.
   void post(const Queue& queue, Side& side);
   bool done(const Side& side);
   // Returns when the side is done, `stop` is set (wake was called), or the deadline has passed.

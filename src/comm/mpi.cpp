@@ -144,8 +144,7 @@ void MpiWorld::poll() {
 }
 
 void MpiWorld::throw_end() {
-  constexpr int looks = 2;  // the first lets messages arrive, the second finds them
-  for (int look = 0; look < looks && !failure_; ++look) read_notice();
+  for (int look = 0; look < 2 && !failure_; ++look) read_notice();  // the first lets messages arrive
   throw_failure();
   if (const auto rank = gone(neighbours_)) throw PeerFailure(*rank, "its process is gone");
   throw RunError("SIGTERM: the launcher ends the job");
@@ -345,6 +344,7 @@ void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport
   }
 }
 
+int place_on_machine(int rank) { return local_size_of_world > 0 ? launched_local_rank() : rank; }
 int local_ranks() { return local_size_of_world > 0 ? local_size_of_world : launched_local_ranks(); }
 
 }  // namespace penstock::comm

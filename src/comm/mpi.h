@@ -43,4 +43,8 @@ void run_mpi(const std::function<void(Communicator&)>& body, const FailureReport
 // environment, if the launcher sets it.
 int local_ranks();
 
+// The number of a rank among the ranks of its machine: those of MPI are processes, others threads of this
+// one.
+int place_on_machine(int rank);
+
 }  // namespace penstock::comm

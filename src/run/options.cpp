@@ -122,7 +122,9 @@ void describe_steps(TrainOptions& options, OptionTable& table) {
   table.push_back({section, "threads", &options.threads,
                    "Threads per rank; 0: this host's cores divided by its ranks.", from_to(0, 4096)});
   table.push_back({section, "timeout", &options.timeout,
-                   "Seconds without progress before ranks give up and name the peer; 0: never.",
+                   "Seconds without progress before ranks give up and name the peer; 0: never. While they "
+                   "agree on the run it is 60 at least; after summary.json they wait for rank 0's report "
+                   "without end.",
                    not_negative()});
   table.push_back({section, "device", &options.device,
                    "What computes: cuda needs ./dev build --gpu (docs/gpu.md); auto takes the CPU.",

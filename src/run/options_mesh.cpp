@@ -69,8 +69,8 @@ void describe(ParallelOptions& options, OptionTable& table) {
   replicas.choices = {"auto"};
   table.push_back(
       {section, "dp", &options.dp,
-       "Data-parallel replicas of the pipeline; auto: the most that numerics.replicas and the ranks "
-       "there allow.",
+       "Data-parallel replicas of the pipeline; auto: the most that the ranks there, numerics.replicas, "
+       "ep and shard_group allow.",
        replicas});
   table.push_back(
       {section, "shard", &options.shard,
@@ -107,8 +107,8 @@ void describe(ParallelOptions& options, OptionTable& table) {
 
 void describe(NumericsOptions& options, OptionTable& table) {
   table.push_back({"numerics", "replicas", &options.replicas,
-                   "Groups of the batch whose gradients are added in a tree: runs with any parallel.dp that "
-                   "this is a power of two times of have the same bits.",
+                   "Groups of the batch whose gradients are added in a tree: runs without experts have the "
+                   "same bits with any parallel.dp that this is a power of two times of.",
                    from_to(1, kMostDevices), "parallel.dp"});
   table.push_back({"numerics", "tensor", &options.tensor,
                    "Parts of each layer that are computed one by one and added in a tree: runs with any "

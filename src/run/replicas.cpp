@@ -45,13 +45,16 @@ void check_batch(const Options& options, const std::string& groups) {
   require(train.batch % unit == 0, wrong + "; use " + multiples_near(train.batch, unit));
 }
 
+// Of this many replicas, context ranks included.
+bool is_shard_group(Count ranks, Count replicas) {
+  return replicas % ranks == 0 &&
+         (ranks == replicas || std::has_single_bit(static_cast<std::uint64_t>(ranks)));
+}
+
 void settle_shard_group(ParallelOptions& parallel) {
   const Count replicas = parallel.dp * parallel.cp;
   if (parallel.shard_group == 0) parallel.shard_group = replicas;
-  const auto legal = [&](Count ranks) {
-    return replicas % ranks == 0 &&
-           (ranks == replicas || std::has_single_bit(static_cast<std::uint64_t>(ranks)));
-  };
+  const auto legal = [&](Count ranks) { return is_shard_group(ranks, replicas); };
   require(legal(parallel.shard_group), setting("parallel.shard_group", parallel.shard_group) +
                                            " is neither a power of two that divides the " +
                                            std::to_string(replicas) +
@@ -67,12 +70,24 @@ void fit_replicas(Options& options, std::optional<Count> ranks) {
   const Count groups = options.numerics.replicas;
   parallel.dp = std::max<Count>(groups, 1);
   if (!ranks) return;
-  parallel.dp = std::max<Count>(*ranks / (parallel.pp * parallel.cp * parallel.tp), 1);
+  const Count most = std::max<Count>(*ranks / (parallel.pp * parallel.cp * parallel.tp), 1);
   const TrainOptions& train = options.train;
-  const auto fits = [&](Count replicas) {
+  const auto divides = [&](Count replicas) {
     return groups > 0 ? keeps_tree(groups, replicas) : train.batch % (train.micro_batch * replicas) == 0;
   };
-  while (parallel.dp > 1 && !fits(parallel.dp)) --parallel.dp;
+  const auto fits = [&](Count replicas) {
+    const Count with_context = replicas * parallel.cp;
+    return divides(replicas) && parallel.tp * with_context % parallel.ep == 0 &&
+           (parallel.shard_group == 0 || is_shard_group(parallel.shard_group, with_context));
+  };
+  const auto greatest = [&](auto&& legal) {
+    Count replicas = most;
+    while (replicas > 0 && !legal(replicas)) --replicas;
+    return replicas;
+  };
+  parallel.dp = greatest(fits);
+  // None: refused below, with the ep or shard_group that would do.
+  if (parallel.dp == 0) parallel.dp = std::max<Count>(greatest(divides), 1);
 }
 
 Options read_fitted_options(const std::string& path, std::span<const std::string> overrides) {

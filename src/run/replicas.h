@@ -12,8 +12,8 @@
 
 namespace penstock::run {
 
-// parallel.dp = "auto": the most replicas that `ranks` ranks, the batch and numerics.replicas allow; without
-// a number of ranks numerics.replicas, or 1.
+// parallel.dp = "auto": the most replicas that `ranks` ranks, the batch, numerics.replicas, parallel.ep and
+// shard_group allow; without a number of ranks numerics.replicas, or 1.
 void fit_replicas(Options& options, std::optional<std::int64_t> ranks);
 
 // read_options() for those who start no ranks, with the replicas fitted.

@@ -15,6 +15,7 @@
 #include "files/file_system.h"
 #include "files/run_files.h"
 #include "run/step_plan.h"
+#include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/keeper.h"
 #include "train/checkpoint/load.h"
 #include "train/checkpoint/settings.h"
@@ -73,7 +74,7 @@ class Run {
     resident_.begin(trainer_.pinned_bytes());
     while (done_ < steps() && !stopped_) {
       const DoneStep step = one_step(done_ + 1);
-      resident_.note_step(away().host + keeper_->copied_bytes());
+      resident_.note_step(away(trainer_.copies().away_peak).host + keeper_->copied_bytes());
       ++done_;
       // Before anybody is told that the step is done: then it cannot be lost (train.buddy_every = 1).
       copy_to_hosts(step);
@@ -107,15 +108,18 @@ class Run {
   }
 
   void begin_with(const files::ModelWeights& weights) {
-    load_weights(weights, trainer_.parameters());
+    AllAtWork work(world_);
+    load_weights(weights, trainer_.parameters(), [&] { work.still_working(); });
+    work.end();
     trainer_.weights_from_masters();
   }
 
   void go_on_from(const Resumed& resumed) {
     const CheckpointFacts& facts = resumed.facts;
     const Seconds began = steady_seconds();
-    load_state(*resumed.state, facts, trainer_);
-    world_->barrier();  // ranks that are threads share the state
+    AllAtWork work(world_);
+    load_state(*resumed.state, facts, trainer_, [&] { work.still_working(); });
+    work.end();  // ranks that are threads share the state
     resumed.state->let_go();
     *start_ = {.resumed_from = facts.step, .load_s = steady_seconds() - began};
     done_ = facts.step;
@@ -280,26 +284,27 @@ class Run {
     if (control_.profile) outcome.profiles = kept_.profiles(trainer_);
     if (const auto times = rank_times_.of_run()) summary_.rank_times = times->times;
     summary_.processes = resident_.gather(keeper_->staging_bytes(), keeper_->copied_bytes());
-    const auto measured = gather_peaks(run_.mesh, trainer_.ledger(), away(), world_);
+    const auto measured = gather_peaks(run_.mesh, trainer_.ledger(), away(trainer_.away_peak()), world_);
     const std::string path = (std::filesystem::path(run_.options.output.dir) / files::kWeights).string();
     write_weights(path, run_.shape(), trainer_.parameters(), world_, run_.options.output.gather);
+    AllAtWork work(world_);
+    if (directory_) summarise(measured, [&] { work.still_working(); });
+    work.end();
     if (!directory_) return {};
-    files::file_system().remove(directory_->stop_request());  // it came during the last step
-    summarise(measured);
-    files::write_atomically(directory_->summary(), to_json(summary_) + "\n");
     outcome.summary = summary_;
     outcome.weights_file = path;
     return outcome;
   }
 
-  // Peak bytes of this rank's records in host memory and on disk.
-  AwayBytes away() const {
-    const Bytes bytes = trainer_.copies().away_peak;
+  // This rank's bytes of records in host memory, or on disk.
+  AwayBytes away(Bytes bytes) const {
     return run_.offload_to == run::OffloadTo::Disk ? AwayBytes{.disk = bytes} : AwayBytes{.host = bytes};
   }
 
-  void summarise(const std::vector<BytesByCategory>& measured) {
-    if (data_.is_text() && data_.evaluation_batches() > 0) summary_.bigram_loss = bigram_loss(data_);
+  void summarise(const std::vector<BytesByCategory>& measured, const std::function<void()>& after_part) {
+    files::file_system().remove(directory_->stop_request());  // it came during the last step
+    if (data_.is_text() && data_.evaluation_batches() > 0)
+      summary_.bigram_loss = bigram_loss(data_, after_part);
     summary_.steps = steps();
     summary_.tokens = tokens_;
     summary_.tokens_per_second = static_cast<double>(tokens_ - tokens_before_) / summary_.wall_s;
@@ -308,6 +313,7 @@ class Run {
     summary_.machine = machine.processor + ", " + machine.instructions;
     for (std::size_t device = 0; device < measured.size(); ++device)
       summary_.devices.push_back({predicted_bytes(run_.predicted[device]), measured[device]});
+    files::write_atomically(directory_->summary(), to_json(summary_) + "\n");
   }
 
   const run::Run& run_;
@@ -340,11 +346,5 @@ RunOutcome run(const run::Run& run, const TokenData& data, comm::Communicator& w
                const RunDirectory* directory, const RunObserver& observer, const RunControl& control) {
   return Run(run, data, world, directory, observer, control).carry_out();
 }
-
-CheckpointDirectory checkpoints_in(const std::string& output_directory) {
-  return CheckpointDirectory((std::filesystem::path(output_directory) / files::kCheckpoints).string());
-}
-
-CheckpointDirectory checkpoints_of(const run::Run& run) { return checkpoints_in(run.options.output.dir); }
 
 }  // namespace penstock::train

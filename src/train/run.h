@@ -67,8 +67,4 @@ struct RunOutcome {
 RunOutcome run(const run::Run& run, const TokenData& data, comm::Communicator& world,
                const RunDirectory* directory, const RunObserver& observer, const RunControl& control = {});
 
-// The directory of a run's checkpoints.
-CheckpointDirectory checkpoints_in(const std::string& output_directory);
-CheckpointDirectory checkpoints_of(const run::Run& run);
-
 }  // namespace penstock::train

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "backend/account.h"
+
 namespace penstock::backend {
 namespace {
 
@@ -50,6 +52,18 @@ TEST_F(Allocator, CountsInTheCategoryOfTheScopeAndRecountsWhatIsKept) {
   kept.reset();
   EXPECT_EQ(ledger_.live_total(), 0);
   EXPECT_EQ(ledger_.peak(model::Category::Activations), 100);
+}
+
+TEST_F(Allocator, CountsNothingOfWhatMayOutliveTheLedger) {
+  at::Tensor longer;
+  {
+    Ledger gone;
+    const LedgerScope scope(gone);
+    const UncountedScope uncounted;
+    longer = bytes(1000);
+    EXPECT_EQ(gone.live_total(), 0);
+  }
+  longer.reset();
 }
 
 TEST_F(Allocator, KeepsRanksThatAreThreadsApartAndFindsTheOwnerOfABlockFreedElsewhere) {

@@ -12,10 +12,12 @@
 #include <torch/library.h>
 
 #include <malloc.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "backend/account.h"
 #include "backend/device.h"
@@ -33,7 +35,15 @@ void take_turn(int) {}
 namespace {
 
 std::atomic<std::size_t> in_use{0};
-std::atomic<long> blocks{0};  // so far
+std::atomic<std::size_t> reserved{0};  // the most in use since what was held for reuse was given back
+std::atomic<long> blocks{0};           // so far
+
+void raise_reserved() {
+  const std::size_t now = in_use;
+  std::size_t most = reserved;
+  while (most < now && !reserved.compare_exchange_weak(most, now)) {
+  }
+}
 
 // PENSTOCK_FAKE_CARD_MIB, or as good as endless.
 std::size_t capacity() {
@@ -45,8 +55,10 @@ std::size_t capacity() {
 }  // namespace
 
 std::optional<Card> card() {
+  static const bool own = std::getenv("PENSTOCK_FAKE_CARD_OWN") != nullptr;  // every process has another
   const auto total = static_cast<Bytes>(capacity());
-  return Card{"a card that is none", 1, total, total - static_cast<Bytes>(in_use.load())};
+  return Card{"a card that is none", 1, total, total - static_cast<Bytes>(reserved.load()),
+              own ? std::to_string(getpid()) : "the only one"};
 }
 
 namespace {
@@ -74,6 +86,7 @@ class Memory final : public c10::Allocator {
     void* const block = bytes > 0 ? std::aligned_alloc(kLine, (bytes + kLine - 1) / kLine * kLine) : nullptr;
     if (block) {
       in_use += malloc_usable_size(block);
+      raise_reserved();
       accounts().open(block, static_cast<Bytes>(bytes));
     }
     return {block, block, &release, compute_device()};
@@ -159,7 +172,8 @@ void recount(const c10::Storage& storage, Category category) {
   if (storage.nbytes() > 0) accounts().recount(storage.data(), category);
 }
 
-Bytes cached_bytes() { return 0; }
+Bytes cached_bytes() { return static_cast<Bytes>(reserved.load() - in_use.load()); }
+void release_cached() { reserved = in_use.load(); }
 std::int64_t mapped_blocks() { return 0; }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, all) {

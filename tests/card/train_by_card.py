@@ -116,6 +116,32 @@ def check_memory(card, folder):
         assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
+# About 0.8 GiB of states, which are allocated only where it is trained.
+LARGE = ("--dry-run", "--train.precision", "f32", "--train.micro_batch", "1", "--model.layers", "16", "--model.hidden", "512",
+         "--model.ffn", "1376", "--model.heads", "8", "--model.kv_heads", "8")
+
+
+def check_memory_after_measuring(card, folder):
+    """What measuring the card's speeds has used of it is free when the run that asked for them begins."""
+    done = train(card, folder, "--output.dir", "measured", *LARGE, "--schedule.slices", "0", PENSTOCK_FAKE_CARD_MIB="1024",
+                 XDG_CACHE_HOME=str(folder / "no-profile-yet"))
+    assert done.returncode == 0 and "measuring this machine" in done.stderr, done.stderr
+
+
+def check_cards_of_ranks(card, folder):
+    """Two ranks of mpirun, each of whose half of the run fits a card of its own, but not both on one; the launcher shows each but one."""
+    def on_two_ranks(*words, **environment):
+        return subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", card, *words], cwd=folder, capture_output=True,
+                              text=True, env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **environment))
+
+    for own, code in [({"PENSTOCK_FAKE_CARD_OWN": "1"}, 0), ({}, 1)]:
+        done = on_two_ranks("train", "run.toml", "--output.dir", "own", *LARGE, "--parallel.pp", "2", "--schedule.slices", "4",
+                            PENSTOCK_FAKE_CARD_MIB="640", **own)
+        assert done.returncode == code and ("2 ranks on one card" in done.stderr) == (code == 1), (done.returncode, done.stderr)
+    done = on_two_ranks("profile", "--device", "cuda", "--quick", "--budget", "0", "--precision", "f32", "--threads", "1", "--out", "two.toml")
+    assert done.returncode == 0 and "messages through the host's memory" in (folder / "two.toml").read_text(), done.stderr
+
+
 def check_loss(card, folder):
     """A card that is lost in the middle of a step ends the run, with one line, also that of the other rank."""
     for words in ((), ("--ranks", "2", "--parallel.pp", "2")):
@@ -178,6 +204,9 @@ def main(processor, card, tolerance=TOLERANCE):
             assert not (folder / "refused").exists()
         if os.path.basename(card) == "penstock-on-fake-card":
             check_memory(card, folder)
+            check_memory_after_measuring(card, folder)
+            if "libmpi" in subprocess.run(["ldd", card], capture_output=True, text=True).stdout:
+                check_cards_of_ranks(card, folder)
             check_loss(card, folder)
             check_profile(card, folder)
 

@@ -107,6 +107,20 @@ TEST_F(CardRanks, GatherAndSplit) {
   EXPECT_EQ(nccl_.ended, 8) << "in each group a link each way, which has two ends";
 }
 
+// Each rank meets its links by direction and rank, so two that send to each other meet theirs crosswise.
+TEST_F(CardRanks, EndTheirLinksInAnyOrder) {
+  on_ranks(2, [&](Communicator& world) {
+    const int other = 1 - world.rank();
+    const std::span<float> mine = numbers(), theirs = numbers();
+    fill(mine, static_cast<float>(world.rank()));
+    Request received = world.receive(bytes(theirs), other, 0), sent = world.send(bytes(mine), other, 0);
+    received.wait();
+    sent.wait();
+    EXPECT_EQ(read(theirs), std::vector<float>(kCount, static_cast<float>(other)));
+  });
+  EXPECT_EQ(nccl_.ended, 4);
+}
+
 // One rank fails while the other waits for its message.
 TEST_F(CardRanks, ALostRankEndsTheWaitWithItsReason) {
   const std::string text = failure<RunError>([&] {

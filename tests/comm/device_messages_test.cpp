@@ -10,6 +10,7 @@
 #include "comm/lagging_card.h"
 #include "comm/share_lane.h"
 #include "comm/threads.h"
+#include "failure.h"
 
 namespace penstock::comm {
 namespace {
@@ -100,6 +101,37 @@ TEST(DeviceMessages, MayHaveOneSideInTheHostsMemory) {
         std::ranges::fill(host, -2.0f);
       }
     }
+  });
+}
+
+TEST(DeviceMessages, ACopyThatFailsEndsBothSides) {
+  testing::LaggingCard card;
+  card.lost = true;
+  const std::string text = failure<RunError>([&] {
+    run_ranks(2, [&](Communicator& world) {
+      const Numbers buffer(card);
+      std::vector<float> host(kNumbers);
+      if (world.rank() == 0) world.send(buffer.bytes(), 1, 0).wait();
+      if (world.rank() == 1) world.receive(std::as_writable_bytes(std::span(host)), 0, 0).wait();
+    });
+  });
+  EXPECT_EQ(text, "the card fell off the bus");
+}
+
+// Whatever uses the card next says so; a destructor that threw would end the process without a word.
+TEST(DeviceMessages, MayBeDestroyedWhenTheCardIsLost) {
+  testing::LaggingCard card;
+  run_ranks(2, [&](Communicator& world) {
+    std::vector<float> host(kNumbers);
+    const Numbers buffer(card);
+    if (world.rank() == 0) world.send(std::as_bytes(std::span(host)), 1, 0).wait();
+    if (world.rank() == 1) {
+      card.lost = true;
+      receive_by_host(buffer.bytes(), [&](auto room) { return world.receive(room, 0, 0); }).wait();
+      card.lost = false;
+      card.synchronize();
+    }
+    world.barrier();
   });
 }
 

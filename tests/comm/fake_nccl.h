@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL for tests, between threads whose card is a LaggingCard: groups of two ranks. As NCCL's own, joining
-// waits for the other rank, and so does a group's first message, in the call; later ones are in the stream's
-// order.
+// and destroying wait for the other rank, and so does a group's first message, in the call; later ones are in
+// the stream's order.
 #pragma once
 
 #include <chrono>
@@ -42,11 +42,14 @@ class FakeNccl {
       *error = async_error;
       return comm::Nccl::kSuccess;
     };
-    nccl.destroy = nccl.abort = [this](comm::Nccl::Group group) {
-      auto* const end = static_cast<End*>(group);
-      end->pair->stop();
+    nccl.abort = [this](comm::Nccl::Group group) {
+      static_cast<End*>(group)->pair->stop();
       ++ended;
       return comm::Nccl::kSuccess;
+    };
+    nccl.destroy = [abort = nccl.abort](comm::Nccl::Group group) {
+      static_cast<End*>(group)->pair->leave();
+      return abort(group);
     };
     nccl.text_of = [](int code) { return code == kRefused ? "the card refuses" : "an error of the network"; };
     return nccl;
@@ -70,6 +73,9 @@ class FakeNccl {
     }
     void connect() {
       wait([&] { return connected_ >= 2; }, [&] { ++connected_; });
+    }
+    void leave() {
+      wait([&] { return left_ >= 2; }, [&] { ++left_; });
     }
     bool is_connected() {
       const std::lock_guard lock(mutex_);
@@ -108,7 +114,7 @@ class FakeNccl {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    int joined_ = 0, connected_ = 0;
+    int joined_ = 0, connected_ = 0, left_ = 0;
     std::deque<Message> sent_;
     std::size_t sends_ = 0, copied_ = 0;
     bool stopped_ = false;

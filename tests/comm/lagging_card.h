@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backend/device_memory.h"
+#include "base/error.h"
 
 namespace penstock::testing {
 
@@ -80,6 +81,8 @@ class LaggingCard final : public backend::DeviceMemory {
   }
   void synchronize() { wait_for(point()); }
 
+  std::atomic<bool> lost = false;  // waits for it fail
+
   bool holds(const void* address) const override {
     const std::lock_guard lock(mutex_);
     for (const auto& block : blocks_) {
@@ -97,7 +100,10 @@ class LaggingCard final : public backend::DeviceMemory {
   void come_behind(const Point& point) override {
     issue([passed = std::static_pointer_cast<Passed>(point)] { passed->wait(); });
   }
-  void wait_for(const Point& point) override { std::static_pointer_cast<Passed>(point)->wait(); }
+  void wait_for(const Point& point) override {
+    std::static_pointer_cast<Passed>(point)->wait();
+    if (lost) throw RunError("the card fell off the bus");
+  }
   bool passed(const Point& point) override { return std::static_pointer_cast<Passed>(point)->is_set(); }
 
   void copy(void* to, const void* from, std::size_t bytes) override {

@@ -34,17 +34,27 @@ class Launcher : public ::testing::Test {
     int rank, ranks, local;
     bool operator==(const Seen&) const = default;
   };
-  static Seen seen(const std::map<std::string, std::string>& variables) {
+  using Variables = std::map<std::string, std::string>;
+  template <class Ask>
+  static auto with(const Variables& variables, Ask&& ask) {
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-    const Seen result{launched_by_mpi(), launched_rank(), launched_ranks(), local_ranks()};
+    const auto result = ask();
     for (const auto& [name, value] : variables) unsetenv(name.c_str());
     return result;
+  }
+  static Seen seen(const Variables& variables) {
+    return with(variables, [] {
+      return Seen{launched_by_mpi(), launched_rank(), launched_ranks(), local_ranks()};
+    });
   }
 
  private:
   static constexpr const char* known[] = {"OMPI_COMM_WORLD_SIZE",
                                           "OMPI_COMM_WORLD_RANK",
                                           "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                          "OMPI_COMM_WORLD_LOCAL_RANK",
+                                          "MPI_LOCALRANKID",
+                                          "SLURM_LOCALID",
                                           "PMI_SIZE",
                                           "PMI_RANK",
                                           "MPI_LOCALNRANKS",
@@ -73,6 +83,18 @@ TEST_F(Launcher, MpichTellsRankSizeAndLocalSize) {
 
 TEST_F(Launcher, SrunTellsRankAndSize) {
   EXPECT_EQ(seen({{"SLURM_PROCID", "6"}, {"SLURM_STEP_NUM_TASKS", "16"}}), (Seen{true, 6, 16, 1}));
+}
+
+TEST_F(Launcher, EveryLauncherTellsTheNumberOnTheMachine) {
+  EXPECT_EQ(launched_local_rank(), 0);
+  const Variables open_mpi{{"OMPI_COMM_WORLD_SIZE", "8"},
+                           {"OMPI_COMM_WORLD_RANK", "5"},
+                           {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                           {"SLURM_LOCALID", "0"}};  // of the batch script
+  const Variables mpich{{"PMI_SIZE", "8"}, {"PMI_RANK", "5"}, {"MPI_LOCALRANKID", "1"}};
+  const Variables srun{{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}};
+  for (const Variables& variables : {open_mpi, mpich, srun})
+    EXPECT_EQ(with(variables, launched_local_rank), 1) << variables.begin()->first;
 }
 
 TEST_F(Launcher, ABatchScriptOfSlurmIsNoRank) {

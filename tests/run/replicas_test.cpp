@@ -112,9 +112,12 @@ TEST(Replicas, AreNumbersFromOneOrAuto) {
     EXPECT_NE(text.find(legal), std::string::npos) << text;
 }
 
-std::int64_t fitted(std::int64_t groups, std::int64_t batch, std::optional<std::int64_t> ranks) {
+std::int64_t fitted(std::int64_t groups, std::int64_t batch, std::optional<std::int64_t> ranks,
+                    std::int64_t expert_ranks = 1, std::int64_t shard_group = 0) {
   Options options = changed([&](Options& o) {
     o.parallel.dp = 0;
+    o.parallel.ep = expert_ranks;
+    o.parallel.shard_group = shard_group;
     o.numerics.replicas = groups;
     o.train.batch = batch;
   });
@@ -134,6 +137,17 @@ TEST(Replicas, AreAsManyAsGroupsAndRanksAllow) {
   EXPECT_EQ(fitted(6, 12, 8), 3);
   EXPECT_EQ(fitted(4, 8, {}), 4);
   EXPECT_EQ(fitted(0, 8, {}), 1);
+}
+
+// Two devices each, of ranks for six.
+TEST(Replicas, AreAsManyAsExpertRanksAndShardGroupsDivide) {
+  EXPECT_EQ(fitted(0, 12, 12), 6);
+  EXPECT_EQ(fitted(0, 12, 12, 4), 4);
+  EXPECT_EQ(fitted(8, 8, 12, 2), 4);
+  EXPECT_EQ(fitted(0, 12, 12, 1, 4), 4);
+  EXPECT_EQ(fitted(0, 12, 12, 1, 3), 3) << "all of them, since 3 is no power of two";
+  EXPECT_EQ(fitted(0, 12, 12, 1, 2), 6);
+  EXPECT_EQ(fitted(0, 12, 12, 5), 6) << "none divides: the mesh is refused";
 }
 
 std::string note(const std::string& schedule, std::int64_t chunks, const char* shard = "weights",

@@ -115,6 +115,17 @@ TEST_F(ElasticResume, SaysWhatChangedOfTheMesh) {
   train_well("run", settings_of(6, {1, 2, "off"}, true), 2, true);
 }
 
+// docs/moe.md: bits are the same for one d.
+TEST_F(ElasticResume, GoesOnWithOtherReplicasOfExpertsAndSaysThatBitsDiffer) {
+  const Arguments experts{"--model.experts", "4", "--model.experts_per_token", "2"};
+  train_well("run", settings_of(2, {2, 1}, false, experts), 2);
+  const Ending ending = train("run", settings_of(4, {1, 1}, true, experts), 1);
+  EXPECT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("changed   parallel.dp = 1 where the run had 2: it goes on, but not to the bits"),
+            std::string::npos)
+      << ending.out;
+}
+
 // Other context ranks cut other sums.
 TEST_F(ElasticResume, GoesOnWithOtherContextRanksAndSaysThatBitsDiffer) {
   const Arguments even{"--data.seq_len", "32"};

@@ -3,6 +3,8 @@
 // on meshes of all axes, and its bits repeat whatever does not change what is added to what.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "train/autograd_gradients.h"
 #include "train/equal_runs.h"
 #include "train/trainable.h"
@@ -183,6 +185,28 @@ TEST(Documents, BitsOfPlannedStepsAreThoseOfOneDevice) {
     terapipe.schedule.name = "terapipe";
     expect_equal_runs(train_steps(planned(terapipe), 3), wanted);
   }
+}
+
+// Of four steps the last two have the documents of the second and of the first.
+TEST(Documents, OffloadedBytesAreTheMostOfAnyStep) {
+  run::Options options = documents_options("slimpipe", 2, 0, "f32");
+  options.data.packing = "best_fit";
+  options.schedule.slice_tokens = 7;
+  options.memory.policy = "none";
+  options.memory.offload.number = 0.5;
+  const run::Run run = planned(options);
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    Bytes most = 0;
+    for (const std::uint64_t seed : {1U, 2U, 2U, 1U}) {
+      trainer.step(1, tokens_of(run, world.rank(), drawn_batches(run, seed)));
+      most = std::max(most, trainer.copies().away_peak);
+      EXPECT_EQ(trainer.away_peak(), most) << "rank " << world.rank();
+    }
+    if (world.rank() == 0) {
+      EXPECT_GT(most, 0);
+    }
+  });
 }
 
 TEST(Documents, BitsOfPlannedStepsAreThoseOfAnyNumberOfReplicas) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "faulty_files.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
+#include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/first_at_work.h"
 #include "train/checkpoint/weights_file.h"
 #include "train/saved_run.h"
@@ -120,6 +122,60 @@ TEST(FirstAtWork, TellsTheRankWhoseTurnHasJustEnded) {
     first.still_working();
     std::this_thread::sleep_for(long_part);
   });
+}
+
+// Rank 1 works longer than a wait may take, and rank 2 longer than rank 1 by that; both are sent words that
+// they take only afterwards.
+TEST(AllAtWork, IsGivenUpOnlyWhenARankDoesNothing) {
+  const auto failed = [](bool tell) {
+    return failure<RunError>([&] {
+      comm::run_ranks(3, [&](comm::Communicator& world) {
+        world.barrier();
+        world.set_timeout(kMessageLimit);
+        train::AllAtWork work{comm::World(world)};
+        for (int part = 0; part < 11 * world.rank(); ++part) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(220));
+          if (tell) work.still_working();
+        }
+        work.end();
+        world.barrier();
+      });
+    });
+  };
+  EXPECT_EQ(failed(true), "");
+  EXPECT_NE(failed(false).find("waited "), std::string::npos);
+}
+
+// Every write of one thread takes a while.
+class SlowForOne final : public FaultyFiles {
+ public:
+  void slow_here() { slow_ = std::this_thread::get_id(); }
+  ssize_t write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset) override {
+    if (std::this_thread::get_id() == slow_.load())
+      std::this_thread::sleep_for(std::chrono::milliseconds(130));
+    return FaultyFiles::write_at(descriptor, bytes, offset);
+  }
+
+ private:
+  std::atomic<std::thread::id> slow_;
+};
+
+TEST(Weights, AreWaitedForWhileOneRankWritesItsPart) {
+  const run::Run run = planned(small_options("slimpipe", 2, 4, "bf16"));
+  const Scratch scratch;
+  SlowForOne disk;
+  Seconds took = 0;  // on rank 1
+  on_ranks(run, [&](comm::Communicator& world) {
+    train::Trainer trainer(run, world);
+    if (world.rank() == 1) disk.slow_here();
+    world.barrier();
+    world.set_timeout(kMessageLimit);
+    const Seconds began = steady_seconds();
+    train::write_weights(scratch / "weights", run.shape(), trainer.parameters(), comm::World(world));
+    if (world.rank() == 1) took = steady_seconds() - began;
+  });
+  EXPECT_GT(took, 1.5 * kMessageLimit);
+  EXPECT_TRUE(std::filesystem::exists(scratch / "weights"));
 }
 
 TEST(GatheredFiles, AreLoadedWhereOnlyTheFirstRankReads) {

@@ -230,4 +230,6 @@ std::int64_t mapped_blocks() { return mapped.load(std::memory_order_relaxed); }
 
 Bytes cached_bytes() { return static_cast<Bytes>(cache().held()); }
 
+void release_cached() {}
+
 }  // namespace penstock::backend

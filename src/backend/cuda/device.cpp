@@ -43,22 +43,23 @@ void require_device(bool repeatable) {
 
 std::optional<Card> card() {
   Card card;
+  if (cudaGetDeviceCount(&card.cards) != cudaSuccess || card.cards == 0) return {};
   std::size_t free = 0, total = 0;
   C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  C10_CUDA_CHECK(cudaGetDeviceCount(&card.cards));
   cudaDeviceProp properties{};
   C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, compute_device().index()));
   card.name = properties.name;
   card.total = static_cast<Bytes>(total);
   card.free = static_cast<Bytes>(free);
+  card.id.assign(properties.uuid.bytes, sizeof properties.uuid.bytes);
   return card;
 }
 
 // The default stream waits for those of other threads.
-void take_turn(int rank) {
-  int cards = 1;
-  C10_CUDA_CHECK(cudaGetDeviceCount(&cards));
-  const auto mine = static_cast<c10::DeviceIndex>(rank % cards);
+void take_turn(int turn) {
+  int cards = 0;
+  if (cudaGetDeviceCount(&cards) != cudaSuccess || cards == 0) return;
+  const auto mine = static_cast<c10::DeviceIndex>(turn % cards);
   C10_CUDA_CHECK(cudaSetDevice(mine));
   c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, mine));
 }

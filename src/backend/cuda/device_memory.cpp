@@ -5,9 +5,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <exception>
+
+#include "backend/account.h"
 #include "backend/copy.h"
 #include "backend/device.h"
 
@@ -49,6 +53,7 @@ class CardMemory final : public DeviceMemory {
   }
 
   std::shared_ptr<std::byte> device_room(std::size_t bytes) override {
+    const UncountedScope uncounted;
     const auto room =
         std::make_shared<at::Tensor>(at::empty({static_cast<std::int64_t>(bytes)}, on_device(at::kByte)));
     return {room, static_cast<std::byte*>(room->mutable_data_ptr())};
@@ -57,15 +62,36 @@ class CardMemory final : public DeviceMemory {
   std::unique_ptr<Stream> stream() override { return std::make_unique<CardStream>(); }
 
  private:
+  // LibTorch's pool has 32 streams and gives each to several: what waits in one for another rank would hold
+  // up the others' messages.
   class CardStream final : public Stream {
    public:
+    CardStream() = default;
+    ~CardStream() override {
+      try {
+        const c10::cuda::CUDAGuard guard(stream_.device_index());  // else a context on the thread's card
+        cudaStreamDestroy(stream_.stream());
+      } catch (const std::exception&) {  // the card is lost
+      }
+    }
+    CardStream(const CardStream&) = delete;
+    CardStream& operator=(const CardStream&) = delete;
+
     void work(const std::function<void(void* handle)>& issue) override {
       const c10::cuda::CUDAStreamGuard guard(stream_);  // and the stream's card
       issue(stream_.stream());
     }
 
    private:
-    c10::cuda::CUDAStream stream_ = c10::cuda::getStreamFromPool(/*isHighPriority=*/true);
+    static cudaStream_t created() {
+      int least = 0, greatest = 0;
+      C10_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+      cudaStream_t stream = nullptr;
+      C10_CUDA_CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+      return stream;
+    }
+
+    c10::cuda::CUDAStream stream_ = c10::cuda::getStreamFromExternal(created(), compute_device().index());
   };
 };
 

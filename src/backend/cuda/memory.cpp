@@ -53,6 +53,8 @@ Bytes cached_bytes() {
   return now.reserved_bytes[kAll].current - now.allocated_bytes[kAll].current;
 }
 
+void release_cached() { caching::emptyCache(); }
+
 std::int64_t mapped_blocks() { return statistics().segment[kAll].allocated; }
 
 }  // namespace penstock::backend

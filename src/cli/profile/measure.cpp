@@ -12,7 +12,8 @@
 #include "backend/memory.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "base/whole.h"
+#include "cli/card_messages.h"
+#include "comm/mpi.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/file_system.h"
@@ -163,9 +164,9 @@ profile::Request request_of(const MeasureOptions& options, bool large) {
   return request;
 }
 
-// `held`: bytes of a rank's own tensors, which are no other program's.
+// `held`: bytes of a rank's own tensors, which are no other program's. `on_card`: ranks that share its card.
 profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const std::string& transport,
-                               Bytes held) {
+                               Bytes held, int on_card) {
   const train::Host machine = train::this_host();
   const profile::HostMemory memory = profile::host_memory();
   profile::MachineFacts facts{.description = machine.processor + ", " + machine.instructions,
@@ -180,20 +181,15 @@ profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const s
     facts.description = card->name + ", " + machine.processor;
     facts.card = true;
     facts.memory_bytes = static_cast<double>(card->total);
-    facts.sharers = ceil_div(ranks, card->cards);
+    facts.sharers = on_card;
     facts.used_bytes =
         static_cast<double>(card->total - card->free - backend::cached_bytes() - facts.sharers * held);
   }
   return facts;
 }
 
-}  // namespace
-
-std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& world,
-                             const std::string& transport, const SayMeasured& say) {
-  backend::require_device();
-  backend::take_turn(world.rank());
-  backend::install_allocator();
+std::string measured_text(const MeasureOptions& options, comm::Communicator& world,
+                          const std::string& transport, const SayMeasured& say) {
   backend::Ledger ledger;
   const backend::LedgerScope counted(ledger);  // as in training, where all tensors are counted
   at::set_num_threads(options.threads);
@@ -210,12 +206,26 @@ std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& 
   profile::Measurements measured = profile::measure_machine(world, request, [&](const std::string& what) {
     if (world.rank() == 0) say(what);
   });
+  const int on_card = ranks_on_card(world);
   if (world.rank() != 0) return {};
-  const profile::MachineFacts facts = facts_of(options, world.size(), transport, ledger.live_total());
+  const profile::MachineFacts facts =
+      facts_of(options, world.size(), transport, ledger.live_total(), on_card);
   const std::string without_gap = profile::hardware_text(options.name, facts, measured);
   measured.gap =
       layers.gap(run::parse_hardware_text(without_gap, "what was measured").hardware, measured.layer_seconds);
   return profile::hardware_text(options.name, facts, measured);
+}
+
+}  // namespace
+
+std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& world,
+                             const std::string& transport, const SayMeasured& say) {
+  backend::require_device();
+  backend::take_turn(comm::place_on_machine(world.rank()));
+  backend::install_allocator();
+  std::string text = measured_text(options, world, transport, say);
+  backend::release_cached();  // what follows, such as the run itself, needs the memory
+  return text;
 }
 
 std::string measured_here(const MeasureOptions& options, int ranks, const SayMeasured& say) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/automatic_threads.h"
+#include "cli/card_messages.h"
 #include "cli/device_program.h"
 #include "cli/input/output_path.h"
 #include "cli/profile/measure.h"
@@ -55,6 +56,7 @@ void check(const ProfileFlags& flags) {
           card ? "--device cpu: this program computes on a card; start penstock"
                : "--device cuda: this program computes on the CPU alone; ./dev build --gpu builds the one "
                  "for cards");
+  backend::require_device();
   if (flags.name.empty()) throw InputError("--name is empty; give the machine a name");
   check_output("--out", flags.out);
 }
@@ -109,6 +111,13 @@ void check_under_mpi(const ProfileFlags& flags, comm::Communicator& world) {
                      std::to_string(comm::local_ranks()) + " are here; profile one machine at a time");
 }
 
+std::string transport_of(bool by_nccl, const comm::Communicator& world) {
+  const std::string processes = "processes of mpirun";
+  if (by_nccl) return processes + ", messages by NCCL";
+  const bool by_host = world.size() > 1 && !backend::compute_device().is_cpu();
+  return by_host ? processes + ", messages through the host's memory" : processes;
+}
+
 Exit profile_under_mpi(const ProfileFlags& flags) {
   Exit exit_code = Exit::Done;
   comm::run_mpi(
@@ -119,8 +128,9 @@ Exit profile_under_mpi(const ProfileFlags& flags) {
           if (world.rank() == 0) tell(refusal.text);
           return;
         }
-        const std::string text =
-            measured_as_rank(options_of(flags, world.size()), world, "processes of mpirun", say);
+        const auto cards = card_ranks(world);  // as a run of these ranks has them
+        const std::string text = measured_as_rank(options_of(flags, world.size()), cards ? *cards : world,
+                                                  transport_of(cards != nullptr, world), say);
         if (world.rank() == 0) hand_over(flags, world.size(), text);
       },
       report_failure);

@@ -164,6 +164,7 @@ std::string keep_profile(const ProfileKey& key, const std::string& text) {
 Speeds speeds_of(const std::string& flag, const run::Options& options) {
   if (flag.empty()) {
     become_program_for_cards(options.train.device);
+    backend::require_device();
     require(options.train.device != "cuda" || backend::card(),
             "train.device = \"cuda\": this program measures the CPU's speeds alone; ask plan, simulate or "
             "data with --hardware h200, or set train.device = \"cpu\"");

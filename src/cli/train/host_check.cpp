@@ -9,7 +9,6 @@
 #include "backend/device.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "base/whole.h"
 #include "comm/launcher.h"
 #include "run/replicas.h"
 #include "run/resolve/choose.h"
@@ -88,13 +87,12 @@ void require_host_memory(const run::Run& run, int ranks, Bytes free) {
 void require_card_memory(const run::Run& run, int ranks) {
   const std::optional<backend::Card> card = backend::card();
   if (!card || run.options.train.memory_check == "off") return;
-  const int here = ceil_div(ranks, card->cards);
   const Bytes needed =
-      of_fullest_ranks(run, here, [](const model::DeviceMemory& memory) { return memory.total(); });
+      of_fullest_ranks(run, ranks, [](const model::DeviceMemory& memory) { return memory.total(); });
   if (needed <= card->free) return;
   run::Run within = run;
-  within.memory_limit = card->free / here;
-  throw NoAnswer(counted(here, "rank") + " on one card (" + card->name + ") would need " +
+  within.memory_limit = card->free / ranks;
+  throw NoAnswer(counted(ranks, "rank") + " on one card (" + card->name + ") would need " +
                  print_bytes(needed) + " of its memory, but " + print_bytes(card->free) + " of " +
                  print_bytes(card->total) + " are free; " + run::settings_that_fit(within) +
                  "; train.memory_check = \"off\" starts it all the same");

@@ -14,7 +14,8 @@ Bytes bytes_on_host(const run::Run& run, int ranks);
 // nothing under train.memory_check = "off".
 void require_host_memory(const run::Run& run, int ranks, Bytes free);
 
-// The same of a card's memory and the tensors of the ranks that share it.
+// The same of the memory of this rank's card and the tensors of the `ranks` that share it; does nothing on
+// the CPU.
 void require_card_memory(const run::Run& run, int ranks);
 
 }  // namespace penstock::cli

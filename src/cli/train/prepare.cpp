@@ -3,10 +3,13 @@
 
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
+#include "backend/device.h"
 #include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "cli/tell.h"
 #include "cli/train/copies_in_memory.h"
 #include "cli/train/host_check.h"
@@ -51,11 +54,11 @@ void check_offload(const run::MemoryOptions& memory, bool gather) {
 }
 
 // Its table comes before the refusal.
-void check_memory(const run::Run& run, int ranks_here) {
+void check_memory(const run::Run& run, const RanksHere& here) {
   const profile::HostMemory memory = profile::host_memory();
   try {
-    require_card_memory(run, ranks_here);
-    require_host_memory(run, ranks_here, static_cast<Bytes>(memory.total - memory.used));
+    require_card_memory(run, here.card);
+    require_host_memory(run, here.host, static_cast<Bytes>(memory.total - memory.used));
   } catch (const NoAnswer&) {
     if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
     throw;
@@ -64,14 +67,20 @@ void check_memory(const run::Run& run, int ranks_here) {
 
 }  // namespace
 
-Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here, WeightsShare verified) {
+RanksHere threads_here(int ranks) {
+  const std::optional<backend::Card> card = backend::card();
+  return {.host = ranks, .card = card ? ceil_div(ranks, card->cards) : 0};
+}
+
+Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHere& here,
+                 WeightsShare verified) {
   train::require_trainable(run);
   train::require_device(run);
   check_offload(run.options.memory, run.options.output.gather);
   run::check_ranks(run, ranks);
   check_sample(flags, run.options.data);
   run::require_fit(run);
-  check_memory(run, ranks_here);
+  check_memory(run, here);
   if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
     check_weights(run.options.model);
   if (!flags.source.resumes) check_sums_of_weights(run.options.model, verified);

@@ -19,9 +19,16 @@ struct Prepared {
   Resumption resumption;
 };
 
-// `ranks_here`: those of all `ranks` that are on this host. `verified`: what this process reads of a
+// Of a run's ranks, those that share the memory of this rank's host and of its card (0: it has none).
+struct RanksHere {
+  int host = 1, card = 0;
+};
+// All ranks are threads of this process, and take its cards by turns.
+RanksHere threads_here(int ranks);
+
+// `verified`: what this process reads of a
 // checkpoint's files for their checksums. Throws InputError or NoAnswer; writes nothing.
-Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, int ranks_here,
+Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHere& here,
                  WeightsShare verified = {});
 
 // Of rank 0. Comes last, so that earlier errors leave nothing written; a dry run checks alone.

@@ -19,6 +19,7 @@
 #include "files/strict_json.h"
 #include "run/replicas.h"
 #include "run/resolve/choose.h"
+#include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/first_at_work.h"
 #include "train/checkpoint/host_copies.h"
 #include "train/checkpoint/settings.h"
@@ -216,11 +217,14 @@ std::optional<train::FoundCopies> copies_from(std::int64_t step, const run::Run&
 // The facts of a checkpoint that all ranks have verified together.
 Refusal read_together(const train::CheckpointDirectory& directory, std::int64_t step,
                       comm::Communicator& world, train::CheckpointFacts& facts) {
-  return agree(refusal_of([&] {
-                 facts = train::read_checkpoint_facts(directory, step);
-                 train::verify_checkpoint(directory.of_step(step), facts, world.rank(), world.size());
-               }),
-               world);
+  train::AllAtWork work{comm::World(world)};
+  const Refusal damage = refusal_of([&] {
+    facts = train::read_checkpoint_facts(directory, step);
+    train::verify_checkpoint(directory.of_step(step), facts, world.rank(), world.size(),
+                             [&] { work.still_working(); });
+  });
+  work.end();
+  return agree(damage, world);
 }
 
 // Of one that only rank 0 sees, which verifies it while the others wait.
@@ -298,9 +302,10 @@ std::vector<std::string> changed_mesh(const run::Run& run) {
   const std::optional<run::Options> before = options_before(run.options.output.dir);
   if (!before) return {};
   run::Options is = run.options, was = *before;
-  const bool tolerance = run.exchange != schedule::ExchangeMode::Off || run.sharded_vocabulary() ||
-                         changes_sums_of_context(is.parallel, was.parallel) ||
-                         (run.shape().experts > 1 && is.parallel.ep != was.parallel.ep);
+  const bool tolerance =
+      run.exchange != schedule::ExchangeMode::Off || run.sharded_vocabulary() ||
+      changes_sums_of_context(is.parallel, was.parallel) ||
+      (run.shape().experts > 1 && (is.parallel.ep != was.parallel.ep || is.parallel.dp != was.parallel.dp));
   const bool without_context = is.parallel.cp == 1 || was.parallel.cp == 1;
   const std::string shards = ", with numerics.tensor = " + std::to_string(run.tensor_shards()) + " as before";
   std::vector<std::string> lines;

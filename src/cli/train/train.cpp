@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/agree.h"
+#include "cli/card_messages.h"
 #include "cli/device_program.h"
 #include "cli/tell.h"
-#include "cli/train/card_messages.h"
 #include "cli/train/check_weights.h"
 #include "cli/train/copies_in_memory.h"
 #include "cli/train/prepare.h"
@@ -142,10 +142,10 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   if (!refusal) refusal = resolve_together(flags.source, world, run);
   if (!refusal) {
     const WeightsShare verified = share_on_host(comm::all_texts(comm::host_name(), world), world.rank());
+    const RanksHere here{.host = comm::local_ranks(), .card = ranks_on_card(world)};
     refusal = together([&] {
-      prepared = flags.print_config
-                     ? Prepared{.run = std::move(run)}
-                     : prepare(flags, std::move(run), world.size(), comm::local_ranks(), verified);
+      prepared = flags.print_config ? Prepared{.run = std::move(run)}
+                                    : prepare(flags, std::move(run), world.size(), here, verified);
     });
   }
   if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
@@ -230,7 +230,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
 
 void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   const StopSignals signals({SIGUSR1, SIGTERM, SIGINT});
-  Prepared prepared = prepare(flags, resolved, ranks, ranks);
+  Prepared prepared = prepare(flags, resolved, ranks, threads_here(ranks));
   open_directory(flags, prepared);
   const auto alone = comm::make_single();
   take_up(flags, prepared, *alone);
@@ -244,7 +244,7 @@ void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
 
 std::string describe_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   if (flags.print_config) return configuration_of(resolved.options);
-  Prepared prepared = prepare(flags, resolved, ranks, ranks);
+  Prepared prepared = prepare(flags, resolved, ranks, threads_here(ranks));
   check_directory(flags, prepared);
   take_up(flags, prepared, *comm::make_single());
   return description_of(flags, prepared, ranks);

@@ -2,6 +2,7 @@
 #include "comm/cards/card_link.h"
 
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -22,6 +23,7 @@ struct CardLink::State {
   std::mutex mutex;  // guards the members below
   bool joined = false, abandoned = false;
   int code = Nccl::kSuccess;
+  std::exception_ptr failure;                     // of the card, met by the thread that joins
   std::deque<std::shared_ptr<Transfer>> waiting;  // posted, not issued
 
   // Ranks are 0, the sender, and 1.
@@ -43,16 +45,34 @@ struct CardLink::State {
   }
 
   void join() {
-    const int result = connect();
-    const std::lock_guard lock(mutex);
-    code = result;
-    joined = true;
-    if (abandoned) return end(nccl.abort);
-    issue();
+    int result = Nccl::kSuccess;
+    std::exception_ptr thrown;
+    try {
+      result = connect();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    {
+      const std::lock_guard lock(mutex);
+      code = result;
+      failure = thrown;
+      joined = true;
+      if (!abandoned) return issue_waiting();
+    }
+    end(nccl.abort);
+  }
+
+  void issue_waiting() {
+    try {
+      issue();
+    } catch (...) {
+      failure = std::current_exception();
+    }
   }
 
   void issue() {
-    for (; joined && code == Nccl::kSuccess && !waiting.empty(); waiting.pop_front()) {
+    const bool usable = joined && !abandoned && !failure;
+    for (; usable && code == Nccl::kSuccess && !waiting.empty(); waiting.pop_front()) {
       Transfer& next = *waiting.front();
       stream->work([&](void* handle) {
         backend::device_memory()->come_behind(next.ready);
@@ -62,8 +82,24 @@ struct CardLink::State {
     }
   }
 
+  // Whether there is a group to end. Nothing is issued from then on; a thread that joins yet ends its group.
+  bool give_up() {
+    const std::lock_guard lock(mutex);
+    return !std::exchange(abandoned, true) && joined;
+  }
+
+  // Without the lock, since NCCL waits for the other rank. Of a lost card nothing is left to end.
   void end(const std::function<int(Nccl::Group)>& how) {
-    if (group != nullptr) how(std::exchange(group, nullptr));
+    Nccl::Group ended = nullptr;
+    {
+      const std::lock_guard lock(mutex);
+      ended = std::exchange(group, nullptr);
+    }
+    if (ended == nullptr) return;
+    try {
+      stream->work([&](void*) { how(ended); });
+    } catch (const std::exception&) {
+    }
   }
 };
 
@@ -75,20 +111,15 @@ CardLink::CardLink(Communicator& ids, const Nccl& nccl, int peer, int channel, b
   begin();
 }
 
-CardLink::~CardLink() {
-  const std::lock_guard lock(state_->mutex);
-  if (!state_->abandoned && state_->joined) state_->end(state_->nccl.destroy);
-  state_->abandoned = true;  // a thread that joins yet ends the group, if ever it does
+CardLink::~CardLink() { end(); }
+
+void CardLink::end() {
+  if (state_->give_up()) state_->end(state_->nccl.destroy);
 }
 
 // By a thread, which NCCL may hold up for as long as it likes.
 void CardLink::abandon() {
-  const std::lock_guard lock(state_->mutex);
-  if (std::exchange(state_->abandoned, true) || !state_->joined) return;
-  std::thread([state = state_] {
-    const std::lock_guard held(state->mutex);
-    state->end(state->nccl.abort);
-  }).detach();
+  if (state_->give_up()) std::thread([state = state_] { state->end(state->nccl.abort); }).detach();
 }
 
 bool CardLink::begin() {
@@ -117,6 +148,7 @@ bool CardLink::done(const Transfer& transfer) {
   if (state_->joined && state_->group != nullptr) check(state_->nccl.async_error(state_->group, &error));
   if (error != Nccl::kInProgress) check(error);
   check(state_->code);
+  if (state_->failure) std::rethrow_exception(state_->failure);
   return false;
 }
 

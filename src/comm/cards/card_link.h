@@ -39,7 +39,11 @@ class CardLink {
   // Whether the link goes on by itself; until then whoever waits for anything calls this.
   bool begin();
 
-  // Nothing of the link's is used any more; a rank is lost.
+  // Waits for the other rank to end its side too. Any thread, as the last of all; the destructor does it if
+  // nobody has.
+  void end();
+
+  // Nothing of the link's is used any more; a rank is lost. Does not wait.
   void abandon();
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -103,10 +104,16 @@ class CardRanks final : public Collectives {
         nccl_(nccl),
         beginning_(std::move(beginning)) {}
 
+  // All links end at once: each waits for the other rank, which has them in another order.
   ~CardRanks() override {
+    std::vector<std::jthread> ends;
     for (auto& [key, link] : links_) {
       beginning_->remove(*link);
-      if (std::uncaught_exceptions() > 0) link->abandon();
+      if (std::uncaught_exceptions() > 0) {
+        link->abandon();
+      } else {
+        ends.emplace_back([&ended = *link] { ended.end(); });
+      }
     }
   }
 
@@ -153,16 +160,23 @@ class CardRanks final : public Collectives {
   }
 
   // Collectives' messages have a link of their own, the last.
+  CardLink& link_of(bool sending, int peer, int channel) {
+    const std::tuple key(sending, peer, channel);
+    auto found = links_.find(key);
+    if (found == links_.end()) {
+      const int number = channel == collective_channel ? channel_limit - 1 : channel;
+      auto made = std::make_unique<CardLink>(*ids_, nccl_, peer, number, sending);
+      found = links_.emplace(key, std::move(made)).first;
+      beginning_->add(*found->second);
+    }
+    return *found->second;
+  }
+
   Request post(bool sending, void* data, std::size_t bytes, int peer, int channel) {
     control_.throw_if_failed();
-    auto& link = links_[{sending, peer, channel}];
-    if (!link) {
-      const int number = channel == collective_channel ? channel_limit - 1 : channel;
-      link = std::make_unique<CardLink>(*ids_, nccl_, peer, number, sending);
-      beginning_->add(*link);
-    }
+    CardLink& link = link_of(sending, peer, channel);
     const Message message = message_of(sending, bytes, peer, channel);
-    auto state = std::make_unique<CardMessage>(*link, link->post(data, bytes), control_, beginning_, message,
+    auto state = std::make_unique<CardMessage>(link, link.post(data, bytes), control_, beginning_, message,
                                                group().timeout);
     return Request(std::move(state), message);
   }

@@ -14,6 +14,7 @@
 #include "files/directory.h"
 #include "files/file_system.h"
 #include "files/mapped_file.h"
+#include "files/run_files.h"
 #include "files/safetensors.h"
 #include "train/checkpoint/layout.h"
 
@@ -126,6 +127,12 @@ void CheckpointDirectory::keep_newest(std::int64_t count) const {
     }
   }
 }
+
+CheckpointDirectory checkpoints_in(const std::string& output_directory) {
+  return CheckpointDirectory(inside(output_directory, files::kCheckpoints));
+}
+
+CheckpointDirectory checkpoints_of(const run::Run& run) { return checkpoints_in(run.options.output.dir); }
 
 CheckpointFacts read_checkpoint_facts(const CheckpointDirectory& directory, std::int64_t step) {
   const std::string path = inside(directory.of_step(step), kCheckpointFacts);

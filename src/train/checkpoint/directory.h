@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "run/run.h"
 #include "train/checkpoint/facts.h"
 
 namespace penstock::train {
@@ -38,6 +39,10 @@ class CheckpointDirectory {
  private:
   std::string path_;
 };
+
+// The directory of a run's checkpoints.
+CheckpointDirectory checkpoints_in(const std::string& output_directory);
+CheckpointDirectory checkpoints_of(const run::Run& run);
 
 // checkpoint.json of one checkpoint. Throws InputError naming the file: missing, damaged, or of another step
 // than the directory's name.

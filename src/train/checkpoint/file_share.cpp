@@ -73,11 +73,14 @@ void for_pieces(const FileShare& share,
   }
 }
 
-void write_share(const std::string& path, const FileShare& share) {
+void write_share(const std::string& path, const FileShare& share, const std::function<void()>& after_piece) {
   if (share.tensors.empty()) return;
   files::PartedFile file(path, share.layout.size);
   if (has_first_element(share)) file.write(0, share.layout.head);
-  for_pieces(share, [&](std::uint64_t begin, std::span<const std::byte> bytes) { file.write(begin, bytes); });
+  for_pieces(share, [&](std::uint64_t begin, std::span<const std::byte> bytes) {
+    file.write(begin, bytes);
+    if (after_piece) after_piece();
+  });
   file.flush();
 }
 

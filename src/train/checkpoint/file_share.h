@@ -58,8 +58,10 @@ void for_pieces(const FileShare& share,
                 const std::function<void(std::uint64_t, std::span<const std::byte>)>& visit);
 
 // Writes the share to the file, with the file's header if it has the first element, and flushes it. A rank
-// without a share does not touch the file. Throws RunError naming the path.
-void write_share(const std::string& path, const FileShare& share);
+// without a share does not touch the file. `after_piece` is called after each run of bytes; may be empty.
+// Throws RunError naming the path.
+void write_share(const std::string& path, const FileShare& share,
+                 const std::function<void()>& after_piece = {});
 
 // The word sum of the share, per tensor of the file; 0 without a share. Added over all ranks (add_word_sums)
 // they are the tensors' sums.

@@ -32,7 +32,8 @@ WantedByName wanted_by(Trainer& trainer) {
 
 }  // namespace
 
-void load_state(SavedState& state, const CheckpointFacts& facts, Trainer& trainer) {
+void load_state(SavedState& state, const CheckpointFacts& facts, Trainer& trainer,
+                const std::function<void()>& after_tensor) {
   WantedByName wanted = wanted_by(trainer);
   const auto wants = [&](const std::string& tensor) { return wanted.contains(tensor); };
   state.for_tensors(facts, wants, [&](const SavedState::Place& place, const files::StoredTensor* stored) {
@@ -42,6 +43,7 @@ void load_state(SavedState& state, const CheckpointFacts& facts, Trainer& traine
                 part->second.values);
       part->second.found = true;
     }
+    if (after_tensor) after_tensor();
   });
   for (const auto& [name, part] : wanted) {
     if (!part.found)

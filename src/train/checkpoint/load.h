@@ -2,6 +2,7 @@
 // Loads a trainer's state from a checkpoint, for any mesh.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "train/checkpoint/facts.h"
@@ -12,7 +13,9 @@ namespace penstock::train {
 
 // Sets this rank's weights, moments and count of updates. Throws InputError naming the file and the tensor:
 // missing, damaged, or of another shape or type than the model's. Collective where the state is.
-void load_state(SavedState& state, const CheckpointFacts& facts, Trainer& trainer);
+// `after_tensor` is called after each of the state's; may be empty.
+void load_state(SavedState& state, const CheckpointFacts& facts, Trainer& trainer,
+                const std::function<void()>& after_tensor = {});
 
 // From the directory of a checkpoint that this rank sees.
 void load_checkpoint(const std::string& checkpoint, const CheckpointFacts& facts, Trainer& trainer);

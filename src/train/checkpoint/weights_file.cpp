@@ -11,6 +11,7 @@
 #include "files/file_system.h"
 #include "model/parameters.h"
 #include "nn/groups/tensor_bytes.h"
+#include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/file_share.h"
 #include "train/checkpoint/gathered_share.h"
 
@@ -49,8 +50,9 @@ void write_together(const std::string& path, const FileShare& share, comm::World
     if (gather) {
       write_gathered_share(temporary, share, world);
     } else {
-      write_share(temporary, share);
-      world->barrier();
+      AllAtWork work(world);
+      write_share(temporary, share, [&] { work.still_working(); });
+      work.end();
     }
     if (world->rank() != 0) return;
     if (files::file_system().rename(temporary, path) != 0)
@@ -98,11 +100,13 @@ void write_weights(const std::string& path, const model::Shape& shape,
   write_together(path, share_of_file(whole, owned), world, gather);
 }
 
-void load_weights(const files::ModelWeights& weights, const std::vector<nn::Parameter*>& parameters) {
+void load_weights(const files::ModelWeights& weights, const std::vector<nn::Parameter*>& parameters,
+                  const std::function<void()>& after_tensor) {
   for (const nn::Parameter* parameter : parameters) {
     const files::StoredTensor* stored = weights.find(stored_name(*parameter));
     PENSTOCK_CHECK(stored && stored->shape == parameter->sizes, "the weights have been checked");
     copy_part(*stored, *parameter, parameter->master);
+    if (after_tensor) after_tensor();
   }
 }
 

@@ -2,6 +2,7 @@
 // A model's weights in safetensors files with Hugging Face's names.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ void write_weights(const std::string& path, const model::Shape& shape,
 
 // Sets the masters of parameters from any floating-point format; reads only the bytes of the parts. The
 // weights have been checked against the model's shape. The caller then sets the weights from the masters.
-void load_weights(const files::ModelWeights& weights, const std::vector<nn::Parameter*>& parameters);
+// `after_tensor` is called after each; may be empty.
+void load_weights(const files::ModelWeights& weights, const std::vector<nn::Parameter*>& parameters,
+                  const std::function<void()>& after_tensor = {});
 
 // Sets the weights of a stage from the file. Throws InputError when one is missing or has another shape or
 // type.

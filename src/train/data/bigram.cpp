@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/data/bigram.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -10,12 +11,16 @@ namespace penstock::train {
 namespace {
 
 constexpr std::size_t kBytes = 256;
+constexpr std::size_t kCountedPart = std::size_t{64} << 20;
 
 // −log p(next | present), [present * 256 + next].
-std::vector<double> table_of(std::string_view text) {
+std::vector<double> table_of(std::string_view text, const std::function<void()>& after_part) {
   std::vector<double> counts(kBytes * kBytes, 1.0);
-  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
-    counts[static_cast<unsigned char>(text[i]) * kBytes + static_cast<unsigned char>(text[i + 1])] += 1;
+  for (std::size_t begin = 0; begin + 1 < text.size(); begin += kCountedPart) {
+    const std::size_t end = std::min(begin + kCountedPart, text.size() - 1);
+    for (std::size_t i = begin; i < end; ++i)
+      counts[static_cast<unsigned char>(text[i]) * kBytes + static_cast<unsigned char>(text[i + 1])] += 1;
+    if (after_part) after_part();
   }
   for (std::size_t present = 0; present < kBytes; ++present) {
     double sum = 0;
@@ -41,9 +46,9 @@ double loss_sum(const std::vector<double>& table, const at::Tensor& tokens, cons
 
 }  // namespace
 
-double bigram_loss(const TokenData& data) {
+double bigram_loss(const TokenData& data, const std::function<void()>& after_part) {
   PENSTOCK_CHECK(data.evaluation_batches() > 0, "a loss needs something to be evaluated on");
-  const std::vector<double> table = table_of(data.training_text());
+  const std::vector<double> table = table_of(data.training_text(), after_part);
   double sum = 0;
   std::int64_t count = 0;
   for (std::int64_t index = 0; index < data.evaluation_batches(); ++index) {
@@ -51,6 +56,7 @@ double bigram_loss(const TokenData& data) {
     for (std::size_t j = 0; j < batch.tokens.size(); ++j)
       sum += loss_sum(table, batch.tokens[j], batch.targets[j]);
     count += batch.target_count;
+    if (after_part) after_part();
   }
   return sum / static_cast<double>(count);
 }

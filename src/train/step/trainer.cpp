@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/device.h"
 #include "backend/memory.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "comm/mpi.h"
 #include "comm/polling.h"
 #include "nn/stage_parameters.h"
 #include "run/costs.h"
@@ -96,7 +96,7 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile, F
       recorder_(recorder),
       groups_(comm::make_groups(world, run.mesh, sharing_ranks(run))),
       layer_groups_(run, groups_, [this] { return advance(); }) {
-  backend::take_turn(world.rank());
+  backend::take_turn(comm::place_on_machine(world.rank()));
   backend::install_allocator();
   const backend::LedgerScope counted(ledger_);
   within_device_memory(run, ledger_, [this] { make_states(); });
@@ -286,6 +286,7 @@ std::optional<double> Trainer::time_of_work() {
 void Trainer::gather_facts(Seconds seconds) {
   const auto& list = plan().program.devices[groups_.pipeline->rank()];
   const CopyFacts copied = copies();
+  away_peak_ = std::max(away_peak_, copied.away_peak);
   const CollectiveFacts moved = replicas_ ? replicas_->facts() : CollectiveFacts{};
   const auto [tensor, context, expert] = layer_groups_.traffic();
   struct {

@@ -83,7 +83,8 @@ class Trainer {
   const run::StepContent& content() const { return content_; }  // of its documents; empty without
 
   comm::Pipeline pipeline() { return groups_.pipeline; }
-  CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }
+  CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }  // of the latest step
+  Bytes away_peak() const { return away_peak_; }  // of offloaded records, over all steps so far
   // The host's memory that is pinned for a card's copies, all of it from the start.
   Bytes pinned_bytes() const {
     return offloader_ && !backend::compute_device().is_cpu() ? offloader_->room() : 0;
@@ -126,6 +127,7 @@ class Trainer {
   std::unique_ptr<Interpreter> training_;
   std::unique_ptr<Interpreter> evaluating_;
   std::unique_ptr<Offloader> offloader_;  // where records are offloaded
+  Bytes away_peak_ = 0;
   std::vector<schedule::Event> events_;
   std::vector<schedule::ExchangeSpan> exchanges_;
   std::vector<OpMemory> memory_;

@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/train/card_messages.h"
+#include "cli/card_messages.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/device.h"
 #include "cli/agree.h"
 #include "cli/tell.h"
 #include "comm/cards/card_ranks.h"
-#include "comm/mpi.h"
+#include "comm/texts.h"
 
 namespace penstock::cli {
 
+// Launchers may show each rank another card as its only one, so that numbers of cards say nothing.
+int ranks_on_card(comm::Communicator& world) {
+  if (backend::compute_device().is_cpu()) return 0;
+  const std::optional<backend::Card> card = backend::card();
+  const std::string mine = card ? card->id : std::string();
+  const std::vector<std::string> all = comm::all_texts(mine, world);
+  return card ? static_cast<int>(std::ranges::count(all, mine)) : 0;
+}
+
 std::unique_ptr<comm::Communicator> card_ranks(comm::Communicator& world) {
   if (backend::compute_device().is_cpu() || world.size() == 1) return nullptr;
-  const std::optional<backend::Card> card = backend::card();
+  const int here = ranks_on_card(world);
+  if (on_any_rank(here == 0, world)) return nullptr;  // the run is refused
   const std::optional<comm::Nccl> nccl = comm::load_nccl();
-  const bool shared = on_any_rank(!card || comm::local_ranks() > card->cards, world);
+  const bool shared = on_any_rank(here > 1, world);
   const bool lacking = on_any_rank(!nccl, world);
   if (!shared && !lacking) return comm::make_card_ranks(world, *nccl);
   const std::string reason = shared ? "several ranks share a card" : "libnccl.so.2 is not there";
