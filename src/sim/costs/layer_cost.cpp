@@ -265,7 +265,6 @@ int gathered_for_weights(const Site& site) {
 // Everything that has to be formed again so that the kept tensors and these make up a whole record. K and V
 // of slices are in the cache.
 LayerTerms recompute_terms(const Site& site) {
-  const model::KeepSet keep = site.slice.keep;
   if (repeats_layer(site)) return forward_terms(site);
   const auto missing = [&](SavedTensor tensor) { return site.missing(tensor); };
   const bool has_keys = site.has_keys();
