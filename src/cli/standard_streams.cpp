@@ -21,7 +21,7 @@ void occupy_closed_streams() {
 
 void require_printed() {
   std::cout.flush();
-  if (!std::cout) throw RunError("standard output cannot be written; is it closed, or its disk full?");
+  if (!std::cout) throw RunError(kUnprinted);
 }
 
 }  // namespace penstock::cli

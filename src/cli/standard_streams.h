@@ -8,7 +8,10 @@ namespace penstock::cli {
 // get its number, and printed text would go into that file.
 void occupy_closed_streams();
 
-// Throws RunError when earlier output did not reach standard output.
+// Throws RunError with this text when earlier output did not reach standard output: the command's work is
+// done.
+inline constexpr const char* kUnprinted =
+    "standard output cannot be written; is it closed, or its disk full?";
 void require_printed();
 
 }  // namespace penstock::cli

@@ -71,6 +71,11 @@ TEST(Supervision, TriesRefusedInputOnce) {
   }
 }
 
+TEST(Supervision, TakesARunWhoseResultNobodyReadsForDone) {
+  EXPECT_TRUE(failed(0, 4, kUnprinted).good());
+  EXPECT_FALSE(failed(0, 4, "no space left").good());
+}
+
 // Of Open MPI itself, where its ranks were ended.
 TEST(Supervision, TriesAgainWhereTheLaunchersExitCodeIsThatOfARefusal) {
   Attempt ended = failed(0, 0, "rank 1: ended by the launcher (p1, host n3)", static_cast<int>(Exit::No));

@@ -173,6 +173,11 @@ void refuse_idle_flags(const Flags& flags) {
     throw InputError(
         "--print-config prints the plan file and plans nothing; leave out the flags of an answer");
   if (!flags.checked.empty() && flags.fit.empty()) throw InputError("--checked is of --fit; give --fit too");
+  std::error_code error;
+  if (!flags.checked.empty() &&
+      std::filesystem::equivalent(std::filesystem::absolute(flags.checked).parent_path(), flags.fit, error))
+    throw InputError("--checked " + printable(flags.checked, 500) +
+                     " is in the folder whose tables --fit reads; name a file elsewhere");
   check_output("--checked", flags.checked);
   check_new_output("--run-file", flags.run_file);
   check_new_output("--export", flags.exported);

@@ -74,15 +74,17 @@ std::string path_in(const std::string& directory, const char* name) {
 Recorded recorded_of(const std::string& directory) {
   const std::string metrics = path_in(directory, files::kMetrics);
   std::error_code error;
-  return fs::exists(metrics, error) ? recorded_in(files::MappedFile(metrics).text()) : Recorded{};
+  const bool there = fs::exists(metrics, error);
+  if (error) throw InputError(printable(metrics, 500) + ": " + error.message());
+  return there ? recorded_in(files::MappedFile(metrics).text()) : Recorded{};
 }
 
-// What the last attempt recorded; if that cannot be read, it has done nothing that is known.
-Recorded recorded_after(const std::string& directory, const Recorded& before) try {
+// What is recorded now; if that cannot be read, what was known before.
+Recorded recorded_now(const std::string& directory, const Recorded& known) try {
   return recorded_of(directory);
 } catch (const InputError& failure) {
-  tell(std::string(failure.what()) + "; what the attempt has done is not known");
-  return before;
+  tell(std::string(failure.what()) + "; what the last attempt has done is not known");
+  return known;
 }
 
 // Of a run that is going on; of one that begins anew there are none.
@@ -97,10 +99,10 @@ bool is_newer(const LastStart& start, const LastStart& before) {
          (before.steps.empty() || start.steps.front().time > before.steps.front().time);
 }
 
-// `recorded`: by the attempts before, then by this one too.
+// `recorded`: by the attempts before, as far as that is known, then by this one too.
 Attempt attempt(std::vector<std::string> command, const std::string& directory, Recorded& recorded,
                 bool& stopped) {
-  const Recorded before = recorded;
+  const Recorded before = recorded_now(directory, recorded);
   // A run that has completed no step is begun anew.
   if (before.last_step > 0 && std::ranges::find(command, "--resume") == command.end())
     command.emplace_back("--resume");
@@ -113,7 +115,7 @@ Attempt attempt(std::vector<std::string> command, const std::string& directory, 
   attempt.reason = !end.complaint.empty() ? end.complaint
                    : end.exit_code > 128  ? "ended by signal " + std::to_string(end.exit_code - 128)
                                           : "exit code " + std::to_string(end.exit_code);
-  recorded = recorded_after(directory, before);
+  recorded = recorded_now(directory, before);
   attempt.resumed = recorded.last_step;
   if (is_newer(recorded.start, before.start)) {
     attempt.resumed = recorded.start.resumed;
@@ -220,14 +222,14 @@ Exit supervise(const SuperviseFlags& flags) {
     attempts.back().pause = pause;
     ended = steady_seconds();
     const int exit_code = attempts.back().exit_code;
-    const std::string recorded = to_json(attempts, earlier);
+    const std::string told = to_json(attempts, earlier);
     record([&] {
       std::error_code error;
       if (fs::is_directory(directory, error))
-        files::write_atomically(path_in(directory, files::kAttempts), recorded);
+        files::write_atomically(path_in(directory, files::kAttempts), told);
     });
-    const bool good = exit_code == static_cast<int>(Exit::Done);
-    if (good) record([&] { tell_of_attempts(directory, recorded); });
+    const bool good = attempts.back().good();
+    if (good) record([&] { tell_of_attempts(directory, told); });
     if (good || stopped) {
       std::cout << print_time_use(attempts);
       return good ? Exit::Done : Exit::Failed;

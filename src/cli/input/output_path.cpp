@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -25,14 +27,18 @@ bool is_one_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error);
 }
 
-// Also where the input is a run's directory, from which only what is drawn anew may be replaced.
+// A run's own, read by whatever shows it.
+constexpr std::array kOfRun{files::kRunFile,  files::kMetrics,  files::kSummary,
+                            files::kProfile,  files::kProgram,  files::kDocuments,
+                            files::kTimeline, files::kAttempts, files::kWeights};
+
 bool is_read_from(const std::string& input, const std::string& output) {
   if (is_one_file(output, input)) return true;
   std::error_code error;
-  if (output.empty() || !fs::is_directory(input, error) || !fs::exists(output, error)) return false;
-  const fs::path file(output);
-  return is_one_file(file.has_parent_path() ? file.parent_path().string() : ".", input) &&
-         file.filename() != files::kTrace && file.filename() != files::kReport;
+  return !output.empty() && fs::is_directory(input, error) &&
+         std::ranges::any_of(kOfRun, [&](const char* name) {
+           return is_one_file(output, (fs::path(input) / name).string());
+         });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/standard_streams.h"
 
 namespace penstock::cli {
 
@@ -46,7 +47,8 @@ struct Attempt {
   std::vector<DoneStep> steps;  // that it did, ascending
   // By a complaint of the program about its input; else the exit code may be the launcher's.
   bool refused() const;
-  bool good() const { return exit_code == static_cast<int>(Exit::Done); }
+  // The run is done, though its result may not have been printed.
+  bool good() const { return exit_code == static_cast<int>(Exit::Done) || reason == kUnprinted; }
   std::int64_t last_step() const { return steps.empty() ? resumed : steps.back().step; }
 };
 

@@ -30,8 +30,7 @@ StopSignals::StopSignals(const std::vector<int>& signals) {
   for (const int number : signals) sigaction(number, &taken, &before_[number]);
   taken.sa_handler = ask_where;
   sigaction(SIGUSR2, &taken, &before_[SIGUSR2]);
-  taken.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &taken, &before_[SIGPIPE]);
+  signal(SIGPIPE, SIG_IGN);
   let_user_signals_through();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals to a run: those that request a clean end after the current step, of which a second one ends the
 // process at once, and SIGUSR2, which asks every rank where it is (train/flight). A run also goes on where
-// nobody reads what it prints any more: Ctrl-C ends "| tee log" before the run has left its checkpoint.
+// nobody reads what it prints any more: Ctrl-C ends "| tee log" before the run has left its checkpoint. Its
+// result is printed after the life of this object, so that this stays.
 #pragma once
 
 #include <map>

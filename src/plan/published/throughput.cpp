@@ -142,7 +142,7 @@ std::string RunReader::hardware() const {
   }
   if (!best.empty()) return best;
   const std::vector<std::string_view> views(names.begin(), names.end());
-  refuse("hardware", "no hardware file is of it" + did_you_mean(given, views));
+  refuse("hardware", "no hardware file is of it" + instead_of(given, views));
 }
 
 // Where the row does not say, as the engine does.
