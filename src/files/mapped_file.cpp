@@ -69,7 +69,7 @@ std::string read_text(const std::string& path, std::size_t limit) {
   const MappedFile file(path);
   if (file.text().size() > limit) {
     fail(path, "has " + std::to_string(file.text().size()) + " bytes; at most " + std::to_string(limit) +
-                   " are read");
+                   " are read: give a smaller file");
   }
   return std::string(file.text());
 }

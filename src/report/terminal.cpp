@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/columns.h"
@@ -10,6 +11,7 @@
 #include "report/ansi.h"
 #include "report/check_timeline.h"
 #include "report/palette.h"
+#include "schedule/exchange/time.h"
 #include "schedule/program_words.h"
 
 namespace penstock::report {
@@ -64,6 +66,13 @@ Row row_of(const schedule::DeviceProgram& device, const std::vector<Event>& even
     if (covered[c] < width / 2) row.ops[c] = kIdle;
   }
   return row;
+}
+
+// Serving context exchange is work, waiting for it inside an op is none.
+Seconds computing_seconds(const schedule::Program& program, const schedule::Timeline& timeline, int d) {
+  std::span<const schedule::ExchangeSpan> exchanges;
+  if (!timeline.exchanges.empty()) exchanges = timeline.exchanges[d];
+  return schedule::busy_seconds(program.devices[d], timeline.devices[d], exchanges);
 }
 
 char letter_of(const Op* op) {
@@ -136,7 +145,8 @@ std::string terminal_timeline(const schedule::Program& program, const schedule::
   const Seconds makespan = timeline.makespan();
   std::string text;
   const auto add_line = [&](int d, schedule::Lane lane, const std::string& name) {
-    const Row row = row_of(program.devices[d], timeline.devices[d], lane, makespan, columns);
+    Row row = row_of(program.devices[d], timeline.devices[d], lane, makespan, columns);
+    if (lane == schedule::Lane::Compute) row.busy = computing_seconds(program, timeline, d);
     const std::string share = number(makespan > 0 ? 100 * row.busy / makespan : 0, 0) + " %";
     text += left_aligned(name, gutter - 1) + "|" + cells(row, style.colour) + "| " + right_aligned(share, 6) +
             "\n";

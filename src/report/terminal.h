@@ -17,7 +17,8 @@ struct TerminalStyle {
 
 // Each column stands for an equal part of the step and shows what the device did longest in it: F, B, I, W
 // (micro-batch numbers where colours tell the kinds), "+" for other work, blank for idle. Right of it the
-// share of the step that the device was busy; below it the times and what the letters mean.
+// share of the step that the device was busy, with what it served of context exchange; below it the times and
+// what the letters mean.
 //
 //   device 0 |FFFFFFFFBBBBFFBBBBFFBBBB ...|  86 %
 //

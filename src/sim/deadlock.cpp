@@ -26,6 +26,20 @@ std::string sentence(const Program& program, const Stall& stall) {
   return text;
 }
 
+// The one that the device waits for, -1 if none: of a collective of all devices the first that has not come.
+int next_device(const Program& program, const std::vector<Stall>& stalls, const Stall& stall) {
+  const auto waited = [&](const Stall& of) -> const Op& {
+    return program.devices[of.device].ops[of.waits_for];
+  };
+  const Op& op = waited(stall);
+  if (op.peer >= 0 || !is_collective(op.kind)) return op.peer;
+  for (int device = 0; device < program.device_count(); ++device) {
+    const auto other = std::ranges::find(stalls, device, &Stall::device);
+    if (other == stalls.end() || waited(*other).kind != op.kind) return device;
+  }
+  return -1;
+}
+
 }  // namespace
 
 Deadlock describe(const Program& program, std::vector<Stall> stalls) {
@@ -39,7 +53,7 @@ Deadlock describe(const Program& program, std::vector<Stall> stalls) {
     }
     text += (seen.empty() ? "" : "; ") + sentence(program, *stall);
     seen.push_back(device);
-    device = program.devices[device].ops[stall->waits_for].peer;
+    device = next_device(program, stalls, *stall);
     if (device < 0 || std::ranges::find(seen, device) != seen.end()) break;
   }
   return {std::move(stalls), std::move(text)};

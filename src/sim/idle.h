@@ -22,7 +22,7 @@ struct IdleCauses {
 };
 
 struct DeviceTime {
-  Seconds busy = 0;  // all compute ops
+  Seconds busy = 0;  // as schedule::busy_seconds()
   Seconds first_start = 0;
   Seconds last_end = 0;  // of actions
   IdleCauses idle;       // busy + idle.total() is the makespan

@@ -199,7 +199,8 @@ TEST(MappedFile, ReadsFilesOfAnySizeAndMoves) {
   second = std::move(first);
   EXPECT_EQ(MappedFile(std::move(second)).text(), "some text");
   EXPECT_EQ(read_text(scratch / "text", 9), "some text");
-  EXPECT_SAYS(failure<InputError>([&] { read_text(scratch / "text", 8); }), "has 9 bytes; at most 8");
+  const std::string refusal = failure<InputError>([&] { read_text(scratch / "text", 8); });
+  EXPECT_SAYS(refusal, "has 9 bytes; at most 8 are read: give a smaller");
 }
 
 }  // namespace

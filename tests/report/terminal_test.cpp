@@ -3,18 +3,24 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "base/text.h"
 #include "report/example_reports.h"
 
 namespace penstock::report {
 namespace {
 
-std::string drawn(int devices, TerminalStyle style) {
+std::string drawn(int devices, TerminalStyle style,
+                  std::vector<std::vector<schedule::ExchangeSpan>> exchanges = {}) {
   const auto program = example_program("1f1b", devices, 4, 1);
   const auto seconds = [](int, const schedule::Op& op) {
     return op.kind == schedule::OpKind::Forward ? 1.0 : op.kind == schedule::OpKind::Backward ? 2.0 : 0.0;
   };
-  return terminal_timeline(program, PaperClock(program, seconds).run(), style);
+  schedule::Timeline timeline = PaperClock(program, seconds).run();
+  timeline.exchanges = std::move(exchanges);
+  return terminal_timeline(program, timeline, style);
 }
 
 // Columns that a line takes on the screen: escape sequences take none.
@@ -36,6 +42,13 @@ TEST(Terminal, DrawsWhatTheTextbookDraws) {
             "1 |  FFBBBBFFBBBBFFBBBBFFBBBB    |   80 %\n"
             "   0                       15.0 s\n"
             "   F forward, B backward\n");
+}
+
+TEST(Terminal, ServingIsBusyAndWaitingInsideAnActionIsNot) {
+  const schedule::ExchangeSpan served{.start = 2, .end = 3}, waited{.start = 1, .end = 2, .waiting = true};
+  const std::string text = drawn(2, {.width = 41}, {{served}, {waited}});
+  EXPECT_NE(text.find("|   87 %\n1 |"), std::string::npos) << text;  // 13 and 11 of 15, not 12
+  EXPECT_NE(text.find("|   73 %\n   0"), std::string::npos) << text;
 }
 
 TEST(Terminal, NeverTakesMoreColumnsThanItIsGiven) {

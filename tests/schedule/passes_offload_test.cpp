@@ -90,8 +90,12 @@ TEST(Offload, NoMessageOfTheVocabularyWaitsForACopyNorACopyForIt) {
         copies += is_copy(op.kind);
         for (const std::uint32_t wait : device.after_of(op)) {
           const OpKind kind = device.ops[wait].kind;
-          if (op.kind == OpKind::Reload) EXPECT_TRUE(lane_of(kind) == Lane::Compute || is_copy(kind));
-          if (is_copy(kind)) EXPECT_TRUE(lane_of(op.kind) == Lane::Compute || is_copy(op.kind));
+          if (op.kind == OpKind::Reload) {
+            EXPECT_TRUE(lane_of(kind) == Lane::Compute || is_copy(kind));
+          }
+          if (is_copy(kind)) {
+            EXPECT_TRUE(lane_of(op.kind) == Lane::Compute || is_copy(op.kind));
+          }
         }
       }
     }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "failure.h"
@@ -185,7 +187,15 @@ TEST(CheckVocabulary, AVisitThatComesTooEarlyIsACircle) {
     early.append(op, waits);
   }
   program.devices[0] = early;
-  EXPECT_EQ(first_finding(program).substr(0, 8), "deadlock") << to_text(program);
+  const auto place = [&](int of, OpKind kind) {
+    const std::vector<Op>& ops = program.devices[of].ops;
+    return " (device " + std::to_string(of) + ", position " +
+           std::to_string(std::ranges::find(ops, kind, &Op::kind) - ops.begin()) + ")";
+  };
+  EXPECT_EQ(first_finding(program), "deadlock: device 0, position 0: 1LOSS0 waits for 1LOSS0" +
+                                        place(1, OpKind::VocabularyLoss) + ", which comes after 1F0" +
+                                        place(1, OpKind::Forward) + ", which waits in the same circle")
+      << to_text(program);
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
+#include "schedule/program_text.h"
 #include "sim/costs/measured.h"
 #include "sim/costs/what_if.h"
+#include "sim/idle.h"
 #include "sim/result.h"
 #include "sim/simulate_exchange.h"
 
@@ -117,6 +119,21 @@ TEST(Exchange, MovesWorkAndLosesNone) {
       EXPECT_EQ(served, 2 * program.exchanges.size()) << "once a layer";
     }
   }
+}
+
+TEST(Exchange, WhatIsServedWhileBytesAreInFlightLeavesNoNegativeWait) {
+  const Program program = schedule::parse_program(
+      "penstock program 1\nname x\nstages 2\nslices 1\n"
+      "device 0\n0 0F0\n1 0RECV_B0 from 1\n2 0B0 after 1\ndevice 1\n0 1SEND_B0 to 0\n",
+      "x");
+  using schedule::Event;
+  schedule::Timeline timeline;
+  timeline.devices = {{Event{0, 1}, Event{0, 4}, Event{4, 5}}, {Event{1, 4}}};
+  timeline.exchanges = {{schedule::ExchangeSpan{.start = 2, .end = 3}}, {}};
+  const DeviceTime time = account_time(program, timeline)[0];
+  EXPECT_EQ(time.busy, 3);
+  EXPECT_EQ(time.idle.transfer, 2);
+  EXPECT_EQ(time.idle.dependency, 0);
 }
 
 // Times as a run would measure them: of every op with what it waited and served, and of all exchange.

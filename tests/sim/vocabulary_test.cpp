@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "schedule/generators/generator.h"
 #include "schedule/passes/compute.h"
 #include "schedule/passes/lower.h"
+#include "schedule/program_text.h"
 #include "sim/result.h"
 #include "sim/simulate.h"
 
@@ -132,6 +134,22 @@ TEST(Visits, OfOneDeviceAloneAreADeadlock) {
   std::erase_if(program.devices[1].ops, [](const Op& op) { return op.kind == OpKind::VocabularyLoss; });
   for (Op& op : program.devices[1].ops) op.after_count = 0;
   EXPECT_TRUE(simulate(program, VocabularyCosts(2, 0, 0)).deadlock);
+}
+
+std::string deadlock_of(const std::string& lists) {
+  const Program program =
+      schedule::parse_program("penstock program 1\nname x\nstages 2\nslices 1\n" + lists, "x");
+  const Simulation simulation = simulate(program, VocabularyCosts(1, 0, 0));
+  return simulation.deadlock ? simulation.deadlock->text : "none";
+}
+
+TEST(Visits, DeadlocksNameTheVisitAndWhoHasNotCome) {
+  EXPECT_EQ(deadlock_of("device 0\n0 1LOSS0\n1 0F0\n2 0SEND_F0 to 1 after 1\n"
+                        "device 1\n0 1RECV_F0 from 0\n1 1F0 after 0\n2 1LOSS0\n"),
+            "deadlock: device 0 waits at op 1, 0F0, for 1LOSS0; "
+            "device 1 waits at op 1, 1F0, for 1RECV_F0 from device 0");
+  EXPECT_EQ(deadlock_of("device 0\n0 1LOSS0\ndevice 1\n0 1F0\n"),
+            "deadlock: device 0 waits at op 0, 1LOSS0; device 1 is through");
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ void add_profile_command(CLI::App& program, Exit& exit_code) {
       "profile", "Measure this machine, in under two minutes, and write its hardware file for plan.");
   command
       ->add_option("--ranks", flags->ranks,
-                   "measure with so many ranks at work, threads of this process; default 2; not under mpirun")
+                   "measure with so many ranks at work, threads of this process; default: 2 (1 on one core), "
+                   "or one for each card; not under mpirun")
       ->check(whole_number_from(1));
   command->add_option("--threads", flags->threads, "of each rank; default: the cores over the ranks")
       ->check(whole_number_from(1));
