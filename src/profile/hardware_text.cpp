@@ -130,10 +130,10 @@ std::string node_section(const MachineFacts& facts, const Measurements& measured
          line("host_memory_gbps",
               (facts.card ? 2 * measured.copy_rate : measured.memory_rate) * facts.ranks / 1e9,
               "the same copies, all ranks together") +
-         line("disk_gbps", std::min(disk.write, disk.read) / 1e9,
-              !disk.unknown.empty() ? "not known: " + disk.unknown
-                                    : "64 MiB: written and flushed at " + rounded(disk.write / 1e9) +
-                                          ", read back without its pages at " + rounded(disk.read / 1e9)) +
+         (disk.unknown.empty() ? line("disk_gbps", std::min(disk.write, disk.read) / 1e9,
+                                      "64 MiB: written and flushed at " + rounded(disk.write / 1e9) +
+                                          ", read back without its pages at " + rounded(disk.read / 1e9))
+                               : line("disk_gbps", "0.0", "not known: " + disk.unknown)) +
          "\n[network]\n" + line("gbps_per_gpu", rate / 1e9, "there is one node: as within it") +
          line("efficiency", 1.0, "the same") + line("gradient_efficiency", 1.0, "the same") +
          line("latency_us", 1e6 * seconds.front(), "the same");

@@ -5,6 +5,8 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
 
+#include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "backend/clock.h"
@@ -34,8 +36,8 @@ Flops measure_matmul_rate(model::Precision precision) {
                     : precision == model::Precision::F32 ? at::kFloat
                                                          : at::kDouble;
   double best = 0;
-  Seconds taken = 0;
-  for (std::int64_t size = least; size <= greatest && taken < long_enough; size *= 2) {
+  Seconds fastest = 0;  // of the last size
+  for (std::int64_t size = least; size <= greatest && fastest < long_enough; size *= 2) {
     // On the CPU in memory returned to the system: tensors would leave cached blocks that a small model
     // cannot use.
     const auto bytes = on_card ? 0 : static_cast<std::size_t>(size * size) * at::elementSize(type);
@@ -49,12 +51,13 @@ Flops measure_matmul_rate(model::Precision precision) {
     at::mm_out(product, a, a);  // the first call includes set-up
     backend::DeviceClock clock;
     const Seconds began = clock.restart();
+    fastest = std::numeric_limits<double>::infinity();
     do {
       clock.restart();
       at::mm_out(product, a, a);
-      taken = clock.seconds(backend::moment_now());
-      best = std::max(best, 2.0 * static_cast<double>(size * size * size) / taken);
+      fastest = std::min(fastest, clock.seconds(backend::moment_now()));
     } while (steady_seconds() - began < budget);
+    best = std::max(best, 2.0 * static_cast<double>(size * size * size) / fastest);
   }
   return best;
 }

@@ -45,10 +45,10 @@ TEST_F(Speeds, OfAProfileMadeByHandAreTakenForRunsDividedLikeItAndMeasuredAgainW
   EXPECT_NE(made.out.find("f32_matrix_tflops"), std::string::npos);
   EXPECT_EQ(made.out.find("\nmatrix_tflops"), std::string::npos) << "of the one precision alone";
   ASSERT_EQ(profiles().size(), 1u);
-  const auto simulated = [&](Arguments more = {}) {
-    more.insert(more.begin(), {"simulate", scratch_ / "run.toml", "--parallel.pp", "1", "--train.threads",
-                               "1", "--train.precision", "f32"});
-    return program(more);
+  const auto simulated = [&](Arguments more = {}, const std::string& disk = "A=B") {
+    more.insert(more.begin(), {"env", disk, PENSTOCK_PROGRAM, "simulate", scratch_ / "run.toml",
+                               "--parallel.pp", "1", "--train.threads", "1", "--train.precision", "f32"});
+    return run_program(more);
   };
   const Ending first = simulated();
   EXPECT_EQ(first.exit_code, 0) << first.err;
@@ -61,7 +61,7 @@ TEST_F(Speeds, OfAProfileMadeByHandAreTakenForRunsDividedLikeItAndMeasuredAgainW
   EXPECT_TRUE(speeds["assumed"].empty());
 
   std::ofstream(profiles()[0]) << "[device]\nname = \"torn";
-  const Ending again = simulated();
+  const Ending again = simulated({}, "TMPDIR=" + (scratch_ / "none"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
   ASSERT_EQ(again.complaints().size(), 1u) << again.err;
   EXPECT_TRUE(again.complaints()[0].ends_with("it is measured again")) << again.err;
@@ -70,6 +70,10 @@ TEST_F(Speeds, OfAProfileMadeByHandAreTakenForRunsDividedLikeItAndMeasuredAgainW
   EXPECT_EQ(profiles().size(), 1u);
   EXPECT_EQ(simulated().err, "");
   EXPECT_EQ(simulated().out, again.out);
+  const Ending unknown = simulated({"--memory.offload", "1", "--memory.offload_to", "disk"});
+  EXPECT_EQ(unknown.exit_code, 2) << "no disk was there to be measured";
+  EXPECT_NE(unknown.err.find("this machine's speeds: node.disk_gbps is missing"), std::string::npos)
+      << unknown.err;
 }
 
 // As parallel.dp = "auto" leaves it to them.

@@ -207,9 +207,10 @@ std::string measured_text(const MeasureOptions& options, comm::Communicator& wor
     if (world.rank() == 0) say(what);
   });
   const int on_card = ranks_on_card(world);
+  profile::MachineFacts facts;
+  if (world.rank() == 0) facts = facts_of(options, world.size(), transport, ledger.live_total(), on_card);
+  world.barrier();  // until then the others hold what that subtracts
   if (world.rank() != 0) return {};
-  const profile::MachineFacts facts =
-      facts_of(options, world.size(), transport, ledger.live_total(), on_card);
   const std::string without_gap = profile::hardware_text(options.name, facts, measured);
   measured.gap =
       layers.gap(run::parse_hardware_text(without_gap, "what was measured").hardware, measured.layer_seconds);

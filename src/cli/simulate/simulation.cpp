@@ -86,7 +86,7 @@ double copy_rate_of(const SimulateFlags& flags, const sim::Hardware& hardware, r
   if (flags.copy_gbps) return *flags.copy_gbps * 1e9;
   if (to == run::OffloadTo::Host || flags.hardware == kAssumed) return hardware.copy_rate();
   if (hardware.node.disk_gbps > 0) return hardware.disk_rate();
-  throw InputError(flags.hardware +
+  throw InputError((flags.hardware.empty() ? "this machine's speeds" : flags.hardware) +
                    ": node.disk_gbps is missing, and memory.offload_to = \"disk\"; give it, or --copy-gbps");
 }
 
