@@ -25,21 +25,23 @@ run::Run run_of_slice_tokens() {
   return resolve(options);
 }
 
+// Of two micro-batches, one sequence each.
+Run step_of(Tokens longest, Tokens shortest) {
+  return planned(run_of_slice_tokens(),
+                 {.documents = {model::Documents{{longest}}, model::Documents{{shortest}}},
+                  .fewest = {shortest, shortest},
+                  .most = {longest, longest}});
+}
+
 TEST(StepPlan, AShortSequenceLeavesTheSlicesOfTheLongestAsTheyAre) {
-  const run::Run run = run_of_slice_tokens();
-  const model::Documents longest{{1024}}, shortest{{50}};
-  const run::Run step =
-      planned(run, {.documents = {longest, shortest}, .fewest = {50, 50}, .most = {1024, 1024}});
+  const auto step = step_of(1024, 50);
   EXPECT_EQ(step.schedule.slices, (std::vector<int>{4, 4}));
   EXPECT_EQ(step.slices[0], model::cut_into_slices(1024, 4, 128));
   EXPECT_EQ(step.slices[1], model::cut_into_slices(50, 4, 12));
 }
 
 TEST(StepPlan, FewerTokensThanSlicesAreASliceEach) {
-  const run::Run run = run_of_slice_tokens();
-  const model::Documents longest{{1024}}, shortest{{3}};
-  const run::Run step =
-      planned(run, {.documents = {longest, shortest}, .fewest = {3, 3}, .most = {1024, 1024}});
+  const auto step = step_of(1024, 3);
   EXPECT_EQ(step.schedule.slices, (std::vector<int>{3, 3}));
   EXPECT_EQ(step.slices[1], model::cut_into_slices(3, 3));
 }

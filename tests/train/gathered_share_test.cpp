@@ -64,22 +64,31 @@ class SlowDisk final : public FaultyFiles {
   }
 };
 
-// Which takes longer than a rank waits for a message, for the last rank's turn and until all are done.
-TEST(GatheredFiles, AreWaitedForWhileTheFirstRankWrites) {
+// How long two ranks' writing of their weights takes one of them, which calls begin() first. Nobody waits
+// longer than the limit for a message.
+template <class Begin>
+Seconds seconds_of_writing(int timed, bool gather, Begin&& begin) {
   const run::Run run = planned(small_options("slimpipe", 2, 4, "bf16"));
   const Scratch scratch;
-  SlowDisk slow;
-  Seconds took = 0;  // on rank 0
+  Seconds took = 0;
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
+    if (world.rank() == timed) begin();
     world.barrier();
     world.set_timeout(kMessageLimit);
     const Seconds began = steady_seconds();
-    train::write_weights(scratch / "weights", run.shape(), trainer.parameters(), comm::World(world), true);
-    if (world.rank() == 0) took = steady_seconds() - began;
+    train::write_weights(scratch / "weights", run.shape(), trainer.parameters(), comm::World(world), gather);
+    if (world.rank() == timed) took = steady_seconds() - began;
   });
-  EXPECT_GT(took, 2 * kMessageLimit) << "so that each of two ranks takes longer than that";
   EXPECT_TRUE(std::filesystem::exists(scratch / "weights"));
+  return took;
+}
+
+// Which takes longer than a rank waits for a message, for the last rank's turn and until all are done.
+TEST(GatheredFiles, AreWaitedForWhileTheFirstRankWrites) {
+  SlowDisk slow;
+  EXPECT_GT(seconds_of_writing(0, /*gather=*/true, [] {}), 2 * kMessageLimit)
+      << "so that each of two ranks takes longer than that";
 }
 
 // work(first) on rank 0, while two ranks wait for its end, of which rank 1 has a turn.
@@ -161,21 +170,8 @@ class SlowForOne final : public FaultyFiles {
 };
 
 TEST(Weights, AreWaitedForWhileOneRankWritesItsPart) {
-  const run::Run run = planned(small_options("slimpipe", 2, 4, "bf16"));
-  const Scratch scratch;
   SlowForOne disk;
-  Seconds took = 0;  // on rank 1
-  on_ranks(run, [&](comm::Communicator& world) {
-    train::Trainer trainer(run, world);
-    if (world.rank() == 1) disk.slow_here();
-    world.barrier();
-    world.set_timeout(kMessageLimit);
-    const Seconds began = steady_seconds();
-    train::write_weights(scratch / "weights", run.shape(), trainer.parameters(), comm::World(world));
-    if (world.rank() == 1) took = steady_seconds() - began;
-  });
-  EXPECT_GT(took, 1.5 * kMessageLimit);
-  EXPECT_TRUE(std::filesystem::exists(scratch / "weights"));
+  EXPECT_GT(seconds_of_writing(1, /*gather=*/false, [&] { disk.slow_here(); }), 1.5 * kMessageLimit);
 }
 
 TEST(GatheredFiles, AreLoadedWhereOnlyTheFirstRankReads) {

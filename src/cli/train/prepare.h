@@ -26,8 +26,8 @@ struct RanksHere {
 // All ranks are threads of this process, and take its cards by turns.
 RanksHere threads_here(int ranks);
 
-// `verified`: what this process reads of a
-// checkpoint's files for their checksums. Throws InputError or NoAnswer; writes nothing.
+// `verified`: what this process reads of a checkpoint's files for their checksums. Throws InputError or
+// NoAnswer; writes nothing.
 Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHere& here,
                  WeightsShare verified = {});
 
