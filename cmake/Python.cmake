@@ -14,8 +14,9 @@ nanobind_build_library(nanobind-static)
 # Readers and writers of formats that only the program uses, and its scores of published tables.
 set(penstock_unused files/tokenizers/byte_tokenizer files/checksum files/crc32c files/chat_template files/elements files/event_file
                     files/model_weights files/parted_file files/safetensors files/safetensors_header files/tokenizers/normalizer_check files/tokenizers/sentencepiece
-                    files/spill_file files/text_blocks files/megatron/ report/mesh/ plan/published/fit_parameters plan/published/kwai_
-                    plan/published/least_squares plan/published/reference_fit plan/published/run_memory plan/published/score
+                    files/spill_file files/text_blocks files/megatron/ report/mesh/ plan/published/divided_parameters
+                    plan/published/fit_parameters plan/published/kwai_ plan/published/least_squares
+                    plan/published/offload_split plan/published/reference_fit plan/published/run_memory plan/published/score
                     plan/published/slimpipe_planner plan/published/throughput plan/published/timed_cases)
 
 # penstock_left_out(NAME VARIABLE): removes a folder's unused sources from the list.

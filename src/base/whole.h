@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division of whole numbers, upwards. None is negative, divisors are positive.
+// Whole numbers: division upwards, and products that may be too great. None is negative, divisors are
+// positive.
 #pragma once
 
 #include <concepts>
+#include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
 namespace penstock {
@@ -16,6 +19,16 @@ constexpr T ceil_div(T whole, std::type_identity_t<T> part) {
 template <std::integral T>
 constexpr T round_up(T whole, std::type_identity_t<T> unit) {
   return ceil_div(whole, unit) * unit;
+}
+
+// The product of numbers of 1 or more; limit + 1 where it exceeds the limit, which is below 2^62.
+constexpr std::int64_t product_within(std::int64_t limit, std::initializer_list<std::int64_t> numbers) {
+  std::int64_t product = 1;
+  for (const std::int64_t number : numbers) {
+    if (number > limit / product) return limit + 1;
+    product *= number;
+  }
+  return product;
 }
 
 }  // namespace penstock

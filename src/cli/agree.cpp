@@ -39,7 +39,7 @@ void require_same(const std::string& configuration, comm::Communicator& world) {
   };
   throw InputError("rank " + std::to_string(world.rank()) + " was given " + line(ours, found) +
                    " where rank 0 has " + line(theirs, wanted) +
-                   "; give all ranks the same run file and settings");
+                   "; give all ranks the same run file, settings and files that these name");
 }
 
 }  // namespace penstock::cli

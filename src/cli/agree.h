@@ -35,7 +35,8 @@ Refusal agree(const Refusal& mine, comm::Communicator& world);
 // Whether it is so on any rank. Collective.
 bool on_any_rank(bool here, comm::Communicator& world);
 
-// Throws InputError on ranks whose configuration (one line per setting) differs from rank 0's. Collective.
+// Throws InputError on ranks whose configuration (one line per setting or file) differs from rank 0's.
+// Collective.
 void require_same(const std::string& configuration, comm::Communicator& world);
 
 }  // namespace penstock::cli

@@ -6,8 +6,8 @@
 namespace penstock::comm {
 
 Request::Request(std::unique_ptr<State> state, const Message& message)
-    : state_(std::move(state)), message_(message) {
-  note_posted(message);
+    : state_(std::move(state)), message_(as_noted(message)) {
+  note_posted(*message_);
 }
 
 bool Request::test() {

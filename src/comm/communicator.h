@@ -77,6 +77,8 @@ class Request {
     virtual ~State() = default;
     virtual bool test() = 0;  // progress without blocking; true when done
     virtual void wait() = 0;  // until done, the timeout, or an abort
+    // Grows while the message moves, where that is seen.
+    virtual std::int64_t progress() const { return 0; }
   };
   Request() = default;
   explicit Request(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -87,6 +89,7 @@ class Request {
   bool test();
   void wait();
   bool done() const { return state_ == nullptr; }
+  std::int64_t progress() const { return state_ ? state_->progress() : 0; }
 
  private:
   void finish();

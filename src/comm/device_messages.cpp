@@ -15,6 +15,7 @@ class Sending final : public Request::State {
   Sending(Room room, Request request) : room_(std::move(room)), request_(std::move(request)) {}
   bool test() override { return request_.test(); }
   void wait() override { request_.wait(); }
+  std::int64_t progress() const override { return request_.progress(); }
 
  private:
   Room room_;
@@ -41,6 +42,7 @@ class Receiving final : public Request::State {
     request_.wait();
     bring();
   }
+  std::int64_t progress() const override { return request_.progress(); }
 
  private:
   void bring() {

@@ -9,6 +9,7 @@ namespace penstock::comm {
 namespace {
 
 thread_local MessageNotes* notes_here = nullptr;
+thread_local std::optional<int> channel_here;
 
 }  // namespace
 
@@ -26,6 +27,18 @@ std::vector<Passed> MessageNotes::passed() const {
 
 NotesScope::NotesScope(MessageNotes& notes) : before_(std::exchange(notes_here, &notes)) {}
 NotesScope::~NotesScope() { notes_here = before_; }
+
+NotedOn::NotedOn(int channel) : outermost_(!channel_here) {
+  if (outermost_) channel_here = channel;
+}
+NotedOn::~NotedOn() {
+  if (outermost_) channel_here.reset();
+}
+
+Message as_noted(Message message) {
+  message.channel = channel_here.value_or(message.channel);
+  return message;
+}
 
 WaitScope::WaitScope(const Message& message) : exceptions_(std::uncaught_exceptions()) {
   if (!notes_here) return;

@@ -53,6 +53,20 @@ class NotesScope {
   MessageNotes* before_;
 };
 
+// Messages that the calling thread posts during the life of this object are noted on this channel: what a
+// communicator sends by another one has the channel that its own caller knows. The outermost counts.
+class NotedOn {
+ public:
+  explicit NotedOn(int channel);
+  ~NotedOn();
+  NotedOn(const NotedOn&) = delete;
+  NotedOn& operator=(const NotedOn&) = delete;
+
+ private:
+  bool outermost_;
+};
+Message as_noted(Message message);
+
 // A wait for the message, inside of other waits too. One that ends with an exception stays noted.
 class WaitScope {
  public:

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "comm/backoff.h"
 #include "comm/collectives.h"
 #include "comm/device_messages.h"
 #include "comm/ending/call_limit.h"
@@ -21,6 +20,7 @@
 #include "comm/ending/notice.h"
 #include "comm/launcher.h"
 #include "comm/message.h"
+#include "comm/polled_wait.h"
 
 namespace penstock::comm {
 namespace {
@@ -241,19 +241,8 @@ class MpiRequest : public Request::State {
     return true;
   }
 
-  void wait() override {
-    Deadline deadline(timeout_);
-    Backoff backoff;
-    for (std::size_t before = next_; !test(); backoff.pause()) {
-      if (next_ != before) {
-        before = next_;
-        deadline.restart();
-        backoff.restart();
-      } else if (deadline.passed()) {
-        throw timed_out(message_, timeout_);
-      }
-    }
-  }
+  void wait() override { wait_by_polling(*this, message_, timeout_); }
+  std::int64_t progress() const override { return static_cast<std::int64_t>(next_); }
 
  private:
   void post_part(void* data, int bytes, int peer, int tag, MPI_Comm comm) {

@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include "comm/backoff.h"
 #include "comm/collectives.h"
 #include "comm/message.h"
 #include "comm/message_notes.h"
+#include "comm/polled_wait.h"
 
 namespace penstock::comm {
 namespace {
@@ -23,21 +23,11 @@ class PollingRequest : public Request::State {
       : inner_(std::move(inner)), meanwhile_(std::move(meanwhile)), message_(message), timeout_(timeout) {}
 
   bool test() override { return inner_.test(); }
+  std::int64_t progress() const override { return inner_.progress(); }
 
   void wait() override {
     const WaitScope waiting(message_);
-    Deadline deadline(timeout_);
-    Backoff backoff;
-    while (!inner_.test()) {
-      if ((*meanwhile_)()) {
-        deadline.restart();
-        backoff.restart();
-      } else if (deadline.passed()) {
-        throw timed_out(message_, timeout_);
-      } else {
-        backoff.pause();
-      }
-    }
+    wait_by_polling(*this, message_, timeout_, *meanwhile_);
   }
 
  private:
@@ -61,10 +51,12 @@ class Polling : public Collectives {
 
  protected:
   Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
+    const NotedOn noted(channel);
     return polling(inner_.send(bytes, to, inner_channel(channel)), {true, to, channel, Bytes(bytes.size())});
   }
 
   Request post_receive(std::span<std::byte> bytes, int from, int channel) override {
+    const NotedOn noted(channel);
     return polling(inner_.receive(bytes, from, inner_channel(channel)),
                    {false, from, channel, Bytes(bytes.size())});
   }

@@ -114,7 +114,6 @@ void EventFile::write_start(std::int64_t last_step) {
   std::string version = event_of(0);
   put_bytes(version, kFileVersion, "brain.Event:2");
   write_record(version);
-  if (last_step == 0) return;
   std::string restart = event_of(last_step + 1), status;
   put_key(status, kSessionStatus, kVarint);
   put_varint(status, kSessionStarts);

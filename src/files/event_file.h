@@ -17,8 +17,9 @@ using NamedNumber = std::pair<std::string, double>;
 
 class EventFile {
  public:
-  // Creates a new file with a unique name in the directory. A run resumed after `last_step` records that, and
-  // TensorBoard drops later steps of the directory's older files. Throws RunError when it cannot be written.
+  // Creates a new file with a unique name in the directory. It tells that the run goes on after `last_step`
+  // (0: begins), and TensorBoard drops later steps of the directory's older files. Throws RunError when it
+  // cannot be written.
   EventFile(const std::string& directory, std::int64_t last_step);
   ~EventFile();
   EventFile(const EventFile&) = delete;

@@ -38,6 +38,7 @@ void read_rope(const json& object, const std::string& origin, model::Shape& shap
   if (scaling.high_frequency_factor <= scaling.low_frequency_factor)
     rope.fail("high_freq_factor = " + exact_number(scaling.high_frequency_factor) +
               " must be above low_freq_factor = " + exact_number(scaling.low_frequency_factor));
+  if (scaling.factor == 1) scaling = {};
   rope.refuse_the_rest();
 }
 
@@ -138,6 +139,7 @@ model::Shape parse_model_config(std::string_view text, std::string_view origin) 
   members.require("sliding_window", {family.model_type == "qwen2_moe" ? json(0) : json()});  // it writes 0
   members.require("partial_rotary_factor", {1.0});
   members.require("attention_dropout", {0.0});
+  members.require("is_causal", {true});
   model::Shape shape;
   shape.layers = members.count("num_hidden_layers");
   shape.hidden = members.count("hidden_size");

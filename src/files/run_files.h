@@ -5,6 +5,7 @@
 namespace penstock::files {
 
 inline constexpr const char* kRunFile = "run.toml";             // the resolved run file
+inline constexpr const char* kSchedule = "schedule.csv";        // of a run with schedule.file
 inline constexpr const char* kMetrics = "metrics.jsonl";        // one line per step
 inline constexpr const char* kSummary = "summary.json";         // of the whole run
 inline constexpr const char* kWeights = "weights.safetensors";  // the trained model
@@ -15,6 +16,7 @@ inline constexpr const char* kDocuments = "documents.json";
 inline constexpr const char* kTimeline = "timeline.json";
 inline constexpr const char* kTrace = "trace.json";
 inline constexpr const char* kReport = "report.html";
+inline constexpr const char* kNumber = "number";           // of the run, on its copies in memory
 inline constexpr const char* kStopRequest = "stop";        // created by a user: ends the run after its step
 inline constexpr const char* kAttempts = "attempts.json";  // of a supervised run
 inline constexpr const char* kWhereRequest = "where";      // the same: asks every rank where it is

@@ -229,7 +229,7 @@ std::int64_t VocabularyVisit::tiles() const { return ceil_div(tokens_, layer_.ti
 // Frees arrived buffers first.
 void VocabularyVisit::send(const at::Tensor& buffer, int to) {
   std::erase_if(sent_, [](Sent& sent) { return sent.request.test(); });
-  sent_.push_back({layer_.ranks->send(bytes_of_tensor(buffer), to, channel_), buffer});
+  sent_.push_back({buffer, layer_.ranks->send(bytes_of_tensor(buffer), to, channel_)});
 }
 
 comm::Request VocabularyVisit::receive(const at::Tensor& buffer, int from) {

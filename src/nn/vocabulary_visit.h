@@ -76,8 +76,8 @@ class VocabularyVisit {
     std::vector<comm::Request> receives;
   };
   struct Sent {
-    comm::Request request;
     at::Tensor buffer;
+    comm::Request request;  // destroyed before its buffer
   };
 
   at::Tensor room_for(std::int64_t rows) const;  // [rows, h] in the compute type

@@ -12,9 +12,10 @@
 namespace penstock::plan {
 namespace {
 
-// What is simulated are Penstock's own programs and records, of the models that it trains.
+// What is simulated are Penstock's own programs and records, of the models that it trains: an engine's file
+// has times of another program, which the closed form alone knows.
 bool is_simulated(const Question& question) {
-  return question.cluster.trainer == nullptr && question.workload.model.family == Family::Llama;
+  return question.cluster.engine == sim::kPenstock && question.workload.model.family == Family::Llama;
 }
 
 }  // namespace
@@ -22,8 +23,8 @@ bool is_simulated(const Question& question) {
 Plan answer_for_layout(const Question& question) {
   if (question.cluster.trainer) require_within(*question.cluster.trainer, question.options);
   Layout layout = layout_of(question.options, question.workload, question.cluster);
+  adapt(question.cluster, layout);
   if (question.cluster.trainer) {
-    adapt(*question.cluster.trainer, layout);
     if (const auto why = refusal_of(*question.cluster.trainer, question.workload, layout))
       throw InputError("[layout] is impossible: " + *why);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer to a question: the search, and the simulation of its best.
+// The answer to a question: the search, and the simulation of its best where the engine is Penstock's own.
 #pragma once
 
 #include <string>

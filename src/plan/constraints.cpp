@@ -1,8 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/constraints.h"
 
+#include <array>
+
 namespace penstock::plan {
 namespace {
+
+struct RejectionText {
+  Rejection rejection;
+  std::string_view name, sentence;
+};
+
+constexpr std::array<RejectionText, kRejections> kRejectionTexts{{
+    {Rejection::Heads, "heads",
+     "tp must divide the heads, and divide the key-value heads or be a multiple of them"},
+    {Rejection::TensorInNode, "tensor_in_node", "tp must divide the devices of a node"},
+    {Rejection::Experts, "experts",
+     "ep must divide the experts and tp·cp·dp (dp·cp where experts are cut by tp)"},
+    {Rejection::Batch, "batch", "dp·micro_batch must divide the global batch"},
+    {Rejection::Layers, "layers", "every one of pp·chunks stages needs a layer"},
+    {Rejection::Tokens, "tokens",
+     "slices·cp·tp must divide the sequence, and 2·cp too where cp > 1; several slices have at least 256 "
+     "tokens each"},
+    {Rejection::Schedule, "schedule",
+     "the schedule takes other micro-batches, slices and chunks, and chunks need a pipeline"},
+    {Rejection::Exchange, "exchange",
+     "context exchange needs slimpipe's slots, slices, a pipeline and stages of equal layers"},
+    {Rejection::Vocabulary, "vocabulary", "vocabulary parallelism needs slimpipe's slots and a pipeline"},
+    {Rejection::DeviceMemory, "device_memory", "the device's memory is too small, whatever is offloaded"},
+    {Rejection::HostMemory, "host_memory", "the host's memory is too small for what must be offloaded"},
+}};
+
+constexpr bool texts_are_in_order() {
+  for (std::size_t i = 0; i < kRejections; ++i) {
+    if (static_cast<std::size_t>(kRejectionTexts[i].rejection) != i) return false;
+  }
+  return true;
+}
+static_assert(texts_are_in_order(), "name_of and sentence_of index by the enumerator");
 
 bool heads_divide(const model::Shape& shape, int tensor) {
   if (shape.heads % tensor != 0) return false;
@@ -26,21 +61,12 @@ bool repeats_another(const Layout& layout) {
   return layout.slices == 1 && is_sliced(layout.schedule) && layout.schedule != ScheduleKind::SlimPipe;
 }
 
+std::string_view name_of(Rejection rejection) {
+  return kRejectionTexts[static_cast<std::size_t>(rejection)].name;
+}
+
 std::string_view sentence_of(Rejection rejection) {
-  constexpr std::array<std::string_view, kRejections> kSentences{
-      "tp must divide the heads, and divide the key-value heads or be a multiple of them",
-      "tp must divide the devices of a node",
-      "ep must divide the experts and tp·cp·dp (dp·cp where experts are cut by tp)",
-      "dp·micro_batch must divide the global batch",
-      "every one of pp·chunks stages needs a layer",
-      "slices·cp·tp must divide the sequence, and 2·cp too where cp > 1; "
-      "several slices have at least 256 tokens each",
-      "the schedule takes other micro-batches, slices and chunks, and chunks need a pipeline",
-      "context exchange needs slimpipe's slots, slices, a pipeline and stages of equal layers",
-      "vocabulary parallelism needs slimpipe's slots and a pipeline",
-      "the device's memory is too small, whatever is offloaded",
-      "the host's memory is too small for what must be offloaded"};
-  return kSentences[static_cast<std::size_t>(rejection)];
+  return kRejectionTexts[static_cast<std::size_t>(rejection)].sentence;
 }
 
 std::optional<Rejection> reject_mesh(const Workload& workload, const mesh::Mesh& mesh,

@@ -3,7 +3,7 @@
 // amount.
 #pragma once
 
-#include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -24,13 +24,9 @@ enum class Rejection : std::uint8_t {
   DeviceMemory,  // does not fit even with full offloading
   HostMemory,    // the required offloading does not fit in host memory
 };
-inline constexpr std::size_t kRejections = 11;
-inline constexpr std::array<std::string_view, kRejections> kRejectionNames{
-    "heads",    "tensor_in_node", "experts",    "batch",         "layers",     "tokens",
-    "schedule", "exchange",       "vocabulary", "device_memory", "host_memory"};
-constexpr std::string_view name_of(Rejection rejection) {
-  return kRejectionNames[static_cast<std::size_t>(rejection)];
-}
+inline constexpr std::size_t kRejections = static_cast<std::size_t>(Rejection::HostMemory) + 1;
+
+std::string_view name_of(Rejection rejection);
 
 // One sentence that describes the constraint.
 std::string_view sentence_of(Rejection rejection);

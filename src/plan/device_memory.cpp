@@ -20,7 +20,7 @@ class Closed {
  public:
   Closed(const Workload& workload, const Layout& layout)
       : layout_(layout),
-        shape_(workload.model.shape),
+        shape_(sim::shape_of_ranks(workload.model.shape, layout.mesh.tensor)),
         gelu_(has_gelu(workload)),
         element_(element_size(workload.precision)),
         accumulator_(accumulator_size(workload.precision)),
@@ -101,7 +101,7 @@ class Closed {
   double hidden_copies() const { return layout_.whole_hidden ? layout_.mesh.tensor : 1; }
 
   const Layout& layout_;
-  const model::Shape& shape_;
+  const model::Shape shape_;
   const bool gelu_;
   const Bytes element_, accumulator_;
   const Tokens loss_tile_;
@@ -114,13 +114,9 @@ class Closed {
 // or of all where they stay. A pipeline adds its gradients up in f32, unsharded, until the last micro-batch.
 void share_weights(const Workload& workload, const Layout& layout, const model::LocalParameters& parameters,
                    double rotation, model::DeviceMemory& memory) {
-  const double copies = layout.shared.group > 0
-                            ? as_double(layout.mesh.replicas()) / as_double(layout.shared.group)
-                            : 1;  // of one set of states
   const double element = as_double(element_size(workload.precision)),
                master = as_double(accumulator_size(workload.precision));
-  const double shard = copies * (parameters.dense / as_double(layout.mesh.replicas()) +
-                                 parameters.expert / parameters.expert_replicas);
+  const double shard = stepped_parameters(layout, parameters);
   const double layer = parameters_on_device(workload, layout, 1, 0).total();
   const double whole = parameters.total();
   const double gathered = layout.shared.regathers ? std::min(whole, 2 * layer) : whole;
@@ -149,6 +145,14 @@ model::LocalParameters parameters_on_device(const Workload& workload, const Layo
     held.expert_replicas /= tensor;
   }
   return held;
+}
+
+double stepped_parameters(const Layout& layout, const model::LocalParameters& parameters) {
+  if (layout.shared.group == 1) return parameters.total();
+  const double replicas = as_double(layout.mesh.replicas());
+  const double group = layout.shared.group > 0 ? as_double(layout.shared.group) : replicas;
+  const double expert_group = parameters.expert_replicas * (group / replicas);
+  return parameters.dense / group + parameters.expert / std::max(1.0, expert_group);
 }
 
 RecordSize record_size(const Workload& workload, const Layout& layout, double layers_per_chunk) {
@@ -191,11 +195,8 @@ model::DeviceMemory device_memory(const Workload& workload, const Layout& layout
   const double own_gradient = load.tied_gradients * as_double(shape.vocab * shape.hidden) /
                               layout.mesh.tensor * as_double(accumulator_size(workload.precision));
   memory.gradients = rounded(gradient_bytes(parameters, workload.precision) + own_gradient);
-  memory.optimizer = rounded(optimizer_bytes(parameters, layout.mesh, workload.precision));
-  if (!layout.shared.on && layout.shared.group == 1) {  // no replica leaves states to another
-    const model::LocalParameters own{parameters.dense, parameters.expert};
-    memory.optimizer = rounded(optimizer_bytes(own, mesh::Mesh{}, workload.precision));
-  }
+  const model::LocalParameters stepped{.dense = stepped_parameters(layout, parameters)};
+  memory.optimizer = rounded(optimizer_bytes(stepped, mesh::Mesh{}, workload.precision));
   if (layout.shared.on) share_weights(workload, layout, parameters, rotation, memory);
   memory.activations = rounded(load.records * record.total() - gone - buffers);
   memory.copies = rounded(buffers);

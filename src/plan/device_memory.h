@@ -27,6 +27,10 @@ struct DeviceLoad {
 model::LocalParameters parameters_on_device(const Workload& workload, const Layout& layout, double layers,
                                             double embeddings);
 
+// Parameters whose optimizer states the device has, where those that replicas hold too are shared out over
+// layout.shared.group of them, and experts' over as many of their own replicas.
+double stepped_parameters(const Layout& layout, const model::LocalParameters& parameters);
+
 // What the backward of a micro-batch's last slice takes at most beyond what was alive before it, as the
 // trainer predicts it for a layer in the middle of the model.
 Bytes temporary_bytes(const Workload& workload, const Layout& layout);

@@ -2,6 +2,7 @@
 #include "plan/enumerate.h"
 
 #include "base/whole.h"
+#include "run/options.h"
 
 #include <algorithm>
 
@@ -36,14 +37,16 @@ std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& clus
                                    const SearchSpace& space) {
   std::vector<mesh::Mesh> meshes;
   const auto experts = wanted_or(space.expert, divisors(workload.model.shape.experts));
+  const std::int64_t most = cluster.engine == sim::kPenstock ? run::kMostDevices : cluster.gpus;
   for (const int t : wanted_or(space.tensor, divisors(cluster.gpus))) {
     if (cluster.gpus % t != 0) continue;
     for (const int c : wanted_or(space.context, divisors(cluster.gpus / t))) {
       if (cluster.gpus / t % c != 0) continue;
       for (const int p : wanted_or(space.pipeline, divisors(cluster.gpus / t / c))) {
         if (cluster.gpus / t / c % p != 0) continue;
-        for (const int e : experts)
-          meshes.push_back({t, c, e, static_cast<int>(cluster.gpus / t / c / p), p});
+        const std::int64_t d = cluster.gpus / t / c / p;
+        if (std::max<std::int64_t>({t, c, p, d}) > most) continue;
+        for (const int e : experts) meshes.push_back({t, c, e, static_cast<int>(d), p});
       }
     }
   }

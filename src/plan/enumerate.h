@@ -6,7 +6,8 @@
 
 namespace penstock::plan {
 
-// Every (t, c, e, p, d) that the space allows with t·c·p·d devices.
+// Every (t, c, e, p, d) that the space allows with t·c·p·d devices; for Penstock, of those that a run file
+// can have.
 std::vector<mesh::Mesh> all_meshes(const Workload& workload, const Cluster& cluster,
                                    const SearchSpace& space);
 

@@ -2,23 +2,36 @@
 #include "plan/in_flight.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "base/whole.h"
+#include "schedule/generators/generator.h"
 
 namespace penstock::plan {
 namespace {
 
-bool in_rounds(ScheduleKind kind) {
-  return kind == ScheduleKind::Interleaved || kind == ScheduleKind::SeqInterleaved;
-}
+// The papers' letters, and what a form needs of a device.
+struct Letters {
+  double p = 1, m = 1, n = 1, v = 1;
+  double rank = 0;
+  double after = 0;  // devices behind it
+  double round = 1;  // slices of a round of micro-batches
+};
 
-bool takes_chunks(ScheduleKind kind) {
-  return in_rounds(kind) || kind == ScheduleKind::BreadthFirst || kind == ScheduleKind::SlimPipe;
-}
+struct Form {
+  ScheduleKind kind;
+  std::string_view name;  // the generator's
+  bool v_shaped = false;
+  bool rough = false;
+  bool (*takes)(const PipelineShape&) = nullptr;  // beyond what the generator's line says; null: all
+  double (*records)(const Letters&) = nullptr;    // of m·n·v at most
+  double (*weights)(const Letters&) = nullptr;    // likewise; null: the backward is whole
+  double (*ramp)(const Letters&) = nullptr;       // null: p − 1
+};
 
 // Of at least p slices each, as far as there are as many.
 int rounds(const PipelineShape& shape) {
@@ -26,119 +39,198 @@ int rounds(const PipelineShape& shape) {
   return std::max(1, shape.micro_batches / least);
 }
 
-// Slices per round: p when m·n is a multiple of p.
-int round_size(const PipelineShape& shape) { return shape.micro_batches / rounds(shape) * shape.slices; }
+bool has_equal_rounds(const PipelineShape& shape) { return shape.micro_batches % rounds(shape) == 0; }
+
+double everything(const Letters& x) { return x.m * x.n * x.v; }
+double records_of_plain(const Letters& x) { return x.n + x.after; }
+double records_of_rounds(const Letters& x) { return (x.v - 1) * x.round + 2 * x.after + x.n; }
+double records_of_v(const Letters& x) { return 2 * x.p; }
+double records_of_v_half(const Letters& x) { return 2 * (std::floor(x.p / 2) + 1); }
+double records_of_v_min(const Letters& x) { return 2 * std::floor((x.p + 4) / 3); }
+double weights_of_full(const Letters& x) { return 1 + 2 * x.rank; }
+
+// Rounds of fewer units than there are devices leave a gap at every change of chunk.
+double ramp_of_chunks(const Letters& x) { return x.p - 1 + (x.v - 1) * std::max(0.0, x.p - x.m * x.n); }
+
+// Of idle time in forwards: F = I = W.
+double in_slots(double forwards) { return std::max(0.0, forwards / 3); }
+
+double ramp_of_v_half(const Letters& x) {
+  const double full = std::fmod(x.p, 2) == 0 ? std::max(3 * x.p - 7, 1.0) : 3 * x.p - 4;
+  return in_slots(std::max(full, 4 * (x.p - x.m) - 1));
+}
+
+double ramp_of_dualpipe_v(const Letters& x) {
+  if (x.m >= 2 * x.p) return in_slots(x.p - 1);
+  return in_slots(x.m > x.p ? 5 * x.p - 1 - 2 * x.m : 5 * x.p - 3 - 2 * x.m);
+}
+
+constexpr std::array kForms{
+    Form{.kind = ScheduleKind::SlimPipe,
+         .name = "slimpipe",
+         .takes = [](const PipelineShape& of) { return of.chunks == 1 || of.slices >= of.devices; },
+         .records = [](const Letters& x) { return x.n * x.v + 2 * x.after; }},
+    Form{.kind = ScheduleKind::OneFOneB, .name = "1f1b", .records = records_of_plain},
+    Form{.kind = ScheduleKind::Seq1F1B, .name = "seq1f1b", .records = records_of_plain},
+    Form{.kind = ScheduleKind::Interleaved,
+         .name = "interleaved",
+         .takes = has_equal_rounds,
+         .records = records_of_rounds,
+         .ramp = ramp_of_chunks},
+    Form{.kind = ScheduleKind::SeqInterleaved,
+         .name = "seq1f1b-interleaved",
+         .takes = has_equal_rounds,
+         .records = records_of_rounds,
+         .ramp = ramp_of_chunks},
+    Form{.kind = ScheduleKind::GPipe, .name = "gpipe", .records = everything},
+    Form{.kind = ScheduleKind::TeraPipe, .name = "terapipe", .records = everything},
+    Form{.kind = ScheduleKind::BreadthFirst,
+         .name = "breadth-first",
+         .records = everything,
+         .ramp = ramp_of_chunks},
+    Form{.kind = ScheduleKind::ZbH1,
+         .name = "zb-h1",
+         .records = [](const Letters& x) { return 1 + x.after; },
+         .weights = [](const Letters& x) { return 1 + x.rank; },
+         .ramp = [](const Letters& x) { return in_slots(x.p - 1 + std::max(0.0, x.p - x.m)); }},
+    Form{.kind = ScheduleKind::ZbH2,
+         .name = "zb-h2",
+         .records = [](const Letters& x) { return 2 * x.after + 1; },
+         .weights = weights_of_full,
+         .ramp =
+             [](const Letters& x) {
+               return in_slots(x.p - 1 + std::floor(std::max(0.0, 2 * x.p - 1 - x.m) / 2));
+             }},
+    Form{.kind = ScheduleKind::ZbV,
+         .name = "zb-v",
+         .v_shaped = true,
+         .records = records_of_v,
+         .weights = weights_of_full,
+         .ramp = [](const Letters& x) { return in_slots(std::max(x.p - 1, 4 * x.p - 2 - 2 * x.m)); }},
+    Form{.kind = ScheduleKind::VHalf,
+         .name = "v-half",
+         .v_shaped = true,
+         .rough = true,
+         .records = records_of_v_half,
+         .weights = records_of_v_half,
+         .ramp = ramp_of_v_half},
+    Form{.kind = ScheduleKind::VMin,
+         .name = "v-min",
+         .v_shaped = true,
+         .rough = true,
+         .records = records_of_v_min,
+         .weights = records_of_v_min,
+         .ramp = [](const Letters& x) { return in_slots(4 * x.p - (std::fmod(x.p, 3) == 0 ? 7 : 5)); }},
+    Form{.kind = ScheduleKind::DualPipeV,
+         .name = "dualpipe-v",
+         .v_shaped = true,
+         .records = [](const Letters& x) { return 2 * x.p + 1; },
+         .weights = weights_of_full,
+         .ramp = ramp_of_dualpipe_v},
+    Form{.kind = ScheduleKind::Greedy,
+         .name = "greedy",
+         .v_shaped = true,
+         .rough = true,
+         .records = records_of_v,
+         .weights = records_of_v,
+         .ramp = [](const Letters& x) { return in_slots(std::max(x.p - 1, 4 * (x.p - x.m) - 1)); }},
+};
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < kForms.size(); ++i) {
+    if (kForms[i].kind != static_cast<ScheduleKind>(i)) return false;
+  }
+  return true;
+}
+static_assert(rows_are_in_order(), "a kind is the index of its row");
+
+const Form& form_of(ScheduleKind kind) { return kForms.at(static_cast<std::size_t>(kind)); }
+
+const schedule::Generator& generator_of(ScheduleKind kind) {
+  static const auto all = [] {
+    std::array<const schedule::Generator*, kForms.size()> generators{};
+    for (std::size_t i = 0; i < kForms.size(); ++i) generators[i] = &schedule::find_generator(kForms[i].name);
+    return generators;
+  }();
+  return *all.at(static_cast<std::size_t>(kind));
+}
+
+Letters letters_of(const PipelineShape& shape, int rank) {
+  Letters x;
+  x.p = shape.devices;
+  x.m = shape.micro_batches;
+  x.n = shape.slices;
+  x.v = shape.chunks;
+  x.rank = rank;
+  x.after = shape.devices - rank - 1;
+  x.round = shape.micro_batches / rounds(shape) * shape.slices;  // p when m·n is a multiple of p
+  return x;
+}
 
 }  // namespace
 
+std::vector<ScheduleKind> all_schedules() {
+  std::vector<ScheduleKind> kinds;
+  for (const Form& form : kForms) kinds.push_back(form.kind);
+  return kinds;
+}
+
+std::vector<std::string_view> schedule_names() {
+  std::vector<std::string_view> names;
+  for (const Form& form : kForms) names.push_back(form.name);
+  return names;
+}
+
+std::string_view name_of(ScheduleKind kind) { return form_of(kind).name; }
+
 ScheduleKind parse_schedule(std::string_view name) {
-  const auto found = std::find(kScheduleNames.begin(), kScheduleNames.end(), name);
-  if (found != kScheduleNames.end()) return static_cast<ScheduleKind>(found - kScheduleNames.begin());
+  for (const Form& form : kForms) {
+    if (form.name == name) return form.kind;
+  }
   throw InputError("schedule \"" + printable(name) + "\" is none that can be planned" +
-                   instead_of(name, kScheduleNames));
+                   instead_of(name, schedule_names()));
 }
 
-bool is_sliced(ScheduleKind kind) {
-  return kind == ScheduleKind::TeraPipe || kind == ScheduleKind::Seq1F1B || kind == ScheduleKind::SlimPipe ||
-         kind == ScheduleKind::SeqInterleaved;
-}
-
-bool is_v_shaped(ScheduleKind kind) {
-  return kind == ScheduleKind::ZbV || kind == ScheduleKind::VHalf || kind == ScheduleKind::VMin ||
-         kind == ScheduleKind::DualPipeV || kind == ScheduleKind::Greedy;
-}
-
-bool splits_backward(ScheduleKind kind) {
-  return is_v_shaped(kind) || kind == ScheduleKind::ZbH1 || kind == ScheduleKind::ZbH2;
-}
+bool splits_backward(ScheduleKind kind) { return form_of(kind).weights != nullptr; }
+bool is_v_shaped(ScheduleKind kind) { return form_of(kind).v_shaped; }
+bool is_sliced(ScheduleKind kind) { return generator_of(kind).sliced_sibling.empty(); }
+bool is_rough(ScheduleKind kind) { return form_of(kind).rough; }
 
 bool takes(ScheduleKind kind, const PipelineShape& shape) {
+  const Form& form = form_of(kind);
+  const schedule::Generator& generator = generator_of(kind);
   if (shape.slices > 1 && !is_sliced(kind)) return false;
-  if (is_v_shaped(kind)) return shape.chunks == 2;
-  if (shape.chunks > 1 && !takes_chunks(kind)) return false;
-  if (shape.chunks == 1 && (in_rounds(kind) || kind == ScheduleKind::BreadthFirst)) return false;
-  if (kind == ScheduleKind::SlimPipe && shape.chunks > 1) return shape.slices >= shape.devices;
-  return !in_rounds(kind) || shape.micro_batches % rounds(shape) == 0;
+  const bool more_chunks = generator.any_chunks && !form.v_shaped;
+  if (shape.chunks < generator.default_chunks) return false;
+  if (shape.chunks > generator.default_chunks && !more_chunks) return false;
+  return form.takes == nullptr || form.takes(shape);
 }
 
 double records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank) {
-  const double p = shape.devices, n = shape.slices, v = shape.chunks, after = p - rank - 1;
-  const double all = static_cast<double>(shape.micro_batches) * n * v;
-  switch (kind) {
-    case ScheduleKind::GPipe:
-    case ScheduleKind::TeraPipe:
-    case ScheduleKind::BreadthFirst:
-      return all;
-    case ScheduleKind::OneFOneB:
-    case ScheduleKind::Seq1F1B:
-      return std::min(all, n + after);
-    case ScheduleKind::Interleaved:
-    case ScheduleKind::SeqInterleaved:
-      return std::min(all, (v - 1) * round_size(shape) + 2 * after + n);
-    case ScheduleKind::SlimPipe:
-      return std::min(all, n * v + 2 * after);
-    case ScheduleKind::ZbH1:
-      return std::min(all, 1 + after);
-    case ScheduleKind::ZbH2:
-      return std::min(all, 2 * after + 1);
-    case ScheduleKind::ZbV:
-    case ScheduleKind::Greedy:
-      return std::min(all, 2 * p);
-    case ScheduleKind::DualPipeV:
-      return std::min(all, 2 * p + 1);
-    case ScheduleKind::VHalf:
-      return std::min(all, 2 * (static_cast<double>(shape.devices / 2) + 1));
-    case ScheduleKind::VMin:
-      return std::min(all, 2 * static_cast<double>((shape.devices + 4) / 3));
-  }
-  PENSTOCK_CHECK(false, "every schedule has a form");
+  const Letters x = letters_of(shape, rank);
+  return std::min(everything(x), form_of(kind).records(x));
 }
 
 double weight_records_in_flight(ScheduleKind kind, const PipelineShape& shape, int rank) {
-  const double all = static_cast<double>(shape.micro_batches) * shape.chunks;
-  switch (kind) {
-    case ScheduleKind::ZbH1:
-      return std::min(all, 1.0 + rank);
-    case ScheduleKind::ZbH2:
-    case ScheduleKind::ZbV:
-    case ScheduleKind::DualPipeV:
-      return std::min(all, 1.0 + 2 * rank);
-    case ScheduleKind::Greedy:
-    case ScheduleKind::VHalf:
-    case ScheduleKind::VMin:
-      return records_in_flight(kind, shape, rank);
-    default:
-      return 0.0;
-  }
+  const Form& form = form_of(kind);
+  if (form.weights == nullptr) return 0;
+  const Letters x = letters_of(shape, rank);
+  return std::min(everything(x), form.weights(x));
+}
+
+// Until W a device holds no more of both than the first one until I. Of rough ones about half the records are
+// past I; the others have all their weight records, and the rest are records.
+HeldRecords held_at_peak(ScheduleKind kind, const PipelineShape& shape, int rank) {
+  if (!splits_backward(kind)) return {records_in_flight(kind, shape, rank), 0};
+  const double both = records_in_flight(kind, shape, 0);
+  const double weights = weight_records_in_flight(kind, shape, rank) / (is_rough(kind) ? 2 : 1);
+  return {both - weights, weights};
 }
 
 double ramp_slots(ScheduleKind kind, const PipelineShape& shape) {
-  const double p = shape.devices, m = shape.micro_batches, v = shape.chunks;
-  const auto units = [](double idle) { return std::max(0.0, idle / 3); };  // of a forward: F = I = W
-  switch (kind) {
-    case ScheduleKind::ZbH1:
-      return units(p - 1 + std::max(0.0, p - m));
-    case ScheduleKind::ZbH2:
-      return units(p - 1 + std::floor(std::max(0.0, 2 * p - 1 - m) / 2));
-    case ScheduleKind::ZbV:
-      return units(std::max(p - 1, 4 * p - 2 - 2 * m));
-    case ScheduleKind::DualPipeV:
-      if (m >= 2 * p) return units(p - 1);
-      return units(m > p ? 5 * p - 1 - 2 * m : 5 * p - 3 - 2 * m);
-    case ScheduleKind::Greedy:
-      return units(std::max(p - 1, 4 * (p - m) - 1));
-    case ScheduleKind::VHalf:
-      return units(std::max(shape.devices % 2 == 0 ? std::max(3 * p - 7, 1.0) : 3 * p - 4, 4 * (p - m) - 1));
-    case ScheduleKind::VMin:
-      return units(shape.devices % 3 == 0 ? 4 * p - 7 : 4 * p - 5);
-    case ScheduleKind::Interleaved:
-    case ScheduleKind::SeqInterleaved:
-    case ScheduleKind::BreadthFirst:
-      // Rounds of fewer units than there are devices leave a gap at every change of chunk.
-      return p - 1 + (v - 1) * std::max(0.0, p - m * shape.slices);
-    default:
-      return p - 1;
-  }
+  const Form& form = form_of(kind);
+  const Letters x = letters_of(shape, 0);
+  return form.ramp == nullptr ? x.p - 1 : form.ramp(x);
 }
 
 }  // namespace penstock::plan

@@ -5,37 +5,10 @@
 #include <cmath>
 #include <vector>
 
+#include "schedule/generators/slimpipe.h"
+
 namespace penstock::plan {
 namespace {
-
-struct Held {
-  double records = 0, weight_records = 0;
-};
-
-// At the peak of weight records. The sum until W is bounded (ZB: p, 2p − 1 and 2p units; V-Half, V-Min and
-// greedy: the records, of which about half are past I), and the records are the remainder.
-Held held_at_peak(ScheduleKind kind, const PipelineShape& shape, int rank) {
-  const double records = records_in_flight(kind, shape, rank);
-  const double weights = weight_records_in_flight(kind, shape, rank);
-  const double all = static_cast<double>(shape.micro_batches) * shape.chunks;
-  const double p = shape.devices;
-  switch (kind) {
-    case ScheduleKind::ZbH1:
-      return {std::min(all, p) - weights, weights};
-    case ScheduleKind::ZbH2:
-      return {std::min(all, 2 * p - 1) - weights, weights};
-    case ScheduleKind::ZbV:
-      return {std::min(all, 2 * p) - weights, weights};
-    case ScheduleKind::DualPipeV:
-      return {std::min(all, 2 * p + 1) - weights, weights};
-    case ScheduleKind::VHalf:
-    case ScheduleKind::VMin:
-    case ScheduleKind::Greedy:
-      return {records / 2, weights / 2};
-    default:
-      return {records, weights};
-  }
-}
 
 // V·h matrices on a device; tied embeddings of a single stage are one matrix.
 double embeddings_on(const Workload& workload, const Layout& layout, int rank) {
@@ -56,7 +29,7 @@ double reduction(const Workload& workload, const Layout& layout, const DeviceLoa
 DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank, Bytes temporary) {
   const PipelineShape shape = pipeline_shape(workload, layout);
   const int p = shape.devices;
-  const int group = model::slice_group(layout.slices, p, layout.chunks);
+  const int group = schedule::slice_group(layout.slices, p, layout.chunks);
   const int last = last_device(layout);
   DeviceLoad load;
   load.layers = static_cast<double>(device_layers(workload, layout, rank));
@@ -64,7 +37,7 @@ DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank,
   if (workload.model.shape.tied_embeddings && (p == 1 || layout.vocabulary_parallel))
     load.tied_gradients = 1.0 / p;
   load.last = rank == last;
-  const Held held = held_at_peak(layout.schedule, shape, rank);
+  const HeldRecords held = held_at_peak(layout.schedule, shape, rank);
   load.records = held.records;
   load.weight_records = held.weight_records;
   // Nothing adds to the last slice's.

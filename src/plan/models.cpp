@@ -91,4 +91,8 @@ std::int64_t padded_vocabulary(std::int64_t vocab, int tensor) {
   return round_up(vocab, unit);
 }
 
+std::int64_t output_columns(const sim::Engine& engine, std::int64_t vocab, int tensor) {
+  return engine.padded_vocabulary ? padded_vocabulary(vocab, tensor) : vocab;
+}
+
 }  // namespace penstock::plan

@@ -33,4 +33,7 @@ Model gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int
 // Vocabulary padded to a multiple of 128·t, as in Megatron.
 std::int64_t padded_vocabulary(std::int64_t vocab, int tensor);
 
+// The columns of the output layer, on all tensor ranks, as the engine has them.
+std::int64_t output_columns(const sim::Engine& engine, std::int64_t vocab, int tensor);
+
 }  // namespace penstock::plan

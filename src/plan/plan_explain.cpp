@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "plan/host_memory.h"
 #include "plan/plan_print.h"
+#include "plan/run_file.h"
 #include "plan/trainer.h"
 
 namespace penstock::plan {
@@ -54,6 +55,14 @@ double peak(const Workload& workload, const Layout& layout) {
 bool only_hosts_lack(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
   return as_double(candidate.memory.fullest.total()) <= cluster.limit &&
          !host_holds(workload, cluster, candidate);
+}
+
+// By a constraint or the trainer, of models that it trains.
+bool is_refused(const Workload& workload, const Cluster& cluster, const Layout& layout) {
+  if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return true;
+  if (cluster.trainer) return refusal_of(*cluster.trainer, workload, layout).has_value();
+  return cluster.engine == sim::kPenstock && workload.model.family == Family::Llama &&
+         !why_no_run(workload, layout).empty();
 }
 
 // The most that is less and fits devices of `limit` bytes and hosts, in percent.
@@ -110,7 +119,7 @@ std::string what_would_fit(const Workload& workload, const Cluster& cluster, con
   for (int factor = 2; factor <= 64; factor *= 2) {
     Layout other = layout;
     other.mesh.context *= factor;
-    if (peak(workload, other) > limit) continue;
+    if (is_refused(workload, cluster, other) || peak(workload, other) > limit) continue;
     ways.push_back("cp " + std::to_string(other.mesh.context) + " on " + std::to_string(factor) +
                    " times the devices");
     break;
@@ -170,9 +179,14 @@ std::string legal_values(const Plan& plan, Rejection why) {
       return "; layers = " + std::to_string(shape.layers);
     case Rejection::Tokens:
       return divisors_of("workload.seq_len", plan.workload.seq_len);
-    default:
-      return {};
+    case Rejection::Schedule:
+    case Rejection::Exchange:
+    case Rejection::Vocabulary:
+    case Rejection::DeviceMemory:
+    case Rejection::HostMemory:
+      break;
   }
+  return {};
 }
 
 // The constraint that removed most candidates.

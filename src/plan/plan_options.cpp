@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "run/options.h"
 
 namespace penstock::plan {
@@ -44,7 +45,7 @@ void describe_search(PlanOptions::SearchKeys& keys, OptionTable& table) {
   table.push_back({section, "chunks", &keys.chunks, "Stages per device.", sizes});
   table.push_back({section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, 32767)});
   table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences of a micro-batch.", sizes});
-  Constraint schedules = one_of({kScheduleNames.begin(), kScheduleNames.end()});
+  Constraint schedules = one_of(schedule_names());
   table.push_back({section, "schedules", &keys.schedules, "Schedules; empty: all.", schedules});
   Constraint policies = one_of({model::kPolicyNames.begin() + 1, model::kPolicyNames.end()});
   table.push_back({section, "policies", &keys.policies, "Policies of recomputation; empty: all.", policies});
@@ -68,8 +69,7 @@ void describe_layout(PlanOptions::LayoutKeys& keys, OptionTable& table) {
   table.push_back({section, "chunks", &keys.chunks, "Stages per device.", sizes});
   table.push_back({section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, 32767)});
   table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences of a micro-batch.", sizes});
-  table.push_back({section, "schedule", &keys.schedule, "The schedule.",
-                   one_of({kScheduleNames.begin(), kScheduleNames.end()})});
+  table.push_back({section, "schedule", &keys.schedule, "The schedule.", one_of(schedule_names())});
   table.push_back({section, "policy", &keys.policy, "What is kept.",
                    one_of({model::kPolicyNames.begin() + 1, model::kPolicyNames.end()})});
   table.push_back(
@@ -215,10 +215,12 @@ SearchSpace space_of(const PlanOptions& options) {
 
 Layout layout_of(const PlanOptions& options, const Workload& workload, const Cluster& cluster) {
   const PlanOptions::LayoutKeys& keys = options.layout;
-  const std::int64_t others = keys.tp * keys.cp * keys.pp;
-  const std::int64_t dp = keys.dp > 0 ? keys.dp : cluster.gpus / others;
-  if (dp < 1 || dp * others != cluster.gpus) {
-    throw InputError("[layout] has tp·cp·pp·dp = " + std::to_string(others * std::max<std::int64_t>(1, dp)) +
+  const std::int64_t others = product_within(cluster.gpus, {keys.tp, keys.cp, keys.pp});
+  const std::int64_t dp = keys.dp > 0 ? keys.dp : std::max<std::int64_t>(1, cluster.gpus / others);
+  if (dp * others != cluster.gpus) {
+    std::vector<std::string> sizes;
+    for (const std::int64_t size : {keys.tp, keys.cp, keys.pp, dp}) sizes.push_back(std::to_string(size));
+    throw InputError("[layout] has tp·cp·pp·dp = " + join(sizes, "·") +
                      " devices; cluster.gpus = " + std::to_string(cluster.gpus));
   }
   Layout layout;

@@ -107,8 +107,8 @@ std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost) {
 std::string print_question(const Plan& plan) {
   return std::string(plan.workload.model.name) + ", " + std::to_string(plan.workload.global_batch) +
          " sequences of " + std::to_string(plan.workload.seq_len) + " tokens on " +
-         std::to_string(plan.cluster.gpus) + " " + plan.cluster.hardware.device.name + ", " +
-         gigabytes(plan.cluster.limit) + " GB a device, engine " + std::string(plan.cluster.engine.name);
+         std::to_string(plan.cluster.gpus) + " " + printable(plan.cluster.hardware.device.name) + ", " +
+         gigabytes(plan.cluster.limit) + " GB a device, engine " + printable(plan.cluster.engine.name);
 }
 
 std::string print_plan(const Plan& plan) {
@@ -131,7 +131,8 @@ std::string print_plan_json(const Plan& plan) {
   const SearchResult& result = plan.result;
   std::vector<std::string> rejected;
   for (std::size_t i = 0; i < kRejections; ++i) {
-    rejected.push_back(json_quote(kRejectionNames[i]) + ":" + std::to_string(result.rejected[i]));
+    rejected.push_back(json_quote(name_of(static_cast<Rejection>(i))) + ":" +
+                       std::to_string(result.rejected[i]));
   }
   return "{\"candidates\":" + std::to_string(result.candidates) +
          ",\"judged\":" + std::to_string(result.judged()) +

@@ -36,9 +36,9 @@ std::string print_layout(const Layout& layout);
 // The largest term other than model arithmetic: the first target for optimisation.
 std::pair<std::string_view, Seconds> largest_overhead(const StepCost& cost);
 
-// Changes that make a candidate fit, mildest first: an offload share, another policy, more devices, more
-// memory. By the closed form, from which the candidate's run may be predicted to differ: that difference
-// stays.
+// Changes that make a candidate fit, mildest first: an offload share, another policy, more devices in a mesh
+// that is not refused, more memory. By the closed form, from which the candidate's run may be predicted to
+// differ: that difference stays.
 std::string what_would_fit(const Workload& workload, const Cluster& cluster, const Candidate& candidate);
 
 }  // namespace penstock::plan

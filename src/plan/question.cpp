@@ -24,6 +24,13 @@ std::vector<std::string> keys_of_model(const std::string& config) {
   return words;
 }
 
+// Paths that a plan file gives are those from its folder.
+void find_from(const std::filesystem::path& folder, PlanOptions::ClusterKeys& cluster) {
+  for (std::string* name : {&cluster.hardware, &cluster.engine}) {
+    if (run::is_description_path(*name)) *name = (folder / *name).string();
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> overrides_of(const QuestionFlags& flags) {
@@ -64,10 +71,14 @@ Question read_question(const std::string& path, std::span<const std::string> ove
   PlanOptions options;
   OptionTable table;
   describe(options, table);
-  if (!path.empty()) run::read_description(path, table);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!path.empty()) {
+    run::read_description(path, table);
+    find_from(folder, options.cluster);
+  }
   run::override_description(overrides, table);
   try {
-    return settled(std::move(options), std::filesystem::path(path).parent_path());
+    return settled(std::move(options), folder);
   } catch (const InputError& error) {
     const std::string text = error.what();
     const bool names_file = path.empty() || text.find(".toml") != std::string::npos;

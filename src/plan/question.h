@@ -12,7 +12,7 @@
 namespace penstock::plan {
 
 struct Question {
-  PlanOptions options;
+  PlanOptions options;  // paths of hardware and engine are those from the working directory
   Workload workload;
   Cluster cluster;
   Words assumed;  // speeds that the hardware file leaves open, with their defaults
@@ -29,12 +29,12 @@ struct QuestionFlags {
 // These flags as overrides, "--cluster.gpus=64".
 std::vector<std::string> overrides_of(const QuestionFlags& flags);
 
-// Reads the hardware file and the engine that the options name, also next to the folder `beside`. Throws
-// InputError.
+// Reads the hardware file and the engine that the options name; bare names are looked for next to the folder
+// `beside` too. Throws InputError.
 Question settled(PlanOptions options, const std::string& beside);
 
-// Reads the file, if there is one, then the overrides ("--section.key value"), then the hardware file that it
-// names. Throws InputError.
+// Reads the file, if there is one, then the overrides ("--section.key value"), then the hardware file and the
+// engine that they name: paths in the file are those from its folder. Throws InputError.
 Question read_question(const std::string& path, std::span<const std::string> overrides = {});
 
 }  // namespace penstock::plan

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/run_file.h"
 
+#include <variant>
+
 #include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
@@ -12,7 +14,7 @@ namespace {
 std::string arithmetic(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
   const double tokens = static_cast<double>(workload.global_batch * workload.seq_len);
   return "# " + print_layout(candidate.layout) + " on " + std::to_string(cluster.gpus) + " " +
-         cluster.hardware.device.name + "\n# " +
+         printable(cluster.hardware.device.name) + "\n# " +
          print_count(static_cast<double>(model::total_parameters(workload.model.shape))) + " parameters, " +
          print_count(tokens) + " tokens and " + print_count(model_flops(workload)) +
          "FLOP a step\n# predicted: " + number(candidate.step(), 4) + " s a step, " +
@@ -27,6 +29,15 @@ std::string context_mode(const Workload& workload, const Layout& layout) {
   if (layout.mesh.context == 1) return "auto";
   const model::ContextSplit split = average_slice(workload, layout).context;
   return split.token_ranks() == 1 ? "heads" : split.heads > 1 ? "mixed" : "query";
+}
+
+// Throws InputError for sizes that the reader of run files refuses.
+void require_run_file_sizes(run::Options& options) {
+  run::Options defaults;
+  for (const Option& option : changed(run::describe(options), run::describe(defaults))) {
+    if (const auto* size = std::get_if<std::int64_t*>(&option.target))
+      assign(option, std::int64_t{**size}, "a run file");
+  }
 }
 
 }  // namespace
@@ -53,6 +64,7 @@ run::Options options_of(const Workload& workload, const Layout& layout) {
   options.train.batch = workload.global_batch;
   options.train.micro_batch = layout.micro_batch;
   options.train.precision = name_of(workload.precision);
+  require_run_file_sizes(options);
   return options;
 }
 

@@ -10,7 +10,7 @@
 namespace penstock::plan {
 
 // Of the run that the layout stands for; what computes is left open, since a run is rehearsed on processors
-// too. Throws InputError for models that are not trained (models.h).
+// too. Throws InputError for models that are not trained (models.h) and sizes that no run file can have.
 run::Options options_of(const Workload& workload, const Layout& layout);
 
 // Why the trainer refuses that run before it makes a schedule; empty: it does not.

@@ -182,7 +182,7 @@ void Worker::visit_options(const Layout& base, CommonOfPolicies& common) {
 void Worker::judge(Layout layout, const Common& common) {
   layout.offload = space_.offload.value_or(0.0);
   layout.output = takes_output(layout) ? common.output : 0;
-  if (cluster_.trainer != nullptr) adapt(*cluster_.trainer, layout);
+  adapt(cluster_, layout);
   Candidate candidate;
   candidate.memory = fit_memory(workload_, layout, cluster_.limit, space_.offload.has_value(),
                                 common.temporary[splits_backward(layout.schedule)]);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plan/constraints.h"
+#include "plan/in_flight.h"
 #include "plan/layout_memory.h"
 #include "plan/step_cost.h"
 
@@ -29,21 +30,7 @@ struct Cluster {
 // The search space. Empty lists of sizes: all divisors.
 struct SearchSpace {
   std::vector<int> tensor, context, expert, pipeline, chunks, slices, micro_batch;
-  std::vector<ScheduleKind> schedules{ScheduleKind::SlimPipe,
-                                      ScheduleKind::OneFOneB,
-                                      ScheduleKind::Seq1F1B,
-                                      ScheduleKind::Interleaved,
-                                      ScheduleKind::SeqInterleaved,
-                                      ScheduleKind::GPipe,
-                                      ScheduleKind::TeraPipe,
-                                      ScheduleKind::BreadthFirst,
-                                      ScheduleKind::ZbH1,
-                                      ScheduleKind::ZbH2,
-                                      ScheduleKind::ZbV,
-                                      ScheduleKind::VHalf,
-                                      ScheduleKind::VMin,
-                                      ScheduleKind::DualPipeV,
-                                      ScheduleKind::Greedy};
+  std::vector<ScheduleKind> schedules = all_schedules();
   std::vector<model::Policy> policies{model::Policy::None, model::Policy::Balanced,
                                       model::Policy::BalancedFc1, model::Policy::Full};
   std::vector<bool> vocabulary_parallel{false, true};

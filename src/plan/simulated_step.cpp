@@ -63,39 +63,45 @@ Bytes predict(run::Run& run) {
   return run.predicted[run::fullest_device(run.predicted)].total();
 }
 
-// Sets the least share of offloading, in whole percent, with which the run is predicted to fit; begins with
-// the run's, the closed form's. False where none does.
-bool fit_share(run::Run& run, Bytes limit) {
-  constexpr int kTries = 8;
-  int percent = static_cast<int>(std::lround(100 * run.offload)), too_little = -1, enough = 101, last = -1;
-  for (int i = 0; i < kTries && enough - too_little > 1 && percent <= 100; ++i) {
-    run.offload = percent / 100.0;
-    const Bytes bytes = predict(run);
-    last = percent;
-    (bytes <= limit ? enough : too_little) = percent;
-    if (enough == 0) break;
-    // What a percent takes away, where any leaves already.
-    const Bytes away = run.predicted[run::fullest_device(run.predicted)].host;
-    const double one = percent > 0 && away > 0 ? static_cast<double>(away) / percent : 0;
-    const double missing = static_cast<double>(bytes - limit);
-    const int steps = one > 0 ? static_cast<int>(std::ceil(missing / one)) : 1;
-    percent = std::clamp(percent + (steps == 0 ? -1 : steps), too_little + 1, std::min(enough - 1, 100));
-  }
-  if (enough > 100) return false;
-  run.offload = enough / 100.0;
-  return last == enough || predict(run) <= limit;
+// A share in percent that may be the least: with it the bytes that a percent takes away from the fullest
+// device, if any, make up for those that are missing.
+double estimated_share(const run::Run& run, int percent, double missing) {
+  if (percent == 0) return 1;
+  const double away = as_double(run.predicted[run::fullest_device(run.predicted)].host);
+  if (away == 0) return missing > 0 ? 100 : 0;
+  const double steps = std::ceil(missing * percent / away);
+  return percent + (steps == 0 ? -1 : steps);
 }
 
-struct Fastest {
-  std::vector<Candidate> chosen;
+// Sets the least share of offloading, in whole percent, with which the run is predicted to fit, or all if
+// none does; begins with the run's, the closed form's. Whether it fits.
+bool fit_share(run::Run& run, Bytes limit) {
+  int percent = static_cast<int>(std::lround(100 * run.offload)), too_little = -1, enough = 101;
+  for (int estimates = 3;; --estimates) {
+    run.offload = percent / 100.0;
+    const double missing = as_double(predict(run) - limit);
+    (missing <= 0 ? enough : too_little) = percent;
+    if (enough - too_little == 1) break;
+    percent = estimates > 0 ? static_cast<int>(std::clamp(estimated_share(run, percent, missing),
+                                                          too_little + 1.0, enough - 1.0))
+                            : (too_little + enough) / 2;
+  }
+  if (enough > 100) return false;
+  if (percent != enough) {
+    run.offload = enough / 100.0;
+    predict(run);
+  }
+  return true;
+}
+
+struct Ranked {
+  std::vector<Candidate> fastest;  // first
   std::vector<Candidate> refused;  // by the trainer
   std::string refusal;             // of one of them
 };
 
-// The `count` fastest, simulated as the closed form has them; long ones and the last ones beyond
-// kMostTriedActions are left out.
-Fastest fastest(const Workload& workload, const Cluster& cluster, std::vector<Candidate> candidates,
-                std::size_t count) {
+// Simulated as the closed form has them; long ones and the last ones beyond kMostTriedActions are left out.
+Ranked by_simulation(const Workload& workload, const Cluster& cluster, std::vector<Candidate> candidates) {
   std::int64_t actions = 0;
   std::erase_if(candidates, [&](const Candidate& candidate) {
     const std::int64_t own = action_count(workload, candidate.layout);
@@ -112,45 +118,74 @@ Fastest fastest(const Workload& workload, const Cluster& cluster, std::vector<Ca
     steps[i] =
         sim::simulate(run::program_of(*laid.run), costs_of(workload, cluster, *laid.run)).timeline.makespan();
   });
-  Fastest found;
+  Ranked ranked;
   std::vector<std::pair<Seconds, std::size_t>> order;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i]) {
       order.emplace_back(*steps[i], i);
     } else {
-      found.refused.push_back(std::move(candidates[i]));
-      found.refusal = refusals[i];
+      ranked.refused.push_back(std::move(candidates[i]));
+      ranked.refusal = refusals[i];
     }
   }
   std::ranges::sort(order);
-  for (const auto& [step, i] : order | std::views::take(count))
-    found.chosen.push_back(std::move(candidates[i]));
+  for (const auto& [step, i] : order) ranked.fastest.push_back(std::move(candidates[i]));
+  return ranked;
+}
+
+struct Predicted {
+  std::vector<Candidate> fitting;  // fastest first
+  std::optional<Candidate> miss;   // the nearest
+  std::size_t tried = 0;           // of the ranked ones, the first
+};
+
+// The runs of the `count` fastest; while none fits, of as many more.
+Predicted predicted_runs(const Workload& workload, const Cluster& cluster,
+                         const std::vector<Candidate>& ranked, std::size_t count, bool any_offload) {
+  Predicted found;
+  while (count > 0 && found.fitting.empty() && found.tried < ranked.size()) {
+    std::vector<std::optional<Candidate>> runs(std::min(count, ranked.size() - found.tried));
+    on_all_cores(runs.size(), [&](std::size_t i, std::size_t) {
+      runs[i] = as_its_run(workload, cluster, ranked[found.tried + i], any_offload);
+    });
+    found.tried += runs.size();
+    for (std::optional<Candidate>& candidate : runs) {
+      if (!candidate) continue;
+      if (candidate->memory.fits) {
+        found.fitting.push_back(std::move(*candidate));
+      } else {
+        keep_nearer(workload, cluster, *candidate, found.miss);
+      }
+    }
+  }
+  std::ranges::stable_sort(found.fitting, faster);
   return found;
 }
 
 // Those that are not judged by simulation, but have a run. Sets the refusal where one has none.
 std::vector<Candidate> not_judged(const Workload& workload, const std::vector<Candidate>& candidates,
-                                  Fastest& found) {
+                                  Ranked& ranked) {
   std::vector<Candidate> others;
   for (const Candidate& candidate : candidates) {
-    if (contains(found.chosen, candidate) || contains(found.refused, candidate)) continue;
+    if (contains(ranked.fastest, candidate) || contains(ranked.refused, candidate)) continue;
     const std::string refusal = why_no_run(workload, candidate.layout);
     if (refusal.empty()) {
       others.push_back(candidate);
     } else {
-      found.refusal = refusal;
+      ranked.refusal = refusal;
     }
   }
   return others;
 }
 
-// Those with exchange, `count` at most, then those without.
+// Those with exchange, `count` at most unless there are no others, then those without.
 std::vector<Candidate> to_try(const SearchResult& result, std::size_t count) {
   const auto exchanges = [](const Candidate& candidate) {
     return candidate.layout.exchange != ExchangeMode::Off;
   };
+  const std::size_t most = result.without_exchange.empty() ? result.best.size() : count;
   std::vector<Candidate> candidates;
-  std::ranges::copy(result.best | std::views::filter(exchanges) | std::views::take(count),
+  std::ranges::copy(result.best | std::views::filter(exchanges) | std::views::take(most),
                     std::back_inserter(candidates));
   std::ranges::copy(result.without_exchange, std::back_inserter(candidates));
   return candidates;
@@ -179,10 +214,6 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
   if (!run) return {};
   const auto limit = static_cast<Bytes>(cluster.limit);
   candidate.memory.fits = any_offload ? fit_share(*run, limit) : predict(*run) <= limit;
-  if (any_offload && !candidate.memory.fits) {
-    run->offload = 1;
-    predict(*run);
-  }
   candidate.layout.offload = candidate.memory.offload = run->offload;
   candidate.memory.rank = static_cast<int>(run::fullest_device(run->predicted));
   candidate.memory.fullest = run->predicted[candidate.memory.rank];
@@ -200,31 +231,19 @@ void simulate_best(const Workload& workload, const Cluster& cluster, SearchResul
                    bool any_offload) {
   const std::size_t kept = result.best.size();
   const bool only_exchange = result.without_exchange.empty();
-  Fastest found = fastest(workload, cluster, to_try(result, count), count);
-  std::vector<std::optional<Candidate>> tried(found.chosen.size());
-  on_all_cores(tried.size(), [&](std::size_t i, std::size_t) {
-    tried[i] = as_its_run(workload, cluster, found.chosen[i], any_offload);
-  });
-  std::vector<Candidate> simulated;
-  std::optional<Candidate> miss;
-  for (std::optional<Candidate>& candidate : tried) {
-    if (!candidate) continue;
-    if (candidate->memory.fits) {
-      simulated.push_back(std::move(*candidate));
-    } else {
-      keep_nearer(workload, cluster, *candidate, miss);
-    }
+  Ranked ranked = by_simulation(workload, cluster, to_try(result, count));
+  Predicted found = predicted_runs(workload, cluster, ranked.fastest, count, any_offload);
+  ranked.fastest.resize(found.tried);
+  std::vector<Candidate> best = std::move(found.fitting);
+  std::ranges::move(not_judged(workload, only_exchange ? result.best : result.without_exchange, ranked),
+                    std::back_inserter(best));
+  best.resize(std::min(kept, best.size()));
+  if (best.empty() && !ranked.fastest.empty()) {
+    result.nearest_miss = found.miss.value_or(ranked.fastest.front());
+  } else if (best.empty()) {
+    result.refusal = ranked.refusal;
   }
-  std::ranges::stable_sort(simulated, faster);
-  std::ranges::move(not_judged(workload, only_exchange ? result.best : result.without_exchange, found),
-                    std::back_inserter(simulated));
-  simulated.resize(std::min(kept, simulated.size()));
-  if (simulated.empty() && !found.chosen.empty()) {
-    result.nearest_miss = miss.value_or(found.chosen.front());
-  } else if (simulated.empty()) {
-    result.refusal = found.refusal;
-  }
-  result.best = std::move(simulated);
+  result.best = std::move(best);
   std::erase_if(result.pareto,
                 [&](const Candidate& candidate) { return !why_no_run(workload, candidate.layout).empty(); });
 }

@@ -32,12 +32,13 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
 
 inline constexpr std::int64_t kMostTriedActions = 2'000'000;  // of all candidates that simulate_best tries
 
-// Simulates those without exchange and the first `count` with it as the closed form has them, as far as they
-// are short enough, up to kMostTriedActions in all; then the `count` fastest with the memory that the trainer
-// predicts for them, action by action. With `any_offload` each gets the least share that fits so, and those
-// that do not fit leave. The best are then the latter by their simulated steps, followed by others without
-// exchange, which the closed form takes as perfect, but for those that the trainer refuses. None left: the
-// one that misses by least is the nearest miss, or there is a refusal.
+// Simulates those without exchange and the first `count` with it (all, if there are no others) as the closed
+// form has them, as far as they are short enough, up to kMostTriedActions in all; then the `count` fastest
+// with the memory that the trainer predicts for them, action by action, and while none fits, as many more.
+// With `any_offload` each gets the least share that fits so, and those that do not fit leave. The best are
+// then the latter by their simulated steps, followed by others without exchange, which the closed form takes
+// as perfect, but for those that the trainer refuses; alone they stand only where all that is short enough
+// misses. None left: the one that misses by least is the nearest miss, or there is a refusal.
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
                    bool any_offload);
 

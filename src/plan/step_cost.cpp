@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "plan/device_memory.h"
+#include "schedule/generators/slimpipe.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
 
@@ -25,7 +26,8 @@ struct Case {
   double units() const { return m() * layout.slices * layout.chunks; }  // slice-chunks per step and device
   double tokens() const { return group_tokens(workload, layout); }
   sim::LayerSlice slice() const { return average_slice(workload, layout); }
-  double vocab() const { return as_double(padded_vocabulary(shape().vocab, layout.mesh.tensor)); }
+  double vocab() const { return as_double(output_columns(engine, shape().vocab, layout.mesh.tensor)); }
+  model::Shape held() const { return sim::shape_of_ranks(shape(), layout.mesh.tensor); }
   double number_bytes() const { return as_double(model::element_size(workload.precision)); }
 };
 
@@ -50,7 +52,7 @@ Parameters local_parameters(const Case& c) {
   const double layers = as_double(std::max(device_layers(c.workload, c.layout, 0),
                                            device_layers(c.workload, c.layout, last_device(c.layout))));
   const double mlp = layers * as_double(c.workload.model.mlp_matrices() * shape.hidden * shape.ffn);
-  const double attention = as_double(model::attention_parameters(shape) + model::router_parameters(shape));
+  const double attention = as_double(model::attention_parameters(c.held()) + model::router_parameters(shape));
   const double shared = as_double(model::shared_expert_parameters(shape)) * c.t();  // whole
   const double shards = c.layout.vocabulary_parallel ? c.p() : 1.0;
   Parameters parameters;
@@ -112,7 +114,7 @@ Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
   const auto& layout = c.layout;
   if (layout.exchange == ExchangeMode::Off) return 0;
   const double slices = (c.p() - 1) / 6 * (layout.exchange == ExchangeMode::Levelled ? 4.0 / 3 : 1.0);
-  const double keys = as_double(model::key_value_bytes(c.shape(), model::element_size(c.workload.precision))),
+  const double keys = c.number_bytes() * as_double(model::key_value_bytes(c.held(), 1)),
                queries = 2 * c.number_bytes() * as_double(c.shape().query_width());
   const double bytes = c.tokens() / c.t() * (slices * keys + queries);
   return c.units() * layers * 3 *
@@ -128,7 +130,7 @@ Seconds transfers_of_step(const Case& c) {
   const Seconds one = stage_transfer(c.hardware, layout.mesh, hidden_state_bytes(c.workload, c.layout));
   const double exposed = c.engine.pipeline_exposed * c.hardware.efficiency.pipeline_exposed;
   if (c.engine.pipeline_overlap) {
-    const int group = model::slice_group(layout.slices, layout.mesh.pipeline, layout.chunks);
+    const int group = schedule::slice_group(layout.slices, layout.mesh.pipeline, layout.chunks);
     const bool slack = layout.slices > 1 && (layout.chunks == 1 || group > layout.mesh.pipeline);
     const double hops = slack ? c.p() - 1 : c.p() * layout.chunks - 1;
     return exposed * 2 * hops * one;
@@ -253,7 +255,7 @@ sim::LayerTerms recomputation(const sim::LayerTerms& own, const Layout& layout, 
 SliceCost slice_cost(const Workload& workload, const Layout& layout, const sim::Hardware& hardware,
                      const sim::Engine& engine) {
   const sim::LayerSlice slice = average_slice(workload, layout);
-  const double vocab = as_double(padded_vocabulary(workload.model.shape.vocab, layout.mesh.tensor));
+  const double vocab = as_double(output_columns(engine, workload.model.shape.vocab, layout.mesh.tensor));
   const sim::LayerCost layer = sim::layer_cost(slice, hardware, engine);
   return {layer, recomputation(layer.recompute, layout, slice, hardware, engine),
           sim::output_layer(slice, hardware, engine, vocab / layout.mesh.tensor),
@@ -304,8 +306,7 @@ StepCost step_cost(const Workload& workload, const Layout& layout, const sim::Ha
                        ? shared_weights_of_step(c, cost.work.total() + cost.recomputation + cost.output_layer)
                        : gradients_of_step(c);
   cost.optimizer = optimizer_of_step(c);
-  const double nodes = std::max(1.0, as_double(layout.mesh.world()) / as_double(hardware.node.gpus));
-  cost.stragglers = hardware.network.straggle * std::log2(nodes) * cost.total();
+  cost.stragglers = hardware.straggling(layout.mesh.world()) * cost.total();
   cost.fixed = 1e-3 * (hardware.kernels.step_ms + engine.step_ms);
   return cost;
 }

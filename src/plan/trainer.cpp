@@ -80,6 +80,9 @@ void restrict_to(const Trainer& trainer, SearchSpace& space, const PlanOptions::
 std::optional<std::string> refusal_of_mesh(const Trainer& trainer, const Workload& workload,
                                            const mesh::Mesh& mesh) {
   const model::Shape& shape = workload.model.shape;
+  if (shape.kv_heads % mesh.tensor != 0)
+    return std::to_string(shape.kv_heads) + " key-value heads are not divided by " +
+           std::to_string(mesh.tensor) + " tensor ranks";
   if (mesh.pipeline > 1 && shape.head_norms && !trainer.pipelines_head_norms)
     return "Pipeline Parallel is enabled but qwen3 does not support pipelining";
   if (trainer.pairs_tokens && workload.seq_len % (2LL * mesh.tensor * mesh.context) != 0)
@@ -148,10 +151,16 @@ void set_trainer(Cluster& cluster, const Trainer& trainer) {
   cluster.engine.folded_experts = !trainer.cuts_experts;
 }
 
-void adapt(const Trainer& trainer, Layout& layout) {
+void adapt(const sim::Engine& engine, Layout& layout) {
+  layout.cut_experts = !engine.folded_experts;
+  if (!engine.shards_optimizer) layout.shared.group = 1;
+}
+
+void adapt(const Cluster& cluster, Layout& layout) {
+  adapt(cluster.engine, layout);
+  if (cluster.trainer == nullptr) return;
   layout.output = 0;
-  layout.cut_experts = trainer.cuts_experts;
-  if (!trainer.shares_weights) return;
+  if (!cluster.trainer->shares_weights) return;
   SharedWeights& shared = layout.shared;
   const bool pipeline = layout.mesh.pipeline > 1;
   shared.on = layout.mesh.replicas() > 1;

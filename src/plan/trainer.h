@@ -41,8 +41,12 @@ void require_within(const Trainer& trainer, const PlanOptions& options);
 // The cluster is for that trainer, and its engine forms experts as that does.
 void set_trainer(Cluster& cluster, const Trainer& trainer);
 
-// What a layout becomes on that trainer. What SharedWeights::asked and `group` say stays.
-void adapt(const Trainer& trainer, Layout& layout);
+// How the engine spreads experts and the optimizer's states over ranks.
+void adapt(const sim::Engine& engine, Layout& layout);
+
+// What a layout becomes on the cluster's engine and trainer. What SharedWeights::asked and `group` say stays
+// where the engine shares states out.
+void adapt(const Cluster& cluster, Layout& layout);
 
 // Why the trainer cannot run it, in one sentence.
 std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& workload, const Layout& layout);

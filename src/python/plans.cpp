@@ -103,8 +103,11 @@ sim::Work work_of(const MachineWork& asked, const schedule::Schedule& schedule,
   for (const int n : schedule.slices) work.slices.push_back(model::cut_into_slices(asked.seq_len, n));
   work.sequences = asked.micro_batch;
   work.precision = model::parse_precision(hardware.device.peak);
-  if (const auto policy = model::parse_policy(asked.policy); policy != model::Policy::None)
-    work.keep.assign(work.shape.layers, model::keep_of(policy));
+  if (const auto policy = model::parse_policy(asked.policy); policy != model::Policy::None) {
+    const model::KeepSet keep = model::keep_of(policy);
+    const bool sliced = schedule::is_sliced(schedule);
+    work.keep.assign(work.shape.layers, sliced ? keep.with(model::SavedTensor::KeyValue) : keep);
+  }
   work.context = model::automatic_split(model::shape_of_rank(work.shape, asked.tensor), asked.context);
   return work;
 }

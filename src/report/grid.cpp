@@ -22,11 +22,10 @@ using schedule::Schedule;
 
 using Marks = std::set<std::pair<int, int>>;  // (device, position)
 
-// A device's line, before it is cut into blocks.
+// A device's line in a block.
 struct Line {
   std::string text;
-  std::vector<Kind> kinds;           // of each character; separators are idle
-  std::vector<std::int64_t> marked;  // where marked cells start
+  std::vector<Kind> kinds;  // of each character; separators are idle
 };
 
 class Grid {
@@ -40,18 +39,20 @@ class Grid {
         options_(options) {
     label_width_ = std::to_string(std::max(schedule.device_count() - 1, 0)).size() + 8;
     unit_width_ = widest_unit() + 1;
+    for (int device = 0; device < std::ssize(layout_.devices); ++device) {
+      for (const Cell& cell : layout_.devices[device])
+        if (marks_.contains({device, cell.position})) marked_units_.insert(cell.start);
+    }
   }
 
   std::string print() const {
-    std::vector<Line> lines;
-    for (int device = 0; device < std::ssize(layout_.devices); ++device) lines.push_back(line_of(device));
     const std::int64_t units = units_per_block();
     std::string text;
     for (std::int64_t begin = 0; begin < layout_.end; begin += units) {
       const std::int64_t end = std::min(begin + units, layout_.end);
-      if (!is_shown(lines, begin, end)) continue;
+      if (!is_shown(begin, end)) continue;
       if (!text.empty()) text += '\n';
-      append_block(text, lines, begin, end);
+      append_block(text, begin, end);
     }
     return text;
   }
@@ -76,18 +77,22 @@ class Grid {
     return widest;
   }
 
-  Line line_of(int device) const {
-    const auto size = static_cast<std::size_t>(layout_.end) * unit_width_;
-    Line line{std::string(size, ' '), std::vector<Kind>(size, Kind::Idle), {}};
+  Line line_of(int device, std::int64_t begin, std::int64_t end) const {
+    const auto size = static_cast<std::size_t>(end - begin) * unit_width_;
+    Line line{std::string(size, ' '), std::vector<Kind>(size, Kind::Idle)};
     for (std::size_t at = 0; at < size; at += unit_width_) line.text[at] = '.';
-    for (const Cell& cell : layout_.devices[device]) {
-      const std::size_t begin = static_cast<std::size_t>(cell.start) * unit_width_;
-      const std::size_t width = static_cast<std::size_t>(cell.end - cell.start) * unit_width_ - 1;
-      const std::string token = token_of(device, cell);
-      std::fill_n(line.text.begin() + begin, width, cell.end - cell.start > 1 ? '=' : ' ');
-      line.text.replace(begin, token.size(), token);
-      std::fill_n(line.kinds.begin() + begin, width, cell.action.kind);
-      if (marks_.contains({device, cell.position})) line.marked.push_back(cell.start);
+    const std::vector<Cell>& cells = layout_.devices[device];
+    auto cell = std::ranges::partition_point(cells, [&](const Cell& c) { return c.end <= begin; });
+    for (; cell != cells.end() && cell->start < end; ++cell) {
+      const std::int64_t from = std::max(cell->start, begin), to = std::min(cell->end, end);
+      const std::size_t at = static_cast<std::size_t>(from - begin) * unit_width_;
+      const std::size_t width =
+          static_cast<std::size_t>(to - from) * unit_width_ - (to == cell->end ? 1 : 0);  // the separator
+      std::fill_n(line.text.begin() + at, width, cell->end - cell->start > 1 ? '=' : ' ');
+      std::fill_n(line.kinds.begin() + at, width, cell->action.kind);
+      if (from != cell->start) continue;  // its token is in the block before
+      const std::string token = token_of(device, *cell);
+      line.text.replace(at, token.size(), token);
     }
     return line;
   }
@@ -98,21 +103,18 @@ class Grid {
     return std::max<std::int64_t>(room / static_cast<std::int64_t>(unit_width_), 1);
   }
 
-  bool is_shown(const std::vector<Line>& lines, std::int64_t begin, std::int64_t end) const {
+  bool is_shown(std::int64_t begin, std::int64_t end) const {
     if (!only_marked_) return true;
     if (marks_.empty()) return begin == 0;
-    return std::ranges::any_of(lines, [&](const Line& line) {
-      return std::ranges::any_of(line.marked, [&](std::int64_t unit) { return unit >= begin && unit < end; });
-    });
+    const auto next = marked_units_.lower_bound(begin);
+    return next != marked_units_.end() && *next < end;
   }
 
-  void append_block(std::string& text, const std::vector<Line>& lines, std::int64_t begin,
-                    std::int64_t end) const {
+  void append_block(std::string& text, std::int64_t begin, std::int64_t end) const {
     text += ruler(begin, end);
-    for (std::size_t device = 0; device < lines.size(); ++device) {
+    for (int device = 0; device < std::ssize(layout_.devices); ++device) {
       text += left_aligned("device " + std::to_string(device), label_width_);
-      append_part(text, lines[device], static_cast<std::size_t>(begin) * unit_width_,
-                  static_cast<std::size_t>(end) * unit_width_);
+      append_line(text, line_of(device, begin, end));
       text += '\n';
     }
   }
@@ -128,10 +130,11 @@ class Grid {
     return text + '\n';
   }
 
-  void append_part(std::string& text, const Line& line, std::size_t begin, std::size_t end) const {
+  void append_line(std::string& text, const Line& line) const {
     const auto is_seen = [&](std::size_t at) { return options_.colour && line.kinds[at] != Kind::Idle; };
-    while (end > begin && line.text[end - 1] == ' ' && !is_seen(end - 1)) --end;
-    for (std::size_t at = begin; at < end;) {
+    std::size_t end = line.text.size();
+    while (end > 0 && line.text[end - 1] == ' ' && !is_seen(end - 1)) --end;
+    for (std::size_t at = 0; at < end;) {
       std::size_t next = at + 1;
       while (next < end && line.kinds[next] == line.kinds[at]) ++next;
       const std::string_view part = std::string_view(line.text).substr(at, next - at);
@@ -146,7 +149,8 @@ class Grid {
   Marks marks_;
   GridOptions options_;
   std::size_t label_width_ = 0;
-  std::size_t unit_width_ = 0;  // characters, separator included
+  std::size_t unit_width_ = 0;           // characters, separator included
+  std::set<std::int64_t> marked_units_;  // where marked cells start
 };
 
 }  // namespace

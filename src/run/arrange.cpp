@@ -83,6 +83,12 @@ schedule::Schedule read(Options& options) {
 
 void check_stages(const Options& options, const schedule::Schedule& schedule) {
   const std::int64_t layers = options.model.shape.layers;
+  const std::string stages = std::to_string(schedule.stages),
+                    need = " stages, which need a layer each; model.layers = " + std::to_string(layers);
+  const std::string& file = options.schedule.file;
+  require(file.empty() || schedule.stages <= layers, "schedule.file = " + json_quote(file) + " has " +
+                                                         stages + need + ": use " + stages +
+                                                         " layers or more, or a file with fewer stages");
   const std::int64_t devices = options.parallel.pp,
                      chunks = std::max<std::int64_t>(schedule.stages / devices, 1);
   const std::string fewer =
@@ -90,10 +96,8 @@ void check_stages(const Options& options, const schedule::Schedule& schedule) {
                        : "schedule.chunks = " + std::to_string(layers / devices);
   require(schedule.stages <= layers,
           "parallel.pp = " + std::to_string(devices) +
-              (chunks > 1 ? " with schedule.chunks = " + std::to_string(chunks) : "") + " makes " +
-              std::to_string(schedule.stages) +
-              " stages, which need a layer each; model.layers = " + std::to_string(layers) + ": use " +
-              fewer + " or fewer, or " + std::to_string(schedule.stages) + " layers or more");
+              (chunks > 1 ? " with schedule.chunks = " + std::to_string(chunks) : "") + " makes " + stages +
+              need + ": use " + fewer + " or fewer, or " + stages + " layers or more");
 }
 
 schedule::StageCosts costs_of(const ScheduleOptions& chosen) {

@@ -66,10 +66,12 @@ void override_description(std::span<const std::string> words, const OptionTable&
 
 model::Shape read_model_sizes(const std::string& path) { return files::read_model_config(path); }
 
+bool is_description_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".toml");
+}
+
 std::string find_description(const std::string& kind, const std::string& name, const std::string& beside) {
-  if (name.find('/') != std::string::npos || name.ends_with(".toml")) {
-    return fs::path(name).is_absolute() || beside.empty() ? name : (fs::path(beside) / name).string();
-  }
+  if (is_description_path(name)) return name;
   for (const fs::path& folder : folders(kind, beside)) {
     for (const fs::path& file : {folder / (name + ".toml"), folder / "published" / (name + ".toml")}) {
       if (fs::is_regular_file(file)) return file.lexically_normal().string();

@@ -11,9 +11,12 @@
 
 namespace penstock::run {
 
-// The file of that name: a path (with a slash or ".toml") as given, relative to `beside`; a bare name in the
-// folder `kind` ("hardware", "engines") of the working directory, of `beside` and its parent, and of the
-// program's own tree or package. Throws InputError naming the known names.
+// Whether it is a path, with a slash or ".toml", rather than a bare name.
+bool is_description_path(const std::string& name);
+
+// The file of that name: a path as given; a bare name in the folder `kind` ("hardware", "engines") of the
+// working directory, of `beside` and its parent, and of the program's own tree or package. Throws InputError
+// naming the known names.
 std::string find_description(const std::string& kind, const std::string& name, const std::string& beside);
 
 // Names are then looked for in this folder's `kind` too: where a program's own files are, if it is no

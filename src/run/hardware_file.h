@@ -8,9 +8,8 @@
 
 namespace penstock::run {
 
-// The file of that name: a path (with a slash or ".toml") as given, relative to `beside`; a bare name in
-// hardware/ of the working directory, of `beside` and its parent, and of the program's own tree or package.
-// Throws InputError naming the known names.
+// The file of that name (description_file.h): a path as given, or a bare name in hardware/. Throws InputError
+// naming the known names.
 std::string find_hardware_file(const std::string& name, const std::string& beside);
 
 struct HardwareFile {

@@ -26,12 +26,12 @@ Ends weigh_ends(const Run& run) {
   work.held.clear();
   work.slices.resize(1);
   const sim::AnalyticCosts costs(std::move(work), sim::assumed_hardware());
-  const auto seconds = [&](std::int16_t stage) {
+  const auto seconds = [&](int stage) {
     Seconds sum = 0;
-    const auto slices = static_cast<std::int16_t>(run.slices.front().size());
-    for (std::int16_t slice = 0; slice < slices; ++slice) {
+    const auto slices = static_cast<int>(run.slices.front().size());
+    for (int slice = 0; slice < slices; ++slice) {
       for (const schedule::OpKind kind : {schedule::OpKind::Forward, schedule::OpKind::Backward})
-        sum += costs.seconds(stage, 0, {.key = {stage, 0, slice}, .kind = kind});
+        sum += costs.seconds(stage, 0, {.key = schedule::make_key(stage, 0, slice), .kind = kind});
     }
     return sum;
   };
@@ -59,7 +59,7 @@ std::vector<std::int64_t> levelled_layers(const Run& run, const std::vector<doub
 void split_layers(Run& run) {
   const IntegersOrWord& wanted = run.options.parallel.layers;
   run.layers = even(run, wanted.list);
-  run.layers_note.clear();
+  run.notes.erase(Topic::Layers);
   run.keep = layer_policies(run.options.memory, run.layers, run.is_sliced());
   const bool automatic = wanted.list.empty() && wanted.word.empty();
   if (!automatic || run.stages() == 1 || run.exchange != schedule::ExchangeMode::Off) return;
@@ -70,8 +70,9 @@ void split_layers(Run& run) {
   run.keep = layer_policies(run.options.memory, run.layers, run.is_sliced());
   std::vector<std::string> counts;
   for (const model::LayerRange& range : run.layers) counts.push_back(std::to_string(range.count));
-  run.layers_note = join(counts, ", ") + ": the output layer takes as long as " + number(ends.output, 1) +
-                    " layers; parallel.layers = \"even\" splits them evenly";
+  run.add_note(Topic::Layers, join(counts, ", ") + ": the output layer takes as long as " +
+                                  number(ends.output, 1) +
+                                  " layers; parallel.layers = \"even\" splits them evenly");
 }
 
 }  // namespace penstock::run

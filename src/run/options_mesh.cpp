@@ -185,11 +185,13 @@ void describe(ScheduleOptions& options, OptionTable& table) {
                    one_of({"off", "paired", "levelled", "auto"})});
   table.push_back({section, "exchange_limit", &options.exchange_limit,
                    "K,V slices that a device may send in one slot.", from_to(0, 1e9)});
-  table.push_back({section,
-                   "vocabulary_parallel",
-                   &options.vocabulary_parallel,
-                   "Shard the embedding and the output matrix over the pipeline; slimpipe only.",
-                   {}});
+  table.push_back(
+      {section,
+       "vocabulary_parallel",
+       &options.vocabulary_parallel,
+       "Shard the embedding and the output matrix over the pipeline: of slimpipe, or a file whose "
+       "devices keep slots.",
+       {}});
   describe_costs(options, table);
 }
 

@@ -7,6 +7,22 @@
 
 namespace penstock::run {
 
+std::string_view name_of(Topic topic) {
+  constexpr std::string_view names[] = {"schedule", "layers", "context", "exchange", "gathers", "memory"};
+  return names[static_cast<std::size_t>(topic)];
+}
+
+std::string Run::note(Topic topic) const {
+  const auto found = notes.find(topic);
+  return found == notes.end() ? std::string() : found->second;
+}
+
+void Run::add_note(Topic topic, const std::string& text) {
+  if (text.empty()) return;
+  std::string& note = notes[topic];
+  note += (note.empty() ? "" : "; ") + text;
+}
+
 mesh::Mesh Run::logical_mesh() const {
   mesh::Mesh logical = mesh;
   logical.tensor = tensor_shards();

@@ -4,8 +4,10 @@
 // files, reports and tests read it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mesh/shard.h"
@@ -23,6 +25,17 @@
 namespace penstock::run {
 
 enum class OffloadTo : std::uint8_t { Host, Disk };
+
+// What resolve() has something to tell about, in the order in which it is told.
+enum class Topic : std::uint8_t {
+  Schedule,  // the choice of slices and chunks, where a schedule made for given costs has its order from
+  Layers,    // why stages have unequal layers by default
+  Context,   // the choice made for parallel.cp_mode = "auto", a raised slice unit
+  Exchange,  // the choice made for schedule.exchange = "auto"
+  Gathers,   // what breadth-first would save of gathers of weights
+  Memory,    // the choice made for an "auto" of [memory]
+};
+std::string_view name_of(Topic topic);  // "schedule", "layers", ...
 
 // [begin, length) of each slice of each micro-batch.
 using Cuts = std::vector<std::vector<model::TokenRange>>;
@@ -53,14 +66,10 @@ struct Run {
   schedule::Program program;     // one step of one pipeline
   model::MemoryTable predicted;  // peak of each device of the pipeline
 
-  std::string layers_note;    // why stages have unequal layers by default; may be empty
-  std::string gathers_note;   // what breadth-first would save of gathers of weights; may be empty
-  std::string schedule_note;  // the choice of slices and chunks, where a schedule made for given costs has
-                              // its order from; may be empty
-  std::string memory_note;    // the choice made for an "auto" of [memory]; may be empty
-  std::string
-      context_note;  // the choice made for parallel.cp_mode = "auto", a raised slice unit; may be empty
-  std::string exchange_note;  // the choice made for schedule.exchange = "auto"; may be empty
+  std::map<Topic, std::string> notes;  // none is empty
+
+  std::string note(Topic topic) const;                  // empty where there is none
+  void add_note(Topic topic, const std::string& text);  // behind what there is; an empty one adds nothing
 
   const model::Shape& shape() const { return options.model.shape; }
   int stages() const { return static_cast<int>(layers.size()); }

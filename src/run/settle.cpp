@@ -51,7 +51,12 @@ void settle_model(Options& options) {
   shape = shape_of(options.model);
   options.model.moe_ffn = options.model.shared_experts = 0;  // the resolved file has widths
   model::validate(shape);
-  const model::RopeScaling& scaling = shape.rope_scaling;
+  const model::RopeScaling &scaling = shape.rope_scaling, none;
+  require(scaling.factor != 1 || (scaling.low_frequency_factor == none.low_frequency_factor &&
+                                  scaling.high_frequency_factor == none.high_frequency_factor &&
+                                  scaling.original_positions == none.original_positions),
+          "model.rope_low_frequency_factor, rope_high_frequency_factor and rope_original_positions need "
+          "model.rope_factor above 1");
   require(
       scaling.factor == 1 || scaling.high_frequency_factor > scaling.low_frequency_factor,
       "model.rope_high_frequency_factor = " + exact_number(scaling.high_frequency_factor) +

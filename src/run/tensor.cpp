@@ -75,13 +75,4 @@ void settle_tensor(Options& options) {
   check_tree(options.model.shape, shards, ranks);
 }
 
-ShardRange shards_at(const Run& run, int tensor_rank) {
-  const int count = run.shards_of_rank();
-  return {tensor_rank * count, count};
-}
-
-model::Shape shape_of_shard(const Run& run, int shard) {
-  return model::shape_of_shard(run.shape(), run.tensor_shards(), shard);
-}
-
 }  // namespace penstock::run

@@ -18,15 +18,4 @@ void settle_tensor(Options& options);
 // each has a column of ffn.
 void require_shards(const model::Shape& shape, std::int64_t ranks);
 
-// The logical shards [first, first + count) of a tensor-parallel rank.
-struct ShardRange {
-  int first = 0;
-  int count = 1;
-  friend bool operator==(const ShardRange&, const ShardRange&) = default;
-};
-ShardRange shards_at(const Run& run, int tensor_rank);
-
-// The layers that a logical shard computes: its heads, key heads and ffn columns.
-model::Shape shape_of_shard(const Run& run, int shard);
-
 }  // namespace penstock::run

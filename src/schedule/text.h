@@ -19,7 +19,7 @@ namespace penstock::schedule {
 inline constexpr int kMostDevices = 1 << 16;
 inline constexpr int kMostStages = 1 << 20;
 inline constexpr int kMostMicroBatches = 1 << 20;
-inline constexpr int kMostSlices = 1 << 15;
+inline constexpr int kMostSlices = 32767;  // a key's slice is a 16-bit number
 
 // "3F2", "0B1.7"; with_slice follows is_sliced(). Idle prints as "".
 std::string to_token(const Action& action, bool with_slice);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of an event simulation with context exchange, and the events it goes through: the devices' own
-// ops in simulate_exchange.cpp, what they compute for each other in serving.cpp.
+// Event simulation of a program with exchange (schedule/exchange.h). It is no longest path, because
+// a device serves requests as they arrive: between any two segments of its own work (segments.h) and in every
+// wait, each request whole. All else is as in simulate.h, except that each device issues its ops in order, as
+// the interpreter does, and issues a collective when those before it have met.
 #pragma once
 
 #include <array>
@@ -19,6 +21,10 @@
 
 namespace penstock::sim {
 
+Simulation simulate_exchange(const schedule::Program& program, const Costs& costs);
+
+// Its state, and the events it goes through: the devices' own ops in exchange_run.cpp, what they compute for
+// each other in exchange_run_serving.cpp. Program and costs outlive it.
 class ExchangeRun {
  public:
   ExchangeRun(const schedule::Program& program, const Costs& costs);

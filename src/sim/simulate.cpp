@@ -10,10 +10,10 @@
 #include "sim/costs/mean.h"
 #include "sim/deadlock.h"
 #include "sim/event_logs.h"
+#include "sim/exchange_run.h"
 #include "sim/fifo.h"
 #include "sim/meetings.h"
 #include "sim/peer_link.h"
-#include "sim/simulate_exchange.h"
 
 namespace penstock::sim {
 namespace {

@@ -7,7 +7,7 @@
 // (one link per ordered pair of devices, first-in-first-out, shared by the channels) and arrives after the
 // latency, whether or not the receive is posted. A receive ends when it is posted and its message has
 // arrived. A collective starts when all its members (schedule/meeting.h) have come to it and ends after the
-// longest of their times. Programs with exchange go to simulate_exchange.h.
+// longest of their times. Programs with exchange go to exchange_run.h.
 #pragma once
 
 #include <cstdint>

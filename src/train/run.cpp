@@ -28,13 +28,12 @@
 #include "train/record/gather_events.h"
 #include "train/record/rank_times.h"
 #include "train/record/resident.h"
+#include "train/skipped_steps.h"
 #include "train/step/trainer.h"
 #include "train/step_metrics.h"
 
 namespace penstock::train {
 namespace {
-
-constexpr int kMostSkippedInARow = 3;
 
 // One run in progress. Every rank makes the same calls; only rank 0 has a directory, for its extra work.
 class Run {
@@ -63,6 +62,7 @@ class Run {
     if (directory_) {
       metrics_.emplace(directory_->metrics(), done_,
                        control_.resumed ? control_.resumed->facts.metrics : std::string());
+      if (!metrics_->gap().empty()) observer_.say(metrics_->gap());
       curves_.emplace(directory_->path(), done_);
     }
     machine_flops_ = control.machine_flops > 0 ? control.machine_flops : measure_matmul_rate(run.precision);
@@ -149,7 +149,7 @@ class Run {
 
   // The copy is there before the step's line, so it has that too.
   void copy_to_hosts(const DoneStep& step) {
-    if (!keeper_->copies()) return;
+    if (!keeper_->copies() || !may_go_on_from(step.report)) return;
     if (control_.recorder) control_.recorder->enter("a copy to another host's memory");
     keeper_->copy(done_, [&] {
       CheckpointFacts with_line = facts();
@@ -196,12 +196,10 @@ class Run {
     if (checkpoint_is_due(report)) save();
   }
 
-  // None while numbers are not finite: the last good one stays the newest.
   bool checkpoint_is_due(const StepReport& report) const {
     const std::int64_t every = run_.options.train.checkpoint_every;
     if (every == 0) return false;
-    const bool good = !report.skipped || report.without_targets;
-    return stopped_ || done_ == steps() || (done_ % every == 0 && good);
+    return stopped_ || done_ == steps() || (done_ % every == 0 && may_go_on_from(report));
   }
 
   void save() {
@@ -213,21 +211,17 @@ class Run {
     if (!report.without_targets) skipped_in_a_row_ = report.skipped ? skipped_in_a_row_ + 1 : 0;
     if (!report.skipped) return;
     ++summary_.skipped_steps;
-    if (directory_) {
-      const char* reason = report.without_targets ? "no token of the batch has a target"
-                                                  : "the loss or the gradient is not finite";
-      observer_.say("step " + std::to_string(number) + ": " + reason + "; the step is skipped");
-    }
+    if (directory_) observer_.say(line_of_skipped(number, report));
     if (skipped_in_a_row_ >= kMostSkippedInARow) give_up(number);
   }
 
   [[noreturn]] void give_up(std::int64_t number) {
     keeper_->settle();
-    const std::string good = keeper_->newest_checkpoint();
-    throw RunError(
-        "three steps in a row had a loss or gradient that is not finite, the last one step " +
-        std::to_string(number) + "; a smaller train.lr may help; " +
-        (good.empty() ? "no checkpoint was written before" : "the last good checkpoint is " + good));
+    const std::string checkpoint = keeper_->newest_checkpoint();
+    // A copy may be newer, but have the weights that led here.
+    if (!checkpoint.empty()) keeper_->forget_copies();
+    world_->barrier();  // one's failure may end the others
+    throw RunError(line_of_giving_up(number, checkpoint));
   }
 
   std::optional<double> evaluate() {
@@ -255,6 +249,7 @@ class Run {
     metrics.checkpoint_s = keeper_->take_held_up();
     start_.reset();
     metrics_->write(metrics);
+    if (keeper_->copies()) metrics_->flush_at_times();
     curves_->write(step.number, curves_of(metrics));
     summary_.checkpoint_s += metrics.checkpoint_s;
     take_last_step(summary_, step.report);

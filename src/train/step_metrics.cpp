@@ -12,9 +12,7 @@ StepMetrics metrics_of(const StepReport& report) {
           .peak_bytes = report.peak_bytes,
           .copy_hidden = report.copy_hidden,
           .collective_hidden = report.collective_hidden,
-          .tensor = report.tensor,
-          .context = report.context,
-          .expert = report.expert,
+          .traffic = report.traffic,
           .load = report.load,
           .documents = report.documents,
           .skipped = report.skipped};
@@ -23,9 +21,7 @@ StepMetrics metrics_of(const StepReport& report) {
 void take_last_step(Summary& summary, const StepReport& report) {
   summary.copy_hidden = report.copy_hidden;
   summary.collective_hidden = report.collective_hidden;
-  summary.tensor = report.tensor;
-  summary.context = report.context;
-  summary.expert = report.expert;
+  summary.traffic = report.traffic;
   summary.step_s = report.seconds;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "report/example_reports.h"
 #include "report/html.h"
@@ -32,6 +33,19 @@ Report several_runs() {
   report.runs.push_back(example_run("1f1b", example_program("1f1b", 4, 8, 1), 0));
   report.runs.push_back(example_run("gpipe", example_program("gpipe", 4, 8, 1), 0));
   return report;
+}
+
+// More micro-batches, and more bars of idle time, than a function of a browser has arguments; no action.
+Report many_report() {
+  constexpr int kDevices = 2000, kCauses = 64;
+  Run run{.name = "many", .program = {}};
+  run.program.devices.resize(kDevices);
+  run.program.slices.assign(200'000, 1);
+  Track& predicted = run.predicted.emplace();
+  predicted.label = "predicted";
+  predicted.timeline.devices.resize(kDevices);
+  predicted.idle.assign(kCauses, {"cause", std::vector<penstock::Seconds>(kDevices)});
+  return {"200,000 micro-batches", {run}};
 }
 
 // A pipeline of two devices beside all ranks of its mesh.
@@ -109,6 +123,7 @@ int main(int count, char** arguments) {
   write(directory / "shares.html", html_page(large_report(), {.detailed_ops = 0}));
   write(directory / "several.html", html_page(several_runs()));
   write(directory / "hostile.html", html_page(hostile_report()));
+  write(directory / "many.html", html_page(many_report()));
   write(directory / "ranks.html", html_page(ranks_report()));
   write(directory / "charts.html", html_page(charts_report()));
   write(directory / "empty.html", html_page({"Nothing yet", {}}));

@@ -236,6 +236,11 @@ class OtherReports(Page):
         self.assertIn("forward", tip())
         self.assertIn(" %", tip())
 
+    def test_any_number_of_micro_batches_and_devices_is_shown(self):
+        self.open("many")
+        self.assertIn("200000", BROWSER.evaluate("document.querySelector('table').textContent"))
+        self.assertEqual(BROWSER.evaluate("document.querySelectorAll('svg.bars rect').length"), 2000 * 65)
+
     def test_several_runs_share_one_time_axis(self):
         self.open("several")
         panels = BROWSER.evaluate("[...document.querySelectorAll('.panel h3')].map(h => h.firstChild.data)")
@@ -255,6 +260,12 @@ class OtherReports(Page):
         self.assertIn("rank 5: t1 d0 p1, ", tip())
         first = [BROWSER.evaluate(f"penstock.where({p}, 0, 0).left") for p in range(3)]
         self.assertEqual(len(set(first)), 1)
+
+    def test_the_names_of_ranks_fit_beside_the_bars_of_their_idle_time(self):
+        self.open("ranks")
+        names = "[...document.querySelectorAll('svg.bars text')]"
+        self.assertIn("rank 5: t1 d0 p1", BROWSER.evaluate(names + ".map(name => name.textContent)"))
+        self.assertGreaterEqual(BROWSER.evaluate(f"Math.min(...{names}.map(name => name.getBBox().x))"), 0)
 
     def test_markup_in_any_text_stays_text(self):
         self.open("hostile")

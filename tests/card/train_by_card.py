@@ -60,6 +60,7 @@ CASES = [("f64",), ("f32",), ("bf16",), ("f64", "--memory.policy", "balanced"), 
          ("f64", *PAIR, "--schedule.exchange", "paired", "--schedule.slices", "6", "--model.layers", "4"),
          # experts and documents
          ("f64", *MOE), ("f32", *MOE, "--moe.shared_experts", "1"), ("bf16", *DATA, *MOE, "--parallel.ep", "2"),
+         ("f32", *DATA, *MOE, "--parallel.ep", "2", "--parallel.shard", "weights"),
          ("f64", *DOCUMENTS), ("bf16", *PAIR, *DOCUMENTS, "--data.packing", "best_fit"),
          ("f64", *PAIR, *DOCUMENTS, "--schedule.exchange", "paired", "--schedule.slices", "6", "--model.layers", "4")]
 REFUSED = [(("--memory.offload", "1.0", "--memory.offload_to", "disk"), "memory.offload_to"), (("--train.device", "cpu"), "start penstock"),

@@ -153,6 +153,19 @@ TEST(Supervision, ReadsTheLastStartOfMetrics) {
   EXPECT_EQ(recorded_in("").last_step, 0);
 }
 
+// The host of its first rank changes, and with it the clock; a start that ends before a step of its own
+// leaves those that it went on from.
+TEST(Supervision, TellsStartsApartWhateverTheirClocksSay) {
+  const std::string first = "{\"step\":1,\"time\":9,\"start\":{}}\n{\"step\":2,\"time\":10}\n";
+  const std::string second = "{\"step\":3,\"time\":8,\"start\":{\"resumed_from\":2}}\n";
+  const Recorded before = recorded_in(first), after = recorded_in(first + second);
+  EXPECT_TRUE(has_new_start(before, {}));
+  EXPECT_TRUE(has_new_start(after, before));
+  EXPECT_FALSE(has_new_start(after, after));
+  EXPECT_FALSE(has_new_start(before, after));
+  EXPECT_FALSE(has_new_start({}, after));
+}
+
 TEST(Supervision, TellsTheUseOfTimeInTheSummary) {
   const std::string summary = with_time_use("{\"steps\": 6}", to_json({failed(0, 6, "a", 0)}));
   EXPECT_NE(summary.find("\"steps\": 6"), std::string::npos);

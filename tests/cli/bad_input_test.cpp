@@ -224,6 +224,31 @@ TEST(WrongInput, IsARunFileThatDiffersFromRankToRank) {
   expect_refusal_everywhere(scratch, command, {"rank 1", "steps = 7", "rank 0", "steps = 5"});
 }
 
+// As hosts that have other files under one name.
+TEST(WrongInput, IsDataOrWeightsThatDifferFromRankToRank) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  for (const char* seed : {"1", "2"}) {
+    const Ending ending = program({"train", scratch / "run.toml", "--parallel.pp", "1", "--train.steps", "1",
+                                   "--train.seed", seed, "--output.dir", scratch / seed});
+    ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  }
+  const auto expect_refused = [&](const std::string& key, const std::string& file, const std::string& says) {
+    const Arguments words{"train", scratch / "run.toml", "--" + key, file};
+    Arguments command = with_mpirun(1, words);
+    command.insert(std::ranges::find(command, PENSTOCK_PROGRAM), {"-wdir", scratch / "1"});
+    command.insert(command.end(), {":", "-np", "1", "-wdir", scratch / "2", PENSTOCK_PROGRAM});
+    command.insert(command.end(), words.begin(), words.end());
+    expect_refusal_everywhere(scratch, command, {"rank 1 was given " + key + says, "(rank 1, host "});
+  };
+  expect_refused("model.weights", "weights.safetensors", " of checksum ");
+  std::string text = scratch.read("corpus.txt");
+  scratch.write("1/corpus.txt", text);
+  text[100] ^= 1;
+  scratch.write("2/corpus.txt", text);
+  expect_refused("data.text", "corpus.txt", " with tokens of checksum ");
+}
+
 TEST(WrongInput, IsThreadsOfOneProcessUnderMpirun) {
   const Scratch scratch;
   scratch.write("run.toml", small_run_file(scratch));

@@ -4,10 +4,17 @@
 
 #include <gtest/gtest.h>
 #include <pty.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+
+#include "base/error.h"
+#include "failure.h"
+#include "processes.h"
+#include "scratch.h"
 
 namespace penstock::cli {
 namespace {
@@ -31,10 +38,40 @@ TEST(SupervisedCommand, IsEndedWhereARankHasFailedAndItGoesOn) {
   EXPECT_EQ(end.complaint, "rank 0: the link is down (p = 0, host a)");
 }
 
+// As those of a shell that has become the supervisor by exec.
+TEST(SupervisedCommand, IsWaitedForWithWhatItLeavesButNotWithOtherChildren) {
+  const Scratch scratch;
+  const pid_t other = fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) {
+    pause();
+    _exit(0);
+  }
+  const Seconds began = seconds_now();
+  run_shell("(sleep 0.2; echo ended > " + scratch / "left" + ") 2>/dev/null &");
+  EXPECT_EQ(scratch.read("left"), "ended\n");
+  EXPECT_LT(seconds_now() - began, 4 * kSlowness) << "it does not wait for the other one";
+  EXPECT_TRUE(is_running(other));
+  kill(other, SIGKILL);
+  EXPECT_EQ(waitpid(other, nullptr, 0), other);
+}
+
 TEST(SupervisedCommand, IsEndedByABrokenPipeThatItsSupervisorIgnores) {
   const auto before = signal(SIGPIPE, SIG_IGN);
   EXPECT_EQ(run_shell("kill -s PIPE $$; exit 0").exit_code, 128 + SIGPIPE);
   signal(SIGPIPE, before);
+}
+
+TEST(CommandsAtOnce, AreRefusedWhereThereIsNoProcessForOne) {
+  const auto without_processes = [] {
+    constexpr uid_t kAnybody = 65534;  // the limit is not root's
+    if (geteuid() == 0 && setuid(kAnybody) != 0) _exit(0);
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_NPROC, &none);
+    const std::string told = failure<RunError>([] { which_succeed({{"true"}}, 10); });
+    _exit(told.starts_with("no process: ") ? 0 : 1);
+  };
+  EXPECT_EXIT(without_processes(), ::testing::ExitedWithCode(0), "");
 }
 
 // The terminal sends Ctrl-C to the supervisor and to its command; a second one would end a run without a

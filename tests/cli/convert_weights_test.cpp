@@ -200,6 +200,21 @@ TEST(ConvertWeights, RefusesACheckpointOfOtherBytesThanItRecorded) {
   EXPECT_FALSE(fs::exists(scratch / "x"));
 }
 
+TEST(InitialWeights, OfOtherBytesHaveAnotherSum) {
+  const Scratch scratch;
+  EXPECT_FALSE(sum_of_weights({}));
+  for (const char* folder : {"one", "same", "other"}) write_folder(scratch / folder);
+  std::string bytes = scratch.read("other/model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  scratch.write("other/model.safetensors", bytes);
+  const auto sum = [&](const char* folder) {
+    return sum_of_weights({.weights = scratch / folder, .shape = kShape});
+  };
+  EXPECT_TRUE(sum("one"));
+  EXPECT_EQ(sum("one"), sum("same"));
+  EXPECT_NE(sum("one"), sum("other"));
+}
+
 TEST(ConvertWeights, RefusesWhatItCannotReadOrWouldWriteOver) {
   const Scratch scratch;
   write_folder(scratch / "there");

@@ -127,5 +127,33 @@ TEST_F(DamagedRun, WhoseMetricsEndInTheMiddleOfALineStillHasItsReport) {
   EXPECT_EQ(run_program({PENSTOCK_PROGRAM, "report", directory}).exit_code, 0);
 }
 
+TEST(ScheduleOfARun, OutlivesItsFileAndMovesWithTheDirectory) {
+  const Scratch scratch;
+  std::string file = small_run_file(scratch);
+  for (const std::string line : {"name = \"slimpipe\"\n", "slices = 4\n"})
+    file.erase(file.find(line), line.size());
+  scratch.write("run.toml", file);
+  scratch.write("my.csv",
+                program({"show", "--schedule", "1f1b", "-p", "2", "-m", "4", "--format", "csv"}).out);
+  const Ending trained = program({"train", scratch / "run.toml", "--ranks", "2", "--train.checkpoint_every",
+                                  "5", "--schedule.file", scratch / "my.csv"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_EQ(scratch.read("run/schedule.csv"), scratch.read("my.csv"));
+  fs::remove(scratch / "my.csv");
+  const Ending resumed =
+      program({"train", scratch / "run/run.toml", "--resume", "--ranks", "2", "--train.steps", "6"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  fs::rename(scratch / "run", scratch / "moved");
+  for (const char* command : {"simulate", "report"}) {
+    const Ending ending = program({command, scratch / "moved"});
+    EXPECT_EQ(ending.exit_code, 0) << command << ending.err;
+  }
+  const std::vector<std::string> rows = lines_of(scratch.read("moved/schedule.csv"));
+  ASSERT_EQ(rows.size(), 2u);
+  scratch.write("moved/schedule.csv", rows[1] + "\n" + rows[0] + "\n");
+  EXPECT_NE(program({"simulate", scratch / "moved"}).err.find("its stages on other devices"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace penstock::testing

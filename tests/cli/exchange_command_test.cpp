@@ -2,7 +2,9 @@
 // Context exchange as a shell sees it: drawn, judged, simulated, trained.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "cli/run_program.h"
 
@@ -26,6 +28,26 @@ TEST(ExchangeCommand, ShowMarksWhoHelpsAndWhoIsHelped) {
   EXPECT_EQ(csv.exit_code, 2);
   EXPECT_EQ(program({"show", "--schedule", "1f1b", "-p", "4", "-m", "4", "--exchange", "paired"}).exit_code,
             2);
+}
+
+// What exchange is planned for has no pairs.
+TEST(ExchangeCommand, ShowMarksActionsOfOverlappedPairsToo) {
+  const Scratch scratch;
+  const auto signs_in = [&](const std::string& csv) {
+    scratch.write("my.csv", csv);
+    std::ptrdiff_t signs = 0;
+    for (const std::string& line :
+         lines_of(program({"show", scratch / "my.csv", "--exchange", "levelled"}).out)) {
+      if (line.starts_with("device ")) signs += std::ranges::count(line, '+') + std::ranges::count(line, '-');
+    }
+    return signs;
+  };
+  const std::string apart = program(with(kShow, {"--format", "csv"})).out;
+  const std::string paired =
+      std::regex_replace(apart, std::regex("(0F[0-9.]+),(0B[0-9.]+)"), "($1;$2)OVERLAP_F_B");
+  ASSERT_NE(paired, apart);
+  EXPECT_GT(signs_in(apart), 0);
+  EXPECT_EQ(signs_in(paired), signs_in(apart));
 }
 
 TEST(ExchangeCommand, TakesTheGreatestLimit) {

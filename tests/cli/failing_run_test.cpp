@@ -169,6 +169,29 @@ TEST(FailingRank, WithNumbersThatAreNotFiniteGivesUpAfterThreeSteps) {
   }
 }
 
+// Its checkpoint is what --resume goes on from, as the message says; without one, the copy of the last step
+// whose numbers were finite.
+TEST(FailingRank, WithNumbersThatAreNotFiniteLeavesNoCopyOfASkippedStep) {
+  for (const char* checkpoint_every : {"1", "0"}) {
+    const Scratch scratch;
+    Arguments settings{"--train.lr", "1e38", "--train.warmup_steps", "0"};
+    settings.insert(settings.end(), {"--train.checkpoint_every", checkpoint_every});
+    settings.insert(settings.end(), {"--train.buddy_every", "1", "--train.buddy_dir", scratch / "memory"});
+    const Ending ending = run_in(scratch, false, settings);
+    EXPECT_EQ(ending.exit_code, 3) << ending.err;
+    const std::string last = "the last one step ";
+    const auto at = ending.err.find(last);
+    ASSERT_NE(at, std::string::npos) << ending.err;
+    const std::string good = std::to_string(std::stol(ending.err.substr(at + last.size())) - 3);
+    settings.insert(settings.end(), {"--resume", "--dry-run"});
+    const std::string resumed = run_in(scratch, false, settings).out;
+    const bool copied = std::string_view(checkpoint_every) == "0";
+    EXPECT_EQ(fs::is_empty(scratch / "memory"), !copied);
+    const std::string from = copied ? "memory of" : scratch / "run/checkpoints/step-";
+    EXPECT_NE(resumed.find("resumes   after step " + good + ", from " + from), std::string::npos) << resumed;
+  }
+}
+
 TEST(FailingRank, ThatRunsOutOfMemorySaysSoInOneLine) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the address sanitizer needs more address space than the test leaves"

@@ -83,6 +83,19 @@ TEST(HostMemory, HoldsTheCopiesOfItsRanksAndOfThoseItKeepsForOthers) {
   EXPECT_EQ(bytes_on_host(run, 1), fullest + kept);
 }
 
+// Copies of an earlier start are in use, but are there for the one that goes on.
+TEST(HostMemory, HasRoomForTheStartAfterOneThatWasAdmitted) {
+  run::Options options = options_of();
+  options.train.buddy_every = 1;
+  const run::Run run = run::resolve(options);
+  const Bytes needed = bytes_on_host(run, 2), copies = needed / 4;
+  const profile::HostMemory memory{.total = 2.0 * static_cast<double>(needed),
+                                   .used = static_cast<double>(needed + copies)};
+  EXPECT_NE(host_refusal(run, 2, free_on_host(memory, 0)), "");
+  EXPECT_EQ(host_refusal(run, 2, free_on_host(memory, copies)), "");
+  EXPECT_EQ(free_on_host(memory, 4 * needed), 2 * needed) << "no more than there is";
+}
+
 // What the message names does fit.
 TEST(HostMemory, NamesSettingsThatFit) {
   const run::Run run = run::resolve(options_of());

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "failure.h"
 #include "scratch.h"
@@ -80,6 +82,8 @@ TEST(NamedHosts, RefuseWhatIsNoHostFile) {
 }
 
 TEST(NamedHosts, HaveSlotsForTheRanksThatAreAskedFor) {
+  for (const char* setting : {"OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_rmaps_base_mapping_policy"})
+    unsetenv(setting);
   const auto refused = [](const MpirunCommand& words) {
     const MpirunCommand command = with_program(words);
     return failure<InputError>([&] { require_slots(command, *named_hosts(command)); });
@@ -87,16 +91,46 @@ TEST(NamedHosts, HaveSlotsForTheRanksThatAreAskedFor) {
   EXPECT_EQ(refused({"mpirun", "-np", "5", "--host", "a:2,b:2"}),
             "-np 5 asks for more ranks than the 4 slots of --host a:2,b:2");
   EXPECT_EQ(refused({"mpirun", "-np", "4", "--host", "a:2,b:2"}), "");
-  EXPECT_EQ(refused({"mpirun", "--oversubscribe", "-np", "5", "--host", "a,b"}), "");
   EXPECT_EQ(refused({"mpirun", "--host", "a,b"}), "");
+  const auto refused_with = [&](MpirunCommand words) {
+    words.insert(words.begin(), "mpirun");
+    words.insert(words.end(), {"-np", "5", "--host", "a,b"});
+    return refused(words) != "";
+  };
+  const std::vector<MpirunCommand> more{{"--oversubscribe"},
+                                        {"-oversubscribe"},
+                                        {"--map-by", "node:OVERSUBSCRIBE"},
+                                        {"-map-by", "slot:PE=2,Oversubscribe"},
+                                        {"--mca", "rmaps_base_oversubscribe", "1"},
+                                        {"-gmca", "rmaps_base_oversubscribe", "true"},
+                                        {"--mca", "rmaps_base_mapping_policy", ":over"}};
+  for (const MpirunCommand& words : more)
+    EXPECT_FALSE(refused_with(words)) << words.front() << " " << words.back();
+  const std::vector<MpirunCommand> no_more{{"--nooversubscribe"},
+                                           {"--map-by", "node:NOOVERSUBSCRIBE"},
+                                           {"--mca", "rmaps_base_oversubscribe", "0"}};
+  for (const MpirunCommand& words : no_more)
+    EXPECT_TRUE(refused_with(words)) << words.front() << " " << words.back();
+  setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+  EXPECT_FALSE(refused_with({}));
+  unsetenv("OMPI_MCA_rmaps_base_oversubscribe");
+}
+
+TEST(NamedHosts, ThatAreLeftHaveTheirShareOfMoreRanksThanSlots) {
+  const MpirunCommand command = with_program({"mpirun", "-oversubscribe", "-np", "6", "--host", "a,b,c"});
+  EXPECT_EQ(on_hosts(command, *named_hosts(command), {{"a", 1}, {"c", 1}}),
+            with_program({"mpirun", "-oversubscribe", "-np", "4", "--host", "a:1,c:1"}));
 }
 
 TEST(NamedHosts, AreProbedByTheSameLauncher) {
-  const MpirunCommand command =
-      with_program({"mpirun", "--mca", "plm_rsh_agent", "agent", "--host", "a:2,b:2"});
-  EXPECT_EQ(probe(command, {"b", 2}, "/x"),
-            (MpirunCommand{"mpirun", "--mca", "orte_local_tmpdir_base", "/x", "--mca", "plm_rsh_agent",
-                           "agent", "--host", "b:1", "-np", "1", "true"}));
+  const MpirunCommand reach{"--mca",    "plm_rsh_agent",  "agent", "--prefix",
+                            "/opt/mpi", "--launch-agent", "orted", "--allow-run-as-root"};
+  MpirunCommand words{"mpirun", "--bind-to", "none"};
+  MpirunCommand wanted{"mpirun", "--mca", "orte_local_tmpdir_base", "/x"};
+  for (MpirunCommand* all : {&words, &wanted}) all->insert(all->end(), reach.begin(), reach.end());
+  words.insert(words.end(), {"--host", "a:2,b:2"});
+  wanted.insert(wanted.end(), {"--host", "b:1", "-np", "1", "true"});
+  EXPECT_EQ(probe(with_program(words), {"b", 2}, "/x"), wanted);
 }
 
 }  // namespace

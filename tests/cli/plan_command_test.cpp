@@ -302,6 +302,19 @@ TEST(PlanCommand, APlanTellsHowFarItsStepMayBeOff) {
   EXPECT_NE(unknown.at("outside").dump().find("few runs of the engine penstock"), std::string::npos);
 }
 
+TEST(PlanCommand, AWrittenQuestionFindsTheHardwareThatItNames) {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch / "plans");
+  std::filesystem::copy_file(PENSTOCK_SOURCE_DIR "/hardware/h100.toml", scratch / "machine.toml");
+  const std::string machine = std::filesystem::relative(scratch / "machine.toml").string();
+  const Ending written = plan({"--model", "llama-7b", "--gpus", "8", "--seq-len", "4096", "--hardware",
+                               machine, "--write", scratch / "plans/new.toml"});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  const Ending read = plan({scratch / "plans/new.toml", "--print-config"});
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_EQ(read.out, scratch.read("plans/new.toml"));
+}
+
 TEST(PlanCommand, AnUnknownEngineIsNamedWithTheKnownOnes) {
   const Ending ending = plan({kPlans + "mixtral-8x7b.toml", "--cluster.engine", "nemoo"});
   EXPECT_EQ(ending.exit_code, 2);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cli/input/machine_sets.h"
 #include "run/hardware_file.h"
+#include "scratch.h"
 
 namespace penstock::cli {
 namespace {
@@ -45,6 +46,26 @@ TEST(PlanFile, ImpossibleClustersAndUnknownKeysAreRefusedNamingTheKey) {
   EXPECT_NE(refusal({"--cluster.hardware", "h900"}).find("h800"), std::string::npos);
   EXPECT_NE(refusal({"--model.name", "mixtral"}).find("mixtral-8x7b"), std::string::npos);
   EXPECT_NE(refusal({"--workload.seq_len", "-5"}).find("workload.seq_len"), std::string::npos);
+}
+
+TEST(PlanFile, ItsPathsAreFromItsFolderAndThoseOfWordsFromTheWorkingDirectory) {
+  namespace fs = std::filesystem;
+  const Scratch scratch;
+  fs::create_directory(scratch / "plans");
+  fs::copy_file(PENSTOCK_SOURCE_DIR "/hardware/h100.toml", scratch / "machine.toml");
+  fs::copy_file(PENSTOCK_SOURCE_DIR "/engines/nemo.toml", scratch / "engine.toml");
+  const std::string text =
+      "[model]\nname = \"llama-7b\"\n[workload]\nseq_len = 4096\nglobal_batch = 8\n[cluster]\ngpus = 8\n";
+  scratch.write("plans/named.toml", text + "hardware = \"../machine.toml\"\nengine = \"../engine.toml\"\n");
+  scratch.write("plans/open.toml", text);
+  const std::vector<std::string> words{
+      "--cluster.hardware=" + fs::relative(scratch / "machine.toml").string(),
+      "--cluster.engine=" + fs::relative(scratch / "engine.toml").string()};
+  for (const plan::Question& question : {plan::read_question(scratch / "plans/named.toml"),
+                                         plan::read_question(scratch / "plans/open.toml", words)}) {
+    EXPECT_EQ(question.cluster.hardware.device.name, "h100");
+    EXPECT_EQ(question.cluster.engine.name, "nemo");
+  }
 }
 
 TEST(HardwareFile, NegativeAndMissingRatesAreRefusedNamingTheKey) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run directories that ranks see differently. (Hosts that write to them: tests/hosts.)
+// Run directories and schedule files that ranks see differently. (Hosts that write to them: tests/hosts.)
 #include "cli/train/same_hosts.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
+#include "cli/train/prepare.h"
 #include "comm/threads.h"
+#include "run/resolve/resolve.h"
 #include "scratch.h"
 
 namespace penstock::cli {
@@ -35,6 +37,38 @@ TEST(DryRun, RefusesADirectoryThatAnotherRankSeesWithoutTheRunFile) {
     EXPECT_NE(text.find(" is another directory for rank 1 on host "), std::string::npos) << text;
     EXPECT_NE(text.find("output.gather = true"), std::string::npos) << text;
   }
+}
+
+// Messages match in order: ranks that have micro-batches in different orders would train on the wrong ones.
+TEST(Agreement, NamesAScheduleFileThatIsAnotherOnAnotherRank) {
+  const Scratch scratch;
+  run::Options options;
+  options.data.text = "corpus.txt";
+  options.parallel.pp = 2;
+  options.train.batch = 2;
+  options.schedule.file = scratch / "my.csv";
+  Prepared prepared[2];
+  const auto read = [&](Prepared& rank, const char* csv) {
+    scratch.write("my.csv", csv);
+    rank.run = run::resolve(options);
+  };
+  const auto refused = [&] {
+    std::string text;
+    comm::run_ranks(2, [&](comm::Communicator& world) {
+      const Prepared& mine = prepared[world.rank()];
+      const Refusal refusal = agree(refusal_of([&] { require_same(agreement_of(mine), world); }), world);
+      if (world.rank() == 0) text = refusal.text;
+    });
+    return text;
+  };
+  read(prepared[0], "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  read(prepared[1], "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  EXPECT_EQ(refused(), "");
+  read(prepared[1], "0F1,0F0,0B1,0B0\n1F1,1B1,1F0,1B0\n");
+  const std::string text = refused();
+  EXPECT_TRUE(
+      text.starts_with("rank 1 was given schedule.file = \"" + (scratch / "my.csv") + "\" of checksum "))
+      << text;
 }
 
 }  // namespace

@@ -205,6 +205,27 @@ TEST(SimulateCommand, AValueThatDoesNotFitIsARowOfTheSweep) {
   EXPECT_EQ(swept("1KiB,2KiB").exit_code, 1) << "no answer, as for one of them alone";
 }
 
+TEST(SimulateCommand, TellsWhatTheRunFileLeftOpen) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const Ending ending = simulate(
+      {scratch / "run.toml", "--hardware", "assumed", "--schedule.slices", "0", "--memory.policy", "auto"});
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find(" in simulation, "), std::string::npos) << ending.out;
+  EXPECT_NE(ending.out.find("\nmemory policy none: memory.limit sets none"), std::string::npos) << ending.out;
+}
+
+TEST(SimulateCommand, RefusesWhatIfsThatWouldChangeNothing) {
+  const Scratch scratch;
+  scratch.write("run.toml", small_run_file(scratch));
+  const Arguments assumed{scratch / "run.toml", "--hardware", "assumed"};
+  const auto with_flag = [&](const char* flag) { return testing::with(assumed, {flag, "1.5"}); };
+  expect_input_refused(simulate(with_flag("--expert-load")), "there are expert ranks only with parallel.ep");
+  expect_input_refused(simulate(with_flag("--copy-gbps")), "there are copies only with memory.offload");
+  const Arguments swept{"--sweep", "memory.offload=0,1"};
+  EXPECT_EQ(simulate(testing::with(with_flag("--copy-gbps"), swept)).exit_code, 0);
+}
+
 // Where replicas share their weights out, gathered weights and gradients are of a device's peak.
 TEST(SimulateCommand, CountsWhatIsGathered) {
   const Scratch scratch;
@@ -226,6 +247,11 @@ TEST(SimulateCommand, RefusesSecondsForARunFileAndSweepsOfWhatHasNoSettings) {
   expect_input_refused(simulate({run_file, "--costs", "costs.json"}), "--costs");
   expect_input_refused(simulate({run_file, "--schedule", "1f1b"}), "not both");
   expect_input_refused(simulate({scratch / "one.csv", "--sweep", "slices=1,2"}), "--sweep");
+}
+
+TEST(SimulateCommand, SweepsOneNumberOfSlicesForAllMicroBatches) {
+  expect_input_refused(simulate_schedule({"-n", "8,4", "--sweep", "chunks=1,2"}),
+                       "-n lists 2 micro-batches; --sweep");
 }
 
 TEST(SimulateCommand, GivesEachRowOfASweepACellForEachColumn) {

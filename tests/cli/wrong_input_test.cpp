@@ -121,6 +121,9 @@ TEST(WrongInput, RotaryFactorsInTheWrongOrderAreRefused) {
       says(refused({"train", scratch / "run.toml", "--ranks", "2", "--dry-run", "--model.rope_factor", "8",
                     "--model.rope_low_frequency_factor", "4", "--model.rope_high_frequency_factor", "1"}),
            "model.rope_high_frequency_factor = 1 must be above"));
+  EXPECT_TRUE(says(refused({"train", scratch / "run.toml", "--ranks", "2", "--dry-run",
+                            "--model.rope_low_frequency_factor", "2"}),
+                   "need model.rope_factor above 1"));
 }
 
 TEST(WrongInput, SequencesOfOneTokenHaveNoRoomForASample) {

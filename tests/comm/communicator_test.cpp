@@ -2,6 +2,8 @@
 // The contract, on the transports that live in one process.
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
+#include "comm/collectives.h"
 #include "comm/contract.h"
 #include "comm/polling.h"
 #include "comm/single.h"
@@ -73,6 +75,45 @@ TEST(Polling, ServesWhileItWaits) {
     EXPECT_EQ(answer, std::byte{7});
     inner.barrier();
   });
+}
+
+// A rank of two whose messages arrive in five parts, one every so many seconds.
+class InParts final : public Collectives {
+ public:
+  explicit InParts(Seconds pace) : Collectives(group_of_all(0, 2)), pace_(pace) {}
+  void abort(const std::string&) override {}
+  void throw_if_failed() override {}
+
+ protected:
+  struct Arriving final : Request::State {
+    explicit Arriving(Seconds pace) : pace_(pace) {}
+    bool test() override { return progress() >= 5; }
+    void wait() override { ADD_FAILURE() << "a polling wait tests"; }
+    std::int64_t progress() const override {
+      return static_cast<std::int64_t>((steady_seconds() - began_) / pace_);
+    }
+    Seconds pace_, began_ = steady_seconds();
+  };
+  Request post_send(std::span<const std::byte>, int, int) override { return {}; }
+  Request post_receive(std::span<std::byte>, int, int) override {
+    return Request(std::make_unique<Arriving>(pace_));
+  }
+  std::unique_ptr<Communicator> subgroup(Group, int) override { return nullptr; }
+
+ private:
+  Seconds pace_;
+};
+
+TEST(Polling, WaitsAsLongAsTheMessageMoves) {
+  const auto wait = [](Seconds pace) {
+    InParts inner(pace);
+    const auto polling = make_polling(
+        inner, [] { return false; }, 0.3);
+    std::byte byte{};
+    polling->receive({&byte, 1}, 1, 0).wait();
+  };
+  EXPECT_EQ(failure<RunError>([&] { wait(0.1); }), "") << "in all it takes longer";
+  EXPECT_NE(failure<RunError>([&] { wait(60); }).find("without progress"), std::string::npos);
 }
 
 TEST(Polling, EndsAWaitByTheExceptionOfItsWork) {

@@ -214,7 +214,8 @@ TEST(ModelConfig, RefusesByNameWhatChangesTheMathematics) {
   const std::pair<const char*, json> cases[] = {
       {"model_type", "gemma"},     {"hidden_act", "gelu"},         {"attention_bias", true},
       {"mlp_bias", true},          {"sliding_window", 4096},       {"quantization_config", json::object()},
-      {"logit_softcapping", 30.0}, {"partial_rotary_factor", 0.5}, {"attention_dropout", 0.1}};
+      {"logit_softcapping", 30.0}, {"partial_rotary_factor", 0.5}, {"attention_dropout", 0.1},
+      {"is_causal", false}};
   for (const auto& [key, value] : cases) {
     EXPECT_TRUE(config_refusal(key, value).starts_with("config.json: " + std::string(key) + " = "))
         << key << config_refusal(key, value);
@@ -227,6 +228,7 @@ TEST(ModelConfig, RefusesByNameWhatChangesTheMathematics) {
   EXPECT_NE(config_refusal("rope_scaling", scaling).find("surprise"), std::string::npos);
   EXPECT_EQ(config_refusal("sliding_window", nullptr), "");
   EXPECT_EQ(config_refusal("new_flag_that_is_off", false), "");
+  EXPECT_EQ(config_refusal("is_causal", true), "");
 }
 
 TEST(ModelConfig, RefusesARotaryScalingThatIsIncompleteOrAbsurd) {

@@ -33,7 +33,7 @@ void take(std::string_view input) {
   apply(beyond, question);
   Layout layout = layout_of(options, question.workload, question.cluster);
   apply(beyond, question.workload, layout);
-  adapt(*question.cluster.trainer, layout);
+  adapt(question.cluster, layout);
   if (refusal_of(*question.cluster.trainer, question.workload, layout)) return;
   const double seconds =
       step_cost(question.workload, layout, question.cluster.hardware, question.cluster.engine).total();

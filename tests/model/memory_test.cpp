@@ -102,15 +102,12 @@ TEST(Policy, TextOfEveryLegalSetParsesBack) {
 
 TEST(LocalParameters, ExpertsHaveFewerReplicasToSpreadTheirOptimizerOver) {
   mesh::Mesh mesh{.expert = 4, .data = 8};
-  const LocalParameters local = local_parameters(mixtral(), mesh, 32, 0, false);
+  const LocalParameters local = held_parameters(mixtral(), mesh, 32, 0);
   EXPECT_DOUBLE_EQ(local.expert, 32.0 * 8 * 3 * 4096 * 14336 / 4);
   EXPECT_DOUBLE_EQ(optimizer_bytes(local, mesh, Precision::BF16), 12 * (local.dense / 8 + local.expert / 2));
 }
 
 TEST(KvGradients, AccumulatorsOfKeyGradientsAreThoseOfOneGroupAndTheOtherChunks) {
-  EXPECT_EQ(slice_group(12, 4, 2), 4);
-  EXPECT_EQ(slice_group(10, 4, 2), 5);
-  EXPECT_EQ(slice_group(12, 4, 1), 12);
   EXPECT_EQ(kv_gradient_slices(12, 1, 12), 12);
   EXPECT_EQ(kv_gradient_slices(12, 2, 4), 20);
   EXPECT_EQ(kv_gradient_slices(1, 2, 1), 0);

@@ -154,5 +154,13 @@ TEST(RowKernels, GiveTheSameWhereverRowsBegin) {
   }
 }
 
+TEST(RowKernels, HaveNoProductsWithRowsOfVanishingNumbers) {
+  const at::Tensor dots = at::full({1, 1, 2, 1}, 3.0, at::kFloat);
+  at::Tensor rows = at::full({1, 1, 2, kWidth}, 1e-40, at::kFloat);
+  rows.select(2, 1).narrow(2, 0, kWidth / 2).zero_();
+  const at::Tensor stand_ins = kernels::with_row_dots(rows, dots);
+  EXPECT_TRUE(at::equal(stand_ins, at::zeros_like(rows)));
+}
+
 }  // namespace
 }  // namespace penstock::testing

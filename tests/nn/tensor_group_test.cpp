@@ -3,15 +3,20 @@
 // values of plain products and sums.
 #include "nn/groups/tensor_group.h"
 
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "comm/collectives.h"
 #include "comm/threads.h"
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/sum_parts.h"
@@ -291,6 +296,48 @@ std::vector<at::Tensor> random_parts(int count, at::IntArrayRef sizes, at::Scala
   for (int i = 0; i < count; ++i)
     parts.push_back(random_tensor(sizes, type, 300 + static_cast<std::uint64_t>(i)));
   return parts;
+}
+
+// A rank of two whose other one is silent; notes when its messages are withdrawn.
+class Silence final : public comm::Collectives {
+ public:
+  explicit Silence(std::vector<std::string>& notes) : Collectives(comm::group_of_all(0, 2)), notes_(notes) {}
+  void abort(const std::string&) override {}
+  void throw_if_failed() override {}
+
+ protected:
+  struct Waiting final : comm::Request::State {
+    Waiting(std::vector<std::string>& notes, const char* name) : notes_(notes), name_(name) {}
+    ~Waiting() override { notes_.push_back(name_); }
+    bool test() override { return false; }
+    void wait() override { throw RunError("the other rank is silent"); }
+    std::vector<std::string>& notes_;
+    const char* name_;
+  };
+  comm::Request post_send(std::span<const std::byte>, int, int) override {
+    return comm::Request(std::make_unique<Waiting>(notes_, "sent message"));
+  }
+  comm::Request post_receive(std::span<std::byte>, int, int) override {
+    return comm::Request(std::make_unique<Waiting>(notes_, "message to come"));
+  }
+  std::unique_ptr<comm::Communicator> subgroup(comm::Group, int) override { return nullptr; }
+
+ private:
+  std::vector<std::string>& notes_;
+};
+
+TEST(TensorGroup, WithdrawsMessagesOfAFailedExchangeBeforeTheirBuffersGo) {
+  std::vector<std::string> notes;
+  std::vector<float> memory(2 * kWidth);
+  Silence ranks(notes);
+  TensorGroup group(ranks, 2, true);
+  const auto part = [&](int, std::int64_t, std::int64_t count) {
+    return at::from_blob(
+        memory.data(), {count, kWidth}, [&](void*) { notes.push_back("buffer"); }, at::dtype(at::kFloat));
+  };
+  EXPECT_THROW(group.scatter(4, kWidth, at::kFloat, part), RunError);
+  EXPECT_EQ(notes, (std::vector<std::string>{"sent message", "buffer", "message to come", "buffer"}))
+      << "what is sent, then what was to be added to the part of this rank";
 }
 
 TEST(SumParts, IsAnAlignedTreeInTheAccumulatorTypeRoundedOnce) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/random.h"
 #include "plan/constraints.h"
@@ -22,8 +23,10 @@ class Chance {
  public:
   template <class T>
   T of(std::initializer_list<T> values) {
-    return values
-        .begin()[static_cast<std::size_t>(uniform(20261122, drawn_++) * static_cast<double>(values.size()))];
+    return values.begin()[below(values.size())];
+  }
+  std::size_t below(std::size_t count) {
+    return static_cast<std::size_t>(uniform(20261122, drawn_++) * static_cast<double>(count));
   }
 
  private:
@@ -43,7 +46,8 @@ Layout any_layout(const Workload& workload, Chance& chance) {
                  .context = chance.of({1, 2, 4}),
                  .data = chance.of({1, 2, 4}),
                  .pipeline = chance.of({1, 2, 4, 8})};
-  const auto any = static_cast<ScheduleKind>(chance.of({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}));
+  const std::vector<ScheduleKind> all = all_schedules();
+  const ScheduleKind any = all[chance.below(all.size())];
   layout.schedule = chance.of({any, any, any, any, ScheduleKind::SlimPipe});
   layout.micro_batch = chance.of({1, 1, 2});
   layout.slices = chance.of({1, 4, 8, 16});

@@ -60,6 +60,31 @@ TEST(DeviceMemory, OfContextRanksThatExchangeHeadsHasTheKeysOfAWholeHead) {
   EXPECT_DOUBLE_EQ(staying(32), 2 * numbers) << "bytes of bf16";
 }
 
+TEST(DeviceMemory, OfMoreTensorRanksThanKeyHeadsHasAWholeHeadOnEach) {
+  Workload workload = llama(32768);
+  for (const int slices : {1, 8}) {
+    Layout layout = layout_of(model::Policy::None, slices);
+    layout.mesh.tensor = 8;
+    const auto memory = [&](std::int64_t key_heads) {
+      workload.model.shape.kv_heads = key_heads;
+      return device_memory(workload, layout,
+                           {.layers = 4, .records = 2, .weight_records = 1, .kv_gradients = 1});
+    };
+    EXPECT_EQ(memory(2), memory(8)) << slices;
+    EXPECT_LT(memory(8).activations, memory(16).activations) << slices;
+  }
+}
+
+TEST(DeviceMemory, ExpertsHaveNoMoreStatesThanADeviceHolds) {
+  Layout layout{.mesh = {.expert = 8, .data = 8}};
+  const model::LocalParameters held{.dense = 80, .expert = 10, .expert_replicas = 1};
+  EXPECT_EQ(stepped_parameters(layout, held), 10 + 10);
+  layout.shared.group = 4;
+  EXPECT_EQ(stepped_parameters(layout, held), 20 + 10);
+  layout.shared.group = 1;
+  EXPECT_EQ(stepped_parameters(layout, held), 80 + 10);
+}
+
 TEST(DeviceMemory, IsALineInTheOffloadedShareAndWhatLeavesIsOnTheHost) {
   const Workload workload = llama(32768);
   for (const int slices : {1, 8}) {

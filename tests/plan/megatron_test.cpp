@@ -51,7 +51,7 @@ Read read_arguments(const std::string& more, const std::string& sequence_paralle
   apply(read.beyond, read.question);
   Layout layout = layout_of(options, read.question.workload, read.question.cluster);
   apply(read.beyond, read.question.workload, layout);
-  adapt(*read.question.cluster.trainer, layout);
+  adapt(read.question.cluster, layout);
   read.candidate = answer_for_layout(read.question, layout).result.best.front();
   return read;
 }
@@ -201,7 +201,7 @@ TEST(Megatron, WhatIsReadIsWrittenAgain) {
     const Beyond beyond = read_megatron(written, options);
     Layout layout = layout_of(options, once.question.workload, once.question.cluster);
     apply(beyond, once.question.workload, layout);
-    adapt(*once.question.cluster.trainer, layout);
+    adapt(once.question.cluster, layout);
     EXPECT_EQ(layout, once.candidate.layout) << written;
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/offload_split.h"
+#include "plan/published/offload_split.h"
 
 #include <gtest/gtest.h>
 

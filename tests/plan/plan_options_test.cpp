@@ -3,12 +3,28 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "documented.h"
+#include "failure.h"
 
 namespace penstock::plan {
 namespace {
 
 TEST(PlanOptions, AreWhatTheDocumentationShows) { expect_documented("plan_options.md", options_markdown()); }
+
+// Their product is 2^64.
+TEST(PlanOptions, ALayoutOfOtherDevicesIsRefusedWithItsSizes) {
+  PlanOptions options;
+  options.model.name = "llama-7b";
+  options.workload = {.seq_len = 4096, .global_batch = 8};
+  options.cluster.gpus = 1;
+  options.layout = {.tp = 1 << 20, .cp = 1 << 20, .pp = 1 << 20, .dp = 16};
+  sim::Hardware hardware = sim::assumed_hardware();
+  hardware.device.memory_gb = 80;
+  const Cluster cluster = cluster_of(options, hardware);
+  const std::string said = failure<InputError>([&] { layout_of(options, workload_of(options), cluster); });
+  EXPECT_NE(said.find("1048576·1048576·1048576·16 devices; cluster.gpus = 1"), std::string::npos) << said;
+}
 
 }  // namespace
 }  // namespace penstock::plan

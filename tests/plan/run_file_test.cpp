@@ -96,6 +96,18 @@ TEST(RunFile, SaysOnlyWhatDiffersFromTheDefaults) {
   EXPECT_EQ(text.find("exchange"), std::string::npos) << text;
 }
 
+TEST(RunFile, TheNameOfAMachineEndsNoComment) {
+  const Workload w{find_model("llama-7b"), 4096, 8};
+  Cluster on = cluster_of(8);
+  on.hardware.device.name = "h800\npp = 2";
+  Layout layout;
+  layout.mesh = {.pipeline = 8};
+  layout.keep = model::keep_of(model::Policy::None);
+  const std::string text = run_file(w, on, candidate_of(w, on, layout), "", "runs/x");
+  EXPECT_EQ(text.find("\npp = 2"), std::string::npos) << text;
+  EXPECT_EQ(print_question({w, on, {}}).find('\n'), std::string::npos);
+}
+
 // What is planned fits by the trainer's own prediction, action by action.
 TEST(RunFile, OfABestHasTheMemoryThatThePlanShows) {
   const Workload w{find_model("llama3-70b"), 65536, 8};

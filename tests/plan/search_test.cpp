@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "plan/enumerate.h"
 #include "plan/host_memory.h"
 #include "plan/plan_print.h"
 #include "plan/run_file.h"
@@ -181,6 +183,37 @@ TEST(Search, ImpossibleClustersAreRefusedByName) {
   EXPECT_NO_THROW(search(w, cluster(4), {})) << "a part of one node";
 }
 
+TEST(Search, NoAxisIsLongerThanInARunFile) {
+  const Workload w = workload("llama-7b", 4096, 1 << 17);
+  Cluster on = cluster(1 << 17);
+  const auto longest = [&] {
+    int most = 0;
+    for (const mesh::Mesh& mesh : all_meshes(w, on, {}))
+      most = std::max({most, mesh.tensor, mesh.context, mesh.data, mesh.pipeline});
+    return most;
+  };
+  EXPECT_EQ(longest(), 1 << 16);
+  on.engine = {};
+  EXPECT_EQ(longest(), 1 << 17) << "of another program";
+  const std::string why = why_no_run(w, {.mesh = {.data = 1 << 17}});
+  EXPECT_NE(why.find("parallel.dp = 131072 must be from 1 to 65536"), std::string::npos) << why;
+}
+
+TEST(Search, WhatWouldFitIsNoMeshThatIsRefused) {
+  const auto ways = [](Tokens seq_len) {
+    const Workload w = workload("llama-7b", seq_len, 1);
+    Layout layout{.mesh = {.context = 16}, .schedule = ScheduleKind::OneFOneB};
+    layout.keep = model::keep_of(model::Policy::None);
+    Layout wider = layout;
+    wider.mesh.context = 32;
+    Cluster on = cluster(16);
+    on.limit = as_double(fit_memory(w, wider, 1e30, /*fixed=*/true).fullest.total());
+    return what_would_fit(w, on, {.layout = layout, .memory = fit_memory(w, layout, on.limit, true)});
+  };
+  EXPECT_NE(ways(102400).find("cp 32 on 2 times the devices"), std::string::npos) << ways(102400);
+  EXPECT_EQ(ways(100000).find("cp 32"), std::string::npos) << "64 pieces do not divide it";
+}
+
 // One figure and one verdict: the closed form of these has 6 GB more.
 TEST(SimulatedStep, AnExplanationHasTheMemoryOfTheRun) {
   const Workload w = workload("llama-7b", 8192, 32);
@@ -213,6 +246,46 @@ TEST(SimulatedStep, ANearestMissHasTheMemoryOfItsRun) {
   EXPECT_GT(static_cast<double>(plan.result.nearest_miss->memory.fullest.total()), plan.cluster.limit);
   EXPECT_EQ(print_nearest_miss(plan).find("offload 100 % of the records"), std::string::npos)
       << print_nearest_miss(plan);
+}
+
+TEST(SimulatedStep, WhereTheFastestMissSlowerOnesAreTried) {
+  const Workload w = workload("llama-7b", 8192, 8);
+  Cluster on = cluster(8);
+  Layout layout{.mesh = {.pipeline = 8}, .schedule = ScheduleKind::OneFOneB};
+  layout.keep = model::keep_of(model::Policy::None);
+  const Candidate fast{.layout = layout};
+  layout.keep = model::keep_of(model::Policy::Full);
+  const Candidate small{.layout = layout};
+  on.limit = as_double(as_its_run(w, on, small, /*any_offload=*/false)->memory.fullest.total());
+  SearchResult found;
+  found.best = found.without_exchange = {fast, small};
+  simulate_best(w, on, found, 1, /*any_offload=*/false);
+  ASSERT_EQ(found.best.size(), 1u);
+  EXPECT_EQ(found.best[0].layout, small.layout);
+  EXPECT_TRUE(found.best[0].simulated) << "not the closed form's";
+}
+
+// Eight records, of which four leave: what is on the host is no measure of what that saves.
+TEST(SimulatedStep, ARunGetsTheLeastShareThatFitsFromAnyFirstOne) {
+  const Workload w = workload("llama-7b", 8192, 8);
+  Cluster on = cluster(8);
+  const auto with = [&](double share, bool any_offload) {
+    Layout layout{.mesh = {.pipeline = 8}, .schedule = ScheduleKind::OneFOneB};
+    layout.keep = model::keep_of(model::Policy::None);
+    layout.offload = share;
+    return *as_its_run(w, on, {.layout = layout}, any_offload);
+  };
+  for (const double enough : {0.0, 0.6, 1.0}) {
+    on.limit = as_double(with(enough, false).memory.fullest.total());
+    for (const double first : {0.0, 0.5, 1.0}) {
+      const Candidate found = with(first, true);
+      EXPECT_TRUE(found.memory.fits) << enough << " from " << first;
+      EXPECT_LE(found.layout.offload, enough) << "from " << first;
+      if (found.layout.offload > 0) {
+        EXPECT_FALSE(with(found.layout.offload - 0.01, false).memory.fits) << enough << " from " << first;
+      }
+    }
+  }
 }
 
 TEST(SimulatedStep, WhatTheTrainerRefusesDoesNotComeBackInClosedForm) {
@@ -292,6 +365,19 @@ TEST(StepCost, FullRecomputationOfOurOwnFormsWhatIsMissingAloneAndThatOfOthersAl
   EXPECT_LT(own.again.matrix, 0.9 * own.layer.forward.matrix) << "without the last product";
   EXPECT_GT(own.again.matrix, 0.5 * own.layer.forward.matrix);
   EXPECT_DOUBLE_EQ(others.again.matrix, others.layer.forward.matrix);
+}
+
+TEST(StepCost, TheVocabularyIsPaddedWhereTheEngineDoes) {
+  Workload w = workload("llama-7b", 8192, 8);
+  const sim::Hardware hardware = read_hardware("h800");
+  const auto seconds = [&](const sim::Engine& engine, std::int64_t vocab) {
+    w.model.shape.vocab = vocab;
+    return slice_cost(w, {}, hardware, engine).output;
+  };
+  sim::Engine padding = sim::kPenstock;
+  padding.padded_vocabulary = true;
+  EXPECT_DOUBLE_EQ(seconds(padding, 259), seconds(sim::kPenstock, 384));
+  EXPECT_LT(seconds(sim::kPenstock, 259), seconds(sim::kPenstock, 384));
 }
 
 TEST(StepCost, GatheredWeightsAreAsWideAsThePrecisionHasThem) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "failure.h"
+#include "plan/published/run_memory.h"
 #include "plan/published/throughput_words.h"
 #include "reference.h"
 
@@ -198,6 +199,17 @@ TEST(Throughput, WordsOfHardwareGiveTheNetworksRate) {
   EXPECT_EQ(gpus_of_node("H100 80GB"), std::nullopt);
   EXPECT_TRUE(has_word("NVIDIA H200", "H200"));
   EXPECT_FALSE(has_word("GH200 96GB", "H200"));
+}
+
+TEST(Throughput, ExpertRanksShareTheStatesOfTheirExpertsWithThoseThatHaveTheSame) {
+  const Workload workload{find_model("mixtral-8x7b"), 8192, 64};
+  const auto memory = [&](int expert_ranks) {
+    return run_memory(workload, {.mesh = {.expert = expert_ranks, .data = 8},
+                                 .schedule = ScheduleKind::OneFOneB,
+                                 .shared = {.on = true}});
+  };
+  EXPECT_NEAR(memory(8).states / memory(1).states, 1, 1e-9);
+  EXPECT_LT(memory(8).working, memory(1).working) << "an eighth of the experts is gathered";
 }
 
 TEST(Throughput, SharedWeightsThatCannotHideAreSeenAndGroupsInANodeAreCheaper) {

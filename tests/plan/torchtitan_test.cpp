@@ -36,7 +36,7 @@ TitanRead read_job(const std::string& text, std::int64_t gpus = 64) {
   apply(beyond, read.question);
   read.layout = layout_of(options, read.question.workload, read.question.cluster);
   apply(beyond, read.question.workload, read.layout);
-  adapt(*read.question.cluster.trainer, read.layout);
+  adapt(read.question.cluster, read.layout);
   read.candidate = answer_for_layout(read.question, read.layout).result.best.front();
   return read;
 }

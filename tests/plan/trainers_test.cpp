@@ -73,7 +73,7 @@ TEST(Trainers, WhatIsWrittenForMegatronReadsBackAsTheSameLayout) {
     const Question again = settled(options, "");
     Layout layout = layout_of(again.options, again.workload, again.cluster);
     apply(beyond, again.workload, layout);
-    adapt(*again.cluster.trainer, layout);
+    adapt(again.cluster, layout);
     EXPECT_EQ(layout, candidate.layout) << text;
     EXPECT_EQ(again.workload.global_batch, question.workload.global_batch);
     EXPECT_EQ(model::total_parameters(again.workload.model.shape),
@@ -92,7 +92,7 @@ TEST(Trainers, WhatIsWrittenForTorchtitanReadsBackAsTheSameLayout) {
     const Question again = settled(options, "");
     Layout layout = layout_of(again.options, again.workload, again.cluster);
     apply(beyond, again.workload, layout);
-    adapt(*again.cluster.trainer, layout);
+    adapt(again.cluster, layout);
     if (candidate.layout.mesh.pipeline == 1)
       layout.schedule = candidate.layout.schedule;  // there is none to write
     EXPECT_EQ(layout, candidate.layout) << text;
@@ -114,6 +114,22 @@ TEST(Trainers, AFileForTorchtitanSaysThatNoFlavorHasTheModelsSizes) {
   }
 }
 
+TEST(Trainers, AFileForMegatronSaysWhatOfTheModelItCannotSay) {
+  Question question = question_of("megatron");
+  const Candidate candidate = candidates_of(question).front();
+  const auto text = [&] {
+    return print_settings(*question.cluster.trainer, {question.workload, question.cluster, {}}, candidate);
+  };
+  EXPECT_EQ(text().find("# without"), std::string::npos) << text();
+  model::Shape& shape = question.workload.model.shape;
+  shape.norm_epsilon = 1e-6;
+  shape.rope_theta = 5e5;
+  shape.rope_scaling.factor = 8;
+  for (const char* part :
+       {"--norm-epsilon 1e-06", "# without model.rope_theta = 5", "# without model.rope_factor = 8"})
+    EXPECT_NE(text().find(part), std::string::npos) << part;
+}
+
 TEST(Trainers, RefuseMeshesThatTheyCannotBuild) {
   const auto refusal = [](const char* name, const char* model, const mesh::Mesh& mesh, std::int64_t seq_len) {
     const Workload workload{find_model(model), seq_len, 64};
@@ -127,6 +143,9 @@ TEST(Trainers, RefuseMeshesThatTheyCannotBuild) {
   EXPECT_NE(refusal("torchtitan", "llama3-8b", {.tensor = 8, .data = 2}, 8200).find("2·t·c"),
             std::string::npos);
   EXPECT_EQ(refusal("torchtitan", "llama3-8b", {.tensor = 8, .data = 2}, 8192), "");
+  for (const char* name : {"megatron", "torchtitan"})
+    EXPECT_EQ(refusal(name, "llama3-8b", {.tensor = 16}, 8192),
+              "8 key-value heads are not divided by 16 tensor ranks");
   EXPECT_NE(refusal("torchtitan", "mixtral-8x7b", {.tensor = 2, .data = 4}, 8192).find("experts"),
             std::string::npos);
 }
@@ -138,7 +157,7 @@ TEST(Trainers, TensorRanksCutTheExpertsOfMegatronAndNotThoseOfTorchtitan) {
     const model::Shape& shape = question.workload.model.shape;
     Layout layout{.mesh = {.tensor = 8, .expert = 8, .data = 8}, .schedule = ScheduleKind::OneFOneB};
     layout.keep = model::keep_of(model::Policy::None);
-    adapt(*question.cluster.trainer, layout);
+    adapt(question.cluster, layout);
     const bool cut = name == "megatron";
     EXPECT_EQ(question.cluster.engine.folded_experts, !cut);
     EXPECT_EQ(parameters_on_device(question.workload, layout, 1, 0).expert,
@@ -154,6 +173,34 @@ TEST(Trainers, TensorRanksCutTheExpertsOfMegatronAndNotThoseOfTorchtitan) {
     EXPECT_NEAR(record_size(question.workload, layout, 1).leaving,
                 record_size(question.workload, other, 1).leaving + (cut ? inputs : -inputs), 1);
   }
+}
+
+TEST(Trainers, OnlyPenstocksOwnStepIsSimulated) {
+  for (const std::string engine : {"penstock", "nemo"}) {
+    const Plan plan = answer_for_layout(question_of(
+        engine, {"--layout.schedule=1f1b", "--layout.tp=8", "--layout.pp=4", "--memory.offload=0"}));
+    EXPECT_EQ(plan.result.best.front().simulated.has_value(), engine == "penstock") << engine;
+  }
+}
+
+TEST(Trainers, AnEngineFilesMemoryHasTheStatesAndExpertsThatItsTimeHas) {
+  const Question question = question_of("megatron-2021");
+  const Cluster& cluster = question.cluster;
+  Layout layout{.mesh = {.tensor = 8, .data = 8}, .schedule = ScheduleKind::OneFOneB};
+  adapt(cluster, layout);
+  Layout alone = layout;
+  alone.mesh.data = 1;
+  const auto bytes = [&](const Layout& of) { return layout_memory(question.workload, of).front().optimizer; };
+  const auto seconds = [&](const Layout& of) {
+    return step_cost(question.workload, of, cluster.hardware, cluster.engine).optimizer;
+  };
+  EXPECT_EQ(bytes(layout), bytes(alone)) << "no replica leaves states to another";
+  EXPECT_DOUBLE_EQ(seconds(layout), seconds(alone));
+  Workload experts = question.workload;
+  experts.model = find_model("mixtral-8x7b");
+  layout.mesh.expert = 8;
+  EXPECT_EQ(parameters_on_device(experts, layout, 1, 0).expert,
+            static_cast<double>(model::expert_parameters(experts.model.shape)) / 8);
 }
 
 // As `explain` has them: whole experts fold into the tensor ranks.
@@ -182,7 +229,7 @@ TEST(Trainers, SharedStatesTakeSixteenBytesAParameterOverAllDevices) {
     Layout layout;
     layout.mesh = {.tensor = kAskedGpus / replicas, .data = replicas};
     layout.schedule = ScheduleKind::OneFOneB;
-    adapt(*question.cluster.trainer, layout);
+    adapt(question.cluster, layout);
     const model::DeviceMemory memory = layout_memory(question.workload, layout).front();
     EXPECT_NEAR(static_cast<double>(memory.optimizer) * kAskedGpus / parameters, 8, 0.1) << replicas;
     // f32 weights and gradients as well; two layers' gathered weights and one layer's gradients come on top.

@@ -51,7 +51,7 @@ class BadInput(unittest.TestCase):
         self.refused("position 0: kind '\\udcff' is unknown", lambda: penstock.Schedule([[("\udcff", 0, 0)]]))
         self.refused("position 0: kind 7 is unknown", lambda: penstock.Schedule([[(7, 0, 0)]]))
         self.refused("position 0: stage -1 must be from 0", lambda: penstock.Schedule([[("F", -1, 0)]]))
-        self.refused("slice 40000 must be from 0 to 32767", lambda: penstock.Schedule([[("F", 0, 0, 40000)]]))
+        self.refused("slice 40000 must be from 0 to 32766", lambda: penstock.Schedule([[("F", 0, 0, 40000)]]))
         self.refused("('F', 0) is no action", lambda: penstock.Schedule([[("F", 0)]]))
         self.refused("device 0: 7 is no list of actions", lambda: penstock.Schedule([7]))
         self.refused("'0F0' is no list of lists", lambda: penstock.Schedule("0F0"))

@@ -125,13 +125,14 @@ class Plans(unittest.TestCase):
             path = os.path.join(folder, "run.toml")
             with open(path, "w") as file:
                 file.write(text)
-            theirs = program.answer("simulate", path, "--hardware", "h100")
-        costs = penstock.Hardware("h100").costs("llama-7b", 16384)
-        ours = penstock.schedule("slimpipe", p=4, m=8, n=8).simulate(costs)
-        busy = [device["busy_s"] for device in ours.devices]
-        self.assertEqual(busy, [device["busy_s"] for device in theirs["devices"]])
-        self.assertEqual(ours.makespan, theirs["makespan_s"])
-        self.assertGreater(busy[3], busy[1], "the last device has the output layer")
+            for policy in ("none", "full"):  # whose slices keep their keys and values all the same
+                theirs = program.answer("simulate", path, "--hardware", "h100", "--memory.policy", policy)
+                costs = penstock.Hardware("h100").costs("llama-7b", 16384, policy=policy)
+                ours = penstock.schedule("slimpipe", p=4, m=8, n=8).simulate(costs)
+                busy = [device["busy_s"] for device in ours.devices]
+                self.assertEqual(busy, [device["busy_s"] for device in theirs["devices"]], policy)
+                self.assertEqual(ours.makespan, theirs["makespan_s"], policy)
+                self.assertGreater(busy[3], busy[1], "the last device has the output layer")
 
     def test_a_report_has_what_was_put_in(self):
         simulation = penstock.schedule("slimpipe", p=2, m=2, n=4).simulate(samples=True, forward=1.0, backward=2.0,

@@ -94,6 +94,15 @@ TEST(Grid, OnlyBlocksWithAMarkedCellAreShown) {
   EXPECT_NE(text.find(">0B7<"), std::string::npos) << text;
 }
 
+// All blocks of so many devices would take 60 GB.
+TEST(Grid, BlocksThatAreNotShownTakeNoMemory) {
+  const std::string csv = "0F0,0B0,0B0" + std::string(100'000, ',') + std::string(50'000, '\n');
+  const std::string text = marked(csv.c_str(), {.most_columns = 160});
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 50'001);
+  EXPECT_LT(text.size(), 50'001u * 161);
+  EXPECT_NE(text.find(">0B0<"), std::string::npos);
+}
+
 TEST(Grid, FindingsWithoutACellShowTheFirstBlock) {
   std::string csv;
   for (int j = 0; j < 40; ++j) csv += "0F" + std::to_string(j) + ",0B" + std::to_string(j) + ",";

@@ -54,7 +54,7 @@ TEST(ChooseOrder, TakesTimesOfTheMachineWhereNoneAreGiven) {
   }
   EXPECT_GT(slow.options.schedule.transfer, run.options.schedule.transfer);
   EXPECT_EQ(run.options.schedule.in_flight, 4);
-  EXPECT_NE(run.schedule_note.find("order from "), std::string::npos);
+  EXPECT_NE(run.note(Topic::Schedule).find("order from "), std::string::npos);
 }
 
 // So ranks that have the same configuration have the same program, and a run's file makes it again.

@@ -50,7 +50,7 @@ TEST(ChooseSlices, TakesNoNumberSlowerThanAnyOther) {
         Options other = options_of("slimpipe", slices, chunks);
         try {
           EXPECT_LE(kWorthwhile * chosen, seconds_with(other, machine) * (1 + 1e-12))
-              << slices << " slices, " << chunks << " chunks; chosen: " << run.schedule_note;
+              << slices << " slices, " << chunks << " chunks; chosen: " << run.note(Topic::Schedule);
         } catch (const InputError&) {
           // a pair that the schedule does not take
         }
@@ -64,15 +64,16 @@ TEST(ChooseSlices, TakesFewerWhereProductsOfFewRowsAreSlow) {
   const run::Run slow = resolve(options_of("slimpipe", 0, 1), machine_of(true));
   EXPECT_GT(quick.options.schedule.slices, slow.options.schedule.slices);
   EXPECT_EQ(slow.options.schedule.chunks, 1) << "was given";
-  EXPECT_EQ(slow.schedule_note.find(std::to_string(slow.options.schedule.slices) + " slice"), 0u)
-      << slow.schedule_note;
-  EXPECT_NE(slow.schedule_note.find("in simulation"), std::string::npos) << slow.schedule_note;
+  EXPECT_EQ(slow.note(Topic::Schedule).find(std::to_string(slow.options.schedule.slices) + " slice"), 0u)
+      << slow.note(Topic::Schedule);
+  EXPECT_NE(slow.note(Topic::Schedule).find("in simulation"), std::string::npos)
+      << slow.note(Topic::Schedule);
 }
 
 TEST(ChooseSlices, ChoosesChunksAloneAndForUnslicedSchedules) {
   const run::Run sliced = resolve(options_of("slimpipe", 8, 0), machine_of(false));
   EXPECT_EQ(sliced.options.schedule.slices, 8);
-  EXPECT_GT(sliced.options.schedule.chunks, 1) << sliced.schedule_note;
+  EXPECT_GT(sliced.options.schedule.chunks, 1) << sliced.note(Topic::Schedule);
   const run::Run unsliced = resolve(options_of("interleaved", 0, 0), machine_of(false));
   EXPECT_EQ(unsliced.options.schedule.slices, 1);
   EXPECT_GE(unsliced.options.schedule.chunks, 2);
@@ -96,7 +97,7 @@ TEST(ChooseSlices, LeavesUnsetNumbersTheirDefaultsAndSaysNothing) {
   const run::Run run = resolve(options_of("slimpipe", kUnset, kUnset), machine_of(false));
   EXPECT_EQ(run.options.schedule.slices, 8);
   EXPECT_EQ(run.options.schedule.chunks, 1);
-  EXPECT_EQ(run.schedule_note, "");
+  EXPECT_EQ(run.note(Topic::Schedule), "");
 }
 
 TEST(ChooseSlices, SaysWhyAScheduleTakesNoneOfThem) {

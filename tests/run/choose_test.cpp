@@ -49,17 +49,18 @@ TEST(Choose, ChoosesAnExchangeAndSaysWhy) {
   };
   const run::Run uneven = chosen([](auto& o) { o.model.shape.layers = 7; });
   EXPECT_EQ(uneven.options.schedule.exchange, "off");
-  EXPECT_NE(uneven.exchange_note.find("as many layers on every stage"), std::string::npos);
+  EXPECT_NE(uneven.note(Topic::Exchange).find("as many layers on every stage"), std::string::npos);
   const run::Run alone = chosen([](auto& o) { o.parallel.pp = 1; });
-  EXPECT_EQ(alone.exchange_note, "off: there is one device");
+  EXPECT_EQ(alone.note(Topic::Exchange), "off: there is one device");
   const run::Run brief = chosen([](auto& o) { o.data.seq_len = 64; });
-  EXPECT_EQ(brief.options.schedule.exchange, "off") << brief.exchange_note;
+  EXPECT_EQ(brief.options.schedule.exchange, "off") << brief.note(Topic::Exchange);
   const run::Run lengthy = chosen([](auto& o) {
     o.data.seq_len = 65536;
     o.schedule.slices = 16;
   });
-  EXPECT_NE(lengthy.options.schedule.exchange, "off") << lengthy.exchange_note;
-  EXPECT_NE(lengthy.exchange_note.find("the fastest: "), std::string::npos) << lengthy.exchange_note;
+  EXPECT_NE(lengthy.options.schedule.exchange, "off") << lengthy.note(Topic::Exchange);
+  EXPECT_NE(lengthy.note(Topic::Exchange).find("the fastest: "), std::string::npos)
+      << lengthy.note(Topic::Exchange);
   EXPECT_EQ(resolve(lengthy.options).options.schedule.exchange, lengthy.options.schedule.exchange);
 }
 
@@ -100,11 +101,11 @@ TEST(Choose, ChoosesAnExchangeForThePolicyAndTheLimit) {
   ASSERT_GT(most_of_run(wide), without);
   const run::Run tight = lengthy("auto", "full", std::to_string(without) + " B");
   EXPECT_EQ(tight.options.schedule.exchange, "off");
-  EXPECT_NE(tight.exchange_note.find("does not fit in memory.limit"), std::string::npos)
-      << tight.exchange_note;
+  EXPECT_NE(tight.note(Topic::Exchange).find("does not fit in memory.limit"), std::string::npos)
+      << tight.note(Topic::Exchange);
   const run::Run both = lengthy("auto", "auto", std::to_string(most_of_run(wide)) + " B");
   EXPECT_EQ(both.options.memory.policy, "full");
-  EXPECT_EQ(both.exchange_note, wide.exchange_note);
+  EXPECT_EQ(both.note(Topic::Exchange), wide.note(Topic::Exchange));
 }
 
 // What attention's kernels take depends on it, so a run that fits with one thread need not with eight: one
@@ -189,7 +190,7 @@ TEST(Choose, SharesStatesAndPassesWeightsOnWhereOnlyThatFits) {
   const run::Run tight = with(less, "auto");
   EXPECT_EQ(tight.options.parallel.shard, "weights");
   EXPECT_TRUE(fits(tight));
-  EXPECT_NE(tight.memory_note.find("shard weights"), std::string::npos) << tight.memory_note;
+  EXPECT_NE(tight.note(Topic::Memory).find("shard weights"), std::string::npos) << tight.note(Topic::Memory);
   EXPECT_THROW(with(less, "optimizer"), NoAnswer);
   EXPECT_EQ(resolve(changed([](auto&) {})).states, schedule::ReplicaStates::Whole) << "nothing to share";
 }

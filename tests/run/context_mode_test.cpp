@@ -27,7 +27,7 @@ TEST(ContextMode, IsTheFirstWhereAllAreAsFastAndSaysWhatEachTakesAndMoves) {
   for (const char* words :
        {"heads: ", " and 10.1 KiB, mixed ", " and 21.4 KiB, query ", " and 47.2 KiB, gather ",
         " and 10.1 KiB (a simulated step; what a rank receives for a layer and slice)"})
-    EXPECT_NE(heads.context_note.find(words), std::string::npos) << heads.context_note;
+    EXPECT_NE(heads.note(Topic::Context).find(words), std::string::npos) << heads.note(Topic::Context);
   EXPECT_EQ(context_resolved(6, 2, 2).options.parallel.cp_mode, "mixed");
 }
 
@@ -47,8 +47,8 @@ Run with_one_key_head(double gigabytes_a_second, const std::string& limit = {}) 
 
 TEST(ContextMode, DependsOnTheSpeedOfMessages) {
   const run::Run slow = with_one_key_head(0.01);
-  EXPECT_EQ(slow.options.parallel.cp_mode, "gather") << slow.context_note;
-  EXPECT_EQ(slow.context_note.find("gather: the fastest: query "), 0u) << slow.context_note;
+  EXPECT_EQ(slow.options.parallel.cp_mode, "gather") << slow.note(Topic::Context);
+  EXPECT_EQ(slow.note(Topic::Context).find("gather: the fastest: query "), 0u) << slow.note(Topic::Context);
   EXPECT_EQ(with_one_key_head(1e6).options.parallel.cp_mode, "query");
 }
 
@@ -56,13 +56,13 @@ TEST(ContextMode, KeepsWholeKeysOnlyWhereTheyFit) {
   const Bytes needed = with_one_key_head(1e6).predicted.front().total();  // with queries
   const run::Run limited = with_one_key_head(0.01, std::to_string(needed) + " B");
   EXPECT_EQ(limited.options.parallel.cp_mode, "query");
-  EXPECT_NE(limited.context_note.find("gather does not fit in memory.limit"), std::string::npos)
-      << limited.context_note;
+  EXPECT_NE(limited.note(Topic::Context).find("gather does not fit in memory.limit"), std::string::npos)
+      << limited.note(Topic::Context);
 }
 
 TEST(ContextMode, NeedsNoNoteWhereItIsGivenOrAlone) {
-  EXPECT_EQ(context_resolved(4, 8, 2, "query").context_note, "");
-  EXPECT_EQ(context_resolved(1, 8, 2).context_note, "");
+  EXPECT_EQ(context_resolved(4, 8, 2, "query").note(Topic::Context), "");
+  EXPECT_EQ(context_resolved(1, 8, 2).note(Topic::Context), "");
 }
 
 }  // namespace

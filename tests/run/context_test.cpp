@@ -50,7 +50,7 @@ TEST(Context, NeedsPiecesOfWholeTokensAndRaisesTheUnitOfSlices) {
   options.schedule.slice_unit = 6;
   const run::Run run = run::resolve(options);
   EXPECT_EQ(run.options.schedule.slice_unit, 12);
-  EXPECT_EQ(run.context_note,
+  EXPECT_EQ(run.note(run::Topic::Context),
             "slices are cut at multiples of 12 tokens, since each has 2 · parallel.cp pieces");
   for (const auto& slice : run.slices.front()) EXPECT_EQ(slice.length % 12, 0);
 }

@@ -34,7 +34,8 @@ using Counts = std::vector<std::int64_t>;
 TEST(LayerSplitOfARun, GivesTheOutputLayersStageFewerLayersAndSaysWhy) {
   const auto run = lay_out(options(8000, 4), {});
   EXPECT_LT(run.layers.back().count, run.layers.front().count);
-  EXPECT_NE(run.layers_note.find("the output layer takes as long as"), std::string::npos) << run.layers_note;
+  EXPECT_NE(run.note(Topic::Layers).find("the output layer takes as long as"), std::string::npos)
+      << run.note(Topic::Layers);
 }
 
 TEST(LayerSplitOfARun, IsEvenWhenAskedAndWhereEndsWeighNothing) {
@@ -49,7 +50,7 @@ TEST(LayerSplitOfARun, IsEvenWhenAskedAndWhereEndsWeighNothing) {
   sharded.schedule.exchange = "levelled";
   const auto exchanging = lay_out(sharded, {});
   EXPECT_EQ(layers_of(exchanging), (Counts{2, 2, 2, 2}));
-  EXPECT_EQ(exchanging.layers_note, "");
+  EXPECT_EQ(exchanging.note(Topic::Layers), "");
 }
 
 // Full recomputation makes a layer dearer and the output layer not.

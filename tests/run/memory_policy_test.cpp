@@ -114,7 +114,7 @@ TEST(MemoryPolicy, AutoIsTheCheapestThatFitsAndResolvesToItself) {
     });
     const run::Run run = resolve(options);
     EXPECT_EQ(run.options.memory.policy, policy);
-    EXPECT_NE(run.memory_note.find(std::string("policy ") + policy + ": the cheapest that fits"),
+    EXPECT_NE(run.note(Topic::Memory).find(std::string("policy ") + policy + ": the cheapest that fits"),
               std::string::npos);
     EXPECT_EQ(resolve(run.options).keep, run.keep);
   }

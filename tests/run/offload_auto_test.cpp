@@ -41,7 +41,7 @@ Bytes most_with(const std::string& policy, double share) {
 MemoryOptions chosen(const std::string& policy, Bytes limit, std::string* note = nullptr) {
   const run::Run run = resolve(offload_options(
       [&](auto& m) { m.policy = policy, m.offload.word = "auto", m.limit = std::to_string(limit) + " B"; }));
-  if (note) *note = run.memory_note;
+  if (note) *note = run.note(Topic::Memory);
   EXPECT_EQ(resolve(run.options).options.memory.offload, run.options.memory.offload);
   return run.options.memory;
 }
@@ -77,7 +77,7 @@ TEST(OffloadAuto, TakesTheCheapestPolicyThatFitsWithAnyShare) {
 TEST(OffloadAuto, IsNothingWithoutALimitAndNoAnswerWhereNothingFits) {
   const run::Run run = resolve(offload_options([](auto& m) { m.offload.word = "auto"; }));
   EXPECT_EQ(run.options.memory.offload, NumberOrWord{});
-  EXPECT_NE(run.memory_note.find("memory.limit sets none"), std::string::npos);
+  EXPECT_NE(run.note(Topic::Memory).find("memory.limit sets none"), std::string::npos);
   const auto refused = [](const char* policy) {
     return failure<NoAnswer>([&] {
       resolve(

@@ -158,7 +158,7 @@ std::string note(const std::string& schedule, std::int64_t chunks, const char* s
            o.schedule.name = schedule;
            o.schedule.chunks = chunks;
          }))
-      .gathers_note;
+      .note(Topic::Gathers);
 }
 
 // Of m = 4 micro-batches on p = 2 devices with v = 4 stages each: two stages are there at a time, so the

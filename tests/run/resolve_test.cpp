@@ -287,6 +287,10 @@ TEST(Resolve, RefusesAScheduleFileThatDoesNotFitTheRun) {
             std::string::npos);
   EXPECT_NE(with([&](auto& o) { o.schedule.file = scratch / "none.csv"; }).find("No such file"),
             std::string::npos);
+  EXPECT_EQ(with([&](auto& o) { o.model.shape.layers = 1; }),
+            "schedule.file = \"" + (scratch / "my.csv") +
+                "\" has 2 stages, which need a layer each; model.layers = 1: use 2 layers or more, or a file "
+                "with fewer stages");
 }
 
 TEST(Resolve, AnswersNoToAnIllegalScheduleFile) {

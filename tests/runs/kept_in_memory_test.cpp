@@ -55,6 +55,7 @@ TEST_F(KeptInMemory, NoStepIsRepeatedWhenEachIsCopied) {
     EXPECT_NE(ending.out.find("resumes   after step " + std::to_string(done_) + ", from memory of"),
               std::string::npos)
         << ending.out;
+    EXPECT_NE(ending.out.find("(rm -r " + scratch_ / "memory/penstock-"), std::string::npos) << ending.out;
     expect_same("parts", "whole");
     EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory")) << "copies stay after the end";
     std::filesystem::remove_all(scratch_ / "parts");
@@ -122,6 +123,22 @@ TEST_F(KeptInMemory, OfAnOlderRunAreForgotten) {
   std::filesystem::remove_all(scratch_ / "parts");
   train_well("parts", {"--train.buddy_dir", scratch_ / "memory", "--train.steps", "2"});
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory"));
+}
+
+// Nor are they where another run's directory takes its place.
+TEST_F(KeptInMemory, OfAnotherRunAreNotTakenUp) {
+  kill_after(10, copying("1"), false);
+  ASSERT_FALSE(std::filesystem::is_empty(scratch_ / "memory"));
+  std::filesystem::remove_all(scratch_ / "parts");
+  train_well("other", {"--train.steps", "4"});
+  std::filesystem::rename(scratch_ / "other", scratch_ / "parts");
+  Arguments settings = copying("1");
+  settings.emplace_back("--resume");
+  const Ending ending = train("parts", settings);
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  EXPECT_NE(ending.out.find("resumes   after step 4, from " + scratch_ / "parts/checkpoints/"),
+            std::string::npos)
+      << ending.out;
 }
 
 // Though no checkpoint says what the run was.

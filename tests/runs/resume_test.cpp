@@ -106,6 +106,16 @@ TEST_F(Resume, BeginsAgainWhenTheRunEndedBeforeItsFirstCheckpoint) {
   expect_same("run", "whole");
 }
 
+// As it would be for a new run.
+TEST_F(Resume, RefusesDamagedWeightsWhereTheRunBeginsAgain) {
+  train_well("first", {"--train.steps", "2"});
+  const std::string weights = "first/checkpoints/step-000002";
+  damage(weights + "/model-00002-of-00006.safetensors");
+  fs::create_directories(scratch_ / "run");
+  scratch_.write("run/run.toml", "x");
+  expect_refusal("run", {"--model.weights", scratch_ / weights}, "is damaged: its checksum is ");
+}
+
 // As a disk that is not mounted.
 TEST_F(Resume, RefusesWhereTheCheckpointsCannotBeRead) {
   train_well("run", {});

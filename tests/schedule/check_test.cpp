@@ -145,7 +145,7 @@ TEST(Check, AtMostLimitFindingsAreGiven) {
 }
 
 TEST(Check, FewActionsWithHugeNumbersAreJudgedQuickly) {
-  EXPECT_EQ(verdict("1048575F1048575.32767\n").substr(0, 6), "range:");
+  EXPECT_EQ(verdict("1048575F1048575.32766\n").substr(0, 6), "range:");
   std::string diagonal;
   for (int k = 0; k < 3000; ++k)
     diagonal +=

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/generators/generator.h"
+#include "schedule/generators/slimpipe.h"
 #include "schedule/unit_times.h"
 
 namespace penstock::schedule {
@@ -92,6 +93,15 @@ TEST(LoopedGenerators, SlicedSchedulesWithOneSliceAreTheirUnslicedSiblings) {
       EXPECT_EQ(generate("terapipe", request(p, m)).devices, generate("gpipe", request(p, m)).devices);
     }
   }
+}
+
+TEST(LoopedGenerators, SlimpipesGroupsDivideTheSlicesAndLeaveMessagesTimeToFly) {
+  EXPECT_EQ(slice_group(12, 4, 2), 4);
+  EXPECT_EQ(slice_group(10, 4, 2), 5);
+  EXPECT_EQ(slice_group(12, 4, 1), 12);
+  EXPECT_EQ(slice_group(2, 4, 2), 2) << "too few";
+  EXPECT_EQ(slice_group(12, 4, 2, 0.5), 6) << "two forwards for four transfers";
+  EXPECT_EQ(slice_group(12, 4, 2, 10), 12) << "none leaves enough";
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(Text, TokensAreStageKindMicroBatchAndSlice) {
 
 TEST(Text, TokensParseBack) {
   for (const Kind kind : {Kind::Forward, Kind::Backward, Kind::BackwardInput, Kind::BackwardWeight}) {
-    for (const int number : {0, 1, 9, 10, 999, 32767}) {
+    for (const int number : {0, 1, 9, 10, 999, 32766}) {
       const Action action{number, 2 * number, static_cast<std::int16_t>(number), kind, false};
       EXPECT_EQ(parse_token(to_token(action, true)), action);
     }
@@ -177,10 +177,10 @@ TEST(Text, HugeNumbersAreRefusedByName) {
   EXPECT_EQ(refusal("0F0,2000000000F0"),
             "my.csv: row 1, column 2: \"2000000000F0\" names stage 2000000000; the greatest is 1048575");
   EXPECT_NE(refusal("0F1048576").find("micro-batch 1048576; the greatest is 1048575"), std::string::npos);
-  EXPECT_NE(refusal("0F0.32768").find("slice 32768; the greatest is 32767"), std::string::npos);
+  EXPECT_NE(refusal("0F0.32767").find("slice 32767; the greatest is 32766"), std::string::npos);
   EXPECT_NE(refusal("99999999999999999999999999F0").find("names stage 99999999999999999999..."),
             std::string::npos);
-  EXPECT_EQ(parse_csv("1048575F1048575.32767", "a").stages, 1 << 20);
+  EXPECT_EQ(parse_csv("1048575F1048575.32766", "a").stages, 1 << 20);
 }
 
 TEST(Text, FilesWithoutActionsAreUnreadable) {

@@ -7,9 +7,9 @@
 #include "schedule/passes/lower.h"
 #include "sim/brute_force.h"
 #include "sim/costs/unit.h"
+#include "sim/exchange_run.h"
 #include "sim/random_costs.h"
 #include "sim/simulate.h"
-#include "sim/simulate_exchange.h"
 
 namespace penstock::sim {
 namespace {

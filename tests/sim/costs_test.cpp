@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
+#include "schedule/text.h"
 #include "sim/costs/measured.h"
 #include "sim/costs/table.h"
 #include "sim/costs/unit.h"
@@ -217,6 +218,29 @@ TEST(MeasuredCosts, OfSlicesGiveAScheduleWithoutThemWholeActionsAndMessages) {
   EXPECT_NEAR(*whole.find_seconds(OpKind::Forward, 0, 0), 4, 1e-9);
   const schedule::Op send{.kind = OpKind::SendForward, .peer = 1, .bytes = 1000};
   EXPECT_NEAR(whole.transfer(0, 0, send).latency, 4 * 0.25, 1e-9);
+}
+
+// The whole micro-batches are alike.
+TEST(MeasuredCosts, OfMicroBatchesOfUnequalSlicesAreThoseOfTheNumberAskedFor) {
+  const Program uneven = lower(schedule::parse_csv(
+      "0F0.0,0F0.1,0F1.0,0F1.1,0F1.2,0F1.3,0B0.1,0B0.0,0B1.3,0B1.2,0B1.1,0B1.0\n", "uneven.csv"));
+  schedule::Timeline run;
+  run.devices.resize(1);
+  Seconds now = 0;
+  for (const schedule::Op& op : uneven.devices[0].ops) {
+    const Seconds took = op.kind == OpKind::OptimizerStep ? 0 : 8.0 / uneven.slices[op.key.micro_batch];
+    run.devices[0].push_back({now, now + took});
+    now += took;
+  }
+  for (const auto& [slices, seconds] : {std::pair{1, 8.0}, {2, 4.0}, {4, 2.0}}) {
+    const CostTable table = average(uneven, run, {.stages = 1, .slices = slices, .devices = 1}, "run");
+    for (int slice = 0; slice < slices; ++slice) {
+      for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
+        EXPECT_NEAR(*table.find_seconds(kind, 0, slice), seconds, 1e-9) << slices;
+    }
+  }
+  EXPECT_NE(error_of([&] { average(uneven, run, {.stages = 1, .slices = 3, .devices = 1}, "run"); }),
+            "no error");
 }
 
 // Their vocabulary's sum has the number after the last stage's.

@@ -70,6 +70,22 @@ TEST(Engine, MovesHiddenStatesInThePrecisionsNumbers) {
   EXPECT_NEAR(embedding(slice, f32, Engine{}) / embedding(slice, bf16, Engine{}), 2, 1e-9);
 }
 
+TEST(Engine, MoreTensorRanksThanKeyHeadsComputeAWholeHeadEach) {
+  const Hardware hardware = read_hardware("h800");
+  const mesh::Mesh mesh{.tensor = 8};
+  const auto seconds = [&](std::int64_t key_heads) {
+    model::Shape shape;
+    shape.heads = 16;
+    shape.kv_heads = key_heads;
+    LayerSlice slice{.shape = shape, .mesh = mesh};
+    slice.tokens = slice.own = slice.sequence = 4096;
+    const LayerCost cost = layer_cost(slice, hardware, kPenstock);
+    return cost.forward.total() + cost.backward.total() + cost.recompute.total();
+  };
+  EXPECT_DOUBLE_EQ(seconds(2), seconds(8));
+  EXPECT_LT(seconds(8), seconds(16));
+}
+
 TEST(Engine, AttentionsGenerationPicksTheRate) {
   Hardware hardware = assumed_hardware();
   hardware.measured = {};

@@ -10,9 +10,9 @@
 #include "schedule/program_text.h"
 #include "sim/costs/measured.h"
 #include "sim/costs/what_if.h"
+#include "sim/exchange_run.h"
 #include "sim/idle.h"
 #include "sim/result.h"
-#include "sim/simulate_exchange.h"
 
 namespace penstock::sim {
 namespace {

@@ -2,6 +2,10 @@
 // What is left when saving fails at any point, and that damage is found wherever it is.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "base/error.h"
 #include "failure.h"
 #include "faulty_files.h"
@@ -116,6 +120,38 @@ TEST(CheckpointOnAFailingDisk, IsWholeThoughWritesAreShort) {
   slow.write_at_most(1000);
   rank.save(scratch.path(), 1);
   EXPECT_EQ(newest_whole(scratch.path()), 1);
+}
+
+// Every piece takes a while.
+class LingeringDisk final : public FaultyFiles {
+ public:
+  ssize_t write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t offset) override {
+    const ssize_t written = FaultyFiles::write_at(descriptor, bytes, offset);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return written;
+  }
+  int flush(int) override {
+    ++flushes;
+    return 0;
+  }
+  std::atomic<int> flushes = 0;
+};
+
+// A rank that fails tells the others no later than it must.
+TEST(CheckpointGivenUp, IsLeftInTheMiddleOfAFile) {
+  const Scratch scratch;
+  const run::Run run = tiny_plan();
+  const auto world = comm::make_single();
+  train::Trainer trainer(run, *world);
+  LingeringDisk disk;
+  disk.close_gate();
+  {
+    auto saver = saver_of(run, scratch.path(), trainer, *world);
+    saver.begin(facts_of(run, 1, trainer));
+    disk.open_gate();
+  }
+  EXPECT_EQ(disk.flushes, 0);
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
 }
 
 class DamagedCheckpoint : public ::testing::Test {

@@ -202,7 +202,7 @@ TEST(ContextParallel, MovesTheBytesOfItsFormula) {
       on_ranks(run, [&](comm::Communicator& world) {
         train::Trainer trainer(run, world);
         const auto report = trainer.step(1, tokens_of(run, world.rank(), drawn_batches(run, 1)));
-        EXPECT_EQ(static_cast<double>(report.context->sent), bytes_of_mode(run));
+        EXPECT_EQ(static_cast<double>(report.traffic.at(mesh::Group::Context).sent), bytes_of_mode(run));
       });
     }
   }

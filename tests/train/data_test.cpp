@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "failure.h"
@@ -74,6 +75,17 @@ TEST(TextData, ItsContentIsThatOfItsTokens) {
     other[byte] ^= 1;
     EXPECT_NE(content(other), content(text)) << byte;
   }
+}
+
+// Ranks that are threads share the data.
+TEST(TextData, TellsItsContentToSeveralThreads) {
+  const DataSetting setting(counting_text(9000));
+  const TokenData data = setting.open();
+  std::vector<Content> contents(4);
+  std::vector<std::thread> threads;
+  for (Content& content : contents) threads.emplace_back([&] { content = data.content(); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(contents, std::vector<Content>(4, setting.open().content()));
 }
 
 // In order, with the targets of all counted by each.

@@ -4,9 +4,13 @@
 
 #include <chrono>
 #include <list>
+#include <map>
+#include <mutex>
+#include <optional>
 
 #include "base/clock.h"
 #include "comm/collectives.h"
+#include "comm/message_notes.h"
 #include "nn/tensor_checks.h"
 #include "train/near_runs.h"
 #include "train/small_run.h"
@@ -260,33 +264,46 @@ TEST(ContextExchange, EndsEverybodyWhenAPartnerDiesInTheMiddleOfIt) {
   }
 }
 
-// One that neither answers nor fails is named.
+// One that neither answers nor fails is named by its rank of the world, also to the flight recorder. The
+// pipeline is the last two of three ranks.
 TEST(ContextExchange, NamesAPartnerThatNeverAnswers) {
   run::Options options = exchange_options(2, 8, 1, "f32");
   options.schedule.exchange = "paired";
   options.train.timeout = 1;
   const run::Run run = planned(options);
+  const schedule::Exchange& exchange = run.program.exchanges.front();
   std::map<int, std::string> reports;
+  std::optional<comm::MessageNotes::Wait> noted;
   std::mutex mutex;
   const auto body = [&](comm::Communicator& world) {
-    const auto number = static_cast<std::uint32_t>(0);
-    const schedule::Exchange& exchange = run.program.exchanges[number];
-    if (world.rank() == exchange.partner) {  // alive, and deaf
+    const auto pipeline = world.split(world.rank() > 0 ? 1 : 0, world.rank());
+    if (world.rank() == 0) return;
+    if (pipeline->rank() == exchange.partner) {  // alive, and deaf
       std::byte byte;
-      world.receive({&byte, 1}, exchange.owner, 100).wait();
+      pipeline->receive({&byte, 1}, exchange.owner, 100).wait();
     }
-    train::ExchangeServer server(run, comm::Pipeline(world));
+    comm::MessageNotes notes;
+    const comm::NotesScope noting(notes);
+    train::ExchangeServer server(run, comm::Pipeline(*pipeline));
     server.begin({});
-    server.drain();
+    try {
+      server.drain();
+    } catch (const RunError&) {
+      noted = notes.wait();
+      throw;
+    }
   };
   const auto report = [&](int rank, const std::exception& failure) {
     const std::lock_guard lock(mutex);
     reports[rank] = failure.what();
   };
-  EXPECT_THROW(comm::run_ranks(2, body, report), RunError);
-  const int owner = run.program.exchanges.front().owner;
-  EXPECT_NE(reports[owner].find("is rank " + std::to_string(1 - owner) + " stuck?"), std::string::npos)
-      << reports[owner];
+  EXPECT_THROW(comm::run_ranks(3, body, report), RunError);
+  const std::string& told = reports[exchange.owner + 1];
+  EXPECT_NE(told.find("is rank " + std::to_string(exchange.partner + 1) + " stuck?"), std::string::npos)
+      << told;
+  ASSERT_TRUE(noted);
+  EXPECT_EQ(noted->message.peer, exchange.partner + 1);
+  EXPECT_EQ(noted->message.channel, static_cast<int>(schedule::Channel::Exchange));
 }
 
 }  // namespace

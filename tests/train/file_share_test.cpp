@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 
@@ -103,6 +104,22 @@ TEST(FileShares, MakeTheSameFileAndSumsHoweverTheTensorsAreCut) {
     }
     std::filesystem::remove(scratch / "parts");
   }
+}
+
+// So that those who wait for it hear of it meanwhile.
+TEST(FileShares, OfALargeTensorAreWrittenInPieces) {
+  const Scratch scratch;
+  const std::vector<std::int64_t> sizes{3, 1 << 20};
+  const nn::Parameter large = kMake.shard("a", sizes, mesh::padded_block(sizes[0], 1, 0));
+  const std::vector<files::StoredTensor> whole{{"a", files::ElementType::F32, sizes, {}}};
+  train::OwnedTensors owned;
+  owned.emplace("a", train::TensorSource{&large, large.master});
+  const train::FileShare share = train::share_of_file(whole, owned);
+  int pieces = 0;
+  train::write_share(scratch / "large", share, [&] { ++pieces; });
+  EXPECT_EQ(pieces, 2) << "8 and 4 MiB";
+  const files::Safetensors read(scratch / "large");
+  EXPECT_TRUE(std::ranges::equal(read.find("a")->bytes, nn::bytes_of_tensor(large.master)));
 }
 
 TEST(FileShares, OfRanksThatOwnNothingTouchNoFile) {

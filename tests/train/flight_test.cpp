@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "comm/collectives.h"
+#include "comm/polling.h"
 #include "comm/threads.h"
 #include "failure.h"
 #include "files/mapped_file.h"
@@ -206,11 +207,11 @@ TEST(FlightRecorder, NamesARankThatIsStuckInAnOp) {
   EXPECT_GE(explained, 1);
 }
 
-// Messages of one channel to one rank are lost from the second on.
+// Messages of one channel are lost from the second on.
 class Losing final : public comm::Collectives {
  public:
-  explicit Losing(comm::Communicator& inner)
-      : Collectives(comm::group_of_all(inner.rank(), inner.size())), inner_(inner) {}
+  explicit Losing(comm::Communicator& inner, int lost = kChannel)
+      : Collectives(comm::group_of_all(inner.rank(), inner.size())), inner_(inner), lost_(lost) {}
   void abort(const std::string& reason) override { inner_.abort(reason); }
   void throw_if_failed() override { inner_.throw_if_failed(); }
 
@@ -220,7 +221,7 @@ class Losing final : public comm::Collectives {
     void wait() override {}
   };
   comm::Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
-    if (channel != kChannel || ++sent_ < 2) return inner_.send(bytes, to, channel);
+    if (channel != lost_ || ++sent_ < 2) return inner_.send(bytes, to, channel);
     return {std::make_unique<Gone>(), {true, to, channel, Bytes(bytes.size())}};
   }
   comm::Request post_receive(std::span<std::byte> bytes, int from, int channel) override {
@@ -230,6 +231,7 @@ class Losing final : public comm::Collectives {
 
  private:
   comm::Communicator& inner_;
+  const int lost_;
   int sent_ = 0;
 };
 
@@ -246,6 +248,19 @@ TEST(FlightRecorder, NamesAMessageThatIsLost) {
   });
   ASSERT_FALSE(told.texts.empty());
   EXPECT_EQ(first_line(told.texts.front()).find("a message on channel 3 from rank 1 (p1, "), 0)
+      << told.texts.front();
+}
+
+// The collectives of a group that polls go by a channel of the group below.
+TEST(FlightRecorder, NamesAMessageThatIsLostInACollectiveOfAGroupThatPolls) {
+  const Told told = told_by(2, [](comm::Communicator& world, train::FlightRecorder&) {
+    Losing losing(world, comm::channel_limit - 1);
+    const auto polling = comm::make_polling(
+        losing, [] { return false; }, 1.5);
+    for (int turn = 0; turn < 2; ++turn) polling->barrier();
+  });
+  ASSERT_FALSE(told.texts.empty());
+  EXPECT_EQ(first_line(told.texts.front()).find("a message of a collective from rank "), 0)
       << told.texts.front();
 }
 

@@ -7,16 +7,21 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <thread>
 
 #include "base/error.h"
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "failure.h"
 #include "files/mapped_file.h"
+#include "files/run_files.h"
 #include "nn/tensor_checks.h"
 #include "scratch.h"
+#include "train/checkpoint/run_number.h"
 #include "train/checkpoint/state_copy.h"
 #include "train/checkpoint/state_shares.h"
 #include "train/saved_run.h"
@@ -29,31 +34,38 @@ namespace fs = std::filesystem;
 
 using State = std::map<std::string, at::Tensor>;
 
+const std::string kNumber = "00000000000000cd";  // of the run
+
 // The state after each of so many steps, which are copied whenever `every` divides them; as of a start that
-// goes on from step `from`.
+// goes on from step `from`. `look` is called before the first and after each; may be empty.
 std::vector<State> copied_steps(const run::Run& run, const std::string& directory, std::int64_t every,
-                                std::int64_t steps, std::int64_t from = 0) {
+                                std::int64_t steps, std::int64_t from = 0,
+                                const std::function<void()>& look = {}) {
   std::vector<State> states(static_cast<std::size_t>(steps));
   std::mutex mutex;
   on_ranks(run, [&](comm::Communicator& world) {
     train::Trainer trainer(run, world);
     const auto files = train::checkpoint_files(run.shape());
-    train::HostCopies copies({directory, every}, files, train::shares_of_state(files, run.shape(), trainer),
+    train::HostCopies copies({directory, every, kNumber}, files,
+                             train::shares_of_state(files, run.shape(), trainer),
                              facts_of(run, from, trainer), comm::World(world));
+    if (look) look();
     for (std::int64_t step = 1; step <= steps; ++step) {
       step_on_drawn_tokens(run, trainer, world.rank(), step);
       copies.after_step(step, [&] { return facts_of(run, step, trainer); });
       world.barrier();
       const std::lock_guard lock(mutex);
+      if (look) look();
       collect_state(trainer, states[static_cast<std::size_t>(step) - 1]);
     }
   });
   return states;
 }
 
-std::optional<train::FoundCopies> found_in(const std::string& directory, std::int64_t after = 0) {
+std::optional<train::FoundCopies> found_in(const std::string& directory, std::int64_t after = 0,
+                                           const std::string& number = kNumber) {
   static const auto alone = comm::make_single();
-  return train::find_copies(directory, after, comm::World(*alone));
+  return train::find_copies(directory, number, after, comm::World(*alone));
 }
 
 State loaded_from(const train::FoundCopies& found, const run::Run& run) {
@@ -103,6 +115,7 @@ TEST(HostCopies, AreOfTheStepsThatWereAskedFor) {
   expect_same(loaded_from(*found, sharded_plan(2, 1, 1, "off")), states[3]);
   EXPECT_TRUE(found_in(memory / "copies", 3));
   EXPECT_FALSE(found_in(memory / "copies", 4)) << "none is later";
+  EXPECT_FALSE(found_in(memory / "copies", 0, "00000000000000ce")) << "another run's";
   EXPECT_FALSE(found_in(memory / "none"));
 }
 
@@ -146,6 +159,42 @@ TEST(HostCopies, GoBackToTheStateOfWhichEveryPartIsWhole) {
     spoil(files[first + 1], way);
     EXPECT_FALSE(found_in(memory / "copies"));
   }
+}
+
+// As a host to which copies were brought has it.
+TEST(HostCopies, OfAPartThatIsTwiceInMemoryNeedToBeWholeOnce) {
+  const run::Run run = sharded_plan(2, 1, 1, "off");
+  for (const bool first : {true, false}) {
+    const Scratch memory;
+    copied_steps(run, memory / "copies", 1, 1);
+    const fs::path file = files_in(memory / "copies").front(), again = file.string() + "-b";
+    fs::copy_file(file, again);
+    const auto damage = [](const fs::path& path) {
+      std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
+      stream.seekp(-1, std::ios::end);
+      stream.put('\x5a');
+    };
+    damage(first ? file : again);
+    EXPECT_TRUE(found_in(memory / "copies"));
+    damage(first ? again : file);
+    EXPECT_FALSE(found_in(memory / "copies"));
+  }
+}
+
+// Or else a start might be refused, or end without memory, on a host that was enough for the one before.
+TEST(HostCopies, OfAStartThatGoesOnTakeNoMoreMemoryThanThoseOfTheFirst) {
+  const Scratch memory;
+  const run::Run run = sharded_plan(1, 1, 1, "off");
+  const auto most_of_a_start = [&](std::int64_t from) {
+    Bytes most = 0;
+    copied_steps(run, memory / "copies", 1, 3, from,
+                 [&] { most = std::max(most, train::bytes_of_copies(memory / "copies")); });
+    return static_cast<double>(most);
+  };
+  const double first = most_of_a_start(0);
+  EXPECT_EQ(static_cast<double>(train::bytes_of_copies(memory / "copies")), first) << "what it leaves";
+  EXPECT_LT(most_of_a_start(3), 1.1 * first) << "texts differ in length";
+  EXPECT_EQ(files_in(memory / "copies").size(), 2);
 }
 
 TEST(HostCopies, OfTheStepThatAStartGoesOnFromStayUntilThereAreTwoNewOnes) {
@@ -263,10 +312,12 @@ TEST(HostCopies, LoseNothingWhicheverCallFails) {
 }
 
 // Rank 2, on another host, has no work in the run that goes on.
-void bring_from_the_third_rank(const Scratch& memory) {
+void bring_from_the_third_rank(const Scratch& memory, Seconds timeout = 120) {
   comm::run_ranks(3, [&](comm::Communicator& world) {
+    world.set_timeout(timeout);
     const bool leaves = world.rank() == 2;
-    train::bring_copies(memory / (leaves ? "b" : "a"), leaves ? "b" : "a", 2, comm::World(world));
+    train::bring_copies(memory / (leaves ? "b" : "a"), kNumber, leaves ? "b" : "a", 2, comm::World(world));
+    world.barrier();
   });
 }
 
@@ -282,13 +333,30 @@ TEST(HostCopies, AreBroughtFromAHostThatHasNoWork) {
   expect_same(loaded_from(*found, run), states.back());
 }
 
+class SlowMemory final : public FaultyFiles {
+ public:
+  ssize_t write(int descriptor, std::span<const std::byte> bytes) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return FaultyFiles::write(descriptor, bytes);
+  }
+};
+
+// Rank 1 neither sends nor receives any.
+TEST(HostCopies, AreBroughtHoweverLongThatTakes) {
+  const Scratch memory;
+  copied_steps(sharded_plan(2, 1, 1, "off"), memory / "b", 1, 2);
+  const SlowMemory slow;
+  bring_from_the_third_rank(memory, 1);
+  EXPECT_EQ(files_in(memory / "a").size(), 4) << "each of which takes a third of the time for a wait";
+}
+
 TEST(HostCopies, ThatWouldBeBroughtAreFoundAndLeftWhereTheyAre) {
   const Scratch memory;
-  const auto found = [&] {
+  const auto found = [&](const std::string& number = kNumber) {
     std::atomic<int> ranks = 0;
     comm::run_ranks(3, [&](comm::Communicator& world) {
       const bool leaves = world.rank() == 2;
-      ranks += train::has_copies_to_bring(memory / (leaves ? "b" : "a"), leaves ? "b" : "a", 2,
+      ranks += train::has_copies_to_bring(memory / (leaves ? "b" : "a"), number, leaves ? "b" : "a", 2,
                                           comm::World(world));
     });
     return ranks.load();
@@ -297,6 +365,7 @@ TEST(HostCopies, ThatWouldBeBroughtAreFoundAndLeftWhereTheyAre) {
   copied_steps(sharded_plan(2, 1, 1, "off"), memory / "b", 1, 1);
   const auto before = files_below(memory.path());
   EXPECT_EQ(found(), 3) << "all ranks know";
+  EXPECT_EQ(found("00000000000000ce"), 0) << "they are another run's";
   EXPECT_EQ(files_below(memory.path()), before);
   fs::rename(memory / "b", memory / "a");
   EXPECT_EQ(found(), 0) << "they are where the run will be";
@@ -340,7 +409,8 @@ TEST(HostCopies, AreBroughtWholeOrNotAtAllWhicheverCallFails) {
 }
 
 train::StateCopy some_copy() {
-  train::StateCopy copy{.start = "00000000000000ab",
+  train::StateCopy copy{.run = kNumber,
+                        .start = "00000000000000ab",
                         .step = 7,
                         .ranks = 4,
                         .rank = 2,
@@ -349,6 +419,21 @@ train::StateCopy some_copy() {
                                     {"b", files::ElementType::F64, {9}, {{0, 4, 0, 1}, {5, 1, 2, 2}}}},
                         .sum = 99};
   return copy;
+}
+
+TEST(RunNumber, StaysUntilItIsForgotten) {
+  const Scratch scratch;
+  const auto alone = comm::make_single();
+  const comm::World world(*alone);
+  EXPECT_EQ(train::run_number(scratch.path(), world), "");
+  const std::string number = train::ensure_run_number(scratch.path(), world);
+  EXPECT_EQ(number.size(), 16u);
+  EXPECT_EQ(train::ensure_run_number(scratch.path(), world), number);
+  EXPECT_EQ(train::run_number(scratch.path(), world), number);
+  train::forget_run_number(scratch.path());
+  EXPECT_NE(train::ensure_run_number(scratch.path(), world), number);
+  scratch.write(files::kNumber, "noise");
+  EXPECT_EQ(train::run_number(scratch.path(), world), "");
 }
 
 TEST(StateCopy, ReadsWhatItWrites) {
@@ -375,7 +460,7 @@ TEST(StateCopy, RefusesRangesThatAreNotOfTheTensor) {
               std::string::npos);
   }
   EXPECT_NE(failure<InputError>([] { train::parse_state_copy("[", "x"); }), "");
-  EXPECT_NE(failure<InputError>([] { train::parse_state_copy("{}", "x"); }).find("\"start\" is missing"),
+  EXPECT_NE(failure<InputError>([] { train::parse_state_copy("{}", "x"); }).find("\"run\" is missing"),
             std::string::npos);
 }
 

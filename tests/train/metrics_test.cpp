@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "failure.h"
+#include "faulty_files.h"
 #include "scratch.h"
 
 namespace penstock::train {
@@ -52,6 +53,20 @@ TEST(Metrics, HaveTheRowsOfEveryExpert) {
   EXPECT_EQ(line["balance_loss"], 0.25);
   EXPECT_EQ(line["z_loss"], 0.5);
   EXPECT_FALSE(json::parse(to_json(StepMetrics{.step = 1})).contains("expert_rows"));
+}
+
+TEST(Metrics, HaveTheTrafficOfEveryAxisOfSeveralRanks) {
+  StepMetrics metrics;
+  for (const mesh::Group group : kLayerAxes) metrics.traffic[group] = {.sent = 12, .waited = 0.5};
+  const Summary summary{.traffic = metrics.traffic};
+  for (const std::string& text : {to_json(metrics), to_json(summary)}) {
+    const json object = json::parse(text);
+    for (const std::string axis : {"tensor", "context", "expert"}) {
+      EXPECT_EQ(object.at(axis + "_bytes"), 12);
+      EXPECT_EQ(object.at(axis + "_waited_s"), 0.5);
+    }
+  }
+  EXPECT_FALSE(json::parse(to_json(StepMetrics{})).contains("tensor_bytes"));
 }
 
 TEST(Metrics, PrintLossesToTheLastBit) {
@@ -109,6 +124,26 @@ TEST(MetricsFile, TakesTheLineThatIsMissing) {
   EXPECT_EQ(steps(3), (std::vector<std::int64_t>{1, 2, 3}));
   EXPECT_EQ(steps(3), (std::vector<std::int64_t>{1, 2, 3})) << "it is there";
   EXPECT_EQ(steps(2), (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(MetricsFile, NamesTheStepsWhoseLinesAreLost) {
+  const Scratch scratch;
+  const std::string path = scratch / "m";
+  write_steps(path, 1, 2);
+  EXPECT_EQ(MetricsFile(path, 2).gap(), "");
+  EXPECT_EQ(MetricsFile(path, 3, to_json(StepMetrics{.step = 3})).gap(), "");
+  const MetricsFile file(path, 6, to_json(StepMetrics{.step = 6}));
+  EXPECT_TRUE(file.gap().starts_with(path + " lacks the lines of steps 4 to 5; ")) << file.gap();
+  EXPECT_EQ(steps_in(scratch.read("m")), (std::vector<std::int64_t>{1, 2, 3, 6}));
+  EXPECT_TRUE(MetricsFile(path, 8).gap().starts_with(path + " lacks the lines of steps 7 to 8; "));
+}
+
+TEST(MetricsFile, IsFlushedOnceASecondAtMost) {
+  const Scratch scratch;
+  MetricsFile file(scratch / "m", 0);
+  const FaultyFiles counting;
+  for (std::int64_t step = 1; step <= 3; ++step) file.flush_at_times();
+  EXPECT_EQ(counting.calls(), 1);
 }
 
 TEST(MetricsFile, RefusesToGoOnAfterLinesThatAreNoMetrics) {

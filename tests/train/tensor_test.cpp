@@ -279,7 +279,8 @@ TEST(Tensor, RanksSendTheBytesOfTheirFormula) {
         on_ranks(run, [&](comm::Communicator& world) {
           train::Trainer trainer(run, world);
           const auto report = trainer.step(1, tokens_of(run, world.rank(), drawn_batches(run, 1)));
-          EXPECT_EQ(static_cast<double>(report.tensor->sent), bytes_of_passes(run, c.passes));
+          EXPECT_EQ(static_cast<double>(report.traffic.at(mesh::Group::Tensor).sent),
+                    bytes_of_passes(run, c.passes));
         });
       }
     }

@@ -191,11 +191,14 @@ void refuse_idle_flags(const Flags& flags) {
               {flags.file, flags.score, flags.question.hardware, flags.question.engine});
 }
 
-// What differs from the defaults, as a plan file.
-std::string file_of(plan::Question& question) {
-  plan::PlanOptions defaults;
+// What differs from the defaults, as a plan file for any folder.
+std::string file_of(const plan::Question& question) {
+  plan::PlanOptions asked = question.options, defaults;
+  for (std::string* name : {&asked.cluster.hardware, &asked.cluster.engine}) {
+    if (run::is_description_path(*name)) *name = fs::absolute(*name).string();
+  }
   OptionTable table, default_table;
-  plan::describe(question.options, table);
+  plan::describe(asked, table);
   plan::describe(defaults, default_table);
   return print_changed_toml(table, default_table);
 }
@@ -221,7 +224,7 @@ Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   if (flags.file.empty() && asked.batch == 0) asked.batch = plan::kUsualBatch;
   std::vector<std::string> words = plan::overrides_of(asked);
   words.insert(words.end(), overrides.begin(), overrides.end());
-  plan::Question question = plan::read_question(flags.file, words);
+  const plan::Question question = plan::read_question(flags.file, words);
   if (flags.print_config) {
     std::cout << file_of(question);
     return Exit::Done;
@@ -254,7 +257,8 @@ void add_plan_command(CLI::App& program, Exit& exit_code) {
   command->add_option("--fit", flags->fit,
                       "fit the constants of the hardware files on the tables of this folder");
   command->add_option("--from", flags->from,
-                      "propose layers for the ranks of this finished run (a directory), if some are slow");
+                      "propose layers for the ranks of this run (a directory), under way or finished, if "
+                      "some are slow");
   command->add_option("--model", flags->question.model,
                       "without a plan file: a known model (llama-70b-gqa), or a folder with a config.json");
   command->add_option("--gpus", flags->question.gpus, "cluster.gpus")->check(whole_number_from(1));

@@ -102,7 +102,10 @@ report::GridOptions::Signs exchange_signs(const schedule::Schedule& schedule,
   report::GridOptions::Signs signs;
   const auto sign = [&](int device, const schedule::Action& action, char sign) {
     const auto& row = schedule.devices[device];
-    signs[{device, static_cast<int>(std::ranges::find(row, action) - row.begin())}] = sign;
+    const auto found = std::ranges::find_if(row, [&](const schedule::Action& other) {
+      return other.key == action.key && other.kind == action.kind;  // whether in an overlapped pair or not
+    });
+    signs[{device, static_cast<int>(found - row.begin())}] = sign;
   };
   for (const schedule::Exchange& exchange : program.exchanges) {
     sign(exchange.owner, exchange.of, '-');

@@ -143,7 +143,9 @@ void add_simulate_command(CLI::App& program, Exit& exit_code) {
                       "once; run files");
   command->add_option("--copy-gbps", flags->copy_gbps,
                       "offloading copies at so many 1e9 bytes a second and direction instead; run files");
-  command->add_option("--sweep", flags->sweep, "a table over values of one key: slices=1,2,4,8,16");
+  command->add_option("--sweep", flags->sweep,
+                      "a table over values of one key: slices=1,2,4,8,16; with --schedule the seconds given "
+                      "are those of a whole micro-batch on a device, shared out among its slices and chunks");
   command->add_option("--plot", flags->plot, "with --sweep: draw makespan and peak memory there (SVG)");
   command->add_flag("--processor-time", flags->processor_time,
                     "of a run directory: actions take the processor seconds that they used, for runs whose "

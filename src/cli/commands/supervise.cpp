@@ -93,12 +93,6 @@ std::string attempts_before(const std::string& directory, const Recorded& record
   return files::read_text_if_there(path_in(directory, files::kAttempts), kLongestRecord).value_or("");
 }
 
-// Whether the start was recorded after another's steps.
-bool is_newer(const LastStart& start, const LastStart& before) {
-  return !start.steps.empty() &&
-         (before.steps.empty() || start.steps.front().time > before.steps.front().time);
-}
-
 // `recorded`: by the attempts before, as far as that is known, then by this one too.
 Attempt attempt(std::vector<std::string> command, const std::string& directory, Recorded& recorded,
                 bool& stopped) {
@@ -117,7 +111,7 @@ Attempt attempt(std::vector<std::string> command, const std::string& directory, 
                                           : "exit code " + std::to_string(end.exit_code);
   recorded = recorded_now(directory, before);
   attempt.resumed = recorded.last_step;
-  if (is_newer(recorded.start, before.start)) {
+  if (has_new_start(recorded, before)) {
     attempt.resumed = recorded.start.resumed;
     attempt.load = recorded.start.load;
     attempt.steps = recorded.start.steps;

@@ -9,10 +9,14 @@
 #include "cli/input/schedule_flags.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
+#include "run/replicas.h"
 #include "schedule/check/check.h"
 #include "schedule/program_text.h"
 
 namespace penstock::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr std::size_t kLongestTimeline = std::size_t{1} << 30;
@@ -28,6 +32,14 @@ std::size_t median_step(const std::vector<train::StepTimeline>& steps, bool proc
 
 }  // namespace
 
+run::Options options_of_run(const std::string& directory) {
+  run::Options options = run::read_fitted_options((fs::path(directory) / files::kRunFile).string());
+  const std::string schedule = (fs::path(directory) / files::kSchedule).string();
+  std::error_code error;
+  if (!options.schedule.file.empty() && fs::exists(schedule, error)) options.schedule.file = schedule;
+  return options;
+}
+
 Seconds processor_seconds(const train::StepTimeline& step) {
   Seconds sum = 0;
   for (const auto& device : step.processor_seconds) sum += std::reduce(device.begin(), device.end());
@@ -35,7 +47,7 @@ Seconds processor_seconds(const train::StepTimeline& step) {
 }
 
 MeasuredRun read_measured_run(const std::string& directory, bool processor_time) {
-  const auto file = [&](const char* name) { return (std::filesystem::path(directory) / name).string(); };
+  const auto file = [&](const char* name) { return (fs::path(directory) / name).string(); };
   MeasuredRun run;
   run.program = schedule::parse_program(files::read_text(file(files::kProgram), kLongestSchedule),
                                         file(files::kProgram));

@@ -28,9 +28,9 @@ bool is_one_file(const std::string& a, const std::string& b) {
 }
 
 // A run's own, read by whatever shows it.
-constexpr std::array kOfRun{files::kRunFile,  files::kMetrics,  files::kSummary,
-                            files::kProfile,  files::kProgram,  files::kDocuments,
-                            files::kTimeline, files::kAttempts, files::kWeights};
+constexpr std::array kOfRun{files::kRunFile,  files::kSchedule, files::kMetrics,   files::kSummary,
+                            files::kProfile,  files::kProgram,  files::kDocuments, files::kTimeline,
+                            files::kAttempts, files::kWeights};
 
 bool is_read_from(const std::string& input, const std::string& output) {
   if (is_one_file(output, input)) return true;

@@ -55,10 +55,12 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
       ->check(share());
   command.add_flag(
       "--vocabulary-parallel", flags.vocabulary_parallel,
-      "shard the vocabulary over the devices (slimpipe): the program gets visits of all of them");
+      "shard the vocabulary over the devices (slimpipe, or a file whose devices keep slots): the program "
+      "gets visits of all of them");
   command
       .add_option("--exchange", flags.exchange,
-                  "context exchange (slimpipe), off, paired or levelled: devices attend for others")
+                  "context exchange (slimpipe, or a file whose devices keep slots), off, paired or levelled: "
+                  "devices attend for others")
       ->check(CLI::IsMember({"off", "paired", "levelled"}));
   command
       .add_option("--exchange-limit", flags.exchange_limit, "K,V slices that a device may send in one slot")

@@ -9,6 +9,7 @@
 #include "base/columns.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/input/measured_run.h"
 #include "cli/plan/rank_times.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
@@ -79,8 +80,7 @@ std::string listed(const Values& values, Print&& print) {
 }  // namespace
 
 std::string propose_layers(const std::string& directory) {
-  const std::string file = (fs::path(directory) / files::kRunFile).string();
-  const run::Run run = run::resolve(run::read_options(file));
+  const run::Run run = run::resolve(options_of_run(directory));
   const std::vector<double> times = rank_times(directory);
   if (std::ssize(times) != run.mesh.world())
     throw InputError(directory + ": it has times of " + counted(std::ssize(times), "rank") +

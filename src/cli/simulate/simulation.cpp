@@ -96,6 +96,17 @@ void check_copy_rate(const SimulateFlags& flags) {
                      ": expected a finite number above 0");
 }
 
+// Before the machine is measured. A sweep may have values with which these change something.
+void refuse_idle_speeds(const SimulateFlags& flags, const run::Options& options) {
+  if (!flags.sweep.empty()) return;
+  if (flags.expert_load != 1 && options.parallel.ep == 1)
+    throw InputError("--expert-load " + number(flags.expert_load, 3) +
+                     ": there are expert ranks only with parallel.ep above 1");
+  const NumberOrWord& offload = options.memory.offload;
+  if (flags.copy_gbps && offload.word.empty() && offload.number == 0)
+    throw InputError("--copy-gbps: there are copies only with memory.offload above 0");
+}
+
 // Without a share of attention exchange would move nothing.
 void check_exchange_flags(const SimulateFlags& flags) {
   const std::string exchange = "--exchange " + flags.schedule.exchange;
@@ -149,8 +160,8 @@ run::Machine machine_for(const run::Options& options) {
 }
 
 // The run file of a directory is resolved already, and its program is in the directory.
-run::Run laid_out_run(const std::string& path) {
-  run::Options options = run::read_fitted_options(path);
+run::Run laid_out_run(const std::string& directory) {
+  run::Options options = options_of_run(directory);
   const run::Machine machine = machine_for(options);
   return run::lay_out(std::move(options), machine);
 }
@@ -174,10 +185,7 @@ run::Run of_step(run::Run run, std::int64_t step) {
 
 Words notes_of(const run::Run& run) {
   Words notes;
-  if (!run.layers_note.empty()) notes.push_back("layers " + run.layers_note);
-  if (!run.context_note.empty()) notes.push_back("context " + run.context_note);
-  if (!run.exchange_note.empty()) notes.push_back("exchange " + run.exchange_note);
-  if (!run.gathers_note.empty()) notes.push_back("gathers " + run.gathers_note);
+  for (const auto& [topic, text] : run.notes) notes.push_back(std::string(name_of(topic)) + " " + text);
   if (run.options.data.mask == "documents" && run.documents.empty())
     notes.push_back("documents taken as one a sequence; --step 1 takes those of the data's first step");
   return notes;
@@ -189,6 +197,7 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   check_factors(flags);
   run::Options options = run::read_fitted_options(flags.schedule.file, overrides);
   require_documents(flags, options.data);
+  refuse_idle_speeds(flags, options);
   run::Machine machine = machine_for(options);
   Speeds speeds = speeds_of(flags.hardware, options);
   machine.hardware = speeds.hardware;
@@ -218,14 +227,23 @@ run::Run with_documents(run::Run run, const std::string& path) {
   return run::planned(run, std::move(documents.content));
 }
 
+// A trained stage is on one device.
+bool places_stages_as(const run::Run& run, const schedule::Program& program) {
+  for (int device = 0; device < program.device_count(); ++device) {
+    for (const schedule::Op& op : program.devices[device].ops)
+      if (is_action(op.kind) && run.device_of_stage[op.key.stage] != device) return false;
+  }
+  return true;
+}
+
 // The run file is written when a run starts, or goes on with other settings, and its program when it ends.
 void require_program_of(const run::Run& run, const schedule::Program& program, const std::string& path) {
   if (program.device_count() == run.devices() && program.stages == run.stages() &&
-      program.slices == run.schedule.slices)
+      program.slices == run.schedule.slices && places_stages_as(run, program))
     return;
   throw InputError(path + ": has another mesh, other slices or other micro-batches than " + files::kRunFile +
-                   " beside it: it is of the run's last end, and the run has gone on with other settings "
-                   "since, or is not done");
+                   " beside it, or its stages on other devices: it is of the run's last end, and the run has "
+                   "gone on with other settings since, or is not done");
 }
 
 Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<std::string>& overrides) {
@@ -238,7 +256,7 @@ Simulated simulate_run_directory(const SimulateFlags& flags, const std::vector<s
                      "\": a finished run is as it was; simulate its run.toml to change a key");
   const std::filesystem::path folder = flags.schedule.file;
   const auto file = [&](const char* name) { return (folder / name).string(); };
-  const run::Run run = with_documents(laid_out_run(file(files::kRunFile)), file(files::kDocuments));
+  const run::Run run = with_documents(laid_out_run(folder.string()), file(files::kDocuments));
   MeasuredRun measured = read_measured_run(folder.string(), flags.processor_time);
   require_program_of(run, measured.program, file(files::kProgram));
   Simulated simulated{.program = std::move(measured.program), .typical = measured.typical};

@@ -43,6 +43,10 @@ int parse_count(const std::string& value, const std::string& setting) {
 }
 
 SimulateFlags with_count(SimulateFlags flags, const SweptKey& key, int count) {
+  if (flags.costs.empty() && flags.schedule.slices.size() > 1)
+    throw InputError("-n lists " + std::to_string(flags.schedule.slices.size()) +
+                     " micro-batches; --sweep, which shares the times of one out among its slices, takes one "
+                     "number for all");
   if (key.flag) {
     flags.schedule.*key.flag = count;
   } else {

@@ -28,8 +28,8 @@ struct Sweep {
 
 // `setting` is KEY=V1,V2,...: for run files any key (schedule.slices, or short: slices, chunks, devices); for
 // --schedule devices, micro_batches, slices or chunks, and the given seconds are those of a whole micro-batch
-// on a device, divided among its slices and chunks. Throws InputError for unknown keys, and what refuses the
-// last value when none is possible.
+// on a device, divided among its slices and chunks, of which all micro-batches have as many. Throws
+// InputError for unknown keys, and what refuses the last value when none is possible.
 Sweep sweep(const SimulateFlags& flags, const std::vector<std::string>& overrides,
             const std::string& setting);
 

@@ -2,6 +2,7 @@
 // What `penstock` has in place of all that needs LibTorch or MPI, whose loading takes longer than most
 // commands: where a command comes to one of these functions, the process becomes `penstock-compute`, the
 // whole program, which begins again with the same words. None of them comes after output.
+#include <functional>
 #include <string>
 
 #include "cli/become.h"
@@ -46,7 +47,7 @@ void tell_once(const std::string& text) {
 }  // namespace cli
 
 run::Machine train::probe_machine(int) { become_whole(); }
-void train::verify_weights(const std::string&, int, int) { become_whole(); }
+void train::verify_weights(const std::string&, int, int, const std::function<void()>&) { become_whole(); }
 int comm::local_ranks() { become_whole(); }
 
 }  // namespace penstock

@@ -200,13 +200,20 @@ Recorded recorded_in(std::string_view metrics) {
     recorded.last_step = step.step;
     const auto start = values.find("start");
     const bool starts = start != values.end() && start->is_object();
-    if (starts)
+    if (starts) {
       recorded.start = {.resumed = static_cast<std::int64_t>(number_in(*start, "resumed_from")),
                         .load = number_in(*start, "load_s"),
                         .steps = {}};
+      recorded.starts.push_back(step.time);
+    }
     if (starts || !recorded.start.steps.empty()) recorded.start.steps.push_back(step);
   }
   return recorded;
+}
+
+bool has_new_start(const Recorded& now, const Recorded& before) {
+  return !now.start.steps.empty() &&
+         std::ranges::find(before.starts, now.start.steps.front().time) == before.starts.end();
 }
 
 }  // namespace penstock::cli

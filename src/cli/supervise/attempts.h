@@ -30,9 +30,14 @@ struct LastStart {
 struct Recorded {
   std::int64_t last_step = 0;
   LastStart start;
+  std::vector<Seconds> starts;  // wall clock at the end of the first step of each, which tells them apart
 };
 // Lines that are no step's, or cut short, are left out.
 Recorded recorded_in(std::string_view metrics);
+
+// Whether the last start is none that was recorded before. Its clock may be behind that of an earlier start
+// on another host; and the last start may be an earlier one again, where a later one's steps were taken back.
+bool has_new_start(const Recorded& now, const Recorded& before);
 
 // One start of the command, until it ended.
 struct Attempt {

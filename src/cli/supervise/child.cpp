@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -159,6 +160,13 @@ class LateChild {
   _exit(127);
 }
 
+// Ends a command that has become silent, with all that it has started.
+void end_silent(int child) {
+  setpgid(child, child);  // it may not have come to that itself
+  kill(-child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
 std::vector<char*> arguments_of(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -202,18 +210,33 @@ bool is_child(const std::filesystem::path& process) {
   return rest >> state >> parent && parent == getpid();
 }
 
+// Of this process, also those that it has not started: what it was before exec() may have, and as process 1
+// of a container it gets those that others leave.
+std::set<int> children() {
+  std::set<int> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const auto number = parse_integer(entry.path().filename().string());
+    if (number && is_child(entry.path())) found.insert(static_cast<int>(*number));
+  }
+  return found;
+}
+
 // What the command has left running becomes this process's: it has a few seconds to end by itself, so that
-// nothing of an attempt holds files of the next one.
-void end_orphans() {
+// nothing of an attempt holds files of the next one. `others`: children from before the command.
+void end_orphans(std::set<int> others) {
   const Seconds until = steady_seconds() + kFarewell;
-  for (int process = 0; process != -1; usleep(20'000)) {
-    while ((process = waitpid(-1, nullptr, WNOHANG)) > 0) {
-    }
-    if (process == -1 || steady_seconds() < until) continue;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-      const auto number = parse_integer(entry.path().filename().string());
-      if (number && is_child(entry.path())) kill(static_cast<int>(*number), SIGKILL);
+  for (;; usleep(20'000)) {
+    int process = 0;
+    while ((process = waitpid(-1, nullptr, WNOHANG)) > 0) others.erase(process);
+    if (process == -1) return;
+    const bool late = steady_seconds() >= until;
+    if (others.empty() && !late) continue;
+    std::set<int> left = children();
+    std::erase_if(left, [&](int child) { return others.contains(child); });
+    if (left.empty()) return;
+    for (const int orphan : left) {
+      if (late) kill(orphan, SIGKILL);
     }
   }
 }
@@ -249,6 +272,7 @@ ChildEnd run_child(const std::vector<std::string>& words) {
   Pipe err, failure;
   const PassingOn passing;
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const std::set<int> others = children();
   const int child = fork();
   if (child < 0) throw RunError(std::string("no process: ") + std::strerror(errno));
   if (child == 0) {
@@ -262,7 +286,7 @@ ChildEnd run_child(const std::vector<std::string>& words) {
   Complaints complaints;
   const int exit_code = copy_complaints(err.ends[0], child, complaints);
   child_process = 0;
-  end_orphans();
+  end_orphans(others);
   int number = 0;
   if (read_some(failure.ends[0], &number, sizeof number) == sizeof number)
     throw InputError("\"" + printable(words.front()) + "\" cannot be started: " + std::strerror(number));
@@ -275,6 +299,11 @@ std::vector<bool> which_succeed(const std::vector<std::vector<std::string>>& com
     const std::vector<char*> arguments = arguments_of(words);
     const int child = fork();
     if (child == 0) become_silent(arguments);
+    if (child < 0) {
+      const int reason = errno;
+      for (const int begun : running) end_silent(begun);
+      throw RunError(std::string("no process: ") + std::strerror(reason));
+    }
     running.push_back(child);
   }
   std::vector<bool> good(commands.size(), false);
@@ -283,9 +312,7 @@ std::vector<bool> which_succeed(const std::vector<std::vector<std::string>>& com
     int status = 0, ended = 0;
     while ((ended = waitpid(running[i], &status, WNOHANG)) == 0 && steady_seconds() < until) usleep(20'000);
     good[i] = ended == running[i] && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (ended != 0) continue;
-    kill(-running[i], SIGKILL);
-    waitpid(running[i], &status, 0);
+    if (ended == 0) end_silent(running[i]);
   }
   return good;
 }

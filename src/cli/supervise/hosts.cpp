@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <span>
 #include <sstream>
 #include <string_view>
 
@@ -30,7 +32,27 @@ constexpr std::array<std::string_view, 3> kHost{"--host", "-host", "-H"};
 constexpr std::array<std::string_view, 4> kHostFile{"--hostfile", "-hostfile", "--machinefile",
                                                     "-machinefile"};
 constexpr std::array<std::string_view, 4> kRanks{"-np", "--np", "-n", "-c"};
-constexpr std::array<std::string_view, 2> kParameter{"--mca", "-mca"};  // two words follow
+constexpr std::array<std::string_view, 2> kMapBy{"--map-by", "-map-by"};
+constexpr std::array<std::string_view, 2> kOversubscribe{"--oversubscribe", "-oversubscribe"};
+constexpr std::array<std::string_view, 4> kParameter{"--mca", "-mca", "--gmca", "-gmca"};
+
+// Parameters of Open MPI.
+constexpr std::string_view kMapping = "rmaps_base_mapping_policy";  // of --map-by
+constexpr std::string_view kMoreThanSlots = "rmaps_base_oversubscribe";
+
+// Options, behind one dash or two, on which it depends whether a host can be reached.
+struct Reach {
+  std::string_view option;
+  std::size_t words = 0;  // that follow
+};
+constexpr std::array<Reach, 8> kReach{{{"mca", 2},
+                                       {"gmca", 2},
+                                       {"am", 1},
+                                       {"tune", 1},
+                                       {"prefix", 1},
+                                       {"noprefix", 0},
+                                       {"launch-agent", 1},
+                                       {"allow-run-as-root", 0}}};
 
 template <class List>
 bool is_one_of(std::string_view word, const List& list) {
@@ -120,6 +142,36 @@ RanksAsked ranks_asked(const MpirunCommand& command) {
   return {};
 }
 
+// "node:PE=2,OVERSUBSCRIBE": Open MPI takes any case and the beginning of a word.
+bool is_oversubscribing(std::string policy) {
+  for (char& letter : policy)
+    letter = letter == ':' ? ',' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return std::ranges::any_of(split(policy, ','), [](std::string_view word) {
+    return !word.empty() && std::string_view("oversubscribe").starts_with(word);
+  });
+}
+
+bool lets_oversubscribe(std::string_view parameter, const std::string& value) {
+  if (parameter == kMapping) return is_oversubscribing(value);
+  return parameter == kMoreThanSlots && value != "0" && value != "false";
+}
+
+// Whether hosts may have more ranks than slots, by the command or by the environment.
+bool may_oversubscribe(const MpirunCommand& command) {
+  for (const std::string_view parameter : {kMapping, kMoreThanSlots}) {
+    const char* value = std::getenv(("OMPI_MCA_" + std::string(parameter)).c_str());
+    if (value && lets_oversubscribe(parameter, value)) return true;
+  }
+  for (std::size_t i = 1; i < command.size() && command[i] != "train"; ++i) {
+    const std::span<const std::string> values = std::span(command).subspan(i + 1);
+    if (is_one_of(command[i], kOversubscribe)) return true;
+    if (is_one_of(command[i], kMapBy) && !values.empty() && is_oversubscribing(values[0])) return true;
+    if (is_one_of(command[i], kParameter) && values.size() > 1 && lets_oversubscribe(values[0], values[1]))
+      return true;
+  }
+  return false;
+}
+
 std::vector<std::string> values_of(const NamedHosts& named, const MpirunCommand& command) {
   std::vector<std::string> values;
   for (const std::size_t option : named.options) values.push_back(command[option + 1]);
@@ -174,7 +226,7 @@ std::optional<NamedHosts> named_hosts(const MpirunCommand& command) {
 void require_slots(const MpirunCommand& command, const NamedHosts& named) {
   const auto ranks = ranks_asked(command);
   const bool more = ranks.count > slots_of(named.hosts) && tells_slots(named.hosts);
-  if (!more || std::ranges::find(command, "--oversubscribe") != command.end()) return;
+  if (!more || may_oversubscribe(command)) return;
   throw InputError(command[ranks.word] + " " + std::to_string(ranks.count) +
                    " asks for more ranks than the " + std::to_string(slots_of(named.hosts)) + " slots of " +
                    command[named.options.front()] + " " + printable(join(values_of(named, command), ",")));
@@ -182,10 +234,15 @@ void require_slots(const MpirunCommand& command, const NamedHosts& named) {
 
 MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const std::string& scratch) {
   MpirunCommand words{command.front(), "--mca", "orte_local_tmpdir_base", scratch};
-  for (std::size_t i = 1; i + 2 < command.size() && command[i] != "train"; ++i) {
-    if (is_one_of(command[i], kParameter))
-      words.insert(words.end(), {command[i], command[i + 1], command[i + 2]});
-    if (command[i] == "--allow-run-as-root") words.push_back(command[i]);
+  for (std::size_t i = 1; i < command.size() && command[i] != "train"; ++i) {
+    const std::span<const std::string> rest = std::span(command).subspan(i);
+    const auto reach = std::ranges::find_if(kReach, [&](const Reach& known) {
+      const std::string option = "-" + std::string(known.option);
+      return rest[0] == option || rest[0] == "-" + option;
+    });
+    if (reach == kReach.end() || reach->words >= rest.size()) continue;
+    words.insert(words.end(), rest.begin(), rest.begin() + 1 + static_cast<std::ptrdiff_t>(reach->words));
+    i += reach->words;
   }
   words.insert(words.end(), {"--host", host.name + ":1", "-np", "1", "true"});
   return words;
@@ -197,8 +254,8 @@ MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
   words[all.options.front()] = "--host";
   words[all.options.front() + 1] = list_of(left);
   if (const auto [word, count] = ranks_asked(command); word != 0) {
-    const std::int64_t most =
-        tells_slots(all.hosts) ? slots_of(left) : count * std::ssize(left) / std::ssize(all.hosts);
+    const bool by_slots = tells_slots(all.hosts) && count <= slots_of(all.hosts);
+    const std::int64_t most = by_slots ? slots_of(left) : count * std::ssize(left) / std::ssize(all.hosts);
     words[word + 1] = std::to_string(std::min(count, std::max<std::int64_t>(most, 1)));
   }
   for (std::size_t i = all.options.size(); --i > 0;) {

@@ -32,15 +32,17 @@ std::vector<NamedHost> parse_host_file(std::string_view text, const std::string&
 // read or a count of slots that is no number.
 std::optional<NamedHosts> named_hosts(const MpirunCommand& command);
 
-// Throws InputError where more ranks are asked for (-np) than the hosts have slots.
+// Throws InputError where more ranks are asked for (-np) than the hosts have slots, unless mpirun is told, by
+// its words or by the environment, that they may have more.
 void require_slots(const MpirunCommand& command, const NamedHosts& named);
 
-// mpirun of one rank on the host, which does nothing. `scratch`: a directory of the probe's own, since
-// mpiruns that share one remove each other's files.
+// mpirun of one rank on the host, which does nothing, with those of the command's words that say how a host
+// is reached. `scratch`: a directory of the probe's own, since mpiruns that share one remove each other's
+// files.
 MpirunCommand probe(const MpirunCommand& command, const NamedHost& host, const std::string& scratch);
 
 // The command on these hosts alone, with no more ranks (-np) than they have slots; where slots are not told,
-// with as great a share of the ranks as of the hosts.
+// or all have fewer than there are ranks, with as great a share of the ranks as of the hosts.
 MpirunCommand on_hosts(const MpirunCommand& command, const NamedHosts& all,
                        const std::vector<NamedHost>& left);
 

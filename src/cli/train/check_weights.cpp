@@ -3,17 +3,26 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
+#include "comm/launcher.h"
+#include "comm/texts.h"
+#include "files/checksum.h"
 #include "files/model_config.h"
 #include "files/model_weights.h"
+#include "model/parameters.h"
+#include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/directory.h"
 
 namespace penstock::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kSampledTensors = 256, kSampledBytes = 4096;  // so many bytes of each, at most
 
 // The config.json next to the weights; empty when there is none.
 std::string config_beside(const std::string& weights) {
@@ -59,9 +68,35 @@ WeightsShare share_on_host(const std::vector<std::string>& hosts, int rank) {
           .shares = static_cast<int>(std::count(hosts.begin(), hosts.end(), *mine))};
 }
 
-void check_sums_of_weights(const run::ModelOptions& model, WeightsShare mine) {
+void check_sums_of_weights(const run::ModelOptions& model, const WeightsShare& mine) {
   if (model.weights.empty()) return;
-  on_behalf_of("model.weights", [&] { train::verify_weights(model.weights, mine.share, mine.shares); });
+  on_behalf_of("model.weights",
+               [&] { train::verify_weights(model.weights, mine.share, mine.shares, mine.after_tensor); });
+}
+
+Refusal agree_on_weights(comm::Communicator& world, const std::function<void(const WeightsShare&)>& work) {
+  WeightsShare mine = share_on_host(comm::all_texts(comm::host_name(), world), world.rank());
+  train::AllAtWork signs{comm::World(world)};
+  mine.after_tensor = [&] { signs.still_working(); };
+  const Refusal refusal = refusal_of([&] { work(mine); });
+  signs.end();
+  return agree(refusal, world);
+}
+
+std::optional<std::uint64_t> sum_of_weights(const run::ModelOptions& model) {
+  if (model.weights.empty()) return {};
+  return on_behalf_of("model.weights", [&] {
+    const files::ModelWeights weights(model.weights);
+    const std::vector<model::ParameterShape> tensors = model::parameter_shapes(model.shape);
+    std::vector<std::uint64_t> sums;
+    for (std::size_t i = 0; i < tensors.size(); i += ceil_div(tensors.size(), kSampledTensors)) {
+      const files::StoredTensor* tensor = weights.find(tensors[i].name);
+      if (!tensor) continue;
+      const std::size_t count = std::min(kSampledBytes, tensor->bytes.size());
+      sums.push_back(files::checksum(tensor->bytes.subspan((tensor->bytes.size() - count) / 2, count)));
+    }
+    return files::checksum(std::as_bytes(std::span(sums)));
+  });
 }
 
 }  // namespace penstock::cli

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/train/copies_in_memory.h"
 
+#include <filesystem>
+
+#include "cli/agree.h"
 #include "cli/tell.h"
 #include "comm/launcher.h"
-#include "train/checkpoint/host_copies.h"
+#include "train/checkpoint/run_number.h"
 
 namespace penstock::cli {
 
@@ -11,21 +14,45 @@ std::string copies_of(const run::Options& options, comm::Communicator& world) {
   return train::copies_directory(options.train.buddy_dir, options.output.dir, comm::World(world));
 }
 
-void forget_older_copies(const run::Options& options, comm::Communicator& world) {
-  train::clear_copies(copies_of(options, world));
-}
-
-void bring_copies(const std::string& file, std::span<const std::string> overrides, int needed, bool dry_run,
-                  comm::Communicator& world) {
-  const run::Options options = run::read_options(file, overrides);
-  if (options.train.buddy_every == 0) return;
+std::optional<train::FoundCopies> newest_copies(const run::Options& options, std::int64_t step,
+                                                comm::Communicator& world) {
+  if (options.train.buddy_every == 0) return {};
   const comm::World ranks(world);
   const std::string directory = copies_of(options, world);
-  if (!dry_run) return train::bring_copies(directory, comm::host_name(), needed, ranks);
-  if (train::has_copies_to_bring(directory, comm::host_name(), needed, ranks) && world.rank() == 0)
+  return train::find_copies(directory, train::run_number(options.output.dir, ranks), step, ranks);
+}
+
+void forget_older_copies(const run::Options& options, comm::Communicator& world) {
+  train::clear_copies(copies_of(options, world));
+  if (world.rank() == 0) train::forget_run_number(options.output.dir);
+}
+
+Bytes copies_given_back(const run::Options& options, bool resumes, comm::Communicator& world) {
+  const std::string directory = copies_of(options, world);
+  // A start that makes no copies leaves those of earlier ones alone until it has a checkpoint.
+  return resumes && options.train.buddy_every == 0 ? 0 : train::bytes_of_copies(directory);
+}
+
+void bring_copies(const run::Options& options, int needed, bool dry_run, comm::Communicator& world) {
+  if (!on_any_rank(options.train.buddy_every > 0, world)) return;
+  const comm::World ranks(world);
+  const std::string directory = copies_of(options, world);
+  const std::string run = train::run_number(options.output.dir, ranks);
+  if (!dry_run) return train::bring_copies(directory, run, comm::host_name(), needed, ranks);
+  if (train::has_copies_to_bring(directory, run, comm::host_name(), needed, ranks) && world.rank() == 0)
     tell(
         "hosts without work have copies of this run in memory: the run brings them to the others first, and "
         "may resume from a later step than this dry run says");
+}
+
+void forget_idle_copies(const run::Options& options, int needed, bool done, comm::Communicator& world) {
+  if (!on_any_rank(options.train.buddy_every > 0, world)) return;  // nor has the start looked at them
+  const std::string directory = copies_of(options, world);
+  world.barrier();  // until the others have removed theirs
+  const bool idle = world.rank() >= needed;
+  std::error_code error;
+  const bool kept = !idle && (!done || std::filesystem::exists(directory, error));
+  if (!on_any_rank(kept, world) && idle) train::clear_copies(directory);
 }
 
 }  // namespace penstock::cli

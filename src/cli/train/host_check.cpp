@@ -73,6 +73,10 @@ Bytes bytes_on_host(const run::Run& run, int ranks) {
   return bytes_of_ranks(run, ranks, backend::compute_device().is_cpu());
 }
 
+Bytes free_on_host(const profile::HostMemory& memory, Bytes copies) {
+  return std::min(static_cast<Bytes>(memory.total), static_cast<Bytes>(memory.total - memory.used) + copies);
+}
+
 void require_host_memory(const run::Run& run, int ranks, Bytes free) {
   if (run.options.train.memory_check == "off") return;
   const Bytes needed = bytes_on_host(run, ranks);

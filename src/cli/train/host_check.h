@@ -2,6 +2,7 @@
 // Whether the memory that a run is predicted to take is free on this host, and on its cards.
 #pragma once
 
+#include "profile/host_memory.h"
 #include "run/run.h"
 
 namespace penstock::cli {
@@ -9,6 +10,9 @@ namespace penstock::cli {
 // Of the tensors (but for a card's), the records offloaded to host memory and the copies of states of the
 // `ranks` devices that take the most, and of the copies that they keep for other hosts' ranks.
 Bytes bytes_on_host(const run::Run& run, int ranks);
+
+// What a start may take of this host's memory that is given back `copies` bytes of what is in use.
+Bytes free_on_host(const profile::HostMemory& memory, Bytes copies);
 
 // Throws NoAnswer when these ranks need more than `free` bytes, with the settings that would fit; does
 // nothing under train.memory_check = "off".

@@ -57,8 +57,9 @@ std::string memory_before(const run::Run& run) {
     if (!limit.empty()) row.push_back(limit);
     rows.push_back(std::move(row));
   }
+  const std::string note = run.note(run::Topic::Memory);
   return "memory    peak of each device, by category; the total is the greatest sum at one time" +
-         (run.memory_note.empty() ? "" : "; " + run.memory_note) + "\n" + columns(rows, "lr");
+         (note.empty() ? "" : "; " + note) + "\n" + columns(rows, "lr");
 }
 
 std::string memory_after(const train::Summary& summary) {

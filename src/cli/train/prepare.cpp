@@ -10,14 +10,19 @@
 #include "base/option_text.h"
 #include "base/text.h"
 #include "base/whole.h"
+#include "cli/agree.h"
 #include "cli/tell.h"
 #include "cli/train/copies_in_memory.h"
 #include "cli/train/host_check.h"
 #include "cli/train/memory_report.h"
+#include "cli/train/resolve_run.h"
 #include "comm/launcher.h"
+#include "comm/single.h"
+#include "files/checksum.h"
 #include "profile/host_memory.h"
 #include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
+#include "schedule/text.h"
 #include "train/device.h"
 #include "train/sample.h"
 #include "train/trainable.h"
@@ -58,22 +63,41 @@ void check_memory(const run::Run& run, const RanksHere& here) {
   const profile::HostMemory memory = profile::host_memory();
   try {
     require_card_memory(run, here.card);
-    require_host_memory(run, here.host, static_cast<Bytes>(memory.total - memory.used));
+    require_host_memory(run, here.host, free_on_host(memory, here.given_back));
   } catch (const NoAnswer&) {
     if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
     throw;
   }
 }
 
+// Their sum.
+std::optional<std::uint64_t> checked_weights(const run::ModelOptions& model, const WeightsShare& verified) {
+  check_weights(model);
+  check_sums_of_weights(model, verified);
+  return sum_of_weights(model);
+}
+
+// Of a run that is resumed but has kept nothing.
+void check_weights_together(Prepared& prepared, comm::Communicator& world) {
+  const run::ModelOptions& model = prepared.run.options.model;
+  if (model.weights.empty()) return;
+  Refusal refusal = agree_on_weights(
+      world, [&](const WeightsShare& verified) { prepared.weights = checked_weights(model, verified); });
+  if (!refusal) refusal = agree(refusal_of([&] { require_same(agreement_of(prepared), world); }), world);
+  if (refusal) throw InputError(refusal.text);
+}
+
 }  // namespace
 
-RanksHere threads_here(int ranks) {
+RanksHere threads_here(const TrainFlags& flags, const run::Options& options, int ranks) {
   const std::optional<backend::Card> card = backend::card();
-  return {.host = ranks, .card = card ? ceil_div(ranks, card->cards) : 0};
+  return {.host = ranks,
+          .card = card ? ceil_div(ranks, card->cards) : 0,
+          .given_back = copies_given_back(options, flags.source.resumes, *comm::make_single())};
 }
 
 Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHere& here,
-                 WeightsShare verified) {
+                 const WeightsShare& verified) {
   train::require_trainable(run);
   train::require_device(run);
   check_offload(run.options.memory, run.options.output.gather);
@@ -81,11 +105,13 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHe
   check_sample(flags, run.options.data);
   run::require_fit(run);
   check_memory(run, here);
-  if (!flags.source.resumes || std::filesystem::exists(run.options.model.weights))
-    check_weights(run.options.model);
-  if (!flags.source.resumes) check_sums_of_weights(run.options.model, verified);
   Prepared prepared{.run = std::move(run)};
   const run::Options& options = prepared.run.options;
+  if (!flags.source.resumes) {
+    prepared.weights = checked_weights(options.model, verified);
+  } else if (std::filesystem::exists(options.model.weights)) {
+    check_weights(options.model);
+  }
   const model::Shape& shape = options.model.shape;
   prepared.data = std::make_unique<train::TokenData>(
       options.data, options.train, shape.vocab,
@@ -93,6 +119,23 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHe
                                   .replicas = options.numerics.replicas,
                                   .trims = options.schedule.slice_tokens > 0});
   return prepared;
+}
+
+std::string agreement_of(const Prepared& prepared) {
+  const auto line = [](const std::string& what, std::uint64_t checksum) {
+    return what + " of checksum " + files::checksum_text(checksum) + "\n";
+  };
+  const run::Options& options = prepared.run.options;
+  const std::string text =
+      configuration_of(options) +
+      line(run::name_of_schedule(options), files::checksum(schedule::to_csv(prepared.run.schedule)));
+  if (!prepared.data) return text;
+  const std::string key = options.data.text.empty() ? "data.megatron" : "data.text";
+  const train::Content content = prepared.data->content();
+  return text + key + " of " + counted(prepared.data->samples(), "sample") + "\n" +
+         line(key + " with tokens", content.tokens) +
+         line(key + " with documents and targets", content.marks) +
+         (prepared.weights ? line("model.weights", *prepared.weights) : "");
 }
 
 void open_directory(const TrainFlags& flags, Prepared& prepared) {
@@ -116,6 +159,7 @@ void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& wo
     return;
   }
   prepared.resumption = choose_state(prepared.run, *prepared.data, world);
+  if (!prepared.resumption.from) check_weights_together(prepared, world);
   if (!prepared.directory) return;
   const train::CheckpointDirectory checkpoints = train::checkpoints_of(prepared.run);
   checkpoints.clear_partial();

@@ -21,7 +21,6 @@
 #include "run/resolve/choose.h"
 #include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/first_at_work.h"
-#include "train/checkpoint/host_copies.h"
 #include "train/checkpoint/settings.h"
 #include "train/run.h"
 
@@ -207,13 +206,6 @@ bool changes_sums_of_context(const run::ParallelOptions& is, const run::Parallel
          (is.dp != was.dp && !(power_of_two(is.dp) && power_of_two(was.dp)));
 }
 
-// Copies in the hosts' memory of this step or a later one.
-std::optional<train::FoundCopies> copies_from(std::int64_t step, const run::Run& run,
-                                              comm::Communicator& world) {
-  if (run.options.train.buddy_every == 0) return {};
-  return train::find_copies(copies_of(run.options, world), step - 1, comm::World(world));
-}
-
 // The facts of a checkpoint that all ranks have verified together.
 Refusal read_together(const train::CheckpointDirectory& directory, std::int64_t step,
                       comm::Communicator& world, train::CheckpointFacts& facts) {
@@ -272,7 +264,7 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
     return chosen;
   };
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (auto copies = copies_from(*step, run, world))
+    if (auto copies = newest_copies(run.options, *step - 1, world))
       return choose({std::move(copies->facts), std::move(copies->state), *step});
     train::CheckpointFacts facts;
     const Refusal damage = run.options.output.gather ? read_by_first(directory, *step, world, facts)
@@ -280,7 +272,7 @@ Resumption choose_state(const run::Run& run, const train::TokenData& data, comm:
     if (!damage) return choose({facts, state_of_step(directory, *step, run, world), *step});
     chosen.remarks.push_back("checkpoint " + directory.of_step(*step) + " cannot be used: " + damage.text);
   }
-  if (auto copies = copies_from(1, run, world))
+  if (auto copies = newest_copies(run.options, 0, world))
     return choose({std::move(copies->facts), std::move(copies->state), 0});
   return begin_again(run.options.output.dir, chosen.remarks, summarised > 0);
 }

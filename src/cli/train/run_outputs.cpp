@@ -24,9 +24,9 @@ namespace {
 // The files that exist; the timeline's are missing when no step was left to do.
 std::string list_outputs(const train::RunDirectory& directory) {
   std::vector<std::string> names;
-  for (const char* name :
-       {files::kRunFile, files::kMetrics, files::kSummary, files::kWeights, files::kCheckpoints,
-        files::kProfile, files::kProgram, files::kDocuments, files::kTimeline, files::kTrace}) {
+  for (const char* name : {files::kRunFile, files::kSchedule, files::kMetrics, files::kSummary,
+                           files::kWeights, files::kCheckpoints, files::kProfile, files::kProgram,
+                           files::kDocuments, files::kTimeline, files::kTrace}) {
     if (std::filesystem::exists(directory.file(name))) names.emplace_back(name);
   }
   const std::string report = directory.report();
@@ -35,11 +35,15 @@ std::string list_outputs(const train::RunDirectory& directory) {
 }
 
 // Exposed communication inside layers.
-std::string traffic_line(const std::string& axis, const std::optional<train::AxisTraffic>& traffic,
-                         Seconds step) {
-  if (!traffic) return {};
-  return axis + std::string(10 - axis.size(), ' ') + print_bytes(traffic->sent) + " a step between " + axis +
-         " ranks, waited for during " + number(100.0 * traffic->waited / step, 1) + " % of it at most\n";
+std::string traffic_lines(const train::Summary& summary) {
+  std::string lines;
+  for (const auto& [group, traffic] : summary.traffic) {
+    const std::string axis(name_of(group));
+    lines += axis + std::string(10 - axis.size(), ' ') + print_bytes(traffic.sent) + " a step between " +
+             axis + " ranks, waited for during " + number(100.0 * traffic.waited / summary.step_s, 1) +
+             " % of it at most\n";
+  }
+  return lines;
 }
 
 // A run whose records are too long to be drawn is trained all the same.
@@ -81,8 +85,7 @@ std::string profile_of(const schedule::Program& program, const train::RunOutcome
   }
   return "compute time of a step, all devices together (mean of the last " +
          std::to_string(outcome.profiles.size()) + ")\n" + profile_table(outcome.profiles, compute) +
-         traffic_line("tensor", outcome.summary.tensor, outcome.summary.step_s) +
-         traffic_line("context", outcome.summary.context, outcome.summary.step_s);
+         traffic_lines(outcome.summary);
 }
 
 std::string result_table(const run::Run& run, const train::Summary& summary, const std::string& sample,
@@ -112,8 +115,7 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
     text << "replicas  " << number(100.0 * *summary.collective_hidden, 1)
          << " % of the time of collectives between replicas was hidden behind computation\n";
   }
-  text << traffic_line("tensor", summary.tensor, summary.step_s)
-       << traffic_line("context", summary.context, summary.step_s);
+  text << traffic_lines(summary);
   if (!sample.empty()) {
     text << "sample    after the first " << train::prompt_bytes(run.options.data.seq_len) << " bytes "
          << (run.options.data.validation_fraction > 0 ? "held out" : "of the text") << "\n\n"

@@ -10,23 +10,20 @@
 namespace penstock::cli {
 namespace {
 
+std::string note_line(const run::Run& run, run::Topic topic) {
+  const std::string note = run.note(topic);
+  if (note.empty()) return {};
+  std::string line(name_of(topic));
+  line.resize(10, ' ');
+  return line + note + "\n";
+}
+
+// Of an exchange that was asked for there is no note.
 std::string exchange_line(const run::Run& run) {
-  if (!run.exchange_note.empty()) return "exchange  " + run.exchange_note + "\n";
-  if (run.exchange == schedule::ExchangeMode::Off) return {};
+  const std::string chosen = note_line(run, run::Topic::Exchange);
+  if (!chosen.empty() || run.exchange == schedule::ExchangeMode::Off) return chosen;
   return "exchange  " + std::string(name_of(run.exchange)) + ": " +
          std::to_string(run.program.exchanges.size()) + " actions' attention is shared in a step\n";
-}
-
-std::string layers_line(const run::Run& run) {
-  return run.layers_note.empty() ? std::string() : "layers    " + run.layers_note + "\n";
-}
-
-std::string context_line(const run::Run& run) {
-  return run.context_note.empty() ? std::string() : "context   " + run.context_note + "\n";
-}
-
-std::string gathers_line(const run::Run& run) {
-  return run.gathers_note.empty() ? std::string() : "gathers   " + run.gathers_note + "\n";
 }
 
 std::string experts_line(const run::Run& run) {
@@ -64,6 +61,7 @@ std::string start_table(const run::Run& run, const std::string& machine, int thr
   const model::Shape& shape = run.shape();
   const run::TrainOptions& train = run.options.train;
   const Tokens tokens = train.batch * run.options.data.seq_len;
+  const std::string chosen = run.note(run::Topic::Schedule);
   std::ostringstream text;
   text << "model     " << print_count(static_cast<double>(model::total_parameters(shape)))
        << " parameters: " << shape.layers << " layers, hidden " << shape.hidden << ", ffn " << shape.ffn
@@ -74,10 +72,10 @@ std::string start_table(const run::Run& run, const std::string& machine, int thr
        << "FLOP (6·(N − embedding) + 6·L·h·s a token); " << train.steps << " steps\n"
        << "schedule  " << run.program.name << ": " << run.program.device_count() << " devices, "
        << run.stages() << " stages, " << run.program.micro_batches() << " micro-batches of " << slices_of(run)
-       << (run.schedule_note.empty() ? "" : "; ") << run.schedule_note << "\n"
-       << experts_line(run) << layers_line(run) << context_line(run) << exchange_line(run)
-       << gathers_line(run) << copies_line(train) << "machine   " << machine << ", " << threads
-       << (threads == 1 ? " thread" : " threads") << " a rank\n"
+       << (chosen.empty() ? "" : "; ") << chosen << "\n"
+       << experts_line(run) << note_line(run, run::Topic::Layers) << note_line(run, run::Topic::Context)
+       << exchange_line(run) << note_line(run, run::Topic::Gathers) << copies_line(train) << "machine   "
+       << machine << ", " << threads << (threads == 1 ? " thread" : " threads") << " a rank\n"
        << memory_before(run);
   return text.str();
 }

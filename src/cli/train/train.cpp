@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -29,10 +30,11 @@
 #include "comm/mpi.h"
 #include "comm/rank_names.h"
 #include "comm/single.h"
-#include "comm/texts.h"
 #include "comm/threads.h"
 #include "files/atomic_file.h"
+#include "files/run_files.h"
 #include "run/resolve/resolve.h"
+#include "schedule/text.h"
 #include "train/checkpoint/settings.h"
 #include "train/machine.h"
 #include "train/run.h"
@@ -71,6 +73,16 @@ std::string tell_start(const Prepared& prepared, int threads) {
   return table;
 }
 
+// It reads back to the same run, whatever becomes of a schedule's file: it names the copy next to it.
+void write_run_file(const run::Run& run, const train::RunDirectory& directory) {
+  run::Options options = run.options;
+  if (!options.schedule.file.empty()) {
+    options.schedule.file = directory.file(files::kSchedule);
+    files::write_atomically(options.schedule.file, schedule::to_csv(run.schedule));
+  }
+  files::write_atomically(directory.config(), configuration_of(std::move(options)));
+}
+
 void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world,
                    const comm::RankNames& names) {
   at::set_num_threads(threads);
@@ -85,7 +97,7 @@ void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, com
       .say = [&](const std::string& line) { progress.say(line); }};
   if (talks) {
     std::cout << tell_start(prepared, threads) << std::flush;
-    files::write_atomically(prepared.directory->config(), configuration_of(prepared.run.options));
+    write_run_file(prepared.run, *prepared.directory);
   }
   const train::RunControl control{
       .resumed = prepared.resumption.from, .stop_asked = StopSignals::asked, .profile = flags.profile};
@@ -141,14 +153,15 @@ Refusal prepare_together(const TrainFlags& flags, comm::Communicator& world, Pre
   run::Run run;
   if (!refusal) refusal = resolve_together(flags.source, world, run);
   if (!refusal) {
-    const WeightsShare verified = share_on_host(comm::all_texts(comm::host_name(), world), world.rank());
-    const RanksHere here{.host = comm::local_ranks(), .card = ranks_on_card(world)};
-    refusal = together([&] {
+    const RanksHere here{.host = comm::local_ranks(),
+                         .card = ranks_on_card(world),
+                         .given_back = copies_given_back(run.options, flags.source.resumes, world)};
+    refusal = agree_on_weights(world, [&](const WeightsShare& verified) {
       prepared = flags.print_config ? Prepared{.run = std::move(run)}
                                     : prepare(flags, std::move(run), world.size(), here, verified);
     });
   }
-  if (!refusal) refusal = together([&] { require_same(configuration_of(prepared.run.options), world); });
+  if (!refusal) refusal = together([&] { require_same(agreement_of(prepared), world); });
   if (refusal || flags.print_config) return refusal;
   refusal = together([&] {
     if (world.rank() == 0) flags.dry_run ? check_directory(flags, prepared) : open_directory(flags, prepared);
@@ -217,12 +230,13 @@ Exit train_under_mpi(const TrainFlags& flags) {
           world.set_timeout(0);  // rank 0 may still sample and report
           return;
         }
-        if (flags.source.resumes && !flags.print_config)
-          bring_copies(flags.source.file, flags.source.overrides, needed, flags.dry_run, world);
+        const run::Options options = run::read_options(flags.source.file, flags.source.overrides);
+        if (flags.source.resumes && !flags.print_config) bring_copies(options, needed, flags.dry_run, world);
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());
         if (world.rank() < needed) exit_code = by_cards(*part, train);
         world.set_timeout(0);  // those without work wait for the others
+        if (!describes(flags)) forget_idle_copies(options, needed, exit_code == Exit::Done, world);
       },
       [&](int rank, const std::exception& failure) { tell(failure_line(rank, failure, names)); }, patience);
   return exit_code;
@@ -230,7 +244,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
 
 void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   const StopSignals signals({SIGUSR1, SIGTERM, SIGINT});
-  Prepared prepared = prepare(flags, resolved, ranks, threads_here(ranks));
+  Prepared prepared = prepare(flags, resolved, ranks, threads_here(flags, resolved.options, ranks));
   open_directory(flags, prepared);
   const auto alone = comm::make_single();
   take_up(flags, prepared, *alone);
@@ -244,7 +258,7 @@ void train_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
 
 std::string describe_here(const TrainFlags& flags, const run::Run& resolved, int ranks) {
   if (flags.print_config) return configuration_of(resolved.options);
-  Prepared prepared = prepare(flags, resolved, ranks, threads_here(ranks));
+  Prepared prepared = prepare(flags, resolved, ranks, threads_here(flags, resolved.options, ranks));
   check_directory(flags, prepared);
   take_up(flags, prepared, *comm::make_single());
   return description_of(flags, prepared, ranks);

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "comm/backoff.h"
 #include "comm/cards/card_link.h"
 #include "comm/collectives.h"
 #include "comm/device_messages.h"
 #include "comm/message_notes.h"
+#include "comm/polled_wait.h"
 
 namespace penstock::comm {
 namespace {
@@ -45,10 +45,7 @@ class CardRequest : public Request::State {
 
   void wait() override {
     const WaitScope waiting(message_);
-    Deadline deadline(timeout_);
-    for (Backoff backoff; !test(); backoff.pause()) {
-      if (deadline.passed()) throw timed_out(message_, timeout_);
-    }
+    wait_by_polling(*this, message_, timeout_);
   }
 
  protected:
@@ -69,6 +66,7 @@ class HostMessage final : public CardRequest {
 
  private:
   bool done() override { return request_.test(); }
+  std::int64_t progress() const override { return request_.progress(); }
   Request request_;
 };
 
@@ -131,12 +129,14 @@ class CardRanks final : public Collectives {
   Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
     if (is_on_device(bytes.data()))
       return post(true, const_cast<std::byte*>(bytes.data()), bytes.size(), to, channel);
+    const NotedOn noted(channel);
     return host_message(true, inner(channel).send(bytes, to, std::max(channel, 0)), bytes.size(), to,
                         channel);
   }
 
   Request post_receive(std::span<std::byte> bytes, int from, int channel) override {
     if (is_on_device(bytes.data())) return post(false, bytes.data(), bytes.size(), from, channel);
+    const NotedOn noted(channel);
     return host_message(false, inner(channel).receive(bytes, from, std::max(channel, 0)), bytes.size(), from,
                         channel);
   }

@@ -24,20 +24,6 @@ LocalParameters held_parameters(const Shape& shape, const mesh::Mesh& mesh, doub
   return local;
 }
 
-LocalParameters local_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers, double embeddings,
-                                 bool norms) {
-  const double t = mesh.tensor;
-  const auto attention = static_cast<double>(attention_parameters(shape) + router_parameters(shape) +
-                                             shared_expert_parameters(shape));
-  const auto mlp = static_cast<double>(expert_parameters(shape) * shape.experts);
-  const double embedding = embeddings * static_cast<double>(shape.vocab * shape.hidden);
-  LocalParameters local{.expert_replicas = static_cast<double>(mesh.data) * mesh.context / mesh.expert};
-  local.dense = (layers * attention + embedding) / t;
-  if (norms) local.dense += layers * 2.0 * static_cast<double>(shape.hidden);
-  (shape.experts > 1 ? local.expert : local.dense) += layers * mlp / t / mesh.expert;
-  return local;
-}
-
 double weight_bytes(const LocalParameters& parameters, Precision precision) {
   return parameters.total() * static_cast<double>(element_size(precision));
 }
@@ -54,13 +40,6 @@ double optimizer_bytes(const LocalParameters& parameters, const mesh::Mesh& mesh
 }
 
 double offloaded_records(double in_flight) { return std::max(0.0, in_flight - kRecordsAtHome); }
-
-int slice_group(int slices, int devices, int chunks) {
-  if (chunks == 1 || slices < devices) return slices;
-  int group = devices;
-  while (slices % group != 0) ++group;
-  return group;
-}
 
 double kv_gradient_slices(int slices, int chunks, int group) {
   if (slices == 1) return 0.0;

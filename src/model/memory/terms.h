@@ -24,10 +24,6 @@ struct LocalParameters {
 // head.
 LocalParameters held_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers, double embeddings);
 
-// Of other programs: the same, divided by t (experts by t·e, replicated c·d/e times). Norms are not divided.
-LocalParameters local_parameters(const Shape& shape, const mesh::Mesh& mesh, double layers, double embeddings,
-                                 bool norms = true);
-
 double weight_bytes(const LocalParameters& parameters, Precision precision);
 double gradient_bytes(const LocalParameters& parameters, Precision precision);
 
@@ -40,11 +36,8 @@ double optimizer_bytes(const LocalParameters& parameters, const mesh::Mesh& mesh
 inline constexpr double kRecordsAtHome = 4;
 double offloaded_records(double in_flight);
 
-// Peak of the accumulators of K,V gradients, in slice-chunks: v(n − g) + g; 0 for whole sequences.
+// Peak of the accumulators of K,V gradients, in slice-chunks, with groups of g slices: v(n − g) + g; 0 for
+// whole sequences.
 double kv_gradient_slices(int slices, int chunks, int group);
-
-// Slices per group of interleaved slimpipe: the smallest divisor of n that is at least p; n if v = 1 or n <
-// p.
-int slice_group(int slices, int devices, int chunks);
 
 }  // namespace penstock::model

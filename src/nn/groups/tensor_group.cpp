@@ -65,7 +65,7 @@ at::Tensor TensorGroup::join(const Rows& blocks) const {
 
 void TensorGroup::send(std::vector<Sent>& sent, const at::Tensor& buffer, int to, Collective collective) {
   comm::as_part_of(name_of(collective), [&] {
-    sent.push_back({ranks_->send(bytes_of_tensor(buffer), to, static_cast<int>(collective)), buffer});
+    sent.push_back({buffer, ranks_->send(bytes_of_tensor(buffer), to, static_cast<int>(collective))});
   });
 }
 

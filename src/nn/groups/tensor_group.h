@@ -74,8 +74,8 @@ class TensorGroup {
  private:
   friend class GatheredRows;
   struct Sent {
-    comm::Request request;
     at::Tensor buffer;
+    comm::Request request;  // destroyed before its buffer
   };
 
   // Failures name the collective, which has a channel of its own.

@@ -29,4 +29,10 @@ TileSoftmax combine_statistics(const at::Tensor& statistics, const at::Tensor& t
 void shard_gradient(at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
                     const at::Tensor& scale, double gradient_scale);
 
+// Of cpu/ and cuda/, beside combine_statistics(): the same, statistics into a result that is there.
+void statistics_of_rows(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
+                        at::Tensor& statistics);
+void gradient_of_rows(at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
+                      const at::Tensor& scale, double gradient_scale);
+
 }  // namespace penstock::nn::kernels

@@ -21,4 +21,12 @@ at::Tensor weighted_swiglu(const at::Tensor& gate, const at::Tensor& up, const a
 at::Tensor weighted_swiglu_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up,
                                     const at::Tensor& weights, at::Tensor& result);
 
+// Of cpu/ and cuda/: the same into results that are there, over all elements alike or over rows with their
+// weights. `with_output`: the output takes the place of grad_output.
+void gate_elements(const at::Tensor& gate, const at::Tensor& up, at::Tensor& result);
+void gate_elements_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up, bool with_output);
+void gate_rows(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights, at::Tensor& result);
+void gate_rows_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up, const at::Tensor& weights,
+                        bool with_output, at::Tensor& grad_weights);
+
 }  // namespace penstock::nn::kernels

@@ -32,8 +32,8 @@ std::vector<CheckedRun> read_checked(const Table& table);
 CheckedRun as_checked(const Workload& workload, const Layout& layout, const std::string& engine);
 
 // Factors of a predicted step between which eight of ten such steps lie, by the runs that are most like it:
-// of its own engine where some are published, with the errors of unseen configurations; else of all, with
-// those of unseen sources. Absent without runs.
+// of its own engine where 20 or more are published, with the errors of unseen configurations; else of all,
+// with those of unseen sources. Absent without runs.
 struct Interval {
   double low = 1, high = 1;
   std::size_t runs = 0;

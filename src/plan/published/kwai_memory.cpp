@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "plan/in_flight.h"
-#include "plan/offload_split.h"
+#include "plan/published/divided_parameters.h"
+#include "plan/published/offload_split.h"
 
 namespace penstock::plan {
 namespace {
@@ -23,14 +24,14 @@ double kwai_in_flight(const KwaiCase& c, int rank) {
 
 double states(const KwaiCase& c, int rank) {
   const double embeddings = (rank == 0 ? 1 : 0) + (rank == c.mesh.pipeline - 1 ? 1 : 0);
-  const auto local = model::local_parameters(c.shape, c.mesh, layers_on_device(c), embeddings);
+  const auto local = divided_parameters(c.shape, c.mesh, layers_on_device(c), embeddings);
   return model::weight_bytes(local, model::Precision::BF16) +
          model::gradient_bytes(local, model::Precision::BF16) +
          model::optimizer_bytes(local, c.mesh, model::Precision::BF16);
 }
 
 double scratch(const KwaiCase& c) {
-  const auto layer = model::local_parameters(c.shape, c.mesh, 1, 0, /*norms=*/false);
+  const auto layer = divided_parameters(c.shape, c.mesh, 1, 0, /*norms=*/false);
   return model::weight_bytes(layer, model::Precision::BF16);
 }
 

@@ -12,11 +12,16 @@ namespace {
 double states_of(const Workload& workload, const Layout& layout, double layers) {
   const double ends = layout.mesh.pipeline > 1 ? 1 : 2;
   const model::LocalParameters held = parameters_on_device(workload, layout, layers, ends);
-  const double dense = held.dense, experts = held.expert;
-  const double replicas = as_double(layout.shared.group > 0 ? layout.shared.group : layout.mesh.replicas());
-  const double expert_replicas = as_double(layout.mesh.expert_replicas());
-  if (layout.shared.on) return 16 * (dense + experts) / replicas;
-  return dense * (6 + 12 / replicas) + experts * (6 + 12 / expert_replicas);
+  const double stepped = stepped_parameters(layout, held);
+  return layout.shared.on ? 16 * stepped : 6 * held.total() + 12 * stepped;
+}
+
+// Of a layer that shared weights are gathered for. A dense one has three matrices in its MLP even with GELU:
+// the fitted constants rest on the recomputation that follows for such runs.
+double gathered_parameters(const Workload& workload, const Layout& layout) {
+  const model::Shape& shape = workload.model.shape;
+  if (shape.experts > 1) return parameters_on_device(workload, layout, 1, 0).total();
+  return as_double(model::layer_parameters(shape)) / layout.mesh.tensor;
 }
 
 }  // namespace
@@ -36,8 +41,7 @@ RunMemory run_memory(const Workload& workload, const Layout& layout) {
   memory.states = states_of(workload, layout, layers);
   memory.records = flight * (layout.recomputed * kept + (1 - layout.recomputed) * all);
   memory.working = (all - kept) / chunk;
-  if (layout.shared.on)
-    memory.working += 2 * 2 * as_double(model::layer_parameters(shape)) / layout.mesh.tensor;
+  if (layout.shared.on) memory.working += 2 * 2 * gathered_parameters(workload, layout);
   if (layout.mesh.pipeline == 1) memory.logits = 8 * group_tokens(workload, layout) * vocabulary;
   return memory;
 }

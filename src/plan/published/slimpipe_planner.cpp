@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/published/slimpipe_planner.h"
 
+#include "plan/published/divided_parameters.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -68,7 +70,7 @@ PlannerParts planner_parts(const PlannerCase& c, const PlannerConventions& conve
   const double p = c.mesh.pipeline;
   const double embeddings = c.slimpipe && conventions.embedding_over_pipeline ? 1.0 / p : 1.0;
   const auto parameters =
-      model::local_parameters(c.shape, c.mesh, as_double(c.shape.layers) / p, embeddings, /*norms=*/false);
+      divided_parameters(c.shape, c.mesh, as_double(c.shape.layers) / p, embeddings, /*norms=*/false);
   const model::KeepSet keep = model::keep_of(c.policy).without(model::SavedTensor::Dispatched);
   const double record = as_double(model::kept_bytes(c.shape, keep, kElement)) * unit(c);
   const double tokens = as_double(c.seq_len) / c.mesh.tensor / c.mesh.context;

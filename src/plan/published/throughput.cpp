@@ -12,6 +12,7 @@
 #include "plan/published/run_memory.h"
 #include "plan/published/score_tables.h"
 #include "plan/published/throughput_words.h"
+#include "plan/trainer.h"
 
 namespace penstock::plan {
 namespace {
@@ -214,8 +215,9 @@ ThroughputRun RunReader::read() const {
   run.published = table_.number(row_, "step_s");
   if (run.published <= 0) refuse("step_s", "expected a positive number");
   const mesh::Mesh& ranks = layout.mesh;
-  const bool whole = engine.folded_experts && !run.timed.changes.cut_experts;
-  if (!whole && (std::int64_t{ranks.context} * ranks.data) % ranks.expert != 0)
+  const sim::Engine own = engine_of(run.timed, known_);
+  adapt(own, run.timed.layout);
+  if (!own.folded_experts && (std::int64_t{ranks.context} * ranks.data) % ranks.expert != 0)
     refuse("ep", "experts are cut by tensor ranks: expected a divisor of cp·dp");
   return run;
 }

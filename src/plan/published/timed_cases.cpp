@@ -57,8 +57,12 @@ sim::Engine changed(sim::Engine engine, const EngineChanges& changes) {
 
 }  // namespace
 
+sim::Engine engine_of(const TimedCase& timed, const KnownMachines& known) {
+  return changed(find_engine(known.engines, timed.engine), timed.changes);
+}
+
 StepCost cost_of(const TimedCase& timed, const KnownMachines& known) {
-  const sim::Engine engine = changed(find_engine(known.engines, timed.engine), timed.changes);
+  const sim::Engine engine = engine_of(timed, known);
   const sim::Hardware& hardware = find_hardware(known.hardware, timed.hardware);
   if (timed.network_gbps == 0 && timed.node_gpus == 0)
     return step_cost(timed.workload, timed.layout, hardware, engine);

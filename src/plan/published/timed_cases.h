@@ -36,6 +36,9 @@ struct TimedCase {
   std::int64_t node_gpus = 0;
 };
 
+// The engine as that run has it. Throws InputError where its name is not known.
+sim::Engine engine_of(const TimedCase& timed, const KnownMachines& known);
+
 // Seconds of a step. Throws InputError where a name is not known.
 Seconds seconds_of(const TimedCase& timed, const KnownMachines& known);
 StepCost cost_of(const TimedCase& timed, const KnownMachines& known);

@@ -25,15 +25,6 @@ Kept every_second_product(const Workload& workload) {
 
 }  // namespace
 
-std::int64_t product_within(std::int64_t limit, std::initializer_list<std::int64_t> numbers) {
-  std::int64_t product = 1;
-  for (const std::int64_t number : numbers) {
-    if (number > limit / product) return limit + 1;
-    product *= number;
-  }
-  return product;
-}
-
 void apply(const Beyond& beyond, Question& question) {
   sim::Engine& engine = question.cluster.engine;
   if (!beyond.model.empty()) question.workload.model.name = beyond.model;

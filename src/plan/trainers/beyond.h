@@ -2,7 +2,6 @@
 // What a trainer's configuration says that a plan file has no key for.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -31,9 +30,6 @@ struct Beyond {
   std::optional<EndWeights> ends;
   Words not_counted;  // what the configuration has and the prediction has not, each by its name
 };
-
-// The product of numbers of 1 or more; limit + 1 where it exceeds the limit, which is below 2^62.
-std::int64_t product_within(std::int64_t limit, std::initializer_list<std::int64_t> numbers);
 
 // To the question before a layout is made of it, and to that layout before adapt().
 void apply(const Beyond& beyond, Question& question);

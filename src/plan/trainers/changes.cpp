@@ -121,7 +121,7 @@ std::optional<Candidate> judged(const Question& question, Layout layout) {
   const Cluster& cluster = question.cluster;
   if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return {};
   if (refusal_of(*question.cluster.trainer, workload, layout)) return {};
-  adapt(*question.cluster.trainer, layout);
+  adapt(question.cluster, layout);
   Candidate candidate;
   candidate.layout = layout;
   candidate.memory = fit_memory(workload, layout, cluster.limit, /*fixed=*/true);

@@ -28,7 +28,7 @@ Explained explain_configuration(const Today& today) {
   apply(beyond, question);
   Layout layout = layout_of(question.options, question.workload, question.cluster);
   apply(beyond, question.workload, layout);
-  adapt(*question.cluster.trainer, layout);
+  adapt(question.cluster, layout);
   const Plan plan = answer_for_layout(question, layout);
   const Candidate& candidate = plan.result.best.front();
   if (const auto why = refusal_of(*question.cluster.trainer, question.workload, candidate.layout))

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/whole.h"
 #include "plan/trainers/megatron_arguments.h"
 
 namespace penstock::plan {
@@ -166,6 +167,7 @@ Settings model_settings(const Workload& workload) {
   add("--max-position-embeddings", workload.seq_len);
   settings.push_back({"--position-embedding-type", "rope"});
   settings.push_back({"--normalization", "RMSNorm"});
+  settings.push_back({"--norm-epsilon", exact_number(shape.norm_epsilon)});
   for (const char* name :
        {"--swiglu", "--disable-bias-linear", "--use-mcore-models", "--use-flash-attn", "--bf16"})
     settings.push_back({name, ""});

@@ -18,14 +18,30 @@ std::string word_of(const Setting& setting, bool toml) {
 
 bool is_toml(const Trainer& trainer) { return trainer.name == "torchtitan"; }
 
+// Of the model, what no argument of Megatron-LM 307dcf37 says, and what it does instead.
+std::string lack_of_megatron(const model::Shape& shape) {
+  constexpr double kRotaryBase = 10000;
+  std::string text;
+  const auto without = [&](bool lacks, const std::string& what) {
+    if (lacks) text += "# without " + what + "\n";
+  };
+  without(shape.shared_ffn > 0,
+          "the expert that every token visits, of width " + std::to_string(shape.shared_ffn));
+  without(shape.rope_theta != kRotaryBase, "model.rope_theta = " + exact_number(shape.rope_theta) +
+                                               ": the base of rotary positions is " +
+                                               exact_number(kRotaryBase));
+  without(shape.rope_scaling.factor != 1, "model.rope_factor = " + exact_number(shape.rope_scaling.factor) +
+                                              ": rotary positions are not scaled");
+  without(shape.experts > 1 && !shape.normalised_experts,
+          "moe.norm_topk = false: the weights of a token's experts sum to 1");
+  return text;
+}
+
 // What the file cannot say of the model, as its comment; empty where it says all.
 std::string lack_of(const Trainer& trainer, const model::Shape& shape) {
-  if (is_toml(trainer) && titan_model_of(shape) == nullptr)
-    return "# no flavor of its models has these sizes: add one, and name it as model.flavor\n";
-  if (!is_toml(trainer) && shape.shared_ffn > 0)
-    return "# without the expert that every token visits, of width " + std::to_string(shape.shared_ffn) +
-           "\n";
-  return {};
+  if (!is_toml(trainer)) return lack_of_megatron(shape);
+  if (titan_model_of(shape) != nullptr) return {};
+  return "# no flavor of its models has these sizes: add one, and name it as model.flavor\n";
 }
 
 }  // namespace

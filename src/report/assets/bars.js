@@ -19,7 +19,7 @@ function barRow(chart, row, total, longest) {
   return element(
       'div', {class: 'barrow'},
       element('div', {class: 'barname'}, element('span', {}, chart.rows[row]), element('b', {}, print(total))),
-      element('div', {class: 'bar'}, ...pieces.filter((_, p) => chart.parts[p].values[row] > 0)));
+      element('div', {class: 'bar'}, pieces.filter((_, p) => chart.parts[p].values[row] > 0)));
 }
 
 function barNumbers(chart, totals) {
@@ -33,11 +33,11 @@ function barNumbers(chart, totals) {
 
 function barSection(chart) {
   const totals = chart.rows.map((_, row) => chart.parts.reduce((sum, part) => sum + part.values[row], 0));
-  const longest = Math.max(...totals, 1e-300), several = chart.parts.length > 1;
+  const longest = Math.max(greatestOf(totals), 1e-300), several = chart.parts.length > 1;
   const keys = chart.parts.map((part, p) => element('span', {class: 'key'}, swatch(partColour(p)), part.name));
   return section(
       chart.title, chart.note ? element('p', {class: 'note'}, chart.note) : null,
-      several ? element('p', {class: 'keys'}, ...keys) : null,
-      element('div', {class: 'barchart'}, ...totals.map((total, row) => barRow(chart, row, total, longest))),
+      several ? element('p', {class: 'keys'}, keys) : null,
+      element('div', {class: 'barchart'}, totals.map((total, row) => barRow(chart, row, total, longest))),
       several ? barNumbers(chart, totals) : null);
 }

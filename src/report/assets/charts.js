@@ -3,7 +3,7 @@
 
 function clipToData(values) {
   const finite = values.filter((value) => value !== null);
-  const low = Math.min(...finite), high = Math.max(...finite);
+  const low = leastOf(finite), high = greatestOf(finite);
   const margin = (high - low || Math.abs(high) || 1) * 0.05;
   return finite.length > 0 ? [low - margin, high + margin] : [0, 1];
 }
@@ -34,7 +34,7 @@ const CURVE = {
 function curveScales(curves) {
   const steps = curves.flatMap((curve) => curve.steps),
         [low, high] = clipToData(curves.flatMap((curve) => curve.values));
-  const first = Math.min(...steps), last = Math.max(...steps, first + 1e-9);
+  const first = leastOf(steps), last = Math.max(greatestOf(steps), first + 1e-9);
   return {
     low,
     high,
@@ -114,13 +114,13 @@ function curveChart(name, curves) {
                            }));
   const drawing =
       svg('svg', {viewBox: '0 0 ' + CURVE.width + ' ' + CURVE.height, role: 'img', 'aria-label': name},
-          ...curveAxes(scales), ...lines, cursor);
+          curveAxes(scales), lines, cursor);
   followPointer(drawing, curves, scales, cursor, said);
   const unit = curves[0].unit ? ' (' + curves[0].unit + ')' : '';
   const legend = curves.length < 2 ?
       [] :
       curves.map((curve) => element('span', {class: 'key'}, swatch(curve.colour), curve.run.name));
-  return element('figure', {}, element('figcaption', {}, name + unit, ...legend), drawing, said);
+  return element('figure', {}, element('figcaption', {}, name + unit, legend), drawing, said);
 }
 
 function curvesSection() {
@@ -145,7 +145,9 @@ function idleParts(track) {
 }
 
 function idleBars(track, parts, longest) {
-  const count = track.busy.length, pitch = count <= 16 ? 18 : count <= 64 ? 8 : 4, width = 520, left = 62;
+  const count = track.busy.length, pitch = count <= 16 ? 18 : count <= 64 ? 8 : 4, width = 520;
+  const names = track.busy.map((_, d) => rowName(track.run, d));
+  const left = Math.min(14 + 6 * greatestOf(names.map((name) => name.length)), width / 2);
   const bars = [];
   const rect = (x, d, share, colour, title) =>
       svg('rect', {
@@ -160,7 +162,7 @@ function idleBars(track, parts, longest) {
     let x = left;
     const add = (name, seconds, colour) => {
       const share = seconds / longest;
-      bars.push(rect(x, d, share, colour, rowName(track.run, d) + ', ' + name + ': ' + printSeconds(seconds)));
+      bars.push(rect(x, d, share, colour, names[d] + ', ' + name + ': ' + printSeconds(seconds)));
       x += share * (width - left);
     };
     parts.forEach((part, p) => add(part.cause, part.devices[d], causeColour(p)));
@@ -168,7 +170,7 @@ function idleBars(track, parts, longest) {
     if (d % Math.ceil(14 / pitch) === 0)
       bars.push(
           svg('text', {x: left - 6, y: d * pitch + Math.min(pitch, 14) - 3, 'text-anchor': 'end'},
-              rowName(track.run, d)));
+              names[d]));
   }
   return svg(
       'svg', {
@@ -177,7 +179,7 @@ function idleBars(track, parts, longest) {
         role: 'img',
         'aria-label': 'idle time by cause'
       },
-      ...bars);
+      bars);
 }
 
 // From the other end than memory, so that causes are not taken for categories.

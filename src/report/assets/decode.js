@@ -82,7 +82,8 @@ function decodeProgram(json, kinds) {
   const devices = json.devices.map((base64) => decodeDevice(base64, json.sizes));
   matchMessages(devices, kinds);
   for (const device of devices) {
-    const stages = [...new Set(device.stage.filter((_, i) => kinds[device.kind[i]].key === 'full'))];
+    const acts = (i) => ['F', 'B', 'I', 'W'].includes(kinds[device.kind[i]].word);
+    const stages = [...new Set(device.stage.filter((_, i) => acts(i)))];
     stages.sort((a, b) => a - b);
     device.chunks = stages.length;
     device.chunkOf = new Map(stages.map((stage, chunk) => [stage, chunk]));

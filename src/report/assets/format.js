@@ -73,7 +73,12 @@ function token(run, d, op) {
   return device.stage[op] + kind.word + (kind.key === 'full' ? keyText(run, device, op) : '');
 }
 
-// element("td", { class: "number" }, "text", childElement): strings become text nodes, never markup.
+// Math.min and Math.max take their values as arguments, of which a browser allows about 125,000.
+const leastOf = (values) => values.reduce((least, value) => Math.min(least, value), Infinity);
+const greatestOf = (values) => values.reduce((greatest, value) => Math.max(greatest, value), -Infinity);
+
+// element("td", { class: "number" }, "text", childElement): strings become text nodes, never markup. An array of children
+// may be longer than arguments may be.
 function element(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
@@ -89,7 +94,8 @@ function fill(node, attributes, children) {
     else if (value !== undefined && value !== false)
       node.setAttribute(name, value === true ? '' : value);
   }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
+  for (const child of children.flat())
+    if (child !== null && child !== undefined) node.append(child);
   return node;
 }
 

@@ -49,7 +49,7 @@ function heatFigure(run, map) {
       'figure', {class: 'wide'}, element('figcaption', {}, name, ...keys),
       map.note ? element('p', {class: 'note'}, map.note) : null,
       svg('svg', {class: 'bars', viewBox: '0 0 ' + HEAT.width + ' ' + height, role: 'img', 'aria-label': name},
-          ...heatNames(map, cell), ...heatCells(map, cell)));
+          heatNames(map, cell), heatCells(map, cell)));
 }
 
 function heatSection() {

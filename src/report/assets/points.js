@@ -4,7 +4,7 @@
 
 function comparedScales(chart) {
   const values = chart.points.flatMap((point) => [point.x, point.y]).map(Math.log10);
-  const left = Math.min(...values) - 0.05, right = Math.max(...values) + 0.05;
+  const left = leastOf(values) - 0.05, right = greatestOf(values) + 0.05;
   const share = (value) => (Math.log10(value) - left) / (right - left);
   return {
     left: 10 ** left,
@@ -29,7 +29,7 @@ function pointScales(chart) {
   if (chart.compared) return comparedScales(chart);
   const xs = chart.points.map((point) => point.x), ys = chart.points.map((point) => point.y);
   const range = (values) => {
-    const low = Math.min(...values), high = Math.max(...values), margin = (high - low || high || 1) * 0.08;
+    const low = leastOf(values), high = greatestOf(values), margin = (high - low || high || 1) * 0.08;
     return [Math.max(0, low - margin), high + margin];
   };
   const [left, right] = range(xs), [low, high] = range(ys);
@@ -94,8 +94,8 @@ function pointSection(chart) {
                                     svg('title', {}, tell(point))));
   const drawing = svg(
       'svg', {viewBox: '0 0 ' + CURVE.width + ' ' + CURVE.height, role: 'img', 'aria-label': chart.title},
-      ...pointAxes(chart, scales),
-      svg('path', {class: 'curve', d: pointPath(chart, scales), stroke: colour}), ...dots);
+      pointAxes(chart, scales),
+      svg('path', {class: 'curve', d: pointPath(chart, scales), stroke: colour}), dots);
   const rows = chart.points.map((p) => [p.name, tickText(chart.xUnit, p.x), tickText(chart.yUnit, p.y)]);
   return section(
       chart.title, chart.note ? element('p', {class: 'note'}, chart.note) : null,

@@ -112,7 +112,7 @@ function memorySelector() {
           }
         }
       },
-      ...names.map(([value, name]) => element('option', {value, selected: value === state.memoryOf}, name)));
+      names.map(([value, name]) => element('option', {value, selected: value === state.memoryOf}, name)));
   return element('label', {}, 'memory of ', select);
 }
 

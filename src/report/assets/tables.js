@@ -8,14 +8,14 @@ const looksNumeric = (text) => /^[-+]?[\d.,]+(e[-+]?\d+)?\s*(%|[\u00b5a-zA-Z/]{1
 
 // A column is set right when everything in it below the header is a number or empty.
 function table({header, rows}) {
-  const columns = Math.max(header.length, ...rows.map((row) => row.length));
+  const columns = Math.max(header.length, greatestOf(rows.map((row) => row.length)));
   const numeric =
       Array.from({length: columns}, (_, c) => c > 0 && rows.every((row) => !row[c] || looksNumeric(row[c])));
   const cells = (tag, row) =>
       Array.from({length: columns}, (_, c) => element(tag, {class: numeric[c] && 'number'}, row[c] || ''));
   return element(
-      'table', {}, element('thead', {}, element('tr', {}, ...cells('th', header))),
-      element('tbody', {}, ...rows.map((row) => element('tr', {}, ...cells('td', row)))));
+      'table', {}, element('thead', {}, element('tr', {}, cells('th', header))),
+      element('tbody', {}, rows.map((row) => element('tr', {}, cells('td', row)))));
 }
 
 function busyShare(track) {
@@ -42,7 +42,7 @@ function overviewSection() {
   const notes = [...new Set(texts)].map((text) => element('li', {}, text));
   return element(
       'section', {class: 'part'}, element('div', {class: 'scroll'}, table({header, rows})),
-      notes.length > 0 ? element('ul', {class: 'notes'}, ...notes) : null);
+      notes.length > 0 ? element('ul', {class: 'notes'}, notes) : null);
 }
 
 // Rows, stages and micro-batches; of what was not drawn nothing.
@@ -51,7 +51,7 @@ function sizesOf(run) {
 }
 
 function microBatches(run) {
-  const least = Math.min(...run.slices), most = Math.max(...run.slices);
+  const least = leastOf(run.slices), most = greatestOf(run.slices);
   const slices = least === most ? String(most) : least + ' to ' + most;
   return run.slices.length + (run.sliced ? ' of ' + slices + ' slices' : '');
 }
@@ -126,7 +126,7 @@ function configurationSection() {
           'details', {open: runs.length === 1}, element('summary', {}, run.name),
           element(
               'pre', {},
-              ...run.configuration.trimEnd().split('\n').map(
+              run.configuration.trimEnd().split('\n').map(
                   (line) => everywhere(line) ? line + '\n' : element('mark', {}, line + '\n')))));
   return blocks.length > 0 ? section('Configuration', ...blocks) : null;
 }

@@ -158,7 +158,7 @@ const labelRight = (panel) => panel.left - 7 - (MARK + 3) * panel.track.run.grou
 // What labels and marks take left of the rows; panels under one another have one time axis.
 function labelWidth(panels, narrow) {
   const widths = panels.map(({track: {run}}) => {
-    const longest = Math.max(11, ...run.rows.map((name) => name.length));
+    const longest = Math.max(11, greatestOf(run.rows.map((name) => name.length)));
     return (narrow ? 42 : 10 + 6 * longest) + (MARK + 3) * run.groups.length;
   });
   return Math.max(...widths);

@@ -17,23 +17,23 @@ bool leaves_slices_open(const Options& options);
 // A schedule made for given costs (greedy): without times in the options it takes each stage's by the
 // analytic model at run.machine.hardware, with the policy given ("auto": none). Without schedule.in_flight it
 // may hold p micro-batches; with memory.limit, and neither policy nor offload "auto", the most up to 2p that
-// fit. Sets the run's options, schedule and schedule_note; other schedules stay.
+// fit. Sets the run's options, schedule and its note; other schedules stay.
 void choose_order(Run& run);
 
 // parallel.cp_mode = "auto", when asked for several context ranks: the fastest of context_modes() in
 // simulation, the first of those within 1 % of it; "gather" only where the run then fits memory.limit with
-// the policy given ("auto": none). Sets the run's options and context_note.
+// the policy given ("auto": none). Sets the run's options and note.
 void choose_context(Run& run);
 
 // memory.policy = "auto": the first of none, balanced, balanced+fc1 and full that fits memory.limit, with the
 // least offload that fits if that is also "auto"; without a limit none and 0. Where nothing fits and
 // parallel.shard is "auto" too, the same with passing weights; else that is "optimizer". Throws NoAnswer when
-// nothing fits. Sets the run's options, keep, offload, states and memory_note.
+// nothing fits. Sets the run's options, keep, offload, states and note.
 void choose_memory(Run& run);
 
 // schedule.exchange = "auto": the fastest of off, paired and levelled in simulation with the chosen memory
 // policy; off if exchange is impossible, gains less than 1 % or does not fit memory.limit. Sets the run's
-// options, exchange and exchange_note.
+// options, exchange and its note.
 void choose_exchange(Run& run);
 
 // Why a run that is laid out cannot exchange; empty if it can.

@@ -30,8 +30,8 @@ bool does_not_fit(const Run& run, const std::string& mode) {
   return mode == "gather" && !fits(with_mode(run, mode));
 }
 
-std::string context_note(const Run& run, const std::vector<ContextChoice>& candidates,
-                         const std::string& passed_over) {
+std::string compared_modes(const Run& run, const std::vector<ContextChoice>& candidates,
+                           const std::string& passed_over) {
   std::vector<std::string> words;
   for (const ContextChoice& candidate : candidates) {
     words.push_back(candidate.mode + " " + print_seconds(candidate.seconds) + " and " +
@@ -58,9 +58,10 @@ void choose_context(Run& run) {
   const Seconds fastest = std::ranges::min(candidates, {}, &ContextChoice::seconds).seconds;
   const auto chosen = std::ranges::find_if(
       candidates, [&](const ContextChoice& candidate) { return kWorthwhile * candidate.seconds <= fastest; });
-  run.context_note = chosen->mode + ": " +
-                     (chosen->seconds == fastest ? "the fastest: " : "within 1 % of the fastest: ") +
-                     context_note(run, candidates, passed_over);
+  run.add_note(Topic::Context,
+               chosen->mode + ": " +
+                   (chosen->seconds == fastest ? "the fastest: " : "within 1 % of the fastest: ") +
+                   compared_modes(run, candidates, passed_over));
   run = with_mode(std::move(run), chosen->mode);
 }
 

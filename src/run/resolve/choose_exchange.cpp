@@ -29,7 +29,7 @@ Seconds seconds_with(const Run& run, ExchangeMode mode) {
 void take(Run& run, ExchangeMode mode, const std::string& why) {
   run = with_exchange(std::move(run), mode);
   run.options.schedule.exchange = name_of(mode);
-  run.exchange_note = run.options.schedule.exchange + ": " + why;
+  run.add_note(Topic::Exchange, run.options.schedule.exchange + ": " + why);
 }
 
 }  // namespace

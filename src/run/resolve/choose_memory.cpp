@@ -62,7 +62,7 @@ std::optional<Run> with_enough_offload(const Run& run) {
   return share ? std::optional(with_share(run, *share)) : std::nullopt;
 }
 
-std::string memory_note(const Run& asked, const Run& chosen) {
+std::string note_of_memory(const Run& asked, const Run& chosen) {
   const MemoryOptions& memory = chosen.options.memory;
   const bool any_policy = asked.options.memory.policy == "auto";
   const bool any_share = is_automatic(asked.options.memory.offload);
@@ -156,7 +156,7 @@ void choose_memory(Run& run) {
   const bool may_pass = any_states && any_policy && run.states == schedule::ReplicaStates::Shared;
   if (!fitted && may_pass) fitted = cheapest_that_fits(with_passing_weights(run));
   if (fitted) {
-    fitted->memory_note = memory_note(run, *fitted);
+    fitted->add_note(Topic::Memory, note_of_memory(run, *fitted));
     run = std::move(*fitted);
     return;
   }

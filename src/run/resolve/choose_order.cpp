@@ -75,9 +75,8 @@ void choose_order(Run& run) {
   if (!chosen.file.empty() || !schedule::find_generator(chosen.name).made_for_costs) return;
   if (chosen.forward.empty()) take_times(run);
   if (chosen.in_flight == 0) chosen.in_flight = static_cast<double>(most_in_flight(run));
-  run.schedule_note += (run.schedule_note.empty() ? "" : "; ");
-  run.schedule_note += "order from " + arrange_again(run) + ", at most " + exact_number(chosen.in_flight) +
-                       " micro-batches in flight";
+  run.add_note(Topic::Schedule, "order from " + arrange_again(run) + ", at most " +
+                                    exact_number(chosen.in_flight) + " micro-batches in flight");
 }
 
 }  // namespace penstock::run

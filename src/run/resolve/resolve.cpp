@@ -77,9 +77,9 @@ void note_other_cuts(Run& run, std::int64_t given_unit) {
   given.schedule.slice_unit = given_unit;
   if (given_unit == run.options.schedule.slice_unit || cuts_of(given, run.schedule.slices) == run.slices)
     return;
-  run.context_note += run.context_note.empty() ? "slices" : "; slices";
-  run.context_note += " are cut at multiples of " + std::to_string(run.options.schedule.slice_unit) +
-                      " tokens, since each has 2 · parallel.cp pieces";
+  run.add_note(Topic::Context, "slices are cut at multiples of " +
+                                   std::to_string(run.options.schedule.slice_unit) +
+                                   " tokens, since each has 2 · parallel.cp pieces");
 }
 
 }  // namespace
@@ -135,14 +135,14 @@ Run resolve(Options options, const Machine& machine) {
   const std::int64_t unit = options.schedule.slice_unit;
   const std::string slices_note = choose_slices(options, machine);
   Run run = lay_out(std::move(options), machine);
-  run.schedule_note = slices_note;
+  run.add_note(Topic::Schedule, slices_note);
   choose_order(run);
   if (chooses_context) choose_context(run);
   choose_memory(run);
   choose_exchange(run);  // needs the final policy
   run.program = program_of(run);
   run.predicted = predict_memory(run, run.program);
-  run.gathers_note = note_of_gathers(run);
+  run.add_note(Topic::Gathers, note_of_gathers(run));
   note_other_cuts(run, unit);
   return run;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -234,39 +233,6 @@ ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, Ex
     }
   }
   return plan;
-}
-
-ExchangeEffect effect_of(const ExchangePlan& plan, const Program& compute_only, const SlotGrid& grid) {
-  ExchangeEffect effect;
-  double work = 0, slowest_before = 0, slowest_after = 0, halves = 0;
-  std::size_t slots = 0;
-  auto exchange = plan.exchanges.begin();
-  for (const Slot& slot : full_slots(compute_only, grid)) {
-    const auto begin = exchange;
-    while (exchange != plan.exchanges.end() && exchange->slot == slot.number &&
-           exchange->backward == slot.backward)
-      ++exchange;
-    if (slot.backward) continue;
-    std::vector<int> before, after, sent(slot.loads.size());
-    for (const Load& load : slot.loads) before.push_back(load.halves + 1);
-    after = before;
-    for (const PlannedExchange& part : std::span(begin, exchange)) {
-      after[part.owner] -= part.halves;
-      after[part.partner] += part.halves;
-      sent[part.owner] += part.halves;
-    }
-    work += std::accumulate(before.begin(), before.end(), 0.0) / static_cast<double>(before.size());
-    slowest_before += std::ranges::max(before);
-    slowest_after += std::ranges::max(after);
-    halves += std::accumulate(sent.begin(), sent.end(), 0.0);
-    effect.greatest_slices = std::max(effect.greatest_slices, std::ranges::max(sent) / 2.0);
-    ++slots;
-  }
-  if (slots == 0) return effect;
-  effect.mean_slices = halves / 2 / static_cast<double>(slots * compute_only.devices.size());
-  effect.before = slowest_before / work;
-  effect.after = slowest_after / work;
-  return effect;
 }
 
 }  // namespace penstock::schedule

@@ -53,14 +53,4 @@ using WorkOf = std::function<SliceWork(const PassKey&)>;
 ExchangePlan plan_exchange(const Program& compute_only, const SlotGrid& grid, ExchangeMode exchange,
                            int limit, const WorkOf& work = {});
 
-// What a plan comes to over the slots in which all devices run a forward, counting a slice that has j earlier
-// ones as j + 1/2 of work.
-struct ExchangeEffect {
-  double mean_slices = 0;      // of K,V sent, by device and slot
-  double greatest_slices = 0;  // sent by one device in one slot
-  double before = 1;           // mean over slots of the slowest device's work, by the mean work
-  double after = 1;
-};
-ExchangeEffect effect_of(const ExchangePlan& plan, const Program& compute_only, const SlotGrid& grid);
-
 }  // namespace penstock::schedule

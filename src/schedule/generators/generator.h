@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of schedules. A generator says what to compute, never how to run it: it emits compute actions
-// only. Adding one = one file in this folder + one line in catalogue.inc; show, check, simulate, train, plan
-// and the law tests pick it up from there.
+// only. Adding one = one file in this folder + one line in catalogue.inc; show, check, simulate, train and
+// the law tests pick it up from there. plan takes those whose closed forms it has (plan/in_flight.cpp).
 #pragma once
 
 #include <span>

@@ -4,6 +4,8 @@
 //
 // Two more in flight per device towards the first (1F1B has one) put the forwards of all devices in one time
 // slot, and likewise the backwards.
+#include "schedule/generators/slimpipe.h"
+
 #include "base/error.h"
 #include "base/refusal.h"
 #include "schedule/generators/catalogue.h"
@@ -15,14 +17,6 @@ namespace {
 
 std::string describe(int n, int p) { return "n = " + std::to_string(n) + ", p = " + std::to_string(p); }
 
-// The smallest divisor of n that is at least p and leaves the messages of a turn to the next chunk time to
-// fly: g - p forwards for p transfers, one after the other. n, which leaves most, when none does.
-int automatic_group(int n, int p, double latency) {
-  int group = p;
-  while (group < n && (n % group != 0 || group - p < p * latency)) ++group;
-  return group;
-}
-
 // A chunk turn must find the group's first slice back from the last device, so a group has at least p slices.
 int group_size(int n, const Request& request) {
   const int p = request.devices, g = request.group;
@@ -30,7 +24,7 @@ int group_size(int n, const Request& request) {
     throw InputError("slimpipe with v > 1 needs n >= p in every micro-batch: " + describe(n, p) +
                      "; nearest n = " + std::to_string(p) + ", or v = 1");
   }
-  if (g == 0) return automatic_group(n, p, request.latency);
+  if (g == 0) return slice_group(n, p, request.chunks, request.latency);
   const auto legal = [&](int group) { return group >= p && n % group == 0; };
   if (!legal(g)) {
     throw InputError("slimpipe needs a group that divides n and is >= p: group = " + std::to_string(g) +
@@ -49,6 +43,13 @@ std::vector<int> group_sizes(const Request& request) {
 }
 
 }  // namespace
+
+int slice_group(int slices, int devices, int chunks, double latency) {
+  if (chunks == 1 || slices < devices) return slices;
+  int group = devices;
+  while (group < slices && (slices % group != 0 || group - devices < devices * latency)) ++group;
+  return group;
+}
 
 Schedule slimpipe(const Request& request) {
   const int p = request.devices, v = request.chunks;

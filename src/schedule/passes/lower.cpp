@@ -14,7 +14,7 @@ Program lower(const Schedule& schedule, const Lowering& options) {
   // A pass that adds nothing would copy the program, which may take gigabytes.
   if (options.vocabulary.parallel) program = add_vocabulary(program, options.vocabulary);
   if (options.offload_bytes) program = add_offload(program, options.offload_bytes);
-  program = add_transfers(program, options.transfer_bytes, options.receive_lead);
+  program = add_transfers(program, options.transfer_bytes);
   if (options.replicas.gradient_bytes) program = add_replica_sync(program, options.replicas);
   if (!options.vocabulary.parallel) program = add_gradient_sync(std::move(program), options.gradients);
   if (options.optimizer_step) program = add_optimizer_step(std::move(program));

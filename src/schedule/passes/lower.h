@@ -17,7 +17,6 @@ namespace penstock::schedule {
 struct Lowering {
   OffloadBytes offload_bytes;    // empty: nothing leaves
   TransferBytes transfer_bytes;  // empty: transfers of 0 bytes
-  int receive_lead = 1;          // compute ops by which a receive is posted ahead of its consumer
   VocabularySharding vocabulary;
   ContextExchange exchange;
   GradientSync gradients;  // of no use under vocabulary parallelism, where each device has both sides

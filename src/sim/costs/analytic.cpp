@@ -51,19 +51,6 @@ Attended attended(const Work& work, int micro_batch, int slice) {
           model::attended_pairs(documents, queries, {0, begin}) / (sequences * tokens * tokens)};
 }
 
-// As much for every slice of the micro-batch: what context exchange aims at.
-Attended level_attended(const Work& work, int micro_batch) {
-  const auto slices = static_cast<int>(work.slices[micro_batch].size());
-  if (work.documents.empty()) return {1, 0.5 * (slices - 1)};
-  Attended mean{0, 0};
-  for (int slice = 0; slice < slices; ++slice) {
-    const Attended one = attended(work, micro_batch, slice);
-    mean.own += one.own / slices;
-    mean.earlier += one.earlier / slices;
-  }
-  return mean;
-}
-
 int shards_of(const Work& work) {
   return work.shard_group > 0 ? work.shard_group : static_cast<int>(work.mesh.replicas());
 }
@@ -81,7 +68,8 @@ AnalyticCosts::AnalyticCosts(Work work, const Hardware& hardware, const Engine& 
       hardware_(hardware_for(hardware, bytes_.work().precision)),
       engine_(engine),
       options_(options),
-      copy_rate_(options.copy_rate.value_or(hardware.copy_rate())) {
+      copy_rate_(options.copy_rate.value_or(hardware.copy_rate())),
+      stretch_(1 + hardware.straggling(bytes_.work().mesh.world())) {
   checked_seconds("attention_factor", options.attention_factor);
   fill_table();
   const Work& own = bytes_.work();
@@ -120,8 +108,7 @@ LayerSlice AnalyticCosts::layer_slice(int micro_batch, int slice, model::KeepSet
   const auto& cut = work.slices[micro_batch];
   const auto own = static_cast<double>(cut[slice].length);
   const double sequence = static_cast<double>(cut.back().begin + cut.back().length);
-  const Attended attention =
-      options_.level_attention ? level_attended(work, micro_batch) : attended(work, micro_batch, slice);
+  const Attended attention = attended(work, micro_batch, slice);
   return {.shape = work.shape,
           .mesh = work.mesh,
           .context = work.context,
@@ -215,11 +202,15 @@ Seconds AnalyticCosts::optimizer(int device) const {
   const double stepped =
       held.dense / (sharded ? shards_of(work) : 1) + held.expert / (sharded ? expert_shards_of(work) : 1);
   return optimizer_passes(hardware_,
-                          held.total() * engine_.gradient_passes + stepped * engine_.optimizer_bytes) +
-         1e-3 * hardware_.kernels.step_ms;
+                          held.total() * engine_.gradient_passes + stepped * engine_.optimizer_bytes);
 }
 
 Seconds AnalyticCosts::seconds(int device, std::uint32_t, const Op& op) const {
+  const Seconds fixed = op.kind == OpKind::OptimizerStep ? 1e-3 * hardware_.kernels.step_ms : 0;
+  return stretch_ * unhindered(device, op) + fixed;
+}
+
+Seconds AnalyticCosts::unhindered(int device, const Op& op) const {
   switch (op.kind) {
     case OpKind::Forward:
       return at(op).forward;
@@ -280,14 +271,15 @@ Seconds AnalyticCosts::over_replicas(const Op& op) const {
 Transfer AnalyticCosts::transfer(int device, std::uint32_t, const Op& send) const {
   const bool one_node = near(device, send.peer);
   const Seconds latency = message(hardware_, one_node, 0);
-  return {message(hardware_, one_node, static_cast<double>(send.bytes)) - latency, latency};
+  return {stretch_ * (message(hardware_, one_node, static_cast<double>(send.bytes)) - latency),
+          stretch_ * latency};
 }
 
 AttentionShare AnalyticCosts::attention(int, std::uint32_t, const Op& op) const {
   if (!is_action(op.kind)) return {};
   AttentionShare share{.layers = static_cast<int>(bytes_.work().layers[op.key.stage].count)};
-  if (op.kind == OpKind::Forward) share.seconds = at(op).forward_attention;
-  if (is_backward(op.kind)) share.seconds = at(op).backward_attention;
+  if (op.kind == OpKind::Forward) share.seconds = stretch_ * at(op).forward_attention;
+  if (is_backward(op.kind)) share.seconds = stretch_ * at(op).backward_attention;
   return share;
 }
 

@@ -13,7 +13,6 @@ namespace penstock::sim {
 
 struct AnalyticOptions {
   double attention_factor = 1;      // what if attention took so many times as long
-  bool level_attention = false;     // all slices attend as long as their mean: the aim of context exchange
   std::optional<double> copy_rate;  // of offloading, bytes/s each way; absent: the host's
   Family family = Family::Llama;
   double expert_load = 1;  // rows of the busiest expert rank over their mean
@@ -26,7 +25,8 @@ struct AnalyticOptions {
 // has its share of the output layer and moves its bytes. STEP has the optimizer of the device's parameters.
 // REDUCE_GRAD and GATHER_WEIGHTS go over the ranks with the same weights, the part of the experts over those
 // with the same experts; a sum of gradients with one peer takes a message. Copies, transfers and traffic
-// inside the layers go by the mesh and the machine's links.
+// inside the layers go by the mesh and the machine's links. All but a step's fixed time is longer by what
+// waiting for the slowest node adds.
 class AnalyticCosts final : public Costs {
  public:
   // The tables and peak of the hardware are those of the work's precision. Throws InputError when the
@@ -56,6 +56,8 @@ class AnalyticCosts final : public Costs {
   LayerSlice layer_slice(int micro_batch, int slice, model::KeepSet keep) const;
   SliceSeconds stage_seconds(int stage, int micro_batch, int slice) const;
   void fill_table();
+  // Without waiting for the slowest node.
+  Seconds unhindered(int device, const schedule::Op& op) const;
   const SliceSeconds& at(const schedule::Op& op) const;
   double columns() const;  // of the vocabulary on a rank that has any
   Seconds loss(const schedule::Op& op) const;
@@ -69,6 +71,7 @@ class AnalyticCosts final : public Costs {
   Engine engine_;
   AnalyticOptions options_;
   double copy_rate_ = 0;
+  double stretch_ = 1;                              // by the slowest node
   mesh::SharingSpread dense_, experts_;             // of the ranks with the same weights
   std::vector<std::vector<SliceSeconds>> seconds_;  // [kind of stage][first_ + slice]
   std::vector<std::size_t> kind_of_stage_;          // stages of equal layers and ends are of one kind

@@ -90,6 +90,11 @@ void describe(Engine& engine, OptionTable& table) {
   table.push_back({"experts", "layer_ms", &engine.expert_ms,
                    "Of the host, for such a layer's passes of a micro-batch, beyond host.layer_ms.",
                    not_negative()});
+  table.push_back({"vocabulary",
+                   "padded",
+                   &engine.padded_vocabulary,
+                   "To a multiple of 128 times the tensor ranks.",
+                   {}});
   table.push_back({"gradients",
                    "sharded",
                    &engine.shards_optimizer,

@@ -46,6 +46,7 @@ struct Engine {
   double unfused_passes = 0;      // extra passes of 2h bytes a token and layer, each way: norms in f32 as
                                   // separate operations are 12 each, a rotation in parts 8 on Q and 8 on K
   bool levels_layers = false;     // the last stage has fewer layers, for its output layer
+  bool padded_vocabulary = true;  // to a multiple of 128·t, as Megatron-LM does
   bool whole_again = true;        // full recomputation repeats a layer's forward; else what is missing alone
   double elementwise = 1;         // traffic of elementwise work, as a multiple of its counted passes
   double compiled = 1;            // ... once more, where a compiler or library fuses it
@@ -59,6 +60,7 @@ struct Engine {
   double step_ms = 0;             // ... for a step
 
   bool flash_attention() const { return attention != "plain"; }
+  friend bool operator==(const Engine&, const Engine&) = default;
 };
 
 // The table that reads, prints and documents an engine file.
@@ -69,6 +71,7 @@ inline const Engine kPenstock{.tensor_overlap = false,
                               .folded_experts = true,
                               .fused = true,
                               .levels_layers = true,
+                              .padded_vocabulary = false,
                               .whole_again = false};
 
 // Elementwise traffic of a layer's forward and backward, and its kernels.

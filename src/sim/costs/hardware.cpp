@@ -2,6 +2,7 @@
 #include "sim/costs/hardware.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -211,6 +212,11 @@ double Hardware::copy_rate() const {
 double Hardware::disk_rate() const {
   const double disk = node.disk_gbps / (2.0 * static_cast<double>(node.gpus));
   return std::min(copy_rate(), 1e9 * disk);
+}
+
+double Hardware::straggling(std::int64_t ranks) const {
+  const double nodes = std::max(1.0, static_cast<double>(ranks) / static_cast<double>(node.gpus));
+  return network.straggle * std::log2(nodes);
 }
 
 Hardware assumed_hardware() {

@@ -118,6 +118,7 @@ struct Hardware {
   double copy_rate() const;
   double disk_rate() const;
   double usable_bytes() const { return (device.memory_gb - device.reserved_gb) * 1e9; }
+  double straggling(std::int64_t ranks) const;  // what waiting for the slowest node adds to a step: its share
 };
 
 // What is assumed of a machine without a file: one core's products at 100 GFLOP/s, attention at 50 both ways,

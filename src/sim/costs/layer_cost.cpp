@@ -18,10 +18,11 @@ struct Site {
   const LayerSlice& slice;
   const Hardware& hardware;
   const Engine& engine;
+  model::Shape held;
   double tokens;
   double t;
 
-  const model::Shape& shape() const { return slice.shape; }
+  const model::Shape& shape() const { return held; }
   double hidden() const { return as_double(shape().hidden); }
   double queries() const { return as_double(shape().query_width()); }
   double keys() const { return as_double(shape().kv_width()); }
@@ -44,7 +45,8 @@ struct Site {
 };
 
 Site site_of(const LayerSlice& slice, const Hardware& hardware, const Engine& engine) {
-  return {slice, hardware, engine, slice.tokens, static_cast<double>(slice.mesh.tensor)};
+  const int t = slice.mesh.tensor;
+  return {slice, hardware, engine, shape_of_ranks(slice.shape, t), slice.tokens, as_double(t)};
 }
 
 // Rows and number of the products of one expert on this device; a dense MLP is one expert.
@@ -147,7 +149,7 @@ ContextTraffic ring_traffic(const Site& site) {
   const mesh::Mesh& mesh = site.slice.mesh;
   const mesh::NodeSpread group = mesh::thinnest(mesh, mesh::Group::Context, site.hardware.node.gpus);
   const double all_tokens = site.hardware.number_bytes() * site.tokens * mesh.context / site.t;
-  const double exposed = site.shape().kv_heads == site.shape().heads ? tensor_exposed(site) : 1.0;
+  const double exposed = site.slice.shape.kv_heads == site.shape().heads ? tensor_exposed(site) : 1.0;
   const Seconds pass =
       exposed * ring_pass(site.hardware, group, (site.slice.earlier + 1) * all_tokens * 2 * site.keys());
   return {pass, 2 * pass, pass};

@@ -11,6 +11,12 @@
 
 namespace penstock::sim {
 
+// The layer as all tensor ranks together hold it: each has whole key heads, copies where they are fewer.
+inline model::Shape shape_of_ranks(model::Shape shape, int tensor) {
+  shape.kv_heads = tensor * model::shape_of_rank(shape, tensor).kv_heads;
+  return shape;
+}
+
 // The work of one layer on one slice, on one rank of the mesh.
 struct LayerSlice {
   const model::Shape& shape;

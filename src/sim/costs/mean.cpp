@@ -14,7 +14,7 @@ bool ActionTimes::equal() const {
 }
 
 MeanCosts::MeanCosts(const schedule::Program& program, const schedule::Timeline& timeline, const Costs& base)
-    : base_(base) {
+    : ForwardedCosts(base) {
   std::array<Seconds, 4> sum{};
   std::array<std::size_t, 4> count{};
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
@@ -34,15 +34,8 @@ MeanCosts::MeanCosts(const schedule::Program& program, const schedule::Timeline&
 }
 
 Seconds MeanCosts::seconds(int device, std::uint32_t index, const Op& op) const {
-  return is_action(op.kind) ? mean_[static_cast<std::size_t>(op.kind)] : base_.seconds(device, index, op);
+  return is_action(op.kind) ? mean_[static_cast<std::size_t>(op.kind)]
+                            : ForwardedCosts::seconds(device, index, op);
 }
-
-Transfer MeanCosts::transfer(int device, std::uint32_t index, const Op& send) const {
-  return base_.transfer(device, index, send);
-}
-
-RecordBytes MeanCosts::record(const schedule::Key& key) const { return base_.record(key); }
-
-ActionBytes MeanCosts::action(int device, const schedule::Op& op) const { return base_.action(device, op); }
 
 }  // namespace penstock::sim

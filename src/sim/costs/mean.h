@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "schedule/timeline.h"
-#include "sim/costs/costs.h"
+#include "sim/costs/forwarded.h"
 
 namespace penstock::sim {
 
@@ -37,7 +37,7 @@ class ActionTimes {
   std::array<Seconds, 4> least_, most_{};  // [F, B, I, W]
 };
 
-class MeanCosts final : public Costs {
+class MeanCosts final : public ForwardedCosts {
  public:
   // Means over the timeline's actions. `base` answers for everything else and must outlive this.
   MeanCosts(const schedule::Program& program, const schedule::Timeline& timeline, const Costs& base);
@@ -46,12 +46,8 @@ class MeanCosts final : public Costs {
   bool all_equal() const { return times_.equal(); }
 
   Seconds seconds(int device, std::uint32_t index, const schedule::Op& op) const override;
-  Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
-  RecordBytes record(const schedule::Key& key) const override;
-  ActionBytes action(int device, const schedule::Op& op) const override;
 
  private:
-  const Costs& base_;
   std::array<Seconds, 4> mean_{};  // [F, B, I, W]
   ActionTimes times_;
 };

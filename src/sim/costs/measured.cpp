@@ -22,6 +22,7 @@ namespace {
 using schedule::Event;
 using schedule::Lane;
 using schedule::Op;
+using schedule::OpKind;
 using schedule::Program;
 using schedule::Timeline;
 
@@ -183,10 +184,17 @@ ActionBytes MeasuredCosts::action(int device, const schedule::Op& op) const {
   return bytes_.action(device, op);
 }
 
-CostTable average(const Program& program, const Timeline& timeline) {
-  const TableExtent extent = extent_of(program);
+namespace {
+
+// Of copies, visits, messages and actions; all else a stage or a device does once, or as often as it must.
+bool is_of_micro_batch(OpKind kind) {
+  return lane_of(kind) != Lane::Collective && kind != OpKind::OptimizerStep;
+}
+
+// Of the micro-batches with so many slices.
+CostTable average_of(const Program& program, const MeasuredCosts& measured, int slices) {
+  const TableExtent extent{program.stages, slices, program.device_count()};
   CostTable table(extent);
-  const MeasuredCosts measured(program, timeline, table);
   struct Sum {
     Seconds seconds = 0;
     int count = 0;
@@ -195,6 +203,7 @@ CostTable average(const Program& program, const Timeline& timeline) {
   for (int d = 0; d < program.device_count(); ++d) {
     for (std::uint32_t i = 0; i < program.devices[d].ops.size(); ++i) {
       const Op& op = program.devices[d].ops[i];
+      if (is_of_micro_batch(op.kind) && program.slices[op.key.micro_batch] != slices) continue;
       if (is_send(op.kind)) table.set_link(d, op.peer, {.latency = measured.transfer(d, i, op).latency});
       if (is_send(op.kind) || is_receive(op.kind)) continue;
       if (op.key.stage >= extent.stages) continue;  // of the vocabulary, which is no stage (schedule/units.h)
@@ -207,16 +216,38 @@ CostTable average(const Program& program, const Timeline& timeline) {
   return table;
 }
 
+// Of whole micro-batches, whatever their slices.
+CostTable average_of_whole(const Program& program, const MeasuredCosts& measured) {
+  std::map<int, int> counts;  // micro-batches with so many slices
+  for (const int slices : program.slices) ++counts[slices];
+  std::vector<CountedTable> tables;
+  for (const auto& [slices, count] : counts) {
+    CostTable table = average_of(program, measured, slices);
+    tables.push_back({slices == 1 ? std::move(table) : without_slices(table), count});
+  }
+  return tables.size() == 1 ? std::move(tables.front().table) : mean_of(tables);
+}
+
+}  // namespace
+
+CostTable average(const Program& program, const Timeline& timeline) {
+  const CostTable no_bytes(TableExtent{});
+  return average_of(program, MeasuredCosts(program, timeline, no_bytes), extent_of(program).slices);
+}
+
 CostTable average(const Program& program, const Timeline& timeline, const TableExtent& wanted,
                   const std::string& origin) {
-  CostTable table = average(program, timeline);
-  const TableExtent found = table.extent();
-  const bool matches = found.stages == wanted.stages && found.devices == wanted.devices &&
-                       (found.slices == wanted.slices || wanted.slices == 1);
+  const CostTable no_bytes(TableExtent{});
+  const MeasuredCosts measured(program, timeline, no_bytes);
+  const TableExtent found = extent_of(program);
+  const bool matches =
+      found.stages == wanted.stages && found.devices == wanted.devices &&
+      (wanted.slices == 1 || std::ranges::find(program.slices, wanted.slices) != program.slices.end());
   if (!matches)
     throw InputError(origin + ": the run has " + text_of(found) + ", the schedule " + text_of(wanted) +
                      "; give a run with as many");
-  return found.slices == wanted.slices ? table : without_slices(table);
+  return wanted.slices == 1 ? average_of_whole(program, measured)
+                            : average_of(program, measured, wanted.slices);
 }
 
 }  // namespace penstock::sim

@@ -64,12 +64,13 @@ class MeasuredCosts final : public Costs {
   const MemoryCosts& bytes_;
 };
 
-// Mean seconds per (kind, stage, slice), and each link's least message time as its latency: for simulating
-// other schedules, micro-batches or placements of the same stages. Kinds that the program lacks stay missing.
+// Mean seconds per (kind, stage, slice) of the micro-batches with most slices, and each link's least message
+// time as its latency: for simulating other schedules, micro-batches or placements of the same stages. Kinds
+// that the program lacks stay missing.
 CostTable average(const schedule::Program& program, const schedule::Timeline& timeline);
 
-// The same for a schedule of this extent, of which one without slices takes a run's whatever its slices
-// (without_slices).
+// The same for a schedule of this extent, of the run's micro-batches with as many slices; one without slices
+// takes a run's whatever its slices (without_slices), the mean over all micro-batches.
 // `origin` names the run where others do not match (InputError).
 CostTable average(const schedule::Program& program, const schedule::Timeline& timeline,
                   const TableExtent& wanted, const std::string& origin);

@@ -122,4 +122,37 @@ CostTable without_slices(const CostTable& table) {
   return whole;
 }
 
+CostTable mean_of(std::span<const CountedTable> tables) {
+  const auto [stages, slices, devices] = tables.front().table.extent();
+  CostTable mean({stages, slices, devices});
+  const auto over_tables = [&](auto value) -> std::optional<Seconds> {
+    Seconds sum = 0;
+    int count = 0;
+    for (const CountedTable& counted : tables) {
+      const std::optional<Seconds> seconds = value(counted.table);
+      if (!seconds) continue;
+      sum += counted.count * *seconds;
+      count += counted.count;
+    }
+    return count > 0 ? std::optional(sum / count) : std::nullopt;
+  };
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int slice = 0; slice < slices; ++slice) {
+      for (const OpKind kind : kActions) {
+        const auto seconds =
+            over_tables([&](const CostTable& table) { return table.find_seconds(kind, stage, slice); });
+        if (seconds) mean.set_seconds(kind, stage, slice, *seconds);
+      }
+    }
+  }
+  for (int from = 0; from < devices; ++from) {
+    for (int to = 0; to < devices; ++to) {
+      const auto latency =
+          over_tables([&](const CostTable& table) { return std::optional(table.link(from, to).latency); });
+      mean.set_link(from, to, {.latency = *latency});
+    }
+  }
+  return mean;
+}
+
 }  // namespace penstock::sim

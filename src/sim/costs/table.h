@@ -16,6 +16,7 @@
 
 #include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -80,6 +81,14 @@ class CostTable final : public Costs {
 // time where one of them has none; a message has their bytes, or, where those are not known, takes as long as
 // theirs one after the other. Without records.
 CostTable without_slices(const CostTable& table);
+
+// The mean of tables of one extent, each counted so often: of an action over those that have its time, and of
+// links' latencies. Without bytes; there is a table at least.
+struct CountedTable {
+  CostTable table;
+  int count = 1;
+};
+CostTable mean_of(std::span<const CountedTable> tables);
 
 // Throws InputError naming origin, line, the entry and what was expected.
 CostTable parse_cost_table(std::string_view text, std::string_view origin, const TableExtent& extent);

@@ -151,7 +151,8 @@ void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& fac
     verify_file(inside(checkpoint, facts.files[file].file), facts.files[file], after_tensor);
 }
 
-void verify_weights(const std::string& folder, int share, int shares) {
+void verify_weights(const std::string& folder, int share, int shares,
+                    const std::function<void()>& after_tensor) {
   const std::string path = inside(folder, kCheckpointFacts);
   const std::optional<std::string> text = files::read_text_if_there(path, kLongestFacts);
   if (!text) return;
@@ -163,7 +164,7 @@ void verify_weights(const std::string& folder, int share, int shares) {
                      std::string("; rename that file, and the weights are read without checksums"));
   }
   std::erase_if(facts.files, [](const FileSums& sums) { return !has_weights(sums.file); });
-  verify_checkpoint(folder, facts, share, shares);
+  verify_checkpoint(folder, facts, share, shares, after_tensor);
 }
 
 }  // namespace penstock::train

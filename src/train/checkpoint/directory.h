@@ -58,6 +58,7 @@ void verify_checkpoint(const std::string& checkpoint, const CheckpointFacts& fac
 // The same of a checkpoint's weights alone, whatever its directory is called. Does nothing where `folder` has
 // no checkpoint.json: other folders of weights have no checksums. One that cannot be read (damaged, of an
 // earlier version, another program's) is refused: the user may rename it to have the weights read unchecked.
-void verify_weights(const std::string& folder, int share, int shares);
+void verify_weights(const std::string& folder, int share, int shares,
+                    const std::function<void()>& after_tensor = {});
 
 }  // namespace penstock::train

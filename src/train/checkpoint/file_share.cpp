@@ -13,6 +13,7 @@ namespace penstock::train {
 namespace {
 
 constexpr std::size_t kWord = 4;
+constexpr std::size_t kPiece = std::size_t{8} << 20;
 
 // visit(bytes of the range, their offset in the whole tensor in bytes)
 template <class Visit>
@@ -68,7 +69,10 @@ void for_pieces(const FileShare& share,
                 const std::function<void(std::uint64_t, std::span<const std::byte>)>& visit) {
   for (const TensorShare& tensor : share.tensors) {
     for_ranges(tensor, [&](std::span<const std::byte> bytes, std::uint64_t begin) {
-      visit(share.layout.begins[tensor.tensor] + begin, bytes);
+      for (std::size_t first = 0; first < bytes.size(); first += kPiece) {
+        visit(share.layout.begins[tensor.tensor] + begin + first,
+              bytes.subspan(first, std::min(kPiece, bytes.size() - first)));
+      }
     });
   }
 }

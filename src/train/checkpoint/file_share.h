@@ -53,13 +53,13 @@ using OwnedTensors = std::multimap<std::string, TensorSource>;  // by name in th
 // `whole`: the file's tensors without their bytes. The shares refer to the sources' memory.
 FileShare share_of_file(const std::vector<files::StoredTensor>& whole, const OwnedTensors& owned);
 
-// visit(offset in the file, bytes) of each run of bytes in the share.
+// visit(offset in the file, bytes) of the share's runs of bytes, in pieces of at most 8 MiB.
 void for_pieces(const FileShare& share,
                 const std::function<void(std::uint64_t, std::span<const std::byte>)>& visit);
 
 // Writes the share to the file, with the file's header if it has the first element, and flushes it. A rank
-// without a share does not touch the file. `after_piece` is called after each run of bytes; may be empty.
-// Throws RunError naming the path.
+// without a share does not touch the file. `after_piece` is called after each piece; may be empty; its
+// exceptions end the writing. Throws RunError naming the path.
 void write_share(const std::string& path, const FileShare& share,
                  const std::function<void()>& after_piece = {});
 

@@ -35,12 +35,13 @@ struct State {
   int ranks = 1;
   friend auto operator<=>(const State&, const State&) = default;
 };
-using CopiesByState = std::map<std::pair<State, int>, Copy>;  // by the writing rank
+// By the writing rank; a host to which copies were brought may have one twice.
+using CopiesByState = std::multimap<std::pair<State, int>, Copy>;
 
 State state_of(const StateCopy& facts) { return {facts.step, facts.start, facts.ranks}; }
 
-// What cannot be read is no copy.
-CopiesByState copies_in(const std::string& directory) {
+// What cannot be read is no copy; nor is another run's.
+CopiesByState copies_in(const std::string& directory, const std::string& run) {
   CopiesByState copies;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
@@ -49,7 +50,7 @@ CopiesByState copies_in(const std::string& directory) {
       const auto contents = contents_of_slot(file.bytes());
       if (!contents) continue;
       StateCopy facts = parse_state_copy(contents->text, entry.path().string());
-      if (facts.bytes() != contents->bytes.size()) continue;
+      if (facts.run != run || facts.bytes() != contents->bytes.size()) continue;
       if (facts.rank == 0) parse_checkpoint_facts(facts.checkpoint, entry.path().string());
       const std::pair key{state_of(facts), facts.rank};
       std::string text(contents->text);
@@ -88,9 +89,13 @@ Holders holders_in(const std::vector<std::string>& lists) {
 class StateInMemory : public SavedState {
  public:
   // Its own copies are among `copies`.
-  StateInMemory(std::shared_ptr<const CopiesByState> copies, State state, std::map<int, int> holders,
-                comm::World world)
-      : copies_(std::move(copies)), state_(std::move(state)), holders_(std::move(holders)), world_(world) {
+  StateInMemory(std::string directory, std::shared_ptr<const CopiesByState> copies, State state,
+                std::map<int, int> holders, comm::World world)
+      : directory_(std::move(directory)),
+        copies_(std::move(copies)),
+        state_(std::move(state)),
+        holders_(std::move(holders)),
+        world_(world) {
     for (const auto& [rank, holder] : holders_) {
       const std::string text = holder == world_->rank() ? copy_of(rank).text : std::string();
       const StateCopy facts = parse_state_copy(comm::broadcast_text(text, holder, *world_), name());
@@ -111,7 +116,8 @@ class StateInMemory : public SavedState {
   }
 
   std::string name() const override {
-    return "memory of " + counted(std::ssize(hosts()), "rank") + ", step " + std::to_string(state_.step);
+    return "memory of " + counted(std::ssize(hosts()), "rank") + ", step " + std::to_string(state_.step) +
+           " (rm -r " + printable(directory_, 500) + " on every host forgets it)";
   }
 
   void for_tensors(const CheckpointFacts& facts, const Wants& wants, const Visit& visit) const override {
@@ -137,7 +143,7 @@ class StateInMemory : public SavedState {
     std::uint64_t offset = 0;  // in its copy's bytes
   };
 
-  const Copy& copy_of(int rank) const { return copies_->at({state_, rank}); }
+  const Copy& copy_of(int rank) const { return copies_->find({state_, rank})->second; }
 
   std::vector<int> hosts() const {
     std::vector<int> distinct;
@@ -176,6 +182,7 @@ class StateInMemory : public SavedState {
     }
   }
 
+  std::string directory_;
   std::mutex letting_go_;                        // ranks that are threads share this
   std::shared_ptr<const CopiesByState> copies_;  // until then
   State state_;
@@ -185,30 +192,30 @@ class StateInMemory : public SavedState {
   std::multimap<std::string, Part> parts_;
 };
 
-// Whether the copies that this rank holds of the state have the bytes that were written, on all ranks.
-bool all_are_good(const CopiesByState& copies, const State& state, const std::map<int, int>& holders,
-                  comm::World world) {
-  std::int64_t damaged = 0;
-  for (const auto& [rank, holder] : holders) {
-    if (holder != world->rank()) continue;
-    const Copy& copy = copies.at({state, rank});
-    if (files::checksum(copy.bytes) != copy.facts.sum) damaged = 1;
-  }
-  world->all_reduce(&damaged, 1, comm::Type::I64, comm::Reduction::Max);
-  return damaged == 0;
+// Those of the state that have other bytes than were written: another host may have the same part whole.
+void drop_damaged(CopiesByState& copies, const State& state) {
+  std::erase_if(copies, [&](const auto& entry) {
+    const auto& [key, copy] = entry;
+    return key.first == state && files::checksum(copy.bytes) != copy.facts.sum;
+  });
 }
 
 }  // namespace
 
-std::optional<FoundCopies> find_copies(const std::string& directory, std::int64_t step, comm::World world) {
+std::optional<FoundCopies> find_copies(const std::string& directory, const std::string& run,
+                                       std::int64_t step, comm::World world) {
   // Of the ranks of a host the first looks, since all would see the same.
   const std::vector<std::string> hosts = comm::all_texts(comm::host_name(), *world);
   const bool looks = std::ranges::find(hosts, hosts[world->rank()]) - hosts.begin() == world->rank();
-  const auto copies = std::make_shared<CopiesByState>(looks ? copies_in(directory) : CopiesByState());
-  const Holders all = holders_in(comm::all_texts(list_of(*copies), *world));
+  const auto copies = std::make_shared<CopiesByState>(looks ? copies_in(directory, run) : CopiesByState());
+  const auto holders = [&] { return holders_in(comm::all_texts(list_of(*copies), *world)); };
+  const Holders all = holders();
   for (auto found = all.rbegin(); found != all.rend() && found->first.step > step; ++found) {
-    if (!all_are_good(*copies, found->first, found->second, world)) continue;
-    auto state = std::make_shared<StateInMemory>(copies, found->first, found->second, world);
+    drop_damaged(*copies, found->first);
+    const Holders whole = holders();
+    const auto good = whole.find(found->first);
+    if (good == whole.end()) continue;
+    auto state = std::make_shared<StateInMemory>(directory, copies, good->first, good->second, world);
     CheckpointFacts facts = state->facts();
     return FoundCopies{std::move(facts), std::move(state)};
   }

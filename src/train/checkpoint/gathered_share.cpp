@@ -11,7 +11,6 @@
 namespace penstock::train {
 namespace {
 
-constexpr std::size_t kGatheredPart = std::size_t{8} << 20;
 constexpr int kGatherChannel = static_cast<int>(schedule::Channel::Control);
 
 // Of the file.
@@ -28,13 +27,6 @@ std::vector<Place> places_of(const FileShare& share) {
   return places;
 }
 
-// visit(first byte, bytes) of each message that a piece of the file takes.
-template <class Visit>
-void for_gathered_parts(std::size_t size, Visit&& visit) {
-  for (std::size_t first = 0; first < size; first += kGatheredPart)
-    visit(first, std::min(kGatheredPart, size - first));
-}
-
 void send_share(const FileShare& share, comm::World world) {
   const std::vector<Place> places = places_of(share);
   const auto count = static_cast<std::int64_t>(places.size());
@@ -42,13 +34,11 @@ void send_share(const FileShare& share, comm::World world) {
   if (places.empty()) return;
   world->send(std::as_bytes(std::span(places)), 0, kGatherChannel).wait();
   for_pieces(share, [&](std::uint64_t, std::span<const std::byte> bytes) {
-    for_gathered_parts(bytes.size(), [&](std::size_t first, std::size_t size) {
-      world->send(bytes.subspan(first, size), 0, kGatherChannel).wait();
-    });
+    world->send(bytes, 0, kGatherChannel).wait();
   });
 }
 
-// write(first byte in the file, bytes) of each part.
+// write(first byte in the file, bytes) of each piece.
 template <class Write>
 void receive_share(int from, std::vector<std::byte>& buffer, comm::World world, Write&& write) {
   std::int64_t count = 0;
@@ -57,12 +47,10 @@ void receive_share(int from, std::vector<std::byte>& buffer, comm::World world, 
   std::vector<Place> places(static_cast<std::size_t>(count));
   world->receive(std::as_writable_bytes(std::span(places)), from, kGatherChannel).wait();
   for (const Place& place : places) {
-    for_gathered_parts(place.bytes, [&](std::size_t first, std::size_t size) {
-      buffer.resize(std::max(buffer.size(), size));
-      const std::span<std::byte> message = std::span(buffer).first(size);
-      world->receive(message, from, kGatherChannel).wait();
-      write(place.begin + first, message);
-    });
+    buffer.resize(std::max(buffer.size(), static_cast<std::size_t>(place.bytes)));
+    const std::span<std::byte> message = std::span(buffer).first(place.bytes);
+    world->receive(message, from, kGatherChannel).wait();
+    write(place.begin, message);
   }
 }
 
@@ -74,11 +62,7 @@ void write_for_all(const std::string& path, const FileShare& share, FirstAtWork&
     work.still_working(sender);
   };
   file.write(0, share.layout.head);
-  for_pieces(share, [&](std::uint64_t begin, std::span<const std::byte> bytes) {
-    for_gathered_parts(bytes.size(), [&](std::size_t first, std::size_t size) {
-      write(begin + first, bytes.subspan(first, size));
-    });
-  });
+  for_pieces(share, write);
   std::vector<std::byte> buffer;
   for (sender = 1; sender < world->size(); ++sender) {
     work.give_turn(sender);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <random>
 
 #include "base/error.h"
 #include "comm/launcher.h"
@@ -14,6 +13,7 @@
 #include "files/directory.h"
 #include "files/mapped_file.h"
 #include "schedule/program.h"
+#include "train/checkpoint/run_number.h"
 #include "train/checkpoint/state_copy.h"
 #include "train/checkpoint/state_shares.h"
 
@@ -27,32 +27,30 @@ constexpr std::size_t kCopiedPart = std::size_t{64} << 20;
 constexpr std::size_t kSlots = 2;
 constexpr Bytes kRoomToGrow = 8192;  // of a text whose numbers get longer, and which gets a step's line
 
-std::string new_start() {
-  std::random_device random;
-  return files::checksum_text((std::uint64_t{random()} << 32) | random());
-}
-
 template <class Visit>
 void for_copied_parts(std::span<std::byte> contents, Visit&& visit) {
   for (std::size_t first = 0; first < contents.size(); first += kCopiedPart)
     visit(contents.subspan(first, std::min(kCopiedPart, contents.size() - first)));
 }
 
-// Whether the file is a whole copy of the state after this step.
-bool is_copy_of(std::int64_t step, const std::string& path) try {
+// Whether the file is a whole copy of the run's state after this step.
+bool is_copy_of(const std::string& run, std::int64_t step, const std::string& path) try {
   const files::MappedFile file(path);
   const auto contents = contents_of_slot(file.bytes());
-  return contents && parse_state_copy(contents->text, path).step == step;
+  if (!contents) return false;
+  const StateCopy facts = parse_state_copy(contents->text, path);
+  return facts.run == run && facts.step == step;
 } catch (const InputError&) {
   return false;
 }
 
-// Of other starts, but for copies of the state after `step`; 0: all.
-void remove_others(const std::string& directory, const std::string& start, std::int64_t step = 0) {
+// Of other starts, but for the run's copies of the state after `step`; 0: all.
+void remove_others(const std::string& directory, const std::string& start, const std::string& run = {},
+                   std::int64_t step = 0) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     if (entry.path().filename().string().starts_with(start)) continue;
-    if (step == 0 || !is_copy_of(step, entry.path().string())) fs::remove(entry.path(), error);
+    if (step == 0 || !is_copy_of(run, step, entry.path().string())) fs::remove(entry.path(), error);
   }
 }
 
@@ -63,7 +61,7 @@ HostCopies::HostCopies(Setting setting, const std::vector<CheckpointFile>& files
     : setting_(std::move(setting)),
       shares_(std::move(shares)),
       world_(world),
-      start_(comm::broadcast_text(new_start(), 0, *world)) {
+      start_(comm::broadcast_text(drawn_number(), 0, *world)) {
   make_private_directory(setting_.directory);
   for (const CheckpointFile& file : files) {
     FileSums& sums = files_.emplace_back(FileSums{.file = file.name, .tensors{}});
@@ -75,14 +73,15 @@ HostCopies::HostCopies(Setting setting, const std::vector<CheckpointFile>& files
   pair_up(facts.step, room, bytes_in(shares_));
 }
 
-HostCopies::Slots HostCopies::make_slots(int owner, Bytes text_room, Bytes bytes) {
-  Slots slots;
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    const std::string name = start_ + "-" + std::to_string(owner) + "-" + std::to_string(slot);
-    slots.emplace_back((fs::path(setting_.directory) / name).string(), text_room, bytes);
-    bytes_ += text_room + bytes;
-  }
-  return slots;
+void HostCopies::add_slot(Slots& slots) const {
+  const std::string name =
+      start_ + "-" + std::to_string(slots.owner) + "-" + std::to_string(slots.slots.size());
+  slots.slots.emplace_back((fs::path(setting_.directory) / name).string(), slots.text_room, slots.bytes);
+}
+
+void HostCopies::add_slots() {
+  add_slot(own_);
+  for (Slots& kept : kept_) add_slot(kept);
 }
 
 void HostCopies::pair_up(std::int64_t from, Bytes text_room, Bytes bytes) {
@@ -90,23 +89,28 @@ void HostCopies::pair_up(std::int64_t from, Bytes text_room, Bytes bytes) {
       comm::ranks_by_host(comm::all_texts(comm::host_name(), *world_));
   first_on_host_ = std::ranges::any_of(
       hosts, [&](const std::vector<int>& ranks) { return ranks.front() == world_->rank(); });
-  if (first_on_host_) remove_others(setting_.directory, start_, from);
+  if (first_on_host_) remove_others(setting_.directory, start_, setting_.run, from);
   const auto keepers = keepers_of(hosts);
   keeper_ = keepers[world_->rank()];
   const std::array<Bytes, 2> mine{text_room, bytes};
   std::vector<std::array<Bytes, 2>> sizes(static_cast<std::size_t>(world_->size()));
   // Also waits until there is the room that starts which failed had taken.
   world_->all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(sizes)));
-  own_ = make_slots(world_->rank(), text_room, bytes);
+  own_ = {world_->rank(), text_room, bytes, {}};
+  bytes_ = text_room + bytes;
   for (int owner = 0; owner < world_->size(); ++owner) {
     if (keepers[owner] != world_->rank()) continue;
-    kept_.push_back({owner, make_slots(owner, sizes[owner][0], sizes[owner][1])});
+    kept_.push_back({owner, sizes[owner][0], sizes[owner][1], {}});
+    bytes_ += sizes[owner][0] + sizes[owner][1];
   }
+  add_slots();
+  if (from == 0) add_slots();
 }
 
 std::string HostCopies::text_of(std::int64_t step, const std::function<CheckpointFacts()>& facts,
                                 std::uint64_t sum) {
-  StateCopy copy{.start = start_,
+  StateCopy copy{.run = setting_.run,
+                 .start = start_,
                  .step = step,
                  .ranks = world_->size(),
                  .rank = world_->rank(),
@@ -127,12 +131,20 @@ void HostCopies::after_step(std::int64_t step, const std::function<CheckpointFac
   if (setting_.every == 1) settle();
 }
 
-void HostCopies::begin(std::int64_t step, const std::function<CheckpointFacts()>& facts) {
+// The copies that the run went on from, once there are new ones.
+void HostCopies::replace_older() {
   // All ranks have settled the round before: they have exchanged messages since.
-  if (rounds_ == 1 && first_on_host_) remove_others(setting_.directory, start_);
-  CopySlot& own = own_[rounds_ % kSlots];
+  if (first_on_host_) remove_others(setting_.directory, start_);
+  if (own_.slots.size() == kSlots) return;
+  world_->barrier();  // until there is their room
+  add_slots();
+}
+
+void HostCopies::begin(std::int64_t step, const std::function<CheckpointFacts()>& facts) {
+  if (rounds_ == 1) replace_older();
+  CopySlot& own = own_.slots[rounds_ % kSlots];
   own.take_back();
-  for (Kept& kept : kept_) kept.slots[rounds_ % kSlots].take_back();
+  for (Slots& kept : kept_) kept.slots[rounds_ % kSlots].take_back();
   copy_shares(shares_, own.bytes().data());
   own.set_text(text_of(step, facts, files::checksum(own.bytes())));
   own.complete();
@@ -141,7 +153,7 @@ void HostCopies::begin(std::int64_t step, const std::function<CheckpointFacts()>
 }
 
 void HostCopies::post(CopySlot& own) {
-  for (Kept& kept : kept_) {
+  for (Slots& kept : kept_) {
     for_copied_parts(kept.slots[rounds_ % kSlots].contents(), [&](std::span<std::byte> message) {
       requests_.push_back(world_->receive(message, kept.owner, kCopyChannel));
     });
@@ -158,19 +170,16 @@ void HostCopies::settle() {
     for (comm::Request& request : requests_) request.wait();
   });
   requests_.clear();
-  for (Kept& kept : kept_) kept.slots[(rounds_ - 1) % kSlots].complete();
+  for (Slots& kept : kept_) kept.slots[(rounds_ - 1) % kSlots].complete();
 }
 
-Bytes HostCopies::touched() const {
-  constexpr auto slots = static_cast<Bytes>(kSlots);
-  return bytes_ / slots * std::min<Bytes>(rounds_, slots);
-}
+Bytes HostCopies::touched() const { return bytes_ * std::min<Bytes>(rounds_, static_cast<Bytes>(kSlots)); }
 
 void HostCopies::remove() {
   settle();
   world_->barrier();  // none is removed while another may still fail
-  for (CopySlot& slot : own_) slot.remove();
-  for (Kept& kept : kept_) {
+  for (CopySlot& slot : own_.slots) slot.remove();
+  for (Slots& kept : kept_) {
     for (CopySlot& slot : kept.slots) slot.remove();
   }
   if (first_on_host_) remove_others(setting_.directory, start_);
@@ -219,6 +228,16 @@ std::string copies_directory(const std::string& memory, const std::string& outpu
 void clear_copies(const std::string& directory) {
   std::error_code error;
   fs::remove_all(directory, error);
+}
+
+Bytes bytes_of_copies(const std::string& directory) {
+  Bytes bytes = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::uintmax_t size = entry.file_size(error);
+    if (!error) bytes += static_cast<Bytes>(size);
+  }
+  return bytes;
 }
 
 }  // namespace penstock::train

@@ -8,7 +8,7 @@
 // travel during the next step, whose end waits for them. With `every` = 1 the step itself does, so that no
 // step that is done can be lost. Two copies alternate, so one is whole at any moment. Of what earlier starts
 // have left, the copies that the run goes on from stay until there is one new one and the second begins, and
-// nothing else.
+// nothing else. The second takes their room: a start that goes on needs no more memory than the first one.
 //
 // Only the rank's own thread calls. All calls are collective.
 #pragma once
@@ -35,18 +35,20 @@ class HostCopies {
   struct Setting {
     std::string directory;  // of this run, in each host's memory
     std::int64_t every = 1;
+    std::string run;  // its number (run_number.h)
   };
 
   // `shares` (of `files`) refer to live memory, which outlives this. `facts`: of the step that the run goes
-  // on from, whose copies nobody reads any more; 0 at its beginning. Takes all memory at once: two copies of
-  // the rank's own share, two of each that it keeps for others. Throws RunError naming the path and the bytes
-  // wanted.
+  // on from, whose copies nobody reads any more; 0 at its beginning. Takes all memory at once, or in two
+  // halves where it goes on: two copies of the rank's own share, two of each that it keeps for others. Throws
+  // RunError naming the path and the bytes wanted.
   HostCopies(Setting setting, const std::vector<CheckpointFile>& files, std::vector<FileShare> shares,
              const CheckpointFacts& facts, comm::World world);
   HostCopies(const HostCopies&) = delete;
   HostCopies& operator=(const HostCopies&) = delete;
 
-  // After every step; copies when it is due. `facts` of the step, without files, are asked for on rank 0.
+  // After every step that may be gone on from; copies when it is due. `facts` of the step, without files, are
+  // asked for on rank 0. Throws as the constructor.
   void after_step(std::int64_t step, const std::function<CheckpointFacts()>& facts);
 
   // Waits for the messages of the round under way.
@@ -60,13 +62,15 @@ class HostCopies {
   Bytes touched() const;
 
  private:
-  using Slots = std::vector<CopySlot>;  // that alternate
-  struct Kept {
+  struct Slots {  // of one rank's copies, which alternate
     int owner = 0;
-    Slots slots;
+    Bytes text_room = 0, bytes = 0;  // of each
+    std::vector<CopySlot> slots;
   };
 
-  Slots make_slots(int owner, Bytes text_room, Bytes bytes);
+  void add_slot(Slots& slots) const;
+  void add_slots();  // one of each rank's
+  void replace_older();
   void pair_up(std::int64_t from, Bytes text_room, Bytes bytes);
   std::string text_of(std::int64_t step, const std::function<CheckpointFacts()>& facts, std::uint64_t sum);
   void begin(std::int64_t step, const std::function<CheckpointFacts()>& facts);
@@ -80,8 +84,8 @@ class HostCopies {
   bool first_on_host_ = false;
   std::optional<int> keeper_;  // of its own copies
   Slots own_;
-  std::vector<Kept> kept_;  // of others
-  Bytes bytes_ = 0;
+  std::vector<Slots> kept_;  // of others
+  Bytes bytes_ = 0;          // of one copy of each
   std::int64_t rounds_ = 0;
   std::vector<comm::Request> requests_;  // of the round under way
 };
@@ -96,13 +100,14 @@ std::vector<std::optional<int>> keepers_of(const std::vector<std::vector<int>>& 
 std::string copies_directory(const std::string& memory, const std::string& output_directory,
                              comm::World world);
 
-// Ranks from `working` on will have no work: what their hosts keep goes to the memory of hosts that have.
-// `host`: this rank's. Collective, over all of them.
-void bring_copies(const std::string& directory, const std::string& host, int working, comm::World world);
+// Ranks from `working` on will have no work: what their hosts keep of the run with this number goes to the
+// memory of hosts that have, however long that takes. `host`: this rank's. Collective, over all of them.
+void bring_copies(const std::string& directory, const std::string& run, const std::string& host, int working,
+                  comm::World world);
 
 // Whether that would bring any. Changes nothing. Collective, over all of them.
-bool has_copies_to_bring(const std::string& directory, const std::string& host, int working,
-                         comm::World world);
+bool has_copies_to_bring(const std::string& directory, const std::string& run, const std::string& host,
+                         int working, comm::World world);
 
 // Makes the directory of copies, which nobody else reads. Throws RunError naming it.
 void make_private_directory(const std::string& directory);
@@ -110,12 +115,16 @@ void make_private_directory(const std::string& directory);
 // A new run goes back to no older one's copies. On every host.
 void clear_copies(const std::string& directory);
 
-// The newest state of which the hosts of these ranks have every part, whole.
+// What earlier starts have left in this host's memory.
+Bytes bytes_of_copies(const std::string& directory);
+
+// The newest state of the run with this number of which the hosts of these ranks have every part, whole.
 struct FoundCopies {
   CheckpointFacts facts;
   std::shared_ptr<SavedState> state;
 };
 // Later than `step`; none if there is none. Collective.
-std::optional<FoundCopies> find_copies(const std::string& directory, std::int64_t step, comm::World world);
+std::optional<FoundCopies> find_copies(const std::string& directory, const std::string& run,
+                                       std::int64_t step, comm::World world);
 
 }  // namespace penstock::train

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "train/checkpoint/run_number.h"
 #include "train/checkpoint/state_shares.h"
 
 namespace penstock::train {
@@ -17,8 +18,9 @@ StateKeeper::StateKeeper(const run::Run& run, CheckpointDirectory directory, std
       superseded_(newest) {
   if (run.options.train.buddy_every == 0) return;
   const std::vector<CheckpointFile> files = checkpoint_files(run.shape());
-  copies_.emplace(HostCopies::Setting{memory_, run.options.train.buddy_every}, files,
-                  shares_of_state(files, run.shape(), trainer), facts(), world);
+  HostCopies::Setting setting{memory_, run.options.train.buddy_every,
+                              ensure_run_number(run.options.output.dir, world)};
+  copies_.emplace(std::move(setting), files, shares_of_state(files, run.shape(), trainer), facts(), world);
 }
 
 template <class Work>

@@ -23,12 +23,13 @@ class StateKeeper {
               const Facts& facts, comm::World world);
 
   bool copies() const { return copies_.has_value(); }
-  void copy(std::int64_t step, const Facts& facts);  // after each step
+  void copy(std::int64_t step, const Facts& facts);  // after each step that may be gone on from
   void save(const Facts& facts);
   bool busy() { return saver_.busy(); }
   void proceed();  // when no rank is busy
   void settle();
-  // When the run has come to its end, or has a checkpoint of its last step. Also those of earlier starts.
+  // When the run has come to its end, or is to go on from its newest checkpoint. Also those of earlier
+  // starts.
   void forget_copies();
 
   std::int64_t newest() const { return saver_.newest(); }  // checkpoint

@@ -144,9 +144,12 @@ void CheckpointSaver::write_gathered_files(std::int64_t step) {
 void CheckpointSaver::write_files(std::int64_t step) {
   make_folder(step);
   const std::string folder = directory_.partial(step);
+  // A rank that gives up waits for this, and has a failure to tell.
+  const auto go_on = [&] {
+    if (given_up_) throw RunError("the writing of " + folder + " is given up");
+  };
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    if (given_up_) return;
-    write_share(folder + "/" + files_[i].name, copies_[i]);
+    write_share(folder + "/" + files_[i].name, copies_[i], go_on);
     sums_[i] = word_sums_of(copies_[i]);
   }
 }

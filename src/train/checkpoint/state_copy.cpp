@@ -74,6 +74,13 @@ std::vector<RangeRun> runs_in(const Json& json, std::int64_t elements, const Cop
   return runs;
 }
 
+std::string number_of(const char* key, const Json& json, const CopyReader& reader) {
+  std::string number = reader.text(reader.member(json, key));
+  if (!files::parse_checksum(number))
+    reader.fail("\"" + std::string(key) + "\" is no number of 16 hexadecimal digits");
+  return number;
+}
+
 CopiedTensor tensor_in(const Json& json, const CopyReader& reader) {
   CopiedTensor tensor;
   tensor.name = reader.text(reader.member(json, "name"));
@@ -115,7 +122,8 @@ std::string to_json(const StateCopy& facts) {
     tensors.push_back(
         {{"name", tensor.name}, {"type", name_of(tensor.type)}, {"shape", tensor.shape}, {"runs", runs}});
   }
-  return Json{{"start", facts.start},
+  return Json{{"run", facts.run},
+              {"start", facts.start},
               {"step", facts.step},
               {"ranks", facts.ranks},
               {"rank", facts.rank},
@@ -130,8 +138,8 @@ StateCopy parse_state_copy(std::string_view text, std::string_view origin) {
   const Json json = files::parse_or_discard(text);
   if (!json.is_object()) reader.fail("is no copy of a run's state");
   StateCopy facts;
-  facts.start = reader.text(reader.member(json, "start"));
-  if (!files::parse_checksum(facts.start)) reader.fail("\"start\" is no number of a start");
+  facts.run = number_of("run", json, reader);
+  facts.start = number_of("start", json, reader);
   facts.step = reader.integer(reader.member(json, "step"), 1, kMostElements);
   facts.ranks = static_cast<int>(reader.integer(reader.member(json, "ranks"), 1, kMostRanks));
   facts.rank = static_cast<int>(reader.integer(reader.member(json, "rank"), 0, facts.ranks - 1));

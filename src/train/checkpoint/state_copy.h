@@ -32,6 +32,7 @@ struct CopiedTensor {
 };
 
 struct StateCopy {
+  std::string run;    // run_number.h
   std::string start;  // of the program that wrote it: 16 hexadecimal digits
   std::int64_t step = 0;
   int ranks = 1, rank = 0;  // which wrote it

@@ -281,8 +281,8 @@ std::vector<run::StepContent> TokenData::contents(std::int64_t first, std::int64
 }
 
 Content TokenData::content() const {
-  if (!content_) content_ = content_of(trained_on_);
-  return *content_;
+  std::call_once(content_read_, [this] { content_ = content_of(trained_on_); });
+  return content_;
 }
 
 std::vector<Tokens> TokenData::document_lengths() const {

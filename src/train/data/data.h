@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,7 @@ class TokenData {
 
   std::int64_t samples() const { return training_->count(); }  // of one epoch
 
-  // Of the tokens that are trained on, which are read when it is first asked for. For one thread.
+  // Of the tokens that are trained on, which are read when it is first asked for, by whichever thread.
   Content content() const;
 
   // Of data.text; empty for other data.
@@ -115,7 +116,8 @@ class TokenData {
   std::vector<Stretch> trained_on_;
   std::optional<Samples> training_, held_out_;
   std::int64_t evaluation_samples_ = 0;
-  mutable std::optional<Content> content_;
+  mutable std::once_flag content_read_;
+  mutable Content content_;
 };
 
 }  // namespace penstock::train

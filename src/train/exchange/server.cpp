@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "comm/backoff.h"
 #include "comm/message.h"
+#include "comm/message_notes.h"
 #include "comm/polling.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/element_dispatch.h"
@@ -53,7 +54,7 @@ ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline, std
     if (exchange.partner == pipeline_->rank()) owners.insert(exchange.owner);
   }
   partners_.assign(partners.begin(), partners.end());
-  for (const int device : owners) owners_.push_back({.device = device, .announcement = {.peer = device}});
+  for (const int device : owners) owners_.push_back({.device = device, .announcement = {}});
 }
 
 ExchangeServer::~ExchangeServer() = default;
@@ -71,6 +72,8 @@ void ExchangeServer::begin(std::span<const at::Tensor> documents) {
 
 void ExchangeServer::await_announcement(Owner& owner) {
   owner.announcement.buffer = words();
+  owner.announcement.message =
+      message_of(false, owner.announcement.buffer, owner.device, schedule::Channel::Exchange);
   owner.announcement.request =
       pipeline_->receive(nn::bytes_of_tensor(owner.announcement.buffer), owner.device,
                          static_cast<int>(schedule::Channel::Exchange));
@@ -89,8 +92,7 @@ bool ExchangeServer::serve() {
     bool& flag;
     ~Restore() { flag = false; }
   } restore{serving_};
-  forget_sent();  // before allocating new buffers
-  bool moved = false;
+  bool moved = forget_sent();  // before allocating new buffers
   for (Owner& owner : owners_) moved |= take_announcement(owner);
   for (std::size_t i = 0; i < jobs_.size();) {
     const bool arrived =
@@ -104,12 +106,12 @@ bool ExchangeServer::serve() {
     carry_out(job);
     moved = true;
   }
-  forget_sent();
+  moved |= forget_sent();
   return moved;
 }
 
-void ExchangeServer::forget_sent() {
-  std::erase_if(sending_, [](Flight& flight) { return flight.request.test(); });
+bool ExchangeServer::forget_sent() {
+  return std::erase_if(sending_, [](Flight& flight) { return flight.request.test(); }) > 0;
 }
 
 bool ExchangeServer::take_announcement(Owner& owner) {
@@ -203,30 +205,40 @@ void ExchangeServer::drain() {
   for (const int partner : partners_) announce(partner, kEnd, Pass::Forward);
   comm::Deadline deadline(timeout_);
   comm::Backoff backoff;
+  std::optional<comm::WaitScope> waiting;
   const auto asking = [&] { return std::ranges::find(owners_, false, &Owner::ended); };
   while (asking() != owners_.end() || !jobs_.empty() || !sending_.empty()) {
     if (serve()) {
+      waiting.reset();
       deadline.restart();
       backoff.restart();
-    } else if (deadline.passed()) {
-      const std::string rank = "rank " + std::to_string(unfinished());
-      throw RunError("waited " + print_seconds(timeout_) + " for the end of context exchange with " + rank +
-                     ": is " + rank + " stuck?");
-    } else {
-      backoff.pause();
+      continue;
     }
+    const comm::Message& message = unfinished();
+    if (!waiting) waiting.emplace(message);
+    if (deadline.passed())
+      throw RunError("the end of context exchange: " +
+                     std::string(comm::timed_out(message, timeout_).what()));
+    backoff.pause();
   }
 }
 
-// A device that may still send requests, or has not received its reply.
-int ExchangeServer::unfinished() const {
+// Of a device that may still send requests, or has not received its reply.
+const comm::Message& ExchangeServer::unfinished() const {
   const auto owner = std::ranges::find(owners_, false, &Owner::ended);
-  if (owner != owners_.end()) return owner->device;
-  return sending_.empty() ? pipeline_->rank() : sending_.front().peer;
+  if (owner != owners_.end()) return owner->announcement.message;
+  PENSTOCK_CHECK(!sending_.empty(), "a device ends its requests when it has their replies");
+  return sending_.front().message;
+}
+
+comm::Message ExchangeServer::message_of(bool sending, const at::Tensor& buffer, int peer,
+                                         schedule::Channel channel) const {
+  return {sending, pipeline_->world_rank(peer), static_cast<int>(channel),
+          static_cast<Bytes>(buffer.nbytes())};
 }
 
 void ExchangeServer::send(const at::Tensor& buffer, int to, schedule::Channel channel) {
-  Flight flight{.peer = to, .buffer = buffer, .request = {}};
+  Flight flight{.message = message_of(true, buffer, to, channel), .buffer = buffer, .request = {}};
   flight.request = pipeline_->send(nn::bytes_of_tensor(buffer), to, static_cast<int>(channel));
   sending_.push_back(std::move(flight));
 }

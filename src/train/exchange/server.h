@@ -19,6 +19,7 @@
 
 #include "backend/clock.h"
 #include "comm/groups.h"
+#include "comm/message.h"
 #include "model/slice_halves.h"
 #include "nn/attention_partners.h"
 #include "nn/attention_service.h"
@@ -44,7 +45,7 @@ class ExchangeServer {
   // The devices that compute part of the op's attention; null when none.
   std::unique_ptr<nn::AttentionPartners> partners_of(const schedule::Op& op);
 
-  // Serves arrived requests without blocking; false when there were none. Throws RunError when a peer is
+  // Serves arrived requests without blocking; false when nothing has moved. Throws RunError when a peer is
   // lost.
   bool serve();
 
@@ -63,7 +64,7 @@ class ExchangeServer {
 
   // A message in flight; owns its buffer until the request is done.
   struct Flight {
-    int peer = 0;
+    comm::Message message = {};
     at::Tensor buffer = {};
     comm::Request request = {};
   };
@@ -92,10 +93,11 @@ class ExchangeServer {
   void end_wait();
   void reply(const Job& job);
 
+  comm::Message message_of(bool sending, const at::Tensor& buffer, int peer, schedule::Channel channel) const;
   void send(const at::Tensor& buffer, int to, schedule::Channel channel);
-  void forget_sent();
+  bool forget_sent();  // whether any was
   void announce(int to, int exchange, Pass pass);
-  int unfinished() const;
+  const comm::Message& unfinished() const;
   std::vector<model::SlicePart> parts_of(const schedule::Exchange& exchange) const;
   nn::kernels::Visible visible_of(const schedule::Exchange& exchange, const model::SlicePart& part) const;
   at::Tensor words() const;

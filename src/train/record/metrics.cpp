@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "files/atomic_file.h"
@@ -18,6 +19,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+constexpr Seconds kBetweenFlushes = 1;
+
 OrderedJson optional(const std::optional<double>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
@@ -29,23 +32,32 @@ std::int64_t step_of(std::string_view line, const std::string& path) {
   return parsed["step"].get<std::int64_t>();
 }
 
-// The whole lines of the file whose step is at most `last_step`, and `last_line` where that step has none.
-std::string lines_until(const std::string& path, std::int64_t last_step, const std::string& last_line) {
+struct KeptLines {
+  std::string text;
+  std::int64_t last_step = 0;
+};
+
+// The whole lines of the file whose step is at most `last_step`.
+KeptLines lines_until(const std::string& path, std::int64_t last_step) {
   const files::MappedFile file(path);
   const std::string_view text = file.text();
-  std::string kept;
-  std::int64_t last_kept = 0;
+  KeptLines kept;
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
     const std::string_view line = text.substr(begin, end - begin);
     begin = end + 1;
     const std::int64_t step = step_of(line, path);
     if (step > last_step) continue;
-    kept.append(line).append("\n");
-    last_kept = step;
+    kept.text.append(line).append("\n");
+    kept.last_step = step;
   }
-  if (last_kept == last_step - 1 && !last_line.empty()) kept.append(last_line).append("\n");
   return kept;
+}
+
+std::string gap_between(std::int64_t kept, std::int64_t next, const std::string& path) {
+  if (next - kept <= 1) return {};
+  return path + " lacks the lines of steps " + std::to_string(kept + 1) + " to " + std::to_string(next - 1) +
+         "; a host that is lost takes with it what is not on disk yet";
 }
 
 OrderedJson to_object(const BytesByCategory& bytes) {
@@ -54,11 +66,13 @@ OrderedJson to_object(const BytesByCategory& bytes) {
   return object;
 }
 
-// "tensor_bytes" and "tensor_waited_s", where there is such an axis.
-void add_traffic(OrderedJson& object, const char* axis, const std::optional<AxisTraffic>& traffic) {
-  if (!traffic) return;
-  object[std::string(axis) + "_bytes"] = traffic->sent;
-  object[std::string(axis) + "_waited_s"] = traffic->waited;
+// "tensor_bytes" and "tensor_waited_s", and so on.
+void add_traffic(OrderedJson& object, const LayerTraffic& traffic) {
+  for (const auto& [group, of_axis] : traffic) {
+    const std::string axis(name_of(group));
+    object[axis + "_bytes"] = of_axis.sent;
+    object[axis + "_waited_s"] = of_axis.waited;
+  }
 }
 
 void add_work(OrderedJson& object, const DocumentWork& work) {
@@ -89,9 +103,7 @@ std::string to_json(const StepMetrics& metrics) {
     line["start"] = {{"resumed_from", metrics.start->resumed_from}, {"load_s", metrics.start->load_s}};
   if (metrics.copy_hidden) line["copy_hidden"] = *metrics.copy_hidden;
   if (metrics.collective_hidden) line["collective_hidden"] = *metrics.collective_hidden;
-  add_traffic(line, "tensor", metrics.tensor);
-  add_traffic(line, "context", metrics.context);
-  add_traffic(line, "expert", metrics.expert);
+  add_traffic(line, metrics.traffic);
   if (metrics.load) {
     line["balance_loss"] = metrics.load->balance_loss;
     line["z_loss"] = metrics.load->z_loss;
@@ -140,8 +152,13 @@ std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics) {
 
 MetricsFile::MetricsFile(std::string path, std::int64_t last_step, const std::string& last_line)
     : path_(std::move(path)) {
-  const bool exists = std::filesystem::exists(path_);
-  if (exists) files::write_atomically(path_, last_step > 0 ? lines_until(path_, last_step, last_line) : "");
+  if (std::filesystem::exists(path_)) {
+    KeptLines kept = last_step > 0 ? lines_until(path_, last_step) : KeptLines();
+    const bool adds = kept.last_step < last_step && !last_line.empty();
+    gap_ = gap_between(kept.last_step, adds ? last_step : last_step + 1, path_);
+    if (adds) kept.text.append(last_line).append("\n");
+    files::write_atomically(path_, kept.text);
+  }
   descriptor_ = files::file_system().open(path_, files::OpenFor::Appending);
   if (descriptor_ < 0) files::fail_to("cannot be written", path_);
 }
@@ -157,6 +174,11 @@ void MetricsFile::write(const StepMetrics& metrics) {
 
 void MetricsFile::flush() {
   if (files::file_system().flush(descriptor_) != 0) files::fail_to("cannot be flushed", path_);
+  flushed_ = steady_seconds();
+}
+
+void MetricsFile::flush_at_times() {
+  if (steady_seconds() - flushed_ >= kBetweenFlushes) flush();
 }
 
 BytesByCategory predicted_bytes(const model::DeviceMemory& memory) {
@@ -204,9 +226,7 @@ std::string to_json(const Summary& summary) {
                        {"devices", devices},
                        {"processes", processes}};
   if (!summary.rank_times.empty()) document["rank_times"] = summary.rank_times;
-  add_traffic(document, "tensor", summary.tensor);
-  add_traffic(document, "context", summary.context);
-  add_traffic(document, "expert", summary.expert);
+  add_traffic(document, summary.traffic);
   return document.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

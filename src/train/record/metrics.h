@@ -41,15 +41,13 @@ struct StepMetrics {
   Bytes peak_bytes = 0;                          // of the fullest device
   std::optional<double> copy_hidden;             // share of the copies' time without a waiting rank
   std::optional<double> collective_hidden = {};  // the same of collectives between replicas
-  std::optional<AxisTraffic> tensor = {};        // of several tensor ranks
-  std::optional<AxisTraffic> context = {};       // of several context ranks
-  std::optional<AxisTraffic> expert = {};        // of several expert ranks
-  std::optional<ExpertLoad> load = {};           // of layers with experts
-  std::optional<DocumentWork> documents = {};    // of sequences of several documents
-  std::optional<RankTimes> rank_times = {};      // every 20 steps
-  std::optional<StartMetrics> start = {};        // of the first step since the program started
-  bool skipped = false;                          // no update: no targets, or loss or gradient not finite
-  std::optional<double> evaluation_loss;         // after this step's update
+  LayerTraffic traffic = {};
+  std::optional<ExpertLoad> load = {};         // of layers with experts
+  std::optional<DocumentWork> documents = {};  // of sequences of several documents
+  std::optional<RankTimes> rank_times = {};    // every 20 steps
+  std::optional<StartMetrics> start = {};      // of the first step since the program started
+  bool skipped = false;                        // no update: no targets, or loss or gradient not finite
+  std::optional<double> evaluation_loss;       // after this step's update
 };
 
 // What is left without lists, which may be long.
@@ -78,9 +76,18 @@ class MetricsFile {
   // Flushes the file to disk. Throws RunError naming the path.
   void flush();
 
+  // The same, once a second at most: for runs that go on without this host from copies of later steps than
+  // those of their last checkpoint.
+  void flush_at_times();
+
+  // A line that names the steps before `last_step` whose lines the file does not have; empty: it has all.
+  const std::string& gap() const { return gap_; }
+
  private:
   std::string path_;
+  std::string gap_;
   int descriptor_ = -1;
+  Seconds flushed_ = -std::numeric_limits<Seconds>::infinity();
 };
 
 using BytesByCategory = std::vector<std::pair<std::string, Bytes>>;  // in print order
@@ -125,9 +132,9 @@ struct Summary {
   std::optional<double> bigram_loss;                       // of a bigram table on the same held-out text
   std::optional<double> copy_hidden;                       // of the last step
   std::optional<double> collective_hidden = {};
-  std::optional<AxisTraffic> tensor = {}, context = {}, expert = {};  // of the last step
-  Seconds step_s = 0;                                                 // of the last step
-  Seconds checkpoint_s = 0;  // that checkpoints and copies held up training since then
+  LayerTraffic traffic = {};  // of the last step
+  Seconds step_s = 0;         // of the last step
+  Seconds checkpoint_s = 0;   // that checkpoints and copies held up training since then
   std::int64_t skipped_steps = 0;
   std::string machine;
   std::vector<double> rank_times;  // for equal work, over the median rank's; empty where they do not compare

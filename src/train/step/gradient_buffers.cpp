@@ -152,9 +152,9 @@ void GradientBuffers::drop(int unit) {
       nn::Parameter& parameter = *buffers.parameter;
       if (!buffers.own.defined()) {
         const backend::CategoryScope scope(model::Category::Gradients);
-        buffers.own = at::empty({parameter.share().count}, parameter.master.options());
+        buffers.own = at::empty(parameter.master.sizes(), parameter.master.options());
       }
-      buffers.own.copy_(parameter.own_part(parameter.gradient).view({-1}));
+      buffers.own.view({-1}).copy_(parameter.own_part(parameter.gradient).view({-1}));
       parameter.gradient = buffers.own;
       buffers.spare.clear();
     }

@@ -71,20 +71,17 @@ void LayerGroups::sum_choices(std::span<std::int64_t> counts) {
 }
 
 LayerGroups::Traffic LayerGroups::all_traffic() const {
-  return {{tensor_.sent(), tensor_.waited()},
-          {context_.sent(), context_.waited()},
-          {experts_.sent(), experts_.waited()}};
+  return {
+      .sent = std::array{as_double(tensor_.sent()), as_double(context_.sent()), as_double(experts_.sent())},
+      .waited = std::array{tensor_.waited(), context_.waited(), experts_.waited()}};
 }
 
 LayerGroups::Traffic LayerGroups::traffic() const {
   Traffic now = all_traffic();
-  const auto subtract = [](AxisTraffic& axis, const AxisTraffic& before) {
-    axis.sent -= before.sent;
-    axis.waited -= before.waited;
-  };
-  subtract(now.tensor, before_.tensor);
-  subtract(now.context, before_.context);
-  subtract(now.expert, before_.expert);
+  for (std::size_t axis = 0; axis < kLayerAxes.size(); ++axis) {
+    now.sent[axis] -= before_.sent[axis];
+    now.waited[axis] -= before_.waited[axis];
+  }
   return now;
 }
 

@@ -3,6 +3,7 @@
 // Their waits run `meanwhile`, which advances what goes on beside them.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -30,9 +31,10 @@ class LayerGroups {
   // Adds up the routers' choices over the ranks that have the tokens whose load is evened out. Collective.
   void sum_choices(std::span<std::int64_t> counts);
 
-  // Of this rank since restart(), zero where there is one rank.
+  // Of this rank since restart(), in the order of kLayerAxes; zero where there is one rank.
+  using OfAxes = std::array<double, kLayerAxes.size()>;
   struct Traffic {
-    AxisTraffic tensor, context, expert;
+    OfAxes sent{}, waited{};  // bytes, seconds
   };
   void restart() { before_ = all_traffic(); }
   Traffic traffic() const;

@@ -159,7 +159,7 @@ nn::ExpertOptions Trainer::expert_options() {
                      .z = moe.z_coefficient,
                      .tokens = run_.options.train.micro_batch * run_.options.data.seq_len,
                      .micro_batches = run_.options.train.batch / run_.options.train.micro_batch,
-                     .over_step = moe.balance_over == "step",
+                     .over_step = moe.balance_over == "step" && moe.balance_coefficient != 0,
                      .sum = [this](std::span<std::int64_t> counts) { layer_groups_.sum_choices(counts); }},
           .forced = {.on = moe.forced_balance || moe.skew > 0, .skew = moe.skew}};
 }
@@ -288,29 +288,26 @@ void Trainer::gather_facts(Seconds seconds) {
   const CopyFacts copied = copies();
   away_peak_ = std::max(away_peak_, copied.away_peak);
   const CollectiveFacts moved = replicas_ ? replicas_->facts() : CollectiveFacts{};
-  const auto [tensor, context, expert] = layer_groups_.traffic();
+  const Seconds busy = schedule::busy_seconds(list, events_, exchanges_);
+  const LayerGroups::Traffic traffic = layer_groups_.traffic();
   struct {
-    double busy, copying, copy_waiting, moving, move_waiting, tensor_sent, context_sent, expert_sent;
-  } sum{schedule::busy_seconds(list, events_, exchanges_),
-        copied.copying,
-        copied.waiting,
-        moved.busy,
-        moved.waiting,
-        as_double(tensor.sent),
-        as_double(context.sent),
-        as_double(expert.sent)};
+    double busy, copying, copy_waiting, moving, move_waiting;
+    LayerGroups::OfAxes sent;
+  } sum{busy, copied.copying, copied.waiting, moved.busy, moved.waiting, traffic.sent};
   struct {
-    double seconds, peak, tensor_waited, context_waited, expert_waited;
-  } most{seconds, as_double(ledger_.peak_total()), tensor.waited, context.waited, expert.waited};
+    double seconds, peak;
+    LayerGroups::OfAxes waited;
+  } most{seconds, as_double(ledger_.peak_total()), traffic.waited};
   comm::as_part_of("the end of a step", [&] {
     groups_.world->all_reduce(&sum, sizeof sum / sizeof sum.busy, comm::Type::F64, comm::Reduction::Sum);
     groups_.world->all_reduce(&most, sizeof most / sizeof most.peak, comm::Type::F64, comm::Reduction::Max);
   });
   report_.seconds = most.seconds;
   report_.peak_bytes = static_cast<Bytes>(most.peak);
-  if (run_.mesh.tensor > 1) report_.tensor = {static_cast<Bytes>(sum.tensor_sent), most.tensor_waited};
-  if (run_.mesh.context > 1) report_.context = {static_cast<Bytes>(sum.context_sent), most.context_waited};
-  if (run_.mesh.expert > 1) report_.expert = {static_cast<Bytes>(sum.expert_sent), most.expert_waited};
+  for (std::size_t axis = 0; axis < kLayerAxes.size(); ++axis) {
+    if (mesh::size(run_.mesh, kLayerAxes[axis]) > 1)
+      report_.traffic[kLayerAxes[axis]] = {static_cast<Bytes>(sum.sent[axis]), most.waited[axis]};
+  }
   if (run_.shape().experts > 1) report_.load = gather_load(run_, stages_, groups_.world);
   if (sum.copying > 0) report_.copy_hidden = std::max(0.0, 1.0 - sum.copy_waiting / sum.copying);
   if (sum.moving > 0) report_.collective_hidden = std::max(0.0, 1.0 - sum.move_waiting / sum.moving);

@@ -17,6 +17,7 @@
 #include "run/step_plan.h"
 #include "train/exchange/server.h"
 #include "train/offload/offloader.h"
+#include "train/record/axis_traffic.h"
 #include "train/record/document_work.h"
 #include "train/record/expert_load.h"
 #include "train/step/interpreter.h"
@@ -39,8 +40,7 @@ struct StepReport {
   std::optional<double> copy_hidden;
   // The same of collectives between replicas; empty for one replica.
   std::optional<double> collective_hidden;
-  // Between the ranks of those axes, if there are several.
-  std::optional<AxisTraffic> tensor, context, expert;
+  LayerTraffic traffic;
   std::optional<ExpertLoad> load;         // of a model with experts
   std::optional<DocumentWork> documents;  // where sequences are of several documents
 };

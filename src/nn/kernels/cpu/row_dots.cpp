@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/row_dots.h"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-
 #include <cmath>
+#include <limits>
 
 #include "nn/kernels/cpu/element.h"
 #include "nn/kernels/cpu/vectorised.h"
 #include "nn/kernels/head_rows.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -22,13 +19,14 @@ PENSTOCK_VECTORISED Accumulator<Element> dot_row(const Element* a, const Element
   return sum;
 }
 
-// Scaled by the greatest element first, so that squares neither overflow nor vanish.
+// Scaled by the greatest element first, so that squares neither overflow nor vanish. A row without a normal
+// number counts as one of zeros: its reciprocal would be infinite.
 template <class Element>
 PENSTOCK_VECTORISED void scale_row(const Element* x, Accumulator<Element> dot, std::int64_t d, Element* out) {
   using Number = Accumulator<Element>;
   Number greatest = 0, squares = 0;
   for (std::int64_t i = 0; i < d; ++i) greatest = std::max(greatest, std::abs(Number(x[i])));
-  const Number unit = greatest > 0 ? Number(1) / greatest : Number(0);
+  const Number unit = greatest >= std::numeric_limits<Number>::min() ? Number(1) / greatest : Number(0);
   for (std::int64_t i = 0; i < d; ++i) squares += Number(x[i]) * unit * (Number(x[i]) * unit);
   const Number factor = squares > 0 ? dot * unit / squares : Number(0);
   for (std::int64_t i = 0; i < d; ++i) out[i] = narrowed<Element>(factor * (Number(x[i]) * unit));
@@ -36,15 +34,9 @@ PENSTOCK_VECTORISED void scale_row(const Element* x, Accumulator<Element> dot, s
 
 }  // namespace
 
-at::Tensor row_dots(const at::Tensor& a, const at::Tensor& b) {
-  const KernelTimer timer(Kernel::AttentionBackward, memory_work(a, b));
-  check_head_rows(a);
-  check_head_rows(b);
-  PENSTOCK_CHECK(a.sizes() == b.sizes() && a.dtype() == b.dtype(), "rows are multiplied one to one");
+void dot_rows(const at::Tensor& a, const at::Tensor& b, at::Tensor& dots) {
   const HeadRows rows(a);
   const std::int64_t d = a.size(3);
-  at::Tensor dots =
-      at::empty({a.size(0), a.size(1), a.size(2), 1}, a.options().dtype(accumulator_type(a.scalar_type())));
   for_element_type(a.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     auto* out = dots.data_ptr<Accumulator<Element>>();
@@ -53,13 +45,9 @@ at::Tensor row_dots(const at::Tensor& a, const at::Tensor& b) {
                          b.const_data_ptr<Element>() + rows.offset(row, b.strides()), d);
     });
   });
-  return dots;
 }
 
-at::Tensor with_row_dots(const at::Tensor& x, const at::Tensor& dots) {
-  const KernelTimer timer(Kernel::AttentionBackward, memory_work(x, x));
-  PENSTOCK_CHECK(x.is_contiguous() && dots.is_contiguous(), "kernels read contiguous rows");
-  at::Tensor result = at::empty_like(x);
+void rows_with_dots(const at::Tensor& x, const at::Tensor& dots, at::Tensor& result) {
   const std::int64_t d = x.size(3);
   for_element_type(x.scalar_type(), [&](auto element) {
     using Element = decltype(element);
@@ -69,7 +57,6 @@ at::Tensor with_row_dots(const at::Tensor& x, const at::Tensor& dots) {
     for_rows(dots.numel(), d,
              [&](std::int64_t row) { scale_row(from + row * d, dot[row], d, out + row * d); });
   });
-  return result;
 }
 
 }  // namespace penstock::nn::kernels

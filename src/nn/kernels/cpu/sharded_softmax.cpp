@@ -8,7 +8,6 @@
 
 #include "nn/kernels/cpu/exponential.h"
 #include "nn/kernels/cpu/softmax_row.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -64,25 +63,17 @@ TileSoftmax combine(const at::Tensor& statistics, const at::Tensor& targets, std
   return {combined, LossSum(loss)};
 }
 
-void check_tile(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard) {
-  PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
-  PENSTOCK_CHECK(logits.size(0) == targets.numel() && logits.size(1) == shard.held,
-                 "a tile has a row of the shard's logits for each token");
-}
-
 }  // namespace
 
-at::Tensor shard_statistics(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard) {
-  const KernelTimer timer(Kernel::Loss, memory_work(logits));
-  check_tile(logits, targets, shard);
+void statistics_of_rows(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
+                        at::Tensor& statistics) {
   const std::int64_t tokens = targets.numel();
   const std::int64_t* target = targets.const_data_ptr<std::int64_t>();
-  at::Tensor result = at::empty({3, tokens}, logits.options().dtype(accumulator_type(logits.scalar_type())));
   for_element_type(logits.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     using Number = Accumulator<Element>;
     const Element* x = logits.const_data_ptr<Element>();
-    Number* out = result.data_ptr<Number>();
+    Number* out = statistics.data_ptr<Number>();
     at::parallel_for(0, tokens, rows_per_task(shard.held), [&](std::int64_t begin, std::int64_t end) {
       std::vector<Number> exponentials(static_cast<std::size_t>(shard.count));
       for (std::int64_t row = begin; row < end; ++row) {
@@ -95,7 +86,6 @@ at::Tensor shard_statistics(const at::Tensor& logits, const at::Tensor& targets,
       }
     });
   });
-  return result;
 }
 
 TileSoftmax combine_statistics(const at::Tensor& statistics, const at::Tensor& targets, std::int64_t held) {
@@ -103,10 +93,8 @@ TileSoftmax combine_statistics(const at::Tensor& statistics, const at::Tensor& t
   return wide ? combine<double>(statistics, targets, held) : combine<float>(statistics, targets, held);
 }
 
-void shard_gradient(at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
-                    const at::Tensor& scale, double gradient_scale) {
-  const KernelTimer timer(Kernel::Loss, memory_work(logits, logits));
-  check_tile(logits, targets, shard);
+void gradient_of_rows(at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
+                      const at::Tensor& scale, double gradient_scale) {
   const std::int64_t tokens = targets.numel();
   const std::int64_t* target = targets.const_data_ptr<std::int64_t>();
   for_element_type(logits.scalar_type(), [&](auto element) {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/swiglu.h"
 
-#include <ATen/ops/empty_like.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <utility>
 
 #include "nn/kernels/cpu/fused_exponential.h"
 #include "nn/kernels/cpu/pairs.h"
 #include "nn/kernels/cpu/vectorised.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 namespace {
@@ -107,18 +103,9 @@ WeightedRow<Element> weighted_row(const at::Tensor& gate, const at::Tensor& up, 
           weights.const_data_ptr<Accumulator<Element>>()[row], columns};
 }
 
-void check_rows(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights) {
-  PENSTOCK_CHECK(gate.is_contiguous() && up.is_contiguous() && weights.is_contiguous(),
-                 "kernels read contiguous rows");
-  PENSTOCK_CHECK(weights.numel() == gate.size(0), "every row has a weight");
-}
-
 }  // namespace
 
-at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
-  const KernelTimer timer(Kernel::Swiglu, memory_work(gate, up, gate));
-  PENSTOCK_CHECK(gate.is_contiguous() && up.is_contiguous(), "kernels read contiguous rows");
-  at::Tensor result = at::empty_like(gate);
+void gate_elements(const at::Tensor& gate, const at::Tensor& up, at::Tensor& result) {
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     const GatePass<Element> pass{gate.const_data_ptr<Element>(), up.const_data_ptr<Element>()};
@@ -126,13 +113,9 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
     at::parallel_for(0, gate.numel(), rows_per_task(1),
                      [&](std::int64_t begin, std::int64_t end) { pass.forward(begin, end, y); });
   });
-  return result;
 }
 
-void swiglu_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up, at::Tensor& result) {
-  const KernelTimer timer(Kernel::SwigluBackward, memory_work(grad_output, gate, up, gate, up, result));
-  PENSTOCK_CHECK(grad_output.is_contiguous() && gate.is_contiguous() && up.is_contiguous(),
-                 "kernels read contiguous rows");
+void gate_elements_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up, bool with_output) {
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     Element* dg = gate.data_ptr<Element>();
@@ -140,46 +123,35 @@ void swiglu_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up, 
     Element* dy = grad_output.data_ptr<Element>();
     const GatePass<Element> pass{dg, du};
     at::parallel_for(0, gate.numel(), rows_per_task(1), [&](std::int64_t begin, std::int64_t end) {
-      if (result.defined()) return pass.backward(begin, end, dy, dg, du);
+      if (!with_output) return pass.backward(begin, end, dy, dg, du);
       pass.backward_with_output(begin, end, dy, dg, du, dy);
     });
   });
-  if (!result.defined()) result = std::move(grad_output);
 }
 
-at::Tensor weighted_swiglu(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights) {
-  const KernelTimer timer(Kernel::Swiglu, memory_work(gate, up, gate));
-  check_rows(gate, up, weights);
-  at::Tensor result = at::empty_like(gate);
+void gate_rows(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& weights, at::Tensor& result) {
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     for_rows(gate.size(0), gate.size(1), [&](std::int64_t row) {
       weighted_row<Element>(gate, up, weights, row).forward(result.data_ptr<Element>() + row * gate.size(1));
     });
   });
-  return result;
 }
 
-at::Tensor weighted_swiglu_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up,
-                                    const at::Tensor& weights, at::Tensor& result) {
-  const KernelTimer timer(Kernel::SwigluBackward, memory_work(grad_output, gate, up, gate, up, result));
-  check_rows(gate, up, weights);
-  PENSTOCK_CHECK(grad_output.is_contiguous(), "kernels read contiguous rows");
-  at::Tensor of_weights = at::empty_like(weights);
+void gate_rows_backward(at::Tensor& grad_output, at::Tensor& gate, at::Tensor& up, const at::Tensor& weights,
+                        bool with_output, at::Tensor& grad_weights) {
   for_element_type(gate.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     const std::int64_t columns = gate.size(1);
-    auto* grad_weights = of_weights.data_ptr<Accumulator<Element>>();
+    auto* of_weights = grad_weights.data_ptr<Accumulator<Element>>();
     for_rows(gate.size(0), columns, [&](std::int64_t row) {
       const std::int64_t first = row * columns;
-      grad_weights[row] =
+      of_weights[row] =
           WeightedRow<Element>::backward(weights.const_data_ptr<Accumulator<Element>>()[row], columns,
-                                         !result.defined(), grad_output.data_ptr<Element>() + first,
+                                         with_output, grad_output.data_ptr<Element>() + first,
                                          gate.data_ptr<Element>() + first, up.data_ptr<Element>() + first);
     });
   });
-  if (!result.defined()) result = std::move(grad_output);
-  return of_weights;
 }
 
 }  // namespace penstock::nn::kernels

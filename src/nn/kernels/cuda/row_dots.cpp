@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/kernels/row_dots.h"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-
 #include "nn/kernels/cuda/tensors.h"
-#include "nn/kernels/head_rows.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 
 using namespace cuda;
 
-at::Tensor row_dots(const at::Tensor& a, const at::Tensor& b) {
-  const KernelTimer timer(Kernel::AttentionBackward, memory_work(a, b));
-  check_head_rows(a);
-  check_head_rows(b);
-  PENSTOCK_CHECK(a.sizes() == b.sizes() && a.dtype() == b.dtype(), "rows are multiplied one to one");
-  at::Tensor dots =
-      at::empty({a.size(0), a.size(1), a.size(2), 1}, a.options().dtype(accumulator_type(a.scalar_type())));
+void dot_rows(const at::Tensor& a, const at::Tensor& b, at::Tensor& dots) {
   for_element_type(a.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     with_packs<Element>({a, b}, [&](auto width) {
@@ -27,13 +16,9 @@ at::Tensor row_dots(const at::Tensor& a, const at::Tensor& b) {
              dots.numel());
     });
   });
-  return dots;
 }
 
-at::Tensor with_row_dots(const at::Tensor& x, const at::Tensor& dots) {
-  const KernelTimer timer(Kernel::AttentionBackward, memory_work(x, x));
-  PENSTOCK_CHECK(x.is_contiguous() && dots.is_contiguous(), "kernels read contiguous rows");
-  at::Tensor result = at::empty_like(x);
+void rows_with_dots(const at::Tensor& x, const at::Tensor& dots, at::Tensor& result) {
   for_element_type(x.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     with_packs<Element>({x, result}, [&](auto width) {
@@ -42,7 +27,6 @@ at::Tensor with_row_dots(const at::Tensor& x, const at::Tensor& dots) {
              dots.numel());
     });
   });
-  return result;
 }
 
 }  // namespace penstock::nn::kernels

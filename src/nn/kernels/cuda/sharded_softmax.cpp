@@ -5,19 +5,12 @@
 
 #include "nn/kernels/cuda/rows/loss.h"
 #include "nn/kernels/cuda/tensors.h"
-#include "nn/kernels/work.h"
 
 namespace penstock::nn::kernels {
 
 using namespace cuda;
 
 namespace {
-
-void check_tile(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard) {
-  PENSTOCK_CHECK(logits.is_contiguous() && targets.is_contiguous(), "kernels read contiguous rows");
-  PENSTOCK_CHECK(logits.size(0) == targets.numel() && logits.size(1) == shard.held,
-                 "a tile has a row of the shard's logits for each token");
-}
 
 template <class Number>
 TileSoftmax combine(const at::Tensor& statistics, const at::Tensor& targets, std::int64_t held) {
@@ -33,21 +26,18 @@ TileSoftmax combine(const at::Tensor& statistics, const at::Tensor& targets, std
 
 }  // namespace
 
-at::Tensor shard_statistics(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard) {
-  const KernelTimer timer(Kernel::Loss, memory_work(logits));
-  check_tile(logits, targets, shard);
+void statistics_of_rows(const at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
+                        at::Tensor& statistics) {
   const std::int64_t tokens = targets.numel();
-  at::Tensor result = at::empty({3, tokens}, logits.options().dtype(accumulator_type(logits.scalar_type())));
   for_element_type(logits.scalar_type(), [&](auto element) {
     using Element = decltype(element);
     with_packs<Element>({logits}, [&](auto width) {
       launch(ShardStatisticsRows<Element, width>{read<Element>(logits), read<std::int64_t>(targets),
-                                                 write<Accumulator<Element>>(result), tokens, shard.held,
+                                                 write<Accumulator<Element>>(statistics), tokens, shard.held,
                                                  shard.count, shard.begin},
              tokens);
     });
   });
-  return result;
 }
 
 TileSoftmax combine_statistics(const at::Tensor& statistics, const at::Tensor& targets, std::int64_t held) {
@@ -55,10 +45,8 @@ TileSoftmax combine_statistics(const at::Tensor& statistics, const at::Tensor& t
   return wide ? combine<double>(statistics, targets, held) : combine<float>(statistics, targets, held);
 }
 
-void shard_gradient(at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
-                    const at::Tensor& scale, double gradient_scale) {
-  const KernelTimer timer(Kernel::Loss, memory_work(logits, logits));
-  check_tile(logits, targets, shard);
+void gradient_of_rows(at::Tensor& logits, const at::Tensor& targets, const mesh::Shard& shard,
+                      const at::Tensor& scale, double gradient_scale) {
   const std::int64_t tokens = targets.numel();
   for_element_type(logits.scalar_type(), [&](auto element) {
     using Element = decltype(element);

@@ -223,7 +223,7 @@ struct RowsWithDots {
     const auto larger = [](Number a, Number b) { return a > b ? a : b; };
     const Number greatest = lanes.reduce(
         d, Number(0), [&](std::int64_t i) { return Number(std::abs(Number(from[i]))); }, larger);
-    const Number unit = greatest > 0 ? Number(1) / greatest : Number(0);
+    const Number unit = greatest >= std::numeric_limits<Number>::min() ? Number(1) / greatest : Number(0);
     const Number squares = lanes.template sum<Number>(
         d, [&](std::int64_t i) { return Number(from[i]) * unit * (Number(from[i]) * unit); });
     const Number factor = squares > 0 ? dots[row] * unit / squares : Number(0);

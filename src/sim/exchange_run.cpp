@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/simulate_exchange.h"
+#include "sim/exchange_run.h"
 
 #include <algorithm>
 
 #include "base/interruption.h"
 #include "sim/deadlock.h"
-#include "sim/exchange_run.h"
 
 namespace penstock::sim {
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a finished run tells at its end.
+#include "cli/train/run_outputs.h"
+
+#include <gtest/gtest.h>
+
+#include "scratch.h"
+
+namespace penstock::cli {
+namespace {
+
+TEST(RunOutputs, TellTheTrafficOfEveryAxisOfSeveralRanks) {
+  const Scratch scratch;
+  const train::RunDirectory directory(scratch / "run", train::RunStart::New);
+  run::Run run;
+  train::Summary alone{.steps = 1, .step_s = 2};
+  alone.devices.push_back({{{"total", 1}}, {{"total", 1}}});
+  train::Summary summary = alone;
+  for (const mesh::Group group : train::kLayerAxes) summary.traffic[group] = {.sent = 512, .waited = 0.5};
+  const std::string table = result_table(run, summary, "", directory);
+  const std::string told = " ranks, waited for during 25.0 % of it at most\n";
+  for (const char* line :
+       {"\ntensor    512 B a step between tensor", "\ncontext   512 B a step between context",
+        "\nexpert    512 B a step between expert"})
+    EXPECT_NE(table.find(line + told), std::string::npos) << table;
+  EXPECT_EQ(result_table(run, alone, "", directory).find("a step between"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock::cli
