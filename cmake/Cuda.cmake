@@ -39,7 +39,7 @@ set_target_properties(penstock_card_launch PROPERTIES CUDA_STANDARD 17 CUDA_ARCH
 # cuDNN's graphs are described in headers, those of a wheel, compiled once, which takes minutes where all is optimised. LibTorch
 # has others of their names, so these stay hidden. The library itself is LibTorch's, found when the program runs.
 set_source_files_properties(${kernels}/cuda/card/cudnn_attention.cpp PROPERTIES
-  COMPILE_OPTIONS "-fvisibility=hidden;-O1" COMPILE_DEFINITIONS NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING)
+  COMPILE_OPTIONS "-fvisibility=hidden;-O1" COMPILE_DEFINITIONS "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
 penstock_device(on_card STATIC ${card_alone} $<TARGET_OBJECTS:penstock_card_kernels> $<TARGET_OBJECTS:penstock_card_launch>)
 target_include_directories(penstock_on_card SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${cudnn_INCLUDE} ${cudnn_frontend_INCLUDE})
 target_link_libraries(penstock_on_card PUBLIC ${torch_home}/lib/libtorch_cuda.so ${torch_home}/lib/libc10_cuda.so ${cuda_runtime})
