@@ -164,10 +164,12 @@ def offloading(card):
             if isinstance(run, str):
                 row(f"{tokens:,}", alpha, run[:120], *[""] * 6)
                 continue
-            kept = kept or seconds(run)
+            if alpha == 0:
+                kept = seconds(run)
             peak, predicted = (device_bytes(run, kind, "total") for kind in ("measured", "predicted"))
-            wanted = aim(seconds(run) / kept, 0, 1.01) if alpha == 1 and tokens >= 128 * K else ""
-            row(f"{tokens:,}", alpha, f"{seconds(run):.3f}", f"{seconds(run) / kept:.3f}", wanted, f"{peak / 2**30:.3f}", f"{predicted / 2**30:.3f}",
+            beside = f"{seconds(run) / kept:.3f}" if kept else ""
+            wanted = aim(seconds(run) / kept, 0, 1.01) if kept and alpha == 1 and tokens >= 128 * K else ""
+            row(f"{tokens:,}", alpha, f"{seconds(run):.3f}", beside, wanted, f"{peak / 2**30:.3f}", f"{predicted / 2**30:.3f}",
                 f"{100 * (peak / predicted - 1):+.1f} %", aim(abs(peak / predicted - 1), 0, 0.02))
 
 
@@ -181,9 +183,10 @@ def stages(card):
             row(name, run[:120], "", "")
             continue
         held = device_bytes(run, "measured", "activations")
-        first = first or held
-        wanted = aim(held / first, 0, 0.45) if name == "slimpipe" else ""
-        row(f"{name}, {slices} slices", f"{held / 2**20:,.1f}", f"{held / first:.2f}", wanted)
+        if name == "1f1b":
+            first = held
+        wanted = aim(held / first, 0, 0.45) if first and name == "slimpipe" else ""
+        row(f"{name}, {slices} slices", f"{held / 2**20:,.1f}", f"{held / first:.2f}" if first else "", wanted)
 
 
 def longest(card):

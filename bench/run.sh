@@ -3,6 +3,7 @@
 # The benchmarks, all or some by name. What one prints is kept in bench/results/ under a head that says on which machine, of
 # which commit ("+": with changes), on which day (UTC) and by which command; bench/figures.py then copies it into the documents.
 # Options after the name go to bench/peers.py, bench/replicas.py, bench/mesh.py, bench/moe.py, bench/documents.py, bench/packed.py, bench/checkpoints.py, bench/memory.py or tests/soak/soak.py: "peers --continue" measures what is missing yet.
+# --check before the names checks them and ends.
 # PENSTOCK_BENCH_QUICK=1 runs everything at sizes of seconds, to see that it works, and keeps that in build/bench/quick/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -99,6 +100,8 @@ run() {
 names="generators simulate reality forecast reference_fit reference throughput plan python_border papers memory memory-reference schedules kernels overhead shares peers replicas mesh moe documents packed checkpoints balance slimpipe exchange demo startup pictures"
 asked="fuzz soak gpu"  # hours, or a card: only by name
 wanted=""
+check=""
+[ "${1:-}" = --check ] && check=1 && shift
 while [ $# -gt 0 ] && [[ $1 != -* ]]; do wanted+="$1 "; shift; done
 options=("$@")
 case "$wanted:$#" in
@@ -110,9 +113,12 @@ case "$wanted" in
   "reality ") wanted="reality forecast" ;;
   "reference ") wanted="reference_fit reference" ;;
 esac
+for name in $wanted; do
+  [[ " $names $asked " == *" $name "* ]] || { echo "no benchmark is called \"$name\"; there are: $names $asked" >&2; exit 2; }
+done
+[ -z "$check" ] || exit 0
 mkdir -p build/bench "$kept"
 for name in ${wanted:-$names}; do
-  [[ " $names $asked " == *" $name "* ]] || { echo "no benchmark is called \"$name\"; there are: $names $asked" >&2; exit 2; }
   if [ "$name" = pictures ]; then pictures; echo "written: docs/pictures/slimpipe*.svg, mesh.svg"; else run "$name"; fi
 done
 [ -n "$quick" ] || python3 bench/figures.py || { echo "the documents name figures, listed above, that are others now" >&2; exit 1; }

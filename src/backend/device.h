@@ -26,6 +26,8 @@ struct Card {
   std::string id;  // another of every card, and the same to all processes that may use it
 };
 std::optional<Card> card();
+// The one that take_turn(turn) takes, without taking it; the process then keeps memory on it.
+std::optional<Card> card_of_turn(int turn);
 
 // The calling thread computes on its own stream of a card, by turns of the machine's: `turn` is its number
 // among the machine's ranks. Comes before all else that a thread does on a card, since each card that it

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "comm/backoff.h"
 #include "comm/device_messages.h"
@@ -15,8 +14,6 @@
 
 namespace penstock::comm {
 namespace {
-
-constexpr std::size_t kRememberedTimes = 4096;
 
 // The part of a share that the piece at `offset` moves.
 SharedBuffer::Share part_of(const SharedBuffer::Share& share, std::int64_t offset, std::int64_t piece) {
@@ -33,8 +30,14 @@ std::int64_t ShareLane::room_for(const Limits& limits, int ranks, std::int64_t l
   return std::int64_t{limits.window} * (ranks - 1) * std::min(limits.piece, longest);
 }
 
-ShareLane::ShareLane(Type type, std::span<std::byte> room, const Limits& limits, int channel, Seconds timeout)
-    : type_(type), room_(room), limits_(limits), channel_(channel), timeout_(timeout) {
+ShareLane::ShareLane(Type type, std::span<std::byte> room, const Limits& limits, int channel, Seconds timeout,
+                     Watch watch)
+    : type_(type),
+      room_(room),
+      limits_(limits),
+      channel_(channel),
+      timeout_(timeout),
+      watch_(std::move(watch)) {
   for (int slot = limits.window - 1; slot >= 0; --slot) free_slots_.push_back(slot);
 }
 
@@ -73,13 +76,12 @@ bool ShareLane::move() {
   bool moved = false;
   while (!operations_.empty()) {
     Operation& operation = operations_.front();
-    if (operation.began == 0) operation.began = steady_seconds();
+    if (!std::exchange(operation.begun, true) && watch_.began) watch_.began(done_);
     bool more = end_pieces();
     more |= begin_pieces();
     moved |= more;
     if (pieces_.empty() && operation.buffer == operation.buffers.size()) {
-      times_.push_back({operation.began, steady_seconds()});
-      if (times_.size() > kRememberedTimes) times_.pop_front();
+      if (watch_.ended) watch_.ended(done_);
       operations_.pop_front();
       ++done_;
       moved = true;
@@ -216,12 +218,6 @@ void ShareLane::wait(Ticket ticket, const std::function<bool()>& meanwhile) {
       throw RunError(operations_.front().name + ": " + timed_out(message, timeout_).what());
     backoff.pause();
   }
-}
-
-ShareLane::Times ShareLane::times(Ticket ticket) const {
-  const auto back = static_cast<std::size_t>(done_ - ticket);
-  PENSTOCK_CHECK(ticket < done_ && back <= times_.size(), "the operation is done, and among the latest");
-  return times_[times_.size() - back];
 }
 
 }  // namespace penstock::comm

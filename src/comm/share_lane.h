@@ -41,10 +41,15 @@ class ShareLane {
   // share is longer than `longest`.
   static std::int64_t room_for(const Limits& limits, int ranks, std::int64_t longest);
 
-  // `room` outlives the lane; at least room_for elements of 4 or 8 bytes, `type`'s.
-  ShareLane(Type type, std::span<std::byte> room, const Limits& limits, int channel, Seconds timeout);
+  using Ticket = std::int64_t;  // from 0, in the order of the queue
+  // Called when an operation begins to move, and when it is done; may be empty.
+  struct Watch {
+    std::function<void(Ticket)> began, ended;
+  };
 
-  using Ticket = std::int64_t;
+  // `room` outlives the lane; at least room_for elements of 4 or 8 bytes, `type`'s.
+  ShareLane(Type type, std::span<std::byte> room, const Limits& limits, int channel, Seconds timeout,
+            Watch watch = {});
 
   // Each rank's share becomes the sum over the ranks; the rest of the buffers is unspecified afterwards.
   Ticket sum(Communicator& ranks, std::vector<SharedBuffer> buffers, std::string name);
@@ -61,13 +66,6 @@ class ShareLane {
   // has moved for the timeout; rethrows a peer's failure with the operation's name.
   void wait(Ticket ticket, const std::function<bool()>& meanwhile);
 
-  // When an operation that is done began and ended (clock.h); the last few thousand are remembered.
-  struct Times {
-    Seconds began = 0;
-    Seconds ended = 0;
-  };
-  Times times(Ticket ticket) const;
-
  private:
   struct Operation {
     Communicator* ranks = nullptr;
@@ -77,7 +75,7 @@ class ShareLane {
     std::string name;
     std::size_t buffer = 0;   // of the next piece
     std::int64_t offset = 0;  // of the next piece, in every share
-    Seconds began = 0;
+    bool begun = false;
   };
   struct Part {
     Request request;
@@ -105,10 +103,10 @@ class ShareLane {
   Limits limits_;
   int channel_;
   Seconds timeout_;
+  Watch watch_;
   std::deque<Operation> operations_;
   std::deque<Piece> pieces_;  // of the first operation
   std::vector<int> free_slots_;
-  std::deque<Times> times_;  // of the latest that are done
   Ticket queued_ = 0;
   Ticket done_ = 0;
   bool moving_ = false;

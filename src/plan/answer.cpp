@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "plan/host_memory.h"
 #include "plan/run_file.h"
 #include "plan/simulated_step.h"
@@ -12,10 +13,17 @@
 namespace penstock::plan {
 namespace {
 
-// What is simulated are Penstock's own programs and records, of the models that it trains: an engine's file
-// has times of another program, which the closed form alone knows.
-bool is_simulated(const Question& question) {
-  return question.cluster.engine == sim::kPenstock && question.workload.model.family == Family::Llama;
+// Exchange is nearly free in closed form: a search that stays with it has none.
+SearchSpace space_of_search(const Question& question) {
+  if (question.cluster.trainer) return space_for(*question.cluster.trainer, question.options);
+  SearchSpace space = space_of(question.options);
+  if (is_simulated(question.workload, question.cluster) && question.options.search.simulate > 0) return space;
+  if (std::ranges::find(space.exchanges, ExchangeMode::Off) == space.exchanges.end())
+    throw InputError("search.exchanges = " + json_quote_all(question.options.search.exchanges) +
+                     ": exchange is judged by simulation, and this plan stays with the closed form; "
+                     "expected \"off\" among them");
+  space.exchanges = {ExchangeMode::Off};
+  return space;
 }
 
 }  // namespace
@@ -28,7 +36,7 @@ Plan answer_for_layout(const Question& question) {
     if (const auto why = refusal_of(*question.cluster.trainer, question.workload, layout))
       throw InputError("[layout] is impossible: " + *why);
   }
-  if (is_simulated(question)) {
+  if (is_simulated(question.workload, question.cluster)) {
     if (const std::string why = why_no_run(question.workload, layout); !why.empty())
       throw InputError("[layout] is impossible: " + why);
   }
@@ -46,7 +54,8 @@ Plan answer_for_layout(const Question& question, const Layout& layout) {
   candidate.cost =
       step_cost(question.workload, candidate.layout, question.cluster.hardware, question.cluster.engine);
   Plan plan{question.workload, question.cluster, {}};
-  if (is_simulated(question) && action_count(question.workload, candidate.layout) <= kMostSimulatedActions) {
+  if (is_simulated(question.workload, question.cluster) &&
+      action_count(question.workload, candidate.layout) <= kMostSimulatedActions) {
     if (auto run = as_its_run(question.workload, question.cluster, candidate, any_offload))
       candidate = std::move(*run);
   }
@@ -65,16 +74,12 @@ Plan answer(const Question& question, const std::string& origin) {
   Plan plan{question.workload, question.cluster, {}};
   constexpr std::size_t kTried = 48;  // by simulation, in each list
   const auto best = static_cast<std::size_t>(question.options.search.best);
-  plan.result = search(question.workload, question.cluster,
-                       question.cluster.trainer ? space_for(*question.cluster.trainer, question.options)
-                                                : space_of(question.options),
-                       std::max(best, kTried));
-  if (!plan.result.best.empty() && is_simulated(question)) {
+  plan.result =
+      search(question.workload, question.cluster, space_of_search(question), std::max(best, kTried));
+  if (!plan.result.best.empty() && is_simulated(question.workload, question.cluster)) {
     simulate_best(question.workload, question.cluster, plan.result,
                   static_cast<std::size_t>(question.options.search.simulate),
                   !question.options.memory.offload.word.empty());
-  } else if (!plan.result.without_exchange.empty()) {
-    plan.result.best = plan.result.without_exchange;  // exchange is nearly free in closed form
   }
   plan.result.best.resize(std::min(best, plan.result.best.size()));
   if (plan.result.best.empty()) {

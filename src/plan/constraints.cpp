@@ -27,6 +27,7 @@ constexpr std::array<RejectionText, kRejections> kRejectionTexts{{
     {Rejection::Exchange, "exchange",
      "context exchange needs slimpipe's slots, slices, a pipeline and stages of equal layers"},
     {Rejection::Vocabulary, "vocabulary", "vocabulary parallelism needs slimpipe's slots and a pipeline"},
+    {Rejection::Trainer, "trainer", "the trainer of cluster.engine cannot run it"},
     {Rejection::DeviceMemory, "device_memory", "the device's memory is too small, whatever is offloaded"},
     {Rejection::HostMemory, "host_memory", "the host's memory is too small for what must be offloaded"},
 }};

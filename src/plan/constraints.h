@@ -21,6 +21,7 @@ enum class Rejection : std::uint8_t {
   Schedule,      // the schedule does not support these m, n, v
   Exchange,      // context exchange without a slot grid, slices, a pipeline or equal stages
   Vocabulary,    // vocabulary parallelism without a slot grid or a pipeline
+  Trainer,       // the cluster's trainer refuses it (trainer.h)
   DeviceMemory,  // does not fit even with full offloading
   HostMemory,    // the required offloading does not fit in host memory
 };

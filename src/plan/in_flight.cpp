@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/whole.h"
 #include "schedule/generators/generator.h"
+#include "schedule/generators/slimpipe.h"
 
 namespace penstock::plan {
 namespace {
@@ -31,6 +32,7 @@ struct Form {
   double (*records)(const Letters&) = nullptr;    // of m·n·v at most
   double (*weights)(const Letters&) = nullptr;    // likewise; null: the backward is whole
   double (*ramp)(const Letters&) = nullptr;       // null: p − 1
+  int (*turn)(const PipelineShape&) = nullptr;    // null: n
 };
 
 // Of at least p slices each, as far as there are as many.
@@ -40,6 +42,10 @@ int rounds(const PipelineShape& shape) {
 }
 
 bool has_equal_rounds(const PipelineShape& shape) { return shape.micro_batches % rounds(shape) == 0; }
+
+int turn_of_group(const PipelineShape& of) { return schedule::slice_group(of.slices, of.devices, of.chunks); }
+int turn_of_round(const PipelineShape& of) { return of.micro_batches / rounds(of) * of.slices; }
+int turn_of_step(const PipelineShape& of) { return of.micro_batches * of.slices; }
 
 double everything(const Letters& x) { return x.m * x.n * x.v; }
 double records_of_plain(const Letters& x) { return x.n + x.after; }
@@ -69,25 +75,29 @@ constexpr std::array kForms{
     Form{.kind = ScheduleKind::SlimPipe,
          .name = "slimpipe",
          .takes = [](const PipelineShape& of) { return of.chunks == 1 || of.slices >= of.devices; },
-         .records = [](const Letters& x) { return x.n * x.v + 2 * x.after; }},
+         .records = [](const Letters& x) { return x.n * x.v + 2 * x.after; },
+         .turn = turn_of_group},
     Form{.kind = ScheduleKind::OneFOneB, .name = "1f1b", .records = records_of_plain},
     Form{.kind = ScheduleKind::Seq1F1B, .name = "seq1f1b", .records = records_of_plain},
     Form{.kind = ScheduleKind::Interleaved,
          .name = "interleaved",
          .takes = has_equal_rounds,
          .records = records_of_rounds,
-         .ramp = ramp_of_chunks},
+         .ramp = ramp_of_chunks,
+         .turn = turn_of_round},
     Form{.kind = ScheduleKind::SeqInterleaved,
          .name = "seq1f1b-interleaved",
          .takes = has_equal_rounds,
          .records = records_of_rounds,
-         .ramp = ramp_of_chunks},
+         .ramp = ramp_of_chunks,
+         .turn = turn_of_round},
     Form{.kind = ScheduleKind::GPipe, .name = "gpipe", .records = everything},
     Form{.kind = ScheduleKind::TeraPipe, .name = "terapipe", .records = everything},
     Form{.kind = ScheduleKind::BreadthFirst,
          .name = "breadth-first",
          .records = everything,
-         .ramp = ramp_of_chunks},
+         .ramp = ramp_of_chunks,
+         .turn = turn_of_step},
     Form{.kind = ScheduleKind::ZbH1,
          .name = "zb-h1",
          .records = [](const Letters& x) { return 1 + x.after; },
@@ -163,7 +173,7 @@ Letters letters_of(const PipelineShape& shape, int rank) {
   x.v = shape.chunks;
   x.rank = rank;
   x.after = shape.devices - rank - 1;
-  x.round = shape.micro_batches / rounds(shape) * shape.slices;  // p when m·n is a multiple of p
+  x.round = turn_of_round(shape);  // p when m·n is a multiple of p
   return x;
 }
 
@@ -225,6 +235,11 @@ HeldRecords held_at_peak(ScheduleKind kind, const PipelineShape& shape, int rank
   const double both = records_in_flight(kind, shape, 0);
   const double weights = weight_records_in_flight(kind, shape, rank) / (is_rough(kind) ? 2 : 1);
   return {both - weights, weights};
+}
+
+int slices_of_turn(ScheduleKind kind, const PipelineShape& shape) {
+  const Form& form = form_of(kind);
+  return form.turn == nullptr ? shape.slices : form.turn(shape);
 }
 
 double ramp_slots(ScheduleKind kind, const PipelineShape& shape) {

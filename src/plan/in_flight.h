@@ -63,6 +63,10 @@ struct HeldRecords {
 };
 HeldRecords held_at_peak(ScheduleKind kind, const PipelineShape& shape, int rank);
 
+// Slices that a device runs through one chunk before it turns to the next, several chunks given: the group of
+// slimpipe, a round of interleaved schedules, the step of breadth-first; n of the others.
+int slices_of_turn(ScheduleKind kind, const PipelineShape& shape);
+
 // Idle time of a device over the whole step, in forwards-and-backwards of one slice-chunk at F = I = W and
 // equal slices: p − 1 for 1f1b and variants, whose bubble is (p − 1)/(m·n·v + p − 1) of the step. Read off
 // the generated schedules (in_flight_test.cpp): exact but for rough ones, which are within 2 slots.

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "schedule/generators/slimpipe.h"
-
 namespace penstock::plan {
 namespace {
 
@@ -29,7 +27,7 @@ double reduction(const Workload& workload, const Layout& layout, const DeviceLoa
 DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank, Bytes temporary) {
   const PipelineShape shape = pipeline_shape(workload, layout);
   const int p = shape.devices;
-  const int group = schedule::slice_group(layout.slices, p, layout.chunks);
+  const int turn = slices_of_turn(layout.schedule, shape), group = std::min(layout.slices, turn);
   const int last = last_device(layout);
   DeviceLoad load;
   load.layers = static_cast<double>(device_layers(workload, layout, rank));
@@ -43,7 +41,7 @@ DeviceLoad device_load(const Workload& workload, const Layout& layout, int rank,
   // Nothing adds to the last slice's.
   load.kv_gradients = std::max(0.0, model::kv_gradient_slices(layout.slices, layout.chunks, group) - 1);
   load.temporary = temporary;
-  if (layout.chunks > 1 && group > p) load.queued = rank == 0 ? group - p : rank == last ? group - p + 3 : 0;
+  if (layout.chunks > 1 && turn > p) load.queued = rank == 0 ? turn - p : rank == last ? turn - p + 3 : 0;
   return load;
 }
 

@@ -8,6 +8,7 @@
 #include "plan/host_memory.h"
 #include "plan/plan_print.h"
 #include "plan/run_file.h"
+#include "plan/simulated_step.h"
 #include "plan/trainer.h"
 
 namespace penstock::plan {
@@ -61,8 +62,7 @@ bool only_hosts_lack(const Workload& workload, const Cluster& cluster, const Can
 bool is_refused(const Workload& workload, const Cluster& cluster, const Layout& layout) {
   if (reject(workload, layout, cluster.hardware.node.gpus, cluster.engine.folded_experts)) return true;
   if (cluster.trainer) return refusal_of(*cluster.trainer, workload, layout).has_value();
-  return cluster.engine == sim::kPenstock && workload.model.family == Family::Llama &&
-         !why_no_run(workload, layout).empty();
+  return is_simulated(workload, cluster) && !why_no_run(workload, layout).empty();
 }
 
 // The most that is less and fits devices of `limit` bytes and hosts, in percent.
@@ -182,6 +182,7 @@ std::string legal_values(const Plan& plan, Rejection why) {
     case Rejection::Schedule:
     case Rejection::Exchange:
     case Rejection::Vocabulary:
+    case Rejection::Trainer:
     case Rejection::DeviceMemory:
     case Rejection::HostMemory:
       break;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/whole.h"
 #include "run/options.h"
+#include "schedule/text.h"
 
 namespace penstock::plan {
 namespace {
@@ -43,7 +44,8 @@ void describe_search(PlanOptions::SearchKeys& keys, OptionTable& table) {
   table.push_back({section, "ep", &keys.ep, "Expert-parallel sizes.", sizes});
   table.push_back({section, "pp", &keys.pp, "Pipeline sizes.", sizes});
   table.push_back({section, "chunks", &keys.chunks, "Stages per device.", sizes});
-  table.push_back({section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, 32767)});
+  table.push_back(
+      {section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, schedule::kMostSlices)});
   table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences of a micro-batch.", sizes});
   Constraint schedules = one_of(schedule_names());
   table.push_back({section, "schedules", &keys.schedules, "Schedules; empty: all.", schedules});
@@ -67,7 +69,8 @@ void describe_layout(PlanOptions::LayoutKeys& keys, OptionTable& table) {
   table.push_back({section, "pp", &keys.pp, "Pipeline parallel.", sizes});
   table.push_back({section, "dp", &keys.dp, "Data parallel.", sizes, "what is left of the GPUs"});
   table.push_back({section, "chunks", &keys.chunks, "Stages per device.", sizes});
-  table.push_back({section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, 32767)});
+  table.push_back(
+      {section, "slices", &keys.slices, "Slices of a sequence.", from_to(1, schedule::kMostSlices)});
   table.push_back({section, "micro_batch", &keys.micro_batch, "Sequences of a micro-batch.", sizes});
   table.push_back({section, "schedule", &keys.schedule, "The schedule.", one_of(schedule_names())});
   table.push_back({section, "policy", &keys.policy, "What is kept.",

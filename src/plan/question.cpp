@@ -53,7 +53,7 @@ std::vector<std::string> overrides_of(const QuestionFlags& flags) {
 }
 
 Question settled(PlanOptions options, const std::string& beside) {
-  Question question{.options = std::move(options)};
+  Question question{.options = std::move(options), .beside = beside};
   question.workload = workload_of(question.options);
   run::HardwareFile file =
       run::read_hardware_file(run::find_hardware_file(question.options.cluster.hardware, beside));
@@ -65,6 +65,18 @@ Question settled(PlanOptions options, const std::string& beside) {
   question.workload.card = file.hardware.device.backend == "cuda";
   question.assumed = std::move(file.assumed);
   return question;
+}
+
+std::string print_question_file(const Question& question) {
+  PlanOptions asked = question.options, defaults;
+  PlanOptions::ClusterKeys& cluster = asked.cluster;
+  cluster.hardware = run::name_for_any_file("hardware", cluster.hardware, question.beside);
+  const bool has_file = cluster.engine != sim::kPenstock.name && find_trainer(cluster.engine) == nullptr;
+  if (has_file) cluster.engine = run::name_for_any_file("engines", cluster.engine, question.beside);
+  OptionTable table, default_table;
+  describe(asked, table);
+  describe(defaults, default_table);
+  return print_changed_toml(table, default_table);
 }
 
 Question read_question(const std::string& path, std::span<const std::string> overrides) {

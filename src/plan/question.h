@@ -15,7 +15,8 @@ struct Question {
   PlanOptions options;  // paths of hardware and engine are those from the working directory
   Workload workload;
   Cluster cluster;
-  Words assumed;  // speeds that the hardware file leaves open, with their defaults
+  Words assumed;       // speeds that the hardware file leaves open, with their defaults
+  std::string beside;  // the folder next to which bare names of hardware and engine were looked for too
 };
 
 // A question asked by flags: the keys of a plan file that are asked for most. Unset ones are the file's.
@@ -36,5 +37,8 @@ Question settled(PlanOptions options, const std::string& beside);
 // Reads the file, if there is one, then the overrides ("--section.key value"), then the hardware file and the
 // engine that they name: paths in the file are those from its folder. Throws InputError.
 Question read_question(const std::string& path, std::span<const std::string> overrides = {});
+
+// The question as a plan file in any folder: what differs from the defaults.
+std::string print_question_file(const Question& question);
 
 }  // namespace penstock::plan

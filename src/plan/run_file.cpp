@@ -6,10 +6,18 @@
 #include "base/error.h"
 #include "base/option_text.h"
 #include "base/text.h"
+#include "plan/trainer.h"
 #include "run/settle.h"
 
 namespace penstock::plan {
 namespace {
+
+// No key of a run file has it.
+std::string expert_load(const Workload& workload, const Layout& layout) {
+  if (workload.expert_load == 1 || layout.mesh.expert == 1) return {};
+  return "# with the planned load of experts: penstock simulate FILE --expert-load " +
+         exact_number(workload.expert_load) + "\n";
+}
 
 std::string arithmetic(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
   const double tokens = static_cast<double>(workload.global_batch * workload.seq_len);
@@ -20,7 +28,7 @@ std::string arithmetic(const Workload& workload, const Cluster& cluster, const C
          "FLOP a step\n# predicted: " + number(candidate.step(), 4) + " s a step, " +
          number(100 * model_flops_utilization(workload, cluster, candidate.step()), 1) + " % MFU, " +
          number(static_cast<double>(candidate.memory.fullest.total()) / 1e9, 3) + " GB on device " +
-         std::to_string(candidate.memory.rank) + "\n" +
+         std::to_string(candidate.memory.rank) + "\n" + expert_load(workload, candidate.layout) +
          (workload.card ? "# on cards: penstock train FILE --train.device cuda\n\n" : "\n");
 }
 
@@ -76,8 +84,17 @@ std::string why_no_run(const Workload& workload, const Layout& layout) try {
   return refusal.what();
 }
 
+void require_run_file(const Workload& workload, const Cluster& cluster, const std::string& what) {
+  const std::string engine(cluster.trainer ? cluster.trainer->name : cluster.engine.name);
+  require(cluster.engine == sim::kPenstock,
+          what + " is of Penstock's own trainer, and the plan for the engine " + json_quote(engine) +
+              "; expected cluster.engine = \"penstock\"");
+  require_swiglu(workload.model, what);
+}
+
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                      const std::string& text_file, const std::string& output_dir) {
+  require_run_file(workload, cluster, "a run file");
   run::Options options = options_of(workload, candidate.layout), defaults;
   options.data.text = text_file;
   options.output.dir = output_dir;

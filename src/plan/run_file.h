@@ -16,7 +16,11 @@ run::Options options_of(const Workload& workload, const Layout& layout);
 // Why the trainer refuses that run before it makes a schedule; empty: it does not.
 std::string why_no_run(const Workload& workload, const Layout& layout);
 
-// Begins with the arithmetic of the layout. Throws as options_of.
+// Throws InputError where another program is planned for, or a model that is not trained; `what` is what its
+// message calls the run file.
+void require_run_file(const Workload& workload, const Cluster& cluster, const std::string& what);
+
+// Begins with the arithmetic of the layout. Throws as require_run_file and options_of.
 std::string run_file(const Workload& workload, const Cluster& cluster, const Candidate& candidate,
                      const std::string& text_file, const std::string& output_dir);
 

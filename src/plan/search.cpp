@@ -2,6 +2,7 @@
 #include "plan/search.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <tuple>
 
@@ -56,6 +57,15 @@ class Front {
   std::array<std::optional<Candidate>, kBands> bands_;
 };
 
+// What the trainer says, and of how many layouts.
+using Refusals = std::map<std::string, std::int64_t>;
+
+// What it says most often; the first in the alphabet of equals.
+std::string main_refusal(const Refusals& refusals) {
+  const auto most = std::ranges::max_element(refusals, {}, &Refusals::value_type::second);
+  return most == refusals.end() ? "" : most->first;
+}
+
 // The part of the search done by one thread.
 class Worker {
  public:
@@ -63,7 +73,7 @@ class Worker {
       : workload_(workload), cluster_(cluster), space_(space), keep_(keep), front_(cluster.limit) {}
 
   void visit(const mesh::Mesh& mesh);
-  void add_to(SearchResult& result, Front& front) const;
+  void add_to(SearchResult& result, Front& front, Refusals& refusals) const;
 
  private:
   // What layouts of one mesh, micro-batch, slices and policy have in common.
@@ -79,6 +89,7 @@ class Worker {
   const Common& common_of(const Layout& layout, std::optional<Common>& common) const;
   void judge(Layout layout, const Common& common);
   void miss(const Candidate& candidate, Rejection why);
+  bool is_refused_by_trainer(const Layout& layout);
   void count(Rejection why, std::int64_t candidates = 1) {
     candidates_ += candidates;
     rejected_[static_cast<std::size_t>(why)] += candidates;
@@ -96,6 +107,7 @@ class Worker {
   std::size_t keep_;
   std::int64_t candidates_ = 0;
   std::array<std::int64_t, kRejections> rejected_{};
+  Refusals refusals_;
   std::vector<Candidate> best_, without_exchange_;
   std::optional<Candidate> nearest_miss_;
   Front front_;
@@ -135,14 +147,21 @@ void Worker::visit_batch(Layout layout, const std::vector<int>& chunks, const st
           count(Rejection::Schedule, option_count());
         } else if (const auto why = reject_layout(workload_, layout)) {
           count(*why, option_count());
-        } else if (cluster_.trainer != nullptr && refusal_of(*cluster_.trainer, workload_, layout)) {
-          count(Rejection::Schedule, option_count());
+        } else if (is_refused_by_trainer(layout)) {
+          count(Rejection::Trainer, option_count());
         } else {
           visit_options(layout, common);
         }
       }
     }
   }
+}
+
+bool Worker::is_refused_by_trainer(const Layout& layout) {
+  if (cluster_.trainer == nullptr) return false;
+  const std::optional<std::string> why = refusal_of(*cluster_.trainer, workload_, layout);
+  if (why) ++refusals_[*why];
+  return why.has_value();
 }
 
 const Worker::Common& Worker::common_of(const Layout& layout, std::optional<Common>& common) const {
@@ -215,9 +234,10 @@ void Worker::remember(const Candidate& candidate, std::vector<Candidate>& best) 
   if (best.size() > keep_) best.pop_back();
 }
 
-void Worker::add_to(SearchResult& result, Front& front) const {
+void Worker::add_to(SearchResult& result, Front& front, Refusals& refusals) const {
   result.candidates += candidates_;
   for (std::size_t i = 0; i < kRejections; ++i) result.rejected[i] += rejected_[i];
+  for (const auto& [why, layouts] : refusals_) refusals[why] += layouts;
   result.best.insert(result.best.end(), best_.begin(), best_.end());
   result.without_exchange.insert(result.without_exchange.end(), without_exchange_.begin(),
                                  without_exchange_.end());
@@ -259,7 +279,9 @@ SearchResult search(const Workload& workload, const Cluster& cluster, const Sear
 
   SearchResult result;
   Front front(cluster.limit);
-  for (const Worker& worker : workers) worker.add_to(result, front);
+  Refusals refusals;
+  for (const Worker& worker : workers) worker.add_to(result, front, refusals);
+  if (result.judged() == 0) result.refusal = main_refusal(refusals);
   for (std::vector<Candidate>* best : {&result.best, &result.without_exchange}) {
     std::ranges::stable_sort(*best, quicker);
     if (best->size() > keep) best->resize(keep);

@@ -58,7 +58,7 @@ struct SearchResult {
   std::vector<Candidate> without_exchange;  // likewise, among those without
   std::vector<Candidate> pareto;            // ascending memory, each faster than all with less; no exchange
   std::optional<Candidate> nearest_miss;    // the candidate closest to fitting, when nothing fits
-  std::string refusal;                      // the trainer's, where it refuses all that would fit
+  std::string refusal;                      // of all that is legal or fits, where no candidate can be run
   double seconds = 0;
 
   std::int64_t fitting() const;

@@ -162,6 +162,9 @@ Predicted predicted_runs(const Workload& workload, const Cluster& cluster,
   return found;
 }
 
+constexpr const char* kExchangeUnjudged =
+    "what fits has context exchange, which simulation alone judges, and schedules too long for that";
+
 // Those that are not judged by simulation, but have a run. Sets the refusal where one has none.
 std::vector<Candidate> not_judged(const Workload& workload, const std::vector<Candidate>& candidates,
                                   Ranked& ranked) {
@@ -192,6 +195,10 @@ std::vector<Candidate> to_try(const SearchResult& result, std::size_t count) {
 }
 
 }  // namespace
+
+bool is_simulated(const Workload& workload, const Cluster& cluster) {
+  return cluster.engine == sim::kPenstock && workload.model.family == Family::Llama;
+}
 
 std::int64_t action_count(const Workload& workload, const Layout& layout) {
   const std::int64_t kinds = splits_backward(layout.schedule) ? 3 : 2;
@@ -230,18 +237,16 @@ std::optional<Candidate> as_its_run(const Workload& workload, const Cluster& clu
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
                    bool any_offload) {
   const std::size_t kept = result.best.size();
-  const bool only_exchange = result.without_exchange.empty();
   Ranked ranked = by_simulation(workload, cluster, to_try(result, count));
   Predicted found = predicted_runs(workload, cluster, ranked.fastest, count, any_offload);
   ranked.fastest.resize(found.tried);
   std::vector<Candidate> best = std::move(found.fitting);
-  std::ranges::move(not_judged(workload, only_exchange ? result.best : result.without_exchange, ranked),
-                    std::back_inserter(best));
+  std::ranges::move(not_judged(workload, result.without_exchange, ranked), std::back_inserter(best));
   best.resize(std::min(kept, best.size()));
   if (best.empty() && !ranked.fastest.empty()) {
     result.nearest_miss = found.miss.value_or(ranked.fastest.front());
   } else if (best.empty()) {
-    result.refusal = ranked.refusal;
+    result.refusal = ranked.refusal.empty() ? kExchangeUnjudged : ranked.refusal;
   }
   result.best = std::move(best);
   std::erase_if(result.pareto,

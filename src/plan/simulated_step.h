@@ -11,6 +11,10 @@
 
 namespace penstock::plan {
 
+// Whether plans are simulated: what is simulated are Penstock's own programs and records, of the models that
+// it trains; an engine's file has times of another program, which the closed form alone knows.
+bool is_simulated(const Workload& workload, const Cluster& cluster);
+
 // Actions of all devices; longer schedules take too long to simulate in a search.
 inline constexpr std::int64_t kMostSimulatedActions = 1'000'000;
 std::int64_t action_count(const Workload& workload, const Layout& layout);
@@ -38,7 +42,8 @@ inline constexpr std::int64_t kMostTriedActions = 2'000'000;  // of all candidat
 // With `any_offload` each gets the least share that fits so, and those that do not fit leave. The best are
 // then the latter by their simulated steps, followed by others without exchange, which the closed form takes
 // as perfect, but for those that the trainer refuses; alone they stand only where all that is short enough
-// misses. None left: the one that misses by least is the nearest miss, or there is a refusal.
+// misses. None left: the one that misses by least is the nearest miss, or there is a refusal, as where all
+// have exchange and none is short enough.
 void simulate_best(const Workload& workload, const Cluster& cluster, SearchResult& result, std::size_t count,
                    bool any_offload);
 

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "plan/device_memory.h"
-#include "schedule/generators/slimpipe.h"
 #include "sim/costs/collectives.h"
 #include "sim/costs/kernel_cost.h"
 
@@ -122,7 +121,7 @@ Seconds exchange_of_step(const Case& c, double layers, Seconds attention) {
 }
 
 // Transfers overlapped with compute are visible only in warm-up and cool-down, once per boundary that a
-// micro-batch crosses (slimpipe with groups larger than p: p − 1). Others add to every slot; without sequence
+// micro-batch crosses (with turns of more than p slices: p − 1). Others add to every slot; without sequence
 // parallelism each also gathers its t parts.
 Seconds transfers_of_step(const Case& c) {
   const auto& layout = c.layout;
@@ -130,8 +129,8 @@ Seconds transfers_of_step(const Case& c) {
   const Seconds one = stage_transfer(c.hardware, layout.mesh, hidden_state_bytes(c.workload, c.layout));
   const double exposed = c.engine.pipeline_exposed * c.hardware.efficiency.pipeline_exposed;
   if (c.engine.pipeline_overlap) {
-    const int group = schedule::slice_group(layout.slices, layout.mesh.pipeline, layout.chunks);
-    const bool slack = layout.slices > 1 && (layout.chunks == 1 || group > layout.mesh.pipeline);
+    const int turn = slices_of_turn(layout.schedule, pipeline_shape(c.workload, layout));
+    const bool slack = layout.slices > 1 && (layout.chunks == 1 || turn > layout.mesh.pipeline);
     const double hops = slack ? c.p() - 1 : c.p() * layout.chunks - 1;
     return exposed * 2 * hops * one;
   }

@@ -153,7 +153,7 @@ void set_trainer(Cluster& cluster, const Trainer& trainer) {
 
 void adapt(const sim::Engine& engine, Layout& layout) {
   layout.cut_experts = !engine.folded_experts;
-  if (!engine.shards_optimizer) layout.shared.group = 1;
+  if (!engine.shards_optimizer && !layout.shared.on) layout.shared.group = 1;
 }
 
 void adapt(const Cluster& cluster, Layout& layout) {
@@ -178,6 +178,8 @@ std::optional<std::string> refusal_of(const Trainer& trainer, const Workload& wo
   if (trainer.needs_replicas && layout.mesh.replicas() == 1 && layout.mesh.world() > 1)
     return "mixed precision with tensor or pipeline ranks alone: " + std::string(trainer.name) +
            " trains in f32 unless data or context ranks share the weights out";
+  if (trainer.shares_weights && layout.shared.group == 1 && layout.mesh.replicas() > 1)
+    return "replicas that each hold all weights are DDP, which is not predicted";
   if (layout.ends && layout.mesh.pipeline > 1) {
     if (const auto why = refusal_of_ends(workload, layout)) return why;
   } else if (layers % stages != 0) {

@@ -54,8 +54,10 @@ std::string copy_of(const Measurements& measured) {
 }
 
 std::string heading(const MachineFacts& facts, const Measurements& measured) {
+  const std::string elsewhere =
+      facts.elsewhere > 0 ? " and " + std::to_string(facts.elsewhere) + " of other hosts" : std::string();
   std::string text = "# SPDX-License-Identifier: Apache-2.0\n# " + facts.description +
-                     "; written by penstock profile with " + counted(facts.ranks, "rank") + " (" +
+                     "; written by penstock profile with " + counted(facts.ranks, "rank") + elsewhere + " (" +
                      facts.transport + ")\n# of " + counted(facts.threads, "thread") +
                      ", all at work together. ";
   if (measured.once)
@@ -90,7 +92,7 @@ std::string device_section(const std::string& name, const MachineFacts& facts, c
               facts.card ? "this card's, over its ranks" : "this machine's, over the ranks") +
          line("reserved_gb", std::min(used, kMostReserved * memory),
               facts.card ? "in use when this was written, the program's own context among it"
-                         : "in use when this was written, over the ranks; 0.3 for program and libraries") +
+                         : "in use before this was measured, over the ranks; 0.3 for program and libraries") +
          line("memory_gbps", measured.memory_rate / 1e9, copy_of(measured) + ", bytes read and written");
 }
 
@@ -111,14 +113,31 @@ std::string efficiency_section(const Measurements& measured) {
          line("step_ms", "0.0", "within the measured rates");
 }
 
-std::string node_section(const MachineFacts& facts, const Measurements& measured) {
+// Bytes/s from the smallest to the largest message; without messages those of copies.
+double message_rate(const Measurements& measured, const Numbers& seconds) {
   const Numbers& kb = measured.sizes.message_kb;
+  const double slope = seconds.back() - seconds.front();
+  return slope > 0 ? 1e3 * (kb.back() - kb.front()) / slope : measured.copy_rate;
+}
+
+std::string network_section(const Measurements& measured) {
+  const bool one = measured.network_seconds.empty();
+  const Numbers& seconds = one ? measured.message_seconds : measured.network_seconds;
+  return "\n[network]\n" +
+         line("gbps_per_gpu", message_rate(measured, seconds) / 1e9,
+              one ? "there is one node: as within it"
+                  : "from the smallest to the largest message between nodes, all ranks at it") +
+         line("efficiency", 1.0, one ? "the same" : "gbps_per_gpu is what was reached") +
+         line("gradient_efficiency", 1.0, "the same") +
+         line("latency_us", 1e6 * seconds.front(), one ? "the same" : "the smallest message between nodes");
+}
+
+std::string node_section(const MachineFacts& facts, const Measurements& measured) {
   const Numbers& seconds = measured.message_seconds;
   const DiskRates& disk = measured.disk;
-  const double slope = seconds.back() - seconds.front();
-  const double rate = slope > 0 ? 1e3 * (kb.back() - kb.front()) / slope : measured.copy_rate;
   return "\n[node]\n" + line("gpus", std::to_string(facts.ranks), "ranks") +
-         line("link_gbps", rate / 1e9, "from the smallest to the largest message below") +
+         line("link_gbps", message_rate(measured, seconds) / 1e9,
+              "from the smallest to the largest message below") +
          line("link_efficiency", 1.0, "link_gbps is what was reached") +
          line("link_latency_us", 1e6 * seconds.front(), "the smallest message below") +
          line("host_link_gbps", measured.copy_rate / 1e9,
@@ -133,10 +152,7 @@ std::string node_section(const MachineFacts& facts, const Measurements& measured
          (disk.unknown.empty() ? line("disk_gbps", std::min(disk.write, disk.read) / 1e9,
                                       "64 MiB: written and flushed at " + rounded(disk.write / 1e9) +
                                           ", read back without its pages at " + rounded(disk.read / 1e9))
-                               : line("disk_gbps", "0.0", "not known: " + disk.unknown)) +
-         "\n[network]\n" + line("gbps_per_gpu", rate / 1e9, "there is one node: as within it") +
-         line("efficiency", 1.0, "the same") + line("gradient_efficiency", 1.0, "the same") +
-         line("latency_us", 1e6 * seconds.front(), "the same");
+                               : line("disk_gbps", "0.0", "not known: " + disk.unknown));
 }
 
 std::string products_part(const Measurements& measured) {
@@ -185,8 +201,8 @@ std::string rest_part(const Measurements& measured) {
 
 std::string hardware_text(const std::string& name, const MachineFacts& facts, const Measurements& measured) {
   return heading(facts, measured) + device_section(name, facts, measured) + efficiency_section(measured) +
-         node_section(facts, measured) + "\n[measured]\n" + products_part(measured) +
-         attention_part(measured) + rest_part(measured);
+         node_section(facts, measured) + network_section(measured) + "\n[measured]\n" +
+         products_part(measured) + attention_part(measured) + rest_part(measured);
 }
 
 }  // namespace penstock::profile

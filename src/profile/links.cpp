@@ -10,6 +10,7 @@
 #include "backend/copy.h"
 #include "backend/device.h"
 #include "base/clock.h"
+#include "comm/rank_names.h"
 
 namespace penstock::profile {
 namespace {
@@ -50,15 +51,25 @@ Seconds one_way(comm::Communicator& world, int peer, bool first, std::size_t byt
 
 }  // namespace
 
-Numbers measure_messages(Recorder& recorder, const Sizes& sizes) {
+MessagePartners message_partners(const std::vector<std::string>& hosts, int rank) {
+  const std::vector<std::vector<int>> ranks = comm::ranks_by_host(hosts);
+  std::size_t host = 0;
+  while (hosts[ranks[host].front()] != hosts[rank]) ++host;
+  const auto place = static_cast<std::size_t>(std::ranges::find(ranks[host], rank) - ranks[host].begin());
+  const auto rank_at = [&](std::size_t of_host, std::size_t at) {
+    return of_host < ranks.size() && at < ranks[of_host].size() ? ranks[of_host][at] : -1;
+  };
+  return {.here = rank_at(host, place ^ 1), .away = rank_at(host ^ 1, place)};
+}
+
+Numbers measure_messages(Recorder& recorder, const Sizes& sizes, int partner) {
   comm::Communicator& world = recorder.world();
-  const int peer = world.rank() ^ 1;
   Numbers seconds;
   for (const double kb : sizes.message_kb) {
     world.barrier();
     double mine = 0;
-    if (peer < world.size())
-      mine = one_way(world, peer, world.rank() < peer, static_cast<std::size_t>(1000 * kb));
+    if (partner >= 0)
+      mine = one_way(world, partner, world.rank() < partner, static_cast<std::size_t>(1000 * kb));
     world.all_reduce(&mine, 1, comm::Type::F64, comm::Reduction::Max);
     seconds.push_back(std::max(mine, seconds.empty() ? 0.0 : seconds.back()));
   }

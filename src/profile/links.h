@@ -2,14 +2,25 @@
 // Messages between neighbouring ranks.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "profile/measurements.h"
 #include "profile/recorder.h"
 
 namespace penstock::profile {
 
-// Seconds of a message of each size, of the compute device's memory, from a rank to the next: half a round
-// trip, all pairs of ranks at once (0 and 1, 2 and 3, ...). Non-decreasing in size. Zeros on a world of one
-// rank. Collective.
-Numbers measure_messages(Recorder& recorder, const Sizes& sizes);
+// With whom a rank exchanges messages: neighbours on its host, and equal places on neighbouring hosts; -1:
+// nobody. Partners name each other.
+struct MessagePartners {
+  int here = -1, away = -1;
+};
+// `hosts`: of each rank, by name.
+MessagePartners message_partners(const std::vector<std::string>& hosts, int rank);
+
+// Seconds of a message of each size, of the compute device's memory, between partners (-1: this rank has
+// none): half a round trip, all pairs at once. Non-decreasing in size. Zeros where nobody has a partner.
+// Collective.
+Numbers measure_messages(Recorder& recorder, const Sizes& sizes, int partner);
 
 }  // namespace penstock::profile

@@ -61,7 +61,8 @@ struct Measurements {
   double copy_rate = 0;    // bytes/s between device and host per rank, each way; of the CPU, within memory
   double memory_rate = 0;  // bytes/s read and written by copies within the device's memory
   DiskRates disk;
-  Numbers message_seconds;  // of each size
+  Numbers message_seconds;  // of each size, between ranks of a host
+  Numbers network_seconds;  // the same between hosts; empty: there is one
 
   bool once = false;     // computation was measured in one round, of one call each that was not warmed up
   double disturbed = 0;  // share of repeats in which the thread was preempted
@@ -71,7 +72,8 @@ struct Measurements {
 // Description of the machine, for the file.
 struct MachineFacts {
   std::string description;  // processor, instructions; or the card
-  int ranks = 1;
+  int ranks = 1;            // of this machine
+  int elsewhere = 0;        // of other ones, measured together with these
   int threads = 1;          // per rank
   std::string transport;    // "threads of one process"
   bool card = false;        // else the processor

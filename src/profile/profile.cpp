@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/device.h"
+#include "comm/rank_names.h"
 #include "profile/attention.h"
 #include "profile/disk.h"
 #include "profile/links.h"
@@ -56,7 +57,10 @@ Measurements measure_machine(comm::Communicator& world, const Request& request, 
   }
   recorder.compare_with({});
   say("messages between ranks");
-  measured.message_seconds = measure_messages(recorder, request.sizes);
+  const MessagePartners partners = message_partners(request.hosts, world.rank());
+  measured.message_seconds = measure_messages(recorder, request.sizes, partners.here);
+  if (comm::ranks_by_host(request.hosts).size() > 1)
+    measured.network_seconds = measure_messages(recorder, request.sizes, partners.away);
   say("copies within memory");
   const double copied = measure_copy(recorder, request.sizes);
   measured.memory_rate = 2 * copied;

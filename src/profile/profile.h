@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "profile/disk.h"
 #include "profile/measurements.h"
@@ -16,6 +17,7 @@ struct Request {
   model::Precision precision = model::Precision::BF16;
   bool other_precision = true;  // products in f32 next to bf16, and the reverse
   Effort effort;
+  std::vector<std::string> hosts;  // of each rank, by name
   std::string disk_folder;
   OpenUnnamed open_unnamed;  // opens the file for the disk measurement
   // One optimizer pass over its parameters, and its bytes: passed in by the trainer, which this folder cannot

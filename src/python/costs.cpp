@@ -138,6 +138,7 @@ CostsValue measured_costs(const Program& measured, const std::vector<std::vector
     throw InputError(origin + ": the timeline has not the exchange of each device");
   for (const std::vector<double>& device : exchange)
     timeline.exchanges.push_back(spans_of(device, measured, origin));
+  sim::require_even_slices(schedule, "costs: " + origin);
   return costs_value(sim::average(measured, timeline, sim::extent_of(schedule), "costs: " + origin));
 }
 

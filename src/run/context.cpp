@@ -79,11 +79,14 @@ bool keys_in_two_runs(const Options& options) {
 }
 
 std::vector<std::string> context_modes(const Options& options) {
+  const std::string& exchange = options.schedule.exchange;
+  const bool keys_in_one_run = options.data.mask == "documents" && exchange != "off" && exchange != "auto";
   std::vector<std::string> modes;
   if (share_heads(options, options.parallel.cp)) modes.emplace_back("heads");
+  if (keys_in_one_run && !modes.empty()) return modes;
   if (mixed_heads(options) > 1) modes.emplace_back("mixed");
   modes.emplace_back("query");
-  if (options.schedule.exchange == "off") modes.emplace_back("gather");
+  if (exchange == "off") modes.emplace_back("gather");
   return modes;
 }
 

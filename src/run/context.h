@@ -24,7 +24,8 @@ std::vector<model::TokenRange> cached_slices(const Run& run, int micro_batch);
 bool keys_in_two_runs(const Options& options);
 
 // The modes that "auto" may become, those that keep least and are most often fastest first. All ranks share
-// out the heads if they can, else as many as can; with context exchange no mode keeps whole keys.
+// out the heads if they can, else as many as can; with context exchange no mode keeps whole keys, and of
+// documents none cuts keys in two runs (keys_in_two_runs) where there is another.
 std::vector<std::string> context_modes(const Options& options);
 
 // What a rank receives with that mode for a layer of the longest slice, forward and backward.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/costs.h"
 
+#include <utility>
+
 #include "run/context.h"
 #include "run/held_parameters.h"
 #include "run/replicas.h"
@@ -44,13 +46,16 @@ sim::Work work_of(const Run& run) {
           .passing = passing_of(run)};
 }
 
-sim::AnalyticCosts costs_of(const Run& run, const sim::Hardware& hardware,
-                            const sim::AnalyticOptions& options) {
+sim::AnalyticCosts costs_of(const Run& run, const sim::Hardware& hardware, sim::AnalyticOptions options) {
+  const bool to_disk = run.offload_to == OffloadTo::Disk && hardware.node.disk_gbps > 0;
+  if (!options.copy_rate) options.copy_rate = to_disk ? hardware.disk_rate() : hardware.copy_rate();
   return {work_of(run), hardware, sim::kPenstock, options};
 }
 
-Seconds backward_seconds(const Run& run, int device) {
-  const sim::AnalyticCosts costs = costs_of(run, sim::assumed_hardware());
+Seconds backward_seconds(const Run& run, const std::vector<model::Documents>& documents, int device) {
+  sim::Work work = work_of(run);
+  work.documents = documents;
+  const sim::AnalyticCosts costs(std::move(work), sim::assumed_hardware());
   const auto& ops = run.program.devices[device].ops;
   Seconds sum = 0;
   for (std::uint32_t index = 0; index < ops.size(); ++index) {

@@ -21,14 +21,28 @@ std::vector<fs::path>& homes() {
   return added;
 }
 
-std::vector<fs::path> folders(const std::string& kind, const std::string& beside) {
+enum class Searched : bool { WithoutBeside, All };
+
+std::vector<fs::path> folders(const std::string& kind, const std::string& beside,
+                              Searched searched = Searched::All) {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const fs::path here = beside.empty() ? fs::path(".") : fs::path(beside);
-  const fs::path installed = program / ".." / "share" / "penstock" / kind;
-  std::vector<fs::path> all{kind, here / kind, here / ".." / kind, program / ".." / ".." / kind, installed};
+  std::vector<fs::path> all{kind};
+  if (searched == Searched::All) all.insert(all.end(), {here / kind, here / ".." / kind});
+  all.insert(all.end(), {program / ".." / ".." / kind, program / ".." / "share" / "penstock" / kind});
   for (const fs::path& home : homes()) all.push_back(home / kind);
   return all;
+}
+
+// Of a bare name, in the first folder that has one.
+std::optional<std::string> file_of_name(const std::vector<fs::path>& among, const std::string& name) {
+  for (const fs::path& folder : among) {
+    for (const fs::path& file : {folder / (name + ".toml"), folder / "published" / (name + ".toml")}) {
+      if (fs::is_regular_file(file)) return file.lexically_normal().string();
+    }
+  }
+  return {};
 }
 
 std::vector<std::string> known_names(const std::string& kind, const std::string& beside) {
@@ -72,13 +86,19 @@ bool is_description_path(const std::string& name) {
 
 std::string find_description(const std::string& kind, const std::string& name, const std::string& beside) {
   if (is_description_path(name)) return name;
-  for (const fs::path& folder : folders(kind, beside)) {
-    for (const fs::path& file : {folder / (name + ".toml"), folder / "published" / (name + ".toml")}) {
-      if (fs::is_regular_file(file)) return file.lexically_normal().string();
-    }
-  }
+  if (const auto file = file_of_name(folders(kind, beside), name)) return *file;
   throw InputError(kind + " \"" + printable(name) + "\" is unknown; known are " +
                    join(known_names(kind, beside), ", ") + ", or give a path");
+}
+
+std::string name_for_any_file(const std::string& kind, const std::string& name, const std::string& beside) {
+  const std::string found = find_description(kind, name, beside);
+  if (!is_description_path(name)) {
+    std::error_code ignored;
+    const auto elsewhere = file_of_name(folders(kind, beside, Searched::WithoutBeside), name);
+    if (elsewhere && fs::equivalent(*elsewhere, found, ignored)) return name;
+  }
+  return fs::absolute(found).string();
 }
 
 std::optional<DescriptionText> read_beside_descriptions(const std::string& kind, const std::string& file) {

@@ -19,6 +19,10 @@ bool is_description_path(const std::string& name);
 // naming the known names.
 std::string find_description(const std::string& kind, const std::string& name, const std::string& beside);
 
+// What a file in any folder can say instead of `name`, which one in `beside` says: the bare name where it is
+// found without `beside`, else the absolute path of its file. Throws likewise.
+std::string name_for_any_file(const std::string& kind, const std::string& name, const std::string& beside);
+
 // Names are then looked for in this folder's `kind` too: where a program's own files are, if it is no
 // executable of its own. Before any other thread runs.
 void add_description_home(const std::string& folder);

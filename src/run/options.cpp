@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/options.h"
 
+#include <filesystem>
+
 #include "base/option_text.h"
 #include "files/option_file.h"
+#include "files/run_files.h"
 
 namespace penstock::run {
 namespace {
@@ -176,6 +179,16 @@ void describe_upkeep(TrainOptions& options, OptionTable& table) {
                    "A folder of a file system in memory on each host, for those copies."});
 }
 
+// A run directory may have moved since its run file was written.
+void take_copy_beside(const std::filesystem::path& run_file, std::string& schedule_file) {
+  const std::filesystem::path copy = run_file.parent_path() / files::kSchedule;
+  std::error_code error;
+  if (run_file.filename() == files::kRunFile &&
+      std::filesystem::path(schedule_file).filename() == files::kSchedule &&
+      std::filesystem::exists(copy, error))
+    schedule_file = copy.string();
+}
+
 }  // namespace
 
 void describe_details(model::Shape& shape, OptionTable& table) {
@@ -214,6 +227,7 @@ Options read_options(const std::string& path, std::span<const std::string> overr
   Options options;
   const OptionTable table = describe(options);
   files::read_toml_file(path, table);
+  take_copy_beside(path, options.schedule.file);
   files::apply_overrides(overrides, table);
   return options;
 }

@@ -167,8 +167,9 @@ bool is_of_shape(const Option& option);
 void describe(ScheduleOptions& options, OptionTable& table);
 void describe(MemoryOptions& options, OptionTable& table);
 
-// The options as written, not resolved: defaults, then the file, then "--section.key value" arguments. Throws
-// InputError as in files/option_file.h.
+// The options as written, not resolved: defaults, then the file, then "--section.key value" arguments. Where
+// a file run.toml names a schedule.csv, the one beside it is meant if there is one. Throws InputError as in
+// files/option_file.h.
 Options read_options(const std::string& path, std::span<const std::string> overrides = {});
 
 std::string options_help();      // for `train --help`, with the defaults

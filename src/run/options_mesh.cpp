@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/options.h"
 
+#include "schedule/text.h"
+
 namespace penstock::run {
 namespace {
-
-constexpr double kMostSlices = 32767;  // an action's slice is a 16-bit number
 
 // Where slices end.
 void describe_cuts(ScheduleOptions& options, OptionTable& table) {
@@ -152,7 +152,9 @@ void describe(MoeOptions& options, ModelOptions& model, OptionTable& table) {
   table.push_back({section,
                    "forced_balance",
                    &options.forced_balance,
-                   "Send tokens to the experts in turn, whatever the routers say: for measurements alone.",
+                   "Send tokens to the experts in turn, whatever the routers say, in each slice and rank "
+                   "from the first expert on, so that their rows there differ by one at most: for "
+                   "measurements alone.",
                    {}});
   table.push_back({section, "rows_limit", &options.rows_limit,
                    "Rows that an expert rank takes at a time; 0: all. Train has no others yet.",
@@ -172,13 +174,14 @@ void describe(ScheduleOptions& options, OptionTable& table) {
       {section, "file", &options.file, "A schedule of one's own in CSV form, instead of a name."});
   table.push_back({section, "slices", &options.slices,
                    "Slices of each sequence; 0: as many as make a simulated step fastest.",
-                   from_to(0, kMostSlices),
+                   from_to(0, schedule::kMostSlices),
                    "8, or the nearest that the sequence, chunks and group allow; 1 for unsliced schedules"});
   table.push_back({section, "chunks", &options.chunks,
                    "Stages per device; 0: as many as make a simulated step fastest.", from_to(0, 4096),
                    "the schedule's own, mostly 1"});
   table.push_back({section, "group", &options.group,
-                   "Slices per group of interleaved slimpipe; 0: automatic.", from_to(0, kMostSlices)});
+                   "Slices per group of interleaved slimpipe; 0: automatic.",
+                   from_to(0, schedule::kMostSlices)});
   describe_cuts(options, table);
   table.push_back({section, "exchange", &options.exchange,
                    "Attention context exchange: devices with short caches attend for those with long ones.",

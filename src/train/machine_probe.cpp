@@ -7,14 +7,29 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "backend/clock.h"
 #include "backend/device.h"
 #include "base/clock.h"
+#include "comm/texts.h"
 #include "nn/kernel_setting.h"
+#include "nn/kernels/matmul.h"
 
 namespace penstock::train {
+namespace {
+
+// Of the operands that training multiplies.
+at::ScalarType type_of_operands(model::Precision precision) {
+  if (precision == model::Precision::F64) return at::kDouble;
+  const bool narrow = precision == model::Precision::BF16 &&
+                      nn::kernels::fastest_bf16_products() != nn::kernels::Bf16Products::Widened;
+  return narrow ? at::kBFloat16 : at::kFloat;
+}
+
+}  // namespace
 
 run::Machine probe_machine(int threads) {
   run::Machine machine{.threads = threads};
@@ -32,9 +47,7 @@ Flops measure_matmul_rate(model::Precision precision) {
   const bool on_card = !backend::compute_device().is_cpu();
   const std::int64_t greatest = on_card ? 8192 : 1024;
   const Seconds budget = on_card ? 0.04 : 0.004;  // of a size
-  const auto type = precision == model::Precision::BF16  ? at::kBFloat16
-                    : precision == model::Precision::F32 ? at::kFloat
-                                                         : at::kDouble;
+  const at::ScalarType type = type_of_operands(precision);
   double best = 0;
   Seconds fastest = 0;  // of the last size
   for (std::int64_t size = least; size <= greatest && fastest < long_enough; size *= 2) {
@@ -60,6 +73,13 @@ Flops measure_matmul_rate(model::Precision precision) {
     best = std::max(best, 2.0 * static_cast<double>(size * size * size) / fastest);
   }
   return best;
+}
+
+Flops measure_part_of_rate(model::Precision precision, comm::Communicator& world) {
+  const std::optional<backend::Card> card = backend::card();
+  const std::vector<std::string> cards = comm::all_texts(card ? card->id : std::string(), world);
+  const bool first = !card || std::ranges::find(cards, card->id) - cards.begin() == world.rank();
+  return first ? measure_matmul_rate(precision) : 0;
 }
 
 }  // namespace penstock::train

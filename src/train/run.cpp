@@ -29,6 +29,7 @@
 #include "train/record/rank_times.h"
 #include "train/record/resident.h"
 #include "train/skipped_steps.h"
+#include "train/step/device_memory.h"
 #include "train/step/trainer.h"
 #include "train/step_metrics.h"
 
@@ -65,7 +66,9 @@ class Run {
       if (!metrics_->gap().empty()) observer_.say(metrics_->gap());
       curves_.emplace(directory_->path(), done_);
     }
-    machine_flops_ = control.machine_flops > 0 ? control.machine_flops : measure_matmul_rate(run.precision);
+    const auto measured = [&] { return measure_part_of_rate(run.precision, *world_); };
+    machine_flops_ = control.machine_flops > 0 ? control.machine_flops
+                                               : within_device_memory(run, trainer_.ledger(), measured);
     world_->all_reduce(&machine_flops_, 1, comm::Type::F64, comm::Reduction::Sum);
   }
 
@@ -74,7 +77,7 @@ class Run {
     resident_.begin(trainer_.pinned_bytes());
     while (done_ < steps() && !stopped_) {
       const DoneStep step = one_step(done_ + 1);
-      resident_.note_step(away(trainer_.copies().away_peak).host + keeper_->copied_bytes());
+      resident_.note_step(away(trainer_.away_peak()).host + keeper_->copied_bytes());
       ++done_;
       // Before anybody is told that the step is done: then it cannot be lost (train.buddy_every = 1).
       copy_to_hosts(step);
@@ -103,6 +106,7 @@ class Run {
   };
 
   std::int64_t steps() const { return run_.options.train.steps; }
+  // Of whole sequences, also where documents attend to less (docs/data.md, "Slices of equal work").
   Flops model_flops(double tokens_per_second) const {
     return tokens_per_second * model::flops_per_token(run_.shape(), run_.options.data.seq_len);
   }
@@ -149,8 +153,9 @@ class Run {
 
   // The copy is there before the step's line, so it has that too.
   void copy_to_hosts(const DoneStep& step) {
-    if (!keeper_->copies() || !may_go_on_from(step.report)) return;
+    if (!keeper_->copies()) return;
     if (control_.recorder) control_.recorder->enter("a copy to another host's memory");
+    if (!may_go_on_from(step.report)) return keeper_->settle_copies();
     keeper_->copy(done_, [&] {
       CheckpointFacts with_line = facts();
       if (directory_) with_line.metrics = to_json(without_lists(metrics_of(step)));

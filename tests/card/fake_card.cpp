@@ -61,6 +61,8 @@ std::optional<Card> card() {
               own ? std::to_string(getpid()) : "the only one"};
 }
 
+std::optional<Card> card_of_turn(int) { return card(); }
+
 namespace {
 
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);

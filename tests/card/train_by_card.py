@@ -127,6 +127,7 @@ def check_memory_after_measuring(card, folder):
     done = train(card, folder, "--output.dir", "measured", *LARGE, "--schedule.slices", "0", PENSTOCK_FAKE_CARD_MIB="1024",
                  XDG_CACHE_HOME=str(folder / "no-profile-yet"))
     assert done.returncode == 0 and "measuring this machine" in done.stderr, done.stderr
+    assert "machine   has 1 card with " in done.stdout, done.stdout
 
 
 def check_cards_of_ranks(card, folder):
@@ -148,6 +149,7 @@ def check_loss(card, folder):
     for words in ((), ("--ranks", "2", "--parallel.pp", "2")):
         done = train(card, folder, "--output.dir", f"lost-{len(words)}", *words, PENSTOCK_FAKE_CARD_LAST_BLOCK="900")
         assert done.returncode == 3 and "fell off the bus" in done.stderr and len(done.stderr.splitlines()) == 1, (done.returncode, done.stderr)
+        assert not words or "rank " in done.stderr, done.stderr
 
 
 def check_profile(card, folder):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -11,6 +12,7 @@
 #include "base/random.h"
 #include "cli/train/check_weights.h"
 #include "failure.h"
+#include "faulty_files.h"
 #include "files/checksum.h"
 #include "files/model_config.h"
 #include "files/model_weights.h"
@@ -120,6 +122,31 @@ TEST(ConvertWeights, NamesTheWeightsOfAMissingExpert) {
       [&] { convert_weights({.source = scratch / "there", .target = scratch / "ours"}); });
   EXPECT_NE(refused.find("block_sparse_moe.experts.3.w1.weight"), std::string::npos) << refused;
   EXPECT_FALSE(fs::exists(scratch / "ours"));
+}
+
+// A disk on which no file can be begun.
+class DiskWithoutFiles final : public FaultyFiles {
+ public:
+  int open(const std::string&, files::OpenFor) override {
+    errno = ENOSPC;
+    return -1;
+  }
+};
+
+TEST(ConvertWeights, RefusesAModelWithoutAFormBeforeItWritesItsWeights) {
+  const Scratch scratch;
+  model::Shape shape = kShape;
+  shape.experts = 3;
+  write_folder(scratch / "there", shape);
+  convert_weights({.source = scratch / "there", .target = scratch / "ours"});
+  std::string text = scratch.read("ours/run.toml");
+  const std::string known = "norm_topk = true";
+  ASSERT_NE(text.find(known), std::string::npos) << text;
+  scratch.write("ours/run.toml", text.replace(text.find(known), known.size(), "norm_topk = false"));
+  DiskWithoutFiles disk;
+  const std::string refused =
+      failure<InputError>([&] { convert_weights({.source = scratch / "ours", .target = scratch / "back"}); });
+  EXPECT_NE(refused.find("has no form in Hugging Face's files"), std::string::npos) << refused;
 }
 
 TEST(ConvertWeights, CutsLongModelsIntoFilesWithAnIndex) {

@@ -140,10 +140,17 @@ TEST(ScheduleOfARun, OutlivesItsFileAndMovesWithTheDirectory) {
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   EXPECT_EQ(scratch.read("run/schedule.csv"), scratch.read("my.csv"));
   fs::remove(scratch / "my.csv");
-  const Ending resumed =
-      program({"train", scratch / "run/run.toml", "--resume", "--ranks", "2", "--train.steps", "6"});
+  const auto resume = [&](const char* run_file, const char* steps, const Arguments& more) {
+    return program(
+        with({"train", scratch / run_file, "--resume", "--ranks", "2", "--train.steps", steps}, more));
+  };
+  const Ending resumed = resume("run/run.toml", "6", {});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  const Ending again = resume("run.toml", "7", {"--schedule.file", scratch / "my.csv"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
   fs::rename(scratch / "run", scratch / "moved");
+  EXPECT_EQ(program({"show", scratch / "moved/run.toml", "--format", "csv"}).out,
+            scratch.read("moved/schedule.csv"));
   for (const char* command : {"simulate", "report"}) {
     const Ending ending = program({command, scratch / "moved"});
     EXPECT_EQ(ending.exit_code, 0) << command << ending.err;
@@ -153,6 +160,11 @@ TEST(ScheduleOfARun, OutlivesItsFileAndMovesWithTheDirectory) {
   scratch.write("moved/schedule.csv", rows[1] + "\n" + rows[0] + "\n");
   EXPECT_NE(program({"simulate", scratch / "moved"}).err.find("its stages on other devices"),
             std::string::npos);
+  const Ending by_name =
+      resume("run.toml", "8",
+             {"--output.dir", scratch / "moved", "--schedule.name", "1f1b", "--schedule.slices", "1"});
+  EXPECT_EQ(by_name.exit_code, 0) << by_name.err;
+  EXPECT_FALSE(fs::exists(scratch / "moved/schedule.csv"));
 }
 
 }  // namespace

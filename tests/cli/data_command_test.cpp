@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "cli/run_program.h"
 #include "files/mapped_file.h"
 #include "files/megatron_files.h"
@@ -89,6 +90,52 @@ TEST(DataCommand, ComparesPackingsAndCutsOfTheRunsDataOrOfAList) {
   const Ending text = run_data({"data", file, "--hardware", "assumed"});
   EXPECT_NE(text.out.find("best  data.packing"), std::string::npos) << text.out << text.err;
   EXPECT_NE(text.out.find("documents 400"), std::string::npos) << text.out;
+}
+
+// A run file that packs and slices of its own accord.
+std::string packed_run_file(const Folder& folder) {
+  const std::string path = run_file(folder);
+  std::string text = files::read_text(path, 1 << 20);
+  text.insert(text.find("seq_len"), "packing = \"balanced\"\nwindow = 8\n");
+  folder.scratch.write("run.toml", text + "[schedule]\nslice_tokens = 16\n");
+  return path;
+}
+
+TEST(DataCommand, SaysEveryKeyOfTheBestAndSlicesOthersAsTheRunFileDoes) {
+  const Folder folder;
+  const std::string file = packed_run_file(folder);
+  const Arguments command{"data", file, "--hardware", "assumed", "--steps", "1"};
+  const Ending table = run_data(testing::with(command, {"--json"}));
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  const auto step_s = [&](const Arguments& keys) {
+    const Ending ending =
+        run_data(testing::with({"simulate", file, "--hardware", "assumed", "--json", "--step", "1"}, keys));
+    EXPECT_EQ(ending.exit_code, 0) << ending.err;
+    return Json::parse(ending.out)["makespan_s"].get<double>();
+  };
+  const Json rows = Json::parse(table.out), first = rows[0];
+  EXPECT_EQ(first["slices"], 16);
+  EXPECT_DOUBLE_EQ(first["step_s"].get<double>(),
+                   step_s({"--data.packing", "concat", "--data.window", "0", "--schedule.slice_tokens", "0",
+                           "--schedule.slices", "16"}));
+
+  const auto work = [](const Json& row) { return row["work_per_second"].get<double>(); };
+  Json best = first;
+  for (const Json& row : rows) {
+    if (work(row) > work(best)) best = row;
+  }
+  const std::string last = lines_of(run_data(command).out).back();
+  ASSERT_TRUE(last.starts_with("best  ")) << last;
+  Arguments keys;
+  for (const std::string_view key : split(std::string_view(last).substr(6), ',')) {
+    const std::string text(trim(key));
+    const auto equals = text.find(" = ");
+    const bool left_out = text.starts_with("without ");  // data.window, of which 0 is the default
+    keys.push_back("--" + (left_out ? text.substr(8) : text.substr(0, equals)));
+    keys.push_back(left_out ? "0" : text.substr(equals + 3));
+    if (keys.back().front() == '"') keys.back() = keys.back().substr(1, keys.back().size() - 2);
+  }
+  EXPECT_DOUBLE_EQ(best["step_s"].get<double>(), step_s(keys)) << last;
 }
 
 TEST(DataCommand, WithoutAMaskEverySequenceIsAttendedWhole) {

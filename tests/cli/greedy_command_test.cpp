@@ -135,6 +135,9 @@ TEST(GreedyCommand, TakesTheTimesThatARunMeasured) {
   expect_greedy_refused(
       {"simulate", "--schedule", "greedy", "-p", "2", "-m", "4", "-v", "1", "--costs", whole},
       "no time for I of stage 0");
+  expect_greedy_refused(
+      {"simulate", "--schedule", "slimpipe", "-p", "2", "-m", "2", "-n", "4,2", "--costs", whole},
+      "the schedule's have 2 to 4: give all as many");
 }
 
 TEST(GreedyCommand, TrainsARunFileWithItsTimes) {

@@ -31,6 +31,12 @@ run::Options options_of() {
   return options;
 }
 
+Bytes bytes_with(const run::Run& run, model::Policy policy) {
+  run::Run other = run::with_policy(run, policy);
+  other.predicted = run::predict_memory(other, run::program_of(other));
+  return bytes_on_host(other, 2);
+}
+
 std::string host_refusal(const run::Run& run, int ranks, Bytes free) {
   return failure<NoAnswer>([&] { require_host_memory(run, ranks, free); });
 }
@@ -83,6 +89,15 @@ TEST(HostMemory, HoldsTheCopiesOfItsRanksAndOfThoseItKeepsForOthers) {
   EXPECT_EQ(bytes_on_host(run, 1), fullest + kept);
 }
 
+TEST(HostMemory, OfACardIsThatOfTheThreadsThatTakeItInTurn) {
+  const run::Run run = run::resolve(options_of());
+  const Bytes first = run.predicted[0].total(), last = run.predicted[1].total();
+  EXPECT_EQ(bytes_on_card(run, 0, 2), first);
+  EXPECT_EQ(bytes_on_card(run, 1, 2), last);
+  EXPECT_EQ(bytes_on_card(run, 0, 1), first + last);
+  EXPECT_EQ(bytes_on_card(run, 2, 3), 0);
+}
+
 // Copies of an earlier start are in use, but are there for the one that goes on.
 TEST(HostMemory, HasRoomForTheStartAfterOneThatWasAdmitted) {
   run::Options options = options_of();
@@ -99,13 +114,24 @@ TEST(HostMemory, HasRoomForTheStartAfterOneThatWasAdmitted) {
 // What the message names does fit.
 TEST(HostMemory, NamesSettingsThatFit) {
   const run::Run run = run::resolve(options_of());
-  const run::Run full = run::with_policy(run, model::Policy::Full);
-  const Bytes needed = 2 * run::predict_memory(full, run::program_of(full))[0].total();
+  const Bytes needed = bytes_with(run, model::Policy::Full);
   const std::string text = host_refusal(run, 2, needed);
   ASSERT_NE(text.find("memory.policy = \""), std::string::npos) << text;
   const std::string policy = text.substr(text.find("memory.policy = \"") + 17);
-  const run::Run better = run::with_policy(run, model::parse_policy(policy.substr(0, policy.find('"'))));
-  EXPECT_LE(2 * run::predict_memory(better, run::program_of(better))[0].total(), needed);
+  EXPECT_LE(bytes_with(run, model::parse_policy(policy.substr(0, policy.find('"')))), needed);
+}
+
+// On the CPU records stay in the same memory when they leave for the host's.
+TEST(HostMemory, NamesAShareOfOffloadingOnlyWhereItGivesRoom) {
+  run::Options options = options_of();
+  const Bytes without = bytes_on_host(run::resolve(options), 2);
+  const auto told = [&](Bytes free) { return host_refusal(run::resolve(options), 2, free); };
+  EXPECT_EQ(told(without - 1).find("memory.offload = "), std::string::npos) << told(without - 1);
+  options.memory.offload_to = "disk";
+  EXPECT_NE(told(without - 1).find("memory.offload = 0."), std::string::npos) << told(without - 1);
+  options.memory.offload_to = "host";
+  options.memory.offload.number = 1;
+  EXPECT_NE(told(without).find("memory.offload = 0 would fit"), std::string::npos) << told(without);
 }
 
 TEST(HostMemory, OfARunThatCannotFitIsRefusedBeforeAnythingIsWritten) {

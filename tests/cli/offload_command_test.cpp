@@ -195,9 +195,18 @@ TEST_F(OffloadRun, IsReportedWhereItsDirectoryIsGone) {
   }
 }
 
-TEST_F(OffloadRun, RefusesADirectoryThatIsNone) {
-  expect_refused(run("train", {"--ranks", "2", "--memory.offload_dir", scratch_ / "none"}),
-                 "memory.offload_dir = ");
+TEST_F(OffloadRun, RefusesADirectoryThatIsNoneOrIsOfNoUse) {
+  const Arguments none{"--ranks", "2", "--memory.offload_dir", scratch_ / "none"};
+  expect_refused(run("train", none), "is of records that go to disk");
+  expect_refused(run("train", with(none, {"--memory.offload_to", "disk"})), "is no directory");
+}
+
+TEST_F(OffloadRun, NeedsADirectoryOnEachHostWhereRecordsGoToDisk) {
+  const Arguments gathers{"--ranks", "2", "--dry-run", "--output.gather", "true", "--memory.offload_to",
+                          "disk"};
+  const Ending none = run("train", gathers);
+  EXPECT_EQ(none.exit_code, 0) << none.err;
+  expect_refused(run("train", with(gathers, {"--memory.offload", "1"})), "needs memory.offload_dir");
 }
 
 }  // namespace

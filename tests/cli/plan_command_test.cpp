@@ -300,6 +300,9 @@ TEST(PlanCommand, APlanTellsHowFarItsStepMayBeOff) {
   EXPECT_TRUE(own.at("own_engine").get<bool>());
   EXPECT_FALSE(unknown.at("own_engine").get<bool>());
   EXPECT_NE(unknown.at("outside").dump().find("few runs of the engine penstock"), std::string::npos);
+  const Ending processor = plan({kPlans + "this-machine.toml", "--json"});
+  EXPECT_EQ(processor.exit_code, 0) << processor.err;
+  EXPECT_FALSE(Json::parse(processor.out).contains("interval")) << "published runs are on cards";
 }
 
 TEST(PlanCommand, AWrittenQuestionFindsTheHardwareThatItNames) {
@@ -313,6 +316,43 @@ TEST(PlanCommand, AWrittenQuestionFindsTheHardwareThatItNames) {
   const Ending read = plan({scratch / "plans/new.toml", "--print-config"});
   EXPECT_EQ(read.exit_code, 0) << read.err;
   EXPECT_EQ(read.out, scratch.read("plans/new.toml"));
+}
+
+// A bare name is looked for next to the plan file, where another plan file may not lie.
+TEST(PlanCommand, AWrittenQuestionFindsWhatItsOwnFileNamedByItsPlace) {
+  namespace fs = std::filesystem;
+  const Scratch scratch;
+  for (const char* folder : {"plans", "hardware", "engines", "other/place"})
+    fs::create_directories(scratch / folder);
+  fs::copy_file(PENSTOCK_SOURCE_DIR "/hardware/h100.toml", scratch / "hardware/mine.toml");
+  fs::copy_file(PENSTOCK_SOURCE_DIR "/engines/nemo.toml", scratch / "engines/ours.toml");
+  scratch.write("plans/named.toml",
+                "[model]\nname = \"llama-7b\"\n[workload]\nseq_len = 4096\nglobal_batch = 8\n"
+                "[cluster]\ngpus = 8\nhardware = \"mine\"\nengine = \"ours\"\n");
+  const Ending first = plan({scratch / "plans/named.toml", "--print-config"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  scratch.write("other/place/again.toml", first.out);
+  const Ending again = plan({scratch / "other/place/again.toml", "--print-config"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.out, first.out);
+  const Ending known = plan(
+      {"--model", "llama-7b", "--gpus", "8", "--seq-len", "4096", "--hardware", "h100", "--print-config"});
+  EXPECT_NE(known.out.find("hardware = \"h100\"\n"), std::string::npos) << known.out;
+}
+
+TEST(PlanCommand, APlanForAnotherProgramHasNeitherARunFileNorATimeline) {
+  const Scratch scratch;
+  const Arguments question{"--model",   "llama-7b", "--gpus",      "8", "--hardware", "h100",
+                           "--seq-len", "4096",     "--search.tp", "1", "--engine",   "nemo"};
+  const Ending refused = plan(testing::with(question, {"--run-file", scratch / "run.toml"}));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--run-file is of Penstock's own trainer"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run.toml"));
+  const Ending drawn = plan(testing::with(question, {"--report", scratch / "plan.html"}));
+  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+  const std::string page = scratch.read("plan.html");
+  EXPECT_EQ(page.find("\"simulated\""), std::string::npos);
+  EXPECT_NE(page.find("The plan is in closed form alone"), std::string::npos);
 }
 
 TEST(PlanCommand, AnUnknownEngineIsNamedWithTheKnownOnes) {

@@ -4,7 +4,9 @@
 #include <functional>
 
 #include "comm/single.h"
+#include "profile/hardware_text.h"
 #include "profile/host_memory.h"
+#include "profile/links.h"
 #include "profile/memory_work.h"
 #include "profile/recorder.h"
 #include "profile/sampling.h"
@@ -89,6 +91,55 @@ TEST(Profile, CountsTheBytesOfALayersElementwiseWorkAsThePlannerDoes) {
     EXPECT_DOUBLE_EQ(profile::backward_bytes(model::Precision::BF16, sizes),
                      backward.hidden + backward.split);
   }
+}
+
+TEST(Profile, RanksExchangeMessagesInsideTheirHostAndWithTheNextOne) {
+  const auto expect = [](const std::vector<std::string>& hosts, int rank, int here, int away) {
+    const profile::MessagePartners partners = profile::message_partners(hosts, rank);
+    EXPECT_EQ(partners.here, here) << rank;
+    EXPECT_EQ(partners.away, away) << rank;
+  };
+  expect({"a"}, 0, -1, -1);
+  expect({"a", "a", "a"}, 1, 0, -1);
+  expect({"a", "a", "a"}, 2, -1, -1);
+  const std::vector<std::string> by_turns{"a", "b", "c", "a", "b", "a"};
+  expect(by_turns, 0, 3, 1);
+  expect(by_turns, 1, 4, 0);
+  expect(by_turns, 2, -1, -1);
+  expect(by_turns, 4, 1, 3);
+  expect(by_turns, 5, -1, -1);
+}
+
+// A megabyte in 0.1 ms between the two ranks of a host, and in 1 ms to the other host.
+TEST(Profile, OfSeveralHostsHasTheNetworkBetweenThem) {
+  profile::Measurements measured;
+  measured.sizes = {
+      .matrix_tokens = {64}, .matrix_width = {128}, .attention_tokens = {64}, .message_kb = {1, 1001}};
+  measured.products = {{1e12}, {1e12}, {1e12}};
+  measured.attention = {{1e11}, {1e11}, {1e11}, {1e11}};
+  measured.elementwise = {{1e6}, {1e10}, {1e10}};
+  measured.optimizer_rate = measured.copy_rate = measured.memory_rate = 1e10;
+  measured.message_seconds = {1e-5, 11e-5};
+  const auto written = [&](int elsewhere) {
+    const profile::MachineFacts facts{.description = "a processor",
+                                      .ranks = 2,
+                                      .elsewhere = elsewhere,
+                                      .transport = "processes",
+                                      .memory_bytes = 8e9,
+                                      .sharers = 2,
+                                      .host_bytes = 8e9};
+    return run::parse_hardware_text(profile::hardware_text("hosts", facts, measured), "hosts").hardware;
+  };
+  const sim::Hardware one = written(0);
+  EXPECT_DOUBLE_EQ(one.network.gbps_per_gpu, 10);
+  measured.network_seconds = {1e-4, 11e-4};
+  const sim::Hardware two = written(2);
+  EXPECT_EQ(two.node.gpus, 2);
+  EXPECT_DOUBLE_EQ(two.device.memory_gb, 4);
+  EXPECT_DOUBLE_EQ(two.node.link_gbps, 10);
+  EXPECT_DOUBLE_EQ(two.node.link_latency_us, 10);
+  EXPECT_DOUBLE_EQ(two.network.gbps_per_gpu, 1);
+  EXPECT_DOUBLE_EQ(two.network.latency_us, 100);
 }
 
 // Ranks as threads and as processes write files that the planner reads, with a comment behind every figure.

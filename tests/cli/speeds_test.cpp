@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "run_program.h"
 
@@ -94,6 +95,23 @@ TEST_F(Speeds, OfAFileAreTakenFromItAndWhatItLeavesOpenIsNamed) {
   EXPECT_TRUE(speeds["origin"].get<std::string>().ends_with("h100.toml"));
   EXPECT_FALSE(speeds["assumed"].empty());
   EXPECT_TRUE(profiles().empty()) << "nothing is measured";
+  const auto assumed = [&](const char* precision) {
+    const Ending taken = program({"simulate", scratch_ / "run.toml", "--hardware", "this-machine",
+                                  "--train.precision", precision, "--json"});
+    EXPECT_EQ(taken.exit_code, 0) << taken.err;
+    return Json::parse(taken.out)["speeds"]["assumed"].dump();
+  };
+  EXPECT_NE(assumed("f32").find("attention, norms and optimizer in f32 as measured in bf16"),
+            std::string::npos);
+  EXPECT_EQ(assumed("bf16").find("attention, norms"), std::string::npos);
+  const auto in_any_order = [&](const char* hardware) {
+    const Ending taken = program({"simulate", scratch_ / "run.toml", "--hardware", hardware,
+                                  "--numerics.repeatable", "false", "--json"});
+    EXPECT_EQ(taken.exit_code, 0) << taken.err;
+    return Json::parse(taken.out)["speeds"]["assumed"].dump().find("in any order as quick as repeatable");
+  };
+  EXPECT_NE(in_any_order("h100"), std::string::npos);
+  EXPECT_EQ(in_any_order("this-machine"), std::string::npos);
 }
 
 TEST_F(Speeds, AreNotMeasuredForARunThatIsImpossible) {
@@ -140,6 +158,22 @@ TEST_F(Speeds, ChooseAnExchangeTogether) {
                                     200);
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_EQ(second.err.find("profile   measuring"), std::string::npos) << second.err;
+}
+
+// All of them are measured. Simulations, whose ranks have cores of their own, do not take what they reach.
+TEST_F(Speeds, OfRanksThatShareCoresAreKeptForSuchRanks) {
+  const std::string threads = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
+  const Ending made =
+      run_program(with_mpirun(2, hasty_profile({"--threads", threads, "--precision", "bf16"})), 200);
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.err.find("kept for ranks of mpirun that share cores like these: "), std::string::npos)
+      << made.err;
+  const Ending trained =
+      run_program(with_mpirun(2, {"train", scratch_ / "run.toml", "--schedule.exchange", "auto",
+                                  "--train.threads", threads, "--train.steps", "1"}),
+                  200);
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_EQ(trained.err.find("profile   measuring"), std::string::npos) << trained.err;
 }
 
 // A resumed run keeps its numbers, whatever the machine's speeds would ask for then.

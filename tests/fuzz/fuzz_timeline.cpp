@@ -24,7 +24,8 @@ void take(std::string_view input) {
   const std::string once = to_json(steps);
   if (to_json(parse_timelines(once, program, "fuzz")) != once)
     throw std::logic_error("printing and parsing are not inverse");
-  for (const StepTimeline& step : steps) sim::average(program, step.timeline);
+  for (const StepTimeline& step : steps)
+    sim::average(program, step.timeline, sim::extent_of(program), "fuzz");
 }
 
 }  // namespace

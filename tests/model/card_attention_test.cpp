@@ -65,5 +65,16 @@ TEST(CardAttention, TakesTheHeadsOfALargeModelSomeAtATime) {
   EXPECT_LT(scratch(16), scratch(32));
 }
 
+// Those of one sequence are packed where they lie.
+TEST(CardAttention, CopiesTheLogSumExpsOfSomeHeadsOfSeveralSequences) {
+  const auto scratch = [](std::int64_t sequences, std::int64_t heads) {
+    const AttentionSize size{
+        .sequences = sequences, .tokens = 8192, .heads = heads, .kv_heads = heads / 8, .head_dim = 128};
+    return card_backward({.card = true}, size, 8192).scratch;
+  };
+  EXPECT_EQ(scratch(2, 32), 2 * scratch(1, 32));
+  EXPECT_EQ(scratch(2, 64), 2 * scratch(1, 64) + 4 * 2 * 32 * 8192) << "f32, two sequences, 32 heads";
+}
+
 }  // namespace
 }  // namespace penstock::model

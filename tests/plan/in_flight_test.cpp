@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "model/memory/terms.h"
 #include "schedule/generators/generator.h"
 #include "schedule/unit_times.h"
 
@@ -80,6 +81,64 @@ TEST(InFlight, ClosedFormsAreThoseOfTheGeneratedSchedules) {
     }
   }
   EXPECT_GT(checked, 600);
+}
+
+// K,V gradients at once on a device: a chunk's first backward of a micro-batch makes its other slices'.
+int most_gradients(const std::vector<schedule::Action>& row, int slices) {
+  int gradients = 0, most = 0;
+  for (const schedule::Action& action : row) {
+    if (!schedule::is_backward(action.kind)) continue;
+    gradients += action.key.slice + 1 == slices ? slices - 1 : -1;
+    most = std::max(most, gradients);
+  }
+  return most;
+}
+
+// Inputs of device 0 that wait at once where devices keep step: what it passes on is back p forwards later.
+int most_waiting(const std::vector<schedule::Action>& row, int devices) {
+  std::vector<schedule::Key> forwards;
+  for (const schedule::Action& action : row) {
+    if (action.kind == schedule::Kind::Forward) forwards.push_back(action.key);
+  }
+  int most = 0;
+  for (auto now = forwards.begin(); now != forwards.end(); ++now) {
+    int waiting = 0;
+    for (auto later = now + 1; later != forwards.end(); ++later) {
+      if (later->stage < devices) continue;
+      const schedule::Key passed_on = later->at_stage(later->stage - devices);
+      waiting += now - std::ranges::find(forwards, passed_on) >= devices;
+    }
+    most = std::max(most, waiting);
+  }
+  return most;
+}
+
+TEST(InFlight, TurnsOfChunksAreThoseOfTheGeneratedSchedules) {
+  int checked = 0;
+  for (const ScheduleKind kind : {ScheduleKind::SlimPipe, ScheduleKind::Interleaved,
+                                  ScheduleKind::SeqInterleaved, ScheduleKind::BreadthFirst}) {
+    for (const int p : {2, 3, 4}) {
+      for (const int m : {1, 2, 4, 6}) {
+        for (const int n : {1, 2, 3, 8}) {
+          for (const int v : {2, 3}) {
+            const PipelineShape shape{p, m, n, v};
+            if (!takes(kind, shape)) continue;
+            ++checked;
+            const auto generated = schedule::generate(name_of(kind), schedule::request(p, m, n, v));
+            const int turn = slices_of_turn(kind, shape);
+            const std::string of_shape = std::string(name_of(kind)) + " p" + std::to_string(p) + " m" +
+                                         std::to_string(m) + " n" + std::to_string(n) + " v" +
+                                         std::to_string(v);
+            EXPECT_EQ(most_waiting(generated.devices[0], p), std::max(0, turn - p)) << of_shape;
+            const double gradients = model::kv_gradient_slices(n, v, std::min(n, turn));
+            EXPECT_EQ(most_gradients(generated.devices[0], n), std::max(0.0, gradients - 1)) << of_shape;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 100);
+  EXPECT_EQ(slices_of_turn(ScheduleKind::SeqInterleaved, {4, 2, 16, 2}), 16);
 }
 
 TEST(InFlight, ScheduleNamesAreThoseOfTheGenerators) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "failure.h"
 #include "files/option_file.h"
 #include "plan/simulated_step.h"
 #include "reference.h"
@@ -106,6 +108,35 @@ TEST(RunFile, TheNameOfAMachineEndsNoComment) {
   const std::string text = run_file(w, on, candidate_of(w, on, layout), "", "runs/x");
   EXPECT_EQ(text.find("\npp = 2"), std::string::npos) << text;
   EXPECT_EQ(print_question({w, on, {}}).find('\n'), std::string::npos);
+}
+
+TEST(RunFile, SaysWithWhichLoadOfExpertsItWasPlanned) {
+  Workload w{find_model("mixtral-8x22b"), 65536, 8};
+  const Cluster on = cluster_of(128);
+  const auto text = [&](int expert_ranks) {
+    Layout layout = hybrid();
+    layout.mesh.expert = expert_ranks;
+    layout.chunks = 7;
+    return run_file(w, on, candidate_of(w, on, layout), "", "runs/x");
+  };
+  EXPECT_EQ(text(2).find("--expert-load"), std::string::npos);
+  w.expert_load = 1.3;
+  EXPECT_NE(text(2).find("penstock simulate FILE --expert-load 1.3\n"), std::string::npos) << text(2);
+  EXPECT_EQ(text(1).find("--expert-load"), std::string::npos) << "there is one rank alone";
+}
+
+TEST(RunFile, IsOfPenstocksOwnEngine) {
+  const Workload w{find_model("llama-7b"), 4096, 8};
+  Cluster on = cluster_of(8);
+  on.engine = {.name = "nemo"};
+  Layout layout;
+  layout.mesh = {.pipeline = 8};
+  layout.keep = model::keep_of(model::Policy::None);
+  const std::string said =
+      failure<InputError>([&] { run_file(w, on, candidate_of(w, on, layout), "", "runs/x"); });
+  EXPECT_EQ(said,
+            "a run file is of Penstock's own trainer, and the plan for the engine \"nemo\"; expected "
+            "cluster.engine = \"penstock\"");
 }
 
 // What is planned fits by the trainer's own prediction, action by action.

@@ -326,6 +326,23 @@ TEST(SimulatedStep, DecidesWhetherExchangePays) {
   EXPECT_LT(*winner.simulated, simulate_step(w, on, without)->result.makespan);
 }
 
+// Neither are those that nobody simulated when there is nothing else.
+TEST(SimulatedStep, ExchangeAloneIsNotJudgedByItsClosedForm) {
+  const Workload w = workload("llama-7b", 8192, 8);
+  const Cluster on = cluster(8);
+  SearchSpace space;
+  space.exchanges = {ExchangeMode::Levelled};
+  space.pipeline = {4};
+  space.slices = {4};
+  space.chunks = {1};
+  SearchResult found = search(w, on, space, 10);
+  ASSERT_GT(found.best.size(), 2u);
+  simulate_best(w, on, found, 2, /*any_offload=*/true);
+  ASSERT_FALSE(found.best.empty());
+  for (const Candidate& candidate : found.best)
+    EXPECT_TRUE(candidate.simulated) << print_layout(candidate.layout);
+}
+
 TEST(SimulatedStep, AgreesWithTheClosedFormWithinFourPercent) {
   const Workload w = workload("llama-70b-gqa", 32768, 256);
   const Cluster on = cluster(128);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "failure.h"
 #include "plan/published/run_memory.h"
+#include "plan/published/score_tables.h"
 #include "plan/published/throughput_words.h"
 #include "reference.h"
 
@@ -227,6 +228,25 @@ TEST(Throughput, SharedWeightsThatCannotHideAreSeenAndGroupsInANodeAreCheaper) {
   timed.layout.mesh.data = 1;
   timed.workload.global_batch = 2;
   EXPECT_EQ(cost_of(timed, known).gradients, 0);
+}
+
+TEST(Throughput, WhatIsRecomputedIsOfTheStatesAndExpertsThatTheEngineHas) {
+  const std::string row =
+      ",project x,Llama2-7B,32,4096,11008,32,32,32000,8,2,11008,\"A100-80GB (8/node, somewhere)\",64,4096,"
+      "256,8,2,1,1,1,32,,1,,fsdp full (zero3),25,\n";
+  const KnownMachines known = reference_machines();
+  for (const std::string engine : {"maxtext", "megatron-2022"}) {
+    const ThroughputTable table =
+        read_throughput(Table("engine," + std::string(kHeader) + engine + row, "table.csv"), known);
+    ASSERT_EQ(table.runs.size(), 1u) << table.refused.at(0).reason;
+    const TimedCase& timed = table.runs[0].timed;
+    EXPECT_TRUE(timed.layout.cut_experts);
+    EXPECT_EQ(timed.layout.shared.group, 0) << "shared weights have shared states";
+    EXPECT_GT(timed.layout.recomputed, 0);
+    EXPECT_LT(timed.layout.recomputed, 1);
+    const sim::Hardware& hardware = find_hardware(known.hardware, timed.hardware);
+    EXPECT_NEAR(timed.layout.recomputed, least_recomputed(timed.workload, timed.layout, hardware), 1e-9);
+  }
 }
 
 TEST(Ranking, CountsPairsThatDifferAndGroupsWhoseBestIsNear) {

@@ -150,6 +150,43 @@ TEST(Trainers, RefuseMeshesThatTheyCannotBuild) {
             std::string::npos);
 }
 
+TEST(Trainers, CopiesOfAllWeightsAreTorchtitansDdpWhichIsNotPredicted) {
+  const Workload workload{find_model("llama3-8b"), 8192, 64};
+  const auto refusal = [&](const char* name, std::int64_t group, int replicas) {
+    const Layout layout{.mesh = {.data = replicas},
+                        .schedule = ScheduleKind::OneFOneB,
+                        .shared = {.on = name == std::string("torchtitan"), .group = group}};
+    return refusal_of(*find_trainer(name), workload, layout).value_or("");
+  };
+  EXPECT_NE(refusal("torchtitan", 1, 8).find("DDP"), std::string::npos);
+  EXPECT_EQ(refusal("torchtitan", 2, 8), "");
+  EXPECT_EQ(refusal("torchtitan", 1, 1), "");
+  EXPECT_EQ(refusal("megatron", 1, 8), "") << "without its distributed optimizer";
+}
+
+TEST(Trainers, WhereTheTrainerRefusesAllThatIsLegalItsReasonIsTold) {
+  Question question = question_of("megatron", {"--search.tp=8"});
+  question.workload.model.shape.kv_heads = 4;
+  const SearchResult found =
+      search(question.workload, question.cluster, space_for(*question.cluster.trainer, question.options));
+  EXPECT_GT(found.rejected[static_cast<std::size_t>(Rejection::Trainer)], 0);
+  EXPECT_EQ(found.judged(), 0);
+  const std::string said = failure<NoAnswer>([&] { answer(question); });
+  EXPECT_EQ(said, "nothing can be run: 4 key-value heads are not divided by 8 tensor ranks");
+}
+
+// Exchange is free in closed form, which alone knows other programs.
+TEST(Trainers, ExchangeIsNotPlannedWhereNothingIsSimulated) {
+  for (const auto& [engine, word] :
+       {std::pair{"nemo", "--search.best=10"}, {"penstock", "--search.simulate=0"}}) {
+    const Question alone = question_of(engine, {word, "--search.exchanges=paired"});
+    const std::string said = failure<InputError>([&] { answer(alone); });
+    EXPECT_TRUE(said.starts_with("search.exchanges = [\"paired\"]: ")) << said;
+    for (const Candidate& candidate : answer(question_of(engine, {word, "--search.tp=8"})).result.best)
+      EXPECT_EQ(candidate.layout.exchange, ExchangeMode::Off) << print_layout(candidate.layout);
+  }
+}
+
 TEST(Trainers, TensorRanksCutTheExpertsOfMegatronAndNotThoseOfTorchtitan) {
   for (const std::string name : {"megatron", "torchtitan"}) {
     Question question = question_of(name);

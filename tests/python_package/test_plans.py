@@ -40,15 +40,16 @@ class Plans(unittest.TestCase):
                     for word in ours.interval["outside"]:
                         self.assertIn(word, repr(ours))
 
-    def test_on_a_processor_in_f32_there_is_no_interval(self):
-        with tempfile.TemporaryDirectory() as folder, open(CPU) as machine:
-            path = os.path.join(folder, "machine.toml")
-            with open(path, "w") as file:
-                file.write(machine.read().replace('peak = "bf16"', 'peak = "f32"'))
-            sizes = {"model.layers": 8, "model.hidden": 512, "model.ffn": 1376, "model.heads": 8, "model.vocab": 32000}
-            plan = penstock.plan(gpus=2, seq_len=512, batch=8, hardware=path, options=sizes)
-        self.assertIsNone(plan.interval)
-        self.assertNotIn("interval", plan.to_json())
+    def test_on_a_processor_there_is_no_interval(self):
+        sizes = {"model.layers": 8, "model.hidden": 512, "model.ffn": 1376, "model.heads": 8, "model.vocab": 32000}
+        for peak in ("bf16", "f32"):
+            with self.subTest(peak=peak), tempfile.TemporaryDirectory() as folder, open(CPU) as machine:
+                path = os.path.join(folder, "machine.toml")
+                with open(path, "w") as file:
+                    file.write(machine.read().replace('peak = "bf16"', f'peak = "{peak}"'))
+                plan = penstock.plan(gpus=2, seq_len=512, batch=8, hardware=path, options=sizes)
+                self.assertIsNone(plan.interval)
+                self.assertNotIn("interval", plan.to_json())
 
     def test_where_nothing_like_it_is_published_the_plan_says_so(self):
         outside = penstock.plan(**{**QUESTION, "engine": "nanotron", "seq_len": 1048576}).interval["outside"]
@@ -68,6 +69,12 @@ class Plans(unittest.TestCase):
         self.assertIn(best[0].schedule, best[0].layout)
         self.assertIn("matrix products", self.plan.why)
         self.assertIn("[parallel]", best[0].run_file())
+
+    def test_a_run_file_is_of_plans_for_penstock(self):
+        for engine in ("megatron", "nemo"):
+            plan = penstock.plan(model="llama-7b", gpus=8, seq_len=4096, hardware="h100", engine=engine)
+            with self.assertRaisesRegex(penstock.InputError, f'and the plan for the engine "{engine}"; expected cluster.engine'):
+                plan.best[0].run_file()
 
     def test_a_part_of_the_candidates_is_shown_as_they_are(self):
         self.assertEqual(self.plan.best[:2].table["step_s"], self.plan.best.table["step_s"][:2])

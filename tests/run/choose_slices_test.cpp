@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
 #include "run/resolve/shortened.h"
@@ -82,6 +83,16 @@ TEST(ChooseSlices, ChoosesChunksAloneAndForUnslicedSchedules) {
   EXPECT_EQ(plain.options.schedule.chunks, 1);
 }
 
+// Greedy's order depends on the times of the stages, which a large vocabulary makes unequal.
+TEST(ChooseSlices, SimulatesTheScheduleThatIsRun) {
+  Options options = options_of("greedy", 0, 0);
+  options.model.shape.vocab = 32000;
+  const run::Run run = resolve(options, machine_of(false));
+  const std::string seconds = print_seconds(simulated_seconds(shortened(run)));
+  EXPECT_NE(run.note(Topic::Schedule).find(" in simulation, " + seconds), std::string::npos)
+      << seconds << "; " << run.note(Topic::Schedule);
+}
+
 TEST(ChooseSlices, StaysWithinTheLimitOfMemory) {
   Options options = options_of("slimpipe", 0, 1);
   const Machine machine = machine_of(true);
@@ -91,6 +102,18 @@ TEST(ChooseSlices, StaysWithinTheLimitOfMemory) {
   const run::Run limited = resolve(options, machine);
   EXPECT_NE(limited.options.schedule.slices, free.options.schedule.slices);
   EXPECT_LT(std::max(limited.predicted[0].total(), limited.predicted[1].total()), peak);
+}
+
+// By which "auto" chooses.
+TEST(SimulatedSeconds, HaveCopiesAtTheSpeedOfWhereTheRecordsGo) {
+  Options options = options_of("slimpipe", 8, 1);
+  options.memory.offload.number = 1;
+  Machine machine = machine_of(false);
+  const Seconds host = seconds_with(options, machine);
+  options.memory.offload_to = "disk";
+  EXPECT_EQ(seconds_with(options, machine), host) << "the disk's is not known";
+  machine.hardware.node.disk_gbps = 1e-3;
+  EXPECT_GT(seconds_with(options, machine), 2 * host);
 }
 
 TEST(ChooseSlices, LeavesUnsetNumbersTheirDefaultsAndSaysNothing) {

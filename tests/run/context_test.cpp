@@ -71,6 +71,11 @@ TEST(Context, ChoosesAmongTheModesThatTheHeadsAllow) {
   options.schedule = {.name = "slimpipe", .slices = 4, .exchange = "paired"};
   options.parallel.pp = 2;
   EXPECT_EQ(modes_of(options), (Modes{"heads", "query"}));  // whole keys do not go with exchange
+  options.data.text.clear();
+  options.data.megatron = {"no file"};
+  options.data.mask = "documents";
+  options.model.shape.vocab = 259;
+  EXPECT_EQ(modes_of(options), (Modes{"heads"}));  // nor, with documents, keys in two runs
 }
 
 }  // namespace

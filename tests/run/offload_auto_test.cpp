@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // memory.offload = "auto": the least share that fits memory.limit, alone and together with memory.policy =
-// "auto".
+// "auto"; and shares that are advised.
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "base/error.h"
 #include "failure.h"
+#include "run/lowering.h"
 #include "run/memory.h"
+#include "run/resolve/choose.h"
 #include "run/resolve/resolve.h"
 
 namespace penstock::run {
@@ -94,6 +96,21 @@ TEST(OffloadAuto, ARunThatDoesNotFitIsToldTheShareThatWould) {
         [&](auto& m) { m.policy = "auto", m.limit = std::to_string(most_with("full", 0) - 1) + " B"; }));
   });
   EXPECT_NE(told.find("; memory.offload = "), std::string::npos) << told;
+}
+
+// As of a card's host: its memory holds the records alone.
+TEST(OffloadAuto, AHostWithoutRoomForTheRecordsIsToldASmallerShareThatItsDevicesHold) {
+  const auto away = [](const run::Run& run) {
+    Bytes bytes = 0;
+    for (const auto& device : predict_memory(run, program_of(run))) bytes += device.host;
+    return bytes;
+  };
+  run::Run run = resolve(offload_options([](auto& m) { m.offload.number = 1; }));
+  const Bytes half = away(run) / 2;
+  EXPECT_NE(settings_that_fit(run, half, away).find("; memory.offload = 0."), std::string::npos);
+  run.memory_limit = greatest_total(run);
+  const std::string told = settings_that_fit(run, half, away);
+  EXPECT_EQ(told.find("memory.offload"), std::string::npos) << told;
 }
 
 }  // namespace

@@ -163,6 +163,20 @@ TEST(RunFile, NamesAMissingFileAndADirectory) {
             std::string::npos);
 }
 
+TEST(RunFile, OfARunDirectoryMeansTheScheduleBesideIt) {
+  const Scratch scratch;
+  const std::string before = "runs/before/schedule.csv";
+  const auto file_of = [&](const char* name) { return run::read_options(scratch / name).schedule.file; };
+  for (const char* name : {"run.toml", "my.toml"})
+    scratch.write(name, "[schedule]\nfile = \"" + before + "\"\n");
+  EXPECT_EQ(file_of("run.toml"), before) << "there is none beside it";
+  scratch.write("schedule.csv", "0F0,0B0\n");
+  EXPECT_EQ(file_of("run.toml"), scratch / "schedule.csv");
+  EXPECT_EQ(file_of("my.toml"), before);
+  scratch.write("run.toml", "[schedule]\nfile = \"my.csv\"\n");
+  EXPECT_EQ(file_of("run.toml"), "my.csv");
+}
+
 TEST(RunFile, LetsTheCommandLineOverrideTheFile) {
   const Scratch scratch;
   scratch.write("run.toml", "[train]\nsteps = 5\nlr = 0.1\n");

@@ -167,6 +167,28 @@ TEST_F(KeptInMemory, AreForgottenWhereAStartWithoutThemHasMadeACheckpoint) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "memory"));
 }
 
+// The copies are newer than the checkpoint, but of steps that it has replaced.
+TEST_F(KeptInMemory, OfAHostThatWasAbsentMeanwhileAreNotTakenUp) {
+  Arguments settings = copying("1");
+  settings.insert(settings.end(), {"--train.checkpoint_every", "0"});
+  kill_after(10, settings, false);
+  const std::string memory = scratch_ / "memory", absent = scratch_ / "absent";
+  std::filesystem::copy(memory, absent, std::filesystem::copy_options::recursive);
+  scratch_.write("parts/stop", "");  // after its first step
+  Arguments without = copying("0");
+  without.emplace_back("--resume");
+  const Ending stopped = train("parts", without);
+  ASSERT_EQ(stopped.exit_code, 0) << stopped.err;
+  ASSERT_TRUE(std::filesystem::is_empty(memory));
+  std::filesystem::remove(memory);
+  std::filesystem::rename(absent, memory);
+  settings.insert(settings.end(), {"--resume", "--dry-run"});
+  const std::string resumed = train("parts", settings).out;
+  EXPECT_NE(resumed.find("resumes   after step 1, from " + scratch_ / "parts/checkpoints/"),
+            std::string::npos)
+      << resumed;
+}
+
 // A dry run changes nothing.
 TEST_F(KeptInMemory, AreLeftAloneByADryRun) {
   kill_after(10, copying("1"), false);

@@ -148,6 +148,21 @@ TEST(AnalyticCosts, WhatIsNotKeptIsFormedAgainInTheBackward) {
   EXPECT_NEAR(more(none.without(Tensor::NormOneOutput)), 0, 1e-3);
 }
 
+// As the trainer does (nn::lacks_key): a cached key is what its norm made.
+TEST(AnalyticCosts, QueriesOfHeadsWithNormsAreFormedAgainWithTheirKeys) {
+  Work work = small_work(4);
+  work.shape.kv_heads = 2;
+  work.shape.head_norms = true;
+  const auto backward = [&](model::KeepSet keep) {
+    work.keep.assign(4, keep);
+    return assumed(work).seconds(0, 0, op_of(OpKind::Backward));
+  };
+  const model::KeepSet none = keep_of(model::Policy::None);
+  const double flops = (backward(none.without(model::SavedTensor::Query)) - backward(none)) * 1e11;
+  const auto columns = static_cast<double>(work.shape.query_width() + work.shape.kv_width());
+  EXPECT_NEAR(flops / (2.0 * 2 * 3 * 256 * static_cast<double>(work.shape.hidden) * columns), 1, 1e-9);
+}
+
 TEST(AnalyticCosts, LayersThatKeepLessMakeTheirOwnStageSlower) {
   Work work = small_work(2);
   work.keep.assign(4, keep_of(model::Policy::None));
@@ -187,6 +202,19 @@ TEST(AnalyticCosts, TensorAndContextShareOutProductsAttentionAndBytesAndAddTraff
   EXPECT_EQ(4 * slow.bytes().leavable({0, 0, 0}), one.bytes().leavable({0, 0, 0}));
 }
 
+TEST(AnalyticCosts, MovedAttentionOfUnequalSlicesIsTheShareOfItsKeys) {
+  Work work = small_work(3);
+  work.slices.front() = {{0, 512}, {512, 384}, {896, 128}};
+  schedule::Exchange exchange;
+  exchange.of = schedule::forward(0, 0, 2);
+  exchange.first_half = 1;
+  exchange.halves = 2;
+  const double share = (256 + 192) / (896 + 64.0);
+  EXPECT_NEAR(assumed(work).share_of_attention(exchange), share, 1e-12);
+  work.documents = {model::Documents(3, {1024})};
+  EXPECT_NEAR(assumed(work).share_of_attention(exchange), share, 1e-3) << "with the diagonal's pairs";
+}
+
 TEST(AnalyticCosts, ExpertsCostTheRowsThatVisitThemAndTheirTraffic) {
   Work work = small_work(1);
   const Seconds dense = assumed(work).seconds(0, 0, op_of(OpKind::Forward));
@@ -201,6 +229,25 @@ TEST(AnalyticCosts, ExpertsCostTheRowsThatVisitThemAndTheirTraffic) {
             2 * 3 * 1024 * (3 * work.shape.ffn * 2 + dispatched + routing));
   work.mesh = {.expert = 4, .data = 4, .pipeline = 2};
   EXPECT_GT(assumed(work).seconds(0, 0, op_of(OpKind::Forward)), dense + mlp);
+}
+
+// Where ranks share the weights too, a device has the gradients of its share alone.
+TEST(AnalyticCosts, AStepOverSharedWeightsPassesOverAShareOfThem) {
+  Work work = small_work(1);
+  work.mesh.data = 4;
+  const Hardware hardware = read_hardware("this-machine");
+  const auto bytes = [&] {
+    return AnalyticCosts(work, hardware).seconds(0, 0, {.kind = OpKind::OptimizerStep}) *
+           hardware.measured.optimizer_gbps * 1e9;
+  };
+  const Engine& engine = kPenstock;
+  const double states = bytes();
+  work.passing = {{1, 1}, {1, 1}};
+  const double shared = bytes();
+  EXPECT_NEAR(states / shared,
+              (engine.gradient_passes + engine.optimizer_bytes / 4) /
+                  ((engine.gradient_passes + engine.optimizer_bytes) / 4),
+              1e-9);
 }
 
 // DualPipe: device_of_stage knows one of a stage's devices.
@@ -303,6 +350,21 @@ TEST(AnalyticCosts, AMachineWithoutTheRateOfThePrecisionIsRefused) {
     EXPECT_NE(std::string(error.what()).find("device.f32_tflops is missing"), std::string::npos);
   }
   EXPECT_THROW(assumed(small_work(1), {.attention_factor = -1}), InputError);
+}
+
+TEST(AnalyticCosts, AttentionMeasuredInAnotherPrecisionIsNoQuickerThanTheProductsOfTheRuns) {
+  Work work = small_work(1);
+  Hardware hardware = read_hardware("this-machine");
+  const auto attention = [&](model::Precision precision, double f32_tflops) {
+    work.precision = precision;
+    hardware.device.f32_tflops = f32_tflops;
+    return AnalyticCosts(work, hardware).attention(0, 0, op_of(OpKind::Backward)).seconds;
+  };
+  const double flops = 2.5 * 2 * 4 * static_cast<double>(work.shape.query_width()) * 3 * 1024 * 1024 / 2;
+  EXPECT_NEAR(attention(model::Precision::F32, 0.01) * 1e10 / flops, 1, 1e-9);
+  const Seconds measured = attention(model::Precision::BF16, 0.01);
+  EXPECT_EQ(attention(model::Precision::F32, 100), measured);
+  EXPECT_LT(measured, flops / 1e10);
 }
 
 TEST(RunBytes, RecordsAreTheTableOfSavedTensors) {

@@ -124,7 +124,8 @@ TEST(MeasuredCosts, AveragesHoldForAnotherNumberOfMicroBatches) {
     costs.set_seconds(OpKind::Backward, stage, 0, 3 - stage);
   }
   costs.set_link(0, 1, {.latency = 0.125});
-  const CostTable averages = average(measured, simulate(measured, costs).timeline);
+  const CostTable averages =
+      average(measured, simulate(measured, costs).timeline, extent_of(measured), "run");
   averages.require_complete(other);
   EXPECT_NEAR(simulate(other, averages).timeline.makespan(), simulate(other, costs).timeline.makespan(),
               1e-9);
@@ -220,6 +221,16 @@ TEST(MeasuredCosts, OfSlicesGiveAScheduleWithoutThemWholeActionsAndMessages) {
   EXPECT_NEAR(whole.transfer(0, 0, send).latency, 4 * 0.25, 1e-9);
 }
 
+TEST(MeasuredCosts, OfSlicesGiveAScheduleWithoutThemTheOptimizersStep) {
+  const Program sliced = lower(schedule::generate("slimpipe", schedule::request(2, 2, 4)));
+  const CostTable costs = parse_cost_table("F * * 1\nB * * 2\nSTEP * * 5\n", "my.costs", extent_of(sliced));
+  const schedule::Timeline run = simulate(sliced, costs).timeline;
+  const CostTable whole = average(sliced, run, {.stages = 2, .slices = 1, .devices = 2}, "run");
+  EXPECT_NEAR(*whole.find_seconds(OpKind::OptimizerStep, 0, 0), 5, 1e-9);
+  EXPECT_NEAR(*without_slices(costs).find_seconds(OpKind::OptimizerStep, 0, 0), 5, 1e-9);
+  EXPECT_NEAR(*whole.find_seconds(OpKind::Forward, 1, 0), 4, 1e-9);
+}
+
 // The whole micro-batches are alike.
 TEST(MeasuredCosts, OfMicroBatchesOfUnequalSlicesAreThoseOfTheNumberAskedFor) {
   const Program uneven = lower(schedule::parse_csv(
@@ -228,7 +239,7 @@ TEST(MeasuredCosts, OfMicroBatchesOfUnequalSlicesAreThoseOfTheNumberAskedFor) {
   run.devices.resize(1);
   Seconds now = 0;
   for (const schedule::Op& op : uneven.devices[0].ops) {
-    const Seconds took = op.kind == OpKind::OptimizerStep ? 0 : 8.0 / uneven.slices[op.key.micro_batch];
+    const Seconds took = op.kind == OpKind::OptimizerStep ? 3 : 8.0 / uneven.slices[op.key.micro_batch];
     run.devices[0].push_back({now, now + took});
     now += took;
   }
@@ -238,9 +249,19 @@ TEST(MeasuredCosts, OfMicroBatchesOfUnequalSlicesAreThoseOfTheNumberAskedFor) {
       for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
         EXPECT_NEAR(*table.find_seconds(kind, 0, slice), seconds, 1e-9) << slices;
     }
+    EXPECT_NEAR(*table.find_seconds(OpKind::OptimizerStep, 0, 0), 3, 1e-9) << slices;
   }
   EXPECT_NE(error_of([&] { average(uneven, run, {.stages = 1, .slices = 3, .devices = 1}, "run"); }),
             "no error");
+}
+
+TEST(MeasuredCosts, OfARunAreForSchedulesWithAsManySlicesInEveryMicroBatch) {
+  const schedule::Schedule even = schedule::generate("slimpipe", schedule::request(2, 2, 4));
+  EXPECT_EQ(error_of([&] { require_even_slices(even, "run"); }), "no error");
+  schedule::Schedule uneven = even;
+  uneven.slices = {4, 2};
+  EXPECT_NE(error_of([&] { require_even_slices(uneven, "run"); }).find("run: a run's mean times"),
+            std::string::npos);
 }
 
 // Their vocabulary's sum has the number after the last stage's.
@@ -248,7 +269,8 @@ TEST(MeasuredCosts, OfReplicasWithAShardedVocabularyAverageStagesAlone) {
   const Program program =
       lower(schedule::generate("slimpipe", schedule::request(2, 2, 4)),
             {.vocabulary = {.parallel = true}, .replicas = {.gradient_bytes = [](int) { return 8; }}});
-  const CostTable table = average(program, simulate(program, UnitCosts{}).timeline);
+  const CostTable table =
+      average(program, simulate(program, UnitCosts{}).timeline, extent_of(program), "run");
   for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) {
     for (int stage = 0; stage < 2; ++stage)
       EXPECT_NEAR(*table.find_seconds(kind, stage, 0), kind == OpKind::Forward ? 1 : 2, 1e-12);

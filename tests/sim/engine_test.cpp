@@ -39,6 +39,42 @@ TEST(Engine, LaunchesExpertsOneAfterAnotherWhereTheyAreNotGrouped) {
   EXPECT_EQ(further(8, 8), 0) << "one expert a rank";
 }
 
+TEST(Engine, OurOwnLaunchesEachExpertsProductsAndPassesOverTheirRows) {
+  Hardware hardware = assumed_hardware();
+  hardware.kernels.gap_us = 10;
+  hardware.device.memory_gbps = 1000;
+  Engine grouped = kPenstock;
+  grouped.grouped_experts = true;
+  grouped.routing_passes = grouped.reorder_passes = 0;
+  const auto passes = [&](int expert_ranks) {
+    const LayerTerms own = layer(hardware, kPenstock, 8, expert_ranks).forward,
+                     less = layer(hardware, grouped, 8, expert_ranks).forward;
+    EXPECT_NEAR(own.gaps - less.gaps, 3 * (8 / expert_ranks - 1) * 10e-6, 1e-12);
+    const double pass = 2 * 2.0 * as_double(model::Shape{}.hidden) * 4096;  // bytes, two experts a token
+    return (own.elementwise - less.elementwise) * hardware.memory_rate() / pass;
+  };
+  EXPECT_NEAR(passes(1), 3.5, 1e-9) << "gathered, and added up";
+  EXPECT_NEAR(passes(4), 7.5, 1e-9) << "put in order there and for the way back";
+}
+
+TEST(Engine, NoRankHasMoreRowsThanARoutingCanSendIt) {
+  model::Shape shape;
+  shape.experts = 8;
+  shape.experts_per_token = 4;
+  const auto seconds = [&](int expert_ranks, double load) {
+    mesh::Mesh mesh;
+    mesh.data = mesh.expert = expert_ranks;
+    LayerSlice slice{.shape = shape, .mesh = mesh};
+    slice.tokens = slice.own = slice.sequence = 4096;
+    slice.expert_load = load;
+    return layer_cost(slice, assumed_hardware(), kPenstock).forward.total();
+  };
+  EXPECT_DOUBLE_EQ(seconds(1, 1), seconds(1, 2));
+  EXPECT_LT(seconds(8, 1.9), seconds(8, 2));
+  EXPECT_DOUBLE_EQ(seconds(8, 2), seconds(8, 8)) << "an expert has each token once";
+  EXPECT_DOUBLE_EQ(seconds(2, 2), seconds(2, 3)) << "one rank has all rows";
+}
+
 TEST(Engine, FormsElementwiseWorkAgainAsTheForwardDoesIt) {
   const Hardware bf16 = read_hardware("h800");
   Hardware f32 = bf16, measured = bf16;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "schedule/generators/generator.h"
 #include "schedule/passes/lower.h"
@@ -25,22 +26,26 @@ using schedule::Program;
 // F takes 1 and B 2 in the mean; of both a share is attention, which grows with the slice.
 class SliceCosts final : public Costs {
  public:
-  SliceCosts(int slices, double share, int layers, Seconds latency = 0)
-      : slices_(slices), share_(share), layers_(layers), latency_(latency) {}
+  // `document`: slices of each; 0: the sequence is one.
+  SliceCosts(int slices, double share, int layers, Seconds latency = 0, int document = 0)
+      : document_(document > 0 ? document : slices), share_(share), layers_(layers), latency_(latency) {}
   Seconds seconds(int device, std::uint32_t index, const Op& op) const override {
     return mean(op) * (1 - share_) + attention(device, index, op).seconds;
   }
   Transfer transfer(int, std::uint32_t, const Op&) const override { return {0, latency_}; }
   RecordBytes record(const schedule::Key&) const override { return {}; }
   AttentionShare attention(int, std::uint32_t, const Op& op) const override {
-    return {mean(op) * share_ * (op.key.slice + 0.5) / (slices_ / 2.0), layers_};
+    return {mean(op) * share_ * (op.key.slice % document_ + 0.5) / (document_ / 2.0), layers_};
+  }
+  double share_of_attention(const schedule::Exchange& exchange) const override {
+    return exchange.halves / (2.0 * (exchange.of.key.slice % document_) + 1);
   }
 
  private:
   static Seconds mean(const Op& op) {
     return op.kind == OpKind::Forward ? 1 : op.kind == OpKind::Backward ? 2 : 0;
   }
-  int slices_;
+  int document_;
   double share_;
   int layers_;
   Seconds latency_;
@@ -153,6 +158,32 @@ TEST(Exchange, IsFoundAgainInTheTimesOfARun) {
       }
     }
   }
+}
+
+// Nobody reads the halves before a document, so what moves is a greater share than of all halves.
+TEST(Exchange, OfDocumentsIsFoundAgainInTheTimesOfARun) {
+  const auto work = [](const schedule::PassKey& pass) {
+    const int first = 2 * (pass.key.slice - pass.key.slice % 4);
+    schedule::SliceWork found{.own = 1, .halves = std::vector<double>(2 * pass.key.slice, 1)};
+    std::fill_n(found.halves.begin(), first, 0.0);
+    return found;
+  };
+  const Program program = schedule::lower(schedule::generate("slimpipe", schedule::request(4, 2, 8, 1)),
+                                          {.exchange = {.mode = ExchangeMode::Levelled, .work = work}});
+  const SliceCosts costs(8, 0.6, 3, 0, 4);
+  const schedule::Timeline run = simulate(program, costs).timeline;
+  const MeasuredCosts measured(program, run, costs);
+  EXPECT_NEAR(simulate(program, measured).timeline.makespan(), run.makespan(), 0.01 * run.makespan());
+  bool of_second = false;
+  for (const schedule::Exchange& exchange : program.exchanges) {
+    const Op op{.key = exchange.of.key, .kind = schedule::op_kind(exchange.of.kind)};
+    const auto moved = [&](const Costs& of) {
+      return of.attention(exchange.owner, 0, op).seconds * of.share_of_attention(exchange);
+    };
+    EXPECT_NEAR(moved(measured), moved(costs), 1e-9);
+    of_second |= exchange.first_half >= 8;
+  }
+  EXPECT_TRUE(of_second);
 }
 
 // A slow device is slow at what it serves too, and the others are not at what they serve it.

@@ -58,7 +58,8 @@ class Trial:
     def folder_words(self):
         """What is not in the run directory: copies, and offloaded records where only rank 0's host has that."""
         words = ["--train.buddy_dir", str(self.place.memory)] if self.attempt.copies_every() else []
-        return words + (["--memory.offload_dir", str(self.place.records)] if self.attempt.gathers() else [])
+        away = self.attempt.gathers() and self.attempt.setting("--memory.offload_to") == "disk"
+        return words + (["--memory.offload_dir", str(self.place.records)] if away else [])
 
     def mounts(self):
         """For the hosts' agent: what is in each host's memory, or on its disk, is no other's."""

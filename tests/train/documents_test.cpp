@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "run/costs.h"
+#include "run/step_plan.h"
 #include "train/autograd_gradients.h"
 #include "train/equal_runs.h"
 #include "train/trainable.h"
@@ -207,6 +209,31 @@ TEST(Documents, OffloadedBytesAreTheMostOfAnyStep) {
       EXPECT_GT(most, 0);
     }
   });
+}
+
+// The second step has other documents than the first.
+TEST(Documents, TimesOfRanksAreOverTheWorkOfTheStepsDocuments) {
+  for (const char* cut : {"tokens", "work"}) {
+    run::Options options = documents_options("slimpipe", 1, 5, "f32");
+    options.schedule.cut = cut;
+    const run::Run run = planned(options);
+    on_ranks(run, [&](comm::Communicator& world) {
+      train::Trainer trainer(run, world);
+      for (const std::uint64_t seed : {1U, 2U}) {
+        trainer.step(1, tokens_of(run, world.rank(), drawn_batches(run, seed)));
+        const run::Run step = run::planned(run, trainer.content());
+        const sim::AnalyticCosts costs = run::costs_of(step, sim::assumed_hardware());
+        const auto& ops = step.program.devices[0].ops;
+        Seconds taken = 0, work = 0;
+        for (std::uint32_t op = 0; op < ops.size(); ++op) {
+          if (!is_backward(ops[op].kind)) continue;
+          taken += trainer.events()[op].end - trainer.events()[op].start;
+          work += costs.seconds(0, op, ops[op]);
+        }
+        EXPECT_NEAR(trainer.time_of_work().value_or(0) * work / taken, 1, 1e-9) << cut << ", step " << seed;
+      }
+    });
+  }
 }
 
 TEST(Documents, BitsOfPlannedStepsAreThoseOfAnyNumberOfReplicas) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -115,7 +116,7 @@ TEST(MetricsFile, HasOneLineAStepAfterAResume) {
 // A copy in a host's memory may be of a step whose line was not written.
 TEST(MetricsFile, TakesTheLineThatIsMissing) {
   const Scratch scratch;
-  const std::string path = scratch / "m", line = to_json({.step = 3, .loss = 7});
+  const std::string path = scratch / "m", line = to_json(StepMetrics{.step = 3, .loss = 7});
   const auto steps = [&](std::int64_t last) {
     { const MetricsFile file(path, last, line); }
     return steps_in(scratch.read("m"));
@@ -136,6 +137,16 @@ TEST(MetricsFile, NamesTheStepsWhoseLinesAreLost) {
   EXPECT_TRUE(file.gap().starts_with(path + " lacks the lines of steps 4 to 5; ")) << file.gap();
   EXPECT_EQ(steps_in(scratch.read("m")), (std::vector<std::int64_t>{1, 2, 3, 6}));
   EXPECT_TRUE(MetricsFile(path, 8).gap().starts_with(path + " lacks the lines of steps 7 to 8; "));
+}
+
+// As on another host, after the one that had the run directory is lost.
+TEST(MetricsFile, ThatIsMissingLacksAllLinesButTheLast) {
+  const Scratch scratch;
+  const std::string path = scratch / "m", line = to_json(StepMetrics{.step = 6});
+  EXPECT_TRUE(MetricsFile(path, 6).gap().starts_with(path + " lacks the lines of steps 1 to 6; "));
+  std::filesystem::remove(path);
+  EXPECT_TRUE(MetricsFile(path, 6, line).gap().starts_with(path + " lacks the lines of steps 1 to 5; "));
+  EXPECT_EQ(scratch.read("m"), line + "\n");
 }
 
 TEST(MetricsFile, IsFlushedOnceASecondAtMost) {

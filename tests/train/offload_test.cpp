@@ -47,10 +47,10 @@ TEST_P(OffloadOf, ChangesNoBit) {
     auto options = offload_options(GetParam(), "bf16");
     options.memory.policy = policy;
     const Trained plain = train_steps(planned(options), 2);
-    options.memory.offload_dir = scratch.path();
     for (const auto& [target, share] : {std::pair{"host", 0.37}, {"disk", 0.63}, {"host", 1.0}}) {
       if (share == 1.0 && policy != std::string("none")) continue;
       options.memory.offload_to = target;
+      options.memory.offload_dir = target == std::string("disk") ? scratch.path() : "";
       options.memory.offload.number = share;
       SCOPED_TRACE(std::string(policy) + " to " + target + ", " + std::to_string(share));
       const run::Run run = planned(options);
@@ -102,7 +102,7 @@ TEST(Offload, LeavesThePredictionOfTheWholeWithinTwoPercent) {
         options.memory.policy = policy;
         options.memory.offload.number = share;
         options.memory.offload_to = share < 1 ? "disk" : "host";
-        options.memory.offload_dir = scratch.path();
+        options.memory.offload_dir = share < 1 ? scratch.path() : "";
         const run::Run run = planned(options);
         expect_offload_predicted(run);
         on_ranks(run, [&](comm::Communicator& world) {

@@ -136,8 +136,8 @@ struct PackingSetting {
     scratch.write("a.idx", idx_of(documents).bytes());
     data.megatron.push_back(scratch / "a");
   }
-  TokenData open() const {
-    return TokenData(data, train, 60'000, {.work = {.token = 10, .pair = 1}, .replicas = 2});
+  TokenData open(bool trims = false) const {
+    return TokenData(data, train, 60'000, {.work = {.token = 10, .pair = 1}, .replicas = 2, .trims = trims});
   }
 };
 
@@ -199,6 +199,25 @@ TEST(PackedData, RepeatsItsBatchesAndCountsTargets) {
       EXPECT_EQ(step.target_count, targets);
     }
   }
+}
+
+// Samples of 16, 12, 10 + 6 and 8 + 8 tokens, which do 296, 198, 236 and 232; the second 242 with its four
+// tokens of padding.
+TEST(PackedData, IsBalancedWithThePaddingThatThereIs) {
+  const PackingSetting setting({16, 12, 10, 8, 8, 6}, "balanced");
+  const auto greatest = [&](bool trims) {
+    double most = 0;
+    for (const run::StepContent& replica : setting.open(trims).contents(0, 2)) {
+      double work = 0;
+      for (const auto& micro_batch : replica.documents)
+        for (const auto& sequence : micro_batch)
+          for (const Tokens tokens : sequence) work += as_double(tokens * 10 + tokens * (tokens + 1) / 2);
+      most = std::max(most, work);
+    }
+    return most;
+  };
+  EXPECT_EQ(greatest(false), 296 + 232);
+  EXPECT_EQ(greatest(true), 296 + 198);
 }
 
 TEST(PackedData, RefusesLongDocumentsThatMustBeWhole) {

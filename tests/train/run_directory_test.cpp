@@ -65,6 +65,29 @@ TEST(RunDirectory, TakesOverOneInWhichNoStepWasCompletedAndNoOther) {
   }
 }
 
+TEST(RunDirectory, ReplacesNoScheduleButARuns) {
+  const Scratch scratch;
+  const std::string own = scratch / "run/schedule.csv";
+  const auto refused = [&](RunStart start, const std::string& schedule_file) {
+    return failure<InputError>([&] { RunDirectory(scratch / "run", start, schedule_file); });
+  };
+  std::filesystem::create_directories(scratch / "run");
+  scratch.write("my.csv", "0F0,0B0\n");
+  scratch.write("run/schedule.csv", "0F0,0B0\n");
+  EXPECT_TRUE(says(refused(RunStart::New, scratch / "my.csv"), "holds a schedule.csv that is no run's"));
+  EXPECT_EQ(refused(RunStart::New, ""), "");
+  EXPECT_EQ(refused(RunStart::New, own), "");
+  EXPECT_EQ(kept_schedule(scratch / "run"), "");
+  scratch.write("run/run.toml", "[schedule]\nfile = \"before/schedule.csv\"\n");
+  EXPECT_EQ(kept_schedule(scratch / "run"), own);
+  EXPECT_EQ(refused(RunStart::Resume, scratch / "my.csv"), "");
+  EXPECT_TRUE(RunDirectory(scratch / "run", RunStart::New, own).taken_over());
+  EXPECT_TRUE(std::filesystem::exists(own));
+  scratch.write("run/run.toml", "[schedule]\nfile = \"before/schedule.csv\"\n");
+  EXPECT_TRUE(RunDirectory(scratch / "run", RunStart::New, scratch / "my.csv").taken_over());
+  EXPECT_FALSE(std::filesystem::exists(own));
+}
+
 TEST(RunDirectory, TakesOneThatHoldsOtherThings) {
   const Scratch scratch;
   scratch.write("notes.txt", "x");

@@ -90,6 +90,13 @@ TEST(Settings, ContainWhatSharesOutWorkWhereBitsDependOnIt) {
   EXPECT_EQ(names_of_changes(dearer), Names{"schedule.attention_cost"});
 }
 
+TEST(Settings, OrderAWindowBySliceTokensWhereThesePadOrDoNot) {
+  EXPECT_TRUE(orders_a_window({"schedule.slice_tokens", "0", "1024"}));
+  EXPECT_FALSE(orders_a_window({"schedule.slice_tokens", "512", "1024"}));
+  EXPECT_TRUE(orders_a_window({"train.batch", "4", "8"}));
+  EXPECT_FALSE(orders_a_window({"train.lr", "0.1", "0.2"}));
+}
+
 // OtherOrders (bits_test.cpp) has the reason.
 TEST(Settings, TellOrdersApartThatAddGradientsUpOtherwise) {
   const auto of_file = [](const std::string& name, int devices) {

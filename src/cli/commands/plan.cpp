@@ -5,7 +5,6 @@
 #include <iostream>
 #include <memory>
 
-#include "base/option_text.h"
 #include "base/text.h"
 #include "cli/agree.h"
 #include "cli/input/machine_sets.h"
@@ -118,9 +117,9 @@ Exit answer(const plan::Question& question, const Flags& flags) {
                      std::string(question.cluster.trainer->name));
   if (question.cluster.trainer == nullptr && !flags.exported.empty())
     throw InputError(
-        "--export writes the configuration of --engine megatron or torchtitan; --run-file that of " +
+        "--export writes the configuration of --engine megatron or torchtitan; expected one of them, not " +
         question.options.cluster.engine);
-  if (!flags.run_file.empty()) plan::require_swiglu(question.workload.model, "--run-file");
+  if (!flags.run_file.empty()) plan::require_run_file(question.workload, question.cluster, "--run-file");
   if (!flags.exported.empty()) plan::require_swiglu(question.workload.model, "--export");
   plan::Plan plan = flags.explain ? plan::answer_for_layout(question) : plan::answer(question, flags.file);
   const plan::Candidate& first = plan.result.best[0];
@@ -191,18 +190,6 @@ void refuse_idle_flags(const Flags& flags) {
               {flags.file, flags.score, flags.question.hardware, flags.question.engine});
 }
 
-// What differs from the defaults, as a plan file for any folder.
-std::string file_of(const plan::Question& question) {
-  plan::PlanOptions asked = question.options, defaults;
-  for (std::string* name : {&asked.cluster.hardware, &asked.cluster.engine}) {
-    if (run::is_description_path(*name)) *name = fs::absolute(*name).string();
-  }
-  OptionTable table, default_table;
-  plan::describe(asked, table);
-  plan::describe(defaults, default_table);
-  return print_changed_toml(table, default_table);
-}
-
 Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   refuse_idle_flags(flags);
   if (!flags.from.empty() && !overrides.empty())
@@ -226,10 +213,10 @@ Exit carry_out(const Flags& flags, const std::vector<std::string>& overrides) {
   words.insert(words.end(), overrides.begin(), overrides.end());
   const plan::Question question = plan::read_question(flags.file, words);
   if (flags.print_config) {
-    std::cout << file_of(question);
+    std::cout << plan::print_question_file(question);
     return Exit::Done;
   }
-  if (!flags.write.empty()) files::write_atomically(flags.write, file_of(question));
+  if (!flags.write.empty()) files::write_atomically(flags.write, plan::print_question_file(question));
   return answer(question, flags);
 }
 

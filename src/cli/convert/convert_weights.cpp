@@ -129,6 +129,9 @@ std::string shard_name(std::size_t number, std::size_t count) {
 
 void write_hugging_face(const NewFolder& folder, const ModelSource& source, const std::vector<Shard>& shards,
                         ByteProgress& progress) {
+  files::ConfigExtras extras = source.extras;
+  extras.element_type = std::ranges::find(kTypes, shards[0][0].type, &TypeName::type)->config;
+  const std::string config = files::print_model_config(source.shape, extras);  // may refuse the shape
   std::map<std::string, std::string> files_of_tensors;
   Bytes total = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -143,10 +146,7 @@ void write_hugging_face(const NewFolder& folder, const ModelSource& source, cons
     files::write_atomically(folder.file("model.safetensors.index.json"),
                             files::print_weight_map(files_of_tensors, static_cast<std::uint64_t>(total)));
   }
-  files::ConfigExtras extras = source.extras;
-  const auto known = std::ranges::find(kTypes, shards[0][0].type, &TypeName::type);
-  extras.element_type = known->config;
-  files::write_atomically(folder.file("config.json"), files::print_model_config(source.shape, extras));
+  files::write_atomically(folder.file("config.json"), config);
 }
 
 void write_penstock(const NewFolder& folder, const ModelSource& source, const std::vector<Shard>& shards,

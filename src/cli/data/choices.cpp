@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/whole.h"
 #include "run/costs.h"
 #include "run/resolve/resolve.h"
 #include "run/step_work.h"
@@ -47,30 +48,34 @@ StepSums sums_of(const run::Run& run, const train::TokenData& data, std::int64_t
   return sums;
 }
 
-run::Options with_choice(run::Options options, const DataChoice& choice) {
-  options.data.packing = choice.packing;
-  if (choice.packing != "balanced") options.data.window = 0;
-  if (choice.packing == "concat") options.data.long_documents = "split";
-  options.schedule.cut = choice.cut;
-  options.schedule.slice_tokens = choice.slice_tokens;
-  if (choice.slice_tokens > 0) options.schedule.slices = run::kUnset;
-  return options;
-}
-
 }  // namespace
 
 std::vector<DataChoice> choices_of(const run::Options& options, Tokens slice_tokens) {
+  const Tokens given = options.schedule.slice_tokens;
+  const std::int64_t slices = given > 0 ? ceil_div(options.data.seq_len, given) : 0;
   std::vector<DataChoice> choices;
   const bool packs = options.data.text.empty() && options.data.mask != "none";
   for (const char* packing : {"concat", "best_fit", "balanced"}) {
     const bool concat = std::string(packing) == "concat";
     if (!packs && !concat) continue;
     for (const char* cut : {"tokens", "work"}) {
-      choices.push_back({packing, cut, 0});
+      choices.push_back({packing, cut, 0, slices});
       if (slice_tokens > 0 && !concat) choices.push_back({packing, cut, slice_tokens});
     }
   }
   return choices;
+}
+
+run::Options with_choice(run::Options options, const DataChoice& choice) {
+  options.data.packing = choice.packing;
+  if (choice.packing != "balanced") options.data.window = 0;
+  if (choice.packing == "concat") options.data.long_documents = "split";
+  run::ScheduleOptions& schedule = options.schedule;
+  schedule.cut = choice.cut;
+  if (choice.slices > 0) schedule.slices = choice.slices;
+  if (choice.slice_tokens > 0 && choice.slice_tokens != schedule.slice_tokens) schedule.slices = run::kUnset;
+  schedule.slice_tokens = choice.slice_tokens;
+  return options;
 }
 
 train::TokenData open_data(const run::Run& run, std::span<const Tokens> lengths) {

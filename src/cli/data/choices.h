@@ -16,6 +16,7 @@ namespace penstock::cli {
 struct DataChoice {
   std::string packing = "concat", cut = "tokens";
   Tokens slice_tokens = 0;
+  std::int64_t slices = 0;  // 0: as given
 };
 
 // Means over the simulated steps.
@@ -37,8 +38,12 @@ struct DataOutcome {
 };
 
 // The choices that the run file's schedule and documents allow: every packing, and slices cut by tokens and
-// by work. With `slice_tokens` > 0 packed ones also with slices of so many tokens.
+// by work. With `slice_tokens` > 0 packed ones also with slices of so many tokens. Where the run file gives
+// schedule.slice_tokens, the others have as many slices as a whole sequence then has.
 std::vector<DataChoice> choices_of(const run::Options& options, Tokens slice_tokens);
+
+// The run file with the choice, without keys that the choice leaves no meaning.
+run::Options with_choice(run::Options options, const DataChoice& choice);
 
 // What that step of the run's data has, from 1 on, for the replica with the most work.
 run::StepContent content_of_step(const run::Run& run, std::int64_t step);

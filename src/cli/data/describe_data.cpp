@@ -74,9 +74,22 @@ std::string histogram(std::vector<Tokens> lengths) {
   return text + columns(rows, "lrrl");
 }
 
-std::string keys_of(const DataChoice& choice) {
-  return "data.packing = " + json_quote(choice.packing) + ", schedule.cut = " + json_quote(choice.cut) +
-         (choice.slice_tokens > 0 ? ", schedule.slice_tokens = " + std::to_string(choice.slice_tokens) : "");
+// Packing and cut, and what else the run file has to say otherwise.
+std::string keys_of(run::Options given, const DataChoice& choice) {
+  run::Options chosen = with_choice(given, choice);
+  const OptionTable was = run::describe(given), is = run::describe(chosen);
+  Words keys;
+  for (std::size_t i = 0; i < is.size(); ++i) {
+    const std::string key = is[i].name(), value = value_text(is[i]);
+    if (key != "data.packing" && key != "schedule.cut" && value == value_text(was[i])) continue;
+    keys.push_back(is_given(is[i]) ? key + " = " + value : "without " + key);
+  }
+  return join(keys, ", ");
+}
+
+std::string slices_of(const DataChoice& choice) {
+  if (choice.slice_tokens > 0) return "of " + std::to_string(choice.slice_tokens);
+  return choice.slices > 0 ? std::to_string(choice.slices) : "as given";
 }
 
 std::string table_of(const std::vector<DataOutcome>& outcomes, const DataOutcome& best) {
@@ -84,8 +97,7 @@ std::string table_of(const std::vector<DataOutcome>& outcomes, const DataOutcome
              "replicas", "idle", "step", "tokens/s", "work/s"}};
   for (const DataOutcome& outcome : outcomes) {
     const DataChoice& choice = outcome.choice;
-    rows.push_back({&outcome == &best ? "*" : "", choice.packing, choice.cut,
-                    choice.slice_tokens > 0 ? "of " + std::to_string(choice.slice_tokens) : "as given",
+    rows.push_back({&outcome == &best ? "*" : "", choice.packing, choice.cut, slices_of(choice),
                     percent(outcome.padding), percent(outcome.cut_documents), percent(outcome.attended),
                     outcome.slots > 0 ? number(outcome.slots, 3) : "-", number(outcome.micro_batches, 3),
                     number(outcome.replicas, 3), percent(outcome.idle), print_seconds(outcome.step_s),
@@ -100,16 +112,16 @@ std::string json_of(const std::vector<DataOutcome>& outcomes) {
     const auto member = [](const char* key, double value) {
       return std::string(",\"") + key + "\":" + exact_number(value);
     };
-    rows.push_back("{\"packing\":" + json_quote(outcome.choice.packing) +
-                   ",\"cut\":" + json_quote(outcome.choice.cut) +
-                   ",\"slice_tokens\":" + std::to_string(outcome.choice.slice_tokens) +
-                   member("padding", outcome.padding) + member("cut_documents", outcome.cut_documents) +
-                   member("attended", outcome.attended) + member("work_of_slots", outcome.slots) +
-                   member("work_of_micro_batches", outcome.micro_batches) +
-                   member("work_of_replicas", outcome.replicas) + member("idle", outcome.idle) +
-                   member("step_s", outcome.step_s) + member("planning_s", outcome.planning_s) +
-                   member("tokens_per_second", outcome.tokens_per_second) +
-                   member("work_per_second", outcome.work_per_second) + "}");
+    rows.push_back(
+        "{\"packing\":" + json_quote(outcome.choice.packing) + ",\"cut\":" + json_quote(outcome.choice.cut) +
+        ",\"slice_tokens\":" + std::to_string(outcome.choice.slice_tokens) +
+        ",\"slices\":" + std::to_string(outcome.choice.slices) + member("padding", outcome.padding) +
+        member("cut_documents", outcome.cut_documents) + member("attended", outcome.attended) +
+        member("work_of_slots", outcome.slots) + member("work_of_micro_batches", outcome.micro_batches) +
+        member("work_of_replicas", outcome.replicas) + member("idle", outcome.idle) +
+        member("step_s", outcome.step_s) + member("planning_s", outcome.planning_s) +
+        member("tokens_per_second", outcome.tokens_per_second) +
+        member("work_per_second", outcome.work_per_second) + "}");
   }
   return "[" + join(rows, ",\n ") + "]\n";
 }
@@ -168,7 +180,7 @@ Exit describe_data(const DataFlags& flags) {
   const DataOutcome& best = *std::ranges::max_element(outcomes, {}, &DataOutcome::work_per_second);
   std::cout << "means of the first " << counted(flags.steps, "step") << ", simulated with the speeds of "
             << speeds.origin << ". Of slots, micro-batches and replicas: the greatest work over the mean.\n\n"
-            << table_of(outcomes, best) << "\nbest  " << keys_of(best.choice) << "\n";
+            << table_of(outcomes, best) << "\nbest  " << keys_of(options, best.choice) << "\n";
   return Exit::Done;
 }
 

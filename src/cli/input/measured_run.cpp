@@ -9,7 +9,6 @@
 #include "cli/input/schedule_flags.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
-#include "run/replicas.h"
 #include "schedule/check/check.h"
 #include "schedule/program_text.h"
 
@@ -31,14 +30,6 @@ std::size_t median_step(const std::vector<train::StepTimeline>& steps, bool proc
 }
 
 }  // namespace
-
-run::Options options_of_run(const std::string& directory) {
-  run::Options options = run::read_fitted_options((fs::path(directory) / files::kRunFile).string());
-  const std::string schedule = (fs::path(directory) / files::kSchedule).string();
-  std::error_code error;
-  if (!options.schedule.file.empty() && fs::exists(schedule, error)) options.schedule.file = schedule;
-  return options;
-}
 
 Seconds processor_seconds(const train::StepTimeline& step) {
   Seconds sum = 0;

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run directory holds of a run: its options, and its last steps once it is finished.
+// The last steps of a finished run, as its directory holds them.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "run/options.h"
 #include "schedule/program.h"
 #include "train/record/step_timeline.h"
 
 namespace penstock::cli {
-
-// Of its run file, with the replicas fitted (run/replicas.h), and the schedule's copy wherever the directory
-// is now. Throws InputError for an unreadable file.
-run::Options options_of_run(const std::string& directory);
 
 struct MeasuredRun {
   schedule::Program program;

@@ -19,9 +19,15 @@ namespace {
 using schedule::OpKind;
 using schedule::StageCosts;
 
-sim::CostTable measured_costs(const std::string& directory, const sim::TableExtent& wanted) {
-  const MeasuredRun run = read_measured_run(directory);
-  return sim::average(run.program, run.typical_step().timeline, wanted, "--costs " + directory);
+bool is_run(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+sim::CostTable costs_at(const std::string& path, const sim::TableExtent& extent) {
+  if (!is_run(path)) return sim::parse_cost_table(files::read_text(path, kLongestSchedule), path, extent);
+  const MeasuredRun run = read_measured_run(path);
+  return sim::average(run.program, run.typical_step().timeline, extent, "--costs " + path);
 }
 
 // The mean over neighbours: a schedule is made for one time of all transfers.
@@ -96,10 +102,9 @@ void add_cost_flags(CLI::App& command, sim::UnitTimes& times, std::string& costs
       "run that measured them");
 }
 
-sim::CostTable read_costs(const std::string& path, const sim::TableExtent& extent) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return measured_costs(path, extent);
-  return sim::parse_cost_table(files::read_text(path, kLongestSchedule), path, extent);
+sim::CostTable read_costs(const std::string& path, const schedule::Schedule& schedule) {
+  if (is_run(path)) sim::require_even_slices(schedule, "--costs " + path);
+  return costs_at(path, sim::extent_of(schedule));
 }
 
 void give_costs(ScheduleFlags& flags, const sim::UnitTimes& times, const std::string& costs) {
@@ -116,7 +121,7 @@ void give_costs(ScheduleFlags& flags, const sim::UnitTimes& times, const std::st
     if (!flags.memory_limit.empty()) give_limit(flags.costs, flags.memory_limit, request.chunks, nullptr);
     return;
   }
-  const sim::CostTable table = read_costs(costs, {request.devices * request.chunks, 1, request.devices});
+  const sim::CostTable table = costs_at(costs, {request.devices * request.chunks, 1, request.devices});
   flags.costs = costs_of(table, costs);
   if (!flags.memory_limit.empty()) give_limit(flags.costs, flags.memory_limit, request.chunks, &table);
 }

@@ -16,8 +16,8 @@ void add_cost_flags(CLI::App& command, sim::UnitTimes& times, std::string& costs
 
 // Of a table's file, or the means of a run directory's typical step. A run with slices gives schedules
 // without slices the sum over a micro-batch's. Throws InputError when a run has other stages, slices or
-// devices.
-sim::CostTable read_costs(const std::string& path, const sim::TableExtent& extent);
+// devices, or the schedule unequal numbers of slices.
+sim::CostTable read_costs(const std::string& path, const schedule::Schedule& schedule);
 
 // Gives a schedule that is made for given costs those of the flags: each stage's means from the table, if
 // there is one, otherwise the seconds; and --memory-limit. Other schedules stay; they take no memory limit.

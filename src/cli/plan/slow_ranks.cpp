@@ -9,12 +9,12 @@
 #include "base/columns.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/input/measured_run.h"
 #include "cli/plan/rank_times.h"
 #include "files/mapped_file.h"
 #include "files/run_files.h"
 #include "run/costs.h"
 #include "run/layer_split.h"
+#include "run/replicas.h"
 #include "run/resolve/resolve.h"
 #include "sim/costs/what_if.h"
 #include "sim/result.h"
@@ -80,7 +80,8 @@ std::string listed(const Values& values, Print&& print) {
 }  // namespace
 
 std::string propose_layers(const std::string& directory) {
-  const run::Run run = run::resolve(options_of_run(directory));
+  const run::Run run =
+      run::resolve(run::read_fitted_options((fs::path(directory) / files::kRunFile).string()));
   const std::vector<double> times = rank_times(directory);
   if (std::ssize(times) != run.mesh.world())
     throw InputError(directory + ": it has times of " + counted(std::ssize(times), "rank") +

@@ -13,8 +13,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/card_messages.h"
+#include "comm/launcher.h"
 #include "comm/mpi.h"
 #include "comm/single.h"
+#include "comm/texts.h"
 #include "comm/threads.h"
 #include "files/file_system.h"
 #include "nn/stage.h"
@@ -149,10 +151,11 @@ class LayersWork {
   at::Tensor hidden_, gradient_;
 };
 
-profile::Request request_of(const MeasureOptions& options, bool large) {
+profile::Request request_of(const MeasureOptions& options, bool large, comm::Communicator& world) {
   profile::Request request;
   if (large) request.sizes = profile::large_sizes();
   request.precision = options.precision;
+  request.hosts = comm::all_texts(comm::host_name(), world);
   request.disk_folder = options.disk_folder;
   request.open_unnamed = [](const std::string& folder) { return files::file_system().open_unnamed(folder); };
   request.other_precision = !options.quick;
@@ -164,13 +167,16 @@ profile::Request request_of(const MeasureOptions& options, bool large) {
   return request;
 }
 
-// `held`: bytes of a rank's own tensors, which are no other program's. `on_card`: ranks that share its card.
-profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const std::string& transport,
-                               Bytes held, int on_card) {
+// Of rank 0. `hosts`: of each rank. `memory`: before ranks had tensors. `held`: bytes of a rank's own, which
+// are no other program's. `on_card`: ranks that share its card.
+profile::MachineFacts facts_of(const MeasureOptions& options, const std::vector<std::string>& hosts,
+                               const std::string& transport, const profile::HostMemory& memory, Bytes held,
+                               int on_card) {
   const train::Host machine = train::this_host();
-  const profile::HostMemory memory = profile::host_memory();
+  const auto ranks = static_cast<int>(std::ranges::count(hosts, hosts.front()));
   profile::MachineFacts facts{.description = machine.processor + ", " + machine.instructions,
                               .ranks = ranks,
+                              .elsewhere = static_cast<int>(hosts.size()) - ranks,
                               .threads = options.threads,
                               .transport = transport,
                               .memory_bytes = memory.total,
@@ -190,6 +196,8 @@ profile::MachineFacts facts_of(const MeasureOptions& options, int ranks, const s
 
 std::string measured_text(const MeasureOptions& options, comm::Communicator& world,
                           const std::string& transport, const SayMeasured& say) {
+  const profile::HostMemory memory = profile::host_memory();
+  world.barrier();  // until then no rank of this host takes any
   backend::Ledger ledger;
   const backend::LedgerScope counted(ledger);  // as in training, where all tensors are counted
   at::set_num_threads(options.threads);
@@ -197,7 +205,7 @@ std::string measured_text(const MeasureOptions& options, comm::Communicator& wor
   world.all_reduce(&fast, 1, comm::Type::F64, comm::Reduction::Max);
   const bool large = fast > 0;
   OptimizerWork optimizer(options.precision, of_optimizer(large));
-  profile::Request request = request_of(options, large);
+  profile::Request request = request_of(options, large, world);
   request.optimizer = [&] { optimizer(); };
   request.optimizer_bytes = optimizer.bytes();
   request.optimizer_work = optimizer.words();
@@ -208,7 +216,8 @@ std::string measured_text(const MeasureOptions& options, comm::Communicator& wor
   });
   const int on_card = ranks_on_card(world);
   profile::MachineFacts facts;
-  if (world.rank() == 0) facts = facts_of(options, world.size(), transport, ledger.live_total(), on_card);
+  if (world.rank() == 0)
+    facts = facts_of(options, request.hosts, transport, memory, ledger.live_total(), on_card);
   world.barrier();  // until then the others hold what that subtracts
   if (world.rank() != 0) return {};
   const std::string without_gap = profile::hardware_text(options.name, facts, measured);

@@ -82,14 +82,17 @@ MeasureOptions options_of(const ProfileFlags& flags, int ranks) {
 
 void say(const std::string& what) { std::cerr << "profile   " + what + "\n" << std::flush; }
 
-// Later simulations of runs divided like this take these speeds.
+// Later runs divided like this take these speeds, and simulations of them.
 void hand_over(const ProfileFlags& flags, int ranks, const std::string& text) {
   run::parse_hardware_text(text, flags.out.empty() ? "what was measured" : flags.out);
   if (flags.out.empty()) {
     const MeasureOptions options = options_of(flags, ranks);
     const std::string path =
         keep_profile({.precision = options.precision, .ranks = ranks, .threads = options.threads}, text);
-    if (!path.empty()) say("kept for simulate: " + path);
+    const bool have_cores = with_cores(ranks, options.threads) == ranks;
+    if (!path.empty())
+      say((have_cores ? "kept for simulate: " : "kept for ranks of mpirun that share cores like these: ") +
+          path);
     std::cout << text;
   } else {
     files::write_atomically(flags.out, text);

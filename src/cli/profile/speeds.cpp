@@ -120,21 +120,24 @@ MeasureOptions quick_profile(const ProfileKey& key) {
   return options;
 }
 
-// Where `here` of the run's ranks are at work together, with so many cores.
-ProfileKey key_of(const run::Options& options, int here, int cores) {
+// f64 has the rates of f32.
+model::Precision measured_precision(const run::Options& options) {
+  return options.train.precision == "bf16" ? model::Precision::BF16 : model::Precision::F32;
+}
+
+// Where `here` of the run's ranks are at work together.
+ProfileKey key_of(const run::Options& options, int here) {
   const int threads =
       options.train.threads > 0 ? static_cast<int>(options.train.threads) : automatic_threads(here);
-  const std::optional<backend::Card> card = backend::card();
-  return {.precision = options.train.precision == "bf16" ? model::Precision::BF16 : model::Precision::F32,
-          .ranks = std::clamp(card ? card->cards : cores / threads, 1, here),
-          .threads = threads};
+  return {.precision = measured_precision(options), .ranks = here, .threads = threads};
 }
 
 int ranks_of(const run::Options& options) { return static_cast<int>(run::mesh_of(options).world()); }
 
 // As if all its ranks were on this host.
 Speeds measured_speeds(const run::Options& options) {
-  const ProfileKey key = key_of(options, ranks_of(options), train::this_host().cores);
+  ProfileKey key = key_of(options, ranks_of(options));
+  key.ranks = with_cores(key.ranks, key.threads);
   std::string text = kept(profile_path(key));
   if (text.empty()) {
     run::require_possible(options);
@@ -145,7 +148,18 @@ Speeds measured_speeds(const run::Options& options) {
   return speeds_in(text, origin_of(key));
 }
 
+// Tables that a file has in its own precision alone (sim/costs/analytic.h).
+bool has_other_tables(const sim::Measured& measured) {
+  return !measured.attention_tokens.empty() || !measured.elementwise_mb.empty() ||
+         measured.optimizer_gbps > 0;
+}
+
 }  // namespace
+
+int with_cores(int ranks, int threads) {
+  const std::optional<backend::Card> card = backend::card();
+  return std::clamp(card ? card->cards : comm::usable_by_launcher() / threads, 1, ranks);
+}
 
 std::string keep_profile(const ProfileKey& key, const std::string& text) {
   const std::string path = profile_path(key);
@@ -172,13 +186,19 @@ Speeds speeds_of(const std::string& flag, const run::Options& options) {
   Speeds speeds = flag == kAssumed ? assumed_speeds()
                   : flag.empty()   ? measured_speeds(options)
                                    : speeds_in_file(flag);
+  const std::string taken(name_of(measured_precision(options)));
+  const std::string own = speeds.hardware.device.peak;
+  if (taken != own && has_other_tables(speeds.hardware.measured))
+    speeds.assumed.push_back("attention, norms and optimizer in " + taken + " as measured in " + own);
   if (options.train.precision == "f64") speeds.assumed.emplace_back("f64 as quick as f32");
+  if (speeds.hardware.device.backend == "cuda" && !options.numerics.repeatable)
+    speeds.assumed.emplace_back("attention's backward in any order as quick as repeatable");
   return speeds;
 }
 
 Speeds speeds_together(const run::Options& options, comm::Communicator& world) {
   const int all = ranks_of(options), here = std::min(all, comm::local_ranks());
-  ProfileKey key = key_of(options, here, comm::usable_by_launcher());
+  ProfileKey key = key_of(options, here);
   key.elsewhere = all - here;
   std::string text;
   if (world.rank() == 0) text = kept(profile_path(key));

@@ -22,10 +22,14 @@ inline constexpr const char* kAssumed = "assumed";  // --hardware assumed: measu
 // What a profile depends on. Another processor, build or division of the cores has its own.
 struct ProfileKey {
   model::Precision precision = model::Precision::BF16;
-  int ranks = 1;      // at work here at once: those of the run, as far as there are cores
+  int ranks = 1;      // that were at work here at once
   int threads = 1;    // of each
   int elsewhere = 0;  // a launcher's ranks on other hosts, measured together with these
 };
+
+// Of so many ranks of this host those that have cores or cards of their own; at least one. Simulations take
+// the speeds of these alone for all.
+int with_cores(int ranks, int threads);
 
 // Keeps a profile, and returns its file: empty where it cannot be kept, which is told on stderr.
 std::string keep_profile(const ProfileKey& key, const std::string& text);

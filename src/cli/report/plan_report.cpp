@@ -95,19 +95,24 @@ report::Table device_table(const plan::Plan& plan, const Candidate& candidate) {
   return table;
 }
 
+// Its timeline, or a note why there is none.
+void draw_step(const plan::Plan& plan, const plan::Layout& layout, report::Run& run) {
+  const auto note = [&](const char* text) { run.notes.emplace_back(text); };
+  if (!plan::is_simulated(plan.workload, plan.cluster))
+    return note("The plan is in closed form alone, which has no timeline to draw.");
+  if (plan::action_count(plan.workload, layout) > kMostDrawnActions)
+    return note("The schedule has too many actions to be drawn.");
+  auto simulated = plan::simulate_step(plan.workload, plan.cluster, layout);
+  if (!simulated) return note("No run file expresses this layout, so its schedule cannot be drawn.");
+  run.program = std::move(simulated->program);
+  run.predicted = track_of("simulated", simulated->result);
+  note("The timeline is the pipeline of one replica, on the first rank of each stage.");
+}
+
 report::Run winners_run(const plan::Plan& plan) {
   const Candidate& winner = plan.result.best.front();
   report::Run run{.name = plan::print_layout(winner.layout)};
-  const bool drawn = plan::action_count(plan.workload, winner.layout) <= kMostDrawnActions;
-  auto simulated = drawn ? plan::simulate_step(plan.workload, plan.cluster, winner.layout) : std::nullopt;
-  if (simulated) {
-    run.program = std::move(simulated->program);
-    run.predicted = track_of("simulated", simulated->result);
-    run.notes.push_back("The timeline is the pipeline of one replica, on the first rank of each stage.");
-  } else {
-    run.notes.push_back(drawn ? "No run file expresses this layout, so its schedule cannot be drawn."
-                              : "The schedule has too many actions to be drawn.");
-  }
+  draw_step(plan, winner.layout, run);
   run.tables.push_back(device_table(plan, winner));
   run.configuration = plan::explain(plan.workload, plan.cluster, winner);
   return run;

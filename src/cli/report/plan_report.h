@@ -8,7 +8,8 @@
 namespace penstock::cli {
 
 // Least time by memory, memory by category and time by term of the best candidates, rejections by kind, and
-// the simulated timeline of the first candidate with the memory of its devices. The plan has at least one.
+// the memory of the first candidate's devices with its timeline, where plans are simulated. The plan has at
+// least one.
 report::Report plan_report(const plan::Plan& plan);
 
 }  // namespace penstock::cli

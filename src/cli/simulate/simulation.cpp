@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -81,11 +82,11 @@ void refuse_copy_speeds(const SimulateFlags& flags) {
   throw InputError("--hardware and --copy-gbps are of run files (TOML); schedules have --copy SECONDS");
 }
 
-// Of the run's offloading copies, bytes/s each way.
-double copy_rate_of(const SimulateFlags& flags, const sim::Hardware& hardware, run::OffloadTo to) {
+// Of the run's offloading copies, bytes/s each way; absent: the hardware's.
+std::optional<double> copy_rate_of(const SimulateFlags& flags, const sim::Hardware& hardware,
+                                   run::OffloadTo to) {
   if (flags.copy_gbps) return *flags.copy_gbps * 1e9;
-  if (to == run::OffloadTo::Host || flags.hardware == kAssumed) return hardware.copy_rate();
-  if (hardware.node.disk_gbps > 0) return hardware.disk_rate();
+  if (to == run::OffloadTo::Host || flags.hardware == kAssumed || hardware.node.disk_gbps > 0) return {};
   throw InputError((flags.hardware.empty() ? "this machine's speeds" : flags.hardware) +
                    ": node.disk_gbps is missing, and memory.offload_to = \"disk\"; give it, or --copy-gbps");
 }
@@ -96,14 +97,18 @@ void check_copy_rate(const SimulateFlags& flags) {
                      ": expected a finite number above 0");
 }
 
-// Before the machine is measured. A sweep may have values with which these change something.
+// Before the machine is measured. A sweep of the key itself has values with which these change something.
 void refuse_idle_speeds(const SimulateFlags& flags, const run::Options& options) {
-  if (!flags.sweep.empty()) return;
-  if (flags.expert_load != 1 && options.parallel.ep == 1)
+  const bool sweeps_ranks = flags.sweep.starts_with("parallel.ep=");
+  if (flags.expert_load != 1 && options.parallel.ep == 1 && !sweeps_ranks)
     throw InputError("--expert-load " + number(flags.expert_load, 3) +
                      ": there are expert ranks only with parallel.ep above 1");
+  if (flags.expert_load > static_cast<double>(options.parallel.ep) && !sweeps_ranks)
+    throw InputError("--expert-load " + number(flags.expert_load, 3) + ": expected at most parallel.ep = " +
+                     std::to_string(options.parallel.ep) + ", with which one rank has all rows");
   const NumberOrWord& offload = options.memory.offload;
-  if (flags.copy_gbps && offload.word.empty() && offload.number == 0)
+  if (flags.copy_gbps && offload.word.empty() && offload.number == 0 &&
+      !flags.sweep.starts_with("memory.offload="))
     throw InputError("--copy-gbps: there are copies only with memory.offload above 0");
 }
 
@@ -142,7 +147,7 @@ Simulated simulate_schedule(const SimulateFlags& flags, const std::vector<std::s
     simulated.result = evaluate_changed(simulated.program, costs, flags);
     return simulated;
   }
-  const sim::CostTable table = read_costs(flags.costs, sim::extent_of(schedule));
+  const sim::CostTable table = read_costs(flags.costs, schedule);
   Simulated simulated{.program = lower_legal(schedule, asked, sim::lowering_of(table, asked.offload))};
   on_behalf_of(printable(flags.costs), [&] { table.require_complete(simulated.program); });
   simulated.result = evaluate_changed(simulated.program, table, flags);
@@ -161,7 +166,8 @@ run::Machine machine_for(const run::Options& options) {
 
 // The run file of a directory is resolved already, and its program is in the directory.
 run::Run laid_out_run(const std::string& directory) {
-  run::Options options = options_of_run(directory);
+  run::Options options =
+      run::read_fitted_options((std::filesystem::path(directory) / files::kRunFile).string());
   const run::Machine machine = machine_for(options);
   return run::lay_out(std::move(options), machine);
 }

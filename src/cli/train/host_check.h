@@ -14,12 +14,18 @@ Bytes bytes_on_host(const run::Run& run, int ranks);
 // What a start may take of this host's memory that is given back `copies` bytes of what is in use.
 Bytes free_on_host(const profile::HostMemory& memory, Bytes copies);
 
-// Throws NoAnswer when these ranks need more than `free` bytes, with the settings that would fit; does
-// nothing under train.memory_check = "off".
-void require_host_memory(const run::Run& run, int ranks, Bytes free);
+// Throws NoAnswer when these ranks need more than `free` bytes, with the settings that would fit here and on
+// the card that `on_card` of them share (0: none); does nothing under train.memory_check = "off".
+void require_host_memory(const run::Run& run, int ranks, Bytes free, int on_card = 0);
 
 // The same of the memory of this rank's card and the tensors of the `ranks` that share it; does nothing on
 // the CPU.
 void require_card_memory(const run::Run& run, int ranks);
+
+// The same of each card and its ranks, where all are threads of this process and take its cards by turns.
+void require_card_of_threads(const run::Run& run);
+
+// Of the tensors of the ranks on one of so many cards then.
+Bytes bytes_on_card(const run::Run& run, int card, int cards);
 
 }  // namespace penstock::cli

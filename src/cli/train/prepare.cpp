@@ -45,10 +45,11 @@ void check_sample(const TrainFlags& flags, const run::DataOptions& data) {
                    " tokens after the prompt; use at most that, or a greater data.seq_len");
 }
 
-void check_offload(const run::MemoryOptions& memory, bool gather) {
+void check_offload(const run::Run& run) {
   std::error_code error;
-  const std::string& directory = memory.offload_dir;
-  if (memory.offload_to == "disk" && directory.empty() && gather)
+  const std::string& directory = run.options.memory.offload_dir;
+  const bool to_disk = run.offload > 0 && run.offload_to == run::OffloadTo::Disk;
+  if (to_disk && directory.empty() && run.options.output.gather)
     throw InputError(
         "memory.offload_to = \"disk\" needs memory.offload_dir, a folder on each host, since output.gather "
         "leaves the run directory to rank 0's");
@@ -62,8 +63,8 @@ void check_offload(const run::MemoryOptions& memory, bool gather) {
 void check_memory(const run::Run& run, const RanksHere& here) {
   const profile::HostMemory memory = profile::host_memory();
   try {
-    require_card_memory(run, here.card);
-    require_host_memory(run, here.host, free_on_host(memory, here.given_back));
+    here.threads ? require_card_of_threads(run) : require_card_memory(run, here.card);
+    require_host_memory(run, here.host, free_on_host(memory, here.given_back), here.card);
   } catch (const NoAnswer&) {
     if (comm::launched_rank() == 0) std::cout << memory_before(run) << std::flush;
     throw;
@@ -93,6 +94,7 @@ RanksHere threads_here(const TrainFlags& flags, const run::Options& options, int
   const std::optional<backend::Card> card = backend::card();
   return {.host = ranks,
           .card = card ? ceil_div(ranks, card->cards) : 0,
+          .threads = true,
           .given_back = copies_given_back(options, flags.source.resumes, *comm::make_single())};
 }
 
@@ -100,7 +102,7 @@ Prepared prepare(const TrainFlags& flags, run::Run run, int ranks, const RanksHe
                  const WeightsShare& verified) {
   train::require_trainable(run);
   train::require_device(run);
-  check_offload(run.options.memory, run.options.output.gather);
+  check_offload(run);
   run::check_ranks(run, ranks);
   check_sample(flags, run.options.data);
   run::require_fit(run);
@@ -140,7 +142,8 @@ std::string agreement_of(const Prepared& prepared) {
 
 void open_directory(const TrainFlags& flags, Prepared& prepared) {
   const std::string& path = prepared.run.options.output.dir;
-  prepared.directory = std::make_unique<train::RunDirectory>(path, start_of(flags));
+  prepared.directory =
+      std::make_unique<train::RunDirectory>(path, start_of(flags), prepared.run.options.schedule.file);
   if (prepared.directory->taken_over()) tell("taking over " + path + ": the run in it completed no step");
   // Not removed: it may have been meant for an attempt that failed before it could stop.
   const std::string stop = prepared.directory->stop_request();
@@ -150,7 +153,8 @@ void open_directory(const TrainFlags& flags, Prepared& prepared) {
 }
 
 void check_directory(const TrainFlags& flags, const Prepared& prepared) {
-  train::RunDirectory::check(prepared.run.options.output.dir, start_of(flags));
+  const run::Options& options = prepared.run.options;
+  train::RunDirectory::check(options.output.dir, start_of(flags), options.schedule.file);
 }
 
 void take_up(const TrainFlags& flags, Prepared& prepared, comm::Communicator& world) {

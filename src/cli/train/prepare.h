@@ -26,9 +26,10 @@ struct Prepared {
 // Of a run's ranks, those that share the memory of this rank's host and of its card (0: it has none).
 struct RanksHere {
   int host = 1, card = 0;
+  bool threads = false;  // of this process, and they take its cards by turns
   Bytes given_back = 0;  // of the host's memory that is in use (copies_given_back)
 };
-// All ranks are threads of this process, and take its cards by turns.
+// All ranks are threads of this process.
 RanksHere threads_here(const TrainFlags& flags, const run::Options& options, int ranks);
 
 // `verified`: what this process reads of a checkpoint's files for their checksums. Throws InputError or

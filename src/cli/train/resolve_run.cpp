@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <span>
+#include <utility>
 
 #include "base/option_text.h"
 #include "cli/automatic_threads.h"
@@ -15,21 +17,31 @@
 #include "run/resolve/resolve.h"
 #include "run/settle.h"
 #include "train/machine_probe.h"
+#include "train/record/run_directory.h"
 
 namespace penstock::cli {
+
+run::Options read_source(const RunSource& source) {
+  run::Options options = run::read_options(source.file, source.overrides);
+  std::string& file = options.schedule.file;
+  std::error_code error;
+  if (!source.resumes || file.empty() || std::filesystem::exists(file, error)) return options;
+  if (std::string kept = train::kept_schedule(options.output.dir); !kept.empty()) file = std::move(kept);
+  return options;
+}
 
 std::string configuration_of(run::Options options) { return print_toml(run::describe(options)); }
 
 Seconds patience_at_start(const RunSource& source) try {
   constexpr Seconds kLeast = 60;
-  const Seconds timeout = run::read_options(source.file, source.overrides).train.timeout;
+  const Seconds timeout = read_source(source).train.timeout;
   return timeout == 0 ? 0 : std::max(timeout, kLeast);
 } catch (const InputError&) {  // all ranks report it together, later
   return comm::usual_start_limit;
 }
 
 run::Run resolved_here(const RunSource& source, int& ranks) {
-  run::Options options = run::read_options(source.file, source.overrides);
+  run::Options options = read_source(source);
   ranks = fit_ranks(options, ranks, source.resumes);
   run::Machine machine = train::probe_machine(automatic_threads(ranks));
   if (run::chooses_by_speed(options)) machine.hardware = speeds_of({}, options).hardware;
@@ -41,7 +53,7 @@ namespace {
 // Rank 0 fits the options to the ranks, and to the run that is resumed: the other hosts may not see it.
 Refusal read_and_fit(const RunSource& source, comm::Communicator& world, run::Options& options, int& needed) {
   const auto together = [&](auto&& work) { return agree(refusal_of(work), world); };
-  Refusal refusal = together([&] { options = run::read_options(source.file, source.overrides); });
+  Refusal refusal = together([&] { options = read_source(source); });
   if (refusal) return refusal;
   const bool first = world.rank() == 0;
   refusal = together([&] {
@@ -91,7 +103,7 @@ int ranks_needed(const RunSource& source, comm::Communicator& world) {
 
 std::string device_of(const RunSource& source) {
   try {
-    return run::read_options(source.file, source.overrides).train.device;
+    return read_source(source).train.device;
   } catch (const InputError&) {
     return {};
   }

@@ -19,6 +19,9 @@ struct RunSource {
   bool resumes = false;
 };
 
+// The options as written; a run that is resumed takes its own copy of a schedule whose file has gone.
+run::Options read_source(const RunSource& source);
+
 // The run file that leads to the same run.
 std::string configuration_of(run::Options options);
 

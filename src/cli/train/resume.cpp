@@ -107,7 +107,7 @@ void require_fit(const train::CheckpointFacts& facts, const std::string& checkpo
     if (!change.fits)
       throw InputError(checkpoint + " does not fit: " + text_of(change) + "; set it back" +
                        source_of(change.name, run.options));
-    if (inside && train::orders_a_window(change.name))
+    if (inside && train::orders_a_window(change))
       throw InputError(checkpoint + " does not fit: " + text_of(change) +
                        ", and the order of the samples in a window of data.window = " +
                        std::to_string(run.options.data.window) +

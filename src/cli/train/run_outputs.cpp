@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
+#include "backend/device.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/report/run_report.h"
@@ -138,13 +140,23 @@ std::string finished_line(const run::Run& run) {
 }
 
 std::string memory_remark(const run::Run& run, int ranks) {
-  const Bytes here = train::this_host().memory;
-  Bytes needed = 0;
-  for (const model::DeviceMemory& device : run.predicted)
-    needed += device.total() * run.mesh.ranks_per_stage();
-  return "machine   has " + (here > 0 ? print_bytes(here) : std::string("unknown")) + " of memory; " +
-         std::to_string(ranks) + (ranks == 1 ? " rank needs " : " ranks together need ") +
-         print_bytes(needed) + (here > 0 && needed > here ? ": more than one such machine has\n" : "\n");
+  Bytes tensors = 0, away = 0;
+  for (const model::DeviceMemory& device : run.predicted) {
+    tensors += device.total() * run.mesh.ranks_per_stage();
+    away += device.host * run.mesh.ranks_per_stage();
+  }
+  const auto line = [&](const std::string& memory, Bytes size, Bytes needed) {
+    return "machine   has " + memory + "; " + std::to_string(ranks) +
+           (ranks == 1 ? " rank needs " : " ranks together need ") + print_bytes(needed) +
+           (size > 0 && needed > size ? ": more than one such machine has\n" : "\n");
+  };
+  const Bytes host = train::this_host().memory;
+  const std::string of_host = (host > 0 ? print_bytes(host) : std::string("unknown")) + " of memory";
+  const std::optional<backend::Card> card = backend::card();
+  if (!card) return line(of_host, host, tensors);
+  const Bytes cards = card->total * card->cards;
+  return line(counted(card->cards, "card") + " with " + print_bytes(cards), cards, tensors) +
+         (away > 0 ? line(of_host, host, away) : "");
 }
 
 }  // namespace penstock::cli

@@ -29,7 +29,7 @@ std::string result_table(const run::Run& run, const train::Summary& summary, con
 std::string stop_line(const train::RunOutcome& outcome);
 std::string finished_line(const run::Run& run);
 
-// The memory that this many ranks need, and the machine's.
+// The memory that this many ranks need, and the machine's; on cards of theirs, and of the host what leaves.
 std::string memory_remark(const run::Run& run, int ranks);
 
 }  // namespace penstock::cli

@@ -2,10 +2,12 @@
 #include "cli/train/train.h"
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <utility>
 
@@ -32,6 +34,7 @@
 #include "comm/single.h"
 #include "comm/threads.h"
 #include "files/atomic_file.h"
+#include "files/directory.h"
 #include "files/run_files.h"
 #include "run/resolve/resolve.h"
 #include "schedule/text.h"
@@ -76,11 +79,17 @@ std::string tell_start(const Prepared& prepared, int threads) {
 // It reads back to the same run, whatever becomes of a schedule's file: it names the copy next to it.
 void write_run_file(const run::Run& run, const train::RunDirectory& directory) {
   run::Options options = run.options;
-  if (!options.schedule.file.empty()) {
-    options.schedule.file = directory.file(files::kSchedule);
-    files::write_atomically(options.schedule.file, schedule::to_csv(run.schedule));
-  }
+  const std::string named = options.schedule.file, copy = directory.file(files::kSchedule),
+                    kept = train::kept_schedule(directory.path());
+  if (!named.empty()) options.schedule.file = copy;
+  // First: a copy that no run file names would be taken for somebody else's.
   files::write_atomically(directory.config(), configuration_of(std::move(options)));
+  std::error_code error;
+  if (!named.empty() && !std::filesystem::equivalent(named, copy, error)) {
+    files::write_atomically(copy, schedule::to_csv(run.schedule));
+  } else if (named.empty() && !kept.empty()) {
+    files::remove_all(kept);
+  }
 }
 
 void train_as_rank(const TrainFlags& flags, Prepared& prepared, int threads, comm::Communicator& world,
@@ -127,6 +136,8 @@ void train_as_thread(const TrainFlags& flags, Prepared& prepared, int threads, c
   } catch (const comm::PeerFailure&) {
     throw;
   } catch (const RunError& failure) {
+    throw RunError(failure_line(world.rank(), failure, names));
+  } catch (const c10::Error& failure) {
     throw RunError(failure_line(world.rank(), failure, names));
   }
 }
@@ -230,7 +241,7 @@ Exit train_under_mpi(const TrainFlags& flags) {
           world.set_timeout(0);  // rank 0 may still sample and report
           return;
         }
-        const run::Options options = run::read_options(flags.source.file, flags.source.overrides);
+        const run::Options options = read_source(flags.source);
         if (flags.source.resumes && !flags.print_config) bring_copies(options, needed, flags.dry_run, world);
         const auto part = world.split(world.rank() < needed ? 0 : 1, world.rank());
         if (world.rank() == 0) tell_idle(needed, world.size());

@@ -13,15 +13,16 @@ constexpr Tokens kBlock = 8192;
 constexpr std::int64_t kHeads = 32;
 
 // Gradients of the queries in f32, or the products that are added in order; those of grouped keys and values
-// for each query head; and δ.
+// for each query head; δ; and the log-sum-exps of some heads of several sequences, which are not packed.
 Bytes call_scratch(const KernelSetting& setting, const AttentionSize& size, Tokens queries, Tokens keys) {
   const std::int64_t at_once = std::max<std::int64_t>(kHeads / size.group(), 1) * size.group();
-  const std::int64_t heads =
-      size.sequences * (setting.repeatable ? std::min(size.heads, at_once) : size.heads);
+  const std::int64_t of_call = setting.repeatable ? std::min(size.heads, at_once) : size.heads;
+  const std::int64_t heads = size.sequences * of_call;
+  const bool copies = size.sequences > 1 && of_call < size.heads;
   const Bytes sums =
       setting.repeatable ? kBf16 * heads * queries * keys : kF32 * heads * queries * size.head_dim;
   const Bytes spread = size.group() > 1 ? 2 * kBf16 * heads * keys * size.head_dim : 0;
-  return sums + spread + kF32 * heads * queries;
+  return sums + spread + (copies ? 2 : 1) * kF32 * heads * queries;
 }
 
 }  // namespace

@@ -19,8 +19,9 @@ enum class RouteWeights : std::uint8_t {
   OfAll,     // their shares of the softmax over all experts (Qwen2-MoE)
 };
 
-// Experts chosen whatever the scores say, for measurements: in turn; with a skew so that expert e has a share
-// of the tokens that falls as (e + 1)^-skew, as far as a token's experts are different ones.
+// Experts chosen whatever the scores say, for measurements: in turn, from the first on in every call; with a
+// skew so that expert e has a share of the tokens that falls as (e + 1)^-skew, as far as a token's experts
+// are different ones.
 struct ForcedChoice {
   bool on = false;
   double skew = 0;

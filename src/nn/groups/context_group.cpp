@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
-#include "nn/groups/timed_part.h"
+#include "nn/groups/waits.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/merge.h"
 
@@ -73,7 +73,7 @@ Bytes ContextGroup::sent() const {
 
 at::Tensor ContextGroup::exchanged(comm::Communicator& ranks, const at::Tensor& sent) const {
   at::Tensor received = at::empty(sent.sizes(), sent.options());
-  timed_part(kName, waited_, [&] { ranks.all_to_all(bytes_of_tensor(sent), bytes_of_tensor(received)); });
+  timed_part(kName, waits_, [&] { ranks.all_to_all(bytes_of_tensor(sent), bytes_of_tensor(received)); });
   return received;
 }
 
@@ -141,7 +141,7 @@ at::Tensor ContextGroup::to_whole(const at::Tensor& shared) const {
   std::vector<std::int64_t> sizes = mine.sizes().vec();
   sizes.insert(sizes.begin(), ranks);
   at::Tensor all = at::empty(sizes, mine.options());
-  timed_part(kName, waited_, [&] { tokens_group_->all_gather(bytes_of_tensor(mine), bytes_of_tensor(all)); });
+  timed_part(kName, waits_, [&] { tokens_group_->all_gather(bytes_of_tensor(mine), bytes_of_tensor(all)); });
   sizes.erase(sizes.begin());
   sizes[kTokens] = ranks * tokens;
   at::Tensor whole = at::empty(sizes, mine.options());

@@ -20,9 +20,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <utility>
 
 #include "comm/communicator.h"
 #include "nn/groups/slice_place.h"
+#include "nn/groups/waits.h"
 #include "nn/kernels/attention.h"
 
 namespace penstock::nn {
@@ -60,8 +62,8 @@ class ContextGroup {
   // Merges every rank's attention of the whole queries to its own keys, for the shared queries.
   kernels::AttentionPart merge_to_shared(const kernels::AttentionPart& whole) const;
 
-  // Seconds that this rank has spent exchanging heads, queries, keys and results, and bytes it has sent.
-  Seconds waited() const { return waited_; }
+  // This rank's exchanges of heads, queries, keys and results since they were last taken, and bytes sent.
+  Waits take_waits() { return std::exchange(waits_, {}); }
   Bytes sent() const;
 
   // The shared frame's two runs of a whole slice: rank q of c_q has the q-th of 2·c_q and its mirror image.
@@ -80,7 +82,7 @@ class ContextGroup {
 
   std::shared_ptr<comm::Communicator> heads_group_, tokens_group_;  // null: a rank alone
   ContextMode mode_ = ContextMode::Query;
-  mutable Seconds waited_ = 0;
+  mutable Waits waits_;
 };
 
 }  // namespace penstock::nn

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
-#include "nn/groups/timed_part.h"
+#include "nn/groups/waits.h"
 #include "nn/kernels/profile.h"
 
 namespace penstock::nn {
@@ -59,7 +59,7 @@ const ExpertGroup& ExpertGroup::alone() {
 
 at::Tensor RowsUnderWay::arrived() {
   if (!requests_.empty())
-    timed_part("the rows of an expert group", *waited_, [&] {
+    timed_part("the rows of an expert group", *waits_, [&] {
       for (comm::Request& request : requests_) request.wait();
     });
   requests_.clear();
@@ -73,12 +73,12 @@ RowsUnderWay ExpertGroup::exchange(const at::Tensor& rows, std::span<const std::
   RowsUnderWay way;
   way.leaving_ = rows;
   way.arriving_ = room_for(std::accumulate(received.begin(), received.end(), std::int64_t{0}), rows);
-  way.waited_ = &waited_;
+  way.waits_ = &waits_;
   const auto begin = [](std::span<const std::int64_t> counts, int rank) {
     return std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
   };
   const int e = ranks_->size(), mine = ranks_->rank();
-  timed_part("the rows of an expert group", waited_, [&] {
+  timed_part("the rows of an expert group", waits_, [&] {
     for (int step = 1; step < e; ++step) {
       const int from = (mine + e - step) % e, to = (mine + step) % e;
       const at::Tensor theirs = way.arriving_.narrow(0, begin(received, from), received[from]);

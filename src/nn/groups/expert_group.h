@@ -10,9 +10,11 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "nn/groups/waits.h"
 
 namespace penstock::nn {
 
@@ -32,7 +34,7 @@ class RowsUnderWay {
   friend class ExpertGroup;
   at::Tensor leaving_, arriving_;  // alive as long as the requests
   std::vector<comm::Request> requests_;
-  Seconds* waited_ = nullptr;
+  Waits* waits_ = nullptr;
 };
 
 class ExpertGroup {
@@ -53,8 +55,8 @@ class ExpertGroup {
   at::Tensor end_dispatch(RowsUnderWay rows, const ExpertRoute& route) const;
   RowsUnderWay begin_combine(at::Tensor rows, const ExpertRoute& route) const;
 
-  // Seconds that this rank has spent sending and waiting, and bytes it has sent.
-  Seconds waited() const { return waited_; }
+  // This rank's sends and waits since they were last taken, and bytes it has sent.
+  Waits take_waits() { return std::exchange(waits_, {}); }
   Bytes sent() const { return ranks_ ? ranks_->bytes_sent() : 0; }
 
  private:
@@ -65,7 +67,7 @@ class ExpertGroup {
   static RowsUnderWay staying(const at::Tensor& rows);
 
   comm::Communicator* ranks_ = nullptr;
-  mutable Seconds waited_ = 0;
+  mutable Waits waits_;
 };
 
 }  // namespace penstock::nn

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "backend/device.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/kernels/element_dispatch.h"
@@ -76,11 +75,9 @@ comm::Request TensorGroup::receive(const at::Tensor& buffer, int from, Collectiv
 }
 
 void TensorGroup::wait(comm::Request& request, Collective collective) {
-  comm::as_part_of(name_of(collective), [&] {
-    if (request.test()) return;
-    const Seconds began = steady_seconds();
-    request.wait();
-    waited_ += steady_seconds() - began;
+  if (request.done()) return;
+  timed_part(name_of(collective), waits_, [&] {
+    if (!request.test()) request.wait();
   });
 }
 

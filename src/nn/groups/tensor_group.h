@@ -16,10 +16,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "mesh/shard.h"
+#include "nn/groups/waits.h"
 
 namespace penstock::nn {
 
@@ -67,8 +69,8 @@ class TensorGroup {
   using Total = std::function<at::Tensor(std::int64_t first, std::int64_t count)>;
   Rows scatter_totals(std::int64_t tokens, std::int64_t width, at::ScalarType type, const Total& total);
 
-  // Seconds that this rank has waited for rows of others, and bytes it has sent.
-  Seconds waited() const { return waited_; }
+  // This rank's waits for rows of others since they were last taken, and bytes it has sent.
+  Waits take_waits() { return std::exchange(waits_, {}); }
   Bytes sent() const { return ranks_ ? ranks_->bytes_sent() : 0; }
 
  private:
@@ -96,7 +98,7 @@ class TensorGroup {
   comm::Communicator* ranks_ = nullptr;
   int shards_ = 1;
   bool overlap_ = true;
-  Seconds waited_ = 0;
+  Waits waits_;
 };
 
 // The rows of all shards [N, h], arriving. Waits for its messages when it is destroyed, which may throw as

@@ -21,7 +21,8 @@ std::string print_json(const Confidence& confidence) {
 Confidence confidence_in(const Question& question, const Plan& plan) {
   const Candidate& first = plan.result.best.front();
   Confidence confidence{.predicted = first.step()};
-  if (question.cluster.hardware.f32()) return confidence;
+  const sim::Hardware& hardware = question.cluster.hardware;
+  if (hardware.f32() || hardware.device.backend != "cuda") return confidence;  // none was published
   const auto file = run::read_beside_descriptions("engines", "checked.csv");
   if (!file) return confidence;
   const std::vector<CheckedRun> runs = read_checked(Table(file->text, file->path));

@@ -54,7 +54,7 @@ class RunReader {
   std::string hardware() const;
   int micro_batch(const mesh::Mesh& mesh) const;
   bool sequence_parallel(const mesh::Mesh& mesh, const sim::Engine& engine) const;
-  Layout layout(const Model& model, const sim::Hardware& hardware) const;
+  Layout layout(const Model& model, const sim::Hardware& hardware, const sim::Engine& engine) const;
 
   const Table& table_;
   const std::size_t row_;
@@ -164,7 +164,7 @@ int RunReader::micro_batch(const mesh::Mesh& mesh) const {
   return static_cast<int>(std::min(asked, a_replica / count));
 }
 
-Layout RunReader::layout(const Model& model, const sim::Hardware& hardware) const {
+Layout RunReader::layout(const Model& model, const sim::Hardware& hardware, const sim::Engine& engine) const {
   Layout layout;
   layout.mesh = mesh(model.shape.experts);
   layout.chunks = is_given("vp") ? static_cast<int>(integer("vp")) : 1;
@@ -176,6 +176,7 @@ Layout RunReader::layout(const Model& model, const sim::Hardware& hardware) cons
   layout.schedule = layout.chunks > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
   layout.micro_batch = micro_batch(layout.mesh);
   layout.shared = shared_weights(text_if_any("fsdp_or_zero"), layout.mesh.replicas(), hardware.node.gpus);
+  adapt(engine, layout);  // before the layers that memory forces to be recomputed are counted
   const Recomputation again = recomputation(text_if_any("recompute"), text_if_any("notes"), layout.shared.on);
   layout.keep = again.keep;
   if (again.unknown) {
@@ -197,9 +198,10 @@ ThroughputRun RunReader::read() const {
   sim::Hardware hardware = find_hardware(known_.hardware, run.timed.hardware);
   if (const auto gpus = gpus_of_node(text("hardware")); gpus && *gpus != hardware.node.gpus)
     run.timed.node_gpus = hardware.node.gpus = *gpus;
-  run.timed.layout = layout(run.timed.workload.model, hardware);
-  const Layout& layout = run.timed.layout;
   run.timed.changes = changes_of(text_if_any("notes"), text("model"));
+  const sim::Engine own = engine_of(run.timed, known_);
+  run.timed.layout = layout(run.timed.workload.model, hardware, own);
+  const Layout& layout = run.timed.layout;
   const sim::Engine& engine = find_engine(known_.engines, run.timed.engine);
   run.timed.changes.sequence_parallel = sequence_parallel(layout.mesh, engine);
   if (const std::string precision = lower(text_if_any("precision"));
@@ -215,8 +217,6 @@ ThroughputRun RunReader::read() const {
   run.published = table_.number(row_, "step_s");
   if (run.published <= 0) refuse("step_s", "expected a positive number");
   const mesh::Mesh& ranks = layout.mesh;
-  const sim::Engine own = engine_of(run.timed, known_);
-  adapt(own, run.timed.layout);
   if (!own.folded_experts && (std::int64_t{ranks.context} * ranks.data) % ranks.expert != 0)
     refuse("ep", "experts are cut by tensor ranks: expected a divisor of cp·dp");
   return run;

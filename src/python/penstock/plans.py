@@ -43,7 +43,8 @@ class Candidate:
         return Table({"device": list(range(len(rows))), **{name: [row[name] for row in rows] for name in rows[0]}})
 
     def run_file(self, directory: str = "runs/planned") -> str:
-        """The run file (TOML) for `penstock train`, with the arithmetic of the layout as comments."""
+        """The run file (TOML) for `penstock train`, of plans for engine="penstock", with the arithmetic of the layout as
+        comments."""
         return self._core.run_file(*self._at, directory)
 
     def settings(self) -> str:

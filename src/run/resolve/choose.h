@@ -3,6 +3,8 @@
 // resolved again.
 #pragma once
 
+#include <functional>
+
 #include "run/run.h"
 
 namespace penstock::run {
@@ -43,12 +45,15 @@ std::string why_no_exchange(const Run& run);
 // category, and settings that fit.
 void require_fit(const Run& run);
 
-// The settings with which every device would need at most run.memory_limit bytes: "memory.policy = "full"
-// would fit with 2 GiB", or why there are none.
-std::string settings_that_fit(const Run& run);
-
 // The predicted peak of the fullest device.
 Bytes greatest_total(const Run& run);
+
+// What a run would need of some memory.
+using BytesNeeded = std::function<Bytes(const Run&)>;
+
+// Of a run that needs more than `room` bytes: the settings with which it would need at most that, and every
+// device at most run.memory_limit: "memory.policy = "full" would fit with 2 GiB", or why there are none.
+std::string settings_that_fit(const Run& run, Bytes room, const BytesNeeded& needed = greatest_total);
 
 // Whether the prediction of every device is within memory.limit.
 bool fits(const Run& run);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -24,7 +25,9 @@ std::optional<Run> with_slices(const Run& run, int factor) {
   Options options = run.options;
   options.schedule.slices *= factor;
   try {
-    return with_policy(lay_out(options, run.machine), model::Policy::Full);
+    Run sliced = with_policy(lay_out(options, run.machine), model::Policy::Full);
+    sliced.memory_limit = run.memory_limit;  // which need not be the options'
+    return sliced;
   } catch (const InputError&) {
     return {};  // more slices than tokens, or a number that the schedule rejects
   }
@@ -38,19 +41,24 @@ Run with_share(Run run, double share) {
   return run;
 }
 
-// The least share of offloading, in whole percent, that makes the run fit; nothing if none does.
-std::optional<double> least_share(const Run& run) {
-  constexpr double kWhole = 100;
-  const auto enough_with = [&](int percent) { return fits(with_share(run, percent / kWhole)); };
-  if (enough_with(0)) return 0.0;
-  if (!enough_with(100)) return {};
-  int too_little = 0;
-  int enough = 100;
-  while (enough - too_little > 1) {
-    const int middle = (too_little + enough) / 2;
-    (enough_with(middle) ? enough : too_little) = middle;
+Run with_percent(const Run& run, int percent) { return with_share(run, percent / 100.0); }
+
+// Between two shares in percent, of which the second alone fits, the nearest to the first that does.
+template <class Fits>
+int nearest_percent(int too_much, int enough, Fits&& fits_with) {
+  while (std::abs(enough - too_much) > 1) {
+    const int middle = (too_much + enough) / 2;
+    (fits_with(middle) ? enough : too_much) = middle;
   }
-  return enough / kWhole;
+  return enough;
+}
+
+// The run with the least share of offloading, in whole percent, that makes it fit; nothing if none does.
+std::optional<Run> with_least_share(const Run& run) {
+  const auto fits_with = [&](int percent) { return fits(with_percent(run, percent)); };
+  if (fits_with(0)) return with_percent(run, 0);
+  if (!fits_with(100)) return {};
+  return with_percent(run, nearest_percent(0, 100, fits_with));
 }
 
 // The run with its given share, or with the least that fits if "auto"; nothing when it does not fit.
@@ -58,8 +66,7 @@ std::optional<Run> with_enough_offload(const Run& run) {
   if (!is_automatic(run.options.memory.offload)) {
     return fits(run) ? std::optional(run) : std::nullopt;
   }
-  const std::optional<double> share = run.memory_limit ? least_share(run) : 0.0;
-  return share ? std::optional(with_share(run, *share)) : std::nullopt;
+  return with_least_share(run);
 }
 
 std::string note_of_memory(const Run& asked, const Run& chosen) {
@@ -78,24 +85,30 @@ std::string note_of_memory(const Run& asked, const Run& chosen) {
          print_bytes(greatest_total(chosen));
 }
 
-std::string share_that_fits(const Run& run) {
-  const std::optional<double> share = least_share(run);
-  return share ? "; memory.offload = " + exact_number(*share) + " would fit" : std::string();
+// Records that leave make room on their device and take room on its host: the least share that fits a device,
+// the greatest that fits a host.
+std::string share_that_fits(const Run& run, Bytes room, const BytesNeeded& needed) {
+  const auto fits_with = [&](int percent) { return needed(with_percent(run, percent)) <= room; };
+  const bool none = fits_with(0), all = fits_with(100);
+  if (none == all) return {};
+  const Run other = with_percent(run, nearest_percent(none ? 100 : 0, none ? 0 : 100, fits_with));
+  if (!fits(other)) return {};
+  return "; memory.offload = " + exact_number(other.offload) + " would fit";
 }
 
 }  // namespace
 
-std::string settings_that_fit(const Run& run) {
-  Bytes least = greatest_total(run);
+std::string settings_that_fit(const Run& run, Bytes room, const BytesNeeded& needed) {
+  Bytes least = needed(run);
   std::string least_with = "these settings";
   const auto suffices = [&](const Run& other, const std::string& settings) {
-    const Bytes total = greatest_total(other);
-    if (total < least) least_with = settings;
-    least = std::min(least, total);
-    return total <= *run.memory_limit;
+    const Bytes bytes = needed(other);
+    if (bytes < least) least_with = settings;
+    least = std::min(least, bytes);
+    return bytes <= room && fits(other);
   };
   const auto advise = [&](const std::string& settings) {
-    return settings + " would fit with " + print_bytes(least) + share_that_fits(run);
+    return settings + " would fit with " + print_bytes(least) + share_that_fits(run, room, needed);
   };
   for (const model::Policy policy : kCheapestFirst) {
     const std::string settings = "memory.policy = " + json_quote(name_of(policy));
@@ -111,7 +124,7 @@ std::string settings_that_fit(const Run& run) {
   return "no policy fits: the least is " + print_bytes(least) + ", with " + least_with +
          "; more memory than that, a greater parallel.pp, or a smaller train.micro_batch or data.seq_len "
          "would " +
-         "fit" + share_that_fits(run);
+         "fit" + share_that_fits(run, room, needed);
 }
 
 namespace {
@@ -122,7 +135,7 @@ namespace {
   throw NoAnswer("memory.limit = " + json_quote(run.options.memory.limit) + ": device " +
                  std::to_string(device) + " would need " + print_bytes(predicted[device].total()) +
                  ", of which " + std::string(category) + " are the most, " + print_bytes(bytes) + "; " +
-                 settings_that_fit(run));
+                 settings_that_fit(run, *run.memory_limit));
 }
 
 }  // namespace

@@ -66,6 +66,13 @@ bool may_shrink(const MemoryOptions& memory) {
   return memory.policy == "auto" || !memory.offload.word.empty();
 }
 
+// As it will run: a schedule made for given costs is made for the machine's.
+Run arranged(const Options& options, const Machine& machine) {
+  Run run = lay_out(options, machine);
+  choose_order(run);
+  return run;
+}
+
 // All that the schedule takes, with fewer chunks and fewer slices first; why it takes none, if so.
 std::vector<Candidate> candidates_of(const Options& options, const Machine& machine) {
   const ScheduleOptions& asked = options.schedule;
@@ -80,7 +87,7 @@ std::vector<Candidate> candidates_of(const Options& options, const Machine& mach
       const Options tried = with_numbers(options, slices, chunks);
       if (!candidates.empty() && is_large(tried)) continue;
       try {
-        Run run = shortened(lay_out(tried, machine));
+        Run run = shortened(arranged(tried, machine));
         candidates.push_back({run.options.schedule.slices, run.options.schedule.chunks, std::move(run)});
       } catch (const InputError& error) {
         if (!refusal) refusal = error;
@@ -114,7 +121,7 @@ std::string choose_slices(Options& options, const Machine& machine) {
   std::vector<Candidate> candidates = candidates_of(options, machine);
   // With all micro-batches: schedules may keep records of more than the shortened run has.
   const auto whole = [&](const Candidate& candidate) {
-    return lay_out(with_numbers(options, candidate.slices, candidate.chunks), machine);
+    return arranged(with_numbers(options, candidate.slices, candidate.chunks), machine);
   };
   if (!options.memory.limit.empty() && !may_shrink(options.memory)) {
     const auto too_large = std::ranges::stable_partition(

@@ -18,7 +18,7 @@ namespace penstock::schedule {
 
 enum class ExchangeMode : std::uint8_t {
   Off,
-  Paired,    // the paper's: longest with shortest, second longest with second shortest; whole slices
+  Paired,    // the paper's: longest with shortest, and so on; whole slices, or halves where work is given
   Levelled,  // one owner may have several partners, and halves of slices move: whole slots become equal
 };
 std::string_view name_of(ExchangeMode exchange);          // "off", "paired", "levelled"

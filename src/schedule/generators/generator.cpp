@@ -2,7 +2,6 @@
 #include "schedule/generators/generator.h"
 
 #include <array>
-#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -49,7 +48,7 @@ void require_slices(const Generator& generator, const Request& request) {
       throw InputError(std::string(generator.name) + " does not slice micro-batches: n = " +
                        std::to_string(n) + "; use n = 1, or " + std::string(generator.sliced_sibling));
     }
-    require_at_most("slices", "n", n, std::numeric_limits<decltype(Key::slice)>::max());
+    require_at_most("slices", "n", n, kMostSlices);
   }
 }
 

@@ -18,12 +18,23 @@ namespace {
 using schedule::Op;
 using schedule::OpKind;
 
+// Attention consists of products.
+void cap_attention(Measured& measured, double tflops) {
+  for (Numbers* rates : {&measured.attention_tflops, &measured.attention_backward_tflops,
+                         &measured.earlier_attention_tflops, &measured.earlier_attention_backward_tflops}) {
+    for (double& rate : *rates) rate = std::min(rate, tflops);
+  }
+}
+
 Hardware hardware_for(Hardware hardware, model::Precision precision) {
-  const bool narrow = precision == model::Precision::BF16;
-  hardware.device.peak = narrow ? "bf16" : "f32";
-  if (hardware.peak() > 0) return hardware;
-  throw InputError("hardware " + hardware.device.name + ": device." + hardware.device.peak +
-                   "_tflops is missing, and train.precision = \"" + std::string(name_of(precision)) + "\"");
+  const std::string peak = precision == model::Precision::BF16 ? "bf16" : "f32";
+  const bool as_measured = peak == hardware.device.peak;
+  hardware.device.peak = peak;
+  if (!(hardware.peak() > 0))
+    throw InputError("hardware " + hardware.device.name + ": device." + peak +
+                     "_tflops is missing, and train.precision = \"" + std::string(name_of(precision)) + "\"");
+  if (!as_measured) cap_attention(hardware.measured, 1e-12 * hardware.peak());
+  return hardware;
 }
 
 // Layers by what they keep.
@@ -201,8 +212,8 @@ Seconds AnalyticCosts::optimizer(int device) const {
   const bool sharded = engine_.shards_optimizer;
   const double stepped =
       held.dense / (sharded ? shards_of(work) : 1) + held.expert / (sharded ? expert_shards_of(work) : 1);
-  return optimizer_passes(hardware_,
-                          held.total() * engine_.gradient_passes + stepped * engine_.optimizer_bytes);
+  const double passed = work.passing.empty() ? held.total() : stepped;  // gradients that are there
+  return optimizer_passes(hardware_, passed * engine_.gradient_passes + stepped * engine_.optimizer_bytes);
 }
 
 Seconds AnalyticCosts::seconds(int device, std::uint32_t, const Op& op) const {
@@ -286,12 +297,16 @@ AttentionShare AnalyticCosts::attention(int, std::uint32_t, const Op& op) const 
 double AnalyticCosts::share_of_attention(const schedule::Exchange& exchange) const {
   const Work& work = bytes_.work();
   const schedule::Key& key = exchange.of.key;
-  if (work.documents.empty()) return Costs::share_of_attention(exchange);
   const auto& cut = work.slices[key.micro_batch];
-  const model::Documents& documents = work.documents[key.micro_batch];
   const model::TokenRange& queries = cut[key.slice];
+  const auto parts = model::parts_of_halves(cut, exchange.first_half, exchange.halves);
   double moved = 0;
-  for (const model::SlicePart& part : model::parts_of_halves(cut, exchange.first_half, exchange.halves))
+  if (work.documents.empty()) {  // every query has all these keys, and half of its own slice's
+    for (const model::SlicePart& part : parts) moved += static_cast<double>(part.length);
+    return moved / (static_cast<double>(queries.begin) + static_cast<double>(queries.length) / 2);
+  }
+  const model::Documents& documents = work.documents[key.micro_batch];
+  for (const model::SlicePart& part : parts)
     moved += model::attended_pairs(documents, queries, {cut[part.slice].begin + part.begin, part.length});
   return moved / model::attended_pairs(documents, queries, {0, queries.begin + queries.length});
 }

@@ -29,8 +29,10 @@ struct AnalyticOptions {
 // waiting for the slowest node adds.
 class AnalyticCosts final : public Costs {
  public:
-  // The tables and peak of the hardware are those of the work's precision. Throws InputError when the
-  // hardware has no peak rate for it, or for a factor that is negative or not finite.
+  // Peak and products are those of the work's precision. Other tables are of the hardware's own, device.peak:
+  // in another, bytes go through as quickly, and attention too, but no quicker than products at their peak.
+  // Throws InputError when the hardware has no peak rate for the precision, or for a factor that is negative
+  // or not finite.
   AnalyticCosts(Work work, const Hardware& hardware, const Engine& engine = kPenstock,
                 const AnalyticOptions& options = {});
 

@@ -34,6 +34,7 @@ struct Engine {
   bool folded_experts = false;    // whole, over t·c·d ranks, on each one's tokens; else cut by t, over c·d
   bool grouped_experts = true;    // one launch for the products of all experts; else one for each expert
   double routing_passes = 0;      // of 2h bytes over the rows of experts, each way: put in order and back
+  double reorder_passes = 0;      // ... more over expert ranks: by expert on arrival, by rank to leave
   bool direct_dispatch = false;   // a token goes to a node once, whatever experts it has there (DeepEP)
   bool shards_optimizer = true;  // gradients reduce-scattered and weights gathered over d·c; else all-reduced
   bool gradient_overlap = false;  // wholly behind the backward
@@ -60,15 +61,24 @@ struct Engine {
   double step_ms = 0;             // ... for a step
 
   bool flash_attention() const { return attention != "plain"; }
+  double passes_over_rows(bool expert_ranks) const {
+    return routing_passes + (expert_ranks ? reorder_passes : 0);
+  }
   friend bool operator==(const Engine&, const Engine&) = default;
 };
 
 // The table that reads, prints and documents an engine file.
 void describe(Engine& engine, OptionTable& table);
 
+// Passes of nn/experts/mixture.cpp: rows are gathered (read, written) and added up (read; with k experts a
+// token, its sum is 1/k of a pass forward and, with the router's part, 2/k backward). Over ranks they are
+// copied (read, written) into order after the way there and before that back.
 inline const Engine kPenstock{.tensor_overlap = false,
                               .context_by_split = true,
                               .folded_experts = true,
+                              .grouped_experts = false,
+                              .routing_passes = 3.5,
+                              .reorder_passes = 4,
                               .fused = true,
                               .levels_layers = true,
                               .padded_vocabulary = false,

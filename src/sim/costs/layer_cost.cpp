@@ -40,7 +40,7 @@ struct Site {
   bool folds_experts() const { return engine.folded_experts && has_experts(); }
   bool missing(SavedTensor tensor) const { return !slice.keep.has(tensor); }
   bool has_keys() const { return slice.sliced || !missing(SavedTensor::KeyValue); }  // kept, or in the cache
-  double expert_load() const { return slice.mesh.expert > 1 ? slice.expert_load : 1.0; }
+  double expert_load() const { return std::min(slice.expert_load, greatest_load(held, slice.mesh)); }
   double gates() const { return slice.family == Family::Llama ? 2.0 : 1.0; }
 };
 
@@ -60,8 +60,8 @@ ExpertProducts expert_products(const Site& site) {
   return {routed * site.slice.mesh.expert / experts, experts / site.slice.mesh.expert};
 }
 
-// Launches beyond those of a dense MLP's forward: gates, activation and output again for every further
-// expert.
+// Launches beyond those of a dense MLP's forward, for every further expert: gates, activation and output, or
+// gate, up and output where one activation serves all.
 double further_launches(const Site& site) {
   if (site.engine.grouped_experts || !site.has_experts()) return 0;
   return 3 * (expert_products(site).count - 1);
@@ -116,9 +116,8 @@ Seconds attention_backward(const Site& site) {
 // Traffic is counted for 16-bit numbers.
 double elementwise_bytes(const Site& site, const ElementwiseBytes& bytes) {
   const double hidden_tokens = site.engine.sequence_parallel ? site.tokens / site.t : site.tokens;
-  const double routed = site.has_experts() ? 2.0 * site.engine.routing_passes * site.hidden() *
-                                                 as_double(site.shape().experts_per_token)
-                                           : 0;
+  const double passes = site.has_experts() ? site.engine.passes_over_rows(site.slice.mesh.expert > 1) : 0;
+  const double routed = 2.0 * passes * site.hidden() * as_double(site.shape().experts_per_token);
   return site.engine.elementwise * site.hardware.number_bytes() / 2 *
          (bytes.hidden * hidden_tokens + (bytes.split + routed) * site.tokens / site.t);
 }
@@ -280,10 +279,10 @@ LayerTerms recompute_terms(const Site& site) {
   LayerTerms terms;
   const bool norm_one = missing(SavedTensor::NormOneOutput), norm_two = missing(SavedTensor::NormTwoOutput);
   terms.elementwise = passes((norm_one + norm_two) * norm * hidden_tokens);
-  if (missing(SavedTensor::Query))
-    terms.matrix += products.qkv * (has_keys ? site.queries() / (site.queries() + 2 * site.keys()) : 1.0);
-  if (!has_keys && !missing(SavedTensor::Query))
-    terms.matrix += products.qkv * (2 * site.keys() / (site.queries() + 2 * site.keys()));
+  // The backward of heads' norms needs keys as the product leaves them, which are kept with the queries.
+  const bool queries = missing(SavedTensor::Query), normed = site.shape().head_norms;
+  const double keys = (has_keys ? queries && normed : 2) * site.keys();
+  terms.matrix += products.qkv * ((queries * site.queries() + keys) / (site.queries() + 2 * site.keys()));
   if (missing(SavedTensor::AttentionOutput)) {
     terms.attention += attention_forward(site);
     const ContextTraffic traffic = context_traffic(site);

@@ -3,6 +3,8 @@
 // form and the event simulation have in common.
 #pragma once
 
+#include <algorithm>
+
 #include "mesh/mesh.h"
 #include "model/memory/layer_shards.h"
 #include "model/memory/policy.h"
@@ -17,6 +19,12 @@ inline model::Shape shape_of_ranks(model::Shape shape, int tensor) {
   return shape;
 }
 
+// The most that the busiest of e expert ranks can have over the mean: all rows, or those of its E/e experts
+// where a token has more different ones.
+inline double greatest_load(const model::Shape& shape, const mesh::Mesh& mesh) {
+  return std::min(as_double(mesh.expert), as_double(shape.experts) / as_double(shape.experts_per_token));
+}
+
 // The work of one layer on one slice, on one rank of the mesh.
 struct LayerSlice {
   const model::Shape& shape;
@@ -29,7 +37,7 @@ struct LayerSlice {
   double seen = 1;                // of the causal half of those, where documents leave less
   double earlier = 0;             // slices before it, each as long
   double sequence = 0;            // keys of the whole sequence, for attention with its scores in memory
-  double expert_load = 1;         // rows of the busiest of e ranks over their mean
+  double expert_load = 1;         // rows of the busiest of e ranks over their mean; counts up to the greatest
   bool sliced = false;            // K,V stay as the cache, whatever is kept
   bool recompute_scores = false;  // plain attention keeps no scores (Korthikanti et al.'s "selective")
 };

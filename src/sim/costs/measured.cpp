@@ -96,40 +96,57 @@ MeasuredCosts::MeasuredCosts(const Program& program, const Timeline& timeline, c
 // Own time without serving others and waiting for them, and what they computed.
 void MeasuredCosts::measure_exchange(const Program& program, const Timeline& timeline) {
   const schedule::ProgramIndex index(program);
-  std::map<std::pair<int, std::uint32_t>, Moved> moved;
   std::vector<int> times(program.exchanges.size());
   for (int d = 0; d < program.device_count(); ++d) {
     took_[d] = schedule::own_seconds(program.devices[d], timeline.devices[d], timeline.exchanges[d]);
     for (const schedule::ExchangeSpan& span : timeline.exchanges[d]) {
       if (span.waiting) continue;
       const schedule::Exchange& exchange = program.exchanges[span.exchange];
+      Moved& moved = moved_[pass_of(exchange.of)];
       const schedule::Place place =
           exchange.backward() ? index.backward(exchange.of.key) : index.forward(exchange.of.key);
-      Moved& part = moved[{place.device, place.op}];
-      part.device = place.device;
-      part.op = place.op;
-      part.seconds += span.end - span.start;
-      part.processor += span.processor;
-      part.of_halves = 2 * exchange.of.key.slice + 1;
-      if (times[span.exchange]++ == 0) part.halves += exchange.halves;
-      if (!exchange.backward()) layers_ = std::max(layers_, times[span.exchange]);
+      moved.device = place.device;
+      moved.op = place.op;
+      Served& served = moved.served[exchange.first_half];
+      served.halves = exchange.halves;
+      served.seconds += span.end - span.start;
+      served.processor += span.processor;
+      if (++times[span.exchange] > layers_ && !exchange.backward()) layers_ = times[span.exchange];
     }
   }
-  for (const auto& [key, part] : moved) {
-    took_[part.device][part.op] += part.seconds;
-    moved_.push_back(part);
-  }
+  for (const auto& [pass, moved] : moved_) took_[moved.device][moved.op] += all_of(moved);
 }
 
-AttentionShare MeasuredCosts::attention(int device, std::uint32_t index, const Op&) const {
+Seconds MeasuredCosts::all_of(const Moved& moved) const {
+  Seconds sum = 0;
+  for (const auto& [first_half, served] : moved.served) sum += seconds_of(served);
+  return sum;
+}
+
+// By the halves that are read, the op's own keys one of them: those before the first that moves are not.
+Seconds MeasuredCosts::attention_of(const schedule::PassKey& pass, const Moved& moved) const {
+  int halves = 0;
+  for (const auto& [first_half, served] : moved.served) halves += served.halves;
+  const int read = 2 * pass.key.slice + 1 - moved.served.begin()->first;
+  const Seconds away = all_of(moved);
+  return std::max(away, std::min(took_[moved.device][moved.op], away * read / halves));
+}
+
+AttentionShare MeasuredCosts::attention(int, std::uint32_t, const Op& op) const {
   AttentionShare share{.layers = layers_};
-  const auto part = std::ranges::lower_bound(moved_, std::pair(device, index), {}, [](const Moved& known) {
-    return std::pair(known.device, known.op);
-  });
-  if (part == moved_.end() || part->device != device || part->op != index) return share;
-  const Seconds moved = processor_ ? part->processor : part->seconds;
-  share.seconds = std::min(took_[device][index], moved * part->of_halves / part->halves);
+  if (op.kind != OpKind::Forward && !is_backward(op.kind)) return share;
+  const auto found = moved_.find({is_backward(op.kind), op.key});
+  if (found != moved_.end()) share.seconds = attention_of(found->first, found->second);
   return share;
+}
+
+double MeasuredCosts::share_of_attention(const schedule::Exchange& exchange) const {
+  const auto found = moved_.find(pass_of(exchange.of));
+  if (found == moved_.end()) return Costs::share_of_attention(exchange);
+  const Seconds whole = attention_of(found->first, found->second);
+  const auto served = found->second.served.find(exchange.first_half);
+  if (served == found->second.served.end() || whole <= 0) return Costs::share_of_attention(exchange);
+  return seconds_of(served->second) / whole;
 }
 
 void MeasuredCosts::take_seconds(std::vector<std::vector<Seconds>> seconds) {
@@ -138,7 +155,7 @@ void MeasuredCosts::take_seconds(std::vector<std::vector<Seconds>> seconds) {
     PENSTOCK_CHECK(seconds[d].size() == took_[d].size(), "every op has a time");
   took_ = std::move(seconds);
   processor_ = true;
-  for (const Moved& part : moved_) took_[part.device][part.op] += part.processor;
+  for (const auto& [pass, moved] : moved_) took_[moved.device][moved.op] += all_of(moved);
 }
 
 void MeasuredCosts::measure_links(const Program& program, const Timeline& timeline) {
@@ -230,11 +247,6 @@ CostTable average_of_whole(const Program& program, const MeasuredCosts& measured
 
 }  // namespace
 
-CostTable average(const Program& program, const Timeline& timeline) {
-  const CostTable no_bytes(TableExtent{});
-  return average_of(program, MeasuredCosts(program, timeline, no_bytes), extent_of(program).slices);
-}
-
 CostTable average(const Program& program, const Timeline& timeline, const TableExtent& wanted,
                   const std::string& origin) {
   const CostTable no_bytes(TableExtent{});
@@ -248,6 +260,15 @@ CostTable average(const Program& program, const Timeline& timeline, const TableE
                      "; give a run with as many");
   return wanted.slices == 1 ? average_of_whole(program, measured)
                             : average_of(program, measured, wanted.slices);
+}
+
+void require_even_slices(const schedule::Schedule& wanted, const std::string& origin) {
+  if (wanted.slices.empty()) return;
+  const auto [least, most] = std::ranges::minmax(wanted.slices);
+  if (least == most) return;
+  throw InputError(
+      origin + ": a run's mean times are of micro-batches with as many slices each; the schedule's have " +
+      std::to_string(least) + " to " + std::to_string(most) + ": give all as many, or a table of costs");
 }
 
 }  // namespace penstock::sim

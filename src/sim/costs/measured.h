@@ -2,9 +2,11 @@
 // A run's own times as costs: of the same program op by op, or averaged for others.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "schedule/exchange.h"
 #include "schedule/timeline.h"
 #include "sim/costs/costs.h"
 #include "sim/costs/table.h"
@@ -16,7 +18,8 @@ namespace penstock::sim {
 // the start of its send to its arrival: later arrivals were noticed late, by a receiver that was computing.
 // One of another size, as exchange's are, takes what the nearest size took. Record bytes are `bytes`'
 // answers, which must outlive this. With exchange, an action takes what its own device and its partners
-// computed of it; its attention is what the partners took, by their share of its halves.
+// computed of it; its attention is what the partners took, by their share of the halves that it read, but no
+// less than they took and no more than the whole op. A partner's share of it is what that took.
 class MeasuredCosts final : public Costs {
  public:
   // Throws InputError when the timeline is not of the program: another number of devices or ops, or an op
@@ -32,6 +35,7 @@ class MeasuredCosts final : public Costs {
   Transfer transfer(int device, std::uint32_t index, const schedule::Op& send) const override;
   RecordBytes record(const schedule::Key& key) const override;
   AttentionShare attention(int device, std::uint32_t index, const schedule::Op& op) const override;
+  double share_of_attention(const schedule::Exchange& exchange) const override;
   bool holds_bytes() const override { return bytes_.holds_bytes(); }
   ActionBytes action(int device, const schedule::Op& op) const override;
   StageBytes stage(int number) const override { return bytes_.stage(number); }
@@ -46,33 +50,41 @@ class MeasuredCosts final : public Costs {
     Seconds least;
   };
 
+  // What a partner took for one exchange.
+  struct Served {
+    Seconds seconds = 0;
+    Seconds processor = 0;
+    int halves = 0;
+  };
+
   // What others computed of an op.
   struct Moved {
     int device = 0;
     std::uint32_t op = 0;
-    Seconds seconds = 0;
-    Seconds processor = 0;
-    int halves = 0;
-    int of_halves = 0;  // its whole attention
+    std::map<int, Served> served;  // by the first half of each exchange
   };
 
-  std::vector<std::vector<Seconds>> took_;    // [device][op]; with what others computed of it
-  std::vector<Moved> moved_;                  // by device and op
+  Seconds seconds_of(const Served& served) const { return processor_ ? served.processor : served.seconds; }
+  Seconds all_of(const Moved& moved) const;
+  Seconds attention_of(const schedule::PassKey& pass, const Moved& moved) const;
+
+  std::vector<std::vector<Seconds>> took_;  // [device][op]; with what others computed of it
+  std::map<schedule::PassKey, Moved> moved_;
   int layers_ = 1;                            // of a stage, as requests tell
   bool processor_ = false;                    // took_ is in processor seconds
   std::vector<std::vector<Flight>> flights_;  // [device]: outgoing; few sizes and peers each
   const MemoryCosts& bytes_;
 };
 
-// Mean seconds per (kind, stage, slice) of the micro-batches with most slices, and each link's least message
-// time as its latency: for simulating other schedules, micro-batches or placements of the same stages. Kinds
-// that the program lacks stay missing.
-CostTable average(const schedule::Program& program, const schedule::Timeline& timeline);
-
-// The same for a schedule of this extent, of the run's micro-batches with as many slices; one without slices
-// takes a run's whatever its slices (without_slices), the mean over all micro-batches.
-// `origin` names the run where others do not match (InputError).
+// Mean seconds per (kind, stage, slice), and each link's least message time as its latency: for simulating
+// other schedules, micro-batches or placements of the same stages. They are of the run's micro-batches with
+// as many slices as is wanted; for one slice those of all micro-batches, whatever theirs (without_slices).
+// Kinds that the program lacks stay missing. `origin` names the run where others do not match (InputError).
 CostTable average(const schedule::Program& program, const schedule::Timeline& timeline,
                   const TableExtent& wanted, const std::string& origin);
+
+// Throws InputError, naming the run, for a schedule whose micro-batches differ in slices: a table has the
+// times of one number.
+void require_even_slices(const schedule::Schedule& wanted, const std::string& origin);
 
 }  // namespace penstock::sim

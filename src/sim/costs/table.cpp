@@ -18,14 +18,13 @@ constexpr Seconds kMissing = -1;
 // Kinds that need no entry: programs have them of their own accord.
 bool is_optional(OpKind kind) { return !is_action(kind); }
 
-constexpr OpKind kActions[] = {OpKind::Forward, OpKind::Backward, OpKind::BackwardInput,
-                               OpKind::BackwardWeight};
-
-// The time of an action of whole micro-batches; of those in slices the sum, missing where a slice's is.
-std::optional<Seconds> whole_seconds(const CostTable& table, OpKind kind, int stage) {
+// Of whole micro-batches the sum over their slices, missing where a slice's time is. What a stage or a device
+// does, such as STEP, has no slice and stands at the first.
+std::optional<Seconds> whole_seconds(const CostTable& table, const schedule::OpWord& word, int stage) {
+  const int slices = word.key == schedule::KeyForm::Full ? table.extent().slices : 1;
   Seconds sum = 0;
-  for (int slice = 0; slice < table.extent().slices; ++slice) {
-    const std::optional<Seconds> seconds = table.find_seconds(kind, stage, slice);
+  for (int slice = 0; slice < slices; ++slice) {
+    const std::optional<Seconds> seconds = table.find_seconds(word.kind, stage, slice);
     if (!seconds) return {};
     sum += *seconds;
   }
@@ -104,8 +103,9 @@ CostTable without_slices(const CostTable& table) {
   const auto [stages, slices, devices] = table.extent();
   CostTable whole({stages, 1, devices});
   for (int stage = 0; stage < stages; ++stage) {
-    for (const OpKind kind : kActions) {
-      if (const auto seconds = whole_seconds(table, kind, stage)) whole.set_seconds(kind, stage, 0, *seconds);
+    for (const schedule::OpWord& word : schedule::kOpWords) {
+      if (const auto seconds = whole_seconds(table, word, stage))
+        whole.set_seconds(word.kind, stage, 0, *seconds);
     }
   }
   Bytes message = 0;
@@ -138,10 +138,10 @@ CostTable mean_of(std::span<const CountedTable> tables) {
   };
   for (int stage = 0; stage < stages; ++stage) {
     for (int slice = 0; slice < slices; ++slice) {
-      for (const OpKind kind : kActions) {
+      for (const schedule::OpWord& word : schedule::kOpWords) {
         const auto seconds =
-            over_tables([&](const CostTable& table) { return table.find_seconds(kind, stage, slice); });
-        if (seconds) mean.set_seconds(kind, stage, slice, *seconds);
+            over_tables([&](const CostTable& table) { return table.find_seconds(word.kind, stage, slice); });
+        if (seconds) mean.set_seconds(word.kind, stage, slice, *seconds);
       }
     }
   }

@@ -77,13 +77,14 @@ class CostTable final : public Costs {
   std::vector<Link> links_;                    // [from * devices + to]
 };
 
-// The same stages with micro-batches in one slice: an action takes the sum of its slices' times, and has no
-// time where one of them has none; a message has their bytes, or, where those are not known, takes as long as
-// theirs one after the other. Without records.
+// The same stages with micro-batches in one slice: an action or a copy takes the sum of its slices' times,
+// and has no time where one of them has none; what a stage or a device does, such as STEP, takes as long as
+// before; a message has their bytes, or, where those are not known, takes as long as theirs one after the
+// other. Without records.
 CostTable without_slices(const CostTable& table);
 
 // The mean of tables of one extent, each counted so often: of an action over those that have its time, and of
-// links' latencies. Without bytes; there is a table at least.
+// other kinds and links' latencies over all. Without bytes; there is a table at least.
 struct CountedTable {
   CostTable table;
   int count = 1;

@@ -12,6 +12,7 @@
 #include "comm/texts.h"
 #include "files/checksum.h"
 #include "files/mapped_file.h"
+#include "train/checkpoint/all_at_work.h"
 #include "train/checkpoint/host_copies.h"
 #include "train/checkpoint/state_copy.h"
 
@@ -193,11 +194,17 @@ class StateInMemory : public SavedState {
 };
 
 // Those of the state that have other bytes than were written: another host may have the same part whole.
-void drop_damaged(CopiesByState& copies, const State& state) {
+// Collective, however long one rank's take.
+void drop_damaged(CopiesByState& copies, const State& state, comm::World world) {
+  AllAtWork work(world);
   std::erase_if(copies, [&](const auto& entry) {
     const auto& [key, copy] = entry;
-    return key.first == state && files::checksum(copy.bytes) != copy.facts.sum;
+    if (key.first != state) return false;
+    const bool damaged = files::checksum(copy.bytes) != copy.facts.sum;
+    work.still_working();
+    return damaged;
   });
+  work.end();
 }
 
 }  // namespace
@@ -211,7 +218,7 @@ std::optional<FoundCopies> find_copies(const std::string& directory, const std::
   const auto holders = [&] { return holders_in(comm::all_texts(list_of(*copies), *world)); };
   const Holders all = holders();
   for (auto found = all.rbegin(); found != all.rend() && found->first.step > step; ++found) {
-    drop_damaged(*copies, found->first);
+    drop_damaged(*copies, found->first, world);
     const Holders whole = holders();
     const auto good = whole.find(found->first);
     if (good == whole.end()) continue;

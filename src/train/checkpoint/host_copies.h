@@ -51,7 +51,9 @@ class HostCopies {
   // asked for on rank 0. Throws as the constructor.
   void after_step(std::int64_t step, const std::function<CheckpointFacts()>& facts);
 
-  // Waits for the messages of the round under way.
+  // Waits for the messages of the round under way. Also after steps that may not be gone on from: a round
+  // takes the place of older copies, so all ranks need to have exchanged messages since they settled the one
+  // before.
   void settle();
 
   // The run is over and needs them no more.

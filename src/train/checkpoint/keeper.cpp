@@ -11,7 +11,9 @@ namespace penstock::train {
 
 StateKeeper::StateKeeper(const run::Run& run, CheckpointDirectory directory, std::int64_t newest,
                          Trainer& trainer, const Facts& facts, comm::World world)
-    : directory_(directory),
+    : world_(world),
+      output_(run.options.output.dir),
+      directory_(directory),
       saver_(std::move(directory), run.options.train.keep_checkpoints, newest, run.shape(), trainer, world,
              run.options.output.gather ? Sharing::FirstRank : Sharing::AllRanks),
       memory_(copies_directory(run.options.train.buddy_dir, run.options.output.dir, world)),
@@ -34,6 +36,10 @@ void StateKeeper::copy(std::int64_t step, const Facts& facts) {
   if (copies_) hold_up([&] { copies_->after_step(step, facts); });
 }
 
+void StateKeeper::settle_copies() {
+  if (copies_) hold_up([&] { copies_->settle(); });
+}
+
 void StateKeeper::save(const Facts& facts) {
   hold_up([&] { saver_.begin(facts()); });
 }
@@ -44,10 +50,8 @@ void StateKeeper::proceed() {
 }
 
 void StateKeeper::settle() {
-  hold_up([&] {
-    saver_.settle();
-    if (copies_) copies_->settle();
-  });
+  hold_up([&] { saver_.settle(); });
+  settle_copies();
   supersede_copies();
 }
 
@@ -55,11 +59,14 @@ void StateKeeper::settle() {
 // they would lead back to steps that it has replaced.
 void StateKeeper::supersede_copies() {
   if (copies_ || newest() <= superseded_) return;
-  clear_copies(memory_);
+  forget_copies();
   superseded_ = newest();
 }
 
-void StateKeeper::forget_copies() { copies_ ? copies_->remove() : clear_copies(memory_); }
+void StateKeeper::forget_copies() {
+  copies_ ? copies_->remove() : clear_copies(memory_);
+  if (world_->rank() == 0) forget_run_number(output_);
+}
 
 std::string StateKeeper::newest_checkpoint() const {
   return newest() > 0 ? directory_.of_step(newest()) : std::string();

@@ -24,12 +24,13 @@ class StateKeeper {
 
   bool copies() const { return copies_.has_value(); }
   void copy(std::int64_t step, const Facts& facts);  // after each step that may be gone on from
+  void settle_copies();                              // after each of the others
   void save(const Facts& facts);
   bool busy() { return saver_.busy(); }
   void proceed();  // when no rank is busy
   void settle();
   // When the run has come to its end, or is to go on from its newest checkpoint. Also those of earlier
-  // starts.
+  // starts, and those on hosts that are absent: the run has no number until a start makes copies again.
   void forget_copies();
 
   std::int64_t newest() const { return saver_.newest(); }  // checkpoint
@@ -43,6 +44,8 @@ class StateKeeper {
   void hold_up(Work&& work);
   void supersede_copies();
 
+  comm::World world_;
+  std::string output_;  // the run's directory, as rank 0 sees it
   CheckpointDirectory directory_;
   CheckpointSaver saver_;
   std::string memory_;  // the directory of copies in each host's memory

@@ -18,7 +18,7 @@ std::string run_number(const std::string& output_directory, comm::World world);
 // The same, drawn and written where the run has none. Throws RunError naming the file. Collective.
 std::string ensure_run_number(const std::string& output_directory, comm::World world);
 
-// A new run has none of a run that was there before. Of rank 0.
+// Nothing that bears it belongs to the run from then on, wherever it is. Of rank 0.
 void forget_run_number(const std::string& output_directory);
 
 }  // namespace penstock::train

@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kSlices = "schedule.slices";
 constexpr const char* kThreads = "train.threads";
 constexpr const char* kAttentionCost = "schedule.attention_cost";
+constexpr const char* kSliceTokens = "schedule.slice_tokens";
 constexpr const char* kReplicas = "numerics.replicas";
 constexpr const char* kTensor = "numerics.tensor";
 constexpr std::int64_t kMostThreads = 4096;
@@ -128,7 +129,7 @@ Settings settings_of(const run::Run& run, int threads) {
   settings.emplace_back("train.device", json_quote(card ? "cuda" : "cpu"));
   settings.emplace_back(kSlices, slices_of(run));
   settings.emplace_back("schedule.cut", json_quote(options.schedule.cut));
-  settings.emplace_back("schedule.slice_tokens", std::to_string(options.schedule.slice_tokens));
+  settings.emplace_back(kSliceTokens, std::to_string(options.schedule.slice_tokens));
   settings.emplace_back("schedule.slice_unit", std::to_string(options.schedule.slice_unit));
   settings.emplace_back(kGradientOrder, gradient_order_of(run.schedule));
   const bool exchanges = run.exchange != schedule::ExchangeMode::Off;
@@ -156,8 +157,9 @@ std::vector<SettingChange> moved_data(const Settings& was, const Settings& is) {
   return differences(was, is, [](std::string_view name) { return contains(kDataPlaces, name); });
 }
 
-bool orders_a_window(std::string_view name) {
-  return name == kAttentionCost || name == "train.batch" || name == "train.micro_batch";
+bool orders_a_window(const SettingChange& change) {
+  if (change.name == kSliceTokens) return change.was == "0" || change.is == "0";  // padding counts, or not
+  return change.name == kAttentionCost || change.name == "train.batch" || change.name == "train.micro_batch";
 }
 
 std::int64_t replicas_of(const Settings& settings) {

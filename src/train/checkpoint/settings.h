@@ -37,7 +37,7 @@ std::vector<SettingChange> changes(const Settings& was, const Settings& is);
 std::vector<SettingChange> moved_data(const Settings& was, const Settings& is);
 
 // Whether the order of the samples in a window of data.packing = "balanced" depends on it.
-bool orders_a_window(std::string_view name);
+bool orders_a_window(const SettingChange& change);
 
 // numerics.replicas of a checkpoint; 0 when not recorded.
 std::int64_t replicas_of(const Settings& settings);

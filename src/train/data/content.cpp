@@ -35,6 +35,7 @@ std::int64_t begin_of(const Stretch& stretch, std::int64_t span, std::int64_t sp
 
 }  // namespace
 
+// Checkpoints have these sums: spans that are shared out otherwise would be other data to a run that goes on.
 Content content_of(std::span<const Stretch> stretches) {
   const std::int64_t most =
       std::max<std::int64_t>(kSpans / std::max<std::int64_t>(std::ssize(stretches), 1), 1);

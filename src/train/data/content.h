@@ -9,8 +9,9 @@
 
 namespace penstock::train {
 
-// Checksums of the tokens of all stretches: of every one where there are a million or fewer, else of spans
-// of them from end to end, in a time independent of their number. What cannot be read counts as zeros.
+// Checksums of the tokens of all stretches: of each stretch every token where it has at most a million over
+// the number of stretches, else spans from end to end, in a time independent of the tokens. What cannot be
+// read counts as zeros.
 struct Content {
   std::uint64_t tokens = 0;
   std::uint64_t marks = 0;  // where their documents begin, and which of them are targets

@@ -105,7 +105,8 @@ std::optional<Balance> balance_of(const run::DataOptions& data, const run::Train
   if (data.packing != "balanced") return {};
   return Balance{.shares = {train.batch, balancing.replicas, train.micro_batch},
                  .window = data.window,
-                 .work = balancing.work};
+                 .work = balancing.work,
+                 .padded_to = balancing.trims ? 0 : data.seq_len};
 }
 
 }  // namespace

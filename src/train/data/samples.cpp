@@ -11,14 +11,17 @@
 namespace penstock::train {
 namespace {
 
-// Every piece of a packed sample is attended to inside itself.
-Flops work_of(const Sample& sample, const model::TokenWork& work) {
+// Every piece of a packed sample is attended to inside itself, a token of padding by itself alone.
+Flops work_of(const Sample& sample, const Balance& balance) {
   Flops sum = 0;
+  Tokens padding = balance.padded_to;
   for (const Piece& piece : sample.pieces) {
     const auto tokens = static_cast<double>(piece.length);
-    sum += work.of(tokens, tokens * (tokens + 1) / 2);
+    sum += balance.work.of(tokens, tokens * (tokens + 1) / 2);
+    padding -= piece.length;
   }
-  return sum;
+  const auto left = static_cast<double>(std::max<Tokens>(padding, 0));
+  return sum + balance.work.of(left, left);
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ std::vector<Sample> Samples::drawn(std::int64_t first, std::int64_t count) const
     const std::int64_t begin = began + (next - began) / balance_->window * balance_->window;
     std::vector<Sample> all = window(begin, std::min(begin + balance_->window, end_of_epoch));
     std::vector<double> work;
-    for (const Sample& sample : all) work.push_back(work_of(sample, balance_->work));
+    for (const Sample& sample : all) work.push_back(work_of(sample, *balance_));
     const std::vector<std::int64_t> order = balanced(begin, work, balance_->shares);
     for (std::int64_t at = next - begin; at < std::ssize(all) && std::ssize(samples) < count; ++at)
       samples.push_back(std::move(all[static_cast<std::size_t>(order[static_cast<std::size_t>(at)])]));

@@ -47,6 +47,7 @@ struct Balance {
   BatchShares shares;
   std::int64_t window = 1;
   model::TokenWork work;
+  Tokens padded_to = 0;  // of every sample; 0: they end with their documents
 };
 
 class Samples {

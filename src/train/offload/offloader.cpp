@@ -34,8 +34,8 @@ Bytes bytes_of(const std::vector<backend::ParkedStorage>& parked) {
 
 }  // namespace
 
-Offloader::Offloader(const schedule::DeviceProgram& list, std::unique_ptr<OffloadStore> store)
-    : list_(list), rooms_(find_rooms(list)), store_(std::move(store)) {}
+Offloader::Offloader(const schedule::DeviceProgram& list, OffloadStore& store)
+    : list_(list), rooms_(find_rooms(list)), store_(store) {}
 
 void Offloader::offload(std::uint32_t op, const nn::Stage& stage, bool sliced) {
   const Op& copy = list_.ops[op];
@@ -43,7 +43,7 @@ void Offloader::offload(std::uint32_t op, const nn::Stage& stage, bool sliced) {
   parked = choose(stage.leavable({copy.key.micro_batch, copy.key.slice}, sliced), copy.bytes);
   std::vector<std::span<const std::byte>> parts;
   for (const backend::ParkedStorage& storage : parked) parts.push_back(storage.front());
-  under_way_[op] = out_.post([store = store_.get(), parts = std::move(parts), offset = rooms_.begins[op]] {
+  under_way_[op] = out_.post([store = &store_, parts = std::move(parts), offset = rooms_.begins[op]] {
     Bytes at = offset;
     for (const auto& part : parts) {
       store->write(at, part);
@@ -57,7 +57,7 @@ void Offloader::offload(std::uint32_t op, const nn::Stage& stage, bool sliced) {
 void Offloader::reload(std::uint32_t op) {
   std::vector<std::span<std::byte>> parts;
   for (backend::ParkedStorage& storage : parked_.at(list_.ops[op].key)) parts.push_back(storage.come_back());
-  under_way_[op] = in_.post([store = store_.get(), parts = std::move(parts), offset = rooms_.begins[op]] {
+  under_way_[op] = in_.post([store = &store_, parts = std::move(parts), offset = rooms_.begins[op]] {
     Bytes at = offset;
     for (const auto& part : parts) {
       store->read(at, part);

@@ -34,8 +34,8 @@ struct CopyFacts {
 // On the thread that computes.
 class Offloader {
  public:
-  // The list must outlive this; the store holds find_rooms(list).size bytes.
-  Offloader(const schedule::DeviceProgram& list, std::unique_ptr<OffloadStore> store);
+  // Both must outlive this; the store holds find_rooms(list).size bytes.
+  Offloader(const schedule::DeviceProgram& list, OffloadStore& store);
 
   // Begins a step.
   void begin() { facts_ = {}; }
@@ -57,7 +57,6 @@ class Offloader {
 
   // Of the step reported last.
   const CopyFacts& facts() const { return facts_; }
-  Bytes room() const { return rooms_.size; }  // of the store
 
  private:
   struct Finished {
@@ -68,7 +67,7 @@ class Offloader {
 
   const schedule::DeviceProgram& list_;
   OffloadRooms rooms_;
-  std::unique_ptr<OffloadStore> store_;
+  OffloadStore& store_;
   std::map<schedule::Key, std::vector<backend::ParkedStorage>> parked_;
   std::map<std::uint32_t, std::uint64_t> under_way_;  // job numbers of copies not yet waited for
   std::vector<Finished> finished_;                    // of the step, not reported yet

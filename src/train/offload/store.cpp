@@ -10,7 +10,7 @@ namespace {
 
 class HostStore final : public OffloadStore {
  public:
-  explicit HostStore(Bytes size) : arena_(size) {}
+  explicit HostStore(Bytes size) : OffloadStore(size), arena_(size) {}
 
   void write(Bytes offset, std::span<const std::byte> bytes) override {
     backend::copy_bytes(at(offset), bytes.data(), bytes.size());
@@ -28,7 +28,7 @@ class HostStore final : public OffloadStore {
 class DiskStore final : public OffloadStore {
  public:
   DiskStore(const std::string& directory, int rank, Bytes size)
-      : file_(directory, directory + "/offload of rank " + std::to_string(rank), size) {}
+      : OffloadStore(size), file_(directory, directory + "/offload of rank " + std::to_string(rank), size) {}
 
   void write(Bytes offset, std::span<const std::byte> bytes) override { file_.write(offset, bytes); }
   void read(Bytes offset, std::span<std::byte> bytes) override { file_.read(offset, bytes); }
@@ -38,6 +38,13 @@ class DiskStore final : public OffloadStore {
 };
 
 }  // namespace
+
+void ensure_room(std::unique_ptr<OffloadStore>& store, Bytes size,
+                 const std::function<std::unique_ptr<OffloadStore>()>& make) {
+  if (store && store->size() >= size) return;
+  store.reset();
+  store = make();
+}
 
 std::unique_ptr<OffloadStore> host_store(Bytes size) { return std::make_unique<HostStore>(size); }
 

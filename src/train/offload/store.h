@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,10 +16,22 @@ namespace penstock::train {
 // they are in the order of the caller's stream (backend/copy.h).
 class OffloadStore {
  public:
+  explicit OffloadStore(Bytes size) : size_(size) {}
   virtual ~OffloadStore() = default;
+  OffloadStore(const OffloadStore&) = delete;
+  OffloadStore& operator=(const OffloadStore&) = delete;
+
+  Bytes size() const { return size_; }
   virtual void write(Bytes offset, std::span<const std::byte> bytes) = 0;
   virtual void read(Bytes offset, std::span<std::byte> bytes) = 0;
+
+ private:
+  Bytes size_;
 };
+
+// Another store, if this one has less room; it is gone first. To pin memory for a card takes long.
+void ensure_room(std::unique_ptr<OffloadStore>& store, Bytes size,
+                 const std::function<std::unique_ptr<OffloadStore>()>& make);
 
 // An arena of host memory, mapped once and reused; errors as in backend/host_memory.h.
 std::unique_ptr<OffloadStore> host_store(Bytes size);

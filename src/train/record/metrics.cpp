@@ -152,13 +152,12 @@ std::vector<files::NamedNumber> curves_of(const StepMetrics& metrics) {
 
 MetricsFile::MetricsFile(std::string path, std::int64_t last_step, const std::string& last_line)
     : path_(std::move(path)) {
-  if (std::filesystem::exists(path_)) {
-    KeptLines kept = last_step > 0 ? lines_until(path_, last_step) : KeptLines();
-    const bool adds = kept.last_step < last_step && !last_line.empty();
-    gap_ = gap_between(kept.last_step, adds ? last_step : last_step + 1, path_);
-    if (adds) kept.text.append(last_line).append("\n");
-    files::write_atomically(path_, kept.text);
-  }
+  const bool is_there = std::filesystem::exists(path_);
+  KeptLines kept = is_there && last_step > 0 ? lines_until(path_, last_step) : KeptLines();
+  const bool adds = kept.last_step < last_step && !last_line.empty();
+  gap_ = gap_between(kept.last_step, adds ? last_step : last_step + 1, path_);
+  if (adds) kept.text.append(last_line).append("\n");
+  if (is_there || adds) files::write_atomically(path_, kept.text);
   descriptor_ = files::file_system().open(path_, files::OpenFor::Appending);
   if (descriptor_ < 0) files::fail_to("cannot be written", path_);
 }

@@ -15,6 +15,7 @@
 #include "files/directory.h"
 #include "files/file_system.h"
 #include "files/run_files.h"
+#include "run/options.h"
 
 namespace penstock::train {
 namespace {
@@ -51,22 +52,48 @@ bool began_without_a_step(const std::string& path) {
   return exists(path, files::kLock) && exists(path, files::kRunFile) && !has_a_step(path);
 }
 
-void remove_traces(const std::string& path) {
+bool is_same_file(const std::string& path, const std::string& other) {
+  std::error_code error;
+  return fs::equivalent(path, other, error);
+}
+
+void refuse_to_replace(const std::string& path, const std::string& schedule_file) {
+  const std::string there = (fs::path(path) / files::kSchedule).string();
+  if (schedule_file.empty() || !exists(path, files::kSchedule) || is_same_file(there, schedule_file)) return;
+  if (kept_schedule(path).empty())
+    fail(path, "holds a " + std::string(files::kSchedule) +
+                   " that is no run's, where the run keeps its copy of schedule.file = " +
+                   json_quote(schedule_file) + "; move it away, or name another directory");
+}
+
+void remove_traces(const std::string& path, const std::string& schedule_file) {
+  const std::string kept = kept_schedule(path);
+  if (!kept.empty() && !is_same_file(kept, schedule_file)) files::remove_all(kept);
   for (const char* trace : {files::kRunFile, files::kMetrics, files::kCheckpoints})
     files::remove_all((fs::path(path) / trace).string());
 }
 
 }  // namespace
 
-RunDirectory::RunDirectory(std::string path, RunStart start) : path_(std::move(path)) {
-  check(path_, start);
+std::string kept_schedule(const std::string& directory) try {
+  const std::string copy = (fs::path(directory) / files::kSchedule).string();
+  if (!exists(directory, files::kSchedule)) return {};
+  const run::Options options = run::read_options((fs::path(directory) / files::kRunFile).string());
+  return is_same_file(options.schedule.file, copy) ? copy : std::string();
+} catch (const InputError&) {
+  return {};
+}
+
+RunDirectory::RunDirectory(std::string path, RunStart start, const std::string& schedule_file)
+    : path_(std::move(path)) {
+  check(path_, start, schedule_file);
   if (files::make_directories(path_) != 0)
     fail(path_, std::string("cannot be made: ") + std::strerror(errno));
   lock();
   try {
     refuse_unless(path_, start);  // another run may have started since the first check
     taken_over_ = start == RunStart::New && began_without_a_step(path_);
-    if (taken_over_) remove_traces(path_);
+    if (taken_over_) remove_traces(path_, schedule_file);
   } catch (...) {
     close(std::exchange(lock_, -1));
     throw;
@@ -77,11 +104,12 @@ RunDirectory::~RunDirectory() {
   if (lock_ >= 0) close(lock_);
 }
 
-void RunDirectory::check(const std::string& path, RunStart start) {
+void RunDirectory::check(const std::string& path, RunStart start, const std::string& schedule_file) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error))
     fail(path, "is no directory; name another one");
   refuse_unless(path, start);
+  refuse_to_replace(path, schedule_file);
   fs::path there = fs::absolute(path, error);
   while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
   if (access(there.c_str(), W_OK) != 0 && errno != ENOTDIR) {

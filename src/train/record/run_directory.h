@@ -11,15 +11,19 @@ namespace penstock::train {
 
 enum class RunStart { New, Resume };
 
+// The schedule.csv of a run directory whose run file names it; empty: there is none, or it is no run's.
+std::string kept_schedule(const std::string& directory);
+
 class RunDirectory {
  public:
   // Makes the directory with its parents, or takes an existing one, and locks it until the object is
-  // destroyed or the process ends. A new run takes over the directory of one that completed no step. Throws
-  // InputError, with nothing written, when the path is not a directory or not writable; when a new run finds
-  // files of another one; when a resumed run finds none; when another process holds the lock. check() makes
-  // the same checks but the lock's, and creates nothing.
-  RunDirectory(std::string path, RunStart start);
-  static void check(const std::string& path, RunStart start);
+  // destroyed or the process ends. A new run takes over the directory of one that completed no step.
+  // `schedule_file` is the run's, empty without one. Throws InputError, with nothing written, when the path
+  // is not a directory or not writable; when a new run finds files of another one; when a resumed run finds
+  // none; when the copy of the schedule would replace a schedule.csv that is no run's; when another process
+  // holds the lock. check() makes the same checks but the lock's, and creates nothing.
+  RunDirectory(std::string path, RunStart start, const std::string& schedule_file = {});
+  static void check(const std::string& path, RunStart start, const std::string& schedule_file = {});
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;

@@ -12,6 +12,14 @@
 
 namespace penstock::train {
 
+std::string settings_within(const run::Run& run, Bytes room) {
+  const Bytes predicted = run::greatest_total(run);
+  if (predicted > room) return run::settings_that_fit(run, room);
+  const Bytes less = predicted - predicted / 10;  // how much was missing is not known
+  return "the prediction of " + print_bytes(predicted) + " was too low; in a tenth less, " +
+         print_bytes(less) + ", " + run::settings_that_fit(run, less);
+}
+
 RunError out_of_device_memory(const run::Run& run, const backend::Ledger& ledger) {
   std::vector<std::string> held;
   for (int i = 0; i < backend::kCategories; ++i) {
@@ -21,11 +29,9 @@ RunError out_of_device_memory(const run::Run& run, const backend::Ledger& ledger
   }
   const std::optional<backend::Card> card = backend::card();
   const Bytes room = card ? card->free + backend::cached_bytes() + ledger.live_total() : 0;
-  run::Run within = run;
-  within.memory_limit = room;
   return RunError("out of the card's memory: this rank holds " +
                   (held.empty() ? "nothing yet" : join(held, ", ")) + " and could have " + print_bytes(room) +
-                  "; " + run::settings_that_fit(within));
+                  "; " + settings_within(run, room));
 }
 
 }  // namespace penstock::train

@@ -4,11 +4,18 @@
 
 #include <c10/util/Exception.h>
 
+#include <string>
+
 #include "backend/ledger.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "run/run.h"
 
 namespace penstock::train {
+
+// Settings that would fit in `room` bytes of a card; if the run was predicted to fit there itself, settings
+// predicted to need a tenth less.
+std::string settings_within(const run::Run& run, Bytes room);
 
 // What the rank of the ledger holds of its card, and settings that would fit.
 RunError out_of_device_memory(const run::Run& run, const backend::Ledger& ledger);

@@ -66,11 +66,10 @@ StepResult Interpreter::run(const StepTokens& step) {
   result_.memory.clear();
   if (parts_.ledger) parts_.ledger->take_recent_peak();
   result_.processor_seconds.assign(list_.ops.size(), 0.0);
-  result_.waited.assign(list_.ops.size(), 0.0);
-  const Seconds began = times_.restart(list_.ops.size());
+  times_.restart(list_.ops.size());
   if (parts_.offloader) parts_.offloader->begin();
   if (parts_.exchange) parts_.exchange->begin(step.documents);
-  if (parts_.replicas) parts_.replicas->begin(began);
+  if (parts_.replicas) parts_.replicas->begin();
   const std::function<void()> serve = [this] {
     if (parts_.meanwhile) parts_.meanwhile();
   };
@@ -92,6 +91,8 @@ StepResult Interpreter::run(const StepTokens& step) {
   end_exchange();
   const auto note = [this](std::uint32_t op, const schedule::Event& event) { times_.note(op, event); };
   if (parts_.offloader) parts_.offloader->report(times_.clock(), note);
+  if (parts_.replicas) parts_.replicas->report(times_.clock(), note);
+  result_.clock = times_.clock();
   result_.events = times_.events();
   if (mode_ == Mode::Evaluate) result_.loss_sums = loss_sums();
   if (parts_.exchange) result_.exchanges = parts_.exchange->spans(times_.clock());
@@ -101,7 +102,6 @@ StepResult Interpreter::run(const StepTokens& step) {
 
 void Interpreter::execute(std::uint32_t index) {
   processor_began_ = own_processor_time();
-  const Seconds waited = parts_.waited();
   if (parts_.gradients) parts_.gradients->enter(list_.ops[index]);
   carry_out(index);
   if (parts_.gradients) parts_.gradients->leave(list_.ops[index]);
@@ -111,7 +111,6 @@ void Interpreter::execute(std::uint32_t index) {
   // The processor's time on work that a card does says nothing of it.
   if (backend::compute_device().is_cpu())
     result_.processor_seconds[index] = own_processor_time() - processor_began_;
-  result_.waited[index] = parts_.waited() - waited;
   times_.end(index);
 }
 
@@ -240,9 +239,7 @@ void Interpreter::reduce_gradients(std::uint32_t index) {
 
 // All that started before this op or with it.
 void Interpreter::finish_collectives(std::uint32_t index) {
-  if (!parts_.replicas) return;
-  parts_.replicas->finish(index, parts_.meanwhile,
-                          [this](std::uint32_t op, const schedule::Event& event) { times_.note(op, event); });
+  if (parts_.replicas) parts_.replicas->finish(index, parts_.meanwhile);
 }
 
 // Finishes an op that another waits for. Compute ops are done already: this thread runs them one by one.

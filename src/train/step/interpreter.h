@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "backend/clock.h"
 #include "comm/groups.h"
 #include "nn/stage.h"
 #include "nn/vocabulary_shard.h"
@@ -53,14 +54,12 @@ struct StepResult {
   // stage.
   std::vector<double> loss_sums;
   std::vector<schedule::Event> events;  // one per op, seconds since the step began here
+  backend::DeviceClock clock;           // theirs
   std::vector<OpMemory> memory;         // one per op of the compute lane, in order; empty without a ledger
 
   // Processor time of this rank's thread for each op: the op's duration when no other rank shares the core.
   // Time of the rank's other threads is not included. Transfers have 0.
   std::vector<Seconds> processor_seconds;  // others' requests not included
-
-  // Inside each op, for the other ranks of its layers.
-  std::vector<Seconds> waited;
 
   std::vector<schedule::ExchangeSpan> exchanges;  // serving others, and waiting for them inside own ops
 };
@@ -78,7 +77,6 @@ struct DeviceParts {
   GradientBuffers* gradients = nullptr;       // when training
   ReplicaLane* replicas = nullptr;            // of several replicas
   std::function<bool()> meanwhile;            // serves others, moves collectives; true if anything moved
-  std::function<Seconds()> waited;            // of this rank in layers, for the other ranks of them
   backend::Ledger* ledger = nullptr;          // of this rank; may be null
   FlightRecorder* recorder = nullptr;         // the same
   // STEP: first adds up the loss sums of the step over all ranks, which so wait for one another; then the

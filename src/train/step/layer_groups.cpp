@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/step/layer_groups.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/polling.h"
@@ -70,19 +71,44 @@ void LayerGroups::sum_choices(std::span<std::int64_t> counts) {
   });
 }
 
-LayerGroups::Traffic LayerGroups::all_traffic() const {
-  return {
-      .sent = std::array{as_double(tensor_.sent()), as_double(context_.sent()), as_double(experts_.sent())},
-      .waited = std::array{tensor_.waited(), context_.waited(), experts_.waited()}};
+void LayerGroups::restart() {
+  sent_before_ = all_sent();
+  take_waits();
+}
+
+LayerGroups::OfAxes LayerGroups::all_sent() const {
+  return {as_double(tensor_.sent()), as_double(context_.sent()), as_double(experts_.sent())};
+}
+
+std::array<nn::Waits, kLayerAxes.size()> LayerGroups::take_waits() {
+  return {tensor_.take_waits(), context_.take_waits(), experts_.take_waits()};
+}
+
+void LayerGroups::read_waits(const backend::DeviceClock& clock) {
+  const auto taken = take_waits();
+  for (std::size_t axis = 0; axis < kLayerAxes.size(); ++axis) {
+    waits_[axis].clear();
+    for (const nn::Wait& wait : taken[axis])
+      waits_[axis].push_back({.start = clock.seconds(wait.start), .end = clock.seconds(wait.end)});
+  }
 }
 
 LayerGroups::Traffic LayerGroups::traffic() const {
-  Traffic now = all_traffic();
+  Traffic since{.sent = all_sent(), .waited = {}};
   for (std::size_t axis = 0; axis < kLayerAxes.size(); ++axis) {
-    now.sent[axis] -= before_.sent[axis];
-    now.waited[axis] -= before_.waited[axis];
+    since.sent[axis] -= sent_before_[axis];
+    for (const schedule::Event& wait : waits_[axis]) since.waited[axis] += wait.end - wait.start;
   }
-  return now;
+  return since;
+}
+
+Seconds LayerGroups::waited_during(const schedule::Event& op) const {
+  Seconds waited = 0;
+  for (const auto& waits : waits_) {
+    auto wait = std::ranges::lower_bound(waits, op.start, {}, &schedule::Event::start);
+    for (; wait != waits.end() && wait->start < op.end; ++wait) waited += wait->end - wait->start;
+  }
+  return waited;
 }
 
 }  // namespace penstock::train

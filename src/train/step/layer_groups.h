@@ -9,11 +9,13 @@
 #include <span>
 #include <vector>
 
+#include "backend/clock.h"
 #include "comm/groups.h"
 #include "nn/groups/context_group.h"
 #include "nn/groups/expert_group.h"
 #include "nn/groups/tensor_group.h"
 #include "run/run.h"
+#include "schedule/timeline.h"
 #include "train/record/axis_traffic.h"
 
 namespace penstock::train {
@@ -31,14 +33,16 @@ class LayerGroups {
   // Adds up the routers' choices over the ranks that have the tokens whose load is evened out. Collective.
   void sum_choices(std::span<std::int64_t> counts);
 
-  // Of this rank since restart(), in the order of kLayerAxes; zero where there is one rank.
+  // Of this rank from restart() to read_waits(), in the order of kLayerAxes; zero where there is one rank.
   using OfAxes = std::array<double, kLayerAxes.size()>;
   struct Traffic {
     OfAxes sent{}, waited{};  // bytes, seconds
   };
-  void restart() { before_ = all_traffic(); }
+  void restart();
+  void read_waits(const backend::DeviceClock& clock);  // until the device is through with them
   Traffic traffic() const;
-  Seconds waited() const { return tensor_.waited() + context_.waited() + experts_.waited(); }  // ever
+  // Seconds of one op's time, which is of the same clock.
+  Seconds waited_during(const schedule::Event& op) const;
 
  private:
   std::unique_ptr<comm::Communicator> polling(comm::Communicator& ranks) const;
@@ -46,7 +50,8 @@ class LayerGroups {
   nn::ContextGroup make_context(const comm::Groups& groups);
   nn::ExpertGroup make_experts(const comm::Groups& groups);
   void prepare_balance(const comm::Groups& groups);
-  Traffic all_traffic() const;
+  OfAxes all_sent() const;
+  std::array<nn::Waits, kLayerAxes.size()> take_waits();
 
   const run::Run& run_;
   std::function<bool()> meanwhile_;
@@ -56,7 +61,8 @@ class LayerGroups {
   nn::TensorGroup tensor_;
   nn::ContextGroup context_;
   nn::ExpertGroup experts_;
-  Traffic before_;
+  OfAxes sent_before_{};
+  std::array<std::vector<schedule::Event>, kLayerAxes.size()> waits_;  // in order of time
 };
 
 }  // namespace penstock::train

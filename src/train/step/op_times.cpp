@@ -5,10 +5,10 @@
 
 namespace penstock::train {
 
-Seconds OpTimes::restart(std::size_t ops) {
+void OpTimes::restart(std::size_t ops) {
   spans_.assign(ops, {});
   events_.assign(ops, {});
-  return clock_.restart();
+  clock_.restart();
 }
 
 std::vector<schedule::Event> OpTimes::events() {

@@ -12,8 +12,7 @@ namespace penstock::train {
 
 class OpTimes {
  public:
-  // The clock's 0 s; a reading of steady_seconds().
-  Seconds restart(std::size_t ops);
+  void restart(std::size_t ops);  // now is the clock's 0 s
 
   void begin(std::uint32_t op) { spans_[op] = Span{.start = backend::moment_now(), .end = {}}; }
   void end(std::uint32_t op) { spans_[op]->end = backend::moment_now(); }

@@ -8,7 +8,6 @@
 
 #include "backend/device.h"
 #include "backend/memory.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "nn/groups/tensor_bytes.h"
 #include "nn/parameters/parameter_maker.h"
@@ -85,12 +84,11 @@ ReplicaLane::ReplicaLane(const run::Run& run, const comm::Groups& groups, Units&
                 Family{true, groups.expert_replicas ? &*groups.expert_replicas : nullptr}},
       room_(make_room(run, units)),
       lane_(type_of(room_), nn::bytes_of_tensor(room_), {run::kReplicaPiece, run::kReplicaWindow},
-            static_cast<int>(schedule::Channel::Replicas), run.options.train.timeout) {}
+            static_cast<int>(schedule::Channel::Replicas), run.options.train.timeout,
+            {.began = [this](comm::ShareLane::Ticket one) { spans_[one].start = backend::moment_now(); },
+             .ended = [this](comm::ShareLane::Ticket one) { spans_[one].end = backend::moment_now(); }}) {}
 
-void ReplicaLane::begin(Seconds began) {
-  began_ = began;
-  facts_ = {};
-}
+void ReplicaLane::begin() { facts_ = {}; }
 
 void ReplicaLane::start(std::uint32_t index, const Op& op) {
   Flight flight{.op = op, .index = index};
@@ -166,28 +164,32 @@ void ReplicaLane::release(const Op& op) {
   for (nn::Parameter* parameter : units_.at(op.key.stage).parameters) parameter->weight.reset();
 }
 
-void ReplicaLane::finish(std::uint32_t index, const std::function<bool()>& meanwhile, const Report& report) {
+void ReplicaLane::finish(std::uint32_t index, const std::function<bool()>& meanwhile) {
   if (flights_.empty() || flights_.front().index > index) return;
-  const Seconds before = steady_seconds();
+  Span& wait = waits_.emplace_back(Span{.start = backend::moment_now(), .end = {}});
   while (!flights_.empty() && flights_.front().index <= index) {
     const Flight flight = flights_.front();
-    if (flight.last >= flight.first) lane_.wait(flight.last, meanwhile);
+    if (flight.moves()) lane_.wait(flight.last, meanwhile);
     flights_.pop_front();
-    end(flight, report);
+    finished_.push_back(flight);
+    const int unit = flight.op.key.stage;
+    if (flight.op.kind == OpKind::ReduceGradients && units_.at(unit).passing) gradients_.drop(unit);
   }
-  facts_.waiting += steady_seconds() - before;
+  wait.end = backend::moment_now();
 }
 
-void ReplicaLane::end(const Flight& flight, const Report& report) {
-  schedule::Event event;
-  if (flight.last >= flight.first) {
-    event.start = lane_.times(flight.first).began - began_;
-    event.end = lane_.times(flight.last).ended - began_;
+void ReplicaLane::report(const backend::DeviceClock& clock, const Note& note) {
+  for (const Flight& flight : finished_) {
+    if (!flight.moves()) continue;
+    const schedule::Event event{.start = clock.seconds(spans_.at(flight.first).start),
+                                .end = clock.seconds(spans_.at(flight.last).end)};
     facts_.busy += event.end - event.start;
-    report(flight.index, event);
+    note(flight.index, event);
   }
-  const int unit = flight.op.key.stage;
-  if (flight.op.kind == OpKind::ReduceGradients && units_.at(unit).passing) gradients_.drop(unit);
+  for (const Span& wait : waits_) facts_.waiting += clock.seconds(wait.end) - clock.seconds(wait.start);
+  finished_.clear();
+  waits_.clear();
+  spans_.clear();
 }
 
 }  // namespace penstock::train

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "backend/clock.h"
 #include "comm/groups.h"
 #include "comm/share_lane.h"
 #include "run/run.h"
@@ -21,6 +22,8 @@
 
 namespace penstock::train {
 
+// On a card by the rank's stream: a collective is under way from where its data is ready there to where its
+// result is.
 struct CollectiveFacts {
   Seconds busy = 0;     // of this rank's collectives
   Seconds waiting = 0;  // of its computing thread, for them alone
@@ -31,8 +34,7 @@ class ReplicaLane {
   // All arguments outlive the lane; the groups have several replicas, of dense weights or of experts.
   ReplicaLane(const run::Run& run, const comm::Groups& groups, Units& units, GradientBuffers& gradients);
 
-  // Event times count from `began` (clock.h).
-  void begin(Seconds began);
+  void begin();  // a step
 
   // GATHER_WEIGHTS or REDUCE_GRAD over the replicas, op `index` of the list. A passing unit's weights get
   // their memory here, its gradients lose theirs in finish().
@@ -43,14 +45,17 @@ class ReplicaLane {
   // Moves what can be moved, without waiting; true if anything was.
   bool advance() { return lane_.advance(); }
 
-  // Waits for all ops up to this index while running `meanwhile`; reports the event of each.
-  using Report = std::function<void(std::uint32_t op, const schedule::Event&)>;
-  void finish(std::uint32_t index, const std::function<bool()>& meanwhile, const Report& report);
+  // Waits for all ops up to this index while running `meanwhile`.
+  void finish(std::uint32_t index, const std::function<bool()>& meanwhile);
+
+  // Ends a step, all of whose ops are finished: the event of each that moved anything, by the clock.
+  using Note = std::function<void(std::uint32_t op, const schedule::Event& event)>;
+  void report(const backend::DeviceClock& clock, const Note& note);
 
   // The masters have changed: weights that were gathered before are out of date.
   void forget_weights() { gathered_.clear(); }
 
-  CollectiveFacts facts() const { return facts_; }  // since begin()
+  CollectiveFacts facts() const { return facts_; }  // of the step reported last
 
  private:
   struct Flight {
@@ -58,10 +63,15 @@ class ReplicaLane {
     std::uint32_t index = 0;
     comm::ShareLane::Ticket first = 0, last = -1;  // none: last < first
 
+    bool moves() const { return first <= last; }
     void add(comm::ShareLane::Ticket ticket) {
-      if (last < first) first = ticket;
+      if (!moves()) first = ticket;
       last = ticket;
     }
+  };
+
+  struct Span {
+    backend::Moment start, end;
   };
 
   // Parameters that the same ranks have; no groups where this rank alone has them.
@@ -77,17 +87,17 @@ class ReplicaLane {
   void gather(Flight& flight);
   void gather(Flight& flight, const Family& family);
   void restore(Unit& unit) const;
-  void end(const Flight& flight, const Report& report);
 
   const run::Run& run_;
   Units& units_;
   GradientBuffers& gradients_;
   std::array<Family, 2> families_;
   at::Tensor room_;
+  std::map<comm::ShareLane::Ticket, Span> spans_;  // of the step's operations, not reported yet
+  std::vector<Span> waits_;                        // the same of finish()
   comm::ShareLane lane_;
-  std::deque<Flight> flights_;
+  std::deque<Flight> flights_, finished_;
   std::map<int, bool> gathered_;  // units whose weights are up to date
-  Seconds began_ = 0;
   CollectiveFacts facts_;
 };
 

@@ -55,14 +55,10 @@ bool meets_copies(const schedule::DeviceProgram& list) {
 }
 
 // `rank`: of the world.
-std::unique_ptr<Offloader> make_offloader(const run::Run& run, int device, int rank) {
-  const schedule::DeviceProgram& list = run.program.devices[device];
-  if (!meets_copies(list)) return nullptr;
-  const run::MemoryOptions& memory = run.options.memory;
-  const Bytes size = find_rooms(list).size;
-  if (run.offload_to == run::OffloadTo::Host) return std::make_unique<Offloader>(list, host_store(size));
-  const std::string& directory = memory.offload_dir.empty() ? run.options.output.dir : memory.offload_dir;
-  return std::make_unique<Offloader>(list, disk_store(directory, rank, size));
+std::unique_ptr<OffloadStore> make_store(const run::Run& run, int rank, Bytes size) {
+  if (run.offload_to == run::OffloadTo::Host) return host_store(size);
+  const std::string& directory = run.options.memory.offload_dir;
+  return disk_store(directory.empty() ? run.options.output.dir : directory, rank, size);
 }
 
 nn::VocabularyOptions vocabulary_options(const run::Run& run, comm::Pipeline pipeline,
@@ -101,7 +97,7 @@ Trainer::Trainer(const run::Run& run, comm::Communicator& world, bool profile, F
   const backend::LedgerScope counted(ledger_);
   within_device_memory(run, ledger_, [this] { make_states(); });
   ledger_.reset_peaks();  // exclude the creation of parameters
-  make_step_parts();
+  within_device_memory(run, ledger_, [this] { make_step_parts(); });
   evaluating_ = make_interpreter(evaluation_, run::cuts_of(run.options, evaluation_.slices), Mode::Evaluate);
   made_ = true;
 }
@@ -137,7 +133,11 @@ void Trainer::make_step_parts() {
   const run::Run& run = plan();
   const int device = groups_.pipeline->rank();
   gradients_->expect(run.program.devices[device]);
-  offloader_ = make_offloader(run, device, groups_.world->rank());
+  if (const auto& list = run.program.devices[device]; meets_copies(list)) {
+    const Bytes size = find_rooms(list).size;
+    ensure_room(store_, size, [&] { return make_store(run, groups_.world->rank(), size); });
+    offloader_ = std::make_unique<Offloader>(list, *store_);
+  }
   exchange_server_ = make_exchange_server();
   training_ = make_interpreter(run.program, run.slices, Mode::Train);
 }
@@ -213,7 +213,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   const at::AutoDispatchBelowADInplaceOrView explicit_backward;  // no operation records itself for autograd
   const nn::ProfileScope profiled(profiles_ ? &profile_ : nullptr);
   const Seconds began = steady_seconds();
-  plan_for(tokens);
+  within_device_memory(run_, ledger_, [&] { plan_for(tokens); });
   exchanging_ = true;
   StepResult result = within_device_memory(plan(), ledger_, [&] { return training_->run(tokens); });
   exchanging_ = false;
@@ -221,7 +221,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
   exchanges_ = std::move(result.exchanges);
   memory_ = std::move(result.memory);
   processor_seconds_ = std::move(result.processor_seconds);
-  waited_ = std::move(result.waited);
+  layer_groups_.read_waits(result.clock);
   gather_facts(steady_seconds() - began);
   if (!content_.documents.empty())
     report_.documents = gather_document_work(plan(), content_, tokens.padding, planning_, groups_.world);
@@ -230,6 +230,7 @@ StepReport Trainer::step(std::int64_t step, const StepTokens& tokens) {
 
 double Trainer::evaluate(const StepTokens& tokens) {
   const backend::LedgerScope counted(ledger_);
+  layer_groups_.restart();
   const at::AutoDispatchBelowADInplaceOrView explicit_backward;
   const StepResult result = within_device_memory(run_, ledger_, [&] { return evaluating_->run(tokens); });
   return mean_loss(result.loss_sums, tokens.target_count);
@@ -277,9 +278,10 @@ std::optional<double> Trainer::time_of_work() {
   for (std::size_t op = 0; op < events_.size(); ++op) {
     const schedule::OpKind kind = list.ops[op].kind;
     if (is_backward(kind) || kind == schedule::OpKind::BackwardWeight)
-      taken += events_[op].end - events_[op].start - waited_[op];
+      taken += events_[op].end - events_[op].start - layer_groups_.waited_during(events_[op]);
   }
-  if (!work_ || planned_) work_ = run::backward_seconds(plan(), device);
+  if (!work_ || !content_.documents.empty())
+    work_ = run::backward_seconds(plan(), content_.documents, device);
   return *work_ > 0 ? std::optional(taken / *work_) : std::nullopt;
 }
 
@@ -336,7 +338,6 @@ std::unique_ptr<Interpreter> Trainer::make_interpreter(const schedule::Program& 
                     .gradients = training ? &*gradients_ : nullptr,
                     .replicas = replicas_.get(),
                     .meanwhile = [this] { return advance(); },
-                    .waited = [this] { return layer_groups_.waited(); },
                     .ledger = &ledger_,
                     .recorder = recorder_,
                     .sum_losses = [this](const auto& sums) { report_.loss = mean_loss(sums, targets_); },

@@ -86,9 +86,7 @@ class Trainer {
   CopyFacts copies() const { return offloader_ ? offloader_->facts() : CopyFacts{}; }  // of the latest step
   Bytes away_peak() const { return away_peak_; }  // of offloaded records, over all steps so far
   // The host's memory that is pinned for a card's copies, all of it from the start.
-  Bytes pinned_bytes() const {
-    return offloader_ && !backend::compute_device().is_cpu() ? offloader_->room() : 0;
-  }
+  Bytes pinned_bytes() const { return store_ && !backend::compute_device().is_cpu() ? store_->size() : 0; }
 
  private:
   bool advance();
@@ -126,13 +124,14 @@ class Trainer {
       exchange_server_;  // where the program has exchange; before the interpreter that uses it
   std::unique_ptr<Interpreter> training_;
   std::unique_ptr<Interpreter> evaluating_;
-  std::unique_ptr<Offloader> offloader_;  // where records are offloaded
+  std::unique_ptr<OffloadStore> store_;   // where records are offloaded
+  std::unique_ptr<Offloader> offloader_;  // the same
   Bytes away_peak_ = 0;
   std::vector<schedule::Event> events_;
   std::vector<schedule::ExchangeSpan> exchanges_;
   std::vector<OpMemory> memory_;
   nn::Profile profile_;
-  std::vector<Seconds> processor_seconds_, waited_;
+  std::vector<Seconds> processor_seconds_;
   std::optional<Seconds> work_;  // expected of this device
   bool exchanging_ = false;      // a step is under way that may serve others
   StepReport report_;            // of the current step

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "nn/kernels/cuda/packed.h"
 
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;  // the frontend asks its user for it
@@ -175,8 +176,9 @@ AttentionGradients cudnn_attention_backward(const at::Tensor& grad_output, const
     const std::int64_t count = std::min(at_once, groups - first);
     const auto keys = [&](const at::Tensor& x) { return x.narrow(1, first, count); };
     const auto heads = [&](const at::Tensor& x) { return x.narrow(1, first * of_group, count * of_group); };
+    // Before 9.26 cuDNN reads a log-sum-exp as packed, whatever its strides.
     backward({heads(query), keys(key), keys(value), heads(merged.output), heads(grad_output),
-              heads(log_sum_exp), heads(gradients.query), keys(gradients.key), keys(gradients.value)},
+              packed(heads(log_sum_exp)), heads(gradients.query), keys(gradients.key), keys(gradients.value)},
              mask, repeatable);
   }
   return gradients;

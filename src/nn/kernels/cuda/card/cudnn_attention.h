@@ -13,7 +13,8 @@ namespace penstock::nn::kernels::cuda {
 bool has_cudnn_attention(const at::Tensor& query, const at::Tensor& key);
 
 // As flash() and flash_backward(). One plan for each shape and thread. A repeatable backward takes
-// 2·queries·keys bytes for each of at most 32 heads at a time. Errors of cuDNN's are RunErrors.
+// 2·queries·keys bytes for each of at most 32 heads at a time; if there are more, and several sequences, it
+// copies their log-sum-exps. Errors of cuDNN's are RunErrors.
 AttentionPart cudnn_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                               Mask mask);
 AttentionGradients cudnn_attention_backward(const at::Tensor& grad_output, const at::Tensor& query,
