@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/run_file.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "base/error.h"
@@ -8,15 +9,17 @@
 #include "base/text.h"
 #include "plan/trainer.h"
 #include "run/settle.h"
+#include "sim/costs/layer_cost.h"
 
 namespace penstock::plan {
 namespace {
 
 // No key of a run file has it.
-std::string expert_load(const Workload& workload, const Layout& layout) {
-  if (workload.expert_load == 1 || layout.mesh.expert == 1) return {};
-  return "# with the planned load of experts: penstock simulate FILE --expert-load " +
-         exact_number(workload.expert_load) + "\n";
+std::string note_of_expert_load(const Workload& workload, const Layout& layout) {
+  const double load = std::min(workload.expert_load, sim::greatest_load(workload.model.shape, layout.mesh));
+  if (load == 1) return {};
+  return "# with the planned load of experts: penstock simulate FILE --expert-load " + exact_number(load) +
+         "\n";
 }
 
 std::string arithmetic(const Workload& workload, const Cluster& cluster, const Candidate& candidate) {
@@ -28,7 +31,7 @@ std::string arithmetic(const Workload& workload, const Cluster& cluster, const C
          "FLOP a step\n# predicted: " + number(candidate.step(), 4) + " s a step, " +
          number(100 * model_flops_utilization(workload, cluster, candidate.step()), 1) + " % MFU, " +
          number(static_cast<double>(candidate.memory.fullest.total()) / 1e9, 3) + " GB on device " +
-         std::to_string(candidate.memory.rank) + "\n" + expert_load(workload, candidate.layout) +
+         std::to_string(candidate.memory.rank) + "\n" + note_of_expert_load(workload, candidate.layout) +
          (workload.card ? "# on cards: penstock train FILE --train.device cuda\n\n" : "\n");
 }
 

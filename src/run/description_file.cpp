@@ -21,15 +21,15 @@ std::vector<fs::path>& homes() {
   return added;
 }
 
-enum class Searched : bool { WithoutBeside, All };
+enum class Searched : bool { FromAnywhere, All };  // what is found whatever the working directory, or all
 
 std::vector<fs::path> folders(const std::string& kind, const std::string& beside,
                               Searched searched = Searched::All) {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const fs::path here = beside.empty() ? fs::path(".") : fs::path(beside);
-  std::vector<fs::path> all{kind};
-  if (searched == Searched::All) all.insert(all.end(), {here / kind, here / ".." / kind});
+  std::vector<fs::path> all;
+  if (searched == Searched::All) all = {kind, here / kind, here / ".." / kind};
   all.insert(all.end(), {program / ".." / ".." / kind, program / ".." / "share" / "penstock" / kind});
   for (const fs::path& home : homes()) all.push_back(home / kind);
   return all;
@@ -95,7 +95,7 @@ std::string name_for_any_file(const std::string& kind, const std::string& name, 
   const std::string found = find_description(kind, name, beside);
   if (!is_description_path(name)) {
     std::error_code ignored;
-    const auto elsewhere = file_of_name(folders(kind, beside, Searched::WithoutBeside), name);
+    const auto elsewhere = file_of_name(folders(kind, beside, Searched::FromAnywhere), name);
     if (elsewhere && fs::equivalent(*elsewhere, found, ignored)) return name;
   }
   return fs::absolute(found).string();

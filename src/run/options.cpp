@@ -179,11 +179,11 @@ void describe_upkeep(TrainOptions& options, OptionTable& table) {
                    "A folder of a file system in memory on each host, for those copies."});
 }
 
-// A run directory may have moved since its run file was written.
+// A run directory, which has a lock, may have moved since its run file was written.
 void take_copy_beside(const std::filesystem::path& run_file, std::string& schedule_file) {
-  const std::filesystem::path copy = run_file.parent_path() / files::kSchedule;
+  const std::filesystem::path directory = run_file.parent_path(), copy = directory / files::kSchedule;
   std::error_code error;
-  if (run_file.filename() == files::kRunFile &&
+  if (run_file.filename() == files::kRunFile && std::filesystem::exists(directory / files::kLock, error) &&
       std::filesystem::path(schedule_file).filename() == files::kSchedule &&
       std::filesystem::exists(copy, error))
     schedule_file = copy.string();

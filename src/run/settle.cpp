@@ -216,10 +216,6 @@ void settle(Options& options) {
   settle_mesh(options);
   check_byte_vocabulary(options);
   check_training(options);
-  const MemoryOptions& memory = options.memory;
-  require(memory.offload_dir.empty() || memory.offload_to == "disk",
-          "memory.offload_dir = " + json_quote(memory.offload_dir) +
-              " is of records that go to disk: use memory.offload_to = \"disk\", or leave it out");
   settle_slice_tokens(options);
   if (options.schedule.file.empty()) choose_generator(options);
   require(options.schedule.slice_tokens == 0 || options.schedule.chunks == 1,

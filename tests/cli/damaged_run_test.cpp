@@ -146,7 +146,11 @@ TEST(ScheduleOfARun, OutlivesItsFileAndMovesWithTheDirectory) {
   };
   const Ending resumed = resume("run/run.toml", "6", {});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  const Ending again = resume("run.toml", "7", {"--schedule.file", scratch / "my.csv"});
+  EXPECT_EQ(resume("run.toml", "7", {"--schedule.file", scratch / "my.csv"}).exit_code, 2) << "named now";
+  std::string named = file;
+  named.replace(named.find("[schedule]\n"), 11, "[schedule]\nfile = \"" + scratch / "my.csv" + "\"\n");
+  scratch.write("named.toml", named);
+  const Ending again = resume("named.toml", "7", {});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   fs::rename(scratch / "run", scratch / "moved");
   EXPECT_EQ(program({"show", scratch / "moved/run.toml", "--format", "csv"}).out,

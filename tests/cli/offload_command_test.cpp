@@ -99,7 +99,7 @@ TEST_F(OffloadRun, SlowsDownWithItsCopiesInSimulation) {
   expect_refused(run("simulate", {"--copy-gbps", "0.0"}), "--copy-gbps");
   expect_refused(run("simulate", {"--hardware", "none-such"}), "none-such");
   const Arguments to_disk{"--hardware", "h100", "--memory.offload_to", "disk"};
-  expect_refused(run("simulate", to_disk), "disk_gbps");
+  expect_refused(run("simulate", with({"--memory.offload", "1"}, to_disk)), "disk_gbps");
   const auto with_speed = [&](const char* gbps) { return makespan(with(to_disk, {"--copy-gbps", gbps})); };
   EXPECT_GT(with_speed("0.0001"), with_speed("2"));
 }

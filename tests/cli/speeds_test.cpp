@@ -110,7 +110,8 @@ TEST_F(Speeds, OfAFileAreTakenFromItAndWhatItLeavesOpenIsNamed) {
     EXPECT_EQ(taken.exit_code, 0) << taken.err;
     return Json::parse(taken.out)["speeds"]["assumed"].dump().find("in any order as quick as repeatable");
   };
-  EXPECT_NE(in_any_order("h100"), std::string::npos);
+  EXPECT_NE(in_any_order("h200"), std::string::npos);
+  EXPECT_EQ(in_any_order("h100"), std::string::npos) << "of no table of ours";
   EXPECT_EQ(in_any_order("this-machine"), std::string::npos);
 }
 
@@ -162,7 +163,7 @@ TEST_F(Speeds, ChooseAnExchangeTogether) {
 
 // All of them are measured. Simulations, whose ranks have cores of their own, do not take what they reach.
 TEST_F(Speeds, OfRanksThatShareCoresAreKeptForSuchRanks) {
-  const std::string threads = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
+  const std::string threads = std::to_string(std::thread::hardware_concurrency() / 2 + 1);
   const Ending made =
       run_program(with_mpirun(2, hasty_profile({"--threads", threads, "--precision", "bf16"})), 200);
   ASSERT_EQ(made.exit_code, 0) << made.err;

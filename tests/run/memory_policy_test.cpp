@@ -93,7 +93,6 @@ TEST(MemoryPolicy, RefusalsNameTheKeyAndWhatWouldBeRight) {
       {"is no policy", [](auto& m) { m.layers = {"0: auto"}; }},
       {"lacks \"layer_input\"", [](auto& m) { m.stages = {"0: q+kv"}; }},
       {"memory.limit", [](auto& m) { m.limit = "a lot"; }},
-      {"memory.offload_dir = \"spill\"", [](auto& m) { m.offload_dir = "spill"; }},
   };
   for (const auto& [text, change] : cases) {
     const std::string message = refusal(change);

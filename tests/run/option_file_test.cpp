@@ -10,6 +10,7 @@
 #include "base/option_text.h"
 #include "base/random.h"
 #include "failure.h"
+#include "files/run_files.h"
 #include "run/changed.h"
 #include "run/options.h"
 #include "scratch.h"
@@ -171,6 +172,8 @@ TEST(RunFile, OfARunDirectoryMeansTheScheduleBesideIt) {
     scratch.write(name, "[schedule]\nfile = \"" + before + "\"\n");
   EXPECT_EQ(file_of("run.toml"), before) << "there is none beside it";
   scratch.write("schedule.csv", "0F0,0B0\n");
+  EXPECT_EQ(file_of("run.toml"), before) << "it is no run's directory";
+  scratch.write(files::kLock, "");
   EXPECT_EQ(file_of("run.toml"), scratch / "schedule.csv");
   EXPECT_EQ(file_of("my.toml"), before);
   scratch.write("run.toml", "[schedule]\nfile = \"my.csv\"\n");

@@ -84,9 +84,11 @@ void refuse_copy_speeds(const SimulateFlags& flags) {
 
 // Of the run's offloading copies, bytes/s each way; absent: the hardware's.
 std::optional<double> copy_rate_of(const SimulateFlags& flags, const sim::Hardware& hardware,
-                                   run::OffloadTo to) {
+                                   const run::Run& run) {
   if (flags.copy_gbps) return *flags.copy_gbps * 1e9;
-  if (to == run::OffloadTo::Host || flags.hardware == kAssumed || hardware.node.disk_gbps > 0) return {};
+  if (run.offload == 0 || run.offload_to == run::OffloadTo::Host || flags.hardware == kAssumed ||
+      hardware.node.disk_gbps > 0)
+    return {};
   throw InputError((flags.hardware.empty() ? "this machine's speeds" : flags.hardware) +
                    ": node.disk_gbps is missing, and memory.offload_to = \"disk\"; give it, or --copy-gbps");
 }
@@ -211,7 +213,7 @@ Simulated simulate_run_file(const SimulateFlags& flags, const std::vector<std::s
   const run::Run run = of_step(run::resolve(std::move(options), machine), flags.step);
   const auto costs = run::costs_of(run, speeds.hardware,
                                    {.attention_factor = flags.attention,
-                                    .copy_rate = copy_rate_of(flags, speeds.hardware, run.offload_to),
+                                    .copy_rate = copy_rate_of(flags, speeds.hardware, run),
                                     .expert_load = flags.expert_load});
   sim::Result result = evaluate_changed(run.program, costs, flags);
   return {.program = run.program,

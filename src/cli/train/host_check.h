@@ -25,7 +25,7 @@ void require_card_memory(const run::Run& run, int ranks);
 // The same of each card and its ranks, where all are threads of this process and take its cards by turns.
 void require_card_of_threads(const run::Run& run);
 
-// Of the tensors of the ranks on one of so many cards then.
+// Of the tensors of all ranks that take this card, when so many cards are taken by turns.
 Bytes bytes_on_card(const run::Run& run, int card, int cards);
 
 }  // namespace penstock::cli

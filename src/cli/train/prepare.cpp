@@ -53,6 +53,9 @@ void check_offload(const run::Run& run) {
     throw InputError(
         "memory.offload_to = \"disk\" needs memory.offload_dir, a folder on each host, since output.gather "
         "leaves the run directory to rank 0's");
+  if (!directory.empty() && run.options.memory.offload_to != "disk")
+    throw InputError("memory.offload_dir = " + json_quote(directory) +
+                     " is of records that go to disk: use memory.offload_to = \"disk\", or leave it out");
   if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
     throw InputError("memory.offload_dir = " + json_quote(directory) +
                      " is no directory; name one that is there");

@@ -25,7 +25,9 @@ run::Options read_source(const RunSource& source) {
   run::Options options = run::read_options(source.file, source.overrides);
   std::string& file = options.schedule.file;
   std::error_code error;
-  if (!source.resumes || file.empty() || std::filesystem::exists(file, error)) return options;
+  const bool named_here = std::ranges::any_of(
+      source.overrides, [](const std::string& word) { return word.starts_with("--schedule.file"); });
+  if (!source.resumes || named_here || file.empty() || std::filesystem::exists(file, error)) return options;
   if (std::string kept = train::kept_schedule(options.output.dir); !kept.empty()) file = std::move(kept);
   return options;
 }

@@ -153,9 +153,10 @@ std::string memory_remark(const run::Run& run, int ranks) {
   const Bytes host = train::this_host().memory;
   const std::string of_host = (host > 0 ? print_bytes(host) : std::string("unknown")) + " of memory";
   const std::optional<backend::Card> card = backend::card();
-  if (!card) return line(of_host, host, tensors);
+  if (!card) return line(of_host, host, tensors + away);
   const Bytes cards = card->total * card->cards;
-  return line(counted(card->cards, "card") + " with " + print_bytes(cards), cards, tensors) +
+  // Where a launcher shows each rank a card of its own, this is no sum over them.
+  return line(counted(card->cards, "card") + " with " + print_bytes(cards), 0, tensors) +
          (away > 0 ? line(of_host, host, away) : "");
 }
 

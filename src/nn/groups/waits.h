@@ -11,8 +11,8 @@
 
 namespace penstock::nn {
 
-// Of the compute device: the host issues work ahead of a card, and a wait of the host's may end when the card
-// has done all of it.
+// On the rank's stream, not on the host: the host runs ahead of a card, so that its own wait would also count
+// what the card had still to do.
 struct Wait {
   backend::Moment start, end;
 };

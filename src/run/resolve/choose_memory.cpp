@@ -89,9 +89,10 @@ std::string note_of_memory(const Run& asked, const Run& chosen) {
 // the greatest that fits a host.
 std::string share_that_fits(const Run& run, Bytes room, const BytesNeeded& needed) {
   const auto fits_with = [&](int percent) { return needed(with_percent(run, percent)) <= room; };
-  const bool none = fits_with(0), all = fits_with(100);
-  if (none == all) return {};
-  const Run other = with_percent(run, nearest_percent(none ? 100 : 0, none ? 0 : 100, fits_with));
+  const bool fits_without = fits_with(0), fits_with_all = fits_with(100);
+  if (fits_without == fits_with_all) return {};
+  const Run other =
+      with_percent(run, nearest_percent(fits_without ? 100 : 0, fits_without ? 0 : 100, fits_with));
   if (!fits(other)) return {};
   return "; memory.offload = " + exact_number(other.offload) + " would fit";
 }

@@ -54,10 +54,10 @@ KeptLines lines_until(const std::string& path, std::int64_t last_step) {
   return kept;
 }
 
-std::string gap_between(std::int64_t kept, std::int64_t next, const std::string& path) {
+std::string gap_between(std::int64_t kept, std::int64_t next, const std::string& path, bool is_there) {
   if (next - kept <= 1) return {};
   return path + " lacks the lines of steps " + std::to_string(kept + 1) + " to " + std::to_string(next - 1) +
-         "; a host that is lost takes with it what is not on disk yet";
+         (is_there ? "; a host that is lost takes with it what is not on disk yet" : "; the file was gone");
 }
 
 OrderedJson to_object(const BytesByCategory& bytes) {
@@ -155,7 +155,7 @@ MetricsFile::MetricsFile(std::string path, std::int64_t last_step, const std::st
   const bool is_there = std::filesystem::exists(path_);
   KeptLines kept = is_there && last_step > 0 ? lines_until(path_, last_step) : KeptLines();
   const bool adds = kept.last_step < last_step && !last_line.empty();
-  gap_ = gap_between(kept.last_step, adds ? last_step : last_step + 1, path_);
+  gap_ = gap_between(kept.last_step, adds ? last_step : last_step + 1, path_, is_there);
   if (adds) kept.text.append(last_line).append("\n");
   if (is_there || adds) files::write_atomically(path_, kept.text);
   descriptor_ = files::file_system().open(path_, files::OpenFor::Appending);

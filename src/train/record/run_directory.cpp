@@ -58,12 +58,10 @@ bool is_same_file(const std::string& path, const std::string& other) {
 }
 
 void refuse_to_replace(const std::string& path, const std::string& schedule_file) {
-  const std::string there = (fs::path(path) / files::kSchedule).string();
-  if (schedule_file.empty() || !exists(path, files::kSchedule) || is_same_file(there, schedule_file)) return;
-  if (kept_schedule(path).empty())
-    fail(path, "holds a " + std::string(files::kSchedule) +
-                   " that is no run's, where the run keeps its copy of schedule.file = " +
-                   json_quote(schedule_file) + "; move it away, or name another directory");
+  if (schedule_file.empty() || !exists(path, files::kSchedule) || !kept_schedule(path).empty()) return;
+  fail(path, "holds a " + std::string(files::kSchedule) +
+                 " that is no run's, where the run keeps its copy of schedule.file = " +
+                 json_quote(schedule_file) + "; move it away, or name another directory");
 }
 
 void remove_traces(const std::string& path, const std::string& schedule_file) {
