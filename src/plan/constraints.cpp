@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "base/indexed_rows.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -32,13 +34,8 @@ constexpr std::array<RejectionText, kRejections> kRejectionTexts{{
     {Rejection::HostMemory, "host_memory", "the host's memory is too small for what must be offloaded"},
 }};
 
-constexpr bool texts_are_in_order() {
-  for (std::size_t i = 0; i < kRejections; ++i) {
-    if (static_cast<std::size_t>(kRejectionTexts[i].rejection) != i) return false;
-  }
-  return true;
-}
-static_assert(texts_are_in_order(), "name_of and sentence_of index by the enumerator");
+static_assert(rows_are_in_order(kRejectionTexts, &RejectionText::rejection),
+              "name_of and sentence_of index by the enumerator");
 
 bool heads_divide(const model::Shape& shape, int tensor) {
   if (shape.heads % tensor != 0) return false;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/indexed_rows.h"
 #include "base/text.h"
 #include "base/whole.h"
 #include "schedule/generators/generator.h"
@@ -146,13 +147,7 @@ constexpr std::array kForms{
          .ramp = [](const Letters& x) { return in_slots(std::max(x.p - 1, 4 * (x.p - x.m) - 1)); }},
 };
 
-constexpr bool rows_are_in_order() {
-  for (std::size_t i = 0; i < kForms.size(); ++i) {
-    if (kForms[i].kind != static_cast<ScheduleKind>(i)) return false;
-  }
-  return true;
-}
-static_assert(rows_are_in_order(), "a kind is the index of its row");
+static_assert(rows_are_in_order(kForms, &Form::kind), "a kind is the index of its row");
 
 const Form& form_of(ScheduleKind kind) { return kForms.at(static_cast<std::size_t>(kind)); }
 

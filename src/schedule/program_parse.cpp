@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "schedule/program_text.h"
 #include "schedule/program_words.h"
+#include "schedule/text.h"
 #include "schedule/units.h"
 
 namespace penstock::schedule {
@@ -41,8 +42,7 @@ class Parser {
     program_.name = value_of("name");
     program_.stages = static_cast<int>(number_in(value_of("stages"), 1, kGreatest, "number of stages"));
     for (const std::string_view n : split(value_of("slices"), ',')) {
-      program_.slices.push_back(
-          static_cast<int>(number_in(n, 1, std::numeric_limits<std::int16_t>::max(), "number of slices")));
+      program_.slices.push_back(static_cast<int>(number_in(n, 1, kMostSlices, "number of slices")));
       sliced_ |= program_.slices.back() != 1;
     }
     count_devices();

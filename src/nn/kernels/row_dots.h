@@ -11,8 +11,8 @@ namespace penstock::nn::kernels {
 at::Tensor row_dots(const at::Tensor& a, const at::Tensor& b);
 
 // The multiple of each row of x [b, H, T, d] (contiguous) whose product with that row has the sum `dots`
-// [b, H, T, 1]; zero for a row of zeros
-// or of numbers too small to be normal. In x's type. It stands for O in kernels that read O for δ alone.
+// [b, H, T, 1]; zero for a row of zeros or of numbers too small to be normal. In x's type. It stands for O in
+// kernels that read O for δ alone.
 at::Tensor with_row_dots(const at::Tensor& x, const at::Tensor& dots);
 
 // Of cpu/ and cuda/: the same into results that are there.
