@@ -2,8 +2,10 @@
 #include "cli/card_messages.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/device.h"
@@ -13,6 +15,16 @@
 #include "comm/texts.h"
 
 namespace penstock::cli {
+
+namespace {
+
+// NCCL refuses two ranks on one card, but from 2.30 on if it is told to take them.
+bool nccl_shares_cards() {
+  const char* const told = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  return told != nullptr && std::string_view(told) == "1";
+}
+
+}  // namespace
 
 // Launchers may show each rank another card as its only one, so that numbers of cards say nothing.
 int ranks_on_card(comm::Communicator& world) {
@@ -28,7 +40,7 @@ std::unique_ptr<comm::Communicator> card_ranks(comm::Communicator& world) {
   const int here = ranks_on_card(world);
   if (on_any_rank(here == 0, world)) return nullptr;  // the run is refused
   const std::optional<comm::Nccl> nccl = comm::load_nccl();
-  const bool shared = on_any_rank(here > 1, world);
+  const bool shared = on_any_rank(here > 1 && !nccl_shares_cards(), world);
   const bool lacking = on_any_rank(!nccl, world);
   if (!shared && !lacking) return comm::make_card_ranks(world, *nccl);
   const std::string reason = shared ? "several ranks share a card" : "libnccl.so.2 is not there";

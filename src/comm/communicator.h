@@ -128,6 +128,10 @@ class Communicator {
   // The sub-group of the ranks with the same color, ordered by key, then by rank. Collective.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
 
+  // Before the first message between cards' memory in this group. Collective; ranks that are in several
+  // groups connect them in the same order, while no such messages are on their way.
+  virtual void connect_cards() {}
+
   // Notifies all ranks that this one has failed. With MPI it does not return (the process ends with exit code
   // 3); elsewhere it returns and the caller unwinds. May be called by any rank at any time, repeatedly.
   virtual void abort(const std::string& reason) = 0;

@@ -65,4 +65,17 @@ Groups make_groups(Communicator& world, const mesh::Mesh& mesh, SharingRanks sha
   return groups;
 }
 
+void connect_cards(const Groups& groups) {
+  groups.pipeline->connect_cards();
+  groups.vocabulary->connect_cards();
+  if (groups.tensor) (*groups.tensor)->connect_cards();
+  if (groups.context) (*groups.context)->connect_cards();
+  if (groups.experts) (*groups.experts)->connect_cards();
+  for (const std::optional<ReplicaGroups>& replicas : {groups.replicas, groups.expert_replicas}) {
+    if (!replicas) continue;
+    replicas->sharing->connect_cards();
+    replicas->copying->connect_cards();
+  }
+}
+
 }  // namespace penstock::comm

@@ -59,4 +59,7 @@ struct SharingRanks {
 // `world` outlives the groups and has as many ranks as the mesh. Collective.
 Groups make_groups(Communicator& world, const mesh::Mesh& mesh, SharingRanks sharing = {});
 
+// Of all groups but the world, whose messages are of the hosts' memory. Collective.
+void connect_cards(const Groups& groups);
+
 }  // namespace penstock::comm

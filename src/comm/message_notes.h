@@ -80,6 +80,9 @@ class WaitScope {
   std::optional<MessageNotes::Wait> before_;
 };
 
+// Whether the calling thread is in one.
+bool in_a_wait();
+
 void note_posted(const Message& message);
 void note_done(const Message& message);
 

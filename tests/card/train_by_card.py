@@ -47,6 +47,8 @@ CASES = [("f64",), ("f32",), ("bf16",), ("f64", "--memory.policy", "balanced"), 
          ("f32", *PAIR, "--schedule.name", "zb-v", "--schedule.slices", "1", "--model.layers", "4"),
          # slices of whole tiles, whose attention is cuDNN's
          ("bf16", "--data.seq_len", "384"), ("bf16", *PAIR, "--data.seq_len", "768", "--model.head_size", "64"),
+         # more heads than one graph of it takes
+         ("bf16", "--data.seq_len", "384", "--model.heads", "40", "--model.kv_heads", "8", "--model.head_size", "64"),
          # records leave for the host's memory
          OFFLOADED, ("bf16", *PAIR, "--memory.offload", "0.4", "--memory.policy", "balanced"),
          # every axis of the mesh
@@ -60,7 +62,7 @@ CASES = [("f64",), ("f32",), ("bf16",), ("f64", "--memory.policy", "balanced"), 
          ("f64", *PAIR, "--schedule.exchange", "paired", "--schedule.slices", "6", "--model.layers", "4"),
          # experts and documents
          ("f64", *MOE), ("f32", *MOE, "--moe.shared_experts", "1"), ("bf16", *DATA, *MOE, "--parallel.ep", "2"),
-         ("f32", *DATA, *MOE, "--parallel.ep", "2", "--parallel.shard", "weights"),
+         *[(precision, *DATA, *MOE, "--parallel.ep", "2", "--parallel.shard", "weights") for precision in ("f32", "bf16")],
          ("f64", *DOCUMENTS), ("bf16", *PAIR, *DOCUMENTS, "--data.packing", "best_fit"),
          ("f64", *PAIR, *DOCUMENTS, "--schedule.exchange", "paired", "--schedule.slices", "6", "--model.layers", "4")]
 REFUSED = [(("--memory.offload", "1.0", "--memory.offload_to", "disk"), "memory.offload_to"), (("--train.device", "cpu"), "start penstock"),

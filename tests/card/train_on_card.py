@@ -24,7 +24,7 @@ def library_path(program):
     linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     if "libtorch_cuda.so => not found" in linked:  # carried here: LibTorch is python3's, with all that it needs
         torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
-        return f"{torch / 'lib'}:{torch.parent / 'nvidia' / 'cu13' / 'lib'}"
+        return f"{torch / 'lib'}:{torch.parent / 'nvidia' / 'cu13' / 'lib'}:{torch.parent / 'nvidia' / 'nccl' / 'lib'}"
     torch = pathlib.Path(re.search(r"libtorch_cuda\.so => (\S+)", linked)[1]).parents[1]
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "penstock"
     return cuda_stand_ins.build(str(torch.parent), str(cache)) if "not found" in linked else ""

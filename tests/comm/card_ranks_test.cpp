@@ -5,8 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
+#include "comm/card_laws.h"
 #include "comm/contract.h"
 #include "comm/fake_nccl.h"
 #include "comm/lagging_card.h"
@@ -16,11 +15,10 @@
 namespace penstock::comm {
 namespace {
 
-constexpr std::size_t kCount = 500;
-constexpr int kRounds = 20;
+constexpr std::size_t kCount = kCardNumbers;
 
 class CardRanks : public ::testing::Test {
- protected:
+ public:  // the card of card_laws.h
   std::span<float> numbers(std::size_t count = kCount) {
     return {reinterpret_cast<float*>(card_.allocate(count * sizeof(float))), count};
   }
@@ -29,20 +27,27 @@ class CardRanks : public ::testing::Test {
     std::vector<float> host(values.size());
     card_.copy(host.data(), values.data(), values.size_bytes());
     card_.synchronize();
+    EXPECT_EQ(nccl_.sent_here(), 0) << "outside of its waits a rank's card waits for no other";
     return host;
   }
-  static std::span<std::byte> bytes(std::span<float> values) { return std::as_writable_bytes(values); }
+
+ protected:
+  static std::span<std::byte> bytes(std::span<float> values) { return bytes_of_numbers(values); }
 
   void on_ranks(int ranks, const std::function<void(Communicator&)>& body) {
-    run_ranks(ranks, [&](Communicator& control) { body(*make_card_ranks(control, nccl_.functions())); });
+    run_ranks(ranks, [&](Communicator& control) {
+      const auto cards = make_card_ranks(control, nccl_.functions());
+      cards->connect_cards();
+      body(*cards);
+    });
   }
 
   testing::FakeNccl nccl_;  // destroyed last
   testing::LaggingCard card_;
 };
 
-// The contract of all transports, by messages of the host's. Those of a card have no lengths to refuse, and
-// are there when the receiver's stream has come so far, not when a wait is over: they have the tests below.
+// The contract of all transports, by messages of the host's. Those of a card are there when the receiver's
+// stream has come so far, not when a wait is over: they have the tests below.
 class CardRanksContract : public ::testing::TestWithParam<Law> {};
 
 TEST_P(CardRanksContract, Keep) {
@@ -58,53 +63,14 @@ TEST_P(CardRanksContract, Keep) {
 INSTANTIATE_TEST_SUITE_P(Contract, CardRanksContract, ::testing::ValuesIn(contract()),
                          [](const auto& info) { return info.param.name; });
 
-// Neighbours send both ways at once on two channels, and words of the host's between.
 TEST_F(CardRanks, KeepOrderOnEveryChannelAndBothWays) {
-  on_ranks(3, [&](Communicator& world) {
-    const int rank = world.rank(), next = (rank + 1) % 3, before = (rank + 2) % 3;
-    std::map<int, std::span<float>> sent, received;
-    for (const int channel : {3, 7}) {
-      sent[channel] = numbers();
-      received[channel] = numbers();
-    }
-    for (int round = 0; round < kRounds; ++round) {
-      std::vector<Request> requests;
-      int word = 100 * rank + round, theirs = -1;
-      for (auto& [channel, buffer] : sent) {
-        fill(buffer, static_cast<float>(1000 * rank + 10 * round + channel));
-        fill(received[channel], -1.0f);
-        requests.push_back(world.receive(bytes(received[channel]), before, channel));
-        requests.push_back(world.send(bytes(buffer), next, channel));
-      }
-      requests.push_back(world.receive(writable_bytes_of(theirs), before, 3));
-      requests.push_back(world.send(bytes_of(word), next, 3));
-      for (Request& request : requests) request.wait();
-      EXPECT_EQ(theirs, 100 * before + round);
-      for (auto& [channel, buffer] : received) {
-        const auto wanted = static_cast<float>(1000 * before + 10 * round + channel);
-        EXPECT_EQ(read(buffer), std::vector<float>(kCount, wanted))
-            << "rank " << rank << ", channel " << channel;
-        fill(sent[channel], -2.0f);
-      }
-    }
-  });
+  on_ranks(3, [&](Communicator& world) { keep_order_on_every_channel_and_both_ways(world, *this); });
+  EXPECT_EQ(nccl_.early, 0) << "a card is given what is going already";
 }
 
 TEST_F(CardRanks, GatherAndSplit) {
-  on_ranks(4, [&](Communicator& world) {
-    const auto half = world.split(world.rank() / 2, world.rank());
-    const std::span<float> mine = numbers(), all = numbers(2 * kCount);
-    fill(mine, static_cast<float>(world.rank()));
-    half->all_gather(bytes(mine), bytes(all));
-    fill(mine, -1.0f);
-    const std::vector<float> got = read(all);
-    EXPECT_EQ(got[3], static_cast<float>(world.rank() / 2 * 2));
-    EXPECT_EQ(got[kCount + 3], static_cast<float>(world.rank() / 2 * 2 + 1));
-    double sum = world.rank();
-    world.all_reduce(&sum, 1, Type::F64, Reduction::Sum);
-    EXPECT_EQ(sum, 6);
-  });
-  EXPECT_EQ(nccl_.ended, 8) << "in each group a link each way, which has two ends";
+  on_ranks(4, [&](Communicator& world) { gather_and_split(world, *this); });
+  EXPECT_EQ(nccl_.ended, 24) << "between every two ranks a link each way, which has two ends";
 }
 
 // Each rank meets its links by direction and rank, so two that send to each other meet theirs crosswise.
@@ -119,6 +85,37 @@ TEST_F(CardRanks, EndTheirLinksInAnyOrder) {
     EXPECT_EQ(read(theirs), std::vector<float>(kCount, static_cast<float>(other)));
   });
   EXPECT_EQ(nccl_.ended, 4);
+}
+
+// Where all ranks sent before they received, every card would wait for another one's host.
+TEST_F(CardRanks, ReceivesThatArePostedFarAheadHoldNothingUp) {
+  on_ranks(4, [&](Communicator& world) {
+    const int rank = world.rank(), next = (rank + 1) % 4, before = (rank + 3) % 4;
+    const std::span<float> later = numbers(), sooner = numbers(), mine = numbers();
+    Request ahead = world.receive(bytes(later), before, 1), soon = world.receive(bytes(sooner), before, 0);
+    fill(mine, static_cast<float>(rank));
+    Request sent = world.send(bytes(mine), next, 0);
+    EXPECT_EQ(nccl_.sent_here(), 0);
+    soon.wait();
+    EXPECT_EQ(read(sooner), std::vector<float>(kCount, static_cast<float>(before)));
+    sent.wait();
+    world.send(bytes(mine), next, 1).wait();
+    ahead.wait();
+  });
+  EXPECT_EQ(nccl_.early, 0);
+}
+
+TEST_F(CardRanks, AMessageOfAnotherLengthIsRefused) {
+  const std::string text = failure<RunError>([&] {
+    on_ranks(2, [&](Communicator& world) {
+      const std::span<float> room = numbers();
+      world.rank() == 0 ? world.receive(bytes(room.first(3)), 1, 0).wait()
+                        : world.send(bytes(room), 0, 0).wait();
+    });
+  });
+  EXPECT_EQ(
+      text,
+      "the message from rank 1 on channel 0 (12 B) arrived with another length: 2000 bytes instead of 12");
 }
 
 // One rank fails while the other waits for its message.

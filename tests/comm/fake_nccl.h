@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "comm/cards/nccl.h"
 #include "comm/lagging_card.h"
@@ -32,10 +33,10 @@ class FakeNccl {
     nccl.init_rank = [this](comm::Nccl::Group* group, int ranks, comm::Nccl::Id id, int rank) {
       return join(group, ranks, id.bytes, rank);
     };
-    nccl.send = [](const void* data, std::size_t bytes, int, int, comm::Nccl::Group group, void* stream) {
+    nccl.send = [this](const void* data, std::size_t bytes, int, int, comm::Nccl::Group group, void* stream) {
       return move(group, true, const_cast<void*>(data), bytes, stream);
     };
-    nccl.receive = [](void* data, std::size_t bytes, int, int, comm::Nccl::Group group, void* stream) {
+    nccl.receive = [this](void* data, std::size_t bytes, int, int, comm::Nccl::Group group, void* stream) {
       return move(group, false, data, bytes, stream);
     };
     nccl.async_error = [this](comm::Nccl::Group, int* error) {
@@ -60,6 +61,13 @@ class FakeNccl {
   std::atomic<int> async_error = comm::Nccl::kSuccess;
   std::atomic<int> ended = 0;
 
+  // Messages that this thread has sent and nobody has received yet.
+  int sent_here() {
+    const std::lock_guard lock(mutex_);
+    return sent_by_[std::this_thread::get_id()];
+  }
+  std::atomic<int> early = 0;  // receives, but for the first of a group, that came before what they receive
+
  private:
   struct Message {
     void* data;
@@ -80,6 +88,12 @@ class FakeNccl {
     bool is_connected() {
       const std::lock_guard lock(mutex_);
       return connected_ >= 2;
+    }
+    // A message to a stream; false for a receive of what no stream has yet.
+    bool give(bool sending) {
+      const std::lock_guard lock(mutex_);
+      given_ += sending ? 1 : -1;
+      return given_ >= 0;
     }
     void send(const Message& message) {
       std::unique_lock lock(mutex_);
@@ -115,6 +129,7 @@ class FakeNccl {
     std::mutex mutex_;
     std::condition_variable changed_;
     int joined_ = 0, connected_ = 0, left_ = 0;
+    int given_ = 0;  // sends beyond receives
     std::deque<Message> sent_;
     std::size_t sends_ = 0, copied_ = 0;
     bool stopped_ = false;
@@ -140,19 +155,31 @@ class FakeNccl {
     return comm::Nccl::kSuccess;
   }
 
-  static int move(comm::Nccl::Group group, bool sending, void* data, std::size_t bytes, void* stream) {
+  int move(comm::Nccl::Group group, bool sending, void* data, std::size_t bytes, void* stream) {
     auto& end = *static_cast<End*>(group);
-    if (!std::exchange(end.connected, true)) end.pair->connect();
-    static_cast<LaggingStream*>(stream)->issue([pair = end.pair, sending, message = Message{data, bytes}] {
+    const bool first = !std::exchange(end.connected, true);
+    if (first) end.pair->connect();
+    if (!end.pair->give(sending) && !first) ++early;
+    const std::thread::id sender = std::this_thread::get_id();
+    if (sending) count(sender, 1);
+    const auto work = [this, pair = end.pair, sending, sender, message = Message{data, bytes}] {
       sending ? pair->send(message) : pair->receive(message);
-    });
+      if (sending) count(sender, -1);
+    };
+    static_cast<LaggingStream*>(stream)->issue(work);
     return comm::Nccl::kSuccess;
+  }
+
+  void count(std::thread::id sender, int change) {
+    const std::lock_guard lock(mutex_);
+    sent_by_[sender] += change;
   }
 
   std::mutex mutex_;
   int next_ = 0;
   std::map<std::string, std::shared_ptr<Pair>> pairs_;
   std::deque<End> ends_;
+  std::map<std::thread::id, int> sent_by_;
 };
 
 }  // namespace penstock::testing

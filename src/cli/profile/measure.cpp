@@ -233,6 +233,7 @@ std::string measured_as_rank(const MeasureOptions& options, comm::Communicator& 
   backend::require_device();
   backend::take_turn(comm::place_on_machine(world.rank()));
   backend::install_allocator();
+  world.connect_cards();
   std::string text = measured_text(options, world, transport, say);
   backend::release_cached();  // what follows, such as the run itself, needs the memory
   return text;

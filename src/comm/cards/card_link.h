@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of cards' memory from one rank to another on one channel of one group, by NCCL: a group of these
-// two ranks alone, since NCCL's messages have no tags.
+// One direction between the cards of two ranks: a group of NCCL's of these two alone, whose messages no
+// others hold up, and a stream of its own.
 //
-// The sender makes the group's id and sends it by another communicator; on both sides a thread joins the
-// group, and moves a byte through it, since both wait for the other rank. Messages follow in a stream of the
-// link's, each behind what the thread that posted it had issued.
+// On a card, a message of NCCL's waits for its other side, and some calls of the driver's wait for all that
+// the card has been given. So both sides give it a message only when the other one does too (card_links.h).
 #pragma once
 
 #include <cstddef>
@@ -12,32 +11,31 @@
 
 #include "backend/device_memory.h"
 #include "comm/cards/nccl.h"
-#include "comm/communicator.h"
 
 namespace penstock::comm {
 
 // One thread. NCCL's errors are RunErrors with its text.
 class CardLink {
  public:
-  // `ids` has a channel of that number for this link alone.
-  CardLink(Communicator& ids, const Nccl& nccl, int peer, int channel, bool sending);
+  // A thread joins the group and moves a byte through it, since NCCL waits for the other rank in both: the
+  // first message connects them.
+  CardLink(const Nccl& nccl, const Nccl::Id& id, bool sending);
   ~CardLink();
   CardLink(const CardLink&) = delete;
   CardLink& operator=(const CardLink&) = delete;
 
-  struct Transfer {
-    void* data = nullptr;
-    std::size_t bytes = 0;
-    backend::DeviceMemory::Point ready;  // behind what was issued before
-    backend::DeviceMemory::Point done;   // once issued
-  };
-  std::shared_ptr<Transfer> post(void* data, std::size_t bytes);
+  // Whether both ranks have joined.
+  bool joined();
 
-  // Without waiting. True when the card has done it.
-  bool done(const Transfer& transfer);
+  // Gives the card the message, behind the point. Both sides in the same order, and of the same length.
+  // Returns the point behind it.
+  backend::DeviceMemory::Point move(void* data, std::size_t bytes, const backend::DeviceMemory::Point& ready);
 
-  // Whether the link goes on by itself; until then whoever waits for anything calls this.
-  bool begin();
+  // Whether the card has passed the point of a message.
+  bool passed(const backend::DeviceMemory::Point& point) const;
+
+  // Throws what NCCL has met, with the network for example, since the ranks joined.
+  void check() const;
 
   // Waits for the other rank to end its side too. Any thread, as the last of all; the destructor does it if
   // nobody has.
@@ -49,11 +47,9 @@ class CardLink {
  private:
   struct State;
 
-  void check(int code) const;
+  void require(int code) const;
 
   std::shared_ptr<State> state_;  // shared with the thread that joins, which may outlive the link
-  Request id_;
-  bool begun_ = false;
 };
 
 }  // namespace penstock::comm

@@ -3,13 +3,9 @@
 
 #include <algorithm>
 #include <exception>
-#include <map>
-#include <thread>
-#include <tuple>
 #include <utility>
-#include <vector>
 
-#include "comm/cards/card_link.h"
+#include "comm/cards/card_links.h"
 #include "comm/collectives.h"
 #include "comm/device_messages.h"
 #include "comm/message_notes.h"
@@ -18,28 +14,14 @@
 namespace penstock::comm {
 namespace {
 
-// Links that do not go on by themselves yet, of a communicator and its sub-groups.
-class Beginning {
- public:
-  void add(CardLink& link) { links_.push_back(&link); }
-  void remove(const CardLink& link) { std::erase(links_, &link); }
-  void advance() {
-    std::erase_if(links_, [](CardLink* link) { return link->begin(); });
-  }
-
- private:
-  std::vector<CardLink*> links_;
-};
-
-// Waits during which links begin, whatever they are for.
+// Waits in which messages between cards go on, whatever they are for.
 class CardRequest : public Request::State {
  public:
-  CardRequest(Communicator& control, std::shared_ptr<Beginning> beginning, const Message& message,
-              Seconds timeout)
-      : control_(control), beginning_(std::move(beginning)), message_(message), timeout_(timeout) {}
+  CardRequest(std::shared_ptr<CardLinks> links, const Message& message, Seconds timeout)
+      : links_(std::move(links)), message_(message), timeout_(timeout) {}
 
   bool test() override {
-    beginning_->advance();
+    links_->advance(timeout_);
     return done();
   }
 
@@ -50,10 +32,10 @@ class CardRequest : public Request::State {
 
  protected:
   virtual bool done() = 0;
-  Communicator& control_;
+  CardLinks& links() { return *links_; }
 
  private:
-  std::shared_ptr<Beginning> beginning_;
+  std::shared_ptr<CardLinks> links_;
   Message message_;
   Seconds timeout_;
 };
@@ -73,78 +55,84 @@ class HostMessage final : public CardRequest {
 class CardMessage final : public CardRequest {
  public:
   template <class... Arguments>
-  CardMessage(CardLink& link, std::shared_ptr<CardLink::Transfer> transfer, Arguments&&... arguments)
-      : CardRequest(std::forward<Arguments>(arguments)...), link_(link), transfer_(std::move(transfer)) {}
+  CardMessage(Communicator& control, std::shared_ptr<CardLinks::Transfer> transfer, Arguments&&... arguments)
+      : CardRequest(std::forward<Arguments>(arguments)...),
+        control_(control),
+        transfer_(std::move(transfer)) {}
   ~CardMessage() override {
-    if (!done_) link_.abandon();  // the buffer may be freed next
+    if (!done_) links().abandon();  // the buffer may be freed next
   }
 
  private:
   bool done() override {
     control_.throw_if_failed();
-    return done_ = done_ || link_.done(*transfer_);
+    return done_ = done_ || CardLinks::done(*transfer_);
   }
 
-  CardLink& link_;
-  std::shared_ptr<CardLink::Transfer> transfer_;
+  Communicator& control_;
+  std::shared_ptr<CardLinks::Transfer> transfer_;
   bool done_ = false;
 };
 
 class CardRanks final : public Collectives {
  public:
-  CardRanks(Communicator& control, const Nccl& nccl, std::shared_ptr<Beginning> beginning, Group group,
+  // `owned`: the control communicator of a sub-group. The group of all closes the links.
+  CardRanks(Communicator& control, std::shared_ptr<CardLinks> links, Group group,
             std::unique_ptr<Communicator> owned = nullptr)
       : Collectives(std::move(group)),
         owned_(std::move(owned)),
         control_(control),
         collectives_(control.split(0, control.rank())),
-        ids_(control.split(0, control.rank())),
-        nccl_(nccl),
-        beginning_(std::move(beginning)) {}
+        links_(std::move(links)) {
+    if (control.rank() == 0) id_ = links_->new_group();
+    control.broadcast(writable_bytes_of(id_), 0);
+  }
 
-  // All links end at once: each waits for the other rank, which has them in another order.
   ~CardRanks() override {
-    std::vector<std::jthread> ends;
-    for (auto& [key, link] : links_) {
-      beginning_->remove(*link);
-      if (std::uncaught_exceptions() > 0) {
-        link->abandon();
+    if (owned_) return;
+    try {
+      if (std::uncaught_exceptions() > exceptions_) {
+        links_->abandon();
       } else {
-        ends.emplace_back([&ended = *link] { ended.end(); });
+        links_->close(group().timeout);
       }
+    } catch (const std::exception&) {  // another rank has failed
+      links_->abandon();
     }
   }
 
+  void connect_cards() override { links_->connect(group().members, group().timeout); }
+
   void abort(const std::string& reason) override {
-    for (auto& [key, link] : links_) link->abandon();
+    links_->abandon();
     control_.abort(reason);
   }
   void throw_if_failed() override { control_.throw_if_failed(); }
   void set_timeout(Seconds timeout) override {
     Collectives::set_timeout(timeout);
-    for (Communicator* inner : {&control_, collectives_.get(), ids_.get()}) inner->set_timeout(timeout);
+    for (Communicator* inner : {&control_, collectives_.get()}) inner->set_timeout(timeout);
   }
 
  protected:
   Request post_send(std::span<const std::byte> bytes, int to, int channel) override {
     if (is_on_device(bytes.data()))
-      return post(true, const_cast<std::byte*>(bytes.data()), bytes.size(), to, channel);
+      return post(const_cast<std::byte*>(bytes.data()), message_of(true, bytes.size(), to, channel));
     const NotedOn noted(channel);
-    return host_message(true, inner(channel).send(bytes, to, std::max(channel, 0)), bytes.size(), to,
-                        channel);
+    return host_message(inner(channel).send(bytes, to, std::max(channel, 0)),
+                        message_of(true, bytes.size(), to, channel));
   }
 
   Request post_receive(std::span<std::byte> bytes, int from, int channel) override {
-    if (is_on_device(bytes.data())) return post(false, bytes.data(), bytes.size(), from, channel);
+    if (is_on_device(bytes.data())) return post(bytes.data(), message_of(false, bytes.size(), from, channel));
     const NotedOn noted(channel);
-    return host_message(false, inner(channel).receive(bytes, from, std::max(channel, 0)), bytes.size(), from,
-                        channel);
+    return host_message(inner(channel).receive(bytes, from, std::max(channel, 0)),
+                        message_of(false, bytes.size(), from, channel));
   }
 
   std::unique_ptr<Communicator> subgroup(Group part, int leader) override {
     auto control = control_.split(leader, part.rank);
     Communicator& reference = *control;
-    return std::make_unique<CardRanks>(reference, nccl_, beginning_, std::move(part), std::move(control));
+    return std::make_unique<CardRanks>(reference, links_, std::move(part), std::move(control));
   }
 
  private:
@@ -154,39 +142,23 @@ class CardRanks final : public Collectives {
     return {sending, world_rank(peer), channel, static_cast<Bytes>(bytes)};
   }
 
-  Request host_message(bool sending, Request request, std::size_t bytes, int peer, int channel) {
-    return Request(std::make_unique<HostMessage>(std::move(request), control_, beginning_,
-                                                 message_of(sending, bytes, peer, channel), group().timeout));
+  Request host_message(Request request, const Message& message) {
+    return Request(std::make_unique<HostMessage>(std::move(request), links_, message, group().timeout));
   }
 
-  // Collectives' messages have a link of their own, the last.
-  CardLink& link_of(bool sending, int peer, int channel) {
-    const std::tuple key(sending, peer, channel);
-    auto found = links_.find(key);
-    if (found == links_.end()) {
-      const int number = channel == collective_channel ? channel_limit - 1 : channel;
-      auto made = std::make_unique<CardLink>(*ids_, nccl_, peer, number, sending);
-      found = links_.emplace(key, std::move(made)).first;
-      beginning_->add(*found->second);
-    }
-    return *found->second;
-  }
-
-  Request post(bool sending, void* data, std::size_t bytes, int peer, int channel) {
+  Request post(void* data, const Message& message) {
     control_.throw_if_failed();
-    CardLink& link = link_of(sending, peer, channel);
-    const Message message = message_of(sending, bytes, peer, channel);
-    auto state = std::make_unique<CardMessage>(link, link.post(data, bytes), control_, beginning_, message,
+    auto state = std::make_unique<CardMessage>(control_, links_->post(id_, message, data), links_, message,
                                                group().timeout);
     return Request(std::move(state), message);
   }
 
+  const int exceptions_ = std::uncaught_exceptions();
   std::unique_ptr<Communicator> owned_;
   Communicator& control_;
-  std::unique_ptr<Communicator> collectives_, ids_;
-  const Nccl nccl_;
-  std::shared_ptr<Beginning> beginning_;
-  std::map<std::tuple<bool, int, int>, std::unique_ptr<CardLink>> links_;  // by direction, peer and channel
+  std::unique_ptr<Communicator> collectives_;
+  std::shared_ptr<CardLinks> links_;
+  CardLinks::GroupId id_;
 };
 
 }  // namespace
@@ -194,7 +166,8 @@ class CardRanks final : public Collectives {
 std::unique_ptr<Communicator> make_card_ranks(Communicator& control, const Nccl& nccl) {
   Group everyone = group_of_all(control.rank(), control.size());
   for (int& member : everyone.members) member = control.world_rank(member);
-  return std::make_unique<CardRanks>(control, nccl, std::make_shared<Beginning>(), std::move(everyone));
+  return std::make_unique<CardRanks>(control, std::make_shared<CardLinks>(control, nccl),
+                                     std::move(everyone));
 }
 
 }  // namespace penstock::comm

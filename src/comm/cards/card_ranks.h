@@ -10,9 +10,9 @@
 
 namespace penstock::comm {
 
-// `control` outlives the result and is used through it alone. Collective. Sub-groups too go by NCCL. A
-// message of a card's memory is done when the card has moved it, and shows no progress before. Both sides
-// must give the same length, or the message never ends.
+// `control` outlives the result and is used through it alone. Collective. Sub-groups too go by NCCL. Groups
+// whose messages are of cards' memory are connected first. Such a message is sent while its sender waits for
+// something, is done when the card has moved it, and shows no progress before.
 std::unique_ptr<Communicator> make_card_ranks(Communicator& control, const Nccl& nccl);
 
 }  // namespace penstock::comm
