@@ -37,6 +37,7 @@ penstock_device(card_on_host OBJECT ${card_on_host})
 # host's (tests/card).
 penstock_device(by_card STATIC $<TARGET_OBJECTS:penstock_card_kernels> $<TARGET_OBJECTS:penstock_card_on_host> ${cpu_backend})
 add_library(penstock_on_fake_card STATIC $<TARGET_OBJECTS:penstock_card_kernels> $<TARGET_OBJECTS:penstock_card_on_host> ${fake_card})
+target_include_directories(penstock_on_fake_card PRIVATE ${CMAKE_SOURCE_DIR}/tests)
 target_link_libraries(penstock_on_fake_card PUBLIC penstock_nn)
 set_target_properties(penstock_card_kernels penstock_card_on_host penstock_by_card penstock_on_fake_card PROPERTIES EXCLUDE_FROM_ALL ON)
 

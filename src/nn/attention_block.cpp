@@ -6,7 +6,7 @@
 
 #include "backend/device.h"
 #include "nn/context_attention.h"
-#include "nn/earlier_part.h"
+#include "nn/joined_keys.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention.h"
 #include "nn/kernels/merge.h"
@@ -47,12 +47,21 @@ at::Tensor rotated(const AttentionBlock& block, const SlicePlace& place, std::in
 struct AllQueries {
   const Documents& documents;
   TokenRun run;
+  at::ScalarType type;
 
   AllQueries(const AttentionBlock& block, const SlicePlace& place, const LayerRecord& record)
-      : documents(place.documents), run{block.context->slice_begin(place), record[Saved::Query].size(2)} {}
+      : documents(place.documents),
+        run{block.context->slice_begin(place), record[Saved::Query].size(2)},
+        type(record[Saved::Query].scalar_type()) {}
 
-  std::optional<kernels::Visible> visible(const TokenRun& keys) const {
-    return documents.visible(Mask::None, run, keys);
+  // Parts whose keys one call goes over. With documents each by itself: what is seen of it depends on where
+  // it begins.
+  std::vector<EarlierParts> calls(EarlierParts parts) const {
+    return joined_parts(parts, documents.defined() ? 0 : kernels::keys_at_once(type, run.count));
+  }
+  // Of a call's keys.
+  std::optional<kernels::Visible> visible(EarlierParts call) const {
+    return documents.visible(Mask::None, run, call.front().keys());
   }
   kernels::Visible visible_of_own() const { return *documents.visible(Mask::Causal, run, run); }
 };
@@ -70,11 +79,12 @@ AttentionPart attend_all(const AllQueries& queries, const LayerRecord& record, E
       kernels::attend(query, record[Saved::Key], record[Saved::Value], queries.visible_of_own());
   if (earlier.empty()) return total;
   total.output = kernels::in_accumulator_type(total.output);
-  for (const EarlierPart& part : parts_at_home(earlier, partners, queries.run.first)) {
-    const auto visible = queries.visible(part.keys());
+  const std::vector<EarlierPart> parts = parts_at_home(earlier, partners, queries.run.first);
+  for (const EarlierParts call : queries.calls(parts)) {
+    const auto visible = queries.visible(call);
     if (!visible) continue;
-    const KeyValues chunk = keys_and_values(*part.record, part.part);
-    kernels::merge(total, kernels::attend(query, chunk.key, chunk.value, *visible));
+    const KeyValues keys = keys_and_values(call);
+    kernels::merge(total, kernels::attend(query, keys.key, keys.value, *visible));
   }
   if (partners) partners->merge(total);
   return total;
@@ -95,16 +105,17 @@ at::Tensor attend_all_backward(const AllQueries& queries, const AttentionPart& m
   at::Tensor grad_query = own_part();
   if (earlier.empty()) return grad_query;
   grad_query = kernels::in_accumulator_type(grad_query);
-  const auto earlier_part = [&](const EarlierPart& part, const kernels::Visible& visible) {
-    const KeyValues chunk = keys_and_values(*part.record, part.part);
+  const auto earlier_part = [&](EarlierParts call, const kernels::Visible& visible) {
+    const KeyValues keys = keys_and_values(call);
     const auto gradients =
-        kernels::attend_backward(grad_output, query, chunk.key, chunk.value, merged, visible);
-    add_gradients(*part.record, part.part, {gradients.key, gradients.value});
+        kernels::attend_backward(grad_output, query, keys.key, keys.value, merged, visible);
+    add_gradients(call, {gradients.key, gradients.value});
     return gradients.query;
   };
-  for (const EarlierPart& part : parts_at_home(earlier, partners, queries.run.first)) {
-    if (const auto visible = queries.visible(part.keys()))
-      kernels::accumulate(grad_query, earlier_part(part, *visible));
+  const std::vector<EarlierPart> parts = parts_at_home(earlier, partners, queries.run.first);
+  for (const EarlierParts call : queries.calls(parts)) {
+    if (const auto visible = queries.visible(call))
+      kernels::accumulate(grad_query, earlier_part(call, *visible));
   }
   if (partners) partners->add_gradients(grad_query, earlier);
   return grad_query;

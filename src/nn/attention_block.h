@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One shard's heads of causal self-attention with rotary positions and grouped queries over the slices of a
-// sequence: attention over chunks (the slice's own, then the earlier ones, newest first). The products before
-// and behind it are the layer's (decoder_layer.h), since their rows are shared out. Where a context group
-// shares out the tokens, records hold the shared frame of queries, keys and values (context_group.h).
+// sequence: attention over chunks (the slice's own, then the earlier ones, newest first, short ones of them
+// joined where the kernel wants more keys). The products before and behind it are the layer's
+// (decoder_layer.h), since their rows are shared out. Where a context group shares out the tokens, records
+// hold the shared frame of queries, keys and values (context_group.h).
 #pragma once
 
 #include "nn/attention_partners.h"

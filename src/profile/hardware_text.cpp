@@ -174,7 +174,8 @@ std::string attention_part(const Measurements& measured) {
   const AttentionRates& rates = measured.attention;
   return "# one sequence, " + std::to_string(measured.sizes.attention_heads) + " heads of " +
          std::to_string(measured.sizes.head_size) +
-         ", as many keys as queries; own keys are causal; merges and sums of gradients included\n" +
+         ", as many keys as queries, of earlier slices on a card as many as a call goes over; own keys are "
+         "causal; merges and sums of gradients included\n" +
          list("attention_tokens", measured.sizes.attention_tokens, 1) +
          list("attention_tflops", rates.own, 1e12) +
          list("attention_backward_tflops", rates.own_backward, 1e12) +

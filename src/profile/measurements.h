@@ -31,8 +31,9 @@ struct ProductRates {
   Numbers forward, input, weight;  // for each number of tokens, a row over widths
 };
 
-// FLOP/s of calls with as many keys as queries: own keys are causal, which halves the work; a backward counts
-// 2.5 times a forward. Includes the copies and sums around them.
+// FLOP/s of calls with as many keys as queries, or with as many earlier ones as a run's calls go over: own
+// keys are causal, which halves the work; a backward counts 2.5 times a forward. Includes the copies and sums
+// around them.
 struct AttentionRates {
   Numbers own, own_backward, earlier, earlier_backward;
 };

@@ -15,14 +15,20 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 
 #include "backend/account.h"
 #include "backend/device.h"
 #include "backend/device_memory.h"
 #include "backend/memory.h"
+#include "comm/lagging_stream.h"
 
 namespace penstock::backend {
 
@@ -78,10 +84,50 @@ void release(void* block) {
   std::free(block);
 }
 
+// The streams of this process beside those of threads.
+class StreamsBeside {
+ public:
+  void add(const testing::LaggingStream* stream) {
+    const std::lock_guard lock(mutex_);
+    streams_.insert(stream);
+  }
+  void remove(const testing::LaggingStream* stream) {
+    const std::lock_guard lock(mutex_);
+    streams_.erase(stream);
+  }
+  // As some calls of a driver's do.
+  void wait_until_idle() {
+    const std::lock_guard lock(mutex_);
+    for (const testing::LaggingStream* stream : streams_) {
+      while (!stream->idle()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<const testing::LaggingStream*> streams_;
+};
+
+StreamsBeside& streams_beside() {
+  static auto* const instance = new StreamsBeside;
+  return *instance;
+}
+
+struct StreamBeside {
+  StreamBeside() { streams_beside().add(&stream); }
+  ~StreamBeside() { streams_beside().remove(&stream); }
+  StreamBeside(const StreamBeside&) = delete;
+  StreamBeside& operator=(const StreamBeside&) = delete;
+
+  testing::LaggingStream stream{static_cast<unsigned>(getpid())};
+};
+
 class Memory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     constexpr std::size_t kLine = 64;
+    constexpr int kOften = 16;
+    if (++allocations_ % kOften == 0) streams_beside().wait_until_idle();
     static const char* const last = std::getenv("PENSTOCK_FAKE_CARD_LAST_BLOCK");
     TORCH_CHECK(last == nullptr || ++blocks < std::stol(last), "the fake card fell off the bus");
     TORCH_CHECK_WITH(OutOfMemoryError, in_use + bytes <= capacity(), "the fake card is full");
@@ -97,6 +143,9 @@ class Memory final : public c10::Allocator {
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     default_copy_data(to, from, bytes);
   }
+
+ private:
+  std::atomic<int> allocations_ = 0;
 };
 
 Memory& memory() {
@@ -104,14 +153,21 @@ Memory& memory() {
   return instance;
 }
 
-// Work is done when it is issued, so no point is ahead of anyone.
+// Work of threads is done when it is issued, so that none of their points is ahead of anyone. Streams beside
+// them lag.
 class FakeMemory final : public DeviceMemory {
  public:
   bool holds(const void* address) const override { return accounts().holds(address); }
-  Point point() override { return std::make_shared<int>(); }
-  void come_behind(const Point&) override {}
-  void wait_for(const Point&) override {}
-  bool passed(const Point&) override { return true; }
+  Point point() override {
+    auto point = std::make_shared<testing::StreamPoint>();
+    current ? current->issue([point] { point->set(); }) : point->set();
+    return point;
+  }
+  void come_behind(const Point& point) override {
+    current ? current->issue([passed = point_of(point)] { passed->wait(); }) : wait_for(point);
+  }
+  void wait_for(const Point& point) override { point_of(point)->wait(); }
+  bool passed(const Point& point) override { return point_of(point)->is_set(); }
   void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void add(void* into, const void* from, std::size_t count, std::size_t element) override {
     const auto type = element == sizeof(float) ? at::kFloat : at::kDouble;
@@ -125,7 +181,26 @@ class FakeMemory final : public DeviceMemory {
     const auto room = std::make_shared<c10::DataPtr>(memory().allocate(bytes));
     return {room, static_cast<std::byte*>(room->get())};
   }
-  std::unique_ptr<Stream> stream() override { return nullptr; }  // no NCCL here
+  std::unique_ptr<Stream> stream() override { return std::make_unique<Beside>(); }
+
+ private:
+  static std::shared_ptr<testing::StreamPoint> point_of(const Point& point) {
+    return std::static_pointer_cast<testing::StreamPoint>(point);
+  }
+
+  class Beside final : public Stream {
+   public:
+    void work(const std::function<void(void* handle)>& issue) override {
+      current = &stream_.stream;
+      issue(current);
+      current = nullptr;
+    }
+
+   private:
+    StreamBeside stream_;
+  };
+
+  static inline thread_local testing::LaggingStream* current = nullptr;
 };
 
 // The same memory as a tensor of the host.

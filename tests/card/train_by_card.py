@@ -146,6 +146,31 @@ def check_cards_of_ranks(card, folder):
     assert done.returncode == 0 and "messages through the host's memory" in (folder / "two.toml").read_text(), done.stderr
 
 
+# Ranks of mpirun with a card each, whose messages go by a NCCL that is none.
+OVER_NCCL = [("bf16", 4, "--parallel.pp", "2", "--parallel.tp", "2"), ("f64", 4, "--parallel.tp", "4", "--model.kv_heads", "4"),
+             ("f32", 4, "--parallel.pp", "2", "--parallel.dp", "2", "--parallel.shard", "weights"),
+             ("bf16", 4, "--parallel.dp", "4", *MOE, "--parallel.ep", "2", "--train.batch", "8"),
+             ("f64", 4, "--parallel.pp", "2", "--parallel.cp", "2", "--parallel.cp_mode", "query"),
+             ("f32", 3, "--parallel.pp", "3", "--schedule.vocabulary_parallel", "true"),
+             ("f64", 2, *PAIR[2:], "--schedule.exchange", "paired", "--schedule.slices", "6", "--model.layers", "4")]
+
+
+def check_nccl(card, folder):
+    """The bits of ranks as threads, though the card's driver now and then waits for all that the card has been given."""
+    library = pathlib.Path(card).parent / "fake-nccl"
+    for number, (precision, ranks, *words) in enumerate(OVER_NCCL):
+        words = ["--train.precision", precision, "--train.timeout", "60", *words]
+        threads = trained(card, folder, f"threads-{number}", "--ranks", str(ranks), *words)
+        done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), card, "train", "run.toml", "--output.dir",
+                               f"nccl-{number}", *words], cwd=folder, capture_output=True, text=True,
+                              env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PENSTOCK_PROGRESS="",
+                                       PENSTOCK_FAKE_CARD_OWN="1", LD_LIBRARY_PATH=f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}"))
+        assert done.returncode == 0 and "through the host's memory" not in done.stderr, f"{' '.join(words)}: {done.stderr}"
+        off = difference(threads, steps(folder / f"nccl-{number}"))
+        print(f"{ranks} ranks over NCCL, {' '.join(words)}: {off:.1e}", flush=True)
+        assert off == 0, words
+
+
 def check_loss(card, folder):
     """A card that is lost in the middle of a step ends the run, with one line, also that of the other rank."""
     for words in ((), ("--ranks", "2", "--parallel.pp", "2")):
@@ -212,6 +237,7 @@ def main(processor, card, tolerance=TOLERANCE):
             check_memory_after_measuring(card, folder)
             if "libmpi" in subprocess.run(["ldd", card], capture_output=True, text=True).stdout:
                 check_cards_of_ranks(card, folder)
+                check_nccl(card, folder)
             check_loss(card, folder)
             check_profile(card, folder)
 

@@ -18,43 +18,9 @@
 
 #include "backend/device_memory.h"
 #include "base/error.h"
+#include "comm/lagging_stream.h"
 
 namespace penstock::testing {
-
-// Does what is issued in order, each piece after a while.
-class LaggingStream {
- public:
-  explicit LaggingStream(unsigned seed) : random_(seed) {}
-  ~LaggingStream() {
-    issue({});  // the end
-    thread_.join();
-  }
-  void issue(std::function<void()> work) {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(work));
-    changed_.notify_all();
-  }
-
- private:
-  void run() {
-    while (true) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !waiting_.empty(); });
-      const std::function<void()> work = std::move(waiting_.front());
-      waiting_.pop_front();
-      lock.unlock();
-      if (!work) return;
-      std::this_thread::sleep_for(std::chrono::microseconds(random_() % 300));
-      work();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> waiting_;
-  std::minstd_rand random_;
-  std::thread thread_{[this] { run(); }};
-};
 
 class LaggingCard final : public backend::DeviceMemory {
  public:
@@ -93,18 +59,18 @@ class LaggingCard final : public backend::DeviceMemory {
   }
 
   Point point() override {
-    const auto passed = std::make_shared<Passed>();
+    const auto passed = std::make_shared<StreamPoint>();
     issue([passed] { passed->set(); });
     return passed;
   }
   void come_behind(const Point& point) override {
-    issue([passed = std::static_pointer_cast<Passed>(point)] { passed->wait(); });
+    issue([passed = std::static_pointer_cast<StreamPoint>(point)] { passed->wait(); });
   }
   void wait_for(const Point& point) override {
-    std::static_pointer_cast<Passed>(point)->wait();
+    std::static_pointer_cast<StreamPoint>(point)->wait();
     if (lost) throw RunError("the card fell off the bus");
   }
-  bool passed(const Point& point) override { return std::static_pointer_cast<Passed>(point)->is_set(); }
+  bool passed(const Point& point) override { return std::static_pointer_cast<StreamPoint>(point)->is_set(); }
 
   void copy(void* to, const void* from, std::size_t bytes) override {
     issue([=] { std::memcpy(to, from, bytes); });
@@ -127,28 +93,6 @@ class LaggingCard final : public backend::DeviceMemory {
   std::unique_ptr<DeviceMemory::Stream> stream() override { return std::make_unique<Beside>(); }
 
  private:
-  class Passed {
-   public:
-    void set() {
-      const std::lock_guard lock(mutex_);
-      passed_ = true;
-      changed_.notify_all();
-    }
-    bool is_set() {
-      const std::lock_guard lock(mutex_);
-      return passed_;
-    }
-    void wait() {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return passed_; });
-    }
-
-   private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool passed_ = false;
-  };
-
   // Beside those of threads.
   class Beside final : public DeviceMemory::Stream {
    public:

@@ -15,7 +15,9 @@ struct Observed {
 };
 // 32 heads of 128, 8 of them for keys and values; of larger repeatable calls there are several.
 constexpr Observed kObserved[] = {{4096, 4096, 1088, 128}, {8192, 8192, 4225, 257}};
-constexpr Observed kWhole[] = {{4096, 16384, 0, 320}, {16384, 4096, 0, 322}, {16384, 16384, 0, 514}};
+constexpr Observed kRepeatable[] = {{4096, 16384, 4352, 0}, {8192, 2048, 1057, 0}};
+constexpr Observed kWhole[] = {
+    {4096, 16384, 0, 320}, {16384, 4096, 0, 322}, {16384, 16384, 0, 514}, {16384, 114688, 0, 2050}};
 
 Bytes mebibytes(const Observed& call, bool repeatable) {
   const KernelSetting setting{.card = true, .repeatable = repeatable};
@@ -30,6 +32,8 @@ TEST(CardAttention, TakesWhatCudnnAskedFor) {
     EXPECT_EQ(mebibytes(call, true), call.repeatable) << call.queries;
     EXPECT_EQ(mebibytes(call, false), call.any_order) << call.queries;
   }
+  for (const Observed& call : kRepeatable)
+    EXPECT_EQ(mebibytes(call, true), call.repeatable) << call.queries << " x " << call.keys;
   for (const Observed& call : kWhole)
     EXPECT_EQ(mebibytes(call, false), call.any_order) << call.queries << " x " << call.keys;
 }
@@ -41,6 +45,61 @@ TEST(CardAttention, GoesByBlocksWhereItRepeats) {
   EXPECT_TRUE(backward.wide);
   // A block's room and its results in bf16, with the log-sum-exps of its queries.
   EXPECT_EQ(backward.scratch, (4225 + 64 + 2 * 16 + 1) * MiB);
+}
+
+// What a tape has beside `left` when its last action is done is seen in the peak of a much larger one.
+void expect_nothing_but(Tape& tape, Bytes left) {
+  constexpr Bytes kLarge = 1024 * GiB;
+  tape.give(left);
+  tape.touch(kLarge);
+  EXPECT_EQ(tape.greatest_temporary(), kLarge);
+}
+
+TEST(CardAttention, GoesOverManyShortSlicesInOneCall) {
+  const KernelSetting setting{.card = true};
+  const AttentionSize size{
+      .tokens = 1024, .earlier = std::vector<Tokens>(32, 1024), .heads = 32, .kv_heads = 8, .head_dim = 128};
+  constexpr Bytes kQueries = 8 * MiB, kKeys = 32 * MiB;  // 1,024 and 16,384 of them in bf16
+  constexpr Bytes kSums = 4 * MiB;                       // of one slice's keys or values in f32
+  const CardBackward one_call = card_backward(setting, size, 16384);
+  EXPECT_FALSE(one_call.wide) << "fewer queries than a block's, and more keys";
+  for (const bool last_slice : {false, true}) {
+    // Of all queries in f32, of the slice's own keys if these begin, of the call; and keys and values joined.
+    const Bytes before = 2 * kQueries + (last_slice ? 2 * kSums : 0);
+    const Bytes results = kQueries + 2 * kKeys, joined = 2 * kKeys;
+    Tape tape;
+    EXPECT_EQ(attend_backward(tape, setting, size, last_slice), 2 * kQueries);
+    EXPECT_EQ(tape.greatest_temporary(), before + joined + results + one_call.scratch);
+    expect_nothing_but(tape, before);
+  }
+  Tape forward;
+  attend(forward, setting, size);
+  const Bytes log_sum_exp = 4 * 32 * 1024;
+  EXPECT_EQ(forward.greatest_temporary(), 2 * kQueries + 2 * kKeys + kQueries + 2 * log_sum_exp);
+  expect_nothing_but(forward, kQueries + log_sum_exp);
+}
+
+// The sums that begin are copies, which the card's peak has beside what later calls take.
+TEST(CardAttention, KeepsTheSumsThatBeginInAJoinedCall) {
+  const KernelSetting setting{.card = true};
+  const std::vector<Tokens> call(16, 1024);
+  const AttentionSize size{.tokens = 8192, .heads = 32, .kv_heads = 8, .head_dim = 128};
+  EXPECT_TRUE(card_backward(setting, size, 16384).wide) << "by blocks: results in f32";
+  const auto growth = [&](bool begins) {
+    Tape tape;
+    attend_backward_joined(tape, setting, size, call, begins);
+    tape.add(1024 * GiB);
+    return tape.greatest_growth();
+  };
+  EXPECT_EQ(growth(false), 1024 * GiB);
+  EXPECT_EQ(growth(true), 1024 * GiB + 16 * 2 * 4 * MiB);
+}
+
+TEST(CardAttention, JoinsNothingOnAProcessorAndNoLongSlices) {
+  const AttentionSize size{.tokens = 16384, .earlier = {16384, 16384, 1024, 1024}};
+  EXPECT_EQ(earlier_calls({.card = true}, size).size(), 3u);
+  EXPECT_EQ(earlier_calls({}, size).size(), 4u);
+  EXPECT_EQ(earlier_calls({.precision = Precision::F32, .card = true}, size).size(), 4u);
 }
 
 // Each layer gives back what it takes; what it left would add up.

@@ -2,15 +2,16 @@
 #include "model/memory/card_attention.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "model/joined_keys.h"
 
 namespace penstock::model {
 namespace {
 
 constexpr Bytes kBf16 = 2, kF32 = 4;  // bytes of a number
 
-// The most queries and keys of one repeatable call, and its heads.
-constexpr Tokens kBlock = 8192;
-constexpr std::int64_t kHeads = 32;
+constexpr std::int64_t kHeads = 32;  // the most of one repeatable call
 
 // Gradients of the queries in f32, or the products that are added in order; those of grouped keys and values
 // for each query head; δ; and the log-sum-exps of some heads of several sequences, which are not packed.
@@ -28,14 +29,44 @@ Bytes call_scratch(const KernelSetting& setting, const AttentionSize& size, Toke
 }  // namespace
 
 CardBackward card_backward(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
-  if (!setting.repeatable || std::max(size.tokens, keys) <= kBlock)
+  const Tokens keys_block = keys_of_block(size.tokens, kRepeatableBlock);
+  if (!setting.repeatable || (size.tokens <= kRepeatableBlock && keys <= keys_block))
     return {.scratch = call_scratch(setting, size, size.tokens, keys)};
   // One call of several, with what it returns.
-  const Tokens queries = std::min(size.tokens, kBlock), block = std::min(keys, kBlock);
+  const Tokens queries = std::min(size.tokens, kRepeatableBlock), block = std::min(keys, keys_block);
   const std::int64_t rows = size.sequences * queries * size.heads;
   const std::int64_t kv_rows = size.sequences * block * size.kv_heads;
   const Bytes gradients = kBf16 * size.head_dim * (rows + 2 * kv_rows);
   return {.wide = true, .scratch = kF32 * rows + gradients + call_scratch(setting, size, queries, block)};
+}
+
+std::vector<std::span<const Tokens>> earlier_calls(const KernelSetting& setting, const AttentionSize& size) {
+  const Tokens least = setting.card_attention() ? keys_at_once(size.tokens, setting.repeatable) : 0;
+  return in_groups<Tokens>(size.earlier, joined_chunks(size.earlier, least));
+}
+
+Bytes joined_keys_and_values(const AttentionSize& size, std::span<const Tokens> call) {
+  if (call.size() == 1) return 0;
+  const Tokens keys = std::accumulate(call.begin(), call.end(), Tokens{0});
+  return 2 * kBf16 * size.sequences * keys * size.kv_heads * size.head_dim;
+}
+
+void attend_backward_joined(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
+                            std::span<const Tokens> call, bool begins) {
+  const Tokens keys = std::accumulate(call.begin(), call.end(), Tokens{0});
+  const CardBackward backward = card_backward(setting, size, keys);
+  const std::int64_t kv_row = size.sequences * size.kv_heads * size.head_dim;
+  const std::int64_t results = size.rows() * size.heads * size.head_dim + 2 * keys * kv_row;
+  const Bytes held = joined_keys_and_values(size, call) + (backward.wide ? kF32 : kBf16) * results;
+  tape.take(held);
+  tape.touch(backward.scratch);
+  // A slice's sums begin as a copy of its piece, even of results in f32.
+  for (const Tokens length : call) {
+    const Bytes sums = begins ? 2 * kF32 * length * kv_row : 0;
+    tape.take(sums);
+    tape.keep(sums);
+  }
+  tape.give(held);
 }
 
 }  // namespace penstock::model

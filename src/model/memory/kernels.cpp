@@ -2,6 +2,7 @@
 #include "model/memory/kernels.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/whole.h"
 #include "model/memory/card_attention.h"
@@ -252,7 +253,12 @@ void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size)
     tape.take(parts.query_wide);
     tape.give(parts.query);
   }
-  for (const Tokens keys : size.earlier) attend_chunk(tape, setting, size, parts, keys);
+  for (const auto& call : earlier_calls(setting, size)) {
+    const Bytes joined = joined_keys_and_values(size, call);
+    tape.take(joined);
+    attend_chunk(tape, setting, size, parts, std::accumulate(call.begin(), call.end(), Tokens{0}));
+    tape.give(joined);
+  }
   const bool wide = setting.wide_attention() || !size.earlier.empty();
   if (setting.narrow() && wide) {
     tape.take(parts.query);
@@ -268,8 +274,10 @@ Bytes attend_backward(Tape& tape, const KernelSetting& setting, const AttentionS
     tape.take(parts.query_wide);
     tape.give(parts.query);
   }
-  for (const Tokens keys : size.earlier)
-    attend_backward_chunk(tape, setting, size, backward_parts(setting, size, keys), keys, last_slice);
+  for (const auto& call : earlier_calls(setting, size)) {
+    call.size() > 1 ? attend_backward_joined(tape, setting, size, call, last_slice)
+                    : attend_backward_earlier(tape, setting, size, call.front(), last_slice);
+  }
   return parts.query_wide;
 }
 

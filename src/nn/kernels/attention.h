@@ -37,6 +37,9 @@ enum class AttentionKernel : std::uint8_t {
 };
 AttentionKernel fastest_attention(at::ScalarType type);  // of this machine
 
+// Keys that a call should have: earlier chunks are joined until they are so many. 0: each chunk by itself.
+std::int64_t keys_at_once(at::ScalarType type, std::int64_t queries);
+
 struct AttentionPart {
   at::Tensor output;       // [b, H, T, d], last stride 1, compute type or its accumulator type
   at::Tensor log_sum_exp;  // [b, H, T] contiguous, accumulator type

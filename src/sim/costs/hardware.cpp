@@ -111,10 +111,11 @@ void describe_measured(Measured& measured, OptionTable& table) {
   add("f32_matrix_tflops", &measured.f32_matrix_tflops, "The same in f32: forward.");
   add("f32_matrix_input_tflops", &measured.f32_matrix_input_tflops, "For the gradient of the input.");
   add("f32_matrix_weight_tflops", &measured.f32_matrix_weight_tflops, "For the gradient of the weights.");
-  add("attention_tokens", &measured.attention_tokens, "Queries of a call, and keys.");
+  add("attention_tokens", &measured.attention_tokens, "Queries of a call, and own keys.");
   add("attention_tflops", &measured.attention_tflops, "Rates of a slice over its own keys.");
   add("attention_backward_tflops", &measured.attention_backward_tflops, "Of its backward.");
-  add("earlier_attention_tflops", &measured.earlier_attention_tflops, "Of a slice over an earlier one.");
+  add("earlier_attention_tflops", &measured.earlier_attention_tflops,
+      "Of a slice over an earlier one; on a card, over as many earlier keys as a call goes over.");
   add("earlier_attention_backward_tflops", &measured.earlier_attention_backward_tflops, "Of its backward.");
   add("elementwise_mb", &measured.elementwise_mb, "Sizes of a hidden state.");
   add("elementwise_gbps", &measured.elementwise_gbps, "Rates of a layer's elementwise work there.");

@@ -82,10 +82,12 @@ struct Measured {
   Numbers f32_matrix_tflops;     // the same three in f32
   Numbers f32_matrix_input_tflops;
   Numbers f32_matrix_weight_tflops;
-  Numbers attention_tokens;  // queries of a call; it has as many keys
+  Numbers attention_tokens;  // queries of a call; it has as many own keys
   Numbers attention_tflops;  // of a slice over its own keys: causal, half of the products counted
   Numbers attention_backward_tflops;
-  Numbers earlier_attention_tflops;  // of a slice over the keys of an earlier one
+  // Of a slice over the keys of an earlier one; on a card over as many earlier keys as one of its calls goes
+  // over, of several slices where they are short (model/joined_keys.h).
+  Numbers earlier_attention_tflops;
   Numbers earlier_attention_backward_tflops;
   Numbers elementwise_mb;    // of one hidden state, 1e6 bytes
   Numbers elementwise_gbps;  // through a layer's forward, as the passes are counted in engine.h

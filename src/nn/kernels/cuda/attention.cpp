@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/joined_keys.h"
 #include "nn/kernels/accumulate.h"
 #include "nn/kernels/attention_work.h"
 #include "nn/kernels/by_document.h"
@@ -41,12 +42,13 @@ AttentionGradients cuda::flash_backward_by_blocks(const at::Tensor& grad_output,
                                                   const at::Tensor& key, const at::Tensor& value,
                                                   const AttentionPart& merged, Mask mask,
                                                   std::int64_t block) {
-  if (query.size(2) <= block && key.size(2) <= block)
+  const std::int64_t keys_block = mask == Mask::Causal ? block : model::keys_of_block(query.size(2), block);
+  if (query.size(2) <= block && key.size(2) <= keys_block)
     return flash_backward(grad_output, query, key, value, merged, mask);
   AttentionGradients sums{zeros_like_sum(query), zeros_like_sum(key), zeros_like_sum(value)};
   for (const Block& queries : blocks_of(query.size(2), block)) {
     const AttentionPart part{queries.of(merged.output), queries.of(merged.log_sum_exp).contiguous()};
-    for (const Block& keys : blocks_of(key.size(2), block)) {
+    for (const Block& keys : blocks_of(key.size(2), keys_block)) {
       if (mask == Mask::Causal && keys.begin > queries.begin) break;
       const bool diagonal = mask == Mask::Causal && keys.begin == queries.begin;
       const AttentionGradients of_block =
@@ -61,6 +63,10 @@ AttentionGradients cuda::flash_backward_by_blocks(const at::Tensor& grad_output,
 }
 
 AttentionKernel fastest_attention(at::ScalarType /*type*/) { return AttentionKernel::Aten; }
+
+std::int64_t keys_at_once(at::ScalarType type, std::int64_t queries) {
+  return type == at::kBFloat16 ? model::keys_at_once(queries, cuda::must_repeat()) : 0;
+}
 
 AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const Visible& visible, AttentionKernel kernel) {

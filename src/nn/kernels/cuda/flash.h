@@ -4,6 +4,7 @@
 
 #include <ATen/Context.h>
 
+#include "model/joined_keys.h"
 #include "nn/kernels/attention.h"
 
 namespace penstock::nn::kernels::cuda {
@@ -19,13 +20,13 @@ AttentionGradients flash_backward(const at::Tensor& grad_output, const at::Tenso
                                   const at::Tensor& key, const at::Tensor& value, const AttentionPart& merged,
                                   Mask mask);
 
-// The same by calls of at most `block` queries and keys, whose gradients are added in f32 in a fixed order: a
-// backward of cuDNN's that repeats its bits takes 2·heads·queries·keys bytes on Hopper, up to 4.3 GB so.
-// Blocks of half the size are a tenth slower there.
-inline constexpr std::int64_t kFlashBlock = 8192;
+// The same by calls of at most `block` queries and keys, or of fewer queries and more earlier keys
+// (model/joined_keys.h), whose gradients are added in f32 in a fixed order: a backward of cuDNN's that
+// repeats its bits takes 2·heads·queries·keys bytes on Hopper, up to 4.3 GB so. Blocks of half the size are a
+// tenth slower there.
 AttentionGradients flash_backward_by_blocks(const at::Tensor& grad_output, const at::Tensor& query,
                                             const at::Tensor& key, const at::Tensor& value,
                                             const AttentionPart& merged, Mask mask,
-                                            std::int64_t block = kFlashBlock);
+                                            std::int64_t block = model::kRepeatableBlock);
 
 }  // namespace penstock::nn::kernels::cuda

@@ -82,6 +82,9 @@ AttentionKernel fastest_attention(at::ScalarType type) {
   return has_tile_products(widens ? at::kFloat : type) ? AttentionKernel::Tiled : AttentionKernel::Aten;
 }
 
+// A processor goes over tiles of keys in any case, and over those of one slice without a copy.
+std::int64_t keys_at_once(at::ScalarType /*type*/, std::int64_t /*queries*/) { return 0; }
+
 AttentionPart attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const Visible& visible, AttentionKernel kernel) {
   const bool by_document = kernel == AttentionKernel::Aten && visible.starts.defined();
