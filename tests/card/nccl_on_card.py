@@ -107,7 +107,7 @@ def main(penstock, for_cards, contract):
         done = train_by_card.train(penstock, folder, "--train.device", "cuda", "--output.dir", "alone")
         version = nccl_version()
         if shutil.which("mpirun") is None or "no CUDA device" in done.stderr or version == 0:
-            print("skipped: there is no card, no mpirun or no libnccl.so.2")
+            print("SKIPPED: there is no card, no mpirun or no libnccl.so.2; enable it with: ./dev test --gpu on a machine that has them")
             return SKIPPED
         assert done.returncode == 0, done.stderr
         print(f"NCCL {version}")
