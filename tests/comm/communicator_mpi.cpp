@@ -2,11 +2,9 @@
 // The contract under mpirun: every rank runs this program.
 #include <gtest/gtest.h>
 
-#include <iostream>
-
 #include "comm/contract.h"
 #include "comm/launcher.h"
-#include "comm/mpi.h"
+#include "comm/mpi_program.h"
 
 namespace penstock::comm {
 namespace {
@@ -47,33 +45,15 @@ TEST(MpiWorld, TheLastChannelIsAsGoodAsTheFirst) {
   wait_all(letters.sends);
 }
 
-// Other ranks than the first print what fails, and nothing else.
-class FailuresOnly : public testing::EmptyTestEventListener {
-  void OnTestPartResult(const testing::TestPartResult& part) override {
-    if (part.failed()) std::cerr << "rank " << world->rank() << ": " << part << std::endl;
-  }
-};
-
 int run_tests(Communicator& ranks) {
   world = &ranks;
   ranks.set_timeout(30);
-  if (ranks.rank() != 0) {
-    auto& listeners = testing::UnitTest::GetInstance()->listeners();
-    delete listeners.Release(listeners.default_result_printer());
-    listeners.Append(new FailuresOnly);
-  }
-  return RUN_ALL_TESTS();
+  return run_all_tests(ranks);
 }
 
 }  // namespace
 }  // namespace penstock::comm
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  int result = 0;
-  penstock::comm::run_mpi([&](auto& world) { result = penstock::comm::run_tests(world); },
-                          [](int rank, const std::exception& failure) {
-                            std::cerr << "rank " << rank << ": " << failure.what() << std::endl;
-                          });
-  return result;
+  return penstock::comm::run_on_ranks(argc, argv, penstock::comm::run_tests);
 }

@@ -4,11 +4,8 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <utility>
-
-#include "base/error.h"
 
 namespace penstock::comm {
 
@@ -106,7 +103,7 @@ void CardLink::abandon() {
 
 bool CardLink::joined() {
   const std::lock_guard lock(state_->mutex);
-  require(state_->code);
+  state_->nccl.require(state_->code);
   if (state_->failure) std::rethrow_exception(state_->failure);
   return state_->joined;
 }
@@ -115,7 +112,7 @@ DeviceMemory::Point CardLink::move(void* data, std::size_t bytes, const DeviceMe
   DeviceMemory::Point moved;
   state_->stream->work([&](void* handle) {
     backend::device_memory()->come_behind(ready);
-    require(state_->move(data, bytes, handle));
+    state_->nccl.require(state_->move(data, bytes, handle));
     moved = backend::device_memory()->point();
   });
   return moved;
@@ -129,12 +126,8 @@ bool CardLink::passed(const DeviceMemory::Point& point) const {
 
 void CardLink::check() const {
   int error = Nccl::kSuccess;
-  require(state_->nccl.async_error(state_->group, &error));
-  if (error != Nccl::kInProgress) require(error);
-}
-
-void CardLink::require(int code) const {
-  if (code != Nccl::kSuccess) throw RunError(std::string("NCCL: ") + state_->nccl.text_of(code));
+  state_->nccl.require(state_->nccl.async_error(state_->group, &error));
+  if (error != Nccl::kInProgress) state_->nccl.require(error);
 }
 
 }  // namespace penstock::comm

@@ -47,8 +47,6 @@ class CardLink {
  private:
   struct State;
 
-  void require(int code) const;
-
   std::shared_ptr<State> state_;  // shared with the thread that joins, which may outlive the link
 };
 

@@ -66,8 +66,7 @@ void CardLinks::link_with(int rank, Seconds timeout) {
 std::unique_ptr<CardLink> CardLinks::joined_link(int rank, bool sending, Seconds timeout) {
   Nccl::Id id;
   if (sending) {
-    if (const int code = nccl_.get_unique_id(&id); code != Nccl::kSuccess)
-      throw RunError(std::string("NCCL: ") + nccl_.text_of(code));
+    nccl_.require(nccl_.get_unique_id(&id));
     notices_->send(bytes_of(id), rank, kIds).wait();
   } else {
     notices_->receive(writable_bytes_of(id), rank, kIds).wait();

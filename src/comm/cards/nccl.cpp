@@ -3,6 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <string>
+
+#include "base/error.h"
+
 namespace penstock::comm {
 namespace {
 
@@ -27,6 +31,10 @@ std::optional<Nccl> load_nccl() {
       take(library, "ncclCommDestroy", nccl.destroy) && take(library, "ncclCommAbort", nccl.abort) &&
       take(library, "ncclGetErrorString", nccl.text_of);
   return all ? std::optional(nccl) : std::nullopt;
+}
+
+void Nccl::require(int code) const {
+  if (code != kSuccess) throw RunError(std::string("NCCL: ") + text_of(code));
 }
 
 }  // namespace penstock::comm

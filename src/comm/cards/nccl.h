@@ -24,6 +24,9 @@ struct Nccl {
   std::function<int(Group, int* error)> async_error;
   std::function<int(Group)> destroy, abort;
   std::function<const char*(int)> text_of;
+
+  // Throws RunError with NCCL's text, unless the code is that of success.
+  void require(int code) const;
 };
 
 // Of libnccl.so.2; nothing where there is none, or one that lacks a function.

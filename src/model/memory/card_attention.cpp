@@ -45,15 +45,16 @@ std::vector<std::span<const Tokens>> earlier_calls(const KernelSetting& setting,
   return in_groups<Tokens>(size.earlier, joined_chunks(size.earlier, least));
 }
 
+Tokens keys_of(std::span<const Tokens> call) { return std::accumulate(call.begin(), call.end(), Tokens{0}); }
+
 Bytes joined_keys_and_values(const AttentionSize& size, std::span<const Tokens> call) {
   if (call.size() == 1) return 0;
-  const Tokens keys = std::accumulate(call.begin(), call.end(), Tokens{0});
-  return 2 * kBf16 * size.sequences * keys * size.kv_heads * size.head_dim;
+  return 2 * kBf16 * size.sequences * keys_of(call) * size.kv_heads * size.head_dim;
 }
 
 void attend_backward_joined(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
                             std::span<const Tokens> call, bool begins) {
-  const Tokens keys = std::accumulate(call.begin(), call.end(), Tokens{0});
+  const Tokens keys = keys_of(call);
   const CardBackward backward = card_backward(setting, size, keys);
   const std::int64_t kv_row = size.sequences * size.kv_heads * size.head_dim;
   const std::int64_t results = size.rows() * size.heads * size.head_dim + 2 * keys * kv_row;

@@ -21,6 +21,8 @@ CardBackward card_backward(const KernelSetting& setting, const AttentionSize& si
 // on a processor each by itself. So does a card where sequences have documents, which takes less.
 std::vector<std::span<const Tokens>> earlier_calls(const KernelSetting& setting, const AttentionSize& size);
 
+Tokens keys_of(std::span<const Tokens> call);
+
 // The keys and values of a group of several slices, which a card copies one after the other; else nothing.
 Bytes joined_keys_and_values(const AttentionSize& size, std::span<const Tokens> call);
 

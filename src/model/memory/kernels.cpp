@@ -2,7 +2,6 @@
 #include "model/memory/kernels.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/whole.h"
 #include "model/memory/card_attention.h"
@@ -256,7 +255,7 @@ void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size)
   for (const auto& call : earlier_calls(setting, size)) {
     const Bytes joined = joined_keys_and_values(size, call);
     tape.take(joined);
-    attend_chunk(tape, setting, size, parts, std::accumulate(call.begin(), call.end(), Tokens{0}));
+    attend_chunk(tape, setting, size, parts, keys_of(call));
     tape.give(joined);
   }
   const bool wide = setting.wide_attention() || !size.earlier.empty();

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <iostream>
 #include <optional>
 
 #include "backend/device.h"
@@ -15,7 +14,7 @@
 #include "comm/cards/card_ranks.h"
 #include "comm/contract.h"
 #include "comm/launcher.h"
-#include "comm/mpi.h"
+#include "comm/mpi_program.h"
 #include "comm/share_lane.h"
 
 namespace penstock::comm {
@@ -104,13 +103,6 @@ TEST_F(OnCard, LongMessagesArriveWhole) {
   EXPECT_EQ(std::count(got.begin(), got.end(), static_cast<float>(before)), kCount);
 }
 
-// Other ranks than the first print what fails, and nothing else.
-class FailuresOnly : public testing::EmptyTestEventListener {
-  void OnTestPartResult(const testing::TestPartResult& part) override {
-    if (part.failed()) std::cerr << "rank " << world->rank() << ": " << part << std::endl;
-  }
-};
-
 int run_tests(Communicator& ranks) {
   backend::require_device();
   backend::take_turn(place_on_machine(ranks.rank()));
@@ -121,23 +113,12 @@ int run_tests(Communicator& ranks) {
   world = cards.get();
   world->set_timeout(60);
   world->connect_cards();
-  if (world->rank() != 0) {
-    auto& listeners = testing::UnitTest::GetInstance()->listeners();
-    delete listeners.Release(listeners.default_result_printer());
-    listeners.Append(new FailuresOnly);
-  }
-  return RUN_ALL_TESTS();
+  return run_all_tests(*world);
 }
 
 }  // namespace
 }  // namespace penstock::comm
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  int result = 0;
-  penstock::comm::run_mpi([&](auto& world) { result = penstock::comm::run_tests(world); },
-                          [](int rank, const std::exception& failure) {
-                            std::cerr << "rank " << rank << ": " << failure.what() << std::endl;
-                          });
-  return result;
+  return penstock::comm::run_on_ranks(argc, argv, penstock::comm::run_tests);
 }
