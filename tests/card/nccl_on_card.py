@@ -42,20 +42,19 @@ def nccl_version():
 
 def on_ranks(ranks, *words):
     hosts = [] if nccl_version() >= SHARES_CARDS else ["sh", "-c", OWN_HOSTS, "sh"]
-    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), *hosts, *map(str, words)]
+    return train_by_card.on_ranks(ranks, *hosts, *words)
 
 
 def environment():
-    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", NCCL_MULTI_RANK_GPU_ENABLE="1", PENSTOCK_PROGRESS="",
-                NCCL_SOCKET_IFNAME="lo")
+    return train_by_card.mpi_environment(NCCL_MULTI_RANK_GPU_ENABLE="1", NCCL_SOCKET_IFNAME="lo")
 
 
 def by_host(penstock, folder):
     """Ranks that share a card, by messages through the host's memory, as it is where NCCL is not told to take them."""
     words = ["--train.precision", "bf16", "--train.device", "cuda", "--parallel.pp", "2", "--parallel.tp", "2"]
     threads = train_by_card.trained(penstock, folder, "threads", "--ranks", "4", *words)
-    done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "4", penstock, "train", "run.toml", "--output.dir", "host",
-                           *words], cwd=folder, capture_output=True, text=True, env={**environment(), "NCCL_MULTI_RANK_GPU_ENABLE": "0"})
+    done = subprocess.run(train_by_card.on_ranks(4, penstock, "train", "run.toml", "--output.dir", "host", *words), cwd=folder,
+                          capture_output=True, text=True, env={**environment(), "NCCL_MULTI_RANK_GPU_ENABLE": "0"})
     assert done.returncode == 0 and "through the host's memory: several ranks share a card" in done.stderr, (done.returncode, done.stderr)
     assert train_by_card.difference(threads, train_by_card.steps(folder / "host")) == 0
     print("4 ranks through the host's memory: the same bits", flush=True)

@@ -69,6 +69,14 @@ REFUSED = [(("--memory.offload", "1.0", "--memory.offload_to", "disk"), "memory.
            (("--train.precision", "bf16", "--model.head_size", "20"), "model.head_size = 20")]
 
 
+def on_ranks(ranks, *command):
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), *map(str, command)]
+
+
+def mpi_environment(**more):
+    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PENSTOCK_PROGRESS="", **more)
+
+
 def train(program, folder, *words, **environment):
     return subprocess.run([program, "train", "run.toml", *words], cwd=folder, capture_output=True, text=True,
                           env=dict(os.environ, PENSTOCK_PROGRESS="", **environment))
@@ -135,8 +143,7 @@ def check_memory_after_measuring(card, folder):
 def check_cards_of_ranks(card, folder):
     """Two ranks of mpirun, each of whose half of the run fits a card of its own, but not both on one; the launcher shows each but one."""
     def on_two_ranks(*words, **environment):
-        return subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", card, *words], cwd=folder, capture_output=True,
-                              text=True, env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **environment))
+        return subprocess.run(on_ranks(2, card, *words), cwd=folder, capture_output=True, text=True, env=mpi_environment(**environment))
 
     for own, code in [({"PENSTOCK_FAKE_CARD_OWN": "1"}, 0), ({}, 1)]:
         done = on_two_ranks("train", "run.toml", "--output.dir", "own", *LARGE, "--parallel.pp", "2", "--schedule.slices", "4",
@@ -157,14 +164,12 @@ OVER_NCCL = [("bf16", 4, "--parallel.pp", "2", "--parallel.tp", "2"), ("f64", 4,
 
 def check_nccl(card, folder):
     """The bits of ranks as threads, though the card's driver now and then waits for all that the card has been given."""
-    library = pathlib.Path(card).parent / "fake-nccl"
+    path = f"{pathlib.Path(card).parent / 'fake-nccl'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     for number, (precision, ranks, *words) in enumerate(OVER_NCCL):
         words = ["--train.precision", precision, "--train.timeout", "60", *words]
         threads = trained(card, folder, f"threads-{number}", "--ranks", str(ranks), *words)
-        done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), card, "train", "run.toml", "--output.dir",
-                               f"nccl-{number}", *words], cwd=folder, capture_output=True, text=True,
-                              env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PENSTOCK_PROGRESS="",
-                                       PENSTOCK_FAKE_CARD_OWN="1", LD_LIBRARY_PATH=f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}"))
+        done = subprocess.run(on_ranks(ranks, card, "train", "run.toml", "--output.dir", f"nccl-{number}", *words), cwd=folder,
+                              capture_output=True, text=True, env={**mpi_environment(PENSTOCK_FAKE_CARD_OWN="1"), "LD_LIBRARY_PATH": path})
         assert done.returncode == 0 and "through the host's memory" not in done.stderr, f"{' '.join(words)}: {done.stderr}"
         off = difference(threads, steps(folder / f"nccl-{number}"))
         print(f"{ranks} ranks over NCCL, {' '.join(words)}: {off:.1e}", flush=True)
