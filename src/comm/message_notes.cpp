@@ -10,7 +10,6 @@ namespace {
 
 thread_local MessageNotes* notes_here = nullptr;
 thread_local std::optional<int> channel_here;
-thread_local int waits_here = 0;
 
 }  // namespace
 
@@ -42,20 +41,16 @@ Message as_noted(Message message) {
 }
 
 WaitScope::WaitScope(const Message& message) : exceptions_(std::uncaught_exceptions()) {
-  ++waits_here;
   if (!notes_here) return;
   const std::lock_guard lock(notes_here->mutex_);
   before_ = std::exchange(notes_here->wait_, MessageNotes::Wait{message, steady_seconds()});
 }
 
 WaitScope::~WaitScope() {
-  --waits_here;
   if (!notes_here || std::uncaught_exceptions() > exceptions_) return;
   const std::lock_guard lock(notes_here->mutex_);
   notes_here->wait_ = before_;
 }
-
-bool in_a_wait() { return waits_here > 0; }
 
 void note_posted(const Message& message) {
   if (!notes_here || !message.sending) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank's messages are doing, for another thread that asks while the rank is stuck in one.
+// Notes on a rank's messages, for another thread that asks while the rank is stuck.
 #pragma once
 
 #include <map>
@@ -12,22 +12,22 @@
 
 namespace penstock::comm {
 
-// Messages between this rank and a peer on one channel, of all groups together.
+// Message counts between this rank and a peer on one channel, summed over all groups.
 struct Passed {
-  int peer = 0;  // rank of the world
+  int peer = 0;  // world rank
   int channel = 0;
   std::int64_t sent = 0;      // posted
   std::int64_t received = 0;  // arrived
 };
 
-// Written by the rank's thread, read by any.
+// Only the rank's thread writes; any thread may read.
 class MessageNotes {
  public:
   struct Wait {
     Message message;
     Seconds since = 0;  // steady_seconds()
   };
-  // The message that the rank waits for, or in whose wait it failed.
+  // The message that the rank waits for, or whose wait failed.
   std::optional<Wait> wait() const;
   std::vector<Passed> passed() const;
 
@@ -41,7 +41,7 @@ class MessageNotes {
   std::map<std::pair<int, int>, Passed> passed_;  // by peer and channel
 };
 
-// Notes of the calling thread's rank, during the life of this object; without one nothing is noted.
+// While alive, the calling thread writes to `notes`. Without a scope nothing is noted.
 class NotesScope {
  public:
   explicit NotesScope(MessageNotes& notes);
@@ -53,8 +53,8 @@ class NotesScope {
   MessageNotes* before_;
 };
 
-// Messages that the calling thread posts during the life of this object are noted on this channel: what a
-// communicator sends by another one has the channel that its own caller knows. The outermost counts.
+// While alive, messages that the calling thread posts are noted on this channel: a communicator that sends
+// through another one notes the channel that its own caller knows. The outermost scope counts.
 class NotedOn {
  public:
   explicit NotedOn(int channel);
@@ -67,7 +67,7 @@ class NotedOn {
 };
 Message as_noted(Message message);
 
-// A wait for the message, inside of other waits too. One that ends with an exception stays noted.
+// A wait for the message; may be nested. A wait that ends with an exception stays noted.
 class WaitScope {
  public:
   explicit WaitScope(const Message& message);
@@ -79,9 +79,6 @@ class WaitScope {
   int exceptions_;
   std::optional<MessageNotes::Wait> before_;
 };
-
-// Whether the calling thread is in one.
-bool in_a_wait();
 
 void note_posted(const Message& message);
 void note_done(const Message& message);

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -28,6 +29,7 @@
 #include "backend/device.h"
 #include "backend/device_memory.h"
 #include "backend/memory.h"
+#include "backend/side_stream.h"
 #include "comm/lagging_stream.h"
 
 namespace penstock::backend {
@@ -78,7 +80,36 @@ BlockAccounts& accounts() {
   return *instance;
 }
 
+// Whether the thread issues to its side stream. All is done when it is issued, but a block that was allocated
+// for one stream and is freed in another's order would on a card be used again too early.
+thread_local bool beside = false;
+
+class SideBlocks {
+ public:
+  void add(const void* block) {
+    const std::lock_guard lock(mutex_);
+    blocks_.insert(block);
+  }
+  bool remove(const void* block) {
+    const std::lock_guard lock(mutex_);
+    return blocks_.erase(block) > 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<const void*> blocks_;
+};
+
+SideBlocks& side_blocks() {
+  static auto* const instance = new SideBlocks;
+  return *instance;
+}
+
 void release(void* block) {
+  if (block && side_blocks().remove(block) != beside) {
+    std::fputs("penstock: the fake card: a block is freed in the order of another stream\n", stderr);
+    std::abort();
+  }
   accounts().close(block);
   in_use -= malloc_usable_size(block);
   std::free(block);
@@ -135,6 +166,7 @@ class Memory final : public c10::Allocator {
     if (block) {
       in_use += malloc_usable_size(block);
       raise_reserved();
+      if (beside) side_blocks().add(block);
       accounts().open(block, static_cast<Bytes>(bytes));
     }
     return {block, block, &release, compute_device()};
@@ -239,6 +271,14 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 }  // namespace
+
+struct SideStream::State {};
+struct SideStream::Scope::Guard {};
+
+SideStream::SideStream() = default;
+SideStream::~SideStream() = default;
+SideStream::Scope::Scope(SideStream&) { beside = true; }
+SideStream::Scope::~Scope() { beside = false; }
 
 void install_allocator() {
   static FakeMemory memory;

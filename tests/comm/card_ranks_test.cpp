@@ -5,6 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
+#include <thread>
+
 #include "comm/card_laws.h"
 #include "comm/contract.h"
 #include "comm/fake_nccl.h"
@@ -103,6 +107,58 @@ TEST_F(CardRanks, ReceivesThatArePostedFarAheadHoldNothingUp) {
     ahead.wait();
   });
   EXPECT_EQ(nccl_.early, 0);
+}
+
+// Until the message has gone, or for 10 s.
+bool gone_by_polling(Request& message) {
+  const auto start = std::chrono::steady_clock::now();
+  bool gone = message.test();
+  for (; !gone && std::chrono::steady_clock::now() - start < std::chrono::seconds(10); gone = message.test())
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return gone;
+}
+
+// As a first stage does during warm-up, which waits for no message.
+TEST_F(CardRanks, SendsGoWhileTheirRankOnlyPolls) {
+  on_ranks(2, [&](Communicator& world) {
+    const std::span<float> values = numbers();
+    if (world.rank() == 1) {
+      world.receive(bytes(values), 0, 0).wait();
+      EXPECT_EQ(read(values), std::vector<float>(kCount, 4.0f));
+    } else {
+      fill(values, 4);
+      Request sent = world.send(bytes(values), 1, 0);
+      EXPECT_TRUE(gone_by_polling(sent));
+    }
+  });
+}
+
+// Otherwise the sender would be held up for as long as the receiver's card is busy.
+TEST_F(CardRanks, NothingIsSentBeforeTheReceiversCardHasReachedTheReceive) {
+  std::promise<void> busy;
+  on_ranks(2, [&](Communicator& world) {
+    const std::span<float> values = numbers();
+    if (world.rank() == 1) {
+      card_.issue([done = busy.get_future().share()] { done.wait(); });
+      Request received = world.receive(bytes(values), 0, 0);
+      int word = 0;
+      world.receive(writable_bytes_of(word), 0, 1).wait();  // meanwhile this rank listens
+      busy.set_value();
+      received.wait();
+      EXPECT_EQ(read(values), std::vector<float>(kCount, 4.0f));
+    } else {
+      fill(values, 4);
+      Request sent = world.send(bytes(values), 1, 0);
+      for (int i = 0; i < 100; ++i) {
+        EXPECT_FALSE(sent.test());
+        EXPECT_EQ(nccl_.sent_here(), 0);
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+      const int word = 1;
+      world.send(bytes_of(word), 1, 1).wait();
+      EXPECT_TRUE(gone_by_polling(sent));
+    }
+  });
 }
 
 TEST_F(CardRanks, AMessageOfAnotherLengthIsRefused) {

@@ -47,6 +47,25 @@ TEST(CardAttention, GoesByBlocksWhereItRepeats) {
   EXPECT_EQ(backward.scratch, (4225 + 64 + 2 * 16 + 1) * MiB);
 }
 
+// 8 heads of 64 with as many for keys: 256 queries over 512 keys, as documents that cover the slice.
+TEST(CardAttention, TakesADocumentsQueriesByThemselves) {
+  const AttentionSize size{.sequences = 2, .tokens = 256, .heads = 8, .kv_heads = 8, .head_dim = 64};
+  constexpr Bytes kQueries = 256 * 8 * 64, kKeys = 512 * 8 * 64, kRows = 256 * 8;  // numbers of a sequence
+  EXPECT_EQ(forward_by_document(size), 2 * 2 * kQueries + 4 * kRows);
+  for (const bool repeatable : {false, true}) {
+    const CardBackward backward = card_backward(on_card({}, repeatable, true), size, 512);
+    EXPECT_TRUE(backward.wide);
+    const Bytes sums = repeatable ? 17 : 1;                            // 132 multiprocessors for 8 heads
+    EXPECT_EQ(backward.scratch, 3 * 2 * kQueries + 4 * kRows           // copies
+                                    + 2 * (kQueries + 2 * kKeys)       // results
+                                    + 4 * (sums * kQueries + kRows));  // FlashAttention's
+  }
+  AttentionSize later = size;
+  later.earlier = {256, 256};
+  EXPECT_EQ(earlier_calls(on_card({}), later).size(), 1U);
+  EXPECT_EQ(earlier_calls(on_card({}, true, true), later).size(), 2U);
+}
+
 // What a tape has beside `left` when its last action is done is seen in the peak of a much larger one.
 void expect_nothing_but(Tape& tape, Bytes left) {
   constexpr Bytes kLarge = 1024 * GiB;

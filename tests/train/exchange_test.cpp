@@ -284,7 +284,8 @@ TEST(ContextExchange, NamesAPartnerThatNeverAnswers) {
     }
     comm::MessageNotes notes;
     const comm::NotesScope noting(notes);
-    train::ExchangeServer server(run, comm::Pipeline(*pipeline));
+    backend::SideStream side;
+    train::ExchangeServer server(run, comm::Pipeline(*pipeline), side);
     server.begin({});
     try {
       server.drain();

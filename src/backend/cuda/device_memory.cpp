@@ -23,9 +23,10 @@ using Event = c10::cuda::CUDAEvent;
 class CardMemory final : public DeviceMemory {
  public:
   bool holds(const void* address) const override {
+    if (!address) return false;
     cudaPointerAttributes attributes{};
-    const bool known = cudaPointerGetAttributes(&attributes, address) == cudaSuccess;
-    return known && attributes.type == cudaMemoryTypeDevice;
+    C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, address));
+    return attributes.type == cudaMemoryTypeDevice;
   }
 
   Point point() override {
@@ -62,8 +63,8 @@ class CardMemory final : public DeviceMemory {
   std::unique_ptr<Stream> stream() override { return std::make_unique<CardStream>(); }
 
  private:
-  // LibTorch's pool has 32 streams and gives each to several: what waits in one for another rank would hold
-  // up the others' messages.
+  // Not from LibTorch's pool, which shares 32 streams: work in one that waits for another rank would block
+  // other users' messages.
   class CardStream final : public Stream {
    public:
     CardStream() = default;
@@ -78,7 +79,7 @@ class CardMemory final : public DeviceMemory {
     CardStream& operator=(const CardStream&) = delete;
 
     void work(const std::function<void(void* handle)>& issue) override {
-      const c10::cuda::CUDAStreamGuard guard(stream_);  // and the stream's card
+      const c10::cuda::CUDAStreamGuard guard(stream_);  // also selects the stream's card
       issue(stream_.stream());
     }
 

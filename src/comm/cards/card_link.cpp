@@ -11,7 +11,7 @@ namespace penstock::comm {
 
 using backend::DeviceMemory;
 
-// NCCL's calls for the group are made by one thread at a time: the one that joins, then the link's.
+// One thread at a time makes the group's NCCL calls: first the joining thread, then the link's.
 struct CardLink::State {
   State(const Nccl& functions, const Nccl::Id& group_id, bool sends)
       : nccl(functions), id(group_id), sending(sends) {}
@@ -26,9 +26,9 @@ struct CardLink::State {
   std::mutex mutex;  // guards the members below
   bool joined = false, abandoned = false;
   int code = Nccl::kSuccess;
-  std::exception_ptr failure;  // of the card, met by the thread that joins
+  std::exception_ptr failure;  // of the card, in the joining thread
 
-  // Ranks are 0, the sender, and 1.
+  // Rank 0 sends, rank 1 receives.
   int move(void* data, std::size_t bytes, void* handle) const {
     return sending ? nccl.send(data, bytes, Nccl::kBytes, 1, group, handle)
                    : nccl.receive(data, bytes, Nccl::kBytes, 0, group, handle);
@@ -64,13 +64,13 @@ struct CardLink::State {
     end(nccl.abort);
   }
 
-  // Whether there is a group to end. A thread that joins yet ends its group.
+  // Returns whether the caller must end the group. A thread that is still joining ends it itself.
   bool give_up() {
     const std::lock_guard lock(mutex);
     return !std::exchange(abandoned, true) && joined;
   }
 
-  // Without the lock, since NCCL waits for the other rank. Of a lost card nothing is left to end.
+  // Calls NCCL without the lock, since it waits for the other rank. A lost card has nothing left to end.
   void end(const std::function<int(Nccl::Group)>& how) {
     Nccl::Group ended = nullptr;
     {
@@ -96,7 +96,7 @@ void CardLink::end() {
   if (state_->give_up()) state_->end(state_->nccl.destroy);
 }
 
-// By a thread, which NCCL may hold up for as long as it likes.
+// Uses a thread, since NCCL may block it indefinitely.
 void CardLink::abandon() {
   if (state_->give_up()) std::thread([state = state_] { state->end(state->nccl.abort); }).detach();
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One direction between the cards of two ranks: a group of NCCL's of these two alone, whose messages no
-// others hold up, and a stream of its own.
+// One direction between the cards of two ranks: an NCCL group of only these two, so that no other messages
+// block its own, with its own stream.
 //
-// On a card, a message of NCCL's waits for its other side, and some calls of the driver's wait for all that
-// the card has been given. So both sides give it a message only when the other one does too (card_links.h).
+// On a card, an NCCL message waits for its other side, and some driver calls wait for all work that the card
+// has. So each side gives its card a message only when the other side does too (card_links.h).
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace penstock::comm {
 
-// One thread. NCCL's errors are RunErrors with its text.
+// One thread. NCCL errors are RunErrors with NCCL's text.
 class CardLink {
  public:
-  // A thread joins the group and moves a byte through it, since NCCL waits for the other rank in both: the
-  // first message connects them.
+  // Starts a thread that joins the group and moves one byte through it. NCCL waits for the other rank in
+  // both; the first message opens the connection.
   CardLink(const Nccl& nccl, const Nccl::Id& id, bool sending);
   ~CardLink();
   CardLink(const CardLink&) = delete;
@@ -27,27 +27,27 @@ class CardLink {
   // Whether both ranks have joined.
   bool joined();
 
-  // Gives the card the message, behind the point. Both sides in the same order, and of the same length.
-  // Returns the point behind it.
+  // Gives the card the message, ordered after `ready`. Both sides pass the same messages in the same order
+  // and with the same lengths. Returns the point after the message.
   backend::DeviceMemory::Point move(void* data, std::size_t bytes, const backend::DeviceMemory::Point& ready);
 
   // Whether the card has passed the point of a message.
   bool passed(const backend::DeviceMemory::Point& point) const;
 
-  // Throws what NCCL has met, with the network for example, since the ranks joined.
+  // Throws if NCCL has met an error since the ranks joined, in the network for example.
   void check() const;
 
-  // Waits for the other rank to end its side too. Any thread, as the last of all; the destructor does it if
-  // nobody has.
+  // Ends the group and waits until the other rank ends its side. Any thread, as the last call on the link;
+  // otherwise the destructor does it.
   void end();
 
-  // Nothing of the link's is used any more; a rank is lost. Does not wait.
+  // Call when a rank is lost; nothing uses the link afterwards. Does not wait.
   void abandon();
 
  private:
   struct State;
 
-  std::shared_ptr<State> state_;  // shared with the thread that joins, which may outlive the link
+  std::shared_ptr<State> state_;  // shared with the joining thread, which may outlive the link
 };
 
 }  // namespace penstock::comm

@@ -18,14 +18,14 @@ void give(CardLinks::Transfer& transfer) {
   transfer.moved = transfer.link->move(transfer.data, bytes, transfer.ready);
 }
 
-// What these messages do is no part of what a stuck rank is asked.
+// Keeps internal messages out of the rank's notes (message_notes.h).
 class Unnoted {
   MessageNotes notes_;
   NotesScope scope_{notes_};
 };
 
-// In a round everyone has at most one partner; after `rounds_of(size)` rounds all have met (the circle
-// method). A partner that is not below `size` is none.
+// Circle method: in each round a rank has at most one partner; after `rounds_of(size)` rounds all pairs have
+// met. A partner >= `size` means no partner.
 int rounds_of(int size) { return size + size % 2 - 1; }
 int partner_in(int round, int place, int size) {
   const int last = rounds_of(size);
@@ -52,7 +52,7 @@ void CardLinks::connect(const std::vector<int>& members, Seconds timeout) {
   }
 }
 
-// The lower rank's messages first.
+// Links the direction from the lower rank to the higher rank first.
 void CardLinks::link_with(int rank, Seconds timeout) {
   if (peers_.contains(rank)) return;
   Peer peer;
@@ -98,19 +98,20 @@ std::shared_ptr<CardLinks::Transfer> CardLinks::post(const GroupId& group, const
                                           .data = data,
                                           .ready = backend::device_memory()->point(),
                                           .link = (message.sending ? peer.sending : peer.receiving).get()});
-  auto& lanes = message.sending ? outgoing_ : incoming_;
-  lanes[{rank, group, message.channel}].posted.push_back(transfer);
-  if (!message.sending) tell(rank, {Notice::Kind::Asked, group, message.channel, message.bytes});
+  const LaneKey key{rank, group, message.channel};
+  Lane& lane = (message.sending ? outgoing_ : incoming_)[key];
+  lane.posted.push_back(transfer);
+  if (!message.sending) ask_for(key, lane);
   return transfer;
 }
 
 void CardLinks::advance(Seconds timeout) {
   listen();
-  if (in_a_wait()) send_what_is_asked_for(timeout);
+  send_what_is_asked_for(timeout);
 }
 
 bool CardLinks::done(const Transfer& transfer) {
-  if (transfer.other_length && transfer.message.sending) return true;  // the receiver tells it
+  if (transfer.other_length && transfer.message.sending) return true;  // the receiver reports it
   if (transfer.other_length) throw wrong_length(transfer.message, *transfer.other_length);
   if (transfer.moved) return transfer.link->passed(transfer.moved);
   transfer.link->check();
@@ -123,6 +124,16 @@ void CardLinks::tell(int rank, const Notice& notice) {
   told.request = notices_->send(bytes_of(told.notice), rank, kNotices);
 }
 
+// Asks in order, and only for receives that the card has reached: the sender blocks until its message has
+// moved.
+void CardLinks::ask_for(const LaneKey& key, Lane& lane) {
+  for (; lane.told < lane.posted.size(); ++lane.told) {
+    const Transfer& transfer = *lane.posted[lane.told];
+    if (!backend::device_memory()->passed(transfer.ready)) return;
+    tell(key.peer, {Notice::Kind::Asked, key.group, key.channel, transfer.message.bytes});
+  }
+}
+
 void CardLinks::listen_to(int rank, Peer& peer) {
   peer.listening = notices_->receive(writable_bytes_of(peer.heard), rank, kNotices);
 }
@@ -133,6 +144,7 @@ void CardLinks::listen() {
   for (auto& [rank, peer] : peers_) {
     while (!peer.closed && peer.listening.test()) heed(rank, peer);
   }
+  for (auto& [key, lane] : incoming_) ask_for(key, lane);
 }
 
 void CardLinks::heed(int rank, Peer& peer) {
@@ -142,18 +154,19 @@ void CardLinks::heed(int rank, Peer& peer) {
   listen_to(rank, peer);
   const LaneKey key{rank, notice.group, notice.channel};
   if (notice.kind == Notice::Kind::Asked) return outgoing_[key].asked.push_back(notice.bytes);
-  auto& posted = incoming_[key].posted;
-  PENSTOCK_CHECK(!posted.empty(), "a message that is going has been asked for");
-  Transfer& transfer = *posted.front();
+  Lane& lane = incoming_[key];
+  PENSTOCK_CHECK(lane.told > 0, "a message that is going has been asked for");
+  Transfer& transfer = *lane.posted.front();
   if (transfer.message.bytes == notice.bytes) {
     give(transfer);
   } else {
     transfer.other_length = notice.bytes;
   }
-  posted.pop_front();
+  lane.posted.pop_front();
+  --lane.told;
 }
 
-// Whether the lane's next message could go.
+// Starts the lane's next message if it is asked for and its bytes are ready; returns whether it did.
 bool CardLinks::launch(const LaneKey& key, Lane& lane) {
   if (lane.posted.empty() || lane.asked.empty()) return false;
   const std::shared_ptr<Transfer> transfer = lane.posted.front();
@@ -176,6 +189,8 @@ void CardLinks::send_what_is_asked_for(Seconds timeout) {
     while (launch(key, lane)) {
     }
   }
+  if (going_.empty()) return;
+  const WaitScope waiting(going_.front()->message);
   const Deadline deadline(timeout);
   for (Backoff backoff; !going_.empty(); backoff.pause()) {
     listen();
@@ -185,7 +200,7 @@ void CardLinks::send_what_is_asked_for(Seconds timeout) {
   }
 }
 
-// All links end at once: each waits for the other rank, which has them in another order.
+// Ends all links concurrently: each waits for the other rank, which has its links in another order.
 void CardLinks::close(Seconds timeout) {
   for (const auto& [rank, peer] : peers_) tell(rank, {.kind = Notice::Kind::Closed});
   const auto open = [](const auto& entry) { return !entry.second.closed; };

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of a rank's card to those of other ranks, and the order of what goes through them.
+// The links of a rank's card to the cards of other ranks, and the order of the messages on them.
 //
-// NCCL's messages have no tags, so the messages of all groups and channels from one rank to another share a
-// link, in the order in which their sender gives them to its card. The host's notices tell the other side: a
-// receiver asks for each message that it has posted; a sender that has been asked, and whose bytes are there,
-// says that a message is going and gives it to its card; on that the receiver does too.
+// NCCL messages have no tags, so the messages of all groups and channels from one rank to another share a
+// link, in the order in which the sender gives them to its card. Notices between the hosts agree on this
+// order: a receiver asks for each message once its card has reached the receive; a sender that was asked, and
+// whose bytes are ready, announces the message and gives it to its card; on the notice the receiver does the
+// same.
 //
-// A message on a card waits for its other side, and then so may calls of the driver's (the first use of a
-// kernel, say), and with them a rank that the other side waits for. Therefore a rank sends only while it
-// waits for something itself, and does nothing but listen until the message has gone; and a receiver's card
-// gets no message that is not going already. Outside of its waits no rank's card waits for another rank.
-// Groups are joined beforehand, when no messages are on their way.
+// A message on a card waits for its other side, and driver calls (the first use of a kernel, for example) may
+// then wait for the message, and with them a rank that the other side waits for. Therefore a sender only
+// listens until the message has moved, which takes only the transfer's time, since both sides are ready; and
+// a receiver's card gets a message only when the sender's card already has it. Outside of these calls no card
+// waits for another rank. Groups are connected beforehand, while no messages are in flight.
 #pragma once
 
 #include <compare>
@@ -29,41 +30,41 @@ namespace penstock::comm {
 // One thread.
 class CardLinks {
  public:
-  // Ranks are those of `control`, which outlives this and is used through it alone. Collective.
+  // Uses the ranks of `control`, which outlives this object and is used only through it. Collective.
   CardLinks(Communicator& control, const Nccl& nccl);
 
-  // Links every two of these ranks of the world, of whom this is one. Collective among them; ranks that are
-  // in several groups connect these in the same order.
+  // Links every pair of `members`, world ranks that include this one. Collective among them; ranks that are
+  // in several groups connect the groups in the same order.
   void connect(const std::vector<int>& members, Seconds timeout);
 
-  // What tells groups apart: the same on all of its ranks, another of each.
+  // Identifies a group: the same on all of its ranks, unique among groups.
   struct GroupId {
     int maker = -1, number = 0;
     auto operator<=>(const GroupId&) const = default;
   };
-  GroupId new_group();  // to be told to the others
+  GroupId new_group();  // one rank calls this and broadcasts the result
 
   struct Transfer {
     Message message;
     void* data = nullptr;
-    backend::DeviceMemory::Point ready;  // behind what was issued before
+    backend::DeviceMemory::Point ready;  // after the work that was issued before
     CardLink* link = nullptr;
-    backend::DeviceMemory::Point moved;  // behind it, once the card has it
-    std::optional<Bytes> other_length;   // of the other side, if it differs: nothing is moved
+    backend::DeviceMemory::Point moved;  // after the message, once the card has it
+    std::optional<Bytes> other_length;   // of the other side, if it differs: nothing moves then
   };
-  // The message's peer is a rank of the world.
+  // The message's peer is a world rank.
   std::shared_ptr<Transfer> post(const GroupId& group, const Message& message, void* data);
 
-  // Listens, and sends what can be sent if the calling thread is in a wait. Whoever waits for anything calls
-  // it.
+  // Handles notices, sends the messages that both sides are ready for, and returns when they have moved.
+  // Called by every test() and wait.
   void advance(Seconds timeout);
 
-  // Whether the card has moved it. Throws where the lengths differ.
+  // Whether the card has moved the message. A receiver throws RunError if the lengths differ.
   static bool done(const Transfer& transfer);
 
-  // Waits for all ranks that have links with this one to close theirs.
+  // Waits until all ranks linked with this one close their links.
   void close(Seconds timeout);
-  // Does not wait; a rank is lost.
+  // Call when a rank is lost. Does not wait.
   void abandon();
 
  private:
@@ -83,10 +84,11 @@ class CardLinks {
     Request listening;
     bool closed = false;
   };
-  // Messages of one group and channel, one way.
+  // Messages of one group and channel in one direction.
   struct Lane {
     std::deque<std::shared_ptr<Transfer>> posted;
-    std::deque<Bytes> asked;  // by the receiver, of a sender
+    std::deque<Bytes> asked;  // lengths that the receiver asked for; senders only
+    std::size_t told = 0;     // posted receives that the sender was asked for; receivers only
   };
   struct LaneKey {
     int peer = 0;
@@ -101,16 +103,17 @@ class CardLinks {
   void heed(int rank, Peer& peer);
   void listen_to(int rank, Peer& peer);
   void tell(int rank, const Notice& notice);
+  void ask_for(const LaneKey& key, Lane& lane);
   bool launch(const LaneKey& key, Lane& lane);
   void send_what_is_asked_for(Seconds timeout);
 
   Communicator& control_;
   std::unique_ptr<Communicator> notices_;
   const Nccl nccl_;
-  std::map<int, int> rank_of_;  // of control, by that of the world
+  std::map<int, int> rank_of_;  // rank in control, by world rank
   std::map<int, Peer> peers_;
   std::map<LaneKey, Lane> outgoing_, incoming_;
-  std::vector<std::shared_ptr<Transfer>> going_;  // that this rank's card has been given
+  std::vector<std::shared_ptr<Transfer>> going_;  // sends that this rank's card has
   std::list<Told> told_;
   int groups_ = 0;
 };

@@ -14,7 +14,7 @@
 namespace penstock::comm {
 namespace {
 
-// Waits in which messages between cards go on, whatever they are for.
+// A request whose test and wait also advance messages between cards.
 class CardRequest : public Request::State {
  public:
   CardRequest(std::shared_ptr<CardLinks> links, const Message& message, Seconds timeout)
@@ -76,7 +76,7 @@ class CardMessage final : public CardRequest {
 
 class CardRanks final : public Collectives {
  public:
-  // `owned`: the control communicator of a sub-group. The group of all closes the links.
+  // `owned`: the control communicator of a sub-group. The group of all ranks closes the links.
   CardRanks(Communicator& control, std::shared_ptr<CardLinks> links, Group group,
             std::unique_ptr<Communicator> owned = nullptr)
       : Collectives(std::move(group)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks with a card each, whose messages of the cards' memory go by NCCL; all others, and failures, by
-// another communicator.
+// Ranks with one card each. NCCL moves messages in card memory; another communicator moves all others and
+// failures.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace penstock::comm {
 
-// `control` outlives the result and is used through it alone. Collective. Sub-groups too go by NCCL. Groups
-// whose messages are of cards' memory are connected first. Such a message is sent while its sender waits for
-// something, is done when the card has moved it, and shows no progress before.
+// `control` outlives the result and is used only through it. Collective. Sub-groups use NCCL too. Groups are
+// connected before their first message in card memory. Such a message is sent while its sender is in a wait,
+// is done when the card has moved it, and shows no progress before that.
 std::unique_ptr<Communicator> make_card_ranks(Communicator& control, const Nccl& nccl);
 
 }  // namespace penstock::comm

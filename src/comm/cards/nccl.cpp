@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "base/error.h"
@@ -10,7 +11,7 @@
 namespace penstock::comm {
 namespace {
 
-// False where the library has no function of that name.
+// Returns false if the library lacks the function.
 template <class Result, class... Arguments>
 bool take(void* library, const char* name, std::function<Result(Arguments...)>& function) {
   auto* const found = reinterpret_cast<Result (*)(Arguments...)>(dlsym(library, name));
@@ -18,10 +19,16 @@ bool take(void* library, const char* name, std::function<Result(Arguments...)>& 
   return found != nullptr;
 }
 
+// Each link is an NCCL communicator whose thread blocks spin on the card until the other side's run. By
+// default a large message takes 16 or 32 of them, so the links of a group of 8 ranks could occupy all
+// multiprocessors, and the blocks that they wait for would never start.
+void limit_blocks() { setenv("NCCL_MAX_P2P_NCHANNELS", "8", /*overwrite=*/0); }
+
 }  // namespace
 
 std::optional<Nccl> load_nccl() {
-  void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);  // stays for the life of the process
+  limit_blocks();
+  void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);  // never closed
   if (library == nullptr) return {};
   Nccl nccl;
   const bool all =

@@ -11,10 +11,11 @@ namespace {
 
 constexpr Bytes kBf16 = 2, kF32 = 4;  // bytes of a number
 
-constexpr std::int64_t kHeads = 32;  // the most of one repeatable call
+constexpr std::int64_t kHeads = 32;             // upper bound per repeatable call
+constexpr std::int64_t kMultiprocessors = 132;  // of an H100 or H200
 
-// Gradients of the queries in f32, or the products that are added in order; those of grouped keys and values
-// for each query head; δ; and the log-sum-exps of some heads of several sequences, which are not packed.
+// The query gradients in f32, or if repeatable the products that are added in order; the gradients of grouped
+// keys and values per query head; δ; and packed log-sum-exps if a call takes some heads of several sequences.
 Bytes call_scratch(const KernelSetting& setting, const AttentionSize& size, Tokens queries, Tokens keys) {
   const std::int64_t at_once = std::max<std::int64_t>(kHeads / size.group(), 1) * size.group();
   const std::int64_t of_call = setting.repeatable ? std::min(size.heads, at_once) : size.heads;
@@ -26,13 +27,46 @@ Bytes call_scratch(const KernelSetting& setting, const AttentionSize& size, Toke
   return sums + spread + (copies ? 2 : 1) * kF32 * heads * queries;
 }
 
+// FlashAttention's workspace: query gradients in f32 (a repeatable call has one copy per split of the keys
+// over the multiprocessors), key and value gradients per query head if heads are grouped, and δ. Rows are
+// padded to tiles.
+Bytes flash_scratch(const KernelSetting& setting, const AttentionSize& size, Tokens queries, Tokens keys) {
+  constexpr Tokens kTile = 128;
+  const std::int64_t heads = size.sequences * size.heads, rows = round_up(queries, kTile) * heads;
+  const std::int64_t sums = setting.repeatable ? ceil_div(kMultiprocessors, heads) : 1;
+  const Bytes spread = size.group() > 1 ? 2 * kBf16 * heads * keys * size.head_dim : 0;
+  return kF32 * rows * (sums * round_up(size.head_dim, std::int64_t{32}) + 1) + spread;
+}
+
+Bytes gradients_of(const AttentionSize& size, Tokens keys, Bytes number) {
+  return number * size.sequences * size.head_dim * (size.tokens * size.heads + 2 * keys * size.kv_heads);
+}
+
+// Gradients of all documents are f32 sums. Per call, for a document that covers a sequence: copies of
+// queries, output and output gradient, the call's results, and the workspace of cuDNN or FlashAttention,
+// whichever needs more, since the kernel depends on the document's length.
+CardBackward backward_by_document(KernelSetting setting, AttentionSize size, Tokens keys) {
+  setting.by_document = false;
+  size.sequences = 1;
+  const CardBackward call = card_backward(setting, size, keys);
+  const Bytes copies = size.tokens * size.heads * (3 * kBf16 * size.head_dim + kF32);
+  const Tokens queries = setting.repeatable ? std::min(size.tokens, kRepeatableBlock) : size.tokens;
+  const Bytes scratch = std::max(call.scratch, flash_scratch(setting, size, queries, keys));
+  return {.wide = true, .scratch = copies + gradients_of(size, keys, call.wide ? kF32 : kBf16) + scratch};
+}
+
 }  // namespace
 
+Bytes forward_by_document(const AttentionSize& size) {
+  return size.tokens * size.heads * (2 * kBf16 * size.head_dim + kF32);
+}
+
 CardBackward card_backward(const KernelSetting& setting, const AttentionSize& size, Tokens keys) {
+  if (setting.by_document) return backward_by_document(setting, size, keys);
   const Tokens keys_block = keys_of_block(size.tokens, kRepeatableBlock);
   if (!setting.repeatable || (size.tokens <= kRepeatableBlock && keys <= keys_block))
     return {.scratch = call_scratch(setting, size, size.tokens, keys)};
-  // One call of several, with what it returns.
+  // One of several calls, with its results.
   const Tokens queries = std::min(size.tokens, kRepeatableBlock), block = std::min(keys, keys_block);
   const std::int64_t rows = size.sequences * queries * size.heads;
   const std::int64_t kv_rows = size.sequences * block * size.kv_heads;
@@ -41,7 +75,8 @@ CardBackward card_backward(const KernelSetting& setting, const AttentionSize& si
 }
 
 std::vector<std::span<const Tokens>> earlier_calls(const KernelSetting& setting, const AttentionSize& size) {
-  const Tokens least = setting.card_attention() ? keys_at_once(size.tokens, setting.repeatable) : 0;
+  const bool joins = setting.card_attention() && !setting.by_document;
+  const Tokens least = joins ? keys_at_once(size.tokens, setting.repeatable) : 0;
   return in_groups<Tokens>(size.earlier, joined_chunks(size.earlier, least));
 }
 
@@ -61,7 +96,7 @@ void attend_backward_joined(Tape& tape, const KernelSetting& setting, const Atte
   const Bytes held = joined_keys_and_values(size, call) + (backward.wide ? kF32 : kBf16) * results;
   tape.take(held);
   tape.touch(backward.scratch);
-  // A slice's sums begin as a copy of its piece, even of results in f32.
+  // A slice's accumulators start as a copy of its piece, even if the results are f32.
   for (const Tokens length : call) {
     const Bytes sums = begins ? 2 * kF32 * length * kv_row : 0;
     tape.take(sums);

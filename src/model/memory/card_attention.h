@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention's backward in bf16 on a card, by cuDNN: its calls (nn/kernels/cuda/flash.h) and their room, which
-// was determined by observation on Hopper (9.19).
+// Attention in bf16 on a card: its calls (nn/kernels/cuda/flash.h, nn/kernels/by_document.h) and their
+// workspace, which was determined by observation on Hopper for cuDNN (9.19), and is what its source allocates
+// for LibTorch's FlashAttention (2.11).
 #pragma once
 
 #include <span>
@@ -10,23 +11,27 @@
 
 namespace penstock::model {
 
-// Over so many keys: whether the gradients are sums of several calls in f32, and what is taken beside them.
+// A document's queries are copied before the call, and its results after it: the bytes of both for a document
+// that covers the slice, which is the upper bound.
+Bytes forward_by_document(const AttentionSize& size);
+
+// A backward over `keys` keys. `wide`: the gradients are f32 sums of several calls. `scratch`: other bytes.
 struct CardBackward {
   bool wide = false;
   Bytes scratch = 0;
 };
 CardBackward card_backward(const KernelSetting& setting, const AttentionSize& size, Tokens keys);
 
-// The lengths of the earlier slices in order, in groups whose keys one call goes over (model/joined_keys.h);
-// on a processor each by itself. So does a card where sequences have documents, which takes less.
+// The lengths of the earlier slices, in order, grouped by attention call (model/joined_keys.h); on the CPU
+// and with documents one call per slice.
 std::vector<std::span<const Tokens>> earlier_calls(const KernelSetting& setting, const AttentionSize& size);
 
 Tokens keys_of(std::span<const Tokens> call);
 
-// The keys and values of a group of several slices, which a card copies one after the other; else nothing.
+// Bytes of the concatenated copy of keys and values that a card makes for several slices; 0 for one slice.
 Bytes joined_keys_and_values(const AttentionSize& size, std::span<const Tokens> call);
 
-// A card's backward over such a group, as attend_backward_earlier() of one slice.
+// A card's backward over such a group; attend_backward_earlier() for several slices.
 void attend_backward_joined(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
                             std::span<const Tokens> call, bool begins);
 

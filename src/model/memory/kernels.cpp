@@ -11,7 +11,7 @@ namespace {
 
 constexpr Bytes kWide = 4;  // bytes of an f32
 
-// Rows and columns of a thread's tile of scores in flash attention.
+// Rows and columns of a thread's score tile in flash attention.
 struct ScoreTile {
   std::int64_t queries, keys;
 };
@@ -43,7 +43,7 @@ std::int64_t block_rows(std::int64_t rows) {
   return block;
 }
 
-// Tiles of our own kernel (nn/kernels/cpu/attention/tiles.h) and what their rows are padded to.
+// Tiles of our own kernel (nn/kernels/cpu/attention/tiles.h), and the multiple that their rows are padded to.
 constexpr std::int64_t kTileQueries = 64, kTileKeys = 256, kTileRows = 32;
 Bytes tile_element(const KernelSetting& setting) {
   return setting.widened_attention() ? kWide : element_size(setting.precision);
@@ -55,7 +55,7 @@ Bytes packed_keys(const KernelSetting& setting, const AttentionSize& size, Token
   return 2 * tiles * round_up(std::min(kTileKeys, keys), kTileRows) * size.head_dim * tile_element(setting);
 }
 
-// One head's queries in all formats, their gradient and two numbers per row, on each thread.
+// Per thread: one head's queries in all formats, their gradient and two numbers per row.
 Bytes query_room(const KernelSetting& setting, const AttentionSize& size) {
   const std::int64_t threads = std::min<std::int64_t>(size.sequences * size.kv_heads, setting.threads);
   const std::int64_t tiles = ceil_div(size.tokens, kTileQueries);
@@ -75,7 +75,7 @@ struct Parts {
   Bytes result;            // bytes per element of the kernel's result
   bool wide;               // the result is in the accumulator type
   bool copies;             // the kernel takes copies of its operands in the accumulator type
-  Bytes card_scratch = 0;  // of a backward on a card
+  Bytes card_scratch = 0;  // backward on a card only
 
   Parts(const KernelSetting& setting, const AttentionSize& size)
       : Parts(setting, size, setting.wide_attention()) {}
@@ -93,7 +93,7 @@ struct Parts {
 
   Bytes keys(Tokens tokens) const { return tokens * kv_row * result; }
   Bytes keys_wide(Tokens tokens) const { return tokens * kv_row * accumulator; }
-  // Copies of the query, keys and values; going backward also of the output and its gradient.
+  // Copies of query, keys and values; in the backward also of the output and its gradient.
   Bytes forward_copies(Tokens keys) const { return copies ? query_wide + 2 * keys_wide(keys) : 0; }
   Bytes backward_copies(Tokens keys) const { return copies ? 3 * query_wide + 2 * keys_wide(keys) : 0; }
 };
@@ -113,7 +113,10 @@ void attend_causal(Tape& tape, const KernelSetting& setting, const AttentionSize
                packed_keys(setting, size, size.tokens));
     return tape.take(parts.output + parts.log_sum_exp);
   }
-  if (setting.card_attention()) return tape.take(parts.output + parts.log_sum_exp);
+  if (setting.card_attention()) {
+    tape.take(parts.output + parts.log_sum_exp);
+    return tape.touch(setting.by_document ? forward_by_document(size) : 0);
+  }
   const Bytes scratch = forward_scratch(setting, size.tokens, size.tokens, size.head_dim);
   tape.take(parts.output);
   if (size.group() == 1) {
@@ -136,7 +139,9 @@ void attend_chunk(Tape& tape, const KernelSetting& setting, const AttentionSize&
   tape.take(parts.output + parts.log_sum_exp);
   if (setting.tiled_attention) {
     tape.touch(parts.forward_copies(keys) + packed_keys(setting, size, keys));
-  } else if (!setting.card_attention()) {
+  } else if (setting.card_attention()) {
+    tape.touch(setting.by_document ? forward_by_document(size) : 0);
+  } else {
     tape.touch(forward_scratch(setting, size.group() * size.tokens, keys, size.head_dim));
     if (size.group() > 1) tape.touch(parts.output);  // folded queries are put back in order
   }
@@ -163,7 +168,7 @@ void attend_backward_causal(Tape& tape, const KernelSetting& setting, const Atte
                             const Parts& parts, bool last_slice) {
   const Bytes keys = 2 * parts.keys(size.tokens), keys_wide = 2 * parts.keys_wide(size.tokens);
   const bool members = !setting.tiled_attention && !setting.card_attention() && size.group() > 1;
-  const bool own = parts.wide || members;  // results are accumulators already
+  const bool own = parts.wide || members;  // results already have the accumulator type
   if (members) {
     attend_backward_members(tape, setting, size, parts);
   } else if (setting.card_attention()) {
@@ -198,8 +203,8 @@ void attend_backward_chunk(Tape& tape, const KernelSetting& setting, const Atten
   tape.give(parts.output + (begins && own ? 0 : keys));
 }
 
-// Panels of 64 columns, four tiles of sums of 1 KiB, and their descriptors on each thread; deep products of
-// many columns also hold f32 sums of a block of 128 columns. Small ones need none.
+// Per thread: panels of 64 columns, four 1 KiB tiles of sums, and their descriptors; deep products of many
+// columns also hold f32 sums of a block of 128 columns. Small products need no scratch.
 Bytes amx_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out) {
   if (rows * in * out <= 16 * 16 * 16) return 0;
   const bool deep = in >= 2048 && out > kColumns;
@@ -314,7 +319,7 @@ Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size
     const Tokens keys = size.earlier[i];
     if (backward) {
       attend_backward_chunk(tape, setting, size, backward_parts(setting, size, keys), keys, false);
-      // LibTorch's kernel leaves gradients in another order, which are copied.
+      // LibTorch's kernel returns gradients in another layout, so they are copied.
       if (strided) tape.touch(parts.output + 2 * parts.keys(keys) + 2 * parts.keys_wide(keys));
       tape.take(2 * parts.keys_wide(keys));
       if (i == 0) tape.take(parts.query_wide);
@@ -325,7 +330,7 @@ Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size
       if (i == 1 && widens) tape.take(parts.query_wide - parts.output);
     }
   }
-  // Put in the order, and converted to the type, that is sent.
+  // Converts to the layout and type that are sent.
   const bool wide = setting.wide_attention() || size.earlier.size() > 1;
   tape.touch(backward ? parts.query_wide : setting.narrow() && wide ? 2 * parts.query : parts.query);
   return tape.greatest_temporary();

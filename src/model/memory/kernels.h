@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Temporaries of the kernels called by an action: attention over chunks and matrix products. Those inside
-// LibTorch's CPU kernels (2.11) and those of cuDNN's attention on Hopper (9.19) were determined by
-// observation; tests compare the former with the allocator.
+// Temporaries of the kernels that an action calls: attention over chunks and matrix products. The numbers for
+// LibTorch's CPU kernels (2.11) and cuDNN's attention on Hopper (9.19) were determined by observation; tests
+// compare the former with the allocator.
 #pragma once
 
 #include <vector>
@@ -12,9 +12,9 @@
 
 namespace penstock::model {
 
-// How bf16 products are computed (nn/kernels/matmul.h). Widened operands and results exist in f32 next to the
-// narrow ones; rounded weight gradients exist before they are added; tiles use packed operands. With AMX
-// LibTorch's products pack other operands than without.
+// How bf16 products are computed (nn/kernels/matmul.h). Widened: f32 copies of operands and results. Rounded:
+// a bf16 weight gradient before it is added. Tiled: packed operands. SummedAmx: LibTorch's products pack
+// other operands than without AMX.
 enum class NarrowProducts : std::uint8_t { Tiled, Summed, SummedAmx, Rounded, Widened };
 
 struct KernelSetting {
@@ -22,41 +22,43 @@ struct KernelSetting {
   NarrowProducts products = NarrowProducts::Rounded;
   bool tiled_attention = false;  // our own kernel (nn/kernels/cpu/attention/tiled.h), not ATen's
   int threads = 1;               // per rank; each thread has its own scratch
-  bool card = false;             // attention in bf16 is cuDNN's, and products leave nothing
-  bool repeatable = true;        // of a card: its attention's backward adds in a fixed order, by blocks
+  bool card = false;             // bf16 attention is cuDNN's, and products need no scratch
+  bool repeatable = true;        // card only: attention's backward adds in a fixed order, by blocks
+  bool by_document = false;      // card only: one attention call per document
 
   bool narrow() const { return precision == Precision::BF16; }
   // Attention returns its results in the accumulator type.
   bool wide_attention() const { return tiled_attention || !narrow(); }
   bool summed() const { return products == NarrowProducts::Summed || products == NarrowProducts::SummedAmx; }
   bool widened() const { return narrow() && products == NarrowProducts::Widened; }
-  bool widened_attention() const { return tiled_attention && widened(); }  // of copies in f32
+  bool widened_attention() const { return tiled_attention && widened(); }  // on f32 copies
   bool card_attention() const { return card && narrow(); }
-  // Rows of a norm's gradient whose part of the weight's gradient is one sum (nn/kernels/rms_norm.h).
+  // Rows of a norm's gradient per partial sum of the weight gradient (nn/kernels/rms_norm.h).
   std::int64_t norm_block_rows() const { return card ? 8 : 32; }
-  // Rows of such sums for so many rows.
+  // Number of partial sums for `rows` rows.
   std::int64_t norm_blocks(std::int64_t rows) const { return ceil_div(rows, norm_block_rows()); }
 };
 
-// What a card computes with instead.
-inline KernelSetting on_card(KernelSetting setting, bool repeatable = true) {
+// The setting for a card.
+inline KernelSetting on_card(KernelSetting setting, bool repeatable = true, bool by_document = false) {
   setting.card = true;
   setting.products = NarrowProducts::Summed;
   setting.tiled_attention = false;
   setting.repeatable = repeatable;
+  setting.by_document = by_document;
   return setting;
 }
 
 inline constexpr Bytes kTokenIdBytes = 8;
 
-// Copies of operands of [rows, in] · [in, out].
+// Scratch of a product [rows, in] · [in, out], such as copies of operands.
 Bytes product_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in, std::int64_t out);
 
-// Leaves rows · width numbers of the accumulator type, [rows, in] · [in, width] (product_backward_wide).
+// Leaves the product [rows, in] · [in, width] in the accumulator type (product_backward_wide).
 void take_wide_product(Tape& tape, const KernelSetting& setting, std::int64_t rows, std::int64_t in,
                        std::int64_t width);
 
-// For weight.gradient [out, in] += ...ᵀ · ... over `rows`.
+// Scratch of weight.gradient [out, in] += ...ᵀ · ... over `rows`.
 Bytes weight_gradient_scratch(const KernelSetting& setting, std::int64_t rows, std::int64_t in,
                               std::int64_t out);
 
@@ -74,26 +76,25 @@ struct AttentionSize {
 // Leaves the attention output, in the compute type, and the log-sum-exp on the tape as temporaries.
 void attend(Tape& tape, const KernelSetting& setting, const AttentionSize& size);
 
-// Leaves the rotated query's gradient on the tape, whose bytes it returns: it is in the accumulator type if
-// the kernel's results are or there are earlier slices. Leaves too the K,V gradients that begin here: this
-// slice's own unless a later slice has begun them (`last_slice`), and then those of all earlier slices, which
-// are kept.
+// Leaves the rotated query's gradient on the tape and returns its bytes; it is in the accumulator type if the
+// kernel's results are or if there are earlier slices. If `last_slice`, it also leaves the K and V
+// gradients: its own, and the earlier slices', which are kept. Otherwise a later slice has allocated them.
 Bytes attend_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size, bool last_slice);
 
-// One call of the kernel for all queries of `size`, over so many keys; leaves nothing. The backward returns
-// the bytes of its results.
+// One kernel call for all queries of `size` over `keys` keys; leaves nothing. The backward returns the bytes
+// of its results.
 void touch_attention(Tape& tape, const KernelSetting& setting, const AttentionSize& size, Tokens keys,
                      bool causal);
 Bytes touch_attention_backward(Tape& tape, const KernelSetting& setting, const AttentionSize& size,
                                Tokens keys, bool causal);
 
-// The backward of all queries of `size` over earlier keys, whose gradients are kept if they begin here;
-// leaves nothing else.
+// The backward of all queries of `size` over earlier keys. With `begins` it allocates and keeps the keys' and
+// values' gradients; leaves nothing else.
 void attend_backward_earlier(Tape& tape, const KernelSetting& setting, const AttentionSize& size, Tokens keys,
                              bool begins);
 
-// Peak of attention for another device over `size.earlier` alone (nn/attention_service.h), including what is
-// sent back.
+// Peak of attention for another device over `size.earlier` alone (nn/attention_service.h), including the
+// reply.
 Bytes served_temporaries(const KernelSetting& setting, const AttentionSize& size, bool backward);
 
 }  // namespace penstock::model

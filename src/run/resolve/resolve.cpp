@@ -22,7 +22,7 @@ namespace penstock::run {
 namespace {
 
 constexpr std::int64_t kFewGathers =
-    2;  // of a stage and step: one before the forwards, one before the backwards
+    2;  // per stage and step: one before the forwards, one before the backwards
 
 std::optional<Bytes> limit_of(const MemoryOptions& options) {
   if (options.limit.empty()) return {};
@@ -36,7 +36,7 @@ std::vector<int> devices_of(const schedule::Schedule& schedule) {
   return devices;
 }
 
-// How often a step gathers the weights of a stage on a device, at most.
+// Maximum number of times that a step gathers the weights of a stage on a device.
 std::int64_t most_gathers(const schedule::Program& program) {
   std::int64_t most = 0;
   for (const schedule::DeviceProgram& device : program.devices) {
@@ -49,7 +49,7 @@ std::int64_t most_gathers(const schedule::Program& program) {
   return most;
 }
 
-// The same devices, stages and micro-batches, in the order that gathers least, if it takes them.
+// The same devices, stages and micro-batches, breadth-first, which gathers least; nullopt if refused.
 std::optional<schedule::Program> breadth_first(const Run& run) {
   Options options = run.options;
   options.schedule = {.name = "breadth-first", .slices = 1, .chunks = run.stages() / run.devices()};
@@ -71,7 +71,7 @@ std::string note_of_gathers(const Run& run) {
          std::to_string(most_gathers(*other));
 }
 
-// Where slices are cut elsewhere than the given unit says.
+// Adds a note if slices are not cut where the given unit would cut them.
 void note_other_cuts(Run& run, std::int64_t given_unit) {
   Options given = run.options;
   given.schedule.slice_unit = given_unit;
@@ -96,7 +96,9 @@ Run lay_out(Options options, const Machine& machine) {
   run.precision = model::parse_precision(settled.train.precision);
   run.threads = settled.train.threads > 0 ? static_cast<int>(settled.train.threads) : machine.threads;
   run.kernels = machine.kernels(run.precision, run.threads);
-  if (settled.train.device == "cuda") run.kernels = model::on_card(run.kernels, settled.numerics.repeatable);
+  if (settled.train.device == "cuda") {
+    run.kernels = model::on_card(run.kernels, settled.numerics.repeatable, settled.data.mask == "documents");
+  }
   run.device_of_stage = devices_of(run.schedule);
   run.slices = cuts_of(settled, run.schedule.slices);
   run.offload = settled.memory.offload.number;
@@ -111,7 +113,7 @@ Run lay_out(Options options, const Machine& machine) {
 
 namespace {
 
-// Whether exchange = "auto" leaves a choice. Where nothing can be laid out, resolve() says why.
+// Whether exchange = "auto" leaves a choice. If the options cannot be laid out, resolve() reports why.
 bool may_exchange(const Options& options) try {
   return why_no_exchange(lay_out(options, {})).empty();
 } catch (const std::runtime_error&) {

@@ -29,7 +29,7 @@ int OwnRequests::halves() const {
 }
 
 void OwnRequests::post_keys(nn::EarlierSlices earlier, Pass pass) {
-  server_.forget_sent();  // a reply confirms receipt
+  server_.forget_sent(server_.asking_);  // a reply confirms receipt
   for (const std::uint32_t number : exchanges_) {
     const schedule::Exchange& exchange = exchange_of(number);
     server_.announce(exchange.partner, static_cast<int>(number), pass);
@@ -101,9 +101,9 @@ void OwnRequests::receive(Reply& reply, int from, const at::Tensor& buffer) {
 }
 
 void OwnRequests::wait(Reply& reply, std::uint32_t number) {
-  server_.begin_wait(number);
+  const backend::Moment start = backend::moment_now();
   for (comm::Request& request : reply.requests) request.wait();
-  server_.end_wait();
+  server_.times_.waited(number, start, backend::moment_now());
 }
 
 }  // namespace penstock::train

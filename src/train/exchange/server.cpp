@@ -18,6 +18,7 @@
 #include "comm/message_notes.h"
 #include "comm/polling.h"
 #include "nn/groups/tensor_bytes.h"
+#include "nn/kernels/boundary.h"
 #include "nn/kernels/element_dispatch.h"
 #include "nn/parameters/parameter_maker.h"
 #include "run/context.h"
@@ -30,12 +31,14 @@ constexpr std::int64_t kEnd = -1;  // instead of an exchange's number: no more r
 
 }  // namespace
 
-ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline, std::function<bool()> meanwhile)
+ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline, backend::SideStream& side,
+                               std::function<bool()> meanwhile)
     : run_(run),
       shape_(run::cached_shape(run)),
       pipeline_(pipeline),
       type_(nn::compute_type(run.precision)),
       timeout_(run.options.train.timeout),
+      side_(side),
       polling_(comm::make_polling(
           *pipeline,
           [this, meanwhile = std::move(meanwhile)] {
@@ -57,12 +60,16 @@ ExchangeServer::ExchangeServer(const run::Run& run, comm::Pipeline pipeline, std
   for (const int device : owners) owners_.push_back({.device = device, .announcement = {}});
 }
 
-ExchangeServer::~ExchangeServer() = default;
+ExchangeServer::~ExchangeServer() {
+  const backend::SideStream::Scope beside(side_);
+  jobs_.clear();
+  replying_.clear();
+}
 
 void ExchangeServer::begin(std::span<const at::Tensor> documents) {
   documents_ = documents;
   drained_ = false;
-  spans_.clear();
+  times_.clear();
   processor_seconds_ = 0;
   for (Owner& owner : owners_) {
     owner.ended = false;
@@ -92,7 +99,13 @@ bool ExchangeServer::serve() {
     bool& flag;
     ~Restore() { flag = false; }
   } restore{serving_};
-  bool moved = forget_sent();  // before allocating new buffers
+  const bool sent = forget_sent(asking_);
+  const backend::SideStream::Scope beside(side_);
+  return serve_arrived() || sent;
+}
+
+bool ExchangeServer::serve_arrived() {
+  bool moved = forget_sent(replying_);  // before allocating new buffers
   for (Owner& owner : owners_) moved |= take_announcement(owner);
   for (std::size_t i = 0; i < jobs_.size();) {
     const bool arrived =
@@ -106,12 +119,12 @@ bool ExchangeServer::serve() {
     carry_out(job);
     moved = true;
   }
-  moved |= forget_sent();
+  moved |= forget_sent(replying_);
   return moved;
 }
 
-bool ExchangeServer::forget_sent() {
-  return std::erase_if(sending_, [](Flight& flight) { return flight.request.test(); }) > 0;
+bool ExchangeServer::forget_sent(Flights& flights) {
+  return std::erase_if(flights, [](Flight& flight) { return flight.request.test(); }) > 0;
 }
 
 bool ExchangeServer::take_announcement(Owner& owner) {
@@ -157,34 +170,22 @@ void ExchangeServer::accept(const Owner& owner, std::uint32_t number, Pass pass)
 }
 
 void ExchangeServer::carry_out(const Job& job) {
+  static const std::function<void()> kNothing = [] {};
+  const nn::BoundaryScope none(kNothing);  // whose work belongs to another stream
   const backend::CategoryScope category(model::Category::Transient);
-  const std::optional<Timed> waited = wait_;
-  end_wait();
   const backend::Moment start = backend::moment_now();
   const Seconds processor = processor_seconds_of_this_thread();
   reply(job);
   const Seconds used = processor_seconds_of_this_thread() - processor;
   processor_seconds_ += used;
-  spans_.push_back({{.exchange = job.exchange, .processor = used}, start, backend::moment_now()});
-  if (waited) begin_wait(waited->span.exchange);
-}
-
-void ExchangeServer::begin_wait(std::uint32_t exchange) {
-  wait_ = Timed{{.exchange = exchange, .waiting = true}, backend::moment_now(), {}};
-}
-
-void ExchangeServer::end_wait() {
-  if (!wait_) return;
-  wait_->end = backend::moment_now();
-  spans_.push_back(*wait_);
-  wait_.reset();
+  times_.served(job.exchange, start, backend::moment_now(), used);
 }
 
 void ExchangeServer::reply(const Job& job) {
   const int owner = run_.program.exchanges[job.exchange].owner;
   const auto send_back = [&](const at::Tensor& result) {
     backend::recount(result, model::Category::Transfers);
-    send(result, owner, schedule::Channel::ExchangeReply);
+    send(result, owner, schedule::Channel::ExchangeReply, replying_);
   };
   if (job.pass == Pass::Forward) {
     const nn::kernels::AttentionPart result = nn::attend_to(job.query, job.parts);
@@ -207,7 +208,7 @@ void ExchangeServer::drain() {
   comm::Backoff backoff;
   std::optional<comm::WaitScope> waiting;
   const auto asking = [&] { return std::ranges::find(owners_, false, &Owner::ended); };
-  while (asking() != owners_.end() || !jobs_.empty() || !sending_.empty()) {
+  while (asking() != owners_.end() || !jobs_.empty() || !replying_.empty() || !asking_.empty()) {
     if (serve()) {
       waiting.reset();
       deadline.restart();
@@ -227,8 +228,9 @@ void ExchangeServer::drain() {
 const comm::Message& ExchangeServer::unfinished() const {
   const auto owner = std::ranges::find(owners_, false, &Owner::ended);
   if (owner != owners_.end()) return owner->announcement.message;
-  PENSTOCK_CHECK(!sending_.empty(), "a device ends its requests when it has their replies");
-  return sending_.front().message;
+  const Flights& sending = replying_.empty() ? asking_ : replying_;
+  PENSTOCK_CHECK(!sending.empty(), "a device ends its requests when it has their replies");
+  return sending.front().message;
 }
 
 comm::Message ExchangeServer::message_of(bool sending, const at::Tensor& buffer, int peer,
@@ -237,10 +239,10 @@ comm::Message ExchangeServer::message_of(bool sending, const at::Tensor& buffer,
           static_cast<Bytes>(buffer.nbytes())};
 }
 
-void ExchangeServer::send(const at::Tensor& buffer, int to, schedule::Channel channel) {
+void ExchangeServer::send(const at::Tensor& buffer, int to, schedule::Channel channel, Flights& flights) {
   Flight flight{.message = message_of(true, buffer, to, channel), .buffer = buffer, .request = {}};
   flight.request = pipeline_->send(nn::bytes_of_tensor(buffer), to, static_cast<int>(channel));
-  sending_.push_back(std::move(flight));
+  flights.push_back(std::move(flight));
 }
 
 void ExchangeServer::announce(int to, int exchange, Pass pass) {
@@ -304,15 +306,5 @@ at::Tensor ExchangeServer::room_of_outputs(const schedule::Exchange& exchange) c
 }
 
 at::ScalarType ExchangeServer::accumulator() const { return nn::kernels::accumulator_type(type_); }
-
-std::vector<schedule::ExchangeSpan> ExchangeServer::spans(const backend::DeviceClock& clock) const {
-  std::vector<schedule::ExchangeSpan> spans;
-  for (const Timed& timed : spans_) {
-    spans.push_back(timed.span);
-    spans.back().start = clock.seconds(timed.start);
-    spans.back().end = clock.seconds(timed.end);
-  }
-  return spans;
-}
 
 }  // namespace penstock::train

@@ -5,7 +5,8 @@
 // A request is an announcement, then keys and values, then queries (in a backward also outputs, log-sum-exps
 // and output gradients); the reply is the partial result. An owner has one request to a partner in flight at
 // a time, since it merges a layer before it begins the next. Results do not depend on timing: replies are
-// merged in the program's order.
+// merged in the program's order. On a card the server handles requests in a side stream, so that the owner
+// does not wait for work that its partner has already issued to its card.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,11 +14,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "backend/clock.h"
+#include "backend/side_stream.h"
 #include "comm/groups.h"
 #include "comm/message.h"
 #include "model/slice_halves.h"
@@ -26,14 +27,16 @@
 #include "run/run.h"
 #include "schedule/program.h"
 #include "schedule/timeline.h"
+#include "train/exchange/exchange_times.h"
 
 namespace penstock::train {
 
 class ExchangeServer {
  public:
-  // Of the device that is this rank of the pipeline. The run must outlive the server. Its waits also run
-  // `meanwhile`.
-  ExchangeServer(const run::Run& run, comm::Pipeline pipeline, std::function<bool()> meanwhile = {});
+  // Serves the device that is this rank of the pipeline. `run` and `side` must outlive the server. Waits also
+  // run `meanwhile`.
+  ExchangeServer(const run::Run& run, comm::Pipeline pipeline, backend::SideStream& side,
+                 std::function<bool()> meanwhile = {});
   ~ExchangeServer();
 
   // The pipeline's communicator; its waits serve requests.
@@ -53,9 +56,7 @@ class ExchangeServer {
   // Later calls in the step do nothing.
   void drain();
 
-  // Of the step since begin(), sorted by start, in seconds of the clock. Waits until the device has done
-  // them.
-  std::vector<schedule::ExchangeSpan> spans(const backend::DeviceClock& clock) const;
+  const ExchangeTimes& times() const { return times_; }             // of the step since begin()
   Seconds processor_seconds() const { return processor_seconds_; }  // spent on others' requests
 
  private:
@@ -88,14 +89,17 @@ class ExchangeServer {
   void await_announcement(Owner& owner);
   bool take_announcement(Owner& owner);
   void accept(const Owner& owner, std::uint32_t exchange, Pass pass);
+  bool serve_arrived();
   void carry_out(const Job& job);
-  void begin_wait(std::uint32_t exchange);  // for a reply
-  void end_wait();
   void reply(const Job& job);
 
   comm::Message message_of(bool sending, const at::Tensor& buffer, int peer, schedule::Channel channel) const;
-  void send(const at::Tensor& buffer, int to, schedule::Channel channel);
-  bool forget_sent();  // whether any was
+  using Flights = std::vector<Flight>;
+  void send(const at::Tensor& buffer, int to, schedule::Channel channel, Flights& flights);
+  void send(const at::Tensor& buffer, int to, schedule::Channel channel) {
+    send(buffer, to, channel, asking_);
+  }
+  static bool forget_sent(Flights& flights);  // whether any was
   void announce(int to, int exchange, Pass pass);
   const comm::Message& unfinished() const;
   std::vector<model::SlicePart> parts_of(const schedule::Exchange& exchange) const;
@@ -118,17 +122,14 @@ class ExchangeServer {
       own_;                    // by this device's op, in the program's order
   std::vector<int> partners_;  // of this device's ops
   std::vector<Owner> owners_;
-  std::vector<Job> jobs_;
-  std::vector<Flight> sending_;
+  backend::SideStream& side_;
+  std::vector<Job> jobs_;  // and their replies: in the side stream
+  Flights replying_;
+  Flights asking_;
   std::unique_ptr<comm::Communicator> polling_;
   std::span<const at::Tensor> documents_;
-  struct Timed {
-    schedule::ExchangeSpan span;
-    backend::Moment start, end;
-  };
-  std::vector<Timed> spans_;
+  ExchangeTimes times_;
   Seconds processor_seconds_ = 0;
-  std::optional<Timed> wait_;  // in progress
   bool serving_ = false;
   bool drained_ = true;
 };

@@ -95,7 +95,7 @@ StepResult Interpreter::run(const StepTokens& step) {
   result_.clock = times_.clock();
   result_.events = times_.events();
   if (mode_ == Mode::Evaluate) result_.loss_sums = loss_sums();
-  if (parts_.exchange) result_.exchanges = parts_.exchange->spans(times_.clock());
+  if (parts_.exchange) result_.exchanges = parts_.exchange->times().spans(times_.clock());
   PENSTOCK_CHECK(receiving_.empty(), "every message received is used by the step");
   return std::move(result_);
 }

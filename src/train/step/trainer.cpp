@@ -115,12 +115,12 @@ void Trainer::make_states() {
   prepare_replicas();
 }
 
-// Of this step's documents.
+// Plans the step for its documents.
 void Trainer::plan_for(const StepTokens& tokens) {
   const Seconds began = steady_seconds();
   content_ = content_of(tokens);
   if (run::is_planned_by_step(run_)) {
-    training_.reset();  // they use the plan before
+    training_.reset();  // they use the previous plan
     exchange_server_.reset();
     offloader_.reset();
     planned_ = run::planned(run_, content_);
@@ -129,7 +129,7 @@ void Trainer::plan_for(const StepTokens& tokens) {
   planning_ = steady_seconds() - began;
 }
 
-// What carries out the plan.
+// Creates the parts that run the plan.
 void Trainer::make_step_parts() {
   const run::Run& run = plan();
   const int device = groups_.pipeline->rank();
@@ -143,7 +143,7 @@ void Trainer::make_step_parts() {
   training_ = make_interpreter(run.program, run.slices, Mode::Train);
 }
 
-// What every wait of this rank does for the others meanwhile.
+// Runs during every wait of this rank: serves other ranks and advances collectives.
 bool Trainer::advance() {
   if (!made_) return false;
   const bool moved = replicas_ && replicas_->advance();
@@ -237,8 +237,8 @@ double Trainer::evaluate(const StepTokens& tokens) {
   return mean_loss(result.loss_sums, tokens.target_count);
 }
 
-// In the order of the replicas, so of the batch where no context group shares out its tokens. Each sum is
-// zero on all ranks but one, so adding them over the ranks changes no bit.
+// Adds in replica order, which is batch order unless a context group splits the tokens. Each sum is zero on
+// all ranks but one, so adding over the ranks changes no bit.
 double Trainer::mean_loss(const std::vector<double>& loss_sums, std::int64_t targets) {
   const auto replica =
       static_cast<std::size_t>(mesh::replica_of(run_.mesh, run_.mesh.coordinates_of(groups_.world->rank())));
@@ -268,9 +268,9 @@ void Trainer::update() {
   gradients_->clear();
 }
 
-// The backward of layers alone: forwards of the ends have embedding and output layer, whose relation to the
-// layers differs from machine to machine. Whether there is a time is the same on all ranks, whose documents
-// differ: they compare their times together.
+// Uses only the backward of layers: forwards at the pipeline's ends include embedding and output layer, whose
+// cost relative to layers differs between machines. Whether there is a time is the same on all ranks, though
+// their documents differ: they compare their times together.
 std::optional<double> Trainer::time_of_work() {
   if (run_.exchange != schedule::ExchangeMode::Off || run_.mesh.expert > 1) return {};
   const int device = groups_.pipeline->rank();
@@ -319,7 +319,8 @@ void Trainer::gather_facts(Seconds seconds) {
 
 std::unique_ptr<ExchangeServer> Trainer::make_exchange_server() {
   if (plan().program.exchanges.empty()) return nullptr;
-  return std::make_unique<ExchangeServer>(plan(), groups_.pipeline,
+  if (!side_) side_.emplace();
+  return std::make_unique<ExchangeServer>(plan(), groups_.pipeline, *side_,
                                           [this] { return replicas_ && replicas_->advance(); });
 }
 

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -20,7 +21,7 @@
 #include "nn/kernels/cuda/packed.h"
 
 namespace cudnn_frontend {
-void* cudnn_dlhandle = nullptr;  // the frontend asks its user for it
+void* cudnn_dlhandle = nullptr;  // the frontend expects its user to define it
 }
 
 namespace penstock::nn::kernels::cuda {
@@ -30,14 +31,15 @@ namespace fe = cudnn_frontend;
 using TensorOfGraph = std::shared_ptr<fe::graph::Tensor_attributes>;
 
 constexpr std::int64_t kTile = 128;
-constexpr std::int64_t kWidest = 128;      // heads of a backward on Hopper
-constexpr std::int64_t kHeadsAtOnce = 32;  // whose repeatable backward has its room at one time
+constexpr std::int64_t kWidest = 128;      // largest head size of a backward on Hopper
+constexpr std::int64_t kHeadsAtOnce = 32;  // query heads per call of a repeatable backward
+constexpr std::size_t kMostPlans = 512;    // per thread
 
 void require(fe::error_t status) {
   if (status.is_bad()) throw RunError("cuDNN: " + status.get_message());
 }
 
-// cuDNN is there already: LibTorch's CUDA half is linked with it.
+// cuDNN is already loaded: LibTorch's CUDA library is linked with it.
 void load_cudnn() {
   static const bool once = [] {
     setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", "libcudart.so.13", /*overwrite=*/0);
@@ -48,7 +50,7 @@ void load_cudnn() {
   static_cast<void>(once);
 }
 
-// A graph whose operands are numbered as in the list that it is executed with.
+// A graph whose operands are numbered by their index in the tensors passed to execute().
 struct Plan {
   fe::graph::Graph graph;
   std::int64_t workspace = 0;
@@ -67,9 +69,14 @@ struct Plan {
     tensor->set_output(true);
     return placed(tensor, number, x);
   }
-  void build() {
-    require(graph.build(at::native::getCudnnHandle(), {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
+  // Returns false if cuDNN does not support the graph on this card.
+  bool build() {
+    const fe::error_t status =
+        graph.build(at::native::getCudnnHandle(), {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK});
+    if (status.code == fe::error_code_t::GRAPH_NOT_SUPPORTED) return false;
+    require(status);
     require(graph.get_workspace_size(workspace));
+    return true;
   }
 
  private:
@@ -82,27 +89,30 @@ struct Plan {
   }
 };
 
-// The plan for tensors that lie so in memory, made by make(plan) when there is none.
+// Returns the plan for tensors of these sizes and strides; calls make(plan) to define it on first use. Null
+// if cuDNN does not support it on this card. Documents may cut slices differently in every step, so the
+// number of plans is limited: at the limit the thread drops all of them.
 template <class Make>
-Plan& plan_for(const std::vector<at::Tensor>& tensors, std::int64_t kind, Make&& make) {
+Plan* plan_for(const std::vector<at::Tensor>& tensors, std::int64_t kind, Make&& make) {
   static thread_local std::map<std::vector<std::int64_t>, std::unique_ptr<Plan>> plans;
   std::vector<std::int64_t> key{kind};
   for (const at::Tensor& x : tensors) {
     key.insert(key.end(), x.sizes().begin(), x.sizes().end());
     key.insert(key.end(), x.strides().begin(), x.strides().end());
   }
-  std::unique_ptr<Plan>& plan = plans[key];
-  if (!plan) {
-    load_cudnn();
-    auto made = std::make_unique<Plan>();
-    make(*made);
-    made->build();
-    plan = std::move(made);
+  if (const auto known = plans.find(key); known != plans.end()) return known->second.get();
+  if (plans.size() == kMostPlans) {
+    C10_CUDA_CHECK(cudaDeviceSynchronize());  // some may be running
+    plans.clear();
   }
-  return *plan;
+  load_cudnn();
+  auto made = std::make_unique<Plan>();
+  make(*made);
+  if (!made->build()) made.reset();
+  return (plans[key] = std::move(made)).get();
 }
 
-// The operands' numbers are their places.
+// The operands' numbers are their indexes in `tensors`.
 void execute(Plan& plan, const std::vector<at::Tensor>& tensors) {
   std::unordered_map<std::int64_t, void*> addresses;
   for (const at::Tensor& x : tensors)
@@ -116,9 +126,10 @@ float scale_of(const at::Tensor& query) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(query.size(3))));
 }
 
-void backward(const std::vector<at::Tensor>& tensors, Mask mask, bool repeatable) {
+// Returns false if cuDNN does not support it on this card.
+bool backward(const std::vector<at::Tensor>& tensors, Mask mask, bool repeatable) {
   const bool causal = mask == Mask::Causal;
-  Plan& plan = plan_for(tensors, 1 + 2 * causal + 4 * repeatable, [&](Plan& made) {
+  Plan* const plan = plan_for(tensors, 1 + 2 * causal + 4 * repeatable, [&](Plan& made) {
     std::vector<TensorOfGraph> inputs;
     for (std::size_t i = 0; i < 6; ++i)
       inputs.push_back(made.input(static_cast<std::int64_t>(i), tensors[i]));
@@ -131,7 +142,8 @@ void backward(const std::vector<at::Tensor>& tensors, Mask mask, bool repeatable
     for (std::size_t i = 0; i < 3; ++i)
       Plan::output(gradients[i], static_cast<std::int64_t>(6 + i), tensors[6 + i]);
   });
-  execute(plan, tensors);
+  if (plan) execute(*plan, tensors);
+  return plan != nullptr;
 }
 
 }  // namespace
@@ -144,14 +156,14 @@ bool has_cudnn_attention(const at::Tensor& query, const at::Tensor& key) {
   return major >= kHopper && whole && query.size(3) % 8 == 0 && query.size(3) <= kWidest;
 }
 
-AttentionPart cudnn_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                              Mask mask) {
+std::optional<AttentionPart> cudnn_attention(const at::Tensor& query, const at::Tensor& key,
+                                             const at::Tensor& value, Mask mask) {
   const bool causal = mask == Mask::Causal;
   const at::Tensor output = at::empty(query.sizes(), query.options());
   const at::Tensor log_sum_exp =
       at::empty({query.size(0), query.size(1), query.size(2), 1}, query.options().dtype(at::kFloat));
   const std::vector<at::Tensor> tensors{query, key, value, output, log_sum_exp};
-  Plan& plan = plan_for(tensors, 2 * causal, [&](Plan& made) {
+  Plan* const plan = plan_for(tensors, 2 * causal, [&](Plan& made) {
     auto options = fe::graph::SDPA_attributes().set_generate_stats(true).set_attn_scale(scale_of(query));
     if (causal) options.set_causal_mask(true);
     const auto [of_output, of_sums] =
@@ -159,13 +171,16 @@ AttentionPart cudnn_attention(const at::Tensor& query, const at::Tensor& key, co
     Plan::output(of_output, 3, output);
     Plan::output(of_sums, 4, log_sum_exp);
   });
-  execute(plan, tensors);
-  return {output, log_sum_exp.squeeze(-1)};
+  if (!plan) return {};
+  execute(*plan, tensors);
+  return AttentionPart{output, log_sum_exp.squeeze(-1)};
 }
 
-AttentionGradients cudnn_attention_backward(const at::Tensor& grad_output, const at::Tensor& query,
-                                            const at::Tensor& key, const at::Tensor& value,
-                                            const AttentionPart& merged, Mask mask, bool repeatable) {
+std::optional<AttentionGradients> cudnn_attention_backward(const at::Tensor& grad_output,
+                                                           const at::Tensor& query, const at::Tensor& key,
+                                                           const at::Tensor& value,
+                                                           const AttentionPart& merged, Mask mask,
+                                                           bool repeatable) {
   const std::int64_t groups = key.size(1), of_group = query.size(1) / groups;
   const std::int64_t at_once = repeatable ? std::max<std::int64_t>(1, kHeadsAtOnce / of_group) : groups;
   const AttentionGradients gradients{at::empty(query.sizes(), query.options()),
@@ -176,10 +191,12 @@ AttentionGradients cudnn_attention_backward(const at::Tensor& grad_output, const
     const std::int64_t count = std::min(at_once, groups - first);
     const auto keys = [&](const at::Tensor& x) { return x.narrow(1, first, count); };
     const auto heads = [&](const at::Tensor& x) { return x.narrow(1, first * of_group, count * of_group); };
-    // Before 9.26 cuDNN reads a log-sum-exp as packed, whatever its strides.
-    backward({heads(query), keys(key), keys(value), heads(merged.output), heads(grad_output),
-              packed(heads(log_sum_exp)), heads(gradients.query), keys(gradients.key), keys(gradients.value)},
-             mask, repeatable);
+    // cuDNN before 9.26 ignores the strides of the log-sum-exp and reads it as packed.
+    const bool done = backward(
+        {heads(query), keys(key), keys(value), heads(merged.output), heads(grad_output),
+         packed(heads(log_sum_exp)), heads(gradients.query), keys(gradients.key), keys(gradients.value)},
+        mask, repeatable);
+    if (!done) return {};
   }
   return gradients;
 }

@@ -25,7 +25,7 @@ void require_success(cudaError_t code) {
 template <class Rows>
 __global__ void __launch_bounds__(kBlock) compute(const Rows rows, std::int64_t count) {
   extern __shared__ __align__(16) unsigned char shared[];
-  constexpr int kRows = kBlock / Rows::kLanes;  // of a block
+  constexpr int kRows = kBlock / Rows::kLanes;  // per block
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRows + threadIdx.x / Rows::kLanes;
   if (row < count) rows(Lanes<Rows::kLanes>(shared), row);
 }
@@ -36,7 +36,7 @@ template <class Rows>
 void launch(const Rows& rows, std::int64_t count) {
   using RowLanes = Lanes<Rows::kLanes>;
   constexpr std::int64_t kRows = kBlock / Rows::kLanes;
-  constexpr int kUnasked = 48 * 1024;  // shared memory that a block has without asking
+  constexpr int kUnasked = 48 * 1024;  // bytes of shared memory per block without opt-in
   if (count == 0) return;
   const int shared = RowLanes::kWarps * RowLanes::kReduced + static_cast<int>(rows.scratch_bytes());
   if (shared > kUnasked)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LibTorch's current stream, for files that do without its headers.
+// LibTorch's current stream, for files that do not include LibTorch's headers.
 #pragma once
 
 #include <cuda_runtime_api.h>
